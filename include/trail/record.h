@@ -151,13 +151,13 @@ typedef struct trail_m {
     const void *stack_low_, *stack_high_;
     uint64_t stw_session_;
     const trail_p *stw_p_; /* format 7 */
-    struct trail_m *next_, *prev_;
     struct trail_own_thread_ *own_; /* set for threads without trail_m_start */
     /* Entries that it interned in this generation. */
     const void *recent_[TRAIL_RECENT_STRINGS_], *recent_stacks_[TRAIL_RECENT_STACKS_];
-    uint32_t lock_;
     uint64_t paused_; /* not announced, and outside of regions in this generation (v2) */
-    uint64_t spare_[3];
+    uint32_t lock_;   /* the fields from here on stay when the inner M becomes another thread's */
+    uint32_t in_use_;
+    uint64_t spare_[5];
 } trail_m;
 
 /*

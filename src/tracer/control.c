@@ -12,6 +12,7 @@
 #include "tracer/pause.h"
 #include "tracer/read.h"
 #include "tracer/regions.h"
+#include "tracer/roster.h"
 #include "tracer/sample.h"
 #include "tracer/stack.h"
 #include "tracer/states.h"
@@ -82,7 +83,8 @@ bool set_generation(uint64_t from, uint64_t to)
 
 void wait_for_sections(void)
 {
-    for (trail_m *m = tracer.ms; m; m = m->next_) {
+    const trail_m *m;
+    for (uint32_t at = 0; (m = roster_next(&at)) != NULL;) {
         /* Pairs with the store in section_leave. */
         for (unsigned spins = 0; __atomic_load_n(&m->busy_, __ATOMIC_ACQUIRE); spins++) {
             if (spins > 100)
@@ -232,11 +234,11 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
         options.format = 23;
     if (!check_options(&options, err))
         return false;
-    /* Threads begin and end meanwhile, and Ps are initialized. */
-    pthread_mutex_lock(&tracer.threads);
+    /* Ps are initialized and finished meanwhile. */
+    pthread_mutex_lock(&tracer.ps_lock);
     apply_options(&options);
     tracer.first_generation = ++tracer.last_generation;
-    pthread_mutex_unlock(&tracer.threads);
+    pthread_mutex_unlock(&tracer.ps_lock);
     tracer_watch_exit();
     tracer.unwinder = stack_choose(options.unwinder, frame);
     stack_forget_unloaded();

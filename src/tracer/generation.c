@@ -10,6 +10,7 @@
 #include "tracer/control.h"
 #include "tracer/event.h"
 #include "tracer/read.h"
+#include "tracer/roster.h"
 #include "tracer/sample.h"
 #include "tracer/states.h"
 #include "tracer/tables.h"
@@ -54,14 +55,19 @@ static void claim_one(trail_g *g, void *arg)
     claims->goroutines++;
 }
 
+static void claim_of(trail_m *m, void *arg)
+{
+    struct claims *claims = arg;
+    states_claim(thread_own_goroutine(m), claims->generation, &claims->writer);
+}
+
 /* Those that belong to the library, of threads that run others or none; and a P. */
 static void claim_own(struct claims *claims)
 {
-    pthread_mutex_lock(&tracer.threads);
-    for (trail_m *m = tracer.ms; m; m = m->next_)
-        states_claim(thread_own_goroutine(m), claims->generation, &claims->writer);
+    roster_visit(claim_of, claims);
+    pthread_mutex_lock(&tracer.ps_lock);
     states_claim_proc(claims->generation, &claims->writer);
-    pthread_mutex_unlock(&tracer.threads);
+    pthread_mutex_unlock(&tracer.ps_lock);
 }
 
 static void carry_one(trail_g *g, void *arg)
@@ -83,34 +89,34 @@ static void each_goroutine(void (*visit)(trail_g *g, void *arg), void *arg)
 
 /* MARK: Ms */
 
-static void close_m(trail_m *m, uint64_t generation, struct trail_writer_ *statuses)
+static void close_m(trail_m *m, void *arg)
 {
-    states_lock(m);
+    struct claims *claims = arg;
+    uint64_t generation = claims->generation;
     if (m->closed_ < generation) {
-        states_close(m, generation, statuses);
-        v2_close_batch(statuses);
+        states_close(m, generation, &claims->writer);
+        v2_close_batch(&claims->writer);
     }
-    states_unlock(m);
     v2_flush(&m->writers_[generation & 1]);
     v2_flush(&m->strings_[generation & 1]);
 }
 
-static void close_all(uint64_t generation, struct trail_writer_ *statuses)
+static void close_all(struct claims *claims)
 {
-    pthread_mutex_lock(&tracer.threads);
     wait_for_sections();
-    for (trail_m *m = tracer.ms; m; m = m->next_)
-        close_m(m, generation, statuses);
-    pthread_mutex_unlock(&tracer.threads);
+    roster_visit(close_m, claims);
+}
+
+static void write_early(trail_m *m, void *generation)
+{
+    states_write_early(m, *(const uint64_t *)generation);
 }
 
 static size_t count_ms(void)
 {
     size_t n = 0;
-    pthread_mutex_lock(&tracer.threads);
-    for (const trail_m *m = tracer.ms; m; m = m->next_)
+    for (uint32_t at = 0; roster_next(&at);)
         n++;
-    pthread_mutex_unlock(&tracer.threads);
     return n;
 }
 
@@ -148,7 +154,7 @@ static void reserve_first(void)
 static void finish(uint64_t generation, struct claims *claims)
 {
     v2_close_batch(&claims->writer);
-    close_all(generation, &claims->writer);
+    close_all(claims);
     v2_flush(&claims->writer);
     sample_drain(generation);
     alloc_write_tables(generation);
@@ -221,11 +227,9 @@ void v2_session_begin(void)
         session_lacks_memory();
     reserve_first();
     write_sync(tracer.first_generation);
-    pthread_mutex_lock(&tracer.threads);
     (void)set_generation(0, tracer.first_generation);
     /* Threads that saw the tracer off may still be changing states; none does after this. */
     wait_for_sections();
-    pthread_mutex_unlock(&tracer.threads);
     if (tracer.alloc_free)
         alloc_begin(tracer.first_generation);
 }
@@ -236,10 +240,7 @@ void v2_session_end(void)
     struct claims claims = {generation, {0}, 0};
     each_goroutine(claim_one, &claims);
     claim_own(&claims);
-    pthread_mutex_lock(&tracer.threads);
-    for (trail_m *m = tracer.ms; m; m = m->next_)
-        states_write_early(m, generation);
-    pthread_mutex_unlock(&tracer.threads);
+    roster_visit(write_early, &generation);
     (void)switch_to(0);
     finish(generation, &claims);
 }

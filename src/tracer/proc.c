@@ -11,7 +11,7 @@
 /* MARK: Ps */
 
 /*
- * Inner Ps that trail_p_fini has released, newest first; guarded by tracer.threads. Their memory
+ * Inner Ps that trail_p_fini has released, newest first; guarded by ps_lock. Their memory
  * stays: a goroutine may still name one as the P on which it was last.
  */
 static trail_p *free_ps;
@@ -57,18 +57,30 @@ void proc_register(trail_p *p, trail_p *outer, int32_t id)
 {
     *p = (trail_p){.id = id, .state_ = TRAIL_P_IDLE_, .inner_ = p, .outer_ = outer};
     p->check_ = trail_check_(p);
-    p->next_ = tracer.ps;
-    tracer.ps = p;
+    p->next_ = __atomic_load_n(&tracer.ps, __ATOMIC_RELAXED);
+    /* Pairs with the load in procs_first. */
+    while (!__atomic_compare_exchange_n(&tracer.ps, &p->next_, p, true, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED))
+        ;
+}
+
+/* Others may become the newest meanwhile. */
+static void remove_p(const trail_p *p)
+{
+    trail_p *at = procs_first();
+    if (at == p && __atomic_compare_exchange_n(&tracer.ps, &at, p->next_, false, __ATOMIC_ACQUIRE,
+                                               __ATOMIC_ACQUIRE))
+        return;
+    while (at && at->next_ != p)
+        at = at->next_;
+    if (at)
+        at->next_ = p->next_;
 }
 
 /* Removes it from the list, and hands over what was written in it. */
 static void proc_retire(trail_p *p)
 {
-    trail_p **link = &tracer.ps;
-    while (*link && *link != p)
-        link = &(*link)->next_;
-    if (*link)
-        *link = p->next_;
+    remove_p(p);
     if (!tracer.v2)
         v1_flush(&p->writer_);
     p->retired_session_ = tracer.first_generation;
@@ -81,7 +93,7 @@ static const char *p_refused(const trail_p *outer, int32_t id)
 {
     if (id < 0 || id > TRAIL_MAX_PROC)
         return "the ID is below 0 or above TRAIL_MAX_PROC";
-    for (const trail_p *at = tracer.ps; at; at = at->next_) {
+    for (const trail_p *at = procs_first(); at; at = at->next_) {
         if (at->outer_ == outer)
             return "the P was initialized already";
         if (at->id == id)
@@ -96,7 +108,7 @@ static const char *p_refused(const trail_p *outer, int32_t id)
  */
 static bool replace_lost_p(const trail_p *outer)
 {
-    trail_p *p = tracer.ps;
+    trail_p *p = procs_first();
     while (p && p->outer_ != outer)
         p = p->next_;
     if (!p || outer->check_ == trail_check_(outer) || p->m_)
@@ -112,7 +124,7 @@ void trail_p_init(trail_p *outer, int32_t id)
     const char *refused;
     trail_p *p = NULL;
     tracer_init();
-    pthread_mutex_lock(&tracer.threads);
+    pthread_mutex_lock(&tracer.ps_lock);
     (void)replace_lost_p(outer);
     refused = p_refused(outer, id);
     if (refused)
@@ -125,7 +137,7 @@ void trail_p_init(trail_p *outer, int32_t id)
     } else if (outer->check_ != trail_check_(outer)) {
         *outer = (trail_p){.id = id};
     }
-    pthread_mutex_unlock(&tracer.threads);
+    pthread_mutex_unlock(&tracer.ps_lock);
 }
 
 static trail_p *check_p(const trail_m *m, const trail_p *outer, const char *what)
@@ -151,14 +163,14 @@ void trail_p_fini(trail_p *outer)
     trail_p *p = trail_inner_p_(outer);
     if (!p)
         return;
-    pthread_mutex_lock(&tracer.threads);
+    pthread_mutex_lock(&tracer.ps_lock);
     if (p->m_ && p->m_->p == p) {
         misuse(current_m, "trail_p_fini", "a thread holds the P");
         release_proc(p->m_, p);
     }
     proc_retire(p);
     outer->check_ = 0;
-    pthread_mutex_unlock(&tracer.threads);
+    pthread_mutex_unlock(&tracer.ps_lock);
 }
 
 static void hold_proc(trail_m *m, trail_p *p)

@@ -311,10 +311,8 @@ void states_close(trail_m *m, uint64_t generation, struct trail_writer_ *writer)
 
 void states_write_early(trail_m *m, uint64_t generation)
 {
-    states_lock(m);
     if (m->generation_ < generation || m->generation_ == NO_GENERATION)
         introduce_context(m, generation, v2_writer(m, generation), false);
-    states_unlock(m);
 }
 
 void states_lock(trail_m *m)
@@ -352,7 +350,7 @@ void states_claim(trail_g *g, uint64_t generation, struct trail_writer_ *writer)
 static trail_p *idle_proc(uint64_t generation, bool *has)
 {
     trail_p *idle = NULL;
-    for (trail_p *p = tracer.ps; p; p = p->next_) {
+    for (trail_p *p = procs_first(); p; p = p->next_) {
         trail_state_ word = state_load_before(&p->state_);
         bool certain = state_in_session(word) || recording();
         *has |= word >> STATE_BITS >= generation ||

@@ -17,6 +17,7 @@ void states_close(trail_m *m, uint64_t generation, struct trail_writer_ *writer)
 /*
  * v2: does the same while the last generation of a session is still on, in the M's own writer,
  * which the M does not use before its first section. After the session, states may have changed.
+ * m->lock_ is held.
  */
 void states_write_early(trail_m *m, uint64_t generation);
 
@@ -32,7 +33,7 @@ void states_claim(trail_g *g, uint64_t generation, struct trail_writer_ *writer)
 /*
  * v2: writes the status of an idle P, unless the generation has that of a P or will have it when an M
  * is closed: Go 1.22 and 1.23 reject a generation without any. No generation has begun after it yet.
- * `threads` is held.
+ * ps_lock is held.
  */
 void states_claim_proc(uint64_t generation, struct trail_writer_ *writer);
 

@@ -12,32 +12,23 @@
 
 #include "tracer/context.h"
 #include "tracer/event.h"
-#include "tracer/memory.h"
+#include "tracer/roster.h"
 #include "tracer/states.h"
 
 /* Their Ps are numbered from here, apart from the host's. */
 #define FIRST_OWN_PROC (TRAIL_MAX_PROC + 1)
 
-/*
- * What the library owns of a thread: its inner M, which stays valid whatever happens to the host's
- * memory; an M in place of the host's, if that has none; and a goroutine and a P of its own.
- */
-struct trail_own_thread_ {
-    trail_m m; /* first: an inner M is converted to it */
-    trail_m outer;
-    trail_p p;
-    trail_g g;
-    bool has_proc;                  /* p is registered */
-    struct trail_own_thread_ *next; /* next in the free list; guarded by tracer.threads */
-};
-
 __thread trail_m *current_m;
 /* Its M is being set up or removed: no call from a signal handler is written meanwhile. */
 static __thread bool changing __attribute__((tls_model("initial-exec")));
 
-static struct trail_own_thread_ *free_threads;
-static int32_t own_procs;
+static int32_t own_procs; /* atomic */
 static uint64_t last_goroutine;
+
+static int32_t next_own_proc(void)
+{
+    return FIRST_OWN_PROC + __atomic_fetch_add(&own_procs, 1, __ATOMIC_RELAXED);
+}
 
 trail_m *trail_m_current(void)
 {
@@ -74,7 +65,18 @@ void call_refused(const char *what, uintptr_t frame)
                       : "the calling thread has no M: trail_m_start is missing");
 }
 
-/* MARK: The list of threads; `threads` is held */
+/* MARK: The thread's record */
+
+/*
+ * How many threads have an M of the host's, by a hash of its address. Nearly always none has the one
+ * that is started, and it need not be looked for among all threads.
+ */
+static uint16_t given[1 << 16]; /* atomic */
+
+static uint16_t *given_like(const trail_m *outer)
+{
+    return &given[trail_check_(outer) * UINT64_C(0x9e3779b97f4a7c15) >> 48];
+}
 
 /* Connects it with an M of the host's or of its own. */
 static void set_outer(struct trail_own_thread_ *own, trail_m *outer)
@@ -83,37 +85,43 @@ static void set_outer(struct trail_own_thread_ *own, trail_m *outer)
     outer->id = own->m.id;
     outer->inner_ = &own->m;
     outer->check_ = trail_check_(outer);
-    own->m.outer_ = outer;
+    /* Read by is_of_other. */
+    __atomic_store_n(&own->m.outer_, outer, __ATOMIC_RELAXED);
+}
+
+/* Clears what a thread before has left, but for what other threads may look at. */
+static void clear(trail_m *m)
+{
+    trail_set_current_(m, NULL);
+    trail_set_proc_(m, NULL);
+    memset((char *)m + offsetof(trail_m, borrowed_), 0,
+           offsetof(trail_m, lock_) - offsetof(trail_m, borrowed_));
+    m->generation_ = NO_GENERATION;
+    m->id = (uint64_t)syscall(SYS_gettid);
 }
 
 /* Takes an inner M and makes it that of the calling thread; NULL: no memory. */
 static struct trail_own_thread_ *attach(trail_m *outer)
 {
-    struct trail_own_thread_ *own = free_threads;
+    struct trail_own_thread_ *own = roster_take();
     trail_m *m;
-    if (own)
-        free_threads = own->next;
-    else
-        own = memory_map(sizeof *own);
     if (!own) {
         count(&tracer.stats.lost_events);
         return NULL;
     }
     m = &own->m;
-    memset(m, 0, sizeof *m);
-    m->generation_ = NO_GENERATION;
-    m->id = (uint64_t)syscall(SYS_gettid);
+    clear(m);
     if (!own->has_proc)
-        proc_register(&own->p, &own->p, FIRST_OWN_PROC + own_procs++);
+        proc_register(&own->p, &own->p, next_own_proc());
     own->has_proc = true;
     trail_g_init(&own->g);
+    own->given = outer;
+    if (outer)
+        __atomic_fetch_add(given_like(outer), 1, __ATOMIC_RELAXED);
     set_outer(own, outer ? outer : &own->outer);
     stack_bounds(&m->stack_low_, &m->stack_high_);
-    m->next_ = tracer.ms;
-    if (m->next_)
-        m->next_->prev_ = m;
-    tracer.ms = m;
     pthread_setspecific(tracer.thread_exits, m);
+    roster_enter(own);
     current_m = m;
     return own;
 }
@@ -123,19 +131,30 @@ static void detach(trail_m *m)
 {
     struct trail_own_thread_ *own = (struct trail_own_thread_ *)m;
     current_m = NULL;
+    states_lock(m);
     for (int i = 0; i < 2; i++) {
         v2_flush(&m->writers_[i]);
         v2_flush(&m->strings_[i]);
     }
-    if (m->prev_)
-        m->prev_->next_ = m->next_;
-    else
-        tracer.ms = m->next_;
-    if (m->next_)
-        m->next_->prev_ = m->prev_;
+    roster_leave(own);
+    states_unlock(m);
     pthread_setspecific(tracer.thread_exits, NULL);
-    own->next = free_threads;
-    free_threads = own;
+    if (own->given)
+        __atomic_fetch_sub(given_like(own->given), 1, __ATOMIC_RELAXED);
+    roster_release(own);
+}
+
+/* Returns the thread that was started with the M, as far as its address tells; NULL: none. */
+static trail_m *find_given(const trail_m *outer)
+{
+    trail_m *m;
+    if (!__atomic_load_n(given_like(outer), __ATOMIC_RELAXED))
+        return NULL;
+    for (uint32_t at = 0; (m = roster_next(&at)) != NULL;) {
+        if (__atomic_load_n(&m->outer_, __ATOMIC_RELAXED) == outer)
+            return m;
+    }
+    return NULL;
 }
 
 /*
@@ -144,9 +163,7 @@ static void detach(trail_m *m)
  */
 static bool is_of_other(const trail_m *outer)
 {
-    trail_m *at = tracer.ms;
-    while (at && at->outer_ != outer)
-        at = at->next_;
+    trail_m *at = find_given(outer);
     if (!at || (outer->check_ == trail_check_(outer) && outer->inner_ == at))
         return at;
     set_outer((struct trail_own_thread_ *)at, &((struct trail_own_thread_ *)at)->outer);
@@ -187,7 +204,7 @@ static void end_context(trail_m *m)
     set_outer(own, &own->outer);
     if (m->own_ && is_in_syscall(m) && owns_p(m))
         return_to_end(m, &own->outer, &own->g);
-    if (m->stw_session_ && m->stw_session_ == tracer.first_generation)
+    if (m->stw_session_)
         trail_stw_end(&own->outer);
     if (is_in_syscall(m))
         trail_go_destroy_syscall(&own->outer);
@@ -212,14 +229,12 @@ trail_g *thread_own_goroutine(trail_m *m)
 static void leave_thread(trail_m *m)
 {
     changing = true;
-    pthread_mutex_lock(&tracer.threads);
     if (!m->own_ && trace_is_on() && (has_goroutine(m) || owns_p(m))) {
         m->frame_ = 0;
         misuse(m, "trail_m_exit", "the thread still runs a goroutine, or holds a P");
     }
     end_context(m);
     detach(m);
-    pthread_mutex_unlock(&tracer.threads);
     changing = false;
 }
 
@@ -229,12 +244,10 @@ void trail_m_start(trail_m *m)
     if (current_m)
         leave_thread(current_m);
     changing = true;
-    pthread_mutex_lock(&tracer.threads);
     if (is_of_other(m))
         misuse_at(TRAIL_MISUSE_THREAD, stack_frame(), "trail_m_start", "the M is another thread's");
     else if (!attach(m))
         memset(m, 0, sizeof *m);
-    pthread_mutex_unlock(&tracer.threads);
     changing = false;
 }
 
@@ -247,9 +260,7 @@ trail_m *trail_m_attach(void)
     if (current_m)
         leave_thread(current_m);
     changing = true;
-    pthread_mutex_lock(&tracer.threads);
     own = attach(NULL);
-    pthread_mutex_unlock(&tracer.threads);
     changing = false;
     return own ? &own->outer : NULL;
 }
@@ -275,24 +286,34 @@ trail_p *threads_spare_proc(void)
 {
     static trail_p spare;
     if (!spare.check_)
-        proc_register(&spare, &spare, FIRST_OWN_PROC + own_procs++);
+        proc_register(&spare, &spare, next_own_proc());
     return &spare;
 }
 
 /* MARK: Threads that only annotate */
 
+/* Whether a trace of v2 is on. The tracer's format may only be read in a section of a trace. */
+static bool is_on_v2(trail_m *m)
+{
+    bool v2 = section_enter(m) && tracer.v2;
+    section_leave(m);
+    return v2;
+}
+
 /*
  * Announces what it owns, and that it is in a system call. v1 has no creation in one: readers take
- * GoInSyscall for a goroutine that was there before the trace.
+ * GoInSyscall for a goroutine that was there before the trace. The trace may end and another one
+ * begin between any two calls.
  */
 static void begin_own(struct trail_own_thread_ *own)
 {
     trail_m *m = &own->outer;
+    bool v2 = is_on_v2(&own->m);
     uint64_t generation;
-    if (tracer.v2)
+    if (v2)
         trail_go_create_syscall(m, &own->g);
     trail_proc_start(m, &own->p);
-    if (tracer.v2)
+    if (v2)
         return;
     trail_go_create(m, &own->g, 0, TRAIL_NO_STACK);
     trail_go_start(m, &own->g);
@@ -305,10 +326,6 @@ static void begin_own(struct trail_own_thread_ *own)
     section_leave(&own->m);
 }
 
-/*
- * `threads` is held throughout, as at its end: the snapshot of a v1 trace is taken under that lock,
- * and the host's stopped world does not stop such threads.
- */
 trail_m *attach_own(void)
 {
     struct trail_own_thread_ *own;
@@ -320,13 +337,11 @@ trail_m *attach_own(void)
     }
     changing = true;
     tracer_init();
-    pthread_mutex_lock(&tracer.threads);
     own = attach(NULL);
     if (own) {
         own->m.own_ = own;
         begin_own(own);
     }
-    pthread_mutex_unlock(&tracer.threads);
     changing = false;
     return own ? &own->m : NULL;
 }
@@ -336,9 +351,8 @@ trail_m *attach_own(void)
 void threads_after_fork(void)
 {
     trail_m *m = current_m;
-    tracer.ms = NULL;
-    free_threads = NULL;
-    for (trail_p *p = tracer.ps; p; p = p->next_)
+    roster_after_fork(m);
+    for (trail_p *p = procs_first(); p; p = p->next_)
         memset(&p->writer_, 0, sizeof p->writer_);
     if (!m)
         return;
@@ -349,6 +363,4 @@ void threads_after_fork(void)
     m->busy_ = 0;
     m->lock_ = 0;
     m->id = (uint64_t)syscall(SYS_gettid);
-    m->next_ = m->prev_ = NULL;
-    tracer.ms = m;
 }

@@ -21,7 +21,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void init_locks(void)
 {
-    pthread_mutex_t *mutexes[] = {&tracer.control, &tracer.threads,   &tracer.no_proc,
+    pthread_mutex_t *mutexes[] = {&tracer.control, &tracer.ps_lock,   &tracer.no_proc,
                                   &tracer.gc,      &tracer.switching, &tracer.lock};
     pthread_mutexattr_t recursive;
     pthread_condattr_t attr;

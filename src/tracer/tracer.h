@@ -23,9 +23,10 @@
  * claims those that no other did (generation.c, docs/models/status.pml).
  *
  * Locks, in the order in which they may be taken: control (start, stop, advance, one at a time),
- * threads (the list of Ms), trail_m.lock_ (closing a generation for it), walk, no_proc and others of
- * event calls, lock (buffers and pending generations). A writing thread takes `lock` once per
- * buffer, and no other lock in the common events.
+ * ps_lock (the list of Ps), trail_m.lock_ (closing a generation for it, and its end), walk, no_proc
+ * and others of event calls, lock (buffers and pending generations). A writing thread takes `lock`
+ * once per buffer, and no other lock in the common events; nor does a thread that begins or ends
+ * (roster.h).
  */
 #ifndef TRAIL_TRACER_TRACER_H
 #define TRAIL_TRACER_TRACER_H
@@ -142,10 +143,9 @@ struct tracer { /* NOLINT(clang-analyzer-optin.performance.Padding) */
     uint64_t last_generation; /* the newest that was begun, even if it is over */
     bool active; /* a session is on, or has failed and is not complete; also under lock */
     pthread_mutex_t control;
-    pthread_mutex_t threads;
+    pthread_mutex_t ps_lock;
     pthread_key_t thread_exits; /* its destructor handles threads that exit without trail_m_exit */
-    trail_m *ms;                /* guarded by threads */
-    trail_p *ps;                /* guarded by threads */
+    trail_p *ps;                /* atomic: anyone may add one; the rest is guarded by ps_lock */
 
     /* v1: events of threads without a P (§2.3). */
     pthread_mutex_t no_proc;
@@ -278,10 +278,10 @@ void v2_session_end(void);
 /* Ends the generation and begins the next. control is held. */
 void v2_advance(void);
 
-/* Holds all other threads outside of sections, or lets them go on. `threads` is held. */
+/* Holds all other threads outside of sections, or lets them go on. */
 void hold_threads(bool hold);
 
-/* Waits until every M was seen outside a section once. `threads` is held. */
+/* Waits until every M was seen outside a section once. */
 void wait_for_sections(void);
 
 /* MARK: Threads (thread.c) */
@@ -292,13 +292,23 @@ bool thread_is_in_call(void);
 /* Whether its M is being set up or removed. */
 bool thread_is_changing(void);
 void threads_after_fork(void);
-/* Returns a P of the library's that is always idle. `threads` is held. */
+/* Returns a P of the library's that is always idle. ps_lock is held. */
 trail_p *threads_spare_proc(void);
+
+/* MARK: Ps (proc.c) */
+
 /*
- * Initializes an inner P, of the host's `outer` or of the library itself, and adds it to the list
- * (proc.c). `threads` is held.
+ * Initializes an inner P, of the host's `outer` or of the library itself, and adds it to the list.
+ * Takes no lock.
  */
 void proc_register(trail_p *p, trail_p *outer, int32_t id);
+
+/* Returns the newest P, from which next_ leads to all others. ps_lock is held. */
+static inline trail_p *procs_first(void)
+{
+    /* Pairs with the exchange in proc_register. */
+    return __atomic_load_n(&tracer.ps, __ATOMIC_ACQUIRE);
+}
 
 /* Increments a counter. */
 static inline void count(uint64_t *counter)

@@ -6,6 +6,7 @@
 #include "tracer/control.h"
 #include "tracer/event.h"
 #include "tracer/identity.h"
+#include "tracer/roster.h"
 #include "tracer/sample.h"
 #include "tracer/tables.h"
 
@@ -54,8 +55,9 @@ static void snapshot_g(trail_g *g, void *arg)
 }
 
 /* A thread with a P takes it and runs its goroutine, in that P's buffer. */
-static void snapshot_m(trail_m *m, uint64_t generation)
+static void snapshot_m(trail_m *m, void *arg)
 {
+    uint64_t generation = ((const struct snapshot *)arg)->generation;
     trail_p *p = m->p;
     trail_g *g = m->g;
     struct snapshot on = {generation, p, 0};
@@ -69,13 +71,18 @@ static void snapshot_m(trail_m *m, uint64_t generation)
     g->last_p_ = p;
 }
 
+static void snapshot_own(trail_m *m, void *to)
+{
+    snapshot_g(thread_own_goroutine(m), to);
+}
+
 /*
  * In the trace every P is idle except those whose threads run. A P whose thread is in a system call
  * was taken from it, as by Go's stopped world.
  */
 static void snapshot_ps(uint64_t generation)
 {
-    for (trail_p *p = tracer.ps; p; p = p->next_) {
+    for (trail_p *p = procs_first(); p; p = p->next_) {
         p->abandoned_ = !p->m_ && (state_load(&p->state_) & STATE_MASK) == TRAIL_P_SYSCALL_;
         if ((state_load(&p->state_) & STATE_MASK) != TRAIL_P_RUNNING_)
             trail_set_(&p->state_, state_word(generation, TRAIL_P_IDLE_));
@@ -90,7 +97,7 @@ static unsigned count_procs(void)
     if (n)
         return n;
     /* The library's own count while a thread has them all the time. */
-    for (const trail_p *p = tracer.ps; p; p = p->next_)
+    for (const trail_p *p = procs_first(); p; p = p->next_)
         n += p->id <= TRAIL_MAX_PROC || p->m_;
     return n ? n : 1;
 }
@@ -102,7 +109,7 @@ static unsigned count_procs(void)
 static void wait_past_newest(void)
 {
     uint64_t newest = tracer.no_proc_writer.last_ticks;
-    for (const trail_p *p = tracer.ps; p; p = p->next_)
+    for (const trail_p *p = procs_first(); p; p = p->next_)
         newest = p->writer_.last_ticks > newest ? p->writer_.last_ticks : newest;
     for (int tries = 0; tries < 1000 && clock_v1_ticks(&tracer.clock) <= newest; tries++)
         ;
@@ -117,10 +124,8 @@ static void snapshot(const trail_host *host, uint64_t generation)
     snapshot_ps(generation);
     if (host->each_goroutine)
         host->each_goroutine(host->context, snapshot_g, &to);
-    for (trail_m *m = tracer.ms; m; m = m->next_)
-        snapshot_g(thread_own_goroutine(m), &to);
-    for (trail_m *m = tracer.ms; m; m = m->next_)
-        snapshot_m(m, generation);
+    roster_visit(snapshot_own, &to);
+    roster_visit(snapshot_m, &to);
     /* Go's converter of v1 takes the first Gomaxprocs for the end of the snapshot (§4.3). */
     wait_past_newest();
     write_snapshot(&to, V1_Gomaxprocs, 2, (uint64_t[]){count_procs(), 0});
@@ -134,7 +139,7 @@ void v1_session_begin(void)
     uint64_t generation = tracer.first_generation, ticks;
     if (host->stop_world)
         host->stop_world(host->context);
-    pthread_mutex_lock(&tracer.threads);
+    pthread_mutex_lock(&tracer.ps_lock);
     hold_threads(true);
     tracer.no_proc_writer.last_ticks = 0;
     snapshot(host, generation);
@@ -144,7 +149,7 @@ void v1_session_begin(void)
     (void)set_generation(0, generation);
     hold_threads(false);
     wait_for_sections();
-    pthread_mutex_unlock(&tracer.threads);
+    pthread_mutex_unlock(&tracer.ps_lock);
     if (host->start_world)
         host->start_world(host->context);
 }
@@ -176,7 +181,7 @@ static uint64_t frequency(void)
  */
 static void restore_ps(uint64_t generation)
 {
-    for (trail_p *p = tracer.ps; p; p = p->next_) {
+    for (trail_p *p = procs_first(); p; p = p->next_) {
         trail_state_ idle = state_word(generation, TRAIL_P_IDLE_);
         if (__atomic_load_n(&p->abandoned_, __ATOMIC_RELAXED) ||
             __atomic_load_n(&p->m_, __ATOMIC_RELAXED))
@@ -187,7 +192,7 @@ static void restore_ps(uint64_t generation)
 
 static void flush_all(void)
 {
-    for (trail_p *p = tracer.ps; p; p = p->next_)
+    for (trail_p *p = procs_first(); p; p = p->next_)
         v1_flush(&p->writer_);
     v1_flush(&tracer.no_proc_writer);
 }
@@ -220,11 +225,11 @@ void v1_session_end(void)
     uint64_t generation = tracer.first_generation;
     struct trail_writer_ writer = {0};
     (void)set_generation(generation, 0);
-    pthread_mutex_lock(&tracer.threads);
+    pthread_mutex_lock(&tracer.ps_lock);
     wait_for_sections();
     flush_all();
     restore_ps(generation);
-    pthread_mutex_unlock(&tracer.threads);
+    pthread_mutex_unlock(&tracer.ps_lock);
     sample_drain(generation);
     if (write_frequency(&writer, generation))
         (void)v1_write_tables(&writer, generation);

@@ -1,0 +1,57 @@
+/*
+ * The roster: a record for each thread that uses the library, in memory that stays.
+ *
+ *   free - roster_take -> being set up - roster_enter -> in use - roster_leave -> roster_release -> free
+ *
+ * Threads move their records without a lock, so that the first call of a thread and its end wait
+ * for no other thread. The thread that starts, stops and ends generations visits the records in
+ * use, each under the lock of its M, under which its thread hands over its buffers and leaves: a
+ * visitor sees neither a record that is being set up nor a half of what a thread has written.
+ * docs/models/roster.pml models this.
+ */
+#ifndef TRAIL_TRACER_ROSTER_H
+#define TRAIL_TRACER_ROSTER_H
+
+#include "tracer/tracer.h"
+
+/*
+ * What the library owns of a thread: its inner M, which stays valid whatever happens to the host's
+ * memory; an M in place of the host's, if that has none; and a goroutine and a P of its own. Apart
+ * from others, as each is written at every event: processors take lines of 64 bytes in pairs.
+ */
+struct trail_own_thread_ {
+    _Alignas(128) trail_m m; /* first: an inner M is converted to it */
+    trail_m outer;
+    trail_p p;
+    trail_g g;
+    const trail_m *given; /* the host's M with which it was started; only its address is used */
+    bool has_proc;        /* p is registered */
+    uint32_t index;       /* in the roster */
+    uint32_t next_free;   /* atomic: index + 1 of the next free record; 0: none */
+};
+
+/* Returns a free record of any content but for its lock; NULL: no memory. */
+struct trail_own_thread_ *roster_take(void);
+
+/* From now on it is visited: everything in it is set. */
+void roster_enter(struct trail_own_thread_ *own);
+
+/* From now on it is not. The lock of its M is held. */
+void roster_leave(struct trail_own_thread_ *own);
+
+/* Frees a record that has left. */
+void roster_release(struct trail_own_thread_ *own);
+
+/*
+ * Returns the next M in use, from index *at on, and advances *at; NULL: none. Threads may enter and
+ * leave meanwhile: only atomic fields may be read.
+ */
+trail_m *roster_next(uint32_t *at);
+
+/* Calls `visit` for each M in use, under its lock. */
+void roster_visit(void (*visit)(trail_m *m, void *arg), void *arg);
+
+/* Forgets all threads but that of `m`, which may be NULL. */
+void roster_after_fork(const trail_m *m);
+
+#endif
