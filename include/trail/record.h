@@ -58,6 +58,7 @@ struct trail_writer_ {
     uint8_t *at, *end;
     uint64_t last_ticks;
     struct trail_buffer_ *buffer;
+    struct trail_buffer_ *own; /* its first buffer, which it takes without a lock; NULL: none */
 };
 
 #define TRAIL_RECENT_STRINGS_  16
@@ -146,7 +147,6 @@ typedef struct trail_m {
     uint64_t closed_;                 /* the newest whose statuses are complete for it */
     struct trail_writer_ writers_[2]; /* v2: by generation & 1 */
     struct trail_writer_ strings_[2];
-    struct trail_writer_ experiment_[2];
     uint64_t string_ids_, string_ids_end_; /* reserved IDs */
     const void *stack_low_, *stack_high_;
     uint64_t stw_session_;
@@ -155,9 +155,9 @@ typedef struct trail_m {
     /* Entries that it interned in this generation. */
     const void *recent_[TRAIL_RECENT_STRINGS_], *recent_stacks_[TRAIL_RECENT_STACKS_];
     uint64_t paused_; /* not announced, and outside of regions in this generation (v2) */
-    uint32_t lock_;   /* the fields from here on stay when the inner M becomes another thread's */
+    uint32_t lock_;
     uint32_t in_use_;
-    uint64_t spare_[5];
+    uint64_t spare_[3];
 } trail_m;
 
 /*
@@ -457,6 +457,8 @@ typedef struct trail_stats {
     uint64_t wait_ns;         /* time that they waited, together */
     uint64_t longest_wait_ns; /* of one event */
     uint64_t left_out[TRAIL_LEFT_OUT_COUNT]; /* not_expressible, by what it was */
+    /* Waits of calls for another thread in the library, not for the reader; see trail_start(3) */
+    uint64_t lock_waits, lock_wait_ns, longest_lock_wait_ns;
 } trail_stats;
 
 /* Fills *stats for the trace that is on, or for the last one. */

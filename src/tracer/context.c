@@ -1,21 +1,19 @@
 /* What a thread borrows for an event: see context.h. */
 #include "tracer/context.h"
 
-#include <sched.h>
-
 #include "tracer/identity.h"
+#include "tracer/lock.h"
 #include "tracer/regions.h"
 #include "tracer/states.h"
 
 void context_lock(trail_p *p)
 {
-    while (__atomic_exchange_n(&p->lock_, 1, __ATOMIC_ACQUIRE))
-        sched_yield();
+    lock_word(&p->lock_);
 }
 
 void context_unlock(trail_p *p)
 {
-    __atomic_store_n(&p->lock_, 0, __ATOMIC_RELEASE);
+    unlock_word(&p->lock_);
 }
 
 /* MARK: The own P */

@@ -112,7 +112,7 @@ void session_fail(void)
 {
     if (tracer.failed)
         return;
-    tracer.failed = true;
+    __atomic_store_n(&tracer.failed, true, __ATOMIC_RELAXED);
     __atomic_store_n(&tracer.generation, 0, __ATOMIC_RELEASE);
     set_tracing(false);
     if (tracer.queued >= tracer.limit)
@@ -247,7 +247,8 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
     misuse_reset();
     regions_reset();
     tracer.error = (trail_error){0};
-    tracer.failed = tracer.urgent = false;
+    __atomic_store_n(&tracer.failed, false, __ATOMIC_RELAXED);
+    tracer.urgent = false;
     tracer.gc_recorded = false;
     tracer.gc_sequence = tracer.v2 ? 1 : 0;
     tracer.stopped_worlds = 0;

@@ -39,7 +39,7 @@ static void free_kept(struct kept *kept)
     /* Their memory was counted out of the session's when they were kept. */
     for (; buffer; buffer = next) {
         next = buffer->next;
-        memory_unmap(buffer, buffer->size);
+        buffer_unmap(buffer);
     }
     memset(kept, 0, sizeof *kept);
 }

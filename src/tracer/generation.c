@@ -89,11 +89,12 @@ static void each_goroutine(void (*visit)(trail_g *g, void *arg), void *arg)
 
 /* MARK: Ms */
 
+/* Whether or not it is in use: a thread that has ended leaves what it wrote. */
 static void close_m(trail_m *m, void *arg)
 {
     struct claims *claims = arg;
     uint64_t generation = claims->generation;
-    if (m->closed_ < generation) {
+    if (__atomic_load_n(&m->in_use_, __ATOMIC_ACQUIRE) && m->closed_ < generation) {
         states_close(m, generation, &claims->writer);
         v2_close_batch(&claims->writer);
     }
@@ -104,7 +105,7 @@ static void close_m(trail_m *m, void *arg)
 static void close_all(struct claims *claims)
 {
     wait_for_sections();
-    roster_visit(close_m, claims);
+    roster_visit_all(close_m, claims);
 }
 
 static void write_early(trail_m *m, void *generation)

@@ -30,16 +30,40 @@ size_t memory_mapped(void)
     return __atomic_load_n(&mapped, __ATOMIC_RELAXED);
 }
 
-void *memory_map(size_t size)
+static void *map(size_t size, int flags)
 {
     void *at;
     if (injected_failure())
         return NULL;
-    at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED)
-        return NULL;
-    __atomic_fetch_add(&mapped, size, __ATOMIC_RELAXED);
+    at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+void *memory_map(size_t size)
+{
+    void *at = map(size, 0);
+    if (at)
+        memory_use(size);
     return at;
+}
+
+void memory_use(size_t size)
+{
+    __atomic_fetch_add(&mapped, size, __ATOMIC_RELAXED);
+}
+
+void *memory_reserve(size_t size)
+{
+    void *at = map(size, MAP_NORESERVE);
+    /* Few of its pages are used at first. */
+    if (at)
+        (void)madvise(at, size, MADV_NOHUGEPAGE);
+    return at;
+}
+
+void memory_unreserve(void *at, size_t size)
+{
+    munmap(at, size);
 }
 
 void memory_unmap(void *at, size_t size)

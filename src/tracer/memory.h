@@ -11,10 +11,18 @@
 void *memory_map(size_t size);
 void memory_unmap(void *at, size_t size);
 
+/*
+ * Returns zeroed pages that cost memory only from their first use on, or NULL. They do not count as
+ * mapped before memory_use.
+ */
+void *memory_reserve(size_t size);
+void memory_unreserve(void *at, size_t size);
+void memory_use(size_t size);
+
 /* For tests: bytes that are mapped now. */
 size_t memory_mapped(void);
 
-/* For tests: the next `allowed` calls of memory_map succeed, later ones fail; < 0: none fails. */
+/* For tests: the next `allowed` calls of memory_map and memory_reserve succeed, later ones fail; < 0: none fails. */
 void memory_fail_after(long allowed);
 
 #endif

@@ -4,6 +4,8 @@
  *
  *   free - queue_buffer -> an M's or P's writer - queue_put -> pending - read.c -> queue_free -> free
  *
+ * A writer's first buffer is its own. It is taken without a lock, and freed when it has been read or copied.
+ *
  * The memory of the options limits what is pending, not what writers hold: quiet threads, however
  * many, never make another wait. When it is used up, the writing thread waits, ends the trace, or
  * drops a generation. docs/models/handover.pml models this with its waits.
@@ -12,6 +14,7 @@
 #include <string.h>
 
 #include "tracer/control.h"
+#include "tracer/lock.h"
 #include "tracer/memory.h"
 #include "tracer/read.h"
 #include "tracer/tracer.h"
@@ -52,9 +55,22 @@ static void add_reserve(struct trail_buffer_ *buffer)
     tracer.reserved++;
 }
 
+void buffer_unmap(struct trail_buffer_ *buffer)
+{
+    if (buffer->owner == OWNER_QUEUE)
+        memory_unmap(buffer, buffer->size);
+    else
+        /* Pairs with the load in take_own. */
+        __atomic_store_n(&buffer->owner, OWNER_WRITER_FREE, __ATOMIC_RELEASE);
+}
+
 /* Frees a buffer that is not pending. */
 static void free_buffer(struct trail_buffer_ *buffer)
 {
+    if (buffer->owner != OWNER_QUEUE) {
+        buffer_unmap(buffer);
+        return;
+    }
     if (tracer.reserved < tracer.to_reserve && buffer->size == BUFFER_SIZE) {
         add_reserve(buffer);
     } else if (tracer.free_bytes + buffer->size > tracer.limit) {
@@ -165,7 +181,7 @@ static void drop_oldest(void)
 /* Returns the size of a writer's next buffer. */
 static size_t next_size(size_t filled, size_t need)
 {
-    size_t size = filled ? 2 * filled : tracer.smallest;
+    size_t size = 2 * filled > tracer.smallest ? 2 * filled : tracer.smallest;
     need += sizeof(struct trail_buffer_);
     while (size < need && size < BUFFER_SIZE)
         size *= 2;
@@ -181,8 +197,10 @@ static uint8_t *map_buffers(size_t n)
 static struct trail_buffer_ *make(void *at, size_t size)
 {
     struct trail_buffer_ *buffer = at;
-    if (buffer)
+    if (buffer) {
         buffer->size = (uint32_t)size;
+        buffer->owner = OWNER_QUEUE;
+    }
     return buffer;
 }
 
@@ -261,7 +279,7 @@ static struct trail_buffer_ *take(size_t filled, size_t need)
 bool queue_reserve(size_t n)
 {
     bool enough;
-    pthread_mutex_lock(&tracer.lock);
+    lock_mutex(&tracer.lock);
     tracer.to_reserve += n;
     if (tracer.reserved < tracer.to_reserve) {
         size_t missing = tracer.to_reserve - tracer.reserved;
@@ -278,7 +296,7 @@ bool queue_reserve(size_t n)
 
 void queue_unreserve(size_t n)
 {
-    pthread_mutex_lock(&tracer.lock);
+    lock_mutex(&tracer.lock);
     tracer.to_reserve -= n < tracer.to_reserve ? n : tracer.to_reserve;
     while (tracer.reserved > tracer.to_reserve)
         free_buffer(take_reserve());
@@ -341,11 +359,41 @@ static struct trail_buffer_ *take_or_wait(size_t filled, size_t need)
     return NULL;
 }
 
-struct trail_buffer_ *queue_buffer(uint64_t generation, size_t filled, size_t need)
+/* MARK: Buffers for writers */
+
+void writer_own(struct trail_writer_ *writer, void *memory)
+{
+    writer->own = make(memory, BUFFER_MIN);
+    writer->own->owner = OWNER_WRITER_FREE;
+}
+
+void writer_after_fork(struct trail_writer_ *writer)
+{
+    if (writer->own)
+        writer->own->owner = OWNER_WRITER_FREE;
+    *writer = (struct trail_writer_){.own = writer->own};
+}
+
+/* Returns the writer's own buffer; NULL if it has none, or one that is not free or too small. */
+static struct trail_buffer_ *take_own(const struct trail_writer_ *writer, size_t need)
+{
+    struct trail_buffer_ *own = writer->own;
+    /* Pairs with the store in buffer_unmap. */
+    if (!own || need > BUFFER_MIN - sizeof *own ||
+        __atomic_load_n(&own->owner, __ATOMIC_ACQUIRE) != OWNER_WRITER_FREE)
+        return NULL;
+    /* No event may follow a lost one. */
+    if (__atomic_load_n(&tracer.failed, __ATOMIC_RELAXED))
+        return NULL;
+    __atomic_store_n(&own->owner, OWNER_WRITER, __ATOMIC_RELAXED);
+    return own;
+}
+
+static struct trail_buffer_ *take_queued(uint64_t generation, size_t filled, size_t need)
 {
     struct trail_buffer_ *buffer;
     bool fails;
-    pthread_mutex_lock(&tracer.lock);
+    lock_mutex(&tracer.lock);
     buffer = take_or_wait(filled, need);
     fails = !buffer && tracer.options.when_full != TRAIL_FULL_DROP_OLDEST;
     if (!buffer) {
@@ -361,6 +409,15 @@ struct trail_buffer_ *queue_buffer(uint64_t generation, size_t filled, size_t ne
     if (fails)
         session_fail();
     pthread_mutex_unlock(&tracer.lock);
+    return buffer;
+}
+
+struct trail_buffer_ *queue_buffer(const struct trail_writer_ *writer, uint64_t generation,
+                                   size_t filled, size_t need)
+{
+    struct trail_buffer_ *buffer = filled ? NULL : take_own(writer, need);
+    if (!buffer)
+        buffer = take_queued(generation, filled, need);
     if (!buffer)
         return NULL;
     buffer->next = NULL;
@@ -408,7 +465,7 @@ void queue_put(struct trail_buffer_ *buffer)
 {
     struct pending *pending;
     tsan_acquire(buffer);
-    pthread_mutex_lock(&tracer.lock);
+    lock_mutex(&tracer.lock);
     pending = pending_find(buffer->generation);
     buffer->next = NULL;
     if (!pending || pending->spoiled) {

@@ -396,7 +396,7 @@ static void *pump(void *arg)
             close(to.fd);
         if (mine != epoch) {
             if (held)
-                memory_unmap(held, held->size);
+                buffer_unmap(held);
         } else if (!delivered) {
             stream.error = failure;
             consumer_failed();

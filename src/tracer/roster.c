@@ -4,16 +4,19 @@
 #include "tracer/memory.h"
 #include "tracer/pause.h"
 #include "tracer/states.h"
+#include "tracer/tsan.h"
 
 /*
  * Records are never unmapped, and are found by their index: a thread may look at one that another
  * has just taken. There are places for as many as Linux has thread IDs.
  */
-#define BLOCK  128
-#define BLOCKS ((4u << 20) / BLOCK)
+#define FIRST_BLOCK 64
+#define BLOCK       1024
+#define BLOCKS      ((4u << 20) / BLOCK)
 
+static struct trail_own_thread_ first_block[FIRST_BLOCK];
 static struct trail_own_thread_ *blocks[BLOCKS]; /* atomic; a block is there before its records */
-static uint32_t records;                         /* atomic: all, in use or not */
+static uint32_t records; /* atomic: all, in use or not */
 
 /*
  * The newest free record: changes << 32 | index + 1. The number of changes makes the exchange fail
@@ -23,33 +26,64 @@ static uint64_t newest_free; /* atomic */
 
 static struct trail_own_thread_ *record_at(uint32_t index)
 {
+    if (index < FIRST_BLOCK)
+        return &first_block[index];
+    index -= FIRST_BLOCK;
     /* Pairs with the exchange in has_block. */
     return &__atomic_load_n(&blocks[index / BLOCK], __ATOMIC_ACQUIRE)[index % BLOCK];
 }
 
-/* Whether the block of `index` is there, or could be mapped. */
+/* Whether the memory of the record is there, or could be had. */
 static bool has_block(uint32_t index)
 {
-    struct trail_own_thread_ **block = &blocks[index / BLOCK], *none = NULL, *mapped;
+    struct trail_own_thread_ **block, *none = NULL, *block_new;
+    if (index < FIRST_BLOCK)
+        return true;
+    if (index >= FIRST_BLOCK + BLOCKS * BLOCK)
+        return false;
+    block = &blocks[(index - FIRST_BLOCK) / BLOCK];
     if (__atomic_load_n(block, __ATOMIC_ACQUIRE))
         return true;
-    mapped = memory_map(BLOCK * sizeof *mapped);
-    if (mapped && !__atomic_compare_exchange_n(block, &none, mapped, false, __ATOMIC_RELEASE,
-                                               __ATOMIC_RELAXED))
-        memory_unmap(mapped, BLOCK * sizeof *mapped);
-    return mapped;
+    block_new = memory_reserve(BLOCK * sizeof *block_new);
+    if (block_new && !__atomic_compare_exchange_n(block, &none, block_new, false, __ATOMIC_RELEASE,
+                                                  __ATOMIC_RELAXED))
+        memory_unreserve(block_new, BLOCK * sizeof *block_new);
+    return block_new;
+}
+
+/* A new record, which is all zero. */
+static void set_up(uint32_t index)
+{
+    struct trail_own_thread_ *own = record_at(index);
+    own->index = index;
+    for (int i = 0; i < 2; i++) {
+        writer_own(&own->m.writers_[i], own->buffers[i]);
+        writer_own(&own->m.strings_[i], own->buffers[2 + i]);
+    }
+}
+
+/*
+ * Whether the thread that takes the record maps the next block: in the middle of each, so that not
+ * many threads at once do when it is full.
+ */
+static bool is_ahead(uint32_t index)
+{
+    return index == FIRST_BLOCK / 2 || (index - FIRST_BLOCK) % BLOCK == BLOCK / 2;
 }
 
 static struct trail_own_thread_ *take_new(void)
 {
     uint32_t index = __atomic_load_n(&records, __ATOMIC_RELAXED);
     do {
-        if (index >= BLOCKS * BLOCK || !has_block(index))
+        if (!has_block(index))
             return NULL;
         /* Released: a thread that finds the index finds its block. */
     } while (!__atomic_compare_exchange_n(&records, &index, index + 1, true, __ATOMIC_RELEASE,
                                           __ATOMIC_RELAXED));
-    record_at(index)->index = index;
+    set_up(index);
+    memory_use(sizeof(struct trail_own_thread_));
+    if (is_ahead(index))
+        (void)has_block(index + BLOCK / 2);
     return record_at(index);
 }
 
@@ -76,12 +110,16 @@ static struct trail_own_thread_ *take_free(void)
 struct trail_own_thread_ *roster_take(void)
 {
     struct trail_own_thread_ *own = take_free();
-    return own ? own : take_new();
+    if (!own)
+        return take_new();
+    tsan_acquire(own);
+    return own;
 }
 
 void roster_release(struct trail_own_thread_ *own)
 {
     uint64_t newest = __atomic_load_n(&newest_free, __ATOMIC_RELAXED);
+    tsan_release(own);
     do
         __atomic_store_n(&own->next_free, (uint32_t)newest, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(&newest_free, &newest, changed(newest, own->index + 1),
@@ -111,26 +149,49 @@ trail_m *roster_next(uint32_t *at)
     return NULL;
 }
 
-void roster_visit(void (*visit)(trail_m *m, void *arg), void *arg)
+void roster_visit_all(void (*visit)(trail_m *m, void *arg), void *arg)
 {
-    trail_m *m;
-    for (uint32_t at = 0; (m = roster_next(&at)) != NULL;) {
+    for (uint32_t i = 0; i < __atomic_load_n(&records, __ATOMIC_ACQUIRE); i++) {
+        trail_m *m = &record_at(i)->m;
         states_lock(m);
         tracer_pause(PAUSE_VISITS);
-        /* It may have left before it was locked. */
-        if (__atomic_load_n(&m->in_use_, __ATOMIC_RELAXED))
-            visit(m, arg);
+        visit(m, arg);
         states_unlock(m);
     }
 }
 
-/* The memory of others is not used again: a thread may have been changing it. */
-void roster_after_fork(const trail_m *m)
+struct visit {
+    void (*in_use)(trail_m *m, void *arg);
+    void *arg;
+};
+
+static void visit_in_use(trail_m *m, void *arg)
 {
-    trail_m *other;
-    for (uint32_t at = 0; (other = roster_next(&at)) != NULL;) {
-        if (other != m)
-            __atomic_store_n(&other->in_use_, false, __ATOMIC_RELAXED);
+    const struct visit *visit = arg;
+    if (__atomic_load_n(&m->in_use_, __ATOMIC_ACQUIRE))
+        visit->in_use(m, visit->arg);
+}
+
+void roster_visit(void (*visit)(trail_m *m, void *arg), void *arg)
+{
+    roster_visit_all(visit_in_use, &(struct visit){visit, arg});
+}
+
+static void forget(trail_m *m)
+{
+    m->in_use_ = m->lock_ = 0;
+    for (int i = 0; i < 2; i++) {
+        writer_after_fork(&m->writers_[i]);
+        writer_after_fork(&m->strings_[i]);
     }
-    __atomic_store_n(&newest_free, 0, __ATOMIC_RELAXED);
+}
+
+/* The records of others are not used again: a thread may have been changing one. */
+void roster_after_fork(trail_m *m)
+{
+    for (uint32_t i = 0; i < records; i++)
+        forget(&record_at(i)->m);
+    newest_free = 0;
+    if (m)
+        m->in_use_ = true;
 }

@@ -3,10 +3,11 @@
  *
  *   free - roster_take -> being set up - roster_enter -> in use - roster_leave -> roster_release -> free
  *
- * Threads move their records without a lock, so that the first call of a thread and its end wait
- * for no other thread. The thread that starts, stops and ends generations visits the records in
- * use, each under the lock of its M, under which its thread hands over its buffers and leaves: a
- * visitor sees neither a record that is being set up nor a half of what a thread has written.
+ * Threads move their records without a lock, and a record has the first buffers of its thread, which
+ * stay in it until the generation ends: so the first call of a thread and its end wait for no other
+ * thread. The thread that starts, stops and ends generations visits the records, each under the
+ * lock of its M, under which its thread leaves: a visitor sees no record in use that is being set
+ * up, and no half of what a thread has written.
  * docs/models/roster.pml models this.
  */
 #ifndef TRAIL_TRACER_ROSTER_H
@@ -28,9 +29,14 @@ struct trail_own_thread_ {
     bool has_proc;        /* p is registered */
     uint32_t index;       /* in the roster */
     uint32_t next_free;   /* atomic: index + 1 of the next free record; 0: none */
+    /* The first buffers of its writers: quiet threads need no others. v1: the first is its P's. */
+    uint8_t buffers[4][BUFFER_MIN];
 };
 
-/* Returns a free record of any content but for its lock; NULL: no memory. */
+/*
+ * Returns a free record. Its writers may have buffers in which a thread has written that has ended.
+ * NULL: no memory.
+ */
 struct trail_own_thread_ *roster_take(void);
 
 /* From now on it is visited: everything in it is set. */
@@ -48,10 +54,11 @@ void roster_release(struct trail_own_thread_ *own);
  */
 trail_m *roster_next(uint32_t *at);
 
-/* Calls `visit` for each M in use, under its lock. */
+/* Call `visit` under the lock of each M: of those in use, and of all. */
 void roster_visit(void (*visit)(trail_m *m, void *arg), void *arg);
+void roster_visit_all(void (*visit)(trail_m *m, void *arg), void *arg);
 
-/* Forgets all threads but that of `m`, which may be NULL. */
-void roster_after_fork(const trail_m *m);
+/* Forgets all threads but that of `m`, which may be NULL, and what was written. */
+void roster_after_fork(trail_m *m);
 
 #endif

@@ -1,4 +1,5 @@
 /* Status events and claims: see states.h and tracer.h. */
+#include "tracer/lock.h"
 #include "tracer/states.h"
 
 #include <sched.h>
@@ -317,13 +318,12 @@ void states_write_early(trail_m *m, uint64_t generation)
 
 void states_lock(trail_m *m)
 {
-    while (__atomic_exchange_n(&m->lock_, 1, __ATOMIC_ACQUIRE))
-        sched_yield();
+    lock_word(&m->lock_);
 }
 
 void states_unlock(trail_m *m)
 {
-    __atomic_store_n(&m->lock_, 0, __ATOMIC_RELEASE);
+    unlock_word(&m->lock_);
 }
 
 /* MARK: Ending a generation */

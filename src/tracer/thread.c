@@ -89,13 +89,18 @@ static void set_outer(struct trail_own_thread_ *own, trail_m *outer)
     __atomic_store_n(&own->m.outer_, outer, __ATOMIC_RELAXED);
 }
 
-/* Clears what a thread before has left, but for what other threads may look at. */
+/*
+ * Clears what a thread before has left, but for what other threads may look at, and for what it has
+ * written: the new thread goes on behind that.
+ */
 static void clear(trail_m *m)
 {
     trail_set_current_(m, NULL);
     trail_set_proc_(m, NULL);
-    memset((char *)m + offsetof(trail_m, borrowed_), 0,
-           offsetof(trail_m, lock_) - offsetof(trail_m, borrowed_));
+    m->borrowed_ = 0;
+    m->closed_ = 0;
+    memset((char *)m + offsetof(trail_m, string_ids_), 0,
+           offsetof(trail_m, lock_) - offsetof(trail_m, string_ids_));
     m->generation_ = NO_GENERATION;
     m->id = (uint64_t)syscall(SYS_gettid);
 }
@@ -111,8 +116,10 @@ static struct trail_own_thread_ *attach(trail_m *outer)
     }
     m = &own->m;
     clear(m);
-    if (!own->has_proc)
+    if (!own->has_proc) {
         proc_register(&own->p, &own->p, next_own_proc());
+        writer_own(&own->p.writer_, own->buffers[0]);
+    }
     own->has_proc = true;
     trail_g_init(&own->g);
     own->given = outer;
@@ -121,20 +128,28 @@ static struct trail_own_thread_ *attach(trail_m *outer)
     set_outer(own, outer ? outer : &own->outer);
     stack_bounds(&m->stack_low_, &m->stack_high_);
     pthread_setspecific(tracer.thread_exits, m);
-    roster_enter(own);
     current_m = m;
+    roster_enter(own);
     return own;
 }
 
-/* Hands its buffers to the reader, in the generation in which they were written. */
+/* Closes what it has written, in the first buffer of its record, or hands it to the reader. */
+static void end_writer(struct trail_writer_ *writer)
+{
+    if (writer->buffer == writer->own)
+        v2_close_batch(writer);
+    else
+        v2_flush(writer);
+}
+
 static void detach(trail_m *m)
 {
     struct trail_own_thread_ *own = (struct trail_own_thread_ *)m;
     current_m = NULL;
     states_lock(m);
     for (int i = 0; i < 2; i++) {
-        v2_flush(&m->writers_[i]);
-        v2_flush(&m->strings_[i]);
+        end_writer(&m->writers_[i]);
+        end_writer(&m->strings_[i]);
     }
     roster_leave(own);
     states_unlock(m);
@@ -353,14 +368,11 @@ void threads_after_fork(void)
     trail_m *m = current_m;
     roster_after_fork(m);
     for (trail_p *p = procs_first(); p; p = p->next_)
-        memset(&p->writer_, 0, sizeof p->writer_);
+        writer_after_fork(&p->writer_);
     if (!m)
         return;
-    memset(m->writers_, 0, sizeof m->writers_);
-    memset(m->strings_, 0, sizeof m->strings_);
     memset(m->recent_, 0, sizeof m->recent_);
     memset(m->recent_stacks_, 0, sizeof m->recent_stacks_);
     m->busy_ = 0;
-    m->lock_ = 0;
     m->id = (uint64_t)syscall(SYS_gettid);
 }

@@ -51,13 +51,16 @@
 #define BUFFER_MIN     4096  /* the smallest, where pages are not larger */
 #define BUFFER_CLASSES 5
 
+/* Whose memory a buffer is: the queue's, or a writer's own, which is free or not. */
+enum owner { OWNER_QUEUE, OWNER_WRITER, OWNER_WRITER_FREE };
+
 struct trail_buffer_ {
     struct trail_buffer_ *next;
     uint64_t generation;
     uint32_t used;      /* bytes of data in a full buffer */
     uint32_t length_at; /* v2: offset of the open batch's size; 0: no batch is open */
     uint32_t size;      /* with this header */
-    uint32_t unused;
+    uint32_t owner;     /* atomic: enum owner */
     uint8_t data[];
 };
 
@@ -173,7 +176,7 @@ struct tracer { /* NOLINT(clang-analyzer-optin.performance.Padding) */
     struct pending pending[MAX_PENDING];
     size_t first_pending, pendings;
     bool urgent;       /* a generation or trace is being ended: no thread waits for memory */
-    bool failed;       /* the trace ended by itself, for want of memory */
+    bool failed;       /* atomic: the trace ended by itself, for want of memory */
     trail_stats stats; /* rare events, counted with atomics */
 
     trail_error error; /* of the trace; guarded by lock */
@@ -225,11 +228,21 @@ void tracer_watch_exit(void);
 /* MARK: Buffers and what is pending (queue.c) */
 
 /*
- * Returns a buffer for `generation`, after what the options prescribe when memory is used up. NULL:
- * the event is lost. `filled` is the size of the buffer that the writer has filled, 0: none; there
- * is room for at least `need` bytes.
+ * Returns a buffer for the writer and `generation`: its own if that is free, else one of the queue,
+ * after what the options prescribe when memory is used up. NULL: the event is lost. `filled` is the
+ * size of the buffer that the writer has filled, 0: none; there is room for at least `need` bytes.
  */
-struct trail_buffer_ *queue_buffer(uint64_t generation, size_t filled, size_t need);
+struct trail_buffer_ *queue_buffer(const struct trail_writer_ *writer, uint64_t generation,
+                                   size_t filled, size_t need);
+
+/* Gives a writer a buffer of its own, in BUFFER_MIN bytes that stay. */
+void writer_own(struct trail_writer_ *writer, void *memory);
+
+/* In the child of a fork: empties the writer. */
+void writer_after_fork(struct trail_writer_ *writer);
+
+/* Frees a buffer that is neither pending nor in a list: returns its memory. */
+void buffer_unmap(struct trail_buffer_ *buffer);
 
 /* Buffers that the end of any generation needs: samples, statuses, the first batch of the next. */
 #define RESERVE_GENERATION 8

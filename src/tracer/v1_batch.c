@@ -26,7 +26,7 @@ bool v1_refill(struct trail_writer_ *writer, uint64_t generation, uint64_t proc,
     if (buffer && writer_room(writer) >= room)
         return true;
     v1_flush(writer);
-    buffer = queue_buffer(generation, filled, BATCH_RECORD + room);
+    buffer = queue_buffer(writer, generation, filled, BATCH_RECORD + room);
     if (!buffer)
         return false;
     now = clock_v1_ticks(&tracer.clock);

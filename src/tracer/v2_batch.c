@@ -58,7 +58,7 @@ static bool open_batch(struct trail_writer_ *writer, uint64_t generation, unsign
         buffer = NULL;
     }
     if (!buffer) {
-        buffer = queue_buffer(generation, filled, need);
+        buffer = queue_buffer(writer, generation, filled, need);
         if (!buffer)
             return false;
         writer->buffer = buffer;
