@@ -227,6 +227,14 @@ static bool has_failed(void)
     return failed;
 }
 
+static void prepare_tables(void)
+{
+    for (int i = 0; i < (tracer.v2 ? 2 : 1); i++) {
+        table_prepare(&tracer.stacks[i]);
+        table_prepare(&tracer.strings[i]);
+    }
+}
+
 bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err)
 {
     trail_options options = given ? *given : (trail_options){0};
@@ -234,6 +242,7 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
         options.format = 23;
     if (!check_options(&options, err))
         return false;
+    roster_prepare();
     /* Ps are initialized and finished meanwhile. */
     pthread_mutex_lock(&tracer.ps_lock);
     apply_options(&options);
@@ -257,6 +266,7 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
     tracer.generation_reserve = RESERVE_GENERATION;
     if (!queue_reserve(tracer.generation_reserve))
         session_lacks_memory();
+    prepare_tables();
     (void)queue_open(tracer.last_generation);
     /* Nothing is read before the start is over, so what it writes may exceed the limit. */
     queue_urgent(true);

@@ -55,9 +55,12 @@ void memory_use(size_t size)
 void *memory_reserve(size_t size)
 {
     void *at = map(size, MAP_NORESERVE);
+    if (!at)
+        return NULL;
     /* Few of its pages are used at first. */
-    if (at)
-        (void)madvise(at, size, MADV_NOHUGEPAGE);
+    (void)madvise(at, size, MADV_NOHUGEPAGE);
+    /* The first fault in it waits for all that map memory; later ones do not. */
+    *(volatile char *)at = 0;
     return at;
 }
 

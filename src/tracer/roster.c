@@ -13,6 +13,7 @@
 #define FIRST_BLOCK 64
 #define BLOCK       1024
 #define BLOCKS      ((4u << 20) / BLOCK)
+#define PREPARED    8 /* blocks, of addresses; their pages are used only by threads */
 
 static struct trail_own_thread_ first_block[FIRST_BLOCK];
 static struct trail_own_thread_ *blocks[BLOCKS]; /* atomic; a block is there before its records */
@@ -85,6 +86,12 @@ static struct trail_own_thread_ *take_new(void)
     if (is_ahead(index))
         (void)has_block(index + BLOCK / 2);
     return record_at(index);
+}
+
+void roster_prepare(void)
+{
+    for (uint32_t i = 0; i < PREPARED && has_block(FIRST_BLOCK + i * BLOCK); i++)
+        ;
 }
 
 static uint64_t changed(uint64_t newest, uint32_t to)

@@ -39,6 +39,12 @@ struct trail_own_thread_ {
  */
 struct trail_own_thread_ *roster_take(void);
 
+/*
+ * Reserves the addresses of so many records that thousands of threads may begin at once: if they
+ * mapped memory, they would wait for one another in the kernel.
+ */
+void roster_prepare(void);
+
 /* From now on it is visited: everything in it is set. */
 void roster_enter(struct trail_own_thread_ *own);
 

@@ -26,6 +26,17 @@ static struct region_block *new_block(const struct table *table)
     return block;
 }
 
+void table_prepare(struct table *table)
+{
+    if (table->block)
+        return;
+    table->block = new_block(table);
+    if (!table->block)
+        return;
+    table->block->next = NULL;
+    table->bytes = REGION_BLOCK;
+}
+
 static void free_block(const struct table *table, struct region_block *block)
 {
     if (table->buffers_a_block)

@@ -40,6 +40,12 @@ struct table {
 };
 
 /*
+ * Maps the first block, if there is memory, so that threads that begin together do not all map one.
+ * No other thread may use the table.
+ */
+void table_prepare(struct table *table);
+
+/*
  * Returns the entry of `size` bytes at `data`, created if there is none. NULL if there is no
  * memory, or if `size` exceeds a block. *fresh (may be NULL) is set to whether this call created
  * it. Any thread.
