@@ -649,6 +649,110 @@ static void starved_reader_is_waited_for(void **state)
     alone(false);
 }
 
+/* MARK: Threads that come and go */
+
+enum { GUESTS = 2000, GUEST_MARGIN = 65536 };
+
+static void *be_guest(void *arg)
+{
+    trail_log(0, "guest", arg);
+    return NULL;
+}
+
+static void count_threads(trail_reader *reader, const trail_event *event, void *context)
+{
+    uint64_t *threads = context;
+    (void)reader;
+    if (event->kind == TRAIL_LOG) {
+        threads[0]++;
+        threads[1] += event->thread != (int64_t)threads[2];
+        threads[2] = (uint64_t)event->thread;
+    }
+}
+
+/*
+ * One after the other, they go on in the same buffers, which cost no more than those of one thread; each log is its
+ * thread's, and those of threads that have ended are in the generation in which they were written.
+ */
+static void guests_share_buffers(void **state)
+{
+    static const int formats[] = {22, 23, 26};
+    (void)state;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        trail_options options = {
+            .format = formats[i], .generation_ns = HOUR_NS, .no_symbols = true};
+        unsigned n = how_many(GUESTS);
+        uint64_t threads[3] = {0};
+        struct trace trace = {0};
+        size_t before = 0;
+        alone(true);
+        start_good(&options, &trace);
+        for (unsigned guest = 0; guest < n; guest++) {
+            pthread_t thread;
+            if (guest == 1)
+                before = memory_mapped();
+            assert_int_equal(pthread_create(&thread, NULL, be_guest, "is there"), 0);
+            pthread_join(thread, NULL);
+            if (guest == n / 2)
+                trail_advance();
+        }
+        /* What they wrote, and the strings. */
+        assert_true(memory_mapped() <= before + (size_t)n * 400 + GUEST_MARGIN);
+        stop_good(&options);
+        nothing_lost("guests");
+        read_good(&trace, count_threads, threads, "guests");
+        assert_int_equal(threads[0], n);
+        assert_int_equal(threads[1], n);
+        trace_free(&trace);
+        alone(false);
+    }
+}
+
+/* MARK: Waits for other threads */
+
+/* A buffer of its own is not sufficient for it. */
+static void *log_more(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 100; i++)
+        trail_logf(0, "more", "%d %0100d", i, 0);
+    return NULL;
+}
+
+/* A quiet thread takes no lock; one that waits for a lock is counted, with its time. */
+static void waits_for_locks_are_counted(void **state)
+{
+    trail_options options = {.generation_ns = HOUR_NS, .no_symbols = true};
+    struct held held = {0};
+    unsigned long logs = 0;
+    trail_stats stats;
+    pthread_t thread;
+    (void)state;
+    alone(true);
+    held_start(&held, &options);
+    pthread_mutex_lock(&tracer.lock);
+    assert_int_equal(pthread_create(&thread, NULL, be_guest, "is there"), 0);
+    pthread_join(thread, NULL);
+    assert_int_equal(pthread_create(&thread, NULL, log_more, NULL), 0);
+    /* Of glibc's lock: another thread waits. */
+    while (__atomic_load_n(&tracer.lock.__data.__lock, __ATOMIC_RELAXED) < 2)
+        sched_yield();
+    pthread_mutex_unlock(&tracer.lock);
+    pthread_join(thread, NULL);
+    stats = stats_now();
+    assert_int_equal(stats.waits, 0);
+    assert_true(stats.lock_waits >= 1);
+    assert_true(stats.longest_lock_wait_ns > 0);
+    assert_true(stats.longest_lock_wait_ns <= stats.lock_wait_ns);
+    sem_post(&held.go);
+    stop_good(&options);
+    nothing_lost("locks");
+    read_good(&held.trace, count_logs, &logs, "locks");
+    assert_int_equal(logs, 101);
+    held_free(&held);
+    alone(false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -663,6 +767,8 @@ int main(void)
         cmocka_unit_test(memory_is_given_back),
         cmocka_unit_test(memory_ends_anywhere),
         cmocka_unit_test(starved_reader_is_waited_for),
+        cmocka_unit_test(guests_share_buffers),
+        cmocka_unit_test(waits_for_locks_are_counted),
     };
     /* A hang is a failure. */
     alarm(280);

@@ -12,6 +12,7 @@
 #include "stress.h"
 #include "tracer/context.h"
 #include "tracer/pause.h"
+#include "tracer/roster.h"
 
 #include <link.h>
 #include <pthread.h>
@@ -22,6 +23,8 @@
 
 static const int v1_formats[] = {7, 11, 19, 21};
 #define V1_FORMATS (sizeof v1_formats / sizeof *v1_formats)
+
+#define HOUR (INT64_C(3600) * 1000000000)
 
 /* MARK: The hook */
 
@@ -425,12 +428,94 @@ static void fork_in_walk(void **state)
     fork_at_end(23);
 }
 
+/* MARK: Threads that begin and end while others are visited */
+
+static unsigned newcomers; /* atomic */
+static __thread bool is_newcomer;
+
+/* Its first call and its end: annotates, or has an M of the host's, as a v1 trace that begins has nothing else. */
+static void *live_and_die(void *arg)
+{
+    trail_m m;
+    (void)arg;
+    is_newcomer = true;
+    trail_log(0, "newcomer", "is there");
+    trail_m_start(&m);
+    trail_m_exit(&m);
+    __atomic_fetch_add(&newcomers, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+/* Whether the record that is visited has a thread: no other takes that. */
+static bool visits_living(void)
+{
+    const trail_m *m;
+    for (uint32_t at = 0; (m = roster_next(&at)) != NULL;) {
+        if (__atomic_load_n(&m->lock_, __ATOMIC_RELAXED))
+            return true;
+    }
+    return false;
+}
+
+static void live_while_visited(enum pause at)
+{
+    pthread_t thread;
+    if (is_newcomer || at != PAUSE_VISITS || !visits_living())
+        return;
+    assert_int_equal(pthread_create(&thread, NULL, live_and_die, NULL), 0);
+    pthread_join(thread, NULL);
+}
+
+static void count_newcomers(trail_reader *reader, const trail_event *event, void *context)
+{
+    trail_string text;
+    if (event->kind != TRAIL_LOG)
+        return;
+    text = trail_reader_string(reader, event->log.category);
+    *(unsigned *)context += text.size == strlen("newcomer");
+}
+
+/*
+ * A thread's first call and its end wait for no visitor of all threads, which starts, advances or stops a trace. What it
+ * wrote is in a trace that is on.
+ */
+static void no_thread_waits_for_a_visitor(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < FORMATS; i++) {
+        trail_options options = {.format = all_formats[i], .no_symbols = true, .generation_ns = HOUR};
+        bool v2 = options.format >= 22;
+        struct trace trace = {0};
+        unsigned logs = 0;
+        char what[32];
+        snprintf(what, sizeof what, "format %d", options.format);
+        alone(true);
+        newcomers = 0;
+        trail_m_attach();
+        hook_set(live_while_visited);
+        start_good(&options, &trace);
+        assert_true(newcomers > 0 || v2);
+        trail_log(0, "main", "is there");
+        trail_advance();
+        assert_true(newcomers > 0);
+        hook_set(NULL);
+        stop_good(&options);
+        nothing_lost(what);
+        read_good(&trace, count_newcomers, &logs, what);
+        if (v2)
+            assert_int_equal(logs, newcomers);
+        trace_free(&trace);
+        trail_m_exit(trail_m_current());
+        alone(false);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(call_that_enters), cmocka_unit_test(call_that_waits),
         cmocka_unit_test(numbers),          cmocka_unit_test(announced_at_the_end),
-        cmocka_unit_test(fork_in_walk),
+        cmocka_unit_test(fork_in_walk),     cmocka_unit_test(no_thread_waits_for_a_visitor),
     };
     /* A hang is a failure. */
     alarm(280);
