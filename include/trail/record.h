@@ -150,7 +150,7 @@ typedef struct trail_m {
     uint64_t string_ids_, string_ids_end_; /* reserved IDs */
     const void *stack_low_, *stack_high_;
     uint64_t stw_session_;
-    const trail_p *stw_p_; /* format 7 */
+    const trail_p *stw_p_;          /* format 7 */
     struct trail_own_thread_ *own_; /* set for threads without trail_m_start */
     /* Entries that it interned in this generation. */
     const void *recent_[TRAIL_RECENT_STRINGS_], *recent_stacks_[TRAIL_RECENT_STACKS_];
@@ -323,7 +323,8 @@ typedef struct trail_options {
     int format; /* N of `go 1.N trace`: 7, 11, 19, 21 (v1), 22, 23, 26 (v2); 0: 23 */
     /*
      * Bytes of all unread chunks together; 0: 64 MiB; at least 256 KiB. A thread that writes has up
-     * to 64 KiB for events and as much for texts besides, a quiet one 8 KiB.
+     * to 64 KiB for events and as much for texts besides, a quiet one 8 KiB in each of two
+     * generations.
      */
     size_t memory;
     trail_when_full when_full;
@@ -457,8 +458,9 @@ typedef struct trail_stats {
     uint64_t wait_ns;         /* time that they waited, together */
     uint64_t longest_wait_ns; /* of one event */
     uint64_t left_out[TRAIL_LEFT_OUT_COUNT]; /* not_expressible, by what it was */
-    /* Waits of calls for another thread in the library, not for the reader; see trail_start(3) */
-    uint64_t lock_waits, lock_wait_ns, longest_lock_wait_ns;
+    uint64_t lock_waits;   /* calls that waited for a lock of the library, not for the reader */
+    uint64_t lock_wait_ns; /* time that they waited, together */
+    uint64_t longest_lock_wait_ns; /* of one wait */
 } trail_stats;
 
 /* Fills *stats for the trace that is on, or for the last one. */

@@ -1,5 +1,6 @@
 /* Garbage collection, stop-the-world pauses and the heap (§2.11, §7.4). */
 #include "tracer/event.h"
+#include "tracer/lock.h"
 #include "tracer/states.h"
 
 /*
@@ -50,7 +51,7 @@ bool trail_gc_begin(trail_m *outer, int skip)
     trail_m *m = call_begin(outer, &generation, "trail_gc_begin");
     if (!m)
         return false;
-    pthread_mutex_lock(&tracer.gc);
+    lock_mutex(&tracer.gc);
     if (generation && tracer.gc_active)
         misuse_of(TRAIL_MISUSE_NESTING, m, "trail_gc_begin", "a collection is under way");
     else if (generation && can_write(m, generation, "trail_gc_begin"))
@@ -79,7 +80,7 @@ bool trail_gc_end(trail_m *outer)
         return false;
     if (generation && tracer.v2)
         states_announce(m, generation);
-    pthread_mutex_lock(&tracer.gc);
+    lock_mutex(&tracer.gc);
     if (generation && !tracer.gc_active)
         misuse_of(TRAIL_MISUSE_NESTING, m, "trail_gc_end", "no collection is under way");
     else if (generation && tracer.gc_recorded && (over = can_write(m, generation, "trail_gc_end")))
@@ -224,11 +225,11 @@ static bool write_stw_begin(trail_m *m, uint64_t generation, trail_stw_kind kind
  */
 static uint64_t hold_generation(trail_m *m, uint64_t generation)
 {
-    pthread_mutex_lock(&tracer.switching);
+    lock_mutex(&tracer.switching);
     while (generation && __atomic_load_n(&tracer.generation, __ATOMIC_RELAXED) != generation) {
         pthread_mutex_unlock(&tracer.switching);
         generation = section_enter(m);
-        pthread_mutex_lock(&tracer.switching);
+        lock_mutex(&tracer.switching);
     }
     if (generation && !tracer.stopped_worlds) {
         tracer.stopped_worlds = 1;
@@ -274,7 +275,7 @@ bool trail_stw_end(trail_m *outer)
             m, misuse_of(TRAIL_MISUSE_NESTING, m, "trail_stw_end", "it was begun on another P"));
     written = tracer.v2 ? V2_0(m, generation, STWEnd) : V1_0(m, generation, STWDone);
     m->stw_session_ = 0;
-    pthread_mutex_lock(&tracer.switching);
+    lock_mutex(&tracer.switching);
     tracer.stopped_worlds = 0;
     pthread_mutex_unlock(&tracer.switching);
     return leave(m, written);

@@ -2,6 +2,7 @@
 #include "tracer/context.h"
 #include "tracer/event.h"
 #include "tracer/identity.h"
+#include "tracer/lock.h"
 #include "tracer/regions.h"
 #include "tracer/states.h"
 
@@ -406,7 +407,7 @@ void trail_timer_goroutine(const trail_g *g)
 {
     if (!check_g(current_m, g, "trail_timer_goroutine"))
         return;
-    pthread_mutex_lock(&tracer.gc);
+    lock_mutex(&tracer.gc);
     if (tracer.timers < sizeof tracer.timer_goroutines / sizeof *tracer.timer_goroutines)
         tracer.timer_goroutines[tracer.timers++] = g->id;
     pthread_mutex_unlock(&tracer.gc);

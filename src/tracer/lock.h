@@ -1,7 +1,6 @@
 /*
- * The locks that calls of the host's threads take. None is held while a thread waits for the reader;
- * what a thread waits for one is counted (trail_stats.lock_waits), which costs nothing while it is
- * free.
+ * The locks that calls of the host's threads take. What a thread waits for one is counted
+ * (trail_stats.lock_waits), which costs nothing while it is free.
  */
 #ifndef TRAIL_TRACER_LOCK_H
 #define TRAIL_TRACER_LOCK_H

@@ -5,6 +5,7 @@
 #include "tracer/context.h"
 #include "tracer/event.h"
 #include "tracer/identity.h"
+#include "tracer/lock.h"
 #include "tracer/memory.h"
 #include "tracer/states.h"
 
@@ -124,7 +125,7 @@ void trail_p_init(trail_p *outer, int32_t id)
     const char *refused;
     trail_p *p = NULL;
     tracer_init();
-    pthread_mutex_lock(&tracer.ps_lock);
+    lock_mutex(&tracer.ps_lock);
     (void)replace_lost_p(outer);
     refused = p_refused(outer, id);
     if (refused)
@@ -163,7 +164,7 @@ void trail_p_fini(trail_p *outer)
     trail_p *p = trail_inner_p_(outer);
     if (!p)
         return;
-    pthread_mutex_lock(&tracer.ps_lock);
+    lock_mutex(&tracer.ps_lock);
     if (p->m_ && p->m_->p == p) {
         misuse(current_m, "trail_p_fini", "a thread holds the P");
         release_proc(p->m_, p);

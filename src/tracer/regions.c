@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tracer/annotation.h"
+#include "tracer/lock.h"
 #include "tracer/memory.h"
 #include "tracer/stack.h"
 
@@ -114,7 +115,7 @@ void regions_after_fork(void)
 
 void regions_forget(trail_g *g)
 {
-    pthread_mutex_lock(&kept.lock);
+    lock_mutex(&kept.lock);
     for (struct end **link = &kept.buckets[g->id % BUCKETS]; *link;) {
         struct end *end = *link;
         if (end->goroutine != g->id) {
@@ -185,7 +186,7 @@ static bool append_end(uint64_t goroutine, uint64_t task, const char *name)
 static void keep_end(uint64_t goroutine, uint64_t task, const char *name)
 {
     bool lost;
-    pthread_mutex_lock(&kept.lock);
+    lock_mutex(&kept.lock);
     lost = !has_ended(goroutine) && !append_end(goroutine, task, name ? name : "");
     pthread_mutex_unlock(&kept.lock);
     if (lost)
@@ -196,7 +197,7 @@ static void keep_end(uint64_t goroutine, uint64_t task, const char *name)
 static bool take_end(trail_g *g, struct end *taken)
 {
     bool found = false;
-    pthread_mutex_lock(&kept.lock);
+    lock_mutex(&kept.lock);
     for (struct end **link = &kept.buckets[g->id % BUCKETS]; *link && !found;) {
         struct end *end = *link;
         *taken = *end;

@@ -1,5 +1,4 @@
 /* Status events and claims: see states.h and tracer.h. */
-#include "tracer/lock.h"
 #include "tracer/states.h"
 
 #include <sched.h>
@@ -9,6 +8,7 @@
 #include "tracer/context.h"
 #include "tracer/event.h"
 #include "tracer/identity.h"
+#include "tracer/lock.h"
 #include "tracer/tsan.h"
 
 /* MARK: Status events */
@@ -222,7 +222,7 @@ void states_announce(trail_m *m, uint64_t generation)
         V2(m, generation, ProcsChange, procs, 0);
     if (goal && generation == tracer.first_generation)
         V2(m, generation, HeapGoal, goal);
-    pthread_mutex_lock(&tracer.gc);
+    lock_mutex(&tracer.gc);
     if (tracer.gc_active && tracer.gc_announced < generation &&
         (tracer.gc_recorded || generation == tracer.first_generation)) {
         uint64_t seq = tracer.gc_sequence++;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tracer/event.h"
+#include "tracer/lock.h"
 #include "tracer/tables.h"
 #include "tracer/tsan.h"
 
@@ -41,7 +42,7 @@ static bool v1_write_string_of(trail_m *m, uint64_t generation, uint64_t id, con
     if (m && owns_p(m))
         return v1_write_string(&m->p->writer_, (uint64_t)(int64_t)m->p->id, generation, id, text,
                                size);
-    pthread_mutex_lock(&tracer.no_proc);
+    lock_mutex(&tracer.no_proc);
     written = v1_write_string(&tracer.no_proc_writer, V1_NO_PROC, generation, id, text, size);
     pthread_mutex_unlock(&tracer.no_proc);
     return written;

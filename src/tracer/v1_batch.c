@@ -3,6 +3,7 @@
  * the time at which the buffer was taken.
  */
 #include "tracer/event.h"
+#include "tracer/lock.h"
 
 #define BATCH_RECORD (1 + 2 * UVARINT_MAX_SIZE)
 
@@ -48,7 +49,7 @@ bool v1_refill(struct trail_writer_ *writer, uint64_t generation, uint64_t proc,
 bool v1_write_no_proc(uint64_t generation, unsigned type, unsigned n, const uint64_t *args)
 {
     bool written;
-    pthread_mutex_lock(&tracer.no_proc);
+    lock_mutex(&tracer.no_proc);
     written = v1_write_to(&tracer.no_proc_writer, V1_NO_PROC, generation, type, n, args);
     pthread_mutex_unlock(&tracer.no_proc);
     return written;
