@@ -227,6 +227,14 @@ static bool has_failed(void)
     return failed;
 }
 
+/* Calls count while no trace is on, too. */
+static void reset_stats(void)
+{
+    uint64_t *stats = (uint64_t *)&tracer.stats;
+    for (size_t i = 0; i < sizeof tracer.stats / sizeof *stats; i++)
+        __atomic_store_n(&stats[i], 0, __ATOMIC_RELAXED);
+}
+
 static void prepare_tables(void)
 {
     for (int i = 0; i < (tracer.v2 ? 2 : 1); i++) {
@@ -252,7 +260,7 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
     tracer.unwinder = stack_choose(options.unwinder, frame);
     stack_forget_unloaded();
     clock_calibrate(&tracer.clock);
-    tracer.stats = (trail_stats){0};
+    reset_stats();
     misuse_reset();
     regions_reset();
     tracer.error = (trail_error){0};

@@ -30,7 +30,7 @@ struct trail_own_thread_ {
     uint32_t index;       /* in the roster */
     uint32_t next_free;   /* atomic: index + 1 of the next free record; 0: none */
     /* The first buffers of its writers: quiet threads need no others. v1: the first is its P's. */
-    uint8_t buffers[4][BUFFER_MIN];
+    _Alignas(64) uint8_t buffers[4][BUFFER_MIN];
 };
 
 /*

@@ -97,6 +97,8 @@ static void clear(trail_m *m)
 {
     trail_set_current_(m, NULL);
     trail_set_proc_(m, NULL);
+    /* Set if the thread has ended inside a call, by a signal handler. */
+    __atomic_store_n(&m->busy_, 0, __ATOMIC_RELAXED);
     m->borrowed_ = 0;
     m->closed_ = 0;
     memset((char *)m + offsetof(trail_m, string_ids_), 0,

@@ -651,7 +651,7 @@ static void starved_reader_is_waited_for(void **state)
 
 /* MARK: Threads that come and go */
 
-enum { GUESTS = 2000, GUEST_MARGIN = 65536 };
+enum { GUESTS = 2000 };
 
 static void *be_guest(void *arg)
 {
@@ -697,7 +697,7 @@ static void guests_share_buffers(void **state)
                 trail_advance();
         }
         /* What they wrote, and the strings. */
-        assert_true(memory_mapped() <= before + (size_t)n * 400 + GUEST_MARGIN);
+        assert_true(memory_mapped() <= before + (size_t)n * 400 + FIXED_BYTES);
         stop_good(&options);
         nothing_lost("guests");
         read_good(&trace, count_threads, threads, "guests");
