@@ -19,7 +19,8 @@
  * Signals: annotations and trail_cpu_sample may be called in a signal handler if the thread has an
  * M or has annotated before, and the signal did not interrupt a call that takes a trail_error,
  * trail_stats_get or trail_advance. A call that interrupts the writing of an event is dropped and
- * counted (trail_stats.reentrant).
+ * counted (trail_stats.reentrant). A handler must return to a call that it interrupted: one that
+ * ends the thread or jumps out of the call (pthread_exit, siglongjmp) may leave a lock behind.
  *
  * Fork: the child does not write to the parent's trace; it may start its own.
  *

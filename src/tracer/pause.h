@@ -16,7 +16,7 @@ enum pause {
     PAUSE_LISTED,   /* v1: what there is was listed, and the generation is still 0 */
     PAUSE_SWITCHED, /* the generation was changed, and sections of the former may go on */
     PAUSE_VISITS,   /* by the thread that visits all others: one of them is locked */
-    PAUSE_LISTS     /* by the thread that ends a generation or trace: a line of the map of modules */
+    PAUSE_LISTS /* by the thread that ends a generation or trace: a line of the map of modules */
 };
 
 #ifdef TRACER_PAUSES

@@ -17,7 +17,7 @@
 
 static struct trail_own_thread_ first_block[FIRST_BLOCK];
 static struct trail_own_thread_ *blocks[BLOCKS]; /* atomic; a block is there before its records */
-static uint32_t records; /* atomic: all, in use or not */
+static uint32_t records;                         /* atomic: all, in use or not */
 
 /*
  * The newest free record: changes << 32 | index + 1. The number of changes makes the exchange fail

@@ -161,7 +161,7 @@ static void detach(trail_m *m)
     roster_release(own);
 }
 
-/* Returns the thread that was started with the M, as far as its address tells; NULL: none. */
+/* Returns the M of the thread that was started with one at this address; NULL: none. */
 static trail_m *find_given(const trail_m *outer)
 {
     trail_m *m;

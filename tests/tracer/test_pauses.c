@@ -483,7 +483,8 @@ static void no_thread_waits_for_a_visitor(void **state)
 {
     (void)state;
     for (size_t i = 0; i < FORMATS; i++) {
-        trail_options options = {.format = all_formats[i], .no_symbols = true, .generation_ns = HOUR};
+        trail_options options = {
+            .format = all_formats[i], .no_symbols = true, .generation_ns = HOUR};
         bool v2 = options.format >= 22;
         struct trace trace = {0};
         unsigned logs = 0;
