@@ -63,18 +63,33 @@ static void set_tracing(bool on)
     __atomic_store_n(&trail_tracing_, tracing_bits(on), __ATOMIC_RELEASE);
 }
 
+/*
+ * The inline calls, which look at trail_tracing_, may not change a state without an event once any
+ * other call of the thread has seen the generation: it is on before there is one, and off after.
+ */
+static bool exchange_generation(uint64_t from, uint64_t to)
+{
+    if (tracer.failed)
+        return false;
+    if (to)
+        set_tracing(true);
+    tracer_pause(PAUSE_SWITCHES);
+    /* Pairs with the load in section_enter. */
+    if (!__atomic_compare_exchange_n(&tracer.generation, &from, to, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED))
+        return false;
+    tracer_pause(PAUSE_SWITCHES);
+    if (!to)
+        set_tracing(false);
+    return true;
+}
+
 bool set_generation(uint64_t from, uint64_t to)
 {
     bool changes;
     tsan_release(&tracer.generation);
     pthread_mutex_lock(&tracer.lock);
-    changes = !tracer.failed;
-    if (changes) {
-        /* Pairs with the load in section_enter. */
-        changes = __atomic_compare_exchange_n(&tracer.generation, &from, to, false,
-                                              __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-        set_tracing(to != 0);
-    }
+    changes = exchange_generation(from, to);
     pthread_mutex_unlock(&tracer.lock);
     barrier_all_threads();
     tracer_pause(PAUSE_SWITCHED);

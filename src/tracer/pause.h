@@ -14,6 +14,7 @@ enum pause {
     PAUSE_LEAVES,   /* busy_ is about to be cleared */
     PAUSE_HELD,     /* by the thread that starts a trace: the others are held, or about to be */
     PAUSE_LISTED,   /* v1: what there is was listed, and the generation is still 0 */
+    PAUSE_SWITCHES, /* the generation is about to be changed, or was, with trail_tracing_ not yet */
     PAUSE_SWITCHED, /* the generation was changed, and sections of the former may go on */
     PAUSE_VISITS,   /* by the thread that visits all others: one of them is locked */
     PAUSE_LISTS /* by the thread that ends a generation or trace: a line of the map of modules */

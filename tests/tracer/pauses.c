@@ -17,6 +17,7 @@ static unsigned rarity(enum pause at)
     switch (at) {
     case PAUSE_HELD:
     case PAUSE_LISTED:
+    case PAUSE_SWITCHES:
     case PAUSE_SWITCHED:
         return 1;
     case PAUSE_WAITS:

@@ -225,6 +225,37 @@ static void call_that_waits(void **state)
         trace_act(v1_formats[i], wait_when_listed, sched_and_start, &(struct seen){0});
 }
 
+/* MARK: Calls that look at the generation, and others at trail_tracing_ */
+
+/* If the second call is not in the trace, the third contradicts it. */
+static void name_and_sched(void)
+{
+    trail_g_set_name(&other.g, "named while a trace begins");
+    trail_go_sched(&other.m, 0);
+    while (!trail_enabled())
+        sched_yield();
+    trail_go_start(&other.m, &other.g);
+}
+
+/* Lets the other thread act between the two stores; what it has to wait for comes after them. */
+static void act_when_switching(enum pause at)
+{
+    if (is_other || at != PAUSE_SWITCHES || !trace_is_on())
+        return;
+    set(&other.go);
+    for (int i = 0; i < 1000 && !is_set(&other.over); i++)
+        sched_yield();
+}
+
+/* A thread that has seen the generation changes no state without an event. */
+static void call_before_the_inline_ones(void **state)
+{
+    static const int formats[] = {7, 11, 19, 21, 22, 23, 26};
+    (void)state;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        trace_act(formats[i], act_when_switching, name_and_sched, &(struct seen){0});
+}
+
 /* MARK: Numbers that the beginning of a trace has */
 
 static void change_numbers(void)
@@ -514,9 +545,13 @@ static void no_thread_waits_for_a_visitor(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(call_that_enters), cmocka_unit_test(call_that_waits),
-        cmocka_unit_test(numbers),          cmocka_unit_test(announced_at_the_end),
-        cmocka_unit_test(fork_in_walk),     cmocka_unit_test(no_thread_waits_for_a_visitor),
+        cmocka_unit_test(call_that_enters),
+        cmocka_unit_test(call_that_waits),
+        cmocka_unit_test(call_before_the_inline_ones),
+        cmocka_unit_test(numbers),
+        cmocka_unit_test(announced_at_the_end),
+        cmocka_unit_test(fork_in_walk),
+        cmocka_unit_test(no_thread_waits_for_a_visitor),
     };
     /* A hang is a failure. */
     alarm(280);
