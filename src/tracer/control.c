@@ -65,7 +65,8 @@ static void set_tracing(bool on)
 
 /*
  * The inline calls, which look at trail_tracing_, may not change a state without an event once any
- * other call of the thread has seen the generation: it is on before there is one, and off after.
+ * other call of the thread has seen the generation: it is on before there is one, and off after
+ * (docs/models/status.pml).
  */
 static bool exchange_generation(uint64_t from, uint64_t to)
 {
