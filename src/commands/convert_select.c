@@ -7,6 +7,7 @@
 #include <trail/analyze.h>
 
 #include "ui/goroutine_filter.h"
+#include "write/merged_ids.h"
 
 /* MARK: The command line */
 
@@ -46,6 +47,8 @@ void selection_free(struct selection *s)
 }
 
 /* MARK: Finding */
+
+enum { NAME_SIZE = 4096, PROGRAM_SIZE = 512 };
 
 struct finder {
     const struct selection *selection;
@@ -116,18 +119,52 @@ static bool matches(const char *pattern, const char *text)
     return strcmp(pattern, text) == 0 || fnmatch(pattern, text, 0) == 0;
 }
 
+static bool is_of_block(const struct finder *f, size_t i, uint64_t block)
+{
+    return i < f->goroutine_count && id_block(f->goroutines[i].id) == block;
+}
+
+/*
+ * Puts "web: " into `buf`, of the program whose block begins with goroutine `first` of a merged trace; "" if
+ * the trace is of one program.
+ */
+static void find_program(const struct finder *f, size_t first, char *buf, size_t size)
+{
+    uint64_t block = id_block(f->goroutines[first].id);
+    bool merged = !is_of_block(f, 0, block) || !is_of_block(f, f->goroutine_count - 1, block);
+    *buf = '\0';
+    for (size_t i = first; merged && !*buf && is_of_block(f, i, block); i++) {
+        char *colon = strstr(text_of(f, f->goroutines[i].name, buf, size), ": ");
+        buf[colon ? colon + 2 - buf : 0] = '\0';
+    }
+}
+
+/* Names of Go's runtime lack their program's in a merged trace, and can be selected with it. */
+static bool matches_with(const char *pattern, const char *program, const char *name)
+{
+    char text[PROGRAM_SIZE + NAME_SIZE];
+    if (!*program || !*name || strstr(name, ": "))
+        return false;
+    (void)snprintf(text, sizeof text, "%s%s", program, name);
+    return matches(pattern, text);
+}
+
 static int want_named(struct finder *f, const char *pattern)
 {
-    char text[4096];
+    char text[NAME_SIZE] = "", program[PROGRAM_SIZE] = "";
     struct nearest nearest = {0};
     bool found = false;
     trail_name last = 0;
     bool last_matches = matches(pattern, "");
     for (size_t i = 0; i < f->goroutine_count; i++) {
-        trail_name name = f->goroutines[i].name;
-        if (name != last) {
-            last = name;
-            last_matches = matches(pattern, text_of(f, name, text, sizeof text));
+        const trail_goroutine *g = &f->goroutines[i];
+        bool begins = i == 0 || !is_of_block(f, i - 1, id_block(g->id));
+        if (begins)
+            find_program(f, i, program, sizeof program);
+        if (g->name != last || begins) {
+            last = g->name;
+            text_of(f, g->name, text, sizeof text);
+            last_matches = matches(pattern, text) || matches_with(pattern, program, text);
             pass_by(&nearest, pattern, text);
         }
         f->wanted[i] |= last_matches;
@@ -171,7 +208,7 @@ static int want_task_number(struct finder *f, int64_t id)
 
 static int want_task_named(struct finder *f, const char *name)
 {
-    char text[4096];
+    char text[NAME_SIZE];
     struct nearest nearest = {0};
     bool found = false, good = true;
     for (size_t i = 0; i < f->task_count && good; i++) {
