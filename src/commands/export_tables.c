@@ -336,6 +336,19 @@ static char *parquet_path(const struct tables_request *tables, const char *folde
     return path;
 }
 
+/*
+ * Returns a temporary name in the folder of `path`, "FOLDER/.NAME.PID.part"; NULL on out of memory. If the process is
+ * killed, such a file remains; readers of Parquet folders ignore names that begin with a dot.
+ */
+static char *hidden_beside(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char *beside = NULL;
+    if (asprintf(&beside, "%.*s.%s.%ld.part", (int)(name - path), path, name, (long)getpid()) < 0)
+        return NULL;
+    return beside;
+}
+
 static int copy_table(struct sql_tables *sql, const struct tables_request *tables, int table,
                       const char *beside)
 {
@@ -353,10 +366,9 @@ static int copy_one(struct sql_tables *sql, const struct tables_request *tables,
     char **path = &parquet->paths[table], **beside = &parquet->beside[table];
     int code = folder ? folders_make(&parquet->folders, folder) : EXIT_GOOD;
     *path = parquet_path(tables, folder);
-    if (!*path || asprintf(beside, "%s.%ld.part", *path, (long)getpid()) < 0) {
-        *beside = NULL;
+    *beside = *path ? hidden_beside(*path) : NULL;
+    if (!*beside)
         code = EXIT_INOUT;
-    }
     /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): copy_all frees what `parquet` has. */
     if (code == EXIT_GOOD)
         code = copy_table(sql, tables, table, parquet->beside[table]);

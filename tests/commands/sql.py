@@ -21,6 +21,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from command import EXAMPLES, ROOT, TRAIL, WORK, equal, trace as assembled  # noqa: E402
@@ -881,6 +882,22 @@ def a_parquet_file_is_whole_or_not_there():
     assert code == 3 and err, f"exit {code}: {err}"
     good("export", "--to=parquet", "--table=events", HAND, "-o", os.path.join(WORK, "one.parquet"))
     equal([name for name in os.listdir(WORK) if name.startswith("one.")], ["one.parquet"])
+
+
+@with_duckdb
+def what_a_killed_export_leaves_is_hidden():
+    """Readers of Parquet folders ignore names that begin with a dot, and others are those of whole files."""
+    folder = os.path.join(WORK, "killed")
+
+    def files():
+        return [name for _, _, names in os.walk(folder) for name in names]
+
+    process = subprocess.Popen([TRAIL, "export", "--to=parquet", EXAMPLES[3], "-o", folder])
+    while process.poll() is None and not files():
+        time.sleep(0.001)
+    process.kill()
+    assert process.wait() != 0, "it ended before it could be killed"
+    assert files() and all(name.startswith(".") for name in files()), files()
 
 
 def run_part(part):
