@@ -97,26 +97,39 @@ static size_t take_reply(char *data, size_t one, size_t size, void *context)
 
 /* MARK: Requests */
 
-/* Whether to send it again later (OTLP specification, "Failures"), and after how many seconds. */
-static bool is_retried(const struct push *push, int result, long status, long *wait_s)
+/*
+ * Returns after how many seconds a message is sent again (OTLP specification, "Failures"): `own_s`, or what the collector
+ * asks for if that is more; 0: it is not sent again.
+ */
+static long pause_before(const struct push *push, int result, long status, long own_s)
 {
-    int64_t asked = 0;
+    int64_t asked_s = 0;
     if (result == 0 && status != 429 && status != 502 && status != 503 && status != 504)
-        return false;
-    (void)push->curl.easy_getinfo(push->handle, CURLINFO_RETRY, &asked);
-    if (result == 0 && asked > *wait_s)
-        *wait_s = asked < MOST_WAIT_S ? (long)asked : MOST_WAIT_S;
-    return true;
+        return 0;
+    if (result == 0)
+        (void)push->curl.easy_getinfo(push->handle, CURLINFO_RETRY, &asked_s);
+    if (asked_s > MOST_WAIT_S)
+        asked_s = MOST_WAIT_S;
+    return asked_s > own_s ? (long)asked_s : own_s;
 }
 
 static void report(const struct push *push, int result, long status, const char *then)
 {
+    int size = (int)strcspn(push->reply, "\r\n");
     if (result != 0)
         print_message("%s: %s%s", push->url,
                       *push->error ? push->error : push->curl.easy_strerror(result), then);
     else
-        print_message("%s: HTTP status %ld: %.*s%s", push->url, status,
-                      (int)strcspn(push->reply, "\r\n"), push->reply, then);
+        print_message("%s: HTTP status %ld%s%.*s%s", push->url, status, size > 0 ? ": " : "", size,
+                      push->reply, then);
+}
+
+static void report_and_wait(const struct push *push, int result, long status, long pause_s)
+{
+    char then[64];
+    (void)snprintf(then, sizeof then, "; trying again in %ld s", pause_s);
+    report(push, result, status, then);
+    (void)nanosleep(&(struct timespec){.tv_sec = pause_s}, NULL);
 }
 
 /* Moves the text to the begin of the reply, which it is a part of. */
@@ -188,11 +201,11 @@ static bool read_reply(struct push *push, bool success)
 /* Sends a message. Returns false after a message on stderr. */
 static bool send_message(struct push *push, const void *data, size_t size)
 {
-    long wait_s = FIRST_WAIT_S, status = 0;
+    long own_s = FIRST_WAIT_S, status = 0;
     int result = 0;
     (void)push->curl.easy_setopt(push->handle, CURL_POSTFIELDS, data);
     (void)push->curl.easy_setopt(push->handle, CURL_POSTFIELDSIZE_LARGE, (int64_t)size);
-    for (int i = 0; i < TRIES; i++, wait_s *= 2) {
+    for (int i = 0; i < TRIES; i++, own_s *= 2) {
         push->reply_size = 0;
         *push->error = '\0';
         result = push->curl.easy_perform(push->handle);
@@ -205,11 +218,10 @@ static bool send_message(struct push *push, const void *data, size_t size)
             print_message("%s: not all spans were accepted: %s", push->url, push->reply);
             return false;
         }
-        if (!is_retried(push, result, status, &wait_s) || i + 1 == TRIES)
+        long pause_s = pause_before(push, result, status, own_s);
+        if (pause_s == 0 || i + 1 == TRIES)
             break;
-        if (i == 0)
-            report(push, result, status, "; trying again for half a minute");
-        (void)nanosleep(&(struct timespec){.tv_sec = wait_s}, NULL);
+        report_and_wait(push, result, status, pause_s);
     }
     report(push, result, status, "");
     return false;

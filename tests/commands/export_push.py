@@ -150,11 +150,14 @@ def an_address_with_a_path_and_headers_are_as_given():
 
 @test
 def a_busy_collector_is_asked_again():
-    with Collector((503, {"Retry-After": "1"}, b"busy"), (429, {}, b"")) as collector:
+    """After 1 s, 2 s, ..., or as long as it asks for, each time anew."""
+    with Collector((503, {"Retry-After": "3"}, b"busy"), (503, {"Retry-After": "3"}, b"busy"), (429, {}, b"")) as collector:
         p = export(f"--endpoint={collector.url}")
-        equal((p.returncode, p.stderr), (0, f"trail: {collector.url}/v1/traces: HTTP status 503: busy; trying again for half a minute\n"))
+        url = f"trail: {collector.url}/v1/traces: "
+        said = [url + "HTTP status 503: busy; trying again in 3 s"] * 2 + [url + "HTTP status 429; trying again in 4 s"]
+        equal((p.returncode, p.stderr.splitlines()), (0, said))
     bodies = [body for _, _, body in collector.requests]
-    assert len(bodies) == 3 and len(set(bodies)) == 1, len(bodies)
+    assert len(bodies) == 4 and len(set(bodies)) == 1, len(bodies)
 
 
 @test
