@@ -258,6 +258,14 @@ trail_string anonymize_reason(const struct anonymizer *a, trail_string text, str
     return is_one_of(text, reasons, COUNT(reasons)) ? text : anonymize_text(a, text, room);
 }
 
+void anonymize_maker(trail_maker *maker)
+{
+    static const char *const words[] = {"coroutine", "fiber", "goroutine", "job", "task", "thread"};
+    trail_string word = {maker->task_word, strlen(maker->task_word)};
+    if (word.size > 0 && !is_one_of(word, words, COUNT(words)))
+        (void)snprintf(maker->task_word, sizeof maker->task_word, "task");
+}
+
 /* Where ".func1.2", ".gowrap1" and the like begin, by which Go names what is inside a function. */
 static size_t inner_at(trail_string function)
 {

@@ -33,6 +33,9 @@ trail_string anonymize_text(const struct anonymizer *a, trail_string text, struc
 /* Replaces a reason unless it is the runtime's. */
 trail_string anonymize_reason(const struct anonymizer *a, trail_string text, struct stand_in *room);
 
+/* Replaces a program's word for what it runs, unless it is a common one such as "fiber". */
+void anonymize_maker(trail_maker *maker);
+
 /* Replaces a function and its file; rooms[0] and rooms[1] are their storage. */
 void anonymize_frame(const struct anonymizer *a, trail_string *function, trail_string *file,
                      struct stand_in rooms[2]);

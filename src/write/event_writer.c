@@ -140,11 +140,13 @@ static void put_experiments(struct event_writer *w)
 /* A trace of different makers has the words of its format: Go's. */
 static void put_maker(struct event_writer *w)
 {
-    const trail_maker *maker = trail_reader_maker(w->origins->reader);
+    trail_maker maker = *trail_reader_maker(w->origins->reader);
     for (const struct origin *other = w->origins->next; other; other = other->next)
-        if (!maker_equal(maker, trail_reader_maker(other->reader)))
+        if (!maker_equal(&maker, trail_reader_maker(other->reader)))
             return;
-    v2_writer_maker(w->out, maker);
+    if (w->anonymizer)
+        anonymize_maker(&maker);
+    v2_writer_maker(w->out, &maker);
 }
 
 /* Readings of the clock are records only since 1.25. */

@@ -206,6 +206,31 @@ Strings
     assert len(rest) == 3 + 4 + 4, rest
 
 
+@test
+def a_program_s_word_for_what_it_runs_stays_only_if_it_is_a_common_one():
+    text = """Trace Go1.26
+EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
+Sync
+Frequency freq=1000000000
+ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0
+EventBatch gen=1 m=100 time=1000 size=auto
+ProcStatus dt=1 p=0 pstatus=1
+EventBatch gen=1 m=18446744073709551615 time=1301 size=auto
+Strings
+String id=1
+\tdata="trail.made by=host word={}"
+EndOfGeneration
+"""
+    for word, after in (("secret job", "task"), ("fiber", "fiber"), ("thread", "thread")):
+        path, to = os.path.join(WORK, "word"), os.path.join(WORK, "anonymous")
+        good("assemble", "-", "-o", path, stdin=text.format(word).encode())
+        good("convert", "--anonymize", path, "-o", to)
+        words = [json.loads(good("info", "--json", p))["task_word"] for p in (path, to)]
+        assert words == [word, after], words
+        with open(to, "rb") as f:
+            assert b"secret" not in f.read()
+
+
 def uvarints(*numbers):
     out = bytearray()
     for n in numbers:
