@@ -17,27 +17,32 @@ const struct sql_named sql_queries[] = {
      "SELECT name, count(*) AS goroutines, sum(exec_ns) AS exec_ns, sum(sched_wait_ns) AS sched_wait_ns,\n"
      "       sum(block_ns) AS block_ns, sum(syscall_ns + syscall_block_ns) AS syscall_ns\n"
      "FROM goroutines GROUP BY name ORDER BY exec_ns DESC, name"},
+    /* Of the 20 longest, the 20 are found first: a join of all states with others holds one side in memory. */
     {"long-waits", "the 20 longest waits that ended: goroutine, reason, place and waker",
+     "WITH longest AS (\n"
+     "    SELECT * FROM states WHERE state = 'Waiting' AND has_end ORDER BY duration_ns DESC, begin_ns LIMIT 20)\n"
      "SELECT s.goroutine, g.name, s.reason, since_start(s.begin_ns, s.file) AS since_start, s.duration_ns,\n"
      "       k.function AS waits_in, s.waker, w.function AS woken_in\n"
-     "FROM states s JOIN goroutines g USING (file, goroutine)\n"
+     "FROM longest s JOIN goroutines g USING (file, goroutine)\n"
      "LEFT JOIN stacks k ON k.file = s.file AND k.stack = s.stack\n"
      "LEFT JOIN stacks w ON w.file = s.file AND w.stack = s.waker_stack\n"
-     "WHERE s.state = 'Waiting' AND s.has_end\n"
-     "ORDER BY s.duration_ns DESC, s.begin_ns LIMIT 20"},
+     "ORDER BY s.duration_ns DESC, s.begin_ns"},
     {"wait-places", "where goroutines wait: time by reason and function",
      "SELECT s.reason, k.function, count(*) AS waits, sum(s.duration_ns) AS total_ns, max(s.duration_ns) AS max_ns\n"
      "FROM states s LEFT JOIN stacks k USING (file, stack)\n"
      "WHERE s.state = 'Waiting' GROUP BY ALL ORDER BY total_ns DESC, s.reason, k.function LIMIT 30"},
     {"sched-latency", "the 20 longest times from ready to running, with the waker and its place",
+     "WITH longest AS (\n"
+     "    SELECT * FROM states WHERE state = 'Runnable' AND has_end ORDER BY duration_ns DESC, begin_ns LIMIT 20),\n"
+     "before AS (\n"
+     "    SELECT * FROM states\n"
+     "    WHERE state = 'Waiting' AND (file, goroutine, end_ns) IN (SELECT file, goroutine, begin_ns FROM longest))\n"
      "SELECT s.goroutine, g.name, since_start(s.begin_ns, s.file) AS since_start, s.duration_ns,\n"
      "       before.waker, k.function AS woken_in\n"
-     "FROM states s JOIN goroutines g USING (file, goroutine)\n"
-     "LEFT JOIN states before ON before.file = s.file AND before.goroutine = s.goroutine\n"
-     "     AND before.end_ns = s.begin_ns AND before.state = 'Waiting'\n"
+     "FROM longest s JOIN goroutines g USING (file, goroutine)\n"
+     "LEFT JOIN before ON before.file = s.file AND before.goroutine = s.goroutine AND before.end_ns = s.begin_ns\n"
      "LEFT JOIN stacks k ON k.file = s.file AND k.stack = before.waker_stack\n"
-     "WHERE s.state = 'Runnable' AND s.has_end\n"
-     "ORDER BY s.duration_ns DESC, s.begin_ns LIMIT 20"},
+     "ORDER BY s.duration_ns DESC, s.begin_ns"},
     {"wakers", "wake-ups by the start functions of waker and woken goroutine",
      /* Outer joins are done in their order. Of inner ones DuckDB may join the two goroutines by file first:
         all of them with all. */

@@ -685,6 +685,29 @@ def no_query_with_a_name_grows_faster_than_its_trace():
 
 
 @with_duckdb
+def the_longest_are_found_without_holding_all_states():
+    """With 40 MB, in which 700,000 states that are joined do not fit."""
+    path = os.path.join(WORK, "chains.trace")
+    copies = [f"{i}={chain(2000)}" for i in range(60)]
+    good("merge", "--align=start", *copies, "-o", path)
+    for name in ("@long-waits", "@sched-latency"):
+        equal(len(sql(path, name, "--memory-limit=40M", "--threads=1")), 20)
+
+
+@with_duckdb
+def the_longest_latencies_are_those_of_the_states():
+    trace = EXAMPLES[3]
+    states = table(trace, "states")
+    ready = [r for r in states if r["state"] == "Runnable" and r["has_end"] == "true"]
+    ready.sort(key=lambda r: (-int(r["duration_ns"]), int(r["begin_ns"])))
+    wakers = {(r["goroutine"], r["end_ns"]): r["waker"] for r in states if r["state"] == "Waiting"}
+    right = [(int(r["goroutine"]), int(r["duration_ns"]), wakers.get((r["goroutine"], r["begin_ns"]))) for r in ready[:20]]
+    assert any(waker for _, _, waker in right), right
+    ours = [(r["goroutine"], r["duration_ns"], r["waker"]) for r in sql(trace, "@sched-latency")]
+    equal(ours, [(g, ns, int(waker) if waker else None) for g, ns, waker in right])
+
+
+@with_duckdb
 def the_longest_waits_are_those_of_the_states():
     trace = EXAMPLES[3]
     waits = [r for r in table(trace, "states") if r["state"] == "Waiting" and r["has_end"] == "true"]
