@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "commands/panels.h"
 #include "ui/analysis.h"
 #include "ui/follow_up.h"
 #include "ui/goroutine_filter.h"
@@ -30,6 +31,9 @@ static const struct kind {
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
+
+/* Stacks of each kind, unless --limit is given. */
+enum { ROWS = 10 };
 
 struct request {
     struct analysis analysis;
@@ -62,6 +66,14 @@ static int parse_option(void *context, int id, const char *value)
     return analysis_option(&request->analysis, id, value);
 }
 
+static void panel_want(trail_analysis_options *options)
+{
+    options->what |= TRAIL_ANALYZE_PROFILES | TRAIL_ANALYZE_DISTRIBUTIONS;
+    options->profile.first_waits = options->profile.by_kind = true;
+    for (size_t i = 0; i < KINDS; i++)
+        options->profile.types |= 1U << kinds[i].type;
+}
+
 static int parse_request(struct request *request, int argc, char **argv)
 {
     struct options options;
@@ -70,18 +82,12 @@ static int parse_request(struct request *request, int argc, char **argv)
     if (wrong != EXIT_GOOD)
         return wrong;
     wrong = analysis_words(&request->analysis, &options);
-    request->analysis.options.what = TRAIL_ANALYZE_PROFILES | TRAIL_ANALYZE_DISTRIBUTIONS;
+    panel_want(&request->analysis.options);
     if (request->name)
         request->analysis.options.what |= TRAIL_ANALYZE_GROUPS;
-    request->analysis.options.profile = (trail_profile_options){
-        .name = request->name,
-        .goroutines = request->goroutines.ids,
-        .goroutine_count = request->goroutines.count,
-        .first_waits = true,
-        .by_kind = true,
-    };
-    for (size_t i = 0; i < KINDS; i++)
-        request->analysis.options.profile.types |= 1U << kinds[i].type;
+    request->analysis.options.profile.name = request->name;
+    request->analysis.options.profile.goroutines = request->goroutines.ids;
+    request->analysis.options.profile.goroutine_count = request->goroutines.count;
     return wrong;
 }
 
@@ -294,9 +300,18 @@ static int show(void *context)
     return EXIT_GOOD;
 }
 
+static void panel_show(const struct analysis *analysis, size_t limit)
+{
+    (void)limit;
+    struct request request = {.analysis = *analysis, .limit = ROWS};
+    show_json(&request);
+}
+
+const struct panel panel_latency = {panel_want, panel_show};
+
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct request request = {.analysis = {.command = command}, .limit = 10};
+    struct request request = {.analysis = {.command = command}, .limit = ROWS};
     int code =
         analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
     free(request.goroutines.ids);

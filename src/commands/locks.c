@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "commands/panels.h"
 #include "ui/follow_up.h"
 #include "ui/goroutine_filter.h"
 #include "ui/lock_name.h"
@@ -40,6 +41,11 @@ static int parse_option(void *context, int id, const char *value)
     return goroutine_filter_option(&request->filter, &request->analysis, id, value);
 }
 
+static void panel_want(trail_analysis_options *options)
+{
+    options->what |= TRAIL_ANALYZE_LOCKS;
+}
+
 static int parse_request(struct request *request, int argc, char **argv)
 {
     struct analysis *analysis = &request->analysis;
@@ -47,7 +53,7 @@ static int parse_request(struct request *request, int argc, char **argv)
     int code = options_each(&options, analysis->command, argc, argv, parse_option, request);
     if (code != EXIT_GOOD)
         return code;
-    analysis->options.what = TRAIL_ANALYZE_LOCKS;
+    panel_want(&analysis->options);
     analysis->options.locks.filter = goroutine_filter_of(&request->filter, analysis);
     return analysis_words(analysis, &options);
 }
@@ -362,6 +368,14 @@ static int show(void *context)
     show_chains(request);
     return EXIT_GOOD;
 }
+
+static void panel_show(const struct analysis *analysis, size_t limit)
+{
+    struct request request = {.analysis = *analysis, .limit = limit};
+    show_json(&request);
+}
+
+const struct panel panel_locks = {panel_want, panel_show};
 
 static int run(const struct command *command, int argc, char **argv)
 {

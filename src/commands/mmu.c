@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/whole.h"
+#include "commands/panels.h"
 #include "ui/analysis.h"
 #include "ui/follow_up.h"
 #include "ui/table.h"
@@ -14,9 +15,11 @@
 
 enum { OPT_WINDOW = 1, OPT_FLAGS, OPT_QUANTILES };
 enum { MOST_WINDOWS = 64, MOST_WORST = 100, MOST_QUANTILES = 8 };
+enum { BEST = 0 }; /* curve */
 
 struct request {
     struct analysis analysis;
+    unsigned flags;
     int64_t windows[MOST_WINDOWS];
     size_t window_count;
     size_t worst;
@@ -87,7 +90,7 @@ static int parse_flags(struct request *request, const char *list)
         }
         flags |= 1u << i;
     } while (*list);
-    request->analysis.options.mmu_flags[0] = flags;
+    request->flags = flags;
     return EXIT_GOOD;
 }
 
@@ -123,15 +126,22 @@ static int parse_option(void *context, int id, const char *value)
     }
 }
 
+/* The curve with background workers counted once comes first: it is that of the summary. */
+static void want_curves(trail_analysis_options *options, unsigned flags)
+{
+    bool is_counted_twice = flags & TRAIL_MMU_BACKGROUND;
+    options->what |= TRAIL_ANALYZE_MMU;
+    options->mmu_flags[BEST] = is_counted_twice ? flags | TRAIL_MMU_CORRECTED : flags;
+    options->mmu_flags[BEST + 1] = is_counted_twice ? flags : 0;
+}
+
 static int parse_request(struct request *request, int argc, char **argv)
 {
     struct options options;
-    unsigned *flags = request->analysis.options.mmu_flags;
     int code = options_each(&options, request->analysis.command, argc, argv, parse_option, request);
     if (code != EXIT_GOOD)
         return code;
-    if (flags[0] & TRAIL_MMU_BACKGROUND)
-        flags[1] = flags[0] | TRAIL_MMU_CORRECTED;
+    want_curves(&request->analysis.options, request->flags);
     return analysis_words(&request->analysis, &options);
 }
 
@@ -149,10 +159,10 @@ static void default_windows(struct request *request)
     }
 }
 
-/* Returns the curve with background workers counted once, if it differs. */
-static unsigned best_curve(const struct request *request)
+/* Returns Go's curve, which counts background workers twice. */
+static unsigned curve_of_go(const struct request *request)
 {
-    return request->analysis.options.mmu_flags[1] ? 1 : 0;
+    return request->analysis.options.mmu_flags[BEST + 1] ? BEST + 1 : BEST;
 }
 
 static void json_curve(const struct request *request, struct json *json, const char *key,
@@ -189,15 +199,15 @@ static void show_json(const struct request *request)
     for (size_t i = 0; i < request->window_count; i++)
         json_signed(&json, NULL, request->windows[i]);
     json_close(&json, ']');
-    json_curve(request, &json, "mmu", 0);
-    json_curve(request, &json, "mmu_corrected", best_curve(request));
+    json_curve(request, &json, "mmu", curve_of_go(request));
+    json_curve(request, &json, "mmu_corrected", BEST);
     if (request->quantile_count > 0) {
         json_open(&json, "quantiles", '[');
         for (size_t i = 0; i < request->quantile_count; i++)
             json_real(&json, NULL, request->quantiles[i]);
         json_close(&json, ']');
-        json_quantiles(request, &json, "mmu_quantiles", 0);
-        json_quantiles(request, &json, "mmu_quantiles_corrected", best_curve(request));
+        json_quantiles(request, &json, "mmu_quantiles", curve_of_go(request));
+        json_quantiles(request, &json, "mmu_quantiles_corrected", BEST);
     }
     json_close(&json, '}');
     putchar('\n');
@@ -216,9 +226,8 @@ static void quantile_titles(const struct request *request, char *titles, size_t 
 static void put_quantiles(const struct request *request, struct table *table, int64_t window_ns)
 {
     for (size_t i = 0; i < request->quantile_count; i++)
-        table_percent(table,
-                      trail_analysis_mmu_quantile(request->analysis.answers, best_curve(request),
-                                                  window_ns, request->quantiles[i]));
+        table_percent(table, trail_analysis_mmu_quantile(request->analysis.answers, BEST, window_ns,
+                                                         request->quantiles[i]));
 }
 
 static void show_curve(const struct request *request)
@@ -230,9 +239,9 @@ static void show_curve(const struct request *request)
                    *quantiles ? "" : "<");
     table_begin(&table, titles);
     for (size_t i = 0; i < request->window_count; i++) {
-        double mmu = trail_analysis_mmu(request->analysis.answers, 0, request->windows[i]);
-        double right =
-            trail_analysis_mmu(request->analysis.answers, best_curve(request), request->windows[i]);
+        double mmu = trail_analysis_mmu(request->analysis.answers, curve_of_go(request),
+                                        request->windows[i]);
+        double right = trail_analysis_mmu(request->analysis.answers, BEST, request->windows[i]);
         size_t length = (size_t)whole_within(right * 40 + 0.5, 0, 40);
         memset(bar, '#', length);
         bar[length] = '\0';
@@ -246,20 +255,19 @@ static void show_curve(const struct request *request)
     table_print(&table);
     if (request->quantile_count > 0)
         printf("(50 %%: half of all windows have at least so much%s)\n",
-               best_curve(request) ? ", workers counted once" : "");
+               curve_of_go(request) != BEST ? ", workers counted once" : "");
 }
 
 static void show_worst(const struct request *request)
 {
     trail_mmu_window worst[MOST_WORST];
-    unsigned curve = best_curve(request);
     int64_t origin = request->analysis.span.origin_ns;
     struct table table;
     bool any = false;
     char text[FOLLOW_UP_SIZE];
     table_begin(&table, "window> from> program's> to_see_it<");
     for (size_t i = 0; i < request->window_count; i++) {
-        size_t count = trail_analysis_mmu_worst(request->analysis.answers, curve,
+        size_t count = trail_analysis_mmu_worst(request->analysis.answers, BEST,
                                                 request->windows[i], worst, request->worst);
         for (size_t n = 0; n < count && worst[n].mutator < 1; n++) {
             any = true;
@@ -292,11 +300,25 @@ static int show(void *context)
     return EXIT_GOOD;
 }
 
+static void panel_want(trail_analysis_options *options)
+{
+    want_curves(options, TRAIL_MMU_DEFAULT);
+}
+
+static void panel_show(const struct analysis *analysis, size_t limit)
+{
+    (void)limit;
+    struct request request = {.analysis = *analysis};
+    default_windows(&request);
+    show_json(&request);
+}
+
+const struct panel panel_mmu = {panel_want, panel_show};
+
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct request request = {.analysis = {.command = command}, .worst = 3};
-    request.analysis.options.what = TRAIL_ANALYZE_MMU;
-    request.analysis.options.mmu_flags[0] = TRAIL_MMU_DEFAULT;
+    struct request request = {
+        .analysis = {.command = command}, .flags = TRAIL_MMU_DEFAULT, .worst = 3};
     return analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
 }
 

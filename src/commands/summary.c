@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/share.h"
+#include "commands/panels.h"
 #include "commands/summary_processes.h"
 #include "report/overview.h"
 #include "report/tiles.h"
@@ -48,19 +49,24 @@ static int parse_option(void *context, int id, const char *value)
     return analysis_option(&request->analysis, id, value);
 }
 
+static void want(trail_analysis_options *options)
+{
+    options->what |= TRAIL_ANALYZE_GROUPS | TRAIL_ANALYZE_REGION_GROUPS |
+                     TRAIL_ANALYZE_DISTRIBUTIONS | TRAIL_ANALYZE_MMU | TRAIL_ANALYZE_GC |
+                     TRAIL_ANALYZE_ACTIVITY | TRAIL_ANALYZE_FINDINGS;
+    options->mmu_flags[0] = TRAIL_MMU_DEFAULT | TRAIL_MMU_CORRECTED;
+}
+
 static int parse_request(struct request *request, int argc, char **argv)
 {
     struct options options;
     int code = options_each(&options, request->analysis.command, argc, argv, parse_option, request);
     if (code != EXIT_GOOD)
         return code;
-    request->analysis.options.what =
-        TRAIL_ANALYZE_GROUPS | TRAIL_ANALYZE_REGION_GROUPS | TRAIL_ANALYZE_DISTRIBUTIONS |
-        TRAIL_ANALYZE_MMU | TRAIL_ANALYZE_GC | TRAIL_ANALYZE_ACTIVITY | TRAIL_ANALYZE_FINDINGS;
+    want(&request->analysis.options);
     /* Only the tiles have locks. */
     if (request->analysis.json)
         request->analysis.options.what |= TILES_ANALYSES;
-    request->analysis.options.mmu_flags[0] = TRAIL_MMU_DEFAULT | TRAIL_MMU_CORRECTED;
     return analysis_words(&request->analysis, &options);
 }
 
@@ -693,6 +699,21 @@ static int show(void *context)
     show_regions(request);
     return EXIT_GOOD;
 }
+
+static void panel_want(trail_analysis_options *options)
+{
+    want(options);
+    options->what |= TILES_ANALYSES;
+}
+
+static void panel_show(const struct analysis *analysis, size_t limit)
+{
+    struct request request = {.analysis = *analysis, .limit = limit};
+    trail_analysis_activity(analysis->answers, &request.activity);
+    show_json(&request);
+}
+
+const struct panel panel_summary = {panel_want, panel_show};
 
 static int run(const struct command *command, int argc, char **argv)
 {

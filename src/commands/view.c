@@ -216,7 +216,6 @@ static void *read_all(void *context)
     const struct served *served = context;
     while (model_read(served->model))
         ;
-    runs_ahead(served->runs);
     return NULL;
 }
 

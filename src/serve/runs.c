@@ -8,6 +8,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -46,8 +47,8 @@ struct runs {
     bool stop;
     bool has_sql;
     struct answers answers;
-    pthread_t probe;
-    bool probing;
+    pthread_t preparation;
+    bool prepares;
 };
 
 /* Output of a child process. */
@@ -429,31 +430,104 @@ static bool discard(void *context, const void *data, size_t size)
     return true;
 }
 
-/*
- * What the panels of the page ask first, as names and values of parameters. The summary comes last: the page
- * asks for it itself as soon as the trace has been read.
- */
+/* Names and values of parameters, and a NULL. */
 static const char *const ahead[][5] = {
-    {"command", "locks", "limit", "500"},
-    {"command", "latency"},
-    {"command", "mmu"},
-    {"command", "summary"},
+#define PANEL(command, name, value) {"command", #command, name, value},
+#include "serve/ahead.def"
+#undef PANEL
 };
 
-/* On Linux each thread has a niceness, and its children inherit it. */
-void runs_ahead(struct runs *runs)
+enum { AHEAD = sizeof ahead / sizeof *ahead };
+
+/* Returns the key of a request as the page makes it. The caller frees it; NULL: there is none. */
+static char *make_key_ahead(const struct runs *runs, const char *const *own, const char *path)
 {
+    struct command_files files = {path, NULL, runs->passed};
+    struct words words = {0};
+    struct out nowhere;
+    char *key = NULL;
+    if (!out_init(&nowhere, discard, NULL))
+        return NULL;
+    struct exchange exchange = {.own = own, .out = &nowhere};
+    if (command_line(&exchange, &files, &words))
+        key = make_key(&words, path, NULL);
+    out_drop(&nowhere);
+    words_free(&words);
+    return key;
+}
+
+/* Notes that the answers are being computed, except those that have been asked for: these stay NULL. */
+static void begin_ahead(struct runs *runs, const char *path, struct answer *answers[AHEAD])
+{
+    (void)pthread_mutex_lock(&runs->lock);
+    for (size_t i = 0; i < AHEAD; i++) {
+        char *key = make_key_ahead(runs, ahead[i], path);
+        if (key && !answers_find(&runs->answers, key))
+            answers[i] = answers_begin(&runs->answers, key);
+        else
+            free(key);
+    }
+    (void)pthread_mutex_unlock(&runs->lock);
+}
+
+static void keep_line(struct runs *runs, struct answer *answer, const char *line, size_t size)
+{
+    char *copy = answer && size > 0 ? malloc(size) : NULL;
+    if (copy)
+        memcpy(copy, line, size);
+    if (answer)
+        keep(runs, answer, copy, size);
+}
+
+/* Keeps the answers of `trail panels`, each with the end of its line. */
+static void end_ahead(struct runs *runs, struct answer *answers[AHEAD], const struct output *output)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < AHEAD; i++) {
+        const char *line = at < output->size ? output->data + at : NULL;
+        const char *end = line ? memchr(line, '\n', output->size - at) : NULL;
+        size_t size = end ? (size_t)(end - line) + 1 : 0;
+        keep_line(runs, answers[i], line, size);
+        at += size;
+    }
+}
+
+static void add_command_ahead(struct words *words, const struct runs *runs, const char *path)
+{
+    words_add(words, "trail");
+    words_add(words, "panels");
+    for (size_t i = 0; i < AHEAD; i++)
+        for (const char *const *own = ahead[i] + 2; *own; own += 2)
+            words_add(words, "--%s=%s", own[0], own[1]);
+    if (runs->passed.skip_frames)
+        words_add(words, "--skip-frames=%s", runs->passed.skip_frames);
+    if (runs->passed.words)
+        words_add(words, "--words=%s", runs->passed.words);
+    words_add(words, "--");
+    words_add(words, "%s", path);
+}
+
+/*
+ * Computes what the panels of the page ask first, with low priority, as it goes on beside the model's reading. On Linux each
+ * thread has a niceness, and its children inherit it.
+ */
+static void compute_ahead(struct runs *runs, const char *path)
+{
+    struct answer *answers[AHEAD] = {0};
+    struct output output = {0};
+    struct exchange exchange = {0};
+    struct words words = {0};
     if (intake_size(runs->intake) < AHEAD_BYTES)
         return;
     (void)!nice(LESS_PRIORITY);
-    for (size_t i = 0; i < sizeof ahead / sizeof *ahead && !is_stopped(runs); i++) {
-        struct out nowhere;
-        struct exchange exchange = {.own = ahead[i], .out = &nowhere};
-        if (!out_init(&nowhere, discard, NULL))
-            return;
-        runs_answer_command(runs, &exchange);
-        out_drop(&nowhere);
-    }
+    add_command_ahead(&words, runs, path);
+    begin_ahead(runs, path, answers);
+    if (words.failed || !run_child(runs, NULL, &words, &output, RUN_SECONDS) ||
+        !check_output(&exchange, &output))
+        output.size = 0;
+    end_ahead(runs, answers, &output);
+    free(output.data);
+    words_free(&words);
 }
 
 /* MARK: Life */
@@ -470,18 +544,10 @@ bool runs_can_sql(const struct runs *runs)
 }
 
 /* Finds out whether DuckDB is available with the simplest query. */
-static void *probe_sql(void *context)
+static void probe_sql(struct runs *runs, const char *path)
 {
-    struct runs *runs = context;
     struct words words = {0};
     struct output output = {0};
-    char path[INTAKE_PATH];
-    while (!intake_path(runs->intake, path)) {
-        struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
-        if (is_stopped(runs))
-            return NULL;
-        (void)nanosleep(&pause, NULL);
-    }
     words_add(&words, "trail");
     words_add(&words, "sql");
     words_add(&words, "--json");
@@ -495,6 +561,21 @@ static void *probe_sql(void *context)
                          __ATOMIC_RELAXED);
     free(output.data);
     words_free(&words);
+}
+
+/* Begins when the file is complete: for most traces at once. */
+static void *prepare(void *context)
+{
+    struct runs *runs = context;
+    char path[INTAKE_PATH];
+    while (!intake_path(runs->intake, path)) {
+        struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
+        if (is_stopped(runs))
+            return NULL;
+        (void)nanosleep(&pause, NULL);
+    }
+    probe_sql(runs, path);
+    compute_ahead(runs, path);
     return NULL;
 }
 
@@ -510,7 +591,7 @@ struct runs *runs_open(const char *program, const struct intake *intake, const s
     runs->passed = *passed;
     (void)pthread_mutex_init(&runs->lock, NULL);
     (void)pthread_cond_init(&runs->changed, NULL);
-    runs->probing = pthread_create(&runs->probe, NULL, probe_sql, runs) == 0;
+    runs->prepares = pthread_create(&runs->preparation, NULL, prepare, runs) == 0;
     return runs;
 }
 
@@ -522,9 +603,9 @@ void runs_stop(struct runs *runs)
     runs->stop = true;
     (void)pthread_cond_broadcast(&runs->changed);
     (void)pthread_mutex_unlock(&runs->lock);
-    if (runs->probing)
-        (void)pthread_join(runs->probe, NULL);
-    runs->probing = false;
+    if (runs->prepares)
+        (void)pthread_join(runs->preparation, NULL);
+    runs->prepares = false;
 }
 
 void runs_close(struct runs *runs)

@@ -4,7 +4,8 @@
  *
  * command_line.h defines what may be run. At most two run at a time. A child is killed when its client
  * has disconnected, or when its time or output exceeds a limit. The most recent answers are cached, and a
- * request for an answer that is being computed waits for that.
+ * request for an answer that is being computed waits for that. As soon as the file of a large trace is complete, what the panels
+ * ask first is computed with low priority.
  */
 #ifndef TRAIL_SERVE_RUNS_H
 #define TRAIL_SERVE_RUNS_H
@@ -38,12 +39,5 @@ bool runs_can_sql(const struct runs *runs);
 void runs_answer_command(struct runs *runs, struct exchange *exchange);
 void runs_answer_sql(struct runs *runs, struct exchange *exchange);
 void runs_answer_embed(struct runs *runs, struct exchange *exchange, const char *title);
-
-/*
- * Computes the answers that the panels of the page ask first, one after the other and with low priority, which
- * it gives to the calling thread as well. Returns when they are computed or the runs are stopped. Call it when
- * the trace has been read.
- */
-void runs_ahead(struct runs *runs);
 
 #endif

@@ -518,6 +518,16 @@ def analyses_say_what_the_command_says():
 
 
 @test
+def one_pass_says_what_the_commands_of_the_panels_say():
+    commands = (["summary"], ["locks", "--limit=2"], ["latency"], ["mmu"])
+    for file in EXAMPLES.values():
+        for more in ([], ["--words=threads"]):
+            right = [run(name, "--json", *words, *more, file) for name, *words in commands]
+            code, out, err = run("panels", "--json", "--limit=2", *more, file)
+            equal((code, out), (0, b"".join(out for _, out, _ in right)), file)
+
+
+@test
 def findings_speak_as_the_page_does():
     stuck = os.path.join(os.path.dirname(EXAMPLES[23]), "shop-c-stuck.trace")
     for args, says in (([], "thread"), (["--words=threads"], "thread"), (["--words=go"], "goroutine")):

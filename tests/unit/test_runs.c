@@ -56,10 +56,20 @@ static bool is_behind(void)
     return getpriority(PRIO_PROCESS, 0) > getpriority(PRIO_PROCESS, (id_t)getppid());
 }
 
+static int child_of_panels(int events, int go)
+{
+    static const char lines[] = "{1}\n{12}\n{123}\n{1234}\n";
+    char byte;
+    if (!is_behind() || write(events, "b", 1) != 1 || read(go, &byte, 1) != 1)
+        return 9;
+    return write(1, lines, sizeof lines - 1) > 0 ? 0 : 9;
+}
+
 /*
  * Writes to TEST_EVENTS that it has begun. What it does then is a number that the exchange has: 1, or none,
- * waits for a byte of TEST_GO and answers, with a space more if its priority is low; 2 waits until it is killed; others are of bytes to write. A query of
- * "end=STATUS out=WORD err=TEXT_" is what it ends with: a status or a signal, and what it has written.
+ * waits for a byte of TEST_GO and answers; 2 waits until it is killed; others are of bytes to write. A query of
+ * "end=STATUS out=WORD err=TEXT_" is what it ends with: a status or a signal, and what it has written. `panels` waits for a
+ * byte, too, and answers a line for each panel, of another size each.
  */
 static int child(int count, char **args)
 {
@@ -73,6 +83,8 @@ static int child(int count, char **args)
         if (number)
             left = strtoul(number + 6, NULL, 10);
     }
+    if (strcmp(args[1], "panels") == 0)
+        return child_of_panels(events, go);
     if (strncmp(args[count - 1], " end=", 5) == 0)
         return child_that_ends(args[count - 1] + 1);
     if (left == 0 && strcmp(args[1], "sql") != 0)
@@ -82,7 +94,7 @@ static int child(int count, char **args)
     if (write(events, "b", 1) != 1)
         return 9;
     if (left == 1 && read(go, &byte, 1) == 1)
-        return write(1, "{} ", is_behind() ? 3 : 2) > 0 ? 0 : 9;
+        return write(1, "{}", 2) > 0 ? 0 : 9;
     if (left == 2)
         for (;;)
             (void)pause();
@@ -487,31 +499,20 @@ static void a_run_that_is_under_way_answers_all_that_ask_for_the_same(void **sta
 
 /* MARK: Ahead */
 
-static void *run_ahead(void *runs)
+/* They are under way when this returns. */
+static struct runs *open_large(void)
 {
-    runs_ahead(runs);
-    return NULL;
-}
-
-/* Begins with the locks, of which the child has no reason to wait: the latencies are under way then. */
-static pthread_t begin_ahead(struct runs *runs)
-{
-    pthread_t thread;
     trace_size = AHEAD_BYTES;
-    assert_int_equal(pthread_create(&thread, NULL, run_ahead, runs), 0);
-    expect_events(2, 0);
-    return thread;
+    struct runs *runs = open_runs();
+    expect_events(1, 0);
+    return runs;
 }
 
 static void what_the_panels_ask_first_is_computed_ahead(void **state)
 {
     (void)state;
-    struct runs *runs = open_runs();
+    struct runs *runs = open_large();
     struct asked asked[AT_A_TIME + 1];
-    int nice = getpriority(PRIO_PROCESS, 0);
-    size_t size = nice < 19 ? 3 : 2;
-    pthread_t thread = begin_ahead(runs);
-    expect_kept(runs, "locks/limit=500", 500);
     /* Clients do not wait for it, unless they ask for the same. */
     ask(&asked[0], runs, "limit=2");
     ask(&asked[1], runs, "limit=02");
@@ -523,22 +524,18 @@ static void what_the_panels_ask_first_is_computed_ahead(void **state)
     finish(&asked[0]);
     finish(&asked[1]);
     let_go(1);
-    expect_answer(&asked[2], size);
-    let_go(2);
-    expect_events(2, 0);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    expect_kept(runs, "latency/", size);
-    expect_kept(runs, "mmu/", size);
-    expect_kept(runs, "summary/", size);
+    expect_answer(&asked[2], sizeof "{123}");
+    expect_kept(runs, "summary/", sizeof "{1}");
+    expect_kept(runs, "locks/limit=500", sizeof "{12}");
+    expect_kept(runs, "mmu/", sizeof "{1234}");
     close_runs(runs);
 }
 
 static void nothing_is_computed_ahead_of_a_small_trace(void **state)
 {
     (void)state;
-    struct runs *runs = open_runs();
     trace_size = AHEAD_BYTES - 1;
-    runs_ahead(runs);
+    struct runs *runs = open_runs();
     expect_run(runs, "locks/limit=500", 500);
     close_runs(runs);
 }
@@ -546,15 +543,14 @@ static void nothing_is_computed_ahead_of_a_small_trace(void **state)
 static void what_is_computed_ahead_ends_with_the_server(void **state)
 {
     (void)state;
-    struct runs *runs = open_runs();
-    pthread_t thread = begin_ahead(runs);
+    struct runs *runs = open_large();
     struct asked asked;
     ask(&asked, runs, "latency/");
     expect_events(0, 1);
     runs_stop(runs);
     expect_refusal(&asked, "the server ends");
-    assert_int_equal(pthread_join(thread, NULL), 0);
     close_runs(runs);
+    trace_size = 0;
 }
 
 static void expect_wrong(struct runs *runs, const char *query, unsigned status, const char *why)
