@@ -9,8 +9,11 @@
 
 enum { HAS_STACK = 1, HAS_OTHER = 2, STATE_SHIFT = 2, TIME_SHIFT = 5 };
 
-/* Maximum bytes of a 48-bit time with its flags, and of three 32-bit numbers. */
-enum { MOST_TIME = 8, MOST_DETAILS = 15, ROOM_AT_FIRST = 16 };
+/* In place of the state of a span. */
+enum { LANE_REST = 7 };
+
+/* Maximum bytes of a 48-bit time with its flags and a rest before it, and of three 32-bit numbers. */
+enum { MOST_TIME = 10, MOST_DETAILS = 15, ROOM_AT_FIRST = 16 };
 
 /* MARK: Numbers */
 
@@ -39,6 +42,48 @@ static inline const uint8_t *get(const uint8_t *at, uint64_t *value)
 static inline unsigned state_of(uint64_t time)
 {
     return (unsigned)(time >> STATE_SHIFT) & 7;
+}
+
+static uint8_t *put_time(uint8_t *to, uint64_t delta_ns, unsigned shift, unsigned flags)
+{
+    uint64_t rest = delta_ns & ((UINT64_C(1) << shift) - 1);
+    if (rest > 0)
+        to = put(to, rest << TIME_SHIFT | LANE_REST << STATE_SHIFT);
+    return put(to, delta_ns >> shift << TIME_SHIFT | flags);
+}
+
+/* Reads a span's number, whose time is replaced by *delta_ns. */
+static inline const uint8_t *get_time(const uint8_t *at, unsigned shift, uint64_t *flags,
+                                      int64_t *delta_ns)
+{
+    uint64_t number, rest = 0;
+    at = get(at, &number);
+    if (__builtin_expect(state_of(number) == LANE_REST, 0)) {
+        rest = number >> TIME_SHIFT;
+        at = get(at, &number);
+    }
+    *flags = number;
+    *delta_ns = (int64_t)((number >> TIME_SHIFT << shift) + rest);
+    return at;
+}
+
+/* Sums before a chunk: they take at most 7 bytes each. */
+static uint8_t *put_sums(uint8_t *to, const int64_t sums[TRAIL_SPAN_STATES])
+{
+    for (unsigned s = TRAIL_SPAN_NONE + 1; s < TRAIL_SPAN_STATES; s++)
+        to = put(to, (uint64_t)sums[s]);
+    return to;
+}
+
+static const uint8_t *get_sums(const uint8_t *at, int64_t sums[TRAIL_SPAN_STATES])
+{
+    uint64_t sum;
+    sums[TRAIL_SPAN_NONE] = 0;
+    for (unsigned s = TRAIL_SPAN_NONE + 1; s < TRAIL_SPAN_STATES; s++) {
+        at = get(at, &sum);
+        sums[s] = (int64_t)sum;
+    }
+    return at;
 }
 
 /* MARK: Adding */
@@ -86,10 +131,9 @@ static bool seal(struct lane *lane, struct lane_chunk *next, size_t *bytes)
     return true;
 }
 
-/* One byte, so that a chunk can be read before it has spans. */
 static bool begin_rows(struct lane *lane, struct lane_chunk *first, size_t *bytes)
 {
-    first->times = calloc(ROOM_AT_FIRST, 1);
+    first->times = malloc(ROOM_AT_FIRST);
     lane->times_room = first->times ? ROOM_AT_FIRST : 0;
     *bytes += lane->times_room;
     return first->times != NULL;
@@ -112,11 +156,14 @@ static bool grow_list(struct lane *lane, size_t *bytes)
 static bool add_chunk(struct lane *lane, int64_t begin_ns, size_t *bytes)
 {
     struct lane_chunk chunk = {.begin_ns = begin_ns};
-    memcpy(chunk.before, lane->sums + 1, sizeof chunk.before);
     if (lane->chunk_count == lane->chunk_capacity && !grow_list(lane, bytes))
         return false;
     if (lane->chunk_count > 0 ? !seal(lane, &chunk, bytes) : !begin_rows(lane, &chunk, bytes))
         return false;
+    /* The first sums are five zeros; later there is the room of a whole chunk. A chunk can be read before it has spans. */
+    uint8_t *end = put_sums(chunk.times, lane->sums);
+    *end = 0;
+    lane->times_size = (uint16_t)(end - chunk.times);
     lane->chunks[lane->chunk_count++] = chunk;
     lane->used = 0;
     return true;
@@ -159,11 +206,10 @@ bool lane_add(struct lane *lane, const struct lane_span *span, size_t *bytes)
         return false;
     uint64_t delta = first ? 0 : (uint64_t)(begin - lane->last_ns);
     uint8_t *at = chunk->times + lane->times_size;
+    unsigned flags =
+        span->state << STATE_SHIFT | (span->other ? HAS_OTHER : 0) | (span->stack ? HAS_STACK : 0);
     lane->times_size =
-        (uint16_t)(lane->times_size +
-                   (put(at, delta << TIME_SHIFT | span->state << STATE_SHIFT |
-                                (span->other ? HAS_OTHER : 0) | (span->stack ? HAS_STACK : 0)) -
-                    at));
+        (uint16_t)(lane->times_size + (put_time(at, delta, lane->shift, flags) - at));
     if (has_details(span))
         add_details(lane, span);
     lane->used++;
@@ -214,16 +260,16 @@ void lane_free(struct lane *lane)
 
 /* MARK: One by one */
 
-/* Reads the details of the span whose time is `time`. */
-static const uint8_t *get_details(const uint8_t *at, uint64_t time, struct lane_span *span)
+/* Reads the details of the span whose number is `flags`. */
+static const uint8_t *get_details(const uint8_t *at, uint64_t flags, struct lane_span *span)
 {
     uint64_t reason = 0, stack = 0, other = 0;
-    span->state = state_of(time);
+    span->state = state_of(flags);
     if (span->state == TRAIL_SPAN_WAITING)
         at = get(at, &reason);
-    if (time & HAS_STACK)
+    if (flags & HAS_STACK)
         at = get(at, &stack);
-    if (time & HAS_OTHER)
+    if (flags & HAS_OTHER)
         at = get(at, &other);
     span->reason = (trail_name)reason;
     span->stack = (uint32_t)stack;
@@ -232,15 +278,17 @@ static const uint8_t *get_details(const uint8_t *at, uint64_t time, struct lane_
 }
 
 /* Moves to the next span of the same chunk. */
-static void step(const struct lane_chunk *chunk, struct lane_cursor *cursor, struct lane_span *span)
+static void step(const struct lane_chunk *chunk, unsigned shift, struct lane_cursor *cursor,
+                 struct lane_span *span)
 {
     static const uint8_t nothing[1] = {0};
-    uint64_t time;
-    const uint8_t *times = get(chunk->times + cursor->times, &time);
+    uint64_t flags;
+    int64_t delta;
+    const uint8_t *times = get_time(chunk->times + cursor->times, shift, &flags, &delta);
     const uint8_t *details = chunk->details ? chunk->details + cursor->details : nothing;
-    cursor->begin_ns += (int64_t)(time >> TIME_SHIFT);
+    cursor->begin_ns += delta;
     span->begin_ns = cursor->begin_ns;
-    const uint8_t *after = get_details(details, time, span);
+    const uint8_t *after = get_details(details, flags, span);
     cursor->times = (uint32_t)(times - chunk->times);
     cursor->details += (uint32_t)(after - details);
     cursor->next++;
@@ -250,7 +298,9 @@ static const struct lane_chunk *enter_chunk(const struct lane *lane, struct lane
 {
     const struct lane_chunk *chunk = &lane->chunks[cursor->next / LANE_CHUNK];
     if (cursor->next % LANE_CHUNK == 0) {
-        cursor->times = cursor->details = 0;
+        int64_t sums[TRAIL_SPAN_STATES];
+        cursor->times = (uint32_t)(get_sums(chunk->times, sums) - chunk->times);
+        cursor->details = 0;
         cursor->begin_ns = chunk->begin_ns;
     }
     return chunk;
@@ -264,24 +314,25 @@ void lane_seek(const struct lane *lane, uint64_t first, struct lane_cursor *curs
         first = count;
     *cursor = (struct lane_cursor){.next = first / LANE_CHUNK * LANE_CHUNK};
     while (cursor->next < first)
-        step(enter_chunk(lane, cursor), cursor, &span);
+        step(enter_chunk(lane, cursor), lane->shift, cursor, &span);
 }
 
 bool lane_next(const struct lane *lane, struct lane_cursor *cursor, int64_t last_ns,
                struct lane_span *span, int64_t *end_ns)
 {
-    uint64_t count = lane_count(lane), time;
+    uint64_t count = lane_count(lane), flags;
+    int64_t delta;
     if (cursor->next >= count)
         return false;
     const struct lane_chunk *chunk = enter_chunk(lane, cursor);
-    step(chunk, cursor, span);
+    step(chunk, lane->shift, cursor, span);
     if (cursor->next == count) {
         *end_ns = last_ns;
     } else if (cursor->next % LANE_CHUNK == 0) {
         *end_ns = chunk[1].begin_ns;
     } else {
-        (void)get(chunk->times + cursor->times, &time);
-        *end_ns = cursor->begin_ns + (int64_t)(time >> TIME_SHIFT);
+        (void)get_time(chunk->times + cursor->times, lane->shift, &flags, &delta);
+        *end_ns = cursor->begin_ns + delta;
     }
     return true;
 }
@@ -300,24 +351,22 @@ static void find_in_chunk(const struct lane *lane, uint32_t chunk, int64_t ns,
 {
     const struct lane_chunk *of = &lane->chunks[chunk];
     bool last = chunk + 1 == lane->chunk_count;
-    unsigned count = last ? lane->used : LANE_CHUNK, i = 1;
-    uint64_t time;
-    const uint8_t *at = get(of->times, &time);
-    int64_t begin = of->begin_ns;
-    unsigned state = state_of(time);
-    position->sums[TRAIL_SPAN_NONE] = 0;
-    memcpy(position->sums + 1, of->before, sizeof of->before);
+    unsigned count = last ? lane->used : LANE_CHUNK, shift = lane->shift, i = 1;
+    uint64_t flags;
+    int64_t begin = of->begin_ns, delta;
+    const uint8_t *at = get_sums(of->times, position->sums);
+    at = get_time(at, shift, &flags, &delta);
+    unsigned state = state_of(flags);
     position->next_ns = last ? INT64_MAX : of[1].begin_ns;
     for (; i < count; i++) {
-        at = get(at, &time);
-        int64_t delta = (int64_t)(time >> TIME_SHIFT);
+        at = get_time(at, shift, &flags, &delta);
         if (begin + delta > ns) {
             position->next_ns = begin + delta;
             break;
         }
         position->sums[state] += delta;
         begin += delta;
-        state = state_of(time);
+        state = state_of(flags);
     }
     position->span = (uint64_t)chunk * LANE_CHUNK + i - 1;
     position->begin_ns = begin;

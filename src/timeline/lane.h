@@ -3,20 +3,23 @@
  * it. The time that a lane spent in each state up to any time therefore costs a search and part of
  * a chunk, and drawing a range costs the same however many spans it has.
  *
- * A chunk is two rows of bytes, of varints with 7 bits per byte. A span is one number in the first
- * row,
+ * A chunk is two rows of bytes, of varints with 7 bits per byte. The first row begins with the ns that
+ * the lane spent in each state but NONE before the chunk. Then a span is one number in it,
  *
  *     time since the last span's begin | state: 3 bits | has `other` | has a stack
  *
  * and those of these that it has in the second row: the reason of a wait, the stack, `other`. A
- * span takes about five bytes, and drawing reads the first row only.
+ * span takes about four bytes, and drawing reads the first row only.
+ *
+ * The time is in units of the lane: the clock of Go 1.22 and later ticks every 64 ns. Where it is no
+ * whole number of units, a number with the state LANE_REST stands before it: the ns that are missing.
  */
 #ifndef TRAIL_TIMELINE_LANE_H
 #define TRAIL_TIMELINE_LANE_H
 
 #include <trail/lanes.h>
 
-enum { LANE_CHUNK = 256 };
+enum { LANE_CHUNK = 256, LANE_TICK_SHIFT = 6 };
 
 struct lane_span {
     int64_t begin_ns;
@@ -27,15 +30,15 @@ struct lane_span {
 };
 
 struct lane_chunk {
-    int64_t begin_ns;                      /* of its first span */
-    int64_t before[TRAIL_SPAN_STATES - 1]; /* ns in each state but NONE before it */
-    uint8_t *times, *details;              /* of one allocation, except in the last chunk */
+    int64_t begin_ns;         /* of its first span */
+    uint8_t *times, *details; /* of one allocation, except in the last chunk */
 };
 
-/* Zero-initialised is empty and ready, except for `id`. */
+/* Zero-initialised is empty and ready, except for `id` and `shift`. */
 struct lane {
     int64_t id;
     trail_name name;
+    uint8_t shift; /* times are in units of 2^shift ns: 0 or LANE_TICK_SHIFT */
     uint32_t chunk_count, chunk_capacity;
     struct lane_chunk *chunks;
     /* The last chunk, which grows. */

@@ -26,7 +26,7 @@ struct trail_lanes {
     trail_export_options options; /* all zero: everything */
     struct lane_list lists[TRAIL_LANE_KINDS];
     size_t bytes;
-    uint64_t spans;
+    uint64_t spans, spans_between; /* those that do not begin at a tick of Go's clock */
     struct bins bins;
     struct mark_list logs, samples;
     bool has_wall;
@@ -65,6 +65,12 @@ static int64_t since_origin(const struct trail_lanes *lanes, int64_t ns)
 
 /* MARK: Lanes */
 
+/* Returns the unit of the times of a new lane, by those so far. */
+static uint8_t shift_of(const struct trail_lanes *lanes)
+{
+    return lanes->spans_between > lanes->spans / 8 ? 0 : LANE_TICK_SHIFT;
+}
+
 /* Returns the number of a new lane + 1; 0 on out of memory. */
 static uint64_t lane_make(struct trail_lanes *lanes, trail_lane_kind kind, int64_t id)
 {
@@ -73,7 +79,7 @@ static uint64_t lane_make(struct trail_lanes *lanes, trail_lane_kind kind, int64
         lanes->timeline.failed = true;
         return 0;
     }
-    list->items[list->count] = (struct lane){.id = id};
+    list->items[list->count] = (struct lane){.id = id, .shift = shift_of(lanes)};
     return ++list->count;
 }
 
@@ -87,6 +93,7 @@ static void add(struct trail_lanes *lanes, trail_lane_kind kind, uint64_t number
     if (!lane_add(&lanes->lists[kind].items[number - 1], &of, &lanes->bytes))
         lanes->timeline.failed = true;
     lanes->spans++;
+    lanes->spans_between += (of.begin_ns & ((1 << LANE_TICK_SHIFT) - 1)) != 0;
 }
 
 /* MARK: Counters */

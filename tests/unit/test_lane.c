@@ -36,11 +36,12 @@ static bool add(struct lane *lane, int64_t ns, unsigned state, uint32_t i, size_
     return lane_add(lane, &span, bytes);
 }
 
-/* Spans of very different lengths, some of none; now and then trimmed. */
+/* Spans of very different lengths, some of none; now and then trimmed. In ns or in ticks, to which most lengths do not fit. */
 static void make(struct lane *lane, struct truth *truth)
 {
     size_t bytes = 0;
     int64_t ns = (int64_t)draw(1000);
+    lane->shift = draw(2) ? LANE_TICK_SHIFT : 0;
     truth->count = 1 + draw(SPANS - 1);
     for (size_t i = 0; i < truth->count; i++) {
         truth->begin[i] = ns;
@@ -49,6 +50,8 @@ static void make(struct lane *lane, struct truth *truth)
         if (draw(20) == 0)
             lane_trim(lane, &bytes);
         ns += (int64_t)draw(UINT64_C(1) << draw(20));
+        if (draw(4) == 0)
+            ns += 64 * (int64_t)draw(1000);
     }
     truth->begin[truth->count] = ns;
     assert_int_equal(lane_count(lane), truth->count);
@@ -254,6 +257,25 @@ static void test_a_trimmed_lane_takes_what_its_spans_take(void **state)
     lane_free(&lane);
 }
 
+/* Five sums of one byte; then 6,400 ns above five bits of flags are 18 bits, 100 ticks are 12. */
+static void test_times_in_ticks_take_less(void **state)
+{
+    static const struct {
+        uint8_t shift;
+        int64_t ns;
+        uint16_t bytes;
+    } cases[] = {{0, 6400, 3}, {LANE_TICK_SHIFT, 6400, 2}, {0, 6401, 3}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lane lane = {.shift = cases[i].shift};
+        size_t bytes = 0;
+        for (uint32_t n = 0; n < 11; n++)
+            assert_true(add(&lane, n * cases[i].ns, TRAIL_SPAN_RUNNING, n, &bytes));
+        assert_int_equal(lane.times_size, 5 + 1 + 10 * cases[i].bytes);
+        lane_free(&lane);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +284,7 @@ int main(void)
         cmocka_unit_test(test_spans_come_one_by_one_from_anywhere),
         cmocka_unit_test(test_a_cursor_outlives_what_is_added),
         cmocka_unit_test(test_what_a_span_carries),
+        cmocka_unit_test(test_times_in_ticks_take_less),
         cmocka_unit_test(test_a_trimmed_lane_takes_what_its_spans_take),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
