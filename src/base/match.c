@@ -14,18 +14,41 @@ bool match_part(trail_string text, const char *part)
     return false;
 }
 
-bool match_words(trail_string name, int64_t number, const char *filter)
+bool match_number(int64_t number, const char *part)
 {
-    char digits[24], word[256];
-    int size_of_digits = snprintf(digits, sizeof digits, "%" PRId64, number);
-    trail_string as_text = {digits, (size_t)size_of_digits};
+    char digits[24];
+    int size = snprintf(digits, sizeof digits, "%" PRId64, number);
+    return match_part((trail_string){digits, (size_t)size}, part);
+}
+
+bool match_all(const char *filter, bool (*has)(const void *context, const char *word),
+               const void *context)
+{
+    char word[256];
     for (const char *at = filter + strspn(filter, " "); *at; at += strspn(at, " ")) {
         size_t size = strcspn(at, " ");
         bool without = at[0] == '-' && size > 1;
         (void)snprintf(word, sizeof word, "%.*s", (int)(size - without), at + without);
-        if ((match_part(name, word) || match_part(as_text, word)) == without)
+        if (has(context, word) == without)
             return false;
         at += size;
     }
     return true;
+}
+
+struct named {
+    trail_string name;
+    int64_t number;
+};
+
+static bool named_has(const void *context, const char *word)
+{
+    const struct named *named = context;
+    return match_part(named->name, word) || match_number(named->number, word);
+}
+
+bool match_words(trail_string name, int64_t number, const char *filter)
+{
+    struct named named = {name, number};
+    return match_all(filter, named_has, &named);
 }

@@ -8,10 +8,17 @@
 /* Whether the text contains `part`, ignoring the case of ASCII letters. */
 bool match_part(trail_string text, const char *part);
 
+/* The same for a number in decimal. */
+bool match_number(int64_t number, const char *part);
+
 /*
- * Whether a name and a number contain all words of `filter`, and none of those written "-word": the filter of
- * the viewer (web/src/lanes.ts).
+ * Whether something has all words of `filter`, and none of those written "-word": the filter of the viewer
+ * (web/src/lanes.ts). `has` is called with each word, without the "-".
  */
+bool match_all(const char *filter, bool (*has)(const void *context, const char *word),
+               const void *context);
+
+/* Whether a name and a number contain them. */
 bool match_words(trail_string name, int64_t number, const char *filter);
 
 #endif

@@ -4,7 +4,9 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/match.h"
 #include "commands/panels.h"
 #include "ui/follow_up.h"
 #include "ui/goroutine_filter.h"
@@ -19,6 +21,7 @@ struct request {
     struct goroutine_filter filter;
     size_t limit; /* SIZE_MAX: all; 0: not given */
     bool stacks;
+    const char *match;
 };
 
 static const struct option rows[] = {
@@ -27,6 +30,8 @@ static const struct option rows[] = {
     {'s', "stacks", NULL, "show whole stacks, a line a frame", TO_FLAG(struct request, stacks)},
     {'c', "channels", NULL, "waits for channels and select as well",
      TO_FLAG(struct request, analysis.options.locks.channels)},
+    {0, "match", "WORDS", "locks whose name, kind or stacks contain all these words,\nand no -word",
+     TO_TEXT(struct request, match)},
     GOROUTINE_FILTER_ROWS,
     SKIP_FRAMES_ROW,
     ANALYSIS_ROWS,
@@ -63,6 +68,65 @@ static size_t shown_of(const struct request *request, size_t count)
 {
     size_t limit = request->limit ? request->limit : request->analysis.json ? SIZE_MAX : ROWS;
     return count < limit ? count : limit;
+}
+
+/* MARK: Which */
+
+struct candidate {
+    const struct request *request;
+    const trail_lock *lock;
+};
+
+static bool stack_has(const trail_analysis *answers, trail_stack stack, const char *word)
+{
+    const trail_place *places;
+    size_t count = trail_analysis_stack(answers, stack, &places);
+    for (size_t i = 0; i < count; i++)
+        if (match_part(trail_analysis_text(answers, places[i].function), word) ||
+            match_part(trail_analysis_text(answers, places[i].file), word))
+            return true;
+    return false;
+}
+
+static bool places_have(const trail_analysis *answers, const trail_lock_place *places, size_t count,
+                        const char *word)
+{
+    for (size_t i = 0; i < count; i++)
+        if (stack_has(answers, places[i].stack, word))
+            return true;
+    return false;
+}
+
+static bool has_word(const void *context, const char *word)
+{
+    const struct candidate *candidate = context;
+    const trail_analysis *answers = candidate->request->analysis.answers;
+    const trail_lock *lock = candidate->lock;
+    return match_part(trail_analysis_text(answers, lock->name), word) ||
+           match_part(trail_analysis_text(answers, lock->kind), word) ||
+           stack_has(answers, lock->waited, word) || stack_has(answers, lock->woken, word) ||
+           places_have(answers, lock->waiters, lock->waiter_count, word) ||
+           places_have(answers, lock->held, lock->held_count, word);
+}
+
+/* The locks that match. */
+struct lock_list {
+    const trail_lock **items;
+    size_t count;
+};
+
+/* Returns false on out of memory. The caller frees the items. */
+static bool list_wanted(const struct request *request, struct lock_list *list)
+{
+    const trail_lock *const *locks;
+    size_t count = trail_analysis_locks(request->analysis.answers, &locks);
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    list->items = calloc(count + 1, sizeof *list->items);
+    for (size_t i = 0; list->items && i < count; i++)
+        if (!request->match ||
+            match_all(request->match, has_word, &(struct candidate){request, locks[i]}))
+            list->items[list->count++] = locks[i];
+    return list->items != NULL;
 }
 
 /* MARK: JSON */
@@ -166,32 +230,32 @@ static void json_chain(const struct request *request, struct json *json,
 }
 
 /* What there is, also where not all locks are shown. */
-static void json_totals(struct json *json, const trail_lock *const *locks, size_t count)
+static void json_totals(const struct request *request, struct json *json, size_t wanted)
 {
     uint64_t open = 0;
     int64_t open_ns = 0;
+    const trail_lock *const *locks;
+    size_t count = trail_analysis_locks(request->analysis.answers, &locks);
     for (size_t i = 0; i < count; i++) {
         open += locks[i]->open;
         open_ns = (int64_t)((uint64_t)open_ns + (uint64_t)locks[i]->open_ns);
     }
-    json_number(json, "all", count);
+    json_number(json, "all", wanted);
     json_number(json, "unfinished", open);
     json_signed(json, "unfinished_ns", open_ns);
 }
 
-static void show_json(const struct request *request)
+static void show_json(const struct request *request, const struct lock_list *list)
 {
     struct json json = json_on_stdout();
-    const trail_lock *const *locks;
     const trail_lock_chain *chains;
-    size_t count = trail_analysis_locks(request->analysis.answers, &locks);
     size_t chain_count = trail_analysis_lock_chains(request->analysis.answers, &chains);
     json_open(&json, NULL, '{');
     json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
-    json_totals(&json, locks, count);
+    json_totals(request, &json, list->count);
     json_open(&json, "locks", '[');
-    for (size_t i = 0; i < shown_of(request, count); i++)
-        json_lock(request, &json, locks[i]);
+    for (size_t i = 0; i < shown_of(request, list->count); i++)
+        json_lock(request, &json, list->items[i]);
     json_close(&json, ']');
     json_open(&json, "chains", '[');
     for (size_t i = 0; i < shown_of(request, chain_count); i++)
@@ -343,36 +407,43 @@ static void show_chains(const struct request *request)
         show_chain(request, &chains[i]);
 }
 
+static void show_list(const struct request *request, const struct lock_list *list)
+{
+    size_t shown = shown_of(request, list->count);
+    show_table(request, list->items, shown);
+    if (shown < list->count)
+        printf("... and %zu more\n", list->count - shown);
+    for (size_t i = 0; i < shown; i++)
+        show_lock(request, list->items[i]);
+    show_chains(request);
+}
+
 static int show(void *context)
 {
     const struct request *request = context;
-    const trail_lock *const *locks;
-    size_t count = trail_analysis_locks(request->analysis.answers, &locks);
+    struct lock_list list = {0};
     int wrong = goroutine_filter_check(&request->filter, &request->analysis);
     if (wrong)
         return wrong;
-    if (request->analysis.json) {
-        show_json(request);
-        return EXIT_GOOD;
-    }
-    if (count == 0) {
-        printf("nobody waited for a lock\n");
-        return EXIT_GOOD;
-    }
-    size_t shown = shown_of(request, count);
-    show_table(request, locks, shown);
-    if (shown < count)
-        printf("... and %zu more\n", count - shown);
-    for (size_t i = 0; i < shown; i++)
-        show_lock(request, locks[i]);
-    show_chains(request);
+    if (!list_wanted(request, &list))
+        return EXIT_INOUT;
+    if (request->analysis.json)
+        show_json(request, &list);
+    else if (list.count == 0)
+        printf(request->match ? "no lock has these words\n" : "nobody waited for a lock\n");
+    else
+        show_list(request, &list);
+    free(list.items);
     return EXIT_GOOD;
 }
 
 static void panel_show(const struct analysis *analysis, size_t limit)
 {
     struct request request = {.analysis = *analysis, .limit = limit};
-    show_json(&request);
+    struct lock_list list = {0};
+    if (list_wanted(&request, &list))
+        show_json(&request, &list);
+    free(list.items);
 }
 
 const struct panel panel_locks = {panel_want, panel_show};

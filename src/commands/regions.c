@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/match.h"
 #include "ui/empty.h"
 #include "ui/follow_up.h"
 #include "ui/groups.h"
@@ -18,7 +19,7 @@ enum { OPT_GOROUTINE = 1, OPT_TASK };
 struct request {
     struct analysis analysis;
     struct groups_view view;
-    const char *name;
+    const char *name, *match;
     struct id_list goroutines, tasks;
     struct lengths lengths;
     bool members;
@@ -30,6 +31,9 @@ struct request {
 
 static const struct option rows[] = {
     {0, "name", "REGION", "the regions of this name, one by one", TO_TEXT(struct request, name)},
+    {0, "match", "WORDS",
+     "those whose name, goroutine or task contains all these words,\nand no -word; one by one",
+     TO_TEXT(struct request, match)},
     {'g', "goroutine", "N,...", "the regions of these goroutines, one by one", TAKE(OPT_GOROUTINE)},
     {'t', "task", "N,...", "the regions of these tasks, one by one", TAKE(OPT_TASK)},
     {'m', "members", NULL, "all regions, one by one", TO_FLAG(struct request, members)},
@@ -62,8 +66,9 @@ static int parse_request(struct request *request, int argc, char **argv)
         options_each(&options, request->analysis.command, argc, argv, parse_option, request);
     if (wrong != EXIT_GOOD)
         return wrong;
-    bool some = request->members || request->name || request->goroutines.count > 0 ||
-                request->tasks.count > 0 || lengths_given(&request->lengths);
+    bool some = request->members || request->name || request->match ||
+                request->goroutines.count > 0 || request->tasks.count > 0 ||
+                lengths_given(&request->lengths);
     request->members = request->analysis.json ? !request->view.json : some;
     wrong = groups_check(&request->view, request->members);
     *what = request->members ? TRAIL_ANALYZE_REGIONS : TRAIL_ANALYZE_REGION_GROUPS;
@@ -84,6 +89,21 @@ static bool in_list(const struct id_list *list, uint64_t id)
     return list->count == 0;
 }
 
+/* What --match looks at. */
+struct candidate {
+    const struct request *request;
+    const trail_region *region;
+};
+
+static bool has_word(const void *context, const char *word)
+{
+    const struct candidate *candidate = context;
+    const trail_region *region = candidate->region;
+    return match_number(region->goroutine, word) || match_number((int64_t)region->task, word) ||
+           match_part(trail_analysis_text(candidate->request->analysis.answers, region->name),
+                      word);
+}
+
 static bool is_wanted(const struct request *request, const trail_region *region)
 {
     trail_string name = trail_analysis_text(request->analysis.answers, region->name);
@@ -92,6 +112,14 @@ static bool is_wanted(const struct request *request, const trail_region *region)
         return false;
     return in_list(&request->goroutines, (uint64_t)region->goroutine) &&
            in_list(&request->tasks, region->task);
+}
+
+/* Whether it has the words and the duration that are asked for. */
+static bool is_chosen(const struct request *request, const trail_region *region)
+{
+    struct candidate candidate = {request, region};
+    return lengths_have(&request->lengths, region->times.total_ns) &&
+           (!request->match || match_all(request->match, has_word, &candidate));
 }
 
 /* Prints that nothing matches, with the nearest name. */
@@ -327,7 +355,9 @@ static void show_list(const struct request *request, const trail_region *const *
     if (request->analysis.json) {
         json_regions(request, list, wanted);
     } else if (wanted == 0) {
-        fputs(request->count > 0 ? "no region took so long\n" : EMPTY_REGIONS, stdout);
+        fputs(request->count > 0 ? "no region took so long, or none has these words\n"
+                                 : EMPTY_REGIONS,
+              stdout);
     } else {
         show_members(request, list, shown);
         groups_print_more(shown, wanted);
@@ -349,7 +379,7 @@ static int show_regions(struct request *request)
         const trail_region *region = &request->regions[i];
         bool is = is_wanted(request, region);
         found = found || is;
-        if (is && lengths_have(&request->lengths, region->times.total_ns))
+        if (is && is_chosen(request, region))
             list[wanted++] = region;
     }
     if (!in_sequence) /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/match.h"
 #include "base/whole.h"
 #include "ui/analysis.h"
 #include "ui/empty.h"
@@ -22,10 +23,10 @@ enum { OPT_TASK = 1, ROWS = 30 };
 
 struct request {
     struct analysis analysis;
-    const char *name;
+    const char *name, *match;
     struct id_list ids;
     struct lengths lengths;
-    bool members, groups, histogram;
+    bool members, groups, histogram, brief;
     size_t limit; /* SIZE_MAX: all; 0: not given */
     const trail_task *tasks;
     size_t count;
@@ -33,12 +34,17 @@ struct request {
 
 static const struct option rows[] = {
     {0, "name", "TYPE", "the tasks of this type, one by one", TO_TEXT(struct request, name)},
+    {0, "match", "WORDS",
+     "those whose type, number or goroutines contain all these words,\nand no -word; one by one",
+     TO_TEXT(struct request, match)},
     {'t', "task", "N,...", "these tasks, with their logs and children", TAKE(OPT_TASK)},
     {'m', "members", NULL, "all tasks, one by one, longest first",
      TO_FLAG(struct request, members)},
     LENGTHS_ROWS(struct request, lengths),
     {0, "groups", NULL, "with --json: by type, instead of one by one",
      TO_FLAG(struct request, groups)},
+    {0, "brief", NULL, "with --json: of each task its number, its type and its goroutines only",
+     TO_FLAG(struct request, brief)},
     {'n', "limit", "N", "at most N rows (default 30; 0: all)", TO_LIMIT(struct request, limit),
      .expects = "a number"},
     {0, "histogram", NULL, "a histogram of how long the tasks of each type took",
@@ -62,9 +68,9 @@ static int parse_request(struct request *request, int argc, char **argv)
     if (code != EXIT_GOOD)
         return code;
     request->analysis.options.what = TRAIL_ANALYZE_TASKS;
-    request->members = request->members || request->name || request->ids.count > 0 ||
-                       lengths_given(&request->lengths);
-    if (request->ids.count > 0 || request->analysis.json)
+    request->members = request->members || request->name || request->match ||
+                       request->ids.count > 0 || lengths_given(&request->lengths);
+    if (request->ids.count > 0 || (request->analysis.json && !request->brief))
         request->analysis.options.what |= TRAIL_ANALYZE_LOGS;
     return analysis_words(&request->analysis, &options);
 }
@@ -84,6 +90,23 @@ static int64_t duration(const struct request *request, const trail_task *task)
     return end - (task->has_start ? task->start_ns : span->begin_ns);
 }
 
+/* What --match looks at. */
+struct candidate {
+    const struct request *request;
+    const trail_task *task;
+};
+
+static bool has_word(const void *context, const char *word)
+{
+    const struct candidate *candidate = context;
+    const trail_task *task = candidate->task;
+    for (size_t i = 0; i < task->goroutine_count; i++)
+        if (match_number(task->goroutines[i], word))
+            return true;
+    return match_number((int64_t)task->id, word) ||
+           match_part(trail_analysis_text(candidate->request->analysis.answers, task->name), word);
+}
+
 static bool is_wanted(const struct request *request, const trail_task *task)
 {
     trail_string name = trail_analysis_text(request->analysis.answers, task->name);
@@ -101,6 +124,14 @@ static bool is_wanted(const struct request *request, const trail_task *task)
 static bool has_background(const struct request *request)
 {
     return request->count > 0 && request->tasks[0].id == TRAIL_BACKGROUND_TASK;
+}
+
+/* Whether it has the words and the duration that are asked for. */
+static bool is_chosen(const struct request *request, const trail_task *task)
+{
+    struct candidate candidate = {request, task};
+    return lengths_have(&request->lengths, duration(request, task)) &&
+           (!request->match || match_all(request->match, has_word, &candidate));
 }
 
 static int print_none(const struct request *request)
@@ -146,7 +177,7 @@ static bool list_wanted(struct request *request, struct task_list *list)
         return false;
     for (size_t i = 0; i < request->count; i++) {
         const trail_task *task = &request->tasks[i];
-        if (is_wanted(request, task) && lengths_have(&request->lengths, duration(request, task)))
+        if (is_wanted(request, task) && is_chosen(request, task))
             list->items[list->count++] = task;
     }
     if (!json || request->limit || request->groups)
@@ -194,6 +225,17 @@ static void json_task(const struct request *request, struct json *json, const ch
     json_close(json, '}');
 }
 
+/* [number, type, goroutines...] */
+static void json_brief(const struct request *request, struct json *json, const trail_task *task)
+{
+    json_open(json, NULL, '[');
+    json_number(json, NULL, task->id);
+    json_text(json, NULL, trail_analysis_text(request->analysis.answers, task->name));
+    for (size_t i = 0; i < task->goroutine_count; i++)
+        json_signed(json, NULL, task->goroutines[i]);
+    json_close(json, ']');
+}
+
 static int json_tasks(struct request *request)
 {
     struct task_list list = {0};
@@ -205,7 +247,10 @@ static int json_tasks(struct request *request)
     json_number(&json, "all", list.count);
     json_open(&json, "tasks", '[');
     for (size_t i = 0; i < list.shown; i++)
-        json_task(request, &json, NULL, list.items[i]);
+        if (request->brief)
+            json_brief(request, &json, list.items[i]);
+        else
+            json_task(request, &json, NULL, list.items[i]);
     json_close(&json, ']');
     json_close(&json, '}');
     putchar('\n');
@@ -513,7 +558,7 @@ static int show_tasks(struct request *request)
     if (!list_wanted(request, &list))
         return EXIT_INOUT;
     if (list.count == 0) {
-        printf("no task took so long\n");
+        printf("no task took so long, or none has these words\n");
         free(list.items);
         return EXIT_GOOD;
     }

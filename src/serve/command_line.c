@@ -69,6 +69,9 @@ static bool has_form(const char *value, enum form form)
         [FORM_FLAG] = "1",
     };
     size_t size = strlen(value);
+    /* There are tasks without a name. */
+    if (form == FORM_TEXT && size == 0)
+        return true;
     if (size == 0 || size > most_bytes(form))
         return false;
     return form == FORM_TEXT || form == FORM_PATTERN || value[strspn(value, letters[form])] == '\0';

@@ -201,6 +201,47 @@ def goroutines_are_found_by_words():
         assert 0 < len(expected) < len(every) or "nothing" in words, words
 
 
+WORDS = {
+    "5": lambda text: "5" in text,
+    "E -u": lambda text: "e" in text and "u" not in text,
+    "O -4 -2": lambda text: "o" in text and "4" not in text and "2" not in text,
+    "-4": lambda text: "4" not in text,
+    "lock -http": lambda text: "lock" in text and "http" not in text,
+    "-main.": lambda text: "main." not in text,
+    "nothing-like-this": lambda text: False,
+}
+
+
+def are_found(command, text_of, path, *options):
+    """Those with the words are found among all of one name, by texts that hold what can be looked for."""
+    every = answer(command, *options, path)[command]
+    sizes = set()
+    for words, holds in WORDS.items():
+        expected = [one for one in every if holds(text_of(one).lower())]
+        found = answer(command, *options, f"--match={words}", path)
+        equal((found["all"], found[command]), (len(expected), expected), words)
+        sizes.add(len(expected))
+    assert len(sizes) > 2, sizes
+
+
+@test
+def tasks_regions_and_locks_are_found_by_words():
+    path = os.path.join(ROOT, "examples", "traces", "shop-c.trace")
+    are_found("tasks", lambda t: " ".join(map(str, (t["name"], t["id"], *t["goroutines"]))), path)
+    are_found("regions", lambda r: f"{r['name']} {r['goroutine']} {r['task']}", path)
+
+    def of_lock(lock):
+        stacks = [lock.get("waited", []), lock.get("woken", [])]
+        stacks += [place["stack"] for place in lock["waiters"] + lock["held"]]
+        frames = [f"{f['function']} {f['file']}" for stack in stacks for f in stack]
+        return " ".join([lock["kind"], lock["name"], *frames])
+
+    are_found("locks", of_lock, os.path.join(ROOT, "examples", "traces", "load-go1.23.trace"), "--channels")
+    assert "no lock has these words" in good_text("locks", "--match=nothing-like-this", path)
+    every = answer("tasks", path)["tasks"]
+    equal(answer("tasks", "--brief", path)["tasks"], [[t["id"], t["name"], *t["goroutines"]] for t in every])
+
+
 def length(of):
     return of["end_ns"] - of["start_ns"]
 
