@@ -1,23 +1,82 @@
-/* Above a table of the first of very many rows: how many there are, by what, and a button for more. */
-import type { Signal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
+/*
+ * A table of the first of very many rows. The server sorts and searches all of them: above the table stand how many there
+ * are, by what they are sorted, and a button for more; the words of the table's filter go to the server.
+ */
+import { type Signal, useSignal } from "@preact/signals";
+import { useMemo, useRef } from "preact/hooks";
+import type { Query } from "./api";
+import { Choice } from "./choice";
 import { count } from "./format";
 
-export function First(props: {
-    shown: number;
-    all: number;
+/* Words are searched for when they stay the same for so many ms: each request reads the trace. */
+const PAUSE = 300;
+
+/* What rows can be sorted by, as the command's --sort has it, and the title of the column. */
+export type Sorts = readonly (readonly [string, string])[];
+
+export interface FirstRows {
     limit: Signal<number>;
-    children: ComponentChildren;
-}) {
-    const { shown, all, limit } = props;
+    /* One of `sorts`, if there are any. */
+    sort: Signal<string>;
+    sorts?: Sorts;
+    match: Signal<string>;
+    onWords: (words: string) => void;
+}
+
+export function useFirst(limit: number, sorts?: Sorts): FirstRows {
+    const rows = {
+        limit: useSignal(limit),
+        sort: useSignal(sorts?.[0][0] ?? ""),
+        match: useSignal(""),
+    };
+    const timer = useRef(0);
+    const onWords = useMemo(
+        () => (words: string) => {
+            clearTimeout(timer.current);
+            timer.current = setTimeout(() => {
+                rows.match.value = words.trim();
+            }, PAUSE);
+        },
+        [rows.match],
+    );
+    return { ...rows, sorts, onWords };
+}
+
+/* The parameters of the command. */
+export function queryOf(rows: FirstRows): Query {
+    return {
+        limit: rows.limit.value,
+        match: rows.match.value || undefined,
+        ...(rows.sorts && { sort: rows.sort.value }),
+    };
+}
+
+/* The title of the column that they are sorted by. */
+export function sortedBy({ sorts, sort }: FirstRows): string | undefined {
+    return sorts?.find(([name]) => name === sort.value)?.[1];
+}
+
+/* `by` is what they are sorted by, where there is no choice. */
+export function First(props: { shown: number; all: number; rows: FirstRows; by?: string }) {
+    const { shown, all, rows, by } = props;
     return (
         <p class="about">
-            The first {count(shown)} of {count(all)} {props.children}{" "}
+            The first {count(shown)} of {count(all)} {by}
+            {rows.sorts && (
+                <Choice
+                    label="by"
+                    value={rows.sort.value}
+                    options={rows.sorts}
+                    onChoose={(name) => {
+                        rows.sort.value = name;
+                    }}
+                />
+            )}{" "}
             {shown < all && (
                 <button
                     type="button"
                     onClick={() => {
-                        limit.value *= 2;
+                        rows.limit.value *= 2;
                     }}
                 >
                     Twice as many

@@ -1,9 +1,6 @@
 /* The panels of the summary, of goroutines, and of start functions: the same figures as on the command line. */
-import { useSignal } from "@preact/signals";
-import { useRef } from "preact/hooks";
-import { Choice } from "./choice";
 import { type Finding, Findings } from "./findings";
-import { First } from "./first";
+import { First, queryOf, sortedBy, useFirst } from "./first";
 import { count, duration, percent, shortName } from "./format";
 import { About, Waiting } from "./panel";
 import { showPath } from "./path";
@@ -122,7 +119,6 @@ const times: Column<Times>[] = [
 /* Of more goroutines than this, the first by a column are requested: an answer is at most 64 MB. */
 const MANY = 20000;
 const FIRST = 10000;
-const PAUSE = 300; /* ms */
 
 /* What they can be sorted by, as `trail goroutines --sort` has it, and the titles of the columns. */
 const sorts = [
@@ -134,46 +130,24 @@ const sorts = [
 ] as const;
 
 export function GoroutinesPanel() {
-    const sort = useSignal<string>(sorts[0][0]);
-    const limit = useSignal(FIRST);
-    const match = useSignal("");
+    const first = useFirst(FIRST, sorts);
     const isMany = (status.value?.goroutines ?? 0) > MANY;
     const answer = useRun<{ origin_ns: number; all: number; goroutines: GoroutineRow[] }>(
         "goroutines",
-        () =>
-            isMany ? { sort: sort.value, limit: limit.value, match: match.value || undefined } : {},
+        () => (isMany ? queryOf(first) : {}),
     ).value;
     const of = answer.value;
-    /* When the words stay the same for a moment: each request reads the trace. */
-    const timer = useRef(0);
-    const later = (words: string) => {
-        clearTimeout(timer.current);
-        timer.current = setTimeout(() => {
-            match.value = words.trim();
-        }, PAUSE);
-    };
     if (!of?.goroutines) return <Waiting answer={answer} />;
     const columns: Column<GoroutineRow>[] = [
         { title: "{task}", value: (row) => row.id, unit: "number" },
         { title: "start function", value: (row) => shortName(row.name) || "(unknown)" },
         ...times,
     ];
-    const by = sorts.find(([name]) => name === sort.value)?.[1] ?? "total";
+    const by = sortedBy(first);
     return (
         <div>
             <About />
-            {isMany && (
-                <First shown={of.goroutines.length} all={of.all} limit={limit}>
-                    <Choice
-                        label="by"
-                        value={sort.value}
-                        options={sorts}
-                        onChoose={(name) => {
-                            sort.value = name;
-                        }}
-                    />
-                </First>
-            )}
+            {isMany && <First shown={of.goroutines.length} all={of.all} rows={first} />}
             <Table
                 key={by}
                 name="goroutines"
@@ -181,7 +155,7 @@ export function GoroutinesPanel() {
                 rows={of.goroutines}
                 sort={by}
                 empty={inWords("No {task} is there.")}
-                onWords={isMany ? later : undefined}
+                onWords={isMany ? first.onWords : undefined}
                 onWhy={(row) => showPath(`goroutine=${row.id}`)}
                 onRow={(row) => {
                     const from = Math.max(0, row.creation_ns - of.origin_ns);

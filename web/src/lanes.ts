@@ -12,6 +12,7 @@ import {
     kind,
     pinned,
     type Sort,
+    say,
     scroll,
     size,
     sort,
@@ -155,8 +156,9 @@ export function keepLanes(): void {
 /* By goroutine: the first task that it took part in. */
 const taskOf = signal<ReadonlyMap<number, string>>(new Map());
 
+/* Number, type and goroutines of each, in the order of their numbers. */
 interface Tasks {
-    tasks: { id: number; name: string; goroutines: number[] }[];
+    tasks: [number, string, ...number[]][];
 }
 
 /* Requests the tasks when lanes are first grouped by task. */
@@ -165,13 +167,18 @@ export function keepTasks(): void {
     effect(() => {
         if (asked || group.value !== "task" || !status.value?.done || !status.value.can_run) return;
         asked = true;
-        void api.run<Tasks>("tasks", {}).then(({ tasks }) => {
-            const found = new Map<number, string>();
-            for (const task of tasks)
-                for (const id of task.goroutines)
-                    if (!found.has(id)) found.set(id, `task ${task.id} ${task.name}`);
-            taskOf.value = found;
-        });
+        api.run<Tasks>("tasks", { brief: 1 })
+            .then(({ tasks }) => {
+                const found = new Map<number, string>();
+                for (const [number, name, ...goroutines] of tasks)
+                    for (const id of goroutines)
+                        if (!found.has(id)) found.set(id, `task ${number} ${name}`);
+                taskOf.value = found;
+            })
+            .catch((error: Error) => {
+                asked = false;
+                say(`The lanes cannot be grouped by task: ${error.message}.`);
+            });
     });
 }
 

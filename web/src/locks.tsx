@@ -6,7 +6,7 @@
 import { useSignal } from "@preact/signals";
 import type { Frame } from "./api";
 import { type Finding, Findings } from "./findings";
-import { First } from "./first";
+import { First, queryOf, useFirst } from "./first";
 import { count, duration, shortName } from "./format";
 import { type LockId, LockOverTime } from "./lock_time";
 import { About, Waiting } from "./panel";
@@ -116,25 +116,25 @@ interface Answer {
 const FIRST = 500;
 
 export function LocksPanel() {
-    const limit = useSignal(FIRST);
-    const answer = useRun<Answer>("locks", () => ({ limit: limit.value })).value;
+    const first = useFirst(FIRST);
+    const answer = useRun<Answer>("locks", () => queryOf(first)).value;
     const of = answer.value;
     const chosen = useSignal("");
     if (!of?.locks) return <Waiting answer={answer} />;
+    const isMany = of.locks.length < of.all || first.match.value !== "";
     const lock = of.locks.find((row) => keyOf(row) === chosen.value);
     return (
         <div>
             <About />
             <StillOpen many={of.unfinished} ns={of.unfinished_ns} />
-            {of.locks.length < of.all && (
-                <First shown={of.locks.length} all={of.all} limit={limit}>
-                    by the time waited
-                </First>
+            {isMany && (
+                <First shown={of.locks.length} all={of.all} rows={first} by="by the time waited" />
             )}
             <Table
                 name="locks"
                 columns={columns}
                 rows={of.locks}
+                onWords={isMany ? first.onWords : undefined}
                 mark={(row) => row.unfinished > 0}
                 empty="No waits for locks or channels."
                 onRow={(row) => {

@@ -96,6 +96,7 @@ export function List(props: {
     bar?: Signal<Bar | null>;
     sort?: string;
     isTask: boolean;
+    onWords?: (words: string) => void;
     children?: ComponentChildren;
 }) {
     const { of, isTask } = props;
@@ -143,6 +144,7 @@ export function List(props: {
                 ]}
                 rows={rows}
                 sort={props.sort ?? "duration"}
+                onWords={props.onWords}
                 mark={(row) => row.why === why.value}
                 empty=""
                 onRow={choose}

@@ -4,8 +4,7 @@
  */
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { Choice } from "./choice";
-import { First } from "./first";
+import { First, queryOf, sortedBy, useFirst } from "./first";
 import type { Bar } from "./histogram";
 import { Waiting } from "./panel";
 import {
@@ -158,16 +157,14 @@ function ChosenOfMany(props: Of & { of: Member; group: Group }) {
 
 function FirstOfMany(props: Of & { of: Name; pointed?: Member }) {
     const { of, origin, seen, pointed } = props;
-    const limit = useSignal(FIRST);
-    const sort = useSignal<string>(sorts[0][0]);
-    const bar = useSignal<Bar | null>(null);
     const isTask = of.command === "tasks";
+    const first = useFirst(FIRST, isTask ? undefined : sorts);
+    const bar = useSignal<Bar | null>(null);
     const answer = useRun<{ all: number; tasks?: Task[]; regions?: Region[] }>(
         of.command,
         () => ({
             name: of.name,
-            limit: limit.value,
-            ...(isTask ? {} : { sort: sort.value }),
+            ...queryOf(first),
             ...(bar.value && {
                 longer: `${Math.floor(bar.value.from)}ns`,
                 shorter: `${Math.ceil(bar.value.to)}ns`,
@@ -196,22 +193,15 @@ function FirstOfMany(props: Of & { of: Name; pointed?: Member }) {
                     of={group}
                     bar={bar}
                     isTask={isTask}
-                    sort={sorts.find(([name]) => name === sort.value)?.[1]}
+                    sort={sortedBy(first)}
+                    onWords={first.onWords}
                 >
-                    <First shown={members.length} all={value.all} limit={limit}>
-                        {isTask ? (
-                            "by duration"
-                        ) : (
-                            <Choice
-                                label="by"
-                                value={sort.value}
-                                options={sorts}
-                                onChoose={(name) => {
-                                    sort.value = name;
-                                }}
-                            />
-                        )}
-                    </First>
+                    <First
+                        shown={members.length}
+                        all={value.all}
+                        rows={first}
+                        by={isTask ? "by duration" : undefined}
+                    />
                 </List>
                 {chosen && (
                     <ChosenOfMany

@@ -614,6 +614,23 @@ test("of very many tasks and regions the slowest of a name are requested, with t
             });
             ok(fastest.includes(length(complete.at(-1))), `${fastest} without the fastest`);
             await page.getByRole("button", { name: "All", exact: true }).click();
+            const last = slowest.at(-1);
+            const number = String(command === "task" ? last.id : last.goroutine);
+            const numbers = (one) =>
+                command === "task" ? [one.id, ...one.goroutines] : [one.task, one.goroutine];
+            const found = slowest.filter((one) => numbers(one).join(" ").includes(number)).length;
+            ok(found > 0 && found < slowest.length, `${found} with ${number}`);
+            const filter = page.getByLabel(`Filter the rows of ${table}`);
+            await filter.fill(number);
+            await until("those with the number", async () =>
+                (await shownText()).includes(`The first ${found.toLocaleString("en")} of`),
+            );
+            await filter.fill("");
+            await until(
+                "all",
+                async () =>
+                    !(await shownText()).includes(`The first ${found.toLocaleString("en")} of`),
+            );
         }
         /* A link to a task that no table shows yet. */
         const far = tasks.at(-1);
@@ -855,6 +872,33 @@ test("of very many goroutines the table has the first by a column, and says of h
         await until("all again", async () =>
             (await about.textContent()).startsWith(`The first 20,000 of ${wanted}`),
         );
+    });
+});
+
+test("of very many locks the filter finds words among all", async () => {
+    const path = generated("locks", "--goroutines=3000", "--events=700K");
+    const { all, locks } = runJson("locks", path);
+    ok(all > 500, `${all} locks`);
+    const functionsOf = (some) =>
+        some.flatMap(({ waited, woken, waiters, held }) =>
+            [waited, woken, ...[...waiters, ...held].map(({ stack }) => stack)]
+                .flatMap((stack) => stack ?? [])
+                .map((frame) => frame.function),
+        );
+    const ofFirst = functionsOf(locks.slice(0, 500)).join(" ").toLowerCase();
+    const word = functionsOf(locks.slice(500)).find((of) => !ofFirst.includes(of.toLowerCase()));
+    ok(word, "a function that the first locks do not have");
+    const found = locks.filter((lock) => functionsOf([lock]).includes(word)).length;
+    await serving(path, async (open) => {
+        const page = await open("#tab=locks");
+        await rowsWhenThere(page);
+        const about = page.locator(".list .about", { hasText: "The first" });
+        ok((await about.textContent()).startsWith("The first 500 of"), "how many");
+        await page.getByLabel("Filter the rows of locks").fill(word);
+        await until("those among all", async () =>
+            (await about.textContent()).startsWith(`The first ${found} of ${found} `),
+        );
+        equal((await rowsOf(page, "locks")).length, found, "rows");
     });
 });
 
