@@ -550,6 +550,8 @@ def only_what_stands_in_the_table_is_run():
             "command=profile&type=a/b": "type is a word",
             "command=profile&type=nonsense": "nonsense",
             "command=gc&limit=-1": "limit is a number",
+            "command=gc&limit=": "limit is a number",
+            "command=tasks&name=": "no task ''",
             "command=gc&from=5&to=5": "from is less than to",
             "command=gc&from=-1": "from is a number",
             "command=why&goroutine=99": "no goroutine 99",

@@ -15,11 +15,11 @@ import {
     DEPTH_HEIGHT,
     DEPTHS,
     LANE_HEIGHT,
-    laneTitle,
     layout,
     type Row,
     rowsBetween,
     stateHeight,
+    titleWithin,
 } from "./lanes";
 import { kindWord } from "./panel";
 import { type Cell, cellAt, firstCell, type Pictures } from "./pictures";
@@ -109,11 +109,10 @@ function drawName(scene: Scene, row: Row & { type: "lane" }, y: number): void {
     to.beginPath();
     to.rect(0, y, LABELS - 6, row.height);
     to.clip();
-    to.fillText(
-        `${arrow}${pin}${laneTitle(kind.value, row.lane)}`,
-        10,
-        y + (row.open ? LANE_HEIGHT : row.height) / 2,
-    );
+    const before = `${arrow}${pin}`;
+    const width = LABELS - 16 - to.measureText(before).width;
+    const title = titleWithin(kind.value, row.lane, width, (text) => to.measureText(text).width);
+    to.fillText(before + title, 10, y + (row.open ? LANE_HEIGHT : row.height) / 2);
     to.restore();
 }
 

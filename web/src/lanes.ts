@@ -59,6 +59,31 @@ export function laneTitle(of: Kind, lane: { id: number; name?: string }): string
     return `${letter}${lane.id}${lane.name ? ` ${shortName(lane.name)}` : ""}`;
 }
 
+/*
+ * The title in a width, as far as it can be: the name comes first, without the path and the words before the last ":", then
+ * the number; in the middle of a name that is still too long stands "…".
+ */
+export function titleWithin(
+    of: Kind,
+    lane: { id: number; name?: string },
+    width: number,
+    widthOf: (text: string) => number,
+): string {
+    const whole = laneTitle(of, lane);
+    if (widthOf(whole) <= width || !lane.name) return whole;
+    const number = laneTitle(of, { id: lane.id });
+    const name = shortName(lane.name).split(": ").pop() ?? "";
+    const shortened = (kept: number) => {
+        const [head, tail] = [Math.ceil(kept / 2), Math.floor(kept / 2)];
+        const text =
+            kept < name.length ? `${name.slice(0, head)}…${name.slice(name.length - tail)}` : name;
+        return `${text} ${number}`;
+    };
+    let kept = name.length;
+    while (kept > 8 && widthOf(shortened(kept)) > width) kept--;
+    return shortened(kept);
+}
+
 const byId = computed<ReadonlyMap<number, Lane[]>>(() => {
     const found = new Map<number, Lane[]>();
     for (const lane of lanes.value) {

@@ -57,9 +57,11 @@ function heldText(lane: number, at: number): string {
 
 export function tipAt(x: number, y: number): Tip | null {
     const row = rowAt(y);
-    if (!row || x < LABELS || row.type === "group") return null;
-    const at = timeAt(x);
+    if (!row || row.type === "group") return null;
     const title = laneTitle(kind.value, row.lane);
+    /* In the column of names, which shortens long ones. */
+    if (x < LABELS) return { x, y, title, text: "" };
+    const at = timeAt(x);
     const found = markAt(row, x, y);
     if (found) {
         const { mark } = found;
@@ -99,7 +101,7 @@ export function TipBox(props: { of: Tip }) {
             }}
         >
             <b>{title}</b>
-            <br />
+            {text && <br />}
             {text}
         </div>
     );
