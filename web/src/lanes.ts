@@ -60,8 +60,8 @@ export function laneTitle(of: Kind, lane: { id: number; name?: string }): string
 }
 
 /*
- * The title in a width, as far as it can be: the name comes first, without the path and the words before the last ":", then
- * the number; in the middle of a name that is still too long stands "…".
+ * The title where there is only this width: if it does not fit, the name comes first, with "…" in its middle as far as that
+ * is needed, and then the mere number.
  */
 export function titleWithin(
     of: Kind,
@@ -70,14 +70,12 @@ export function titleWithin(
     widthOf: (text: string) => number,
 ): string {
     const whole = laneTitle(of, lane);
-    if (widthOf(whole) <= width || !lane.name) return whole;
-    const number = laneTitle(of, { id: lane.id });
-    const name = shortName(lane.name).split(": ").pop() ?? "";
+    const name = shortName(lane.name ?? "");
+    if (!name || widthOf(whole) <= width) return whole;
     const shortened = (kept: number) => {
-        const [head, tail] = [Math.ceil(kept / 2), Math.floor(kept / 2)];
-        const text =
-            kept < name.length ? `${name.slice(0, head)}…${name.slice(name.length - tail)}` : name;
-        return `${text} ${number}`;
+        const head = name.slice(0, Math.ceil(kept / 2));
+        const tail = name.slice(name.length - Math.floor(kept / 2));
+        return `${kept < name.length ? `${head}…${tail}` : name} ${lane.id}`;
     };
     let kept = name.length;
     while (kept > 8 && widthOf(shortened(kept)) > width) kept--;
