@@ -25,7 +25,7 @@ enum {
     SQL_SECONDS = 60,
     POLL_MS = 100, /* interval for checking whether the client is still connected */
     MOST_QUERY = 16 << 10,
-    LESS_PRIORITY = 10, /* niceness of what is computed ahead */
+    LESS_PRIORITY = 19, /* niceness of what is computed ahead */
     DIFF_DAMAGED = 4,   /* exit status of trail diff for a damaged trace; its output is usable */
 };
 
