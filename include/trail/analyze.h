@@ -662,6 +662,8 @@ typedef struct trail_lock {
     const trail_lock_place *waiters; /* ended waits, by stack; longest time first */
     const trail_lock_place *held;
     size_t waiter_count, held_count;
+    int64_t holder; /* during the longest open wait; TRAIL_NONE: not known */
+    trail_name holder_name;
 } trail_lock;
 
 /* By wait time, greatest first. */

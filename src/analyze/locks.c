@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/holders.h"
 #include "analyze/part.h"
 #include "base/grow.h"
 #include "base/text.h"
@@ -38,6 +39,7 @@ static struct lock *lock_make(struct locks *locks, struct idmap *map, uint64_t k
     struct lock *lock = calloc(1, sizeof *lock);
     if (!lock)
         return NULL;
+    lock->row.holder = TRAIL_NONE;
     locks->all[locks->count++] = lock;
     return idmap_put(map, key, lock) ? lock : NULL;
 }
@@ -487,6 +489,17 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
 
 /* MARK: The end */
 
+/* Sets the holder of the lock of an open wait. */
+static void note_holder(const struct locks *locks, const struct goroutine *g, trail_lock *row)
+{
+    const struct wait_facts *facts = wait_facts_of(&locks->analysis->names, g->reason);
+    struct holder holder = {TRAIL_NONE, 0};
+    if (facts)
+        holder = holders_find(locks->holders, facts->kind, facts->object);
+    row->holder = holder.goroutine;
+    row->holder_name = holder.name;
+}
+
 /* Counts waits that have not ended. */
 static bool count_open(struct locks *locks, const struct goroutine *g, struct lock_waiter *waiter,
                        int64_t now)
@@ -498,6 +511,8 @@ static bool count_open(struct locks *locks, const struct goroutine *g, struct lo
         return false;
     lock->row.open++;
     ns_add(&lock->row.open_ns, ns);
+    if (ns > lock->row.longest_open.ns)
+        note_holder(locks, g, &lock->row);
     longest_note(&lock->row.longest_open, ns, g->since_ns, g->id);
     return true;
 }
@@ -644,7 +659,7 @@ static bool window_ends(void *part, int64_t now)
 static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
 {
     struct locks *locks = part;
-    (void)needed;
+    locks->holders = needed[0];
     locks->analysis = analysis;
     locks->waiter_slab.object_size = sizeof(struct lock_waiter);
     locks->link_slab.object_size = sizeof(struct lock_link);
@@ -679,6 +694,7 @@ const struct analysis_part locks_part = {
     .size = sizeof(struct locks),
     .uses_goroutines = true,
     .uses_stacks = true,
+    .needs = {&holders_part},
     .init = init,
     .free = drop,
     .window_ends = window_ends,

@@ -84,6 +84,7 @@ struct lock_place_row {
 
 struct locks {
     struct trail_analysis *analysis;
+    const struct holders *holders;
     struct lock **all;
     size_t row_count; /* how many are rows; set at the end */
     size_t count, capacity;

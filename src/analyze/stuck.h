@@ -2,10 +2,6 @@
  * Stuck: goroutines that wait for a lock when the trace or the window ends, the holders, and cycles
  * of goroutines that wait for each other.
  *
- * A log "holds" names a lock that its goroutine has (docs/recording-programs.md). It counts during
- * the wait after it, in which the goroutine can release nothing, or up to the goroutine's end if
- * the trace ends before that.
- *
  * Go's traces do not record holders, nor which lock a goroutine waits for: such a wait has its place
  * only.
  */
@@ -13,18 +9,6 @@
 #define TRAIL_ANALYZE_STUCK_H
 
 #include <trail/analyze.h>
-
-#include "base/idmap.h"
-#include "base/slab.h"
-
-enum { STUCK_HOLDS = 16 };
-
-/* The locks that a goroutine holds. */
-struct stuck_holds {
-    uint64_t locks[STUCK_HOLDS]; /* kind << 32 | name */
-    size_t count;
-    trail_name name; /* of the goroutine */
-};
 
 /* A goroutine that waits for a lock at the end. */
 struct stuck_wait {
@@ -43,8 +27,7 @@ struct stuck_wait {
 struct stuck {
     struct trail_analysis *analysis;
     const struct waits *waits_at; /* for the places; NULL: not requested */
-    struct idmap holds;           /* goroutine -> struct stuck_holds */
-    struct slab slab;
+    const struct holders *holders;
     struct stuck_wait *waits; /* by goroutine; made at the end */
     size_t count, capacity;
     size_t circles;

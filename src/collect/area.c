@@ -582,16 +582,19 @@ static bool read_hold(const struct shm_object *shared, size_t slot, struct area_
 {
     uint64_t object = __atomic_load_n(&shared->held, __ATOMIC_ACQUIRE);
     uint64_t holder = __atomic_load_n(&shared->holder, __ATOMIC_RELAXED);
+    unsigned how = holder >> 24 & 0xff;
+    bool is_shared = how & SHM_HELD_SHARED;
 
     *hold = (struct area_hold){
-        .object = object,
+        .object = is_shared ? __atomic_load_n(&shared->shared, __ATOMIC_RELAXED) : object,
         .pc = __atomic_load_n(&shared->held_pc, __ATOMIC_RELAXED),
         .serial = (uint32_t)(holder >> 32),
-        .wait = (uint8_t)(holder >> 24),
+        .wait = (uint8_t)(how & ~SHM_HELD_SHARED),
     };
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     return object != 0 && shm_object_slot(object) == slot && hold->wait < SHM_WAITS &&
-           shm_is_lock(hold->wait) && holder == shm_holder(hold->serial, hold->wait, object) &&
+           shm_is_lock(hold->wait) && is_shared == shm_is_memory(hold->object) &&
+           holder == shm_holder(hold->serial, how, object) &&
            __atomic_load_n(&shared->held, __ATOMIC_RELAXED) == object;
 }
 

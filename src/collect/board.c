@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "collect/area.h"
 #include "collect/unix_peer.h"
 #include "shm/board.h"
 
@@ -48,6 +49,35 @@ void board_answer(struct board *board)
         board->answered = count - BOARD_ASKS;
     for (int i = 0; i < ANSWERS_A_STEP && board->answered != count; i++)
         answer(board->shared, &board->shared->asks[board->answered++ % BOARD_ASKS]);
+}
+
+_Static_assert(BOARD_HOLDS == BOARD_LOCKS * BOARD_LOCKS_OF, "all of them");
+
+static bool read_lock(const struct board_lock *shared, uint32_t pid, struct area_hold *hold)
+{
+    uint64_t object = __atomic_load_n(&shared->object, __ATOMIC_ACQUIRE);
+    uint64_t first = __atomic_load_n(&shared->first, __ATOMIC_RELAXED);
+    uint64_t last = __atomic_load_n(&shared->last, __ATOMIC_RELAXED);
+    bool is_whole = first == 0 && last == UINT64_MAX;
+
+    *hold =
+        (struct area_hold){.object = object,
+                           .serial = __atomic_load_n(&shared->serial, __ATOMIC_RELAXED),
+                           .wait = SHM_FILE_LOCK,
+                           .detail = (uint32_t)__atomic_load_n(&shared->by, __ATOMIC_RELAXED) + 1};
+    return shm_is_file(object) && is_whole &&
+           __atomic_load_n(&shared->exclusive, __ATOMIC_RELAXED) &&
+           __atomic_load_n(&shared->pid, __ATOMIC_RELAXED) == pid;
+}
+
+size_t board_holds(const struct board *board, pid_t pid, struct area_hold *holds)
+{
+    size_t count = 0;
+    for (size_t i = 0; board->shared && i < BOARD_HOLDS; i++) {
+        const struct board_locks *at = &board->shared->locks[i / BOARD_LOCKS_OF];
+        count += read_lock(&at->of[i % BOARD_LOCKS_OF], (uint32_t)pid, &holds[count]);
+    }
+    return count;
 }
 
 void board_close(struct board *board)

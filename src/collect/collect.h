@@ -23,6 +23,7 @@
 #include "collect/ticks.h"
 #include "shm/shm.h"
 
+struct board;
 struct collect;
 struct trace;
 
@@ -34,9 +35,10 @@ struct trace;
 struct trace_options {
     int version; /* 22, 23, 25, 26 */
     trail_sink sink;
-    int64_t generation_ns; /* 0: 1 s */
-    uint64_t max_bytes;    /* the trace ends when it is this large; 0: no limit */
-    bool switches;         /* collect_switch will be called */
+    int64_t generation_ns;     /* 0: 1 s */
+    uint64_t max_bytes;        /* the trace ends when it is this large; 0: no limit */
+    bool switches;             /* collect_switch will be called */
+    const struct board *board; /* NULL: locks of files are not known; outlives the trace */
     /* Called between generations, with the time at which the next begins. May be NULL. */
     void (*generation)(void *context, int64_t ns);
     void *generation_context;

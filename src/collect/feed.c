@@ -98,7 +98,7 @@ static void take_released(struct collect *c, struct thread *thread, const struct
     op->stack = r->stack;
     op->wait = r->wait;
     op->object2 = r->end;
-    op->pc = r->object2;
+    op->pc = r->wait == SHM_FILE_LOCK ? 0 : r->object2;
     op->flags = r->flags;
     op->release = release_add(c, thread, r);
 }

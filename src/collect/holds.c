@@ -14,14 +14,31 @@ enum { MOST_HOLDS = 16 };
 static bool read_holds(struct collect *c)
 {
     struct holds *holds = &c->holds;
+    const struct board *board = c->trace->options.board;
     if (!holds->list)
-        holds->list = calloc(SHM_OBJECTS, sizeof *holds->list);
-    if (!holds->list)
+        holds->list = calloc(SHM_OBJECTS + BOARD_HOLDS, sizeof *holds->list);
+    if (!holds->list) {
         collect_no_memory(c);
-    else if (!holds->known)
+        return false;
+    }
+    if (!holds->known)
         holds->count = area_holds(c->area, holds->list);
+    if (!holds->known && board)
+        holds->count += board_holds(board, area_claimed(c->area), holds->list + holds->count);
     holds->known = true;
-    return holds->list != NULL;
+    return true;
+}
+
+/* Returns what waits for the lock call it; NULL: not known. */
+static const char *name_of(struct collect *c, const struct area_hold *hold)
+{
+    if (hold->wait != SHM_FILE_LOCK)
+        return names_lock(c, hold->object, hold->pc, 0);
+    const char *name =
+        hold->detail - 1 < SHM_DESCRIPTORS
+            ? descriptors_name(c, hold->detail, area_generation(c->area, hold->detail - 1))
+            : NULL;
+    return name ? name : names_file(c, hold->object);
 }
 
 void holds_forget(struct collect *c)
@@ -37,10 +54,10 @@ void holds_log(struct collect *c, struct thread *thread, int64_t ns)
         return;
     for (size_t i = 0, logged = 0; i < c->holds.count && logged < MOST_HOLDS; i++) {
         const struct area_hold *hold = &c->holds.list[i];
-        if (hold->serial != thread->serial - base)
+        const char *name = hold->serial == thread->serial - base ? name_of(c, hold) : NULL;
+        if (!name)
             continue;
-        snprintf(text, sizeof text, "%s %s", wait_kinds[hold->wait].words,
-                 names_lock(c, hold->object, hold->pc, 0));
+        snprintf(text, sizeof text, "%s %s", wait_kinds[hold->wait].words, name);
         EVENT(c, thread, ns, V2_UserLog, 0, names_string(c, WIRE_HOLDS_CATEGORY),
               names_string(c, text), 0);
         logged++;

@@ -15,12 +15,12 @@ struct thread;
 
 /* Owned by holds.c. Zero-initialised is empty. */
 struct holds {
-    struct area_hold *list; /* room for SHM_OBJECTS, of all threads */
+    struct area_hold *list; /* room for SHM_OBJECTS and BOARD_HOLDS, of all threads */
     size_t count;
-    bool known; /* read from the area in this step */
+    bool known; /* read in this step */
 };
 
-/* A new step begins: the locks are read from the area again when they are needed. */
+/* A new step begins: the locks are read again when they are needed. */
 void holds_forget(struct collect *c);
 
 /* Logs the locks that a running thread holds. */

@@ -434,10 +434,17 @@ static bool object_text(struct collect *c, uint64_t address, char *text, size_t 
     return false;
 }
 
+/* What processes share has one name in all of them. */
+static struct idmap *objects_with(struct collect *c, uint64_t address)
+{
+    return shm_is_shared(address) ? &c->trace->objects : &c->names.objects;
+}
+
 static const char *keep_object(struct collect *c, uint64_t address, const char *text)
 {
-    char *name = arena_copy(&c->arena, text, strlen(text));
-    if (!name || !idmap_put(&c->names.objects, address, name)) {
+    struct arena *arena = shm_is_shared(address) ? &c->trace->arena : &c->arena;
+    char *name = arena_copy(arena, text, strlen(text));
+    if (!name || !idmap_put(objects_with(c, address), address, name)) {
         collect_no_memory(c);
         return "";
     }
@@ -446,7 +453,7 @@ static const char *keep_object(struct collect *c, uint64_t address, const char *
 
 const char *names_object(struct collect *c, uint64_t address)
 {
-    const char *known = idmap_find(&c->names.objects, address);
+    const char *known = idmap_find(objects_with(c, address), address);
     char text[256];
     if (known)
         return known;
@@ -454,9 +461,21 @@ const char *names_object(struct collect *c, uint64_t address)
     return keep_object(c, address, text);
 }
 
+const char *names_file(const struct collect *c, uint64_t file)
+{
+    return idmap_find(&c->trace->objects, file);
+}
+
+void names_file_is(struct collect *c, uint64_t file, const char *name)
+{
+    const char *known = names_file(c, file);
+    if (shm_is_file(file) && (!known || strcmp(known, name) != 0))
+        (void)keep_object(c, file, name);
+}
+
 void names_forget_object(struct collect *c, uint64_t address)
 {
-    (void)idmap_remove(&c->names.objects, address);
+    (void)idmap_remove(objects_with(c, address), address);
 }
 
 /* MARK: Places for people */
@@ -699,7 +718,7 @@ void names_place(struct collect *c, uint64_t key, char *text, size_t size)
 
 const char *names_lock(struct collect *c, uint64_t address, uint64_t pc, uint64_t key)
 {
-    const char *known = idmap_find(&c->names.objects, address);
+    const char *known = idmap_find(objects_with(c, address), address);
     struct v2_frame frames[V2_MAX_FRAMES];
     const struct named_stack *stack;
     const struct v2_frame *first;

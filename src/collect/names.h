@@ -63,7 +63,7 @@ uint64_t names_string(struct collect *c, const char *text);
 /* "FUNCTION (FILE:LINE)" of a stack's first frame that is the program's own; empty: there is none. */
 void names_place(struct collect *c, uint64_t key, char *text, size_t size);
 
-/* An object's name, "stats_mu" or "0x7f...". Lives as long as the collector. */
+/* An object's name, "stats_mu" or "0x7f...". Lives as long as the collector; of what processes share, as the trace. */
 const char *names_object(struct collect *c, uint64_t address);
 
 /*
@@ -71,6 +71,12 @@ const char *names_object(struct collect *c, uint64_t address);
  * Queue::push queue.cc:41)", by a hold that began at `pc` or, if that is not known, by a wait with the stack `key`.
  */
 const char *names_lock(struct collect *c, uint64_t address, uint64_t pc, uint64_t key);
+
+/* A locked file's name, as the last wait for it has it; NULL: nothing has waited for it. */
+const char *names_file(const struct collect *c, uint64_t file);
+
+/* A wait has this name for a locked file. */
+void names_file_is(struct collect *c, uint64_t file, const char *name);
 
 /* The object has ended: what comes to lie at its address is another one. */
 void names_forget_object(struct collect *c, uint64_t address);

@@ -127,6 +127,8 @@ static void log_wait(struct collect *c, struct thread *thread, const struct op *
     if (op->wait == SHM_SLEEP)
         return;
     wait_object(c, op, object, sizeof object);
+    if (op->wait == SHM_FILE_LOCK)
+        names_file_is(c, op->object, object);
     snprintf(text, sizeof text, "%s%s%s", wait_kinds[op->wait].words, *object ? " " : "", object);
     EVENT(c, thread, ns, V2_UserLog, 0, names_string(c, WIRE_WAIT_CATEGORY), names_string(c, text),
           0);
@@ -152,15 +154,19 @@ static void log_hold(struct collect *c, struct thread *thread, const struct op *
 {
     int64_t since = ticks_to_ns(c->ticks, op->object2);
     char text[640], length[DURATION_SIZE];
+    const char *name;
     if (!op->object2 || thread->g.state != G_RUNNING || since > ns ||
         (!op->release->taken && op->time - op->object2 < area_hold_ticks(c->area)))
         return;
+    name = op->wait == SHM_FILE_LOCK ? names_file(c, op->object)
+                                     : names_lock(c, op->object, op->pc, op->stack);
+    if (!name)
+        return;
     (void)duration_text(length, ns - since, DURATION_LOG);
-    snprintf(text, sizeof text, "%s %s %s%s", wait_kinds[op->wait].words,
-             names_lock(c, op->object, op->pc, op->stack), op->flags & SHM_COARSE ? "~" : "",
-             length);
+    snprintf(text, sizeof text, "%s %s %s%s", wait_kinds[op->wait].words, name,
+             op->flags & SHM_COARSE ? "~" : "", length);
     EVENT(c, thread, ns, V2_UserLog, 0, names_string(c, WIRE_HELD_CATEGORY), names_string(c, text),
-          names_hold(c, op->pc, op->stack));
+          op->pc ? names_hold(c, op->pc, op->stack) : 0);
 }
 
 void op_block(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)

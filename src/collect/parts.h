@@ -18,6 +18,7 @@
 
 #include "base/arena.h"
 #include "collect/annotations.h"
+#include "collect/board.h"
 #include "collect/collect.h"
 #include "collect/deadline.h"
 #include "collect/descriptors.h"

@@ -144,6 +144,8 @@ void trace_close(struct trace *t)
     procs_dispose(&t->procs);
     releases_dispose(&t->releases);
     idmap_free(&t->threads);
+    idmap_free(&t->objects);
+    arena_free(&t->arena);
     free(t);
 }
 

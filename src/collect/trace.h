@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/idmap.h"
 #include "collect/collect.h"
 #include "collect/deadline.h"
@@ -30,12 +31,14 @@ struct trace {
     struct trace_options options;
     struct v2_writer *writer;
     trail_error error;
-    bool failed;                /* memory ran out: `error` is set */
-    bool ending;                /* no step follows */
-    struct collect *programs;   /* whose collectors are open */
-    uint32_t processes;         /* that it has, or had */
-    uint32_t numbers;           /* ... programs */
-    struct idmap threads;       /* by the goroutine's ID */
+    bool failed;              /* memory ran out: `error` is set */
+    bool ending;              /* no step follows */
+    struct collect *programs; /* whose collectors are open */
+    uint32_t processes;       /* that it has, or had */
+    uint32_t numbers;         /* ... programs */
+    struct idmap threads;     /* by the goroutine's ID */
+    struct idmap objects;     /* names of what processes share; the texts are in the arena */
+    struct arena arena;
     uint64_t next_frame;        /* see FIRST_NUMBER in names.c */
     uint64_t watermark;         /* the model may write all ops before it */
     uint64_t limit;             /* programs that were added since begin later; 0: not known */

@@ -188,6 +188,11 @@ static void json_lock(const struct request *request, struct json *json, const tr
     json_number(json, "unfinished", lock->open);
     json_signed(json, "unfinished_ns", lock->open_ns);
     json_longest(json, "longest_unfinished", &lock->longest_open);
+    if (lock->holder != TRAIL_NONE) {
+        json_signed(json, "holder", lock->holder);
+        json_text(json, "holder_group",
+                  trail_analysis_text(request->analysis.answers, lock->holder_name));
+    }
     json_number(json, "holds", lock->hold.count);
     json_signed(json, "hold_ns", lock->hold.sum_ns);
     if (lock->hold.count > 0)
@@ -343,6 +348,21 @@ static void show_places(const struct request *request, const char *title, const 
         printf("    ... and %zu more places; --stacks shows all\n", count - PLACES);
 }
 
+static void put_goroutine(const struct request *request, int64_t id, trail_name name)
+{
+    printf("%s%" PRId64 " ", term(&request->analysis.vocabulary, TERM_task_id), id);
+    show_plain(analysis_text(&request->analysis, name));
+}
+
+static void show_holder(const struct request *request, const trail_lock *lock)
+{
+    if (lock->holder == TRAIL_NONE)
+        return;
+    printf("  still held by: ");
+    put_goroutine(request, lock->holder, lock->holder_name);
+    putchar('\n');
+}
+
 static void show_lock(const struct request *request, const trail_lock *lock)
 {
     char text[LOCK_NAME_SIZE], place[400];
@@ -360,12 +380,7 @@ static void show_lock(const struct request *request, const trail_lock *lock)
     show_longest(request, "longest wait", &lock->longest);
     show_longest(request, "longest hold", &lock->longest_hold);
     show_longest(request, "still waiting", &lock->longest_open);
-}
-
-static void put_goroutine(const struct request *request, int64_t id, trail_name name)
-{
-    printf("%s%" PRId64 " ", term(&request->analysis.vocabulary, TERM_task_id), id);
-    show_plain(analysis_text(&request->analysis, name));
+    show_holder(request, lock);
 }
 
 static void show_chain(const struct request *request, const trail_lock_chain *chain)

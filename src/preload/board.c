@@ -112,29 +112,34 @@ bool board_awaits(uint64_t object)
     return false;
 }
 
-void board_release(uint64_t object, enum shm_wait kind, uint8_t flags,
-                   const struct unwind_start *caller)
+static void record_release(struct shm_record record, const struct unwind_start *caller)
 {
-    board_release_of(object, kind, flags, 0, caller);
-}
-
-void board_release_of(uint64_t object, enum shm_wait kind, uint8_t flags, uint64_t object2,
-                      const struct unwind_start *caller)
-{
-    struct shm_record record = {.kind = SHM_RELEASED,
-                                .wait = (uint8_t)kind,
-                                .flags = flags,
-                                .object = object,
-                                .object2 = object2};
     int old_errno = errno;
-    if (!board_awaits(object) || !record_begin())
+    if (!board_awaits(record.object) || !record_begin())
         return;
+    record.kind = SHM_RELEASED;
     record.stack = stack_of(caller);
     record.time = clock_now();
-    record.release = board_next_number(object, record.time);
+    record.release = board_next_number(record.object, record.time);
     record_put(&record);
     record_end();
     errno = old_errno;
+}
+
+void board_release(uint64_t object, enum shm_wait kind, uint8_t flags,
+                   const struct unwind_start *caller)
+{
+    record_release((struct shm_record){.object = object, .wait = (uint8_t)kind, .flags = flags},
+                   caller);
+}
+
+void board_release_of(uint64_t object, enum shm_wait kind, uint64_t since, uint64_t object2,
+                      const struct unwind_start *caller)
+{
+    record_release(
+        (struct shm_record){
+            .object = object, .wait = (uint8_t)kind, .end = since, .object2 = object2},
+        caller);
 }
 
 uint32_t board_next_number(uint64_t object, uint64_t time)

@@ -32,8 +32,8 @@ void board_leaves(void);
 void board_release(uint64_t object, enum shm_wait kind, uint8_t flags,
                    const struct unwind_start *caller);
 
-/* The same with the record's `object2`. */
-void board_release_of(uint64_t object, enum shm_wait kind, uint8_t flags, uint64_t object2,
+/* The same with the record's `object2`, and since when it was held (0: not known). */
+void board_release_of(uint64_t object, enum shm_wait kind, uint64_t since, uint64_t object2,
                       const struct unwind_start *caller);
 
 /* Whether a thread waits for the object, of this process or another. */

@@ -15,6 +15,10 @@ struct lock {
     uint64_t first, last; /* bytes */
     int32_t fd;           /* BOARD_BY_PROCESS: the process's, by whatever descriptor */
     bool exclusive;
+    /* Of a lock that is held. */
+    int32_t by;
+    uint32_t serial;
+    uint64_t since;
 };
 
 enum family { BY_FLOCK, BY_FCNTL };
@@ -156,6 +160,9 @@ static void enter(const struct lock *lock, bool alone)
         entry->first = lock->first;
         entry->last = lock->last;
         entry->fd = lock->fd;
+        entry->by = lock->by;
+        entry->serial = lock->serial;
+        entry->since = lock->since;
         entry->exclusive = lock->exclusive;
         entry->alone = alone;
         __atomic_store_n(&entry->object, lock->object, __ATOMIC_RELEASE);
@@ -165,23 +172,38 @@ static void enter(const struct lock *lock, bool alone)
     __atomic_store_n(&at->full, 1, __ATOMIC_RELEASE);
 }
 
+static struct lock lock_of(const struct board_lock *entry)
+{
+    return (struct lock){.object = entry->object,
+                         .first = entry->first,
+                         .last = entry->last,
+                         .fd = entry->fd,
+                         .exclusive = entry->exclusive,
+                         .by = entry->by,
+                         .serial = entry->serial,
+                         .since = entry->since};
+}
+
 /* The part of an entry that a lock has in common with it. */
 static struct lock common(const struct board_lock *entry, const struct lock *lock)
 {
-    return (struct lock){.object = lock->object,
-                         .first = entry->first > lock->first ? entry->first : lock->first,
-                         .last = entry->last < lock->last ? entry->last : lock->last,
-                         .fd = entry->fd,
-                         .exclusive = entry->exclusive};
+    struct lock part = lock_of(entry);
+    part.object = lock->object;
+    part.first = entry->first > lock->first ? entry->first : lock->first;
+    part.last = entry->last < lock->last ? entry->last : lock->last;
+    return part;
 }
 
 /* Removes a part of an entry; what is left of it is entered anew. */
 static void cut(struct board_lock *entry, const struct lock *part)
 {
-    struct lock before = {part->object, entry->first, part->first - 1, entry->fd, entry->exclusive};
-    struct lock after = {part->object, part->last + 1, entry->last, entry->fd, entry->exclusive};
+    struct lock before = *part, after = *part;
     bool alone = entry->alone, has_before = entry->first < part->first;
     bool has_after = part->last < entry->last;
+    before.first = entry->first;
+    before.last = part->first - 1;
+    after.first = part->last + 1;
+    after.last = entry->last;
     if (!remove_entry(entry, part->object))
         return;
     __atomic_fetch_sub(&file_locks_held, 1, __ATOMIC_RELAXED);
@@ -193,7 +215,7 @@ static void cut(struct board_lock *entry, const struct lock *part)
 
 static void record_release(const struct lock *part, const struct unwind_start *caller)
 {
-    board_release_of(part->object, SHM_FILE_LOCK, 0,
+    board_release_of(part->object, SHM_FILE_LOCK, part->since,
                      shm_locked_part(part->first, part->last, part->exclusive), caller);
 }
 
@@ -227,7 +249,7 @@ static void weaken(const struct lock *lock, const struct unwind_start *caller)
 }
 
 /* Enters a lock that was taken, in place of what the process held there. */
-static void take(const struct lock *lock)
+static void take(struct lock *lock)
 {
     struct board_locks *at = locks_of(lock->object);
     for (int i = 0; i < BOARD_LOCKS_OF && file_locks_held; i++) {
@@ -237,6 +259,8 @@ static void take(const struct lock *lock)
         part = common(&at->of[i], lock);
         cut(&at->of[i], &part);
     }
+    lock->serial = self.slot->serial;
+    lock->since = clock_now();
     enter(lock, lock->fd == BOARD_BY_PROCESS || is_alone(lock->fd));
 }
 
@@ -286,7 +310,7 @@ static void wait_ended(struct call *call, const struct lock *lock, bool got)
 }
 
 /* After a first try that did not wait. */
-static void taken(const struct lock *lock)
+static void taken(struct lock *lock)
 {
     bool known;
     (void)remove_left(lock, &known);
@@ -327,7 +351,7 @@ static int flock_as(int fd, int operation, const struct unwind_start *caller)
 {
     int what = operation & ~LOCK_NB;
     bool waits = !(operation & LOCK_NB);
-    struct lock lock = {.last = UINT64_MAX, .fd = fd, .exclusive = what == LOCK_EX};
+    struct lock lock = {.last = UINT64_MAX, .fd = fd, .exclusive = what == LOCK_EX, .by = fd};
     if ((what != LOCK_SH && what != LOCK_EX && what != LOCK_UN) || !is_wanted_now() ||
         !find_object(&lock, fd, BY_FLOCK, what == LOCK_UN))
         return REAL(flock)(fd, operation);
@@ -364,7 +388,7 @@ int file_locks_fcntl(fcntl_function *function, int fd, int command, void *argume
     const struct flock *range = argument;
     bool by_process = command == F_SETLK || command == F_SETLKW;
     int try = by_process ? F_SETLK : F_OFD_SETLK;
-    struct lock lock = {.fd = by_process ? BOARD_BY_PROCESS : fd};
+    struct lock lock = {.fd = by_process ? BOARD_BY_PROCESS : fd, .by = fd};
     if (!range || !is_wanted_now() || !range_of(fd, range, &lock) ||
         !find_object(&lock, fd, BY_FCNTL, range->l_type == F_UNLCK))
         return function(fd, command, argument);
@@ -465,7 +489,7 @@ void file_locks_exit(const struct unwind_start *caller)
 {
     for (size_t i = 0; file_locks_held && i < ALL_LOCKS; i++) {
         const struct board_lock *entry = &board->locks[i / BOARD_LOCKS_OF].of[i % BOARD_LOCKS_OF];
-        struct lock lock = {entry->object, entry->first, entry->last, entry->fd, entry->exclusive};
+        struct lock lock = lock_of(entry);
         if (entry->pid == own_pid() && lock.object && entry->alone)
             give(&lock, caller);
     }

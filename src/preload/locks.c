@@ -99,17 +99,16 @@ NOINLINE void owner_died(struct call *call, const volatile void *object)
  */
 ALWAYS bool is_usual(const pthread_mutex_t *mutex)
 {
-    return !(mutex->__data.__kind & (KIND_OWNER_DIES | KIND_TYPE));
+    return !(mutex->__data.__kind & (KIND_OWNER_DIES | KIND_TYPE | KIND_SHARED));
 }
 
 /*
  * While the process has one thread, glibc locks without atomic operations, but tries with them. A free mutex that is not
- * shared between processes is then locked directly, which cannot wait.
+ * shared between processes, as the usual ones, is then locked directly, which cannot wait.
  */
 ALWAYS bool is_free_for_one(const pthread_mutex_t *mutex)
 {
-    return __libc_single_threaded && mutex->__data.__lock == 0 &&
-           !(mutex->__data.__kind & KIND_SHARED);
+    return __libc_single_threaded && mutex->__data.__lock == 0;
 }
 
 ALWAYS int try_usual(pthread_mutex_t *mutex)
@@ -127,7 +126,7 @@ EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
     if (LIKELY(is_wanted(SHM_GROUP_LOCKS) && self_has_slot() && is_usual(mutex)) &&
         LIKELY(try_usual(mutex) == 0)) {
-        object_held(mutex, SHM_MUTEX, (uintptr_t)__builtin_return_address(0));
+        object_held_alone(mutex, SHM_MUTEX, (uintptr_t)__builtin_return_address(0));
         return 0;
     }
     return lock_mutex(mutex);

@@ -43,6 +43,18 @@ uint64_t object_shared(enum shm_wait kind, const volatile void *object)
     return board_of_several && is_declared_shared(kind, object) ? memory_object(object) : 0;
 }
 
+void object_held_together(const volatile void *object, enum shm_wait kind, uintptr_t pc)
+{
+    struct shm_object *slot = object_slot(object);
+    uint64_t shared = object_shared(kind, object);
+    object_held_alone(object, kind, pc);
+    if (!shared)
+        return;
+    slot->shared = shared;
+    slot->holder =
+        shm_holder(self.slot->serial, kind | SHM_HELD_SHARED, (uint64_t)(uintptr_t)object);
+}
+
 void object_released_as(const volatile void *object, uint64_t shared, enum shm_wait kind,
                         uint8_t flags, const struct unwind_start *caller)
 {

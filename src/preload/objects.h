@@ -24,17 +24,31 @@ ALWAYS void object_held_since(const volatile void *object, enum shm_wait kind, u
     slot->held = (uint64_t)(uintptr_t)object;
 }
 
-/* object_held with the exact clock: if a thread has waited here before, or there is no coarse clock. */
+/* object_held_alone with the exact clock: if a thread has waited here before, or there is no coarse clock. */
 void object_held_exactly(const volatile void *object, enum shm_wait kind, uintptr_t pc);
 
-/* The calling thread holds the object now. Races of locks that share a slot spoil the length of a hold, nothing else. */
-ALWAYS void object_held(const volatile void *object, enum shm_wait kind, uintptr_t pc)
+/*
+ * The calling thread holds the object now, which is not shared between processes. Races of locks that share a slot spoil
+ * the length of a hold, nothing else.
+ */
+ALWAYS void object_held_alone(const volatile void *object, enum shm_wait kind, uintptr_t pc)
 {
     uint64_t coarse = clock_coarse();
     if (UNLIKELY(!coarse || object_slot(object)->hot))
         object_held_exactly(object, kind, pc);
     else
         object_held_since(object, kind, pc, coarse);
+}
+
+/* The same of any object, where processes are recorded together. */
+void object_held_together(const volatile void *object, enum shm_wait kind, uintptr_t pc);
+
+ALWAYS void object_held(const volatile void *object, enum shm_wait kind, uintptr_t pc)
+{
+    if (UNLIKELY(board_of_several))
+        object_held_together(object, kind, pc);
+    else
+        object_held_alone(object, kind, pc);
 }
 
 /*

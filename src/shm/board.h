@@ -56,8 +56,10 @@ struct board_ask {
 struct board_lock {
     uint64_t object; /* SHM_LOCKED; stored last, with release */
     uint64_t first, last;
-    uint32_t pid;
-    int32_t fd; /* BOARD_BY_PROCESS, or the descriptor that it was taken by */
+    uint64_t since;       /* in ticks */
+    uint32_t pid, serial; /* the process, and its thread that took it */
+    int32_t fd;           /* BOARD_BY_PROCESS, or the same as `by` */
+    int32_t by;           /* the descriptor that it was taken by */
     uint8_t exclusive;
     uint8_t alone; /* no other process or descriptor can have it: the process's end gives it back */
 };

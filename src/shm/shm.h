@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define SHM_MAGIC   UINT64_C(0x006c696172742e31) /* "1.trail" */
-#define SHM_VERSION 8
+#define SHM_VERSION 9
 
 /* Environment variable: "pid:PID:FD:WORD", for the area /proc/PID/fd/FD, or asked for by the word; or "path:FILE". */
 #define SHM_VARIABLE  "TRAIL_SHM"
@@ -209,7 +209,8 @@ struct shm_object {
     /* Of OpenMP's locks: the number of the release that ends, or ended, the hold of the last one taken. */
     uint32_t hold;
     uint64_t holder; /* which thread took `held`: shm_holder; 0: not known */
-    uint32_t unused[4];
+    uint64_t shared; /* what other processes call `held`, if `holder` has SHM_HELD_SHARED */
+    uint32_t unused[2];
 };
 
 #define SHM_EXACT UINT64_C(1)
@@ -218,8 +219,10 @@ _Static_assert(sizeof(struct shm_object) == 64, "a cache line");
 
 /*
  * Which thread took a lock, and how, in one word: serial << 32 | enum shm_wait << 24 | bits of the address. These show
- * whether it is of the same lock as `held`, which is another word.
+ * whether it is of the same lock as `held`, which is another word. With SHM_HELD_SHARED the lock is shared between processes.
  */
+#define SHM_HELD_SHARED 0x80u
+
 static inline uint64_t shm_holder(uint32_t serial, unsigned wait, uint64_t object)
 {
     return (uint64_t)serial << 32 | (uint64_t)wait << 24 | (object >> 3 & 0xffffff);
@@ -254,7 +257,17 @@ static inline bool shm_is_descriptor(uint64_t object)
 #define SHM_MEMORY                                                                                 \
     (UINT64_C(0xf6) << 56) /* | the identity << 4, of a lock in memory that processes share */
 
+static inline bool shm_is_memory(uint64_t object)
+{
+    return object >> 56 == SHM_MEMORY >> 56;
+}
+
 #define SHM_LOCKED (UINT64_C(0xf5) << 56) /* | the identity << 4, of a file that is locked */
+
+static inline bool shm_is_file(uint64_t object)
+{
+    return object >> 56 == SHM_LOCKED >> 56;
+}
 
 #define SHM_SIGNALS                                                                                \
     (UINT64_C(0xf4) << 56) /* | the identity << 4, of a process that signals are sent to */

@@ -11,12 +11,12 @@ enum { ARGUMENTS_MOST = 48 };
 struct shortening {
     const char *at, *end;
     char *buf;
-    size_t size;
+    size_t size, room;
 };
 
 static void put(struct shortening *s, const char *text, size_t size)
 {
-    size_t room = FUNCTION_NAME_SIZE - s->size;
+    size_t room = s->room - s->size;
     if (size > room)
         size = room;
     memcpy(s->buf + s->size, text, size);
@@ -187,12 +187,26 @@ static bool has_brackets(trail_string name)
     return false;
 }
 
+/* Returns the size of what names the process of a thread: "writer (4711): "; 0: there is none. */
+static size_t label_size(trail_string name)
+{
+    static const char end[] = "): ";
+    const char *found = NULL, *at = name.data, *behind = name.data + name.size;
+    while (at && (at = memmem(at, (size_t)(behind - at), end, sizeof end - 1)) != NULL)
+        found = at += sizeof end - 1;
+    return found ? (size_t)(found - name.data) : 0;
+}
+
 trail_string function_name_short(trail_string name, char *buf)
 {
-    if (!has_brackets(name))
+    size_t label = label_size(name);
+    struct shortening s = {.at = name.data + label, .end = name.data + name.size};
+    if (label >= FUNCTION_NAME_SIZE || !has_brackets((trail_string){s.at, name.size - label}))
         return name;
-    struct shortening s = {.at = name.data, .end = name.data + name.size, .buf = buf};
+    memcpy(buf, name.data, label);
+    s.buf = buf + label;
+    s.room = FUNCTION_NAME_SIZE - label;
     while (s.at < s.end && step(&s)) {
     }
-    return s.size > 0 ? (trail_string){buf, s.size} : name;
+    return s.size > 0 ? (trail_string){buf, label + s.size} : name;
 }

@@ -1,33 +1,168 @@
-/* Two threads take two mutexes in opposite orders: a deadlock, in each run. With an argument main waits for them. */
+/*
+ * Two threads take two locks in opposite orders: a deadlock, in each run. With "wait" main waits for them. With mutex,
+ * rwlock, flock or range they are in two processes, and the locks are of this kind; with "held" behind it one thread holds
+ * the first lock, and the other waits for it. The processes print their PIDs and go on until they are killed.
+ */
+#include "check.h"
+
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static pthread_mutex_t a_mu = PTHREAD_MUTEX_INITIALIZER, b_mu = PTHREAD_MUTEX_INITIALIZER;
-static pthread_barrier_t both;
+static pthread_barrier_t own_barrier, *both = &own_barrier;
+
+static void lock_own(int which)
+{
+    pthread_mutex_lock(which ? &b_mu : &a_mu);
+}
+
+/* MARK: In two processes */
+
+static struct shared {
+    pthread_mutex_t mutexes[2];
+    pthread_rwlock_t rwlocks[2];
+    pthread_barrier_t both;
+} * shared;
+
+static int shared_fd, files[2];
+
+/* In each process at another address. */
+static void map_shared(void)
+{
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, shared_fd, 0);
+    CHECK(shared != MAP_FAILED);
+    both = &shared->both;
+}
+
+static void open_files(void)
+{
+    for (int i = 0; i < 2; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%c.lock", "ab"[i]);
+        files[i] = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        CHECK(files[i] >= 0);
+    }
+}
+
+static void make_shared(void)
+{
+    pthread_mutexattr_t mutexes;
+    pthread_rwlockattr_t rwlocks;
+    pthread_barrierattr_t barriers;
+    shared_fd = memfd_create("shared", MFD_CLOEXEC);
+    CHECK(shared_fd >= 0 && ftruncate(shared_fd, sizeof *shared) == 0);
+    map_shared();
+    CHECK(pthread_mutexattr_init(&mutexes) == 0 && pthread_mutexattr_setpshared(&mutexes, 1) == 0);
+    CHECK(pthread_rwlockattr_init(&rwlocks) == 0 &&
+          pthread_rwlockattr_setpshared(&rwlocks, 1) == 0);
+    CHECK(pthread_barrierattr_init(&barriers) == 0 &&
+          pthread_barrierattr_setpshared(&barriers, 1) == 0 &&
+          pthread_barrier_init(&shared->both, &barriers, 2) == 0);
+    for (int i = 0; i < 2; i++) {
+        CHECK(pthread_mutex_init(&shared->mutexes[i], &mutexes) == 0);
+        CHECK(pthread_rwlock_init(&shared->rwlocks[i], &rwlocks) == 0);
+    }
+}
+
+static void lock_mutex(int which)
+{
+    pthread_mutex_lock(&shared->mutexes[which]);
+}
+
+static void lock_rwlock(int which)
+{
+    pthread_rwlock_wrlock(&shared->rwlocks[which]);
+}
+
+static void lock_file(int which)
+{
+    CHECK(flock(files[which], LOCK_EX) == 0);
+}
+
+/* Of the open description: the kernel would find the deadlock of the processes' own locks. */
+static void lock_range(int which)
+{
+    struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    CHECK(fcntl(files[which], F_OFD_SETLKW, &all) == 0);
+}
+
+static const struct kind {
+    const char *name;
+    void (*lock)(int which);
+} kinds[] = {
+    {"own", lock_own},    {"mutex", lock_mutex}, {"rwlock", lock_rwlock},
+    {"flock", lock_file}, {"range", lock_range},
+};
+
+/* MARK: The threads */
+
+static const struct kind *kind = &kinds[0];
+static bool only_held;
 
 static void *forward(void *unused)
 {
-    pthread_mutex_lock(&a_mu);
-    pthread_barrier_wait(&both);
-    pthread_mutex_lock(&b_mu);
+    kind->lock(0);
+    pthread_barrier_wait(both);
+    if (only_held)
+        pause();
+    kind->lock(1);
     return unused;
 }
 
 static void *backward(void *unused)
 {
-    pthread_mutex_lock(&b_mu);
-    pthread_barrier_wait(&both);
-    pthread_mutex_lock(&a_mu);
+    if (!only_held)
+        kind->lock(1);
+    pthread_barrier_wait(both);
+    kind->lock(0);
     return unused;
+}
+
+static void begin(void *(*routine)(void *), pthread_t *thread)
+{
+    CHECK(pthread_create(thread, NULL, routine, NULL) == 0);
+}
+
+static void in_two_processes(void)
+{
+    pthread_t thread;
+    pid_t child;
+    make_shared();
+    child = fork();
+    CHECK(child >= 0);
+    map_shared();
+    open_files();
+    CHECK(signal(SIGTERM, SIG_IGN) != SIG_ERR);
+    begin(child ? forward : backward, &thread);
+    if (child) {
+        printf("%d %d\n", (int)getpid(), (int)child);
+        fflush(stdout);
+    }
+    while (true)
+        pause();
 }
 
 int main(int argc, char **argv)
 {
     pthread_t threads[2];
-    (void)argv;
-    pthread_barrier_init(&both, NULL, 2);
-    pthread_create(&threads[0], NULL, forward, NULL);
-    pthread_create(&threads[1], NULL, backward, NULL);
+    for (size_t i = 1; argc > 1 && i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (strcmp(argv[1], kinds[i].name) == 0)
+            kind = &kinds[i];
+    }
+    only_held = argc > 2;
+    if (kind != &kinds[0])
+        in_two_processes();
+    CHECK(pthread_barrier_init(both, NULL, 2) == 0);
+    begin(forward, &threads[0]);
+    begin(backward, &threads[1]);
     if (argc > 1)
         pthread_join(threads[0], NULL);
     usleep(300000);

@@ -3,6 +3,7 @@
 usage: deadlock.py TRAIL libtrail-preload.so PROGRAM
 """
 
+import functools
 import json
 import os
 import re
@@ -21,30 +22,63 @@ WORK = tempfile.TemporaryDirectory(prefix="trail-deadlock-")
 TRACE = os.path.join(WORK.name, "x.trace")
 
 
-def check():
-    done = subprocess.run([TRAIL, "summary", "--json", TRACE], capture_output=True, text=True, timeout=120)
+def answer(command):
+    done = subprocess.run([TRAIL, command, "--json", TRACE], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    found = {f["kind"]: f for f in json.loads(done.stdout)["findings"]}
+    return json.loads(done.stdout)
+
+
+def check():
+    found = {f["kind"]: f for f in answer("summary")["findings"]}
     assert "deadlock" in found and "open-wait" not in found, found
     text = found["deadlock"]["text"]
     for function, has, wants in (("forward", "a_mu", "b_mu"), ("backward", "b_mu", "a_mu")):
         assert re.search(rf"{function} \(\d+\) holds mutex {has} and waits for mutex {wants}\b", text), text
 
 
+def until_they_wait(pids, threads):
+    """Returns when all threads of the processes sleep in system calls, twice in the same ones."""
+    before = None
+    for _ in range(2000):
+        time.sleep(0.02)
+        states = []
+        for pid in pids() if callable(pids) else pids:
+            tasks = f"/proc/{pid}/task"
+            states += [open(f"{tasks}/{t}/syscall").read() for t in sorted(os.listdir(tasks))]
+        if len(states) == threads and "running\n" not in states and states == before:
+            return
+        before = states
+    raise AssertionError("the program is not in its deadlock")
+
+
 def start():
     """A recording of the program, which waits for ever: when its threads are in the deadlock."""
     recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", TRACE, "--", PROGRAM, "wait"])
     children = f"/proc/{recorder.pid}/task/{recorder.pid}/children"
-    for _ in range(2000):
-        time.sleep(0.02)
-        pids = open(children).read().split()
-        states = []
+    until_they_wait(lambda: open(children).read().split(), 3)
+    return recorder, int(open(children).read())
+
+
+def record_processes(*words):
+    """Records two processes until they wait for each other. Returns their PIDs."""
+    recorder = subprocess.Popen([TRAIL, "record", "-q", "--children", "-o", TRACE, "--", PROGRAM, *words],
+                                stdout=subprocess.PIPE, text=True, cwd=WORK.name)
+    pids = recorder.stdout.readline().split()
+    try:
+        until_they_wait(pids, 4)
+        for _ in range(2):  # the second ends the recording only
+            recorder.send_signal(signal.SIGTERM)
+            time.sleep(0.1)
+        assert recorder.wait(timeout=120) == 0
+    finally:
         for pid in pids:
-            tasks = f"/proc/{pid}/task"
-            states = [open(f"{tasks}/{t}/syscall").read().split()[0] for t in os.listdir(tasks)]
-        if len(states) == 3 and len(set(states)) == 1 and states[0] != "running":  # all are in futex(2)
-            return recorder, int(pids[0])
-    raise AssertionError("the program is not in its deadlock")
+            os.kill(int(pid), signal.SIGKILL)
+    return pids
+
+
+def names(pids):
+    name = os.path.basename(PROGRAM)
+    return f"{name} ({pids[0]}): forward", f"{name} ({pids[1]}): backward"
 
 
 @test
@@ -76,5 +110,30 @@ def of_a_recording_that_is_interrupted():
     recorder.wait(timeout=120)
     check()
 
+
+def deadlock_of_processes(kind):
+    forward, backward = names(record_processes(kind))
+    found = {f["kind"]: f["text"] for f in answer("summary")["findings"]}
+    assert "deadlock" in found and "open-wait" not in found, found
+    has = re.findall(r"thread (.*?) \(\d+\) holds (.*?) and waits for (.*?);", found["deadlock"])
+    assert sorted(task for task, _, _ in has) == sorted((forward, backward)), has
+    assert has[0][1:] == has[1][:0:-1] and has[0][1] != has[0][2], has
+
+
+def held_by_another_process(kind):
+    forward, backward = names(record_processes(kind, "held"))
+    found = {f["kind"]: f["text"] for f in answer("summary")["findings"]}
+    assert "deadlock" not in found, found
+    assert re.match(rf"thread {re.escape(backward)} \(\d+\) has waited for ", found["open-wait"]), found
+    assert re.search(rf"; it is held by thread {re.escape(forward)} \(2\)$", found["open-wait"]), found
+    (lock,) = [lock for lock in answer("locks")["locks"] if lock["unfinished"]]
+    assert (lock["holder"], lock["holder_group"]) == (2, forward), lock
+
+
+for kind in "mutex", "rwlock", "flock", "range":
+    for check_it in deadlock_of_processes, held_by_another_process:
+        run = functools.partial(check_it, kind)
+        run.__name__ = f"{check_it.__name__}_{kind}"
+        test(run)
 
 sys.exit(tap.main())

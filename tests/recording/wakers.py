@@ -230,6 +230,20 @@ def _():
     assert end.m == block.m and end.stack == block.stack, "woken by: " + end.text + "\n" + "\n".join(end.stack)
 
 
+for case in "shared-mutex", "shared-lock", "flock", "range":
+
+    @test(f"{case}: the lock that another process held has the same name in the log of the hold")
+    @tried
+    def _(case=case):
+        events = events_of(record(program(), "processes", case, options=["--children"]))
+        block, end = waker_of(events)
+        waited = re.search(r'log wait: "(?:mutex|rwlock to read|file lock) (.*)"$', events[events.index(block) - 1].text.strip())
+        held = [re.search(r'log held: "(?:mutex|rwlock to write|file lock) (.*) ([\d.]+)ms"$', e.text.strip())
+                for e in events if e.g == end.g and e.time <= end.time and "log held: " in e.text]
+        assert waited and held and held[-1], [e.text for e in events if " log " in e.text]
+        assert held[-1][1] == waited[1] and float(held[-1][2]) >= 20, (held[-1][0], waited[0])
+
+
 for case in NOBODY:
     tests.append((f"{case}: nobody is said to have woken it", wakes_not(case)))
 for case in "signal-of-others", "udp-elsewhere":

@@ -207,6 +207,10 @@ static void names_are_without_result_parameters_and_inner_arguments(void **state
         {"main.(*T).Run", "main.(*T).Run"},
         {"main.Map[...]", "main.Map[...]"},
         {"main.run.func1", "main.run.func1"},
+        {"writer (4711): flush", "writer (4711): flush"},
+        {"postgres: checkpointer (12): void run<A<B>>(int)",
+         "postgres: checkpointer (12): run<A<...>>"},
+        {"writer (4711): ", "writer (4711): "},
         {"", ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -1,0 +1,108 @@
+#include "analyze/holders.h"
+
+#include <string.h>
+
+#include "analyze/part.h"
+#include "analyze/wait_names.h"
+#include "base/text.h"
+
+enum { MOST_HOLDS = 16 };
+
+/* The locks that a goroutine holds. */
+struct holds {
+    uint64_t locks[MOST_HOLDS]; /* kind << 32 | name */
+    size_t count;
+    trail_name name; /* of the goroutine */
+};
+
+static struct holds *holds_of(struct holders *holders, int64_t goroutine)
+{
+    struct holds *holds = idmap_find(&holders->holds, (uint64_t)goroutine);
+    if (holds)
+        return holds;
+    holds = slab_get(&holders->slab);
+    return holds && idmap_put(&holders->holds, (uint64_t)goroutine, holds) ? holds : NULL;
+}
+
+static bool take_log(void *part, const trail_event *event)
+{
+    struct holders *holders = part;
+    const trail_reader *reader = holders->analysis->reader;
+    if (event->goroutine == TRAIL_NONE ||
+        !text_is(trail_reader_string(reader, event->log.category), WIRE_HOLDS_CATEGORY))
+        return true;
+    struct wait_text text = wait_text_of_wait(trail_reader_string(reader, event->log.message));
+    const struct goroutine *g = goroutines_find(&holders->analysis->goroutines, event->goroutine);
+    if (!(wire_wait_kinds[text.kind].traits & WIRE_WAIT_LOCK) || !g)
+        return true;
+    struct holds *holds = holds_of(holders, event->goroutine);
+    if (!holds)
+        return false;
+    holds->name = g->name;
+    if (holds->count < MOST_HOLDS)
+        holds->locks[holds->count++] =
+            (uint64_t)text.kind << 32 |
+            names_put(&holders->analysis->names, text.object.data, text.object.size);
+    return !holders->analysis->names.failed;
+}
+
+/* The wait after the logs has ended, or another goroutine has the ID. */
+static bool take_transition(void *part, struct goroutine *g, const trail_event *event)
+{
+    struct holders *holders = part;
+    bool over = g->state == TRAIL_GO_WAITING || g->state == TRAIL_GO_SYSCALL ||
+                event->transition.from <= TRAIL_GO_NOT_EXIST;
+    struct holds *holds = over ? idmap_remove(&holders->holds, (uint64_t)g->id) : NULL;
+    if (holds)
+        slab_put(&holders->slab, holds);
+    return true;
+}
+
+static bool has(const struct holds *holds, uint64_t lock)
+{
+    for (size_t i = 0; i < holds->count; i++)
+        if (holds->locks[i] == lock)
+            return true;
+    return false;
+}
+
+struct holder holders_find(const struct holders *holders, enum wire_wait kind, trail_name object)
+{
+    const struct idmap *map = &holders->holds;
+    struct holder found = {TRAIL_NONE, 0};
+    for (size_t i = 0; map->slots && i <= map->mask; i++) {
+        const struct holds *holds = map->slots[i].value;
+        int64_t id = (int64_t)map->slots[i].id;
+        if (holds && has(holds, (uint64_t)kind << 32 | object) &&
+            (found.goroutine == TRAIL_NONE || id < found.goroutine))
+            found = (struct holder){id, holds->name};
+    }
+    return found;
+}
+
+static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+{
+    struct holders *holders = part;
+    (void)needed;
+    holders->analysis = analysis;
+    holders->slab.object_size = sizeof(struct holds);
+    return true;
+}
+
+static void drop(void *part)
+{
+    struct holders *holders = part;
+    idmap_free(&holders->holds);
+    slab_free(&holders->slab);
+}
+
+const struct analysis_part holders_part = {
+    .what = TRAIL_ANALYZE_FINDINGS | TRAIL_ANALYZE_LOCKS,
+    .size = sizeof(struct holders),
+    .uses_goroutines = true,
+    .init = init,
+    .free = drop,
+    .kinds = PART_KIND(LOG),
+    .event = take_log,
+    .leaves = take_transition,
+};

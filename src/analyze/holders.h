@@ -1,0 +1,37 @@
+/*
+ * Holders: which locks each goroutine holds, in recordings of C programs.
+ *
+ * A log "holds" names a lock that its goroutine has (docs/recording-programs.md). It counts during
+ * the wait after it, in which the goroutine can release nothing, or up to the goroutine's end if
+ * the trace ends before that.
+ */
+#ifndef TRAIL_ANALYZE_HOLDERS_H
+#define TRAIL_ANALYZE_HOLDERS_H
+
+#include <trail/analyze.h>
+
+#include "base/idmap.h"
+#include "base/slab.h"
+#include "wire/waits.h"
+
+struct analysis_part;
+struct trail_analysis;
+
+struct holders {
+    struct trail_analysis *analysis;
+    struct idmap holds; /* goroutine -> struct holds */
+    struct slab slab;
+};
+
+/* A goroutine that holds a lock. */
+struct holder {
+    int64_t goroutine; /* TRAIL_NONE: not known */
+    trail_name name;   /* its start function */
+};
+
+/* Returns the holder of the lock with this name: of several that with the least ID. */
+struct holder holders_find(const struct holders *holders, enum wire_wait kind, trail_name object);
+
+extern const struct analysis_part holders_part;
+
+#endif
