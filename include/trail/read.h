@@ -480,6 +480,31 @@ TRAIL_API int trail_reader_version(const trail_reader *reader);
  */
 TRAIL_API const trail_maker *trail_reader_maker(const trail_reader *reader);
 
+/* What a row of trail_reader_recorded is about; the fields of trail_recorded that it has. */
+typedef enum trail_recorded_what {
+    TRAIL_RECORDED_RECORDER, /* trail record itself: cpu_ns */
+    TRAIL_RECORDED_PROCESS,  /* a process: pid, cpu_ns, recorder_ns, name: its command line */
+    TRAIL_RECORDED_LEFT,     /* a process that executed what did not load the recorder: pid, name */
+    TRAIL_RECORDED_MISSED,   /* a process that did not load the recorder: pid, name */
+    TRAIL_RECORDED_LATE,     /* processes that came faster than they could be taken up: count */
+    TRAIL_RECORDED_UNKNOWN   /* processes that may or may not be recorded: count */
+} trail_recorded_what;
+
+/* What a recording of `trail record` took, or missed. */
+typedef struct trail_recorded {
+    trail_recorded_what what;
+    uint64_t pid, count;
+    int64_t cpu_ns;      /* CPU time */
+    int64_t recorder_ns; /* CPU time of trail record, for the process's records */
+    trail_string name;   /* any bytes */
+} trail_recorded;
+
+/*
+ * Sets *rows to what the recording took and missed, as `trail record` notes it at the end of a trace: complete after the
+ * last event. Returns how many; they are valid until the reader reads on.
+ */
+TRAIL_API size_t trail_reader_recorded(const trail_reader *reader, const trail_recorded **rows);
+
 /*
  * Returns the wall clock of a trace at a Sync event, which must be one of the batch that the reader
  * delivered last. It is the file's own reading (Go 1.25 and later), or what `trail record` and

@@ -42,6 +42,9 @@ struct trace_options {
     /* Called between generations, with the time at which the next begins. May be NULL. */
     void (*generation)(void *context, int64_t ns);
     void *generation_context;
+    /* Called when all events are written, to write what the recording took: trace_recorded. May be NULL. */
+    void (*ends)(void *context);
+    void *ends_context;
     /* Whether the user wants the recording to end; called while the last records are written. May be NULL. */
     bool (*is_hurried)(void *context);
     void *is_hurried_context;
@@ -71,6 +74,9 @@ bool trace_is_full(const struct trace *t);
  */
 #define COLLECT_HURRY_NS 1000000000
 bool trace_finish(struct trace *t, trail_error *err);
+
+/* Notes what the recording took or missed; called by `ends`. */
+void trace_recorded(struct trace *t, const trail_recorded *row);
 
 /* Its length; how many threads were alive at once. */
 int64_t trace_wall_ns(const struct trace *t);

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/grow.h"
+#include "collect/account.h"
 
 /*
  * The pauses between steps. Each step wakes the recorder and so takes time from the program; but descriptors are only
@@ -271,8 +272,11 @@ void recorder_summarize_all(const struct recorder *r, struct collect_summary *su
     summary->lost_samples = samples_lost(r->samples);
     summary->wall_ns = trace_wall_ns(r->shared->trace);
     summary->most_threads = trace_most_threads(r->shared->trace);
-    if (r->program && r->program->collect)
-        summary->left = collect_has_left(r->program->collect);
+    summary->left = false;
+    if (r->program) {
+        recorder_summarize(r, r->program, &own);
+        summary->left = own.left;
+    }
 }
 
 /* MARK: Opening */
@@ -405,6 +409,12 @@ static void process_free(const struct recorder *r, struct recorded *process)
     free(process);
 }
 
+static void write_account(void *to)
+{
+    const struct recorded_trace *trace = to;
+    account_write(trace->recorder, trace);
+}
+
 /* Opens a trace and its file, whose path it takes over. NULL: the failure was reported. */
 static struct recorded_trace *open_trace(struct recorder *r, char *path)
 {
@@ -432,6 +442,9 @@ static struct recorded_trace *open_trace(struct recorder *r, char *path)
     }
     options.sink = trace_output_sink(&to->out);
     options.generation_context = &to->out;
+    to->recorder = r;
+    options.ends = write_account;
+    options.ends_context = to;
     to->trace = trace_open(&options, &err);
     if (to->trace)
         return to;
@@ -859,7 +872,8 @@ static void release_written(const struct recorder *r)
                 p->formers[kept++] = p->formers[i];
         }
         p->former_count = kept;
-        if (p->former_count == 0)
+        /* It was so of a program that the process has left. */
+        if (p->former_count == 0 && p->collect)
             p->summary.left = false;
         if (!p->over || !p->collect || is_forking(p) ||
             !(p->to->over || collect_is_written(p->collect)))

@@ -62,6 +62,7 @@ struct recorder_options {
 
 /* A trace with its file. */
 struct recorded_trace {
+    struct recorder *recorder;
     struct trace *trace;
     struct trace_output out;
     char *path;

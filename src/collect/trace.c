@@ -125,6 +125,8 @@ bool trace_finish(struct trace *t, trail_error *err)
     for (struct collect *c = t->programs; c; c = c->next_in_trace)
         threads_drop_ops(c);
     model_end(t);
+    if (t->options.ends)
+        t->options.ends(t->options.ends_context);
     good = v2_writer_close(t->writer, err);
     t->writer = NULL;
     if (good && t->failed) {
@@ -132,6 +134,11 @@ bool trace_finish(struct trace *t, trail_error *err)
         good = false;
     }
     return good;
+}
+
+void trace_recorded(struct trace *t, const trail_recorded *row)
+{
+    v2_writer_recorded(t->writer, row);
 }
 
 void trace_close(struct trace *t)

@@ -17,6 +17,7 @@
 
 #include "attach/attach.h"
 #include "base/duration.h"
+#include "collect/account.h"
 #include "collect/child.h"
 #include "collect/mapped_files.h"
 #include "collect/recorder.h"
@@ -559,12 +560,13 @@ static void print_processes(const struct recording *r, size_t count)
         all[--at] = (struct record_summary_process){.title = *p->title ? p->title : "?",
                                                     .path = r->recorder.shared ? NULL : p->to->path,
                                                     .pid = (int)p->pid,
-                                                    .cpu_ns = p->cpu_ns,
+                                                    .cpu_ns = account_cpu_ns(&r->recorder, p),
                                                     .cost_ns = p->cost_ns};
         recorder_summarize(&r->recorder, p, &all[at].summary);
     }
     if (all)
-        record_summary_print_all(all, count);
+        record_summary_print_all(all, count,
+                                 r->recorder.program ? (int)r->recorder.program->pid : 0);
     free(all);
 }
 

@@ -194,8 +194,9 @@ void record_summary_print(const struct collect_summary *s, const char *path, int
 
 /* MARK: Several processes */
 
-#define TITLE_WIDTH 40
-#define MOST_ROWS   20
+#define TITLE_WIDTH   40
+#define MOST_ROWS     20
+#define MOST_EXECUTED 5
 
 static double waiting_share(const struct collect_summary *s)
 {
@@ -216,22 +217,34 @@ static int width_of_titles(const struct record_summary_process *processes, size_
     return (int)width;
 }
 
-/* With the kernel's context switches, the time that its threads ran is exact. */
-static int64_t cpu_of(const struct record_summary_process *p)
-{
-    return p->summary.switches ? p->cpu_ns : p->summary.running_ns;
-}
-
 /* Those that ran longest come first. */
 static int by_cpu(const void *a, const void *b)
 {
     const struct record_summary_process *x = a, *y = b;
-    if (cpu_of(x) != cpu_of(y))
-        return cpu_of(x) > cpu_of(y) ? -1 : 1;
+    if (x->cpu_ns != y->cpu_ns)
+        return x->cpu_ns > y->cpu_ns ? -1 : 1;
     return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-void record_summary_print_all(struct record_summary_process *processes, size_t all)
+/* Of the program itself its own summary says it. */
+static void print_left(const struct record_summary_process *processes, size_t count, int program)
+{
+    size_t found = 0;
+    char text[MOST_EXECUTED * (TITLE_WIDTH + 16)];
+    size_t size = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct record_summary_process *p = &processes[i];
+        if (p->summary.left && p->pid != program && ++found <= MOST_EXECUTED)
+            size += (size_t)snprintf(text + size, sizeof text - size, "%s%.*s (%d)",
+                                     found > 1 ? ", " : "", TITLE_WIDTH, p->title, p->pid);
+    }
+    if (found > 0)
+        put_line("  recorded in part: %s%s, for what was executed in its place did not load the "
+                 "recorder",
+                 text, found > MOST_EXECUTED ? ", ..." : "");
+}
+
+void record_summary_print_all(struct record_summary_process *processes, size_t all, int program)
 {
     size_t count = all < MOST_ROWS ? all : MOST_ROWS;
     bool split = all > 0 && processes->path;
@@ -246,19 +259,18 @@ void record_summary_print_all(struct record_summary_process *processes, size_t a
         put_line("  %-*.*s %8d %8" PRIu64 " %10s %10s %6.0f %% %10s%s%s", width, width, p->title,
                  p->pid, p->summary.threads,
                  duration_text(wall, p->summary.wall_ns, DURATION_SUMMARY),
-                 duration_text(cpu, cpu_of(p), DURATION_SUMMARY), waiting_share(&p->summary),
+                 duration_text(cpu, p->cpu_ns, DURATION_SUMMARY), waiting_share(&p->summary),
                  duration_text(cost, p->cost_ns, DURATION_SUMMARY), split ? "  " : "",
                  split ? p->path : "");
     }
     if (count < all)
         put_line("  ... and %zu more processes, which ran for less", all - count);
+    print_left(processes, all, program);
     if (split)
         put_line("  next: trail merge -o all.trace with these files, and trail summary all.trace");
 }
 
 /* MARK: Processes that were not recorded */
-
-#define MOST_EXECUTED 5
 
 void record_summary_print_executed(const struct executed_list *executed, uint64_t turned_away)
 {

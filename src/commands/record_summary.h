@@ -17,13 +17,16 @@ void record_summary_print(const struct collect_summary *summary, const char *pat
 struct record_summary_process {
     const char *title, *path; /* of its own trace; NULL: it shares one */
     int pid;
-    int64_t cpu_ns;  /* CPU time, as the kernel had it last */
+    int64_t cpu_ns;  /* CPU time */
     int64_t cost_ns; /* CPU time of the recorder, for its records alone */
     struct collect_summary summary;
 };
 
-/* Sorts processes, prints a table of them on stderr, and what to do with their own traces. */
-void record_summary_print_all(struct record_summary_process *processes, size_t count);
+/*
+ * Sorts processes, prints a table of them on stderr, which of them executed what was not recorded, but for the one with the
+ * PID `program`, and what to do with their own traces.
+ */
+void record_summary_print_all(struct record_summary_process *processes, size_t count, int program);
 
 /*
  * Prints on stderr what was executed and not recorded; nothing if all was. `turned_away` of them are no cause: the recorder

@@ -12,6 +12,7 @@
 #include "base/share.h"
 #include "commands/panels.h"
 #include "commands/summary_processes.h"
+#include "commands/summary_recording.h"
 #include "report/overview.h"
 #include "report/tiles.h"
 #include "ui/analysis.h"
@@ -281,7 +282,7 @@ static void json_tiles(const struct request *request, struct json *json)
 static void json_processes(const struct request *request, struct json *json)
 {
     struct summary_process *list;
-    size_t count = summary_processes(request->analysis.answers, &list);
+    size_t count = summary_processes(request->analysis.answers, request->analysis.reader, &list);
     json_open(json, "processes", '[');
     for (size_t i = 0; i < count; i++) {
         json_open(json, NULL, '{');
@@ -291,6 +292,10 @@ static void json_processes(const struct request *request, struct json *json)
         json_signed(json, "running_ns", list[i].running_ns);
         json_signed(json, "ready_ns", list[i].ready_ns);
         json_signed(json, "waiting_ns", list[i].waiting_ns);
+        if (list[i].recorded) {
+            json_signed(json, "cpu_ns", list[i].recorded->cpu_ns);
+            json_signed(json, "recorder_ns", list[i].recorded->recorder_ns);
+        }
         json_close(json, '}');
     }
     json_close(json, ']');
@@ -315,6 +320,7 @@ static void show_json(const struct request *request)
     json_string(&json, "largest", overview_largest(request->analysis.answers, largest));
     json_activity(request, &json);
     json_processes(request, &json);
+    summary_recording_json(request->analysis.reader, &json);
     size_t count = trail_analysis_groups(request->analysis.answers, &groups);
     json_groups(request, &json, "groups", groups, count);
     json_waits(request, &json);
@@ -503,11 +509,13 @@ static void show_processes(const struct request *request)
 {
     struct summary_process *list;
     struct table table;
-    size_t count = summary_processes(request->analysis.answers, &list);
+    size_t count = summary_processes(request->analysis.answers, request->analysis.reader, &list);
     if (count == 0)
         return;
+    bool recorded = list[0].recorded != NULL;
     title(request, "Processes");
-    table_begin(&table, "threads> running> ready> waiting> PID> process<");
+    table_begin(&table, recorded ? "threads> running> ready> waiting> CPU> recorder> PID> process<"
+                                 : "threads> running> ready> waiting> PID> process<");
     for (size_t i = 0; i < count && i < request->limit; i++) {
         char pid[32];
         (void)snprintf(pid, sizeof pid, "%" PRIu64, list[i].pid);
@@ -515,6 +523,10 @@ static void show_processes(const struct request *request)
         table_duration(&table, list[i].running_ns);
         table_duration(&table, list[i].ready_ns);
         table_duration(&table, list[i].waiting_ns);
+        if (recorded) {
+            table_duration(&table, list[i].recorded ? list[i].recorded->cpu_ns : 0);
+            table_duration(&table, list[i].recorded ? list[i].recorded->recorder_ns : 0);
+        }
         table_word(&table, pid);
         table_text(&table, list[i].name);
     }
@@ -691,6 +703,10 @@ static int show(void *context)
     show_findings(request);
     show_times(request);
     show_processes(request);
+    if (summary_recording_has(request->analysis.reader)) {
+        title(request, "Recording");
+        summary_recording_show(request->analysis.reader);
+    }
     show_ready(request);
     show_waits(request);
     show_gc(request);

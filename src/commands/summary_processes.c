@@ -77,7 +77,25 @@ static size_t add_up(struct summary_process *list, size_t count)
     return kept;
 }
 
-size_t summary_processes(const trail_analysis *answers, struct summary_process **list)
+/*
+ * Gives each process what its recording noted. One that has executed another program has a row for each, of which that which
+ * ran longest gets it.
+ */
+static void find_recorded(const trail_reader *reader, struct summary_process *list, size_t count)
+{
+    const trail_recorded *rows;
+    size_t row_count = trail_reader_recorded(reader, &rows);
+    for (size_t row = 0; row < row_count; row++) {
+        size_t i = 0;
+        while (i < count && (list[i].pid != rows[row].pid || list[i].recorded))
+            i++;
+        if (i < count && rows[row].what == TRAIL_RECORDED_PROCESS)
+            list[i].recorded = &rows[row];
+    }
+}
+
+size_t summary_processes(const trail_analysis *answers, const trail_reader *reader,
+                         struct summary_process **list)
 {
     const trail_group *groups;
     size_t all = trail_analysis_groups(answers, &groups), count = 0;
@@ -94,6 +112,7 @@ size_t summary_processes(const trail_analysis *answers, struct summary_process *
     count = add_up(*list, count);
     if (count > 1) {
         qsort(*list, count, sizeof **list, by_running);
+        find_recorded(reader, *list, count);
         return count;
     }
     free(*list);

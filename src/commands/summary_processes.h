@@ -12,12 +12,15 @@ struct summary_process {
     uint64_t pid;
     uint64_t threads;
     int64_t running_ns, ready_ns, waiting_ns;
+    const trail_recorded
+        *recorded; /* its CPU time and the recorder's; NULL: the trace does not have them */
 };
 
 /*
  * Returns the number of processes and sets *list, which the caller frees, those that ran longest first. 0: the trace is of
- * one process, or memory is out. The analysis has TRAIL_ANALYZE_GROUPS; the texts are its own.
+ * one process, or memory is out. The analysis has TRAIL_ANALYZE_GROUPS; the texts are its own, and `recorded` the reader's.
  */
-size_t summary_processes(const trail_analysis *answers, struct summary_process **list);
+size_t summary_processes(const trail_analysis *answers, const trail_reader *reader,
+                         struct summary_process **list);
 
 #endif

@@ -42,6 +42,12 @@ const trail_maker *trail_reader_maker(const trail_reader *reader)
     return &reader->tables.maker;
 }
 
+size_t trail_reader_recorded(const trail_reader *reader, const trail_recorded **rows)
+{
+    *rows = reader->tables.recorded.at;
+    return reader->tables.recorded.count;
+}
+
 bool trail_reader_goroutine(const trail_reader *reader, int64_t id, trail_goroutine_label *label)
 {
     const struct identity *known = tables_goroutine(&reader->tables, (uint64_t)id);

@@ -127,6 +127,7 @@ void tables_free(struct tables *t)
     idmap_free(&t->pc_frames);
     idmap_free(&t->goroutines);
     arena_free(&t->extra);
+    recorded_free(&t->recorded);
     free(t->strings);
     free(t->stacks);
     free(t->stack_file_ids);
@@ -167,6 +168,8 @@ enum table_result tables_add_string(struct tables *t, uint64_t id, trail_string 
         return TABLE_NO_MEMORY;
     if (maker_is_line(text) && t->maker.made_by == TRAIL_MADE_BY_GO)
         (void)maker_parse(text, &t->maker);
+    if (recorded_is_line(text) && !recorded_add(&t->recorded, text))
+        return TABLE_NO_MEMORY;
     if (identity_is_line(text) && !add_goroutine(t, text))
         return TABLE_NO_MEMORY;
     return TABLE_OK;

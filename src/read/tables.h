@@ -17,6 +17,7 @@
 #include "base/arena.h"
 #include "base/idmap.h"
 #include "read/identity.h"
+#include "read/recorded.h"
 
 /* Maps IDs of the file to handles: an array for dense IDs, a map for the others. */
 struct idtable {
@@ -40,11 +41,12 @@ struct tables {
     size_t stack_count, stack_capacity;
     trail_frame *frames;
     size_t frame_count, frame_capacity;
-    struct idmap pc_frames;   /* PC -> index + 1 of its first frame, as a pointer */
-    uint64_t *stack_file_ids; /* by handle: the ID in the file, for messages */
-    struct arena extra;       /* copied texts */
-    trail_maker maker;        /* what made the file; kept across generations */
-    struct idmap goroutines;  /* goroutine -> struct identity in `extra`: the newest line of it */
+    struct idmap pc_frames;        /* PC -> index + 1 of its first frame, as a pointer */
+    uint64_t *stack_file_ids;      /* by handle: the ID in the file, for messages */
+    struct arena extra;            /* copied texts */
+    trail_maker maker;             /* what made the file; kept across generations */
+    struct recorded_rows recorded; /* the same of what its recording took */
+    struct idmap goroutines; /* goroutine -> struct identity in `extra`: the newest line of it */
     uint64_t epoch;
     /* If not NULL, called before anything that a handle refers to moves. */
     void (*settle)(void *context);

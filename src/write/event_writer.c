@@ -149,6 +149,17 @@ static void put_maker(struct event_writer *w)
     v2_writer_maker(w->out, &maker);
 }
 
+/* The names of processes do not pass an anonymizer. */
+static void put_recorded(struct event_writer *w)
+{
+    const trail_recorded *rows;
+    for (const struct origin *of = w->origins; of && !w->anonymizer; of = of->next) {
+        size_t count = trail_reader_recorded(of->reader, &rows);
+        for (size_t i = 0; i < count; i++)
+            v2_writer_recorded(w->out, &rows[i]);
+    }
+}
+
 /* Readings of the clock are records only since 1.25. */
 static void put_wall(struct event_writer *w, const trail_clock_snapshot *clocks)
 {
@@ -236,6 +247,8 @@ bool event_writer_fini(struct event_writer *w, trail_convert_stats *stats, trail
     if (w->model.no_memory)
         error_set(&w->err, TRAIL_NO_MEMORY, "out of memory while converting a trace");
     *stats = w->stats;
+    if (w->begun)
+        put_recorded(w);
     bool good = v2_writer_close(w->out, err);
     if (w->err.code != TRAIL_OK) {
         *err = w->err;

@@ -23,6 +23,7 @@
 #include "base/utf8.h"
 #include "base/varint.h"
 #include "read/maker.h"
+#include "read/recorded.h"
 
 #define TICKS_A_SECOND 1000000000u
 
@@ -402,6 +403,12 @@ void v2_writer_maker(struct v2_writer *w, const trail_maker *maker)
 {
     char line[MAKER_LINE];
     v2_writer_note(w, maker_line(maker, line));
+}
+
+void v2_writer_recorded(struct v2_writer *w, const trail_recorded *row)
+{
+    char line[RECORDED_LINE];
+    v2_writer_note(w, recorded_line(row, line));
 }
 
 static bool write_stack(struct v2_writer *w, uint64_t id, const uint64_t *numbers, size_t frames)

@@ -100,6 +100,9 @@ static inline void v2_writer_note(struct v2_writer *w, trail_string text)
 /* Records what made the trace, in this generation; nothing for Go. */
 void v2_writer_maker(struct v2_writer *w, const trail_maker *maker);
 
+/* Records what its recording took or missed. */
+void v2_writer_recorded(struct v2_writer *w, const trail_recorded *row);
+
 /*
  * Returns the ID of a stack, innermost frame first; 0 for none. From a stack with more than
  * V2_MAX_FRAMES frames the outermost are left out; longer names are truncated.

@@ -218,6 +218,12 @@ def sleepers(count, *options):
         trace = Trace(TRAIL, path, ENV)
         summary = subprocess.run([TRAIL, "summary", "--json", path], capture_output=True, check=True, env=ENV, timeout=LIMIT)
         trace.processes = json.loads(summary.stdout)["processes"]
+        # What the table says of each process is in the trace as well.
+        for process in trace.processes if "--split" not in options else []:
+            (row,) = [row.split() for row in rows if f" {process['pid']} " in row]
+            for at, key in ((-5, "cpu_ns"), (-1, "recorder_ns")):
+                printed = float(row[at - 1]) * {"us": 1e3, "ms": 1e6, "s": 1e9}[row[at]]
+                assert abs(process[key] - printed) <= printed * 0.006, (row, process)
         return rows, sorted(os.listdir(folder)), trace
     finally:
         shutil.rmtree(folder)

@@ -4,6 +4,7 @@
 usage: executes.py TRAIL PRELOAD EXECUTES; the program is that of executes.c
 """
 
+import json
 import os
 import re
 import subprocess
@@ -36,7 +37,23 @@ def record(*words, options=(), env=ENV):
             check = subprocess.run([TRAIL, "check", path], capture_output=True, text=True, env=ENV, timeout=LIMIT)
             assert check.returncode == 0, (words, check.stdout, check.stderr)
             count += len(Trace(TRAIL, path, ENV).in_function("wait_here"))
+            in_trace.clear()
+            in_trace.update(account(path))
         return done.stderr, count
+
+
+# What the trace of the last recording has of it.
+in_trace = {}
+
+
+def account(path):
+    done = subprocess.run([TRAIL, "summary", "--json", path], capture_output=True, text=True, env=ENV, timeout=LIMIT)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["recording"]
+
+
+def names_in_trace(key):
+    return [os.path.basename(process["name"].split(" ")[0])[:59] for process in in_trace[key]]
 
 
 @test
@@ -65,6 +82,7 @@ def an_environment_may_be_large():
 def a_cleared_ld_preload_stays_cleared():
     said, count = record("in-place", "execve", "")
     assert count == 0 and "not recorded: what was executed in its place" in said, (count, said)
+    assert names_in_trace("recorded_in_part") == [os.path.basename(EXECUTES)[:59]], in_trace
 
 
 @test
@@ -82,12 +100,37 @@ def a_child_that_is_not_recorded_is_named():
         names = re.search(r"^  not recorded: (\S+) \(\d+\)$", said, re.M)
         assert names and names[1] == os.path.basename(EXECUTES)[:59] and count == 0, (how, count, said)
         assert "1 process that did not load the recorder" in said, said
+        assert names_in_trace("not_recorded") == [names[1]] and not in_trace["recorded_in_part"], in_trace
 
 
 @test
 def what_failed_to_be_executed_is_not_missed():
     said, _ = record("fails", options=["--children"])
     assert "not recorded" not in said, said
+    assert not in_trace["not_recorded"] and not in_trace["recorded_in_part"], in_trace
+
+
+@test
+def a_child_that_goes_on_as_what_is_not_recorded_is_named():
+    with tempfile.TemporaryDirectory(prefix="trail-executes-") as folder:
+        path = os.path.join(folder, "t.trace")
+        # How long the recorder needs to see that it has left depends on the load of the machine.
+        for hold in "0.3", "3", "20":
+            script = f"env -i sleep {hold}; true"
+            done = subprocess.run([TRAIL, "record", "--children", "-o", path, "--", "sh", "-c", script],
+                                  capture_output=True, text=True, env=ENV, timeout=LIMIT)
+            assert done.returncode == 0, done.stderr
+            said = account(path)
+            if said["recorded_in_part"]:
+                break
+        assert [process["name"] for process in said["recorded_in_part"]] == [f"sleep {hold}"], said
+        assert re.search(rf"^  recorded in part: sleep {hold} \(\d+\), for what was executed in its place", done.stderr, re.M), done.stderr
+        # Conversions keep it, but not with names that were to be removed.
+        for option in "--to=go1.23", "--anonymize":
+            copy = os.path.join(folder, "copy.trace")
+            subprocess.run([TRAIL, "convert", option, "-o", copy, path], check=True, env=ENV, timeout=LIMIT)
+            summary = subprocess.run([TRAIL, "summary", "--json", copy], capture_output=True, check=True, env=ENV, timeout=LIMIT)
+            assert json.loads(summary.stdout).get("recording") == (None if option == "--anonymize" else said), option
 
 
 if __name__ == "__main__":

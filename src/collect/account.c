@@ -1,0 +1,78 @@
+#include "collect/account.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "collect/recorder.h"
+
+static trail_string text_of(const char *text)
+{
+    return (trail_string){text, strlen(text)};
+}
+
+int64_t account_cpu_ns(const struct recorder *r, const struct recorded *process)
+{
+    struct collect_summary summary;
+    recorder_summarize(r, process, &summary);
+    return summary.switches ? process->cpu_ns : summary.running_ns;
+}
+
+static void write_process(const struct recorder *r, const struct recorded *process,
+                          struct trace *trace)
+{
+    struct collect_summary summary;
+    trail_recorded row = {.what = TRAIL_RECORDED_PROCESS,
+                          .pid = (uint64_t)process->pid,
+                          .cpu_ns = account_cpu_ns(r, process),
+                          .recorder_ns = process->cost_ns,
+                          .name = text_of(process->title)};
+    recorder_summarize(r, process, &summary);
+    trace_recorded(trace, &row);
+    if (!summary.left)
+        return;
+    row.what = TRAIL_RECORDED_LEFT;
+    row.cpu_ns = row.recorder_ns = 0;
+    trace_recorded(trace, &row);
+}
+
+static void write_count(struct trace *trace, trail_recorded_what what, uint64_t count)
+{
+    if (count > 0)
+        trace_recorded(trace, &(trail_recorded){.what = what, .count = count});
+}
+
+/* As many of those that were executed as came too fast are counted there. */
+static void write_missed(const struct recorder *r, uint64_t late, struct trace *trace)
+{
+    const struct executed_list *executed = &r->executed;
+    write_count(trace, TRAIL_RECORDED_LATE, late);
+    write_count(trace, TRAIL_RECORDED_UNKNOWN, executed->unknown);
+    for (size_t i = 0; i < executed->count && executed->count > late; i++)
+        trace_recorded(trace, &(trail_recorded){.what = TRAIL_RECORDED_MISSED,
+                                                .pid = executed->items[i].pid,
+                                                .name = text_of(executed->items[i].name)});
+}
+
+static int64_t own_cpu_ns(void)
+{
+    struct timespec cpu = {0, 0};
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+    return (int64_t)cpu.tv_sec * 1000000000 + cpu.tv_nsec;
+}
+
+void account_write(const struct recorder *r, const struct recorded_trace *to)
+{
+    uint64_t late = 0;
+    bool has_program = r->program && r->program->to == to;
+    trace_recorded(to->trace,
+                   &(trail_recorded){.what = TRAIL_RECORDED_RECORDER, .cpu_ns = own_cpu_ns()});
+    for (const struct recorded *p = r->processes; p; p = p->next) {
+        struct collect_summary summary;
+        recorder_summarize(r, p, &summary);
+        late += summary.turned_away;
+        if (p->to == to)
+            write_process(r, p, to->trace);
+    }
+    if (has_program || to == r->shared)
+        write_missed(r, late, to->trace);
+}

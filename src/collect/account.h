@@ -1,0 +1,17 @@
+/* What the recording took and missed, as rows at the end of its trace (wire/recorded.h). */
+#ifndef TRAIL_COLLECT_ACCOUNT_H
+#define TRAIL_COLLECT_ACCOUNT_H
+
+#include <stdint.h>
+
+struct recorded;
+struct recorded_trace;
+struct recorder;
+
+/* Of a process, in ns: exact if the kernel's context switches are known, else what the kernel had when it was asked last. */
+int64_t account_cpu_ns(const struct recorder *r, const struct recorded *process);
+
+/* Writes the rows of a trace whose events are all written. */
+void account_write(const struct recorder *r, const struct recorded_trace *to);
+
+#endif

@@ -1,0 +1,107 @@
+#include "commands/summary_recording.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "ui/show.h"
+
+enum { MOST_NAMES = 10 };
+
+bool summary_recording_has(const trail_reader *reader)
+{
+    const trail_recorded *rows;
+    return trail_reader_recorded(reader, &rows) > 0;
+}
+
+/* What rows of one kind have together. */
+static trail_recorded sum_of(const trail_reader *reader, trail_recorded_what what)
+{
+    const trail_recorded *rows;
+    size_t count = trail_reader_recorded(reader, &rows);
+    trail_recorded sum = {.what = what};
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].what != what)
+            continue;
+        sum.cpu_ns += rows[i].cpu_ns;
+        sum.count += rows[i].count;
+    }
+    return sum;
+}
+
+/* Prints the names of those rows, "true (4711), ls (4712)"; returns how many there are. */
+static size_t show_names(const trail_reader *reader, trail_recorded_what what, const char *before)
+{
+    const trail_recorded *rows;
+    size_t count = trail_reader_recorded(reader, &rows), found = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].what != what || ++found > MOST_NAMES)
+            continue;
+        printf("%s", found == 1 ? before : ", ");
+        show_plain(rows[i].name);
+        printf(" (%" PRIu64 ")", rows[i].pid);
+    }
+    if (found > MOST_NAMES)
+        printf(", ...");
+    return found;
+}
+
+static void show_missed(const trail_reader *reader)
+{
+    size_t missed = show_names(reader, TRAIL_RECORDED_MISSED, "not recorded: ");
+    if (missed > 0)
+        printf(
+            "\n  %zu process%s that did not load the recorder: static or privileged programs, or "
+            "an environment without LD_PRELOAD\n",
+            missed, missed == 1 ? "" : "es");
+    if (show_names(reader, TRAIL_RECORDED_LEFT, "recorded in part: ") > 0)
+        printf("\n  what was executed in its place did not load the recorder\n");
+}
+
+static void show_count(const trail_reader *reader, trail_recorded_what what, const char *before,
+                       const char *behind)
+{
+    uint64_t count = sum_of(reader, what).count;
+    if (count > 0)
+        printf("%s: %" PRIu64 " process%s %s\n", before, count, count == 1 ? "" : "es", behind);
+}
+
+void summary_recording_show(const trail_reader *reader)
+{
+    char cpu[SHOW_SIZE];
+    printf("recorder: %s of CPU time\n",
+           show_duration(cpu, sum_of(reader, TRAIL_RECORDED_RECORDER).cpu_ns));
+    show_missed(reader);
+    show_count(reader, TRAIL_RECORDED_LATE, "not recorded",
+               "that came faster than they could be taken up");
+    show_count(reader, TRAIL_RECORDED_UNKNOWN, "not known whether recorded", "that came too fast");
+}
+
+static void json_names(const trail_reader *reader, struct json *json, const char *key,
+                       trail_recorded_what what)
+{
+    const trail_recorded *rows;
+    size_t count = trail_reader_recorded(reader, &rows);
+    json_open(json, key, '[');
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].what != what)
+            continue;
+        json_open(json, NULL, '{');
+        json_number(json, "pid", rows[i].pid);
+        json_text(json, "name", rows[i].name);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+void summary_recording_json(const trail_reader *reader, struct json *json)
+{
+    if (!summary_recording_has(reader))
+        return;
+    json_open(json, "recording", '{');
+    json_signed(json, "cpu_ns", sum_of(reader, TRAIL_RECORDED_RECORDER).cpu_ns);
+    json_names(reader, json, "not_recorded", TRAIL_RECORDED_MISSED);
+    json_names(reader, json, "recorded_in_part", TRAIL_RECORDED_LEFT);
+    json_number(json, "too_fast", sum_of(reader, TRAIL_RECORDED_LATE).count);
+    json_number(json, "unknown", sum_of(reader, TRAIL_RECORDED_UNKNOWN).count);
+    json_close(json, '}');
+}
