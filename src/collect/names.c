@@ -26,6 +26,9 @@
 /* All are searched for each new PC. */
 #define MAX_MODULES 4096
 
+/* A variable's name, with that of its process. */
+#define OBJECT_SIZE 340
+
 /* The least time between two readings of the kernel's list of mappings. */
 #define MAPS_APART_NS 20000000
 
@@ -417,13 +420,9 @@ uint64_t names_pcs(struct collect *c, const uint64_t *pcs, size_t count)
 /* MARK: Objects */
 
 /* Writes a variable's name and returns true; without one, the address. */
-static bool object_text(struct collect *c, uint64_t address, char *text, size_t size)
+static bool variable_text(struct collect *c, uint64_t address, char *text, size_t size)
 {
     const struct module *module;
-    if (shm_is_shared(address)) {
-        snprintf(text, size, "shared 0x%" PRIx64, address & UINT64_MAX >> 8);
-        return false;
-    }
     read_modules(c);
     module = data_module(c, address);
     if (module && c->options.object &&
@@ -432,6 +431,24 @@ static bool object_text(struct collect *c, uint64_t address, char *text, size_t 
         return true;
     snprintf(text, size, "0x%" PRIx64, address);
     return false;
+}
+
+/*
+ * The same of any object. Processes that were forked have different objects at one address: where a trace has several
+ * processes, "stats_mu of server (4711)".
+ */
+static bool object_text(struct collect *c, uint64_t address, char *text, size_t size)
+{
+    const char *label = c->options.label;
+    bool is_variable;
+    if (shm_is_shared(address)) {
+        snprintf(text, size, "shared 0x%" PRIx64, address & UINT64_MAX >> 8);
+        return false;
+    }
+    is_variable = variable_text(c, address, text, size);
+    if (label)
+        snprintf(text + strlen(text), size - strlen(text), " of %s", label);
+    return is_variable;
 }
 
 /* What processes share has one name in all of them. */
@@ -454,7 +471,7 @@ static const char *keep_object(struct collect *c, uint64_t address, const char *
 const char *names_object(struct collect *c, uint64_t address)
 {
     const char *known = idmap_find(objects_with(c, address), address);
-    char text[256];
+    char text[OBJECT_SIZE];
     if (known)
         return known;
     (void)object_text(c, address, text, sizeof text);
@@ -722,7 +739,7 @@ const char *names_lock(struct collect *c, uint64_t address, uint64_t pc, uint64_
     struct v2_frame frames[V2_MAX_FRAMES];
     const struct named_stack *stack;
     const struct v2_frame *first;
-    char name[256], place[200], text[512];
+    char name[OBJECT_SIZE], place[200], text[OBJECT_SIZE + 256];
     if (known)
         return known;
     if (object_text(c, address, name, sizeof name))

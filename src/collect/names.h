@@ -63,7 +63,7 @@ uint64_t names_string(struct collect *c, const char *text);
 /* "FUNCTION (FILE:LINE)" of a stack's first frame that is the program's own; empty: there is none. */
 void names_place(struct collect *c, uint64_t key, char *text, size_t size);
 
-/* An object's name, "stats_mu" or "0x7f...". Lives as long as the collector; of what processes share, as the trace. */
+/* An object's name, "stats_mu" or "0x7f...", in a trace of several processes with its own. Lives as long as the collector; of what processes share, as the trace. */
 const char *names_object(struct collect *c, uint64_t address);
 
 /*

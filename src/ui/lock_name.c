@@ -52,6 +52,17 @@ static size_t without_line(const char *text, size_t size)
     return end > 0 && end < size && text[end - 1] == ':' ? end - 1 : size;
 }
 
+/* "stats_mu of server (4711)", of one of several processes: returns the length without the process. */
+static size_t without_process(const char *text, size_t size)
+{
+    static const char of[] = " of ";
+    size_t end = size > 0 && text[size - 1] == ')' ? size - 1 : 0;
+    while (end > 0 && isdigit((unsigned char)text[end - 1]))
+        end--;
+    const char *at = end > 0 && text[end - 1] == '(' ? memmem(text, end, of, sizeof of - 1) : NULL;
+    return at ? (size_t)(at - text) : size;
+}
+
 /*
  * A symbol identifies a lock; an address does not, but the place where the lock was first seen
  * does. It follows either: "0x7f10 (first seen locked in f x.c:12)".
@@ -60,7 +71,7 @@ static void identify_named(trail_string kind, trail_string name, char *buf)
 {
     static const char seen[] = " (first seen locked in ";
     const char *place = memmem(name.data, name.size, seen, sizeof seen - 1);
-    size_t own = place ? (size_t)(place - name.data) : name.size;
+    size_t own = without_process(name.data, place ? (size_t)(place - name.data) : name.size);
     int size = at_most(kind.size, KIND_MOST);
     if (!is_address(name.data, own)) {
         (void)snprintf(buf, LOCK_NAME_SIZE, "%.*s %.*s", size, kind.data, at_most(own, NAME_MOST),

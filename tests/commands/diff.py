@@ -221,6 +221,16 @@ def addresses_and_lines_do_not_make_another_lock():
 
 
 @test
+def the_process_of_a_lock_does_not_make_another_lock():
+    def of(name, pid):
+        return make(name, text=LOCKS.replace("mutex b_mu", f"mutex b_mu of server ({pid})"))
+
+    found = compare(of("of-a", 4711), of("of-b", 12))
+    equal(changes(found), {})
+    assert "mutex b_mu" in lock_rows(found), lock_rows(found)
+
+
+@test
 def the_time_of_locks_is_that_of_trail_locks():
     for path in EXAMPLES:
         rows = lock_rows(compare(path, path))

@@ -1,7 +1,8 @@
 /*
  * Two threads take two locks in opposite orders: a deadlock, in each run. With "wait" main waits for them. With mutex,
  * rwlock, flock or range they are in two processes, and the locks are of this kind; with "held" behind it one thread holds
- * the first lock, and the other waits for it. The processes print their PIDs and go on until they are killed.
+ * the first lock, and the other waits for it. With "private held" the other one waits for a mutex of its own process at the same
+ * address, which its main thread holds. The processes print their PIDs and go on until they are killed.
  */
 #include "check.h"
 
@@ -99,7 +100,7 @@ static const struct kind {
     void (*lock)(int which);
 } kinds[] = {
     {"own", lock_own},    {"mutex", lock_mutex}, {"rwlock", lock_rwlock},
-    {"flock", lock_file}, {"range", lock_range},
+    {"flock", lock_file}, {"range", lock_range}, {"private", lock_own},
 };
 
 /* MARK: The threads */
@@ -141,6 +142,8 @@ static void in_two_processes(void)
     map_shared();
     open_files();
     CHECK(signal(SIGTERM, SIG_IGN) != SIG_ERR);
+    if (!child && kind->lock == lock_own)
+        kind->lock(0);
     begin(child ? forward : backward, &thread);
     if (child) {
         printf("%d %d\n", (int)getpid(), (int)child);
