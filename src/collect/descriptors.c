@@ -39,6 +39,7 @@ struct descriptors {
     const char **names; /* by number - 1 */
     size_t name_count, name_room;
     unsigned lookups; /* look-ups that this step may still make */
+    uint64_t now_ns;  /* when it began */
     /* The kernel's tables of sockets: inode to 1 + the start of its text. */
     struct idmap sockets;
     char *text;
@@ -55,8 +56,10 @@ static struct descriptors *descriptors_of(struct collect *c)
 
 void descriptors_step(struct collect *c)
 {
-    if (c->descriptors)
-        c->descriptors->lookups = LOOKUPS_A_STEP;
+    if (!c->descriptors)
+        return;
+    c->descriptors->lookups = LOOKUPS_A_STEP;
+    c->descriptors->now_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
 void descriptors_free(struct descriptors *d)
@@ -287,22 +290,20 @@ const char *descriptors_name(struct collect *c, uint32_t detail, uint32_t genera
     struct descriptors *d = descriptors_of(c);
     struct descriptor *of;
     unsigned fd = detail - 1;
-    uint64_t now;
     bool known, settled;
     if (!d || detail == 0 || detail > SHM_DESCRIPTORS || c->options.process.pid == 0)
         return NULL;
     of = &d->of[fd];
     known = of->name != 0 && of->generation == generation;
-    now = clock_ns(CLOCK_MONOTONIC);
     if (is_same(c, fd, generation) && d->lookups > 0 &&
-        (!known || now - of->looked_ns >= GOOD_FOR_NS)) {
+        (!known || d->now_ns - of->looked_ns >= GOOD_FOR_NS)) {
         uint32_t name;
         d->lookups--;
         name = look_up(d, (int)c->options.process.pid, fd, &settled);
         /* A pidfd whose process has ended keeps the name that it had. */
         if (!is_same(c, fd, generation) || (known && name && !settled))
             return known ? d->names[of->name - 1] : NULL;
-        *of = (struct descriptor){generation, name, settled ? now : 0};
+        *of = (struct descriptor){generation, name, settled ? d->now_ns : 0};
         known = name != 0;
     }
     return known ? d->names[of->name - 1] : NULL;

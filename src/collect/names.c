@@ -10,6 +10,7 @@
 #include "base/grow.h"
 #include "collect/maps.h"
 #include "collect/parts.h"
+#include "wire/waits.h"
 #include "wire/wall.h"
 #include "words/place.h"
 #include "words/wrappers.h"
@@ -75,6 +76,42 @@ static trail_string text_of(const char *text)
 uint64_t names_string(struct collect *c, const char *text)
 {
     return v2_writer_string(c->trace->writer, text_of(text));
+}
+
+/* Few descriptors are waited for all the time: those texts are not made again for each wait. */
+static size_t wait_slot(unsigned wait, const char *name)
+{
+    return ((uintptr_t)name / 16 * SHM_WAITS + wait) % KNOWN_WAITS;
+}
+
+uint64_t names_known_wait(const struct collect *c, unsigned wait, const char *name)
+{
+    const struct known_text *known = &c->names.waits[wait_slot(wait, name)];
+    return known->name == name && known->wait == wait &&
+                   known->generation == v2_writer_generation(c->trace->writer)
+               ? known->id
+               : 0;
+}
+
+uint64_t names_wait(struct collect *c, unsigned wait, const char *name, const char *object)
+{
+    char text[600];
+    uint64_t id;
+    snprintf(text, sizeof text, "%s%s%s", wait_kinds[wait].words, *object ? " " : "", object);
+    id = names_string(c, text);
+    if (name)
+        c->names.waits[wait_slot(wait, name)] =
+            (struct known_text){v2_writer_generation(c->trace->writer), id, name, wait};
+    return id;
+}
+
+uint64_t names_wait_category(struct collect *c)
+{
+    struct known_text *known = &c->names.wait_category;
+    uint64_t generation = v2_writer_generation(c->trace->writer);
+    if (known->id == 0 || known->generation != generation)
+        *known = (struct known_text){generation, names_string(c, WIRE_WAIT_CATEGORY), NULL, 0};
+    return known->id;
 }
 
 /* MARK: Modules */

@@ -20,6 +20,15 @@ struct module;
 struct thread;
 struct trace;
 
+/* A text that is in the trace, of one generation. */
+struct known_text {
+    uint64_t generation, id;
+    const char *name;
+    unsigned wait;
+};
+
+#define KNOWN_WAITS 256
+
 /* Owned by names.c. Zero-initialised is empty. Texts and frames lie in the collector's arena. */
 struct names {
     struct idmap stacks;  /* a number of the area to its frames */
@@ -31,6 +40,7 @@ struct names {
     uint64_t maps_ns;             /* when the kernel's list of mappings was read last */
     bool gcc_openmp, llvm_openmp; /* the program has loaded this library */
     uint64_t next_frame;
+    struct known_text waits[KNOWN_WAITS], wait_category;
     struct unwind_files unwind_files;
 };
 
@@ -59,6 +69,13 @@ size_t names_walk(struct collect *c, const struct cpu_sample *sample, uint64_t *
 
 /* The trace's ID of a text. */
 uint64_t names_string(struct collect *c, const char *text);
+
+/* The text of a wait's log, "read /var/lib/x", and its category. The text is kept for the next wait for what has this name. */
+uint64_t names_wait(struct collect *c, unsigned wait, const char *name, const char *object);
+uint64_t names_wait_category(struct collect *c);
+
+/* Returns the kept text; 0: there is none. `name` lives as long as the collector, and its address stands for it. */
+uint64_t names_known_wait(const struct collect *c, unsigned wait, const char *name);
 
 /* "FUNCTION (FILE:LINE)" of a stack's first frame that is the program's own; empty: there is none. */
 void names_place(struct collect *c, uint64_t key, char *text, size_t size);

@@ -123,15 +123,17 @@ static void wait_object(struct collect *c, const struct op *op, char *text, size
  */
 static void log_wait(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
-    char object[560], text[600];
+    char object[560];
+    uint64_t text = op->name ? names_known_wait(c, op->wait, op->name) : 0;
     if (op->wait == SHM_SLEEP)
         return;
-    wait_object(c, op, object, sizeof object);
-    if (op->wait == SHM_FILE_LOCK)
-        names_file_is(c, op->object, object);
-    snprintf(text, sizeof text, "%s%s%s", wait_kinds[op->wait].words, *object ? " " : "", object);
-    EVENT(c, thread, ns, V2_UserLog, 0, names_string(c, WIRE_WAIT_CATEGORY), names_string(c, text),
-          0);
+    if (!text) {
+        wait_object(c, op, object, sizeof object);
+        text = names_wait(c, op->wait, op->name, object);
+    }
+    if (op->wait == SHM_FILE_LOCK && op->name)
+        names_file_is(c, op->object, op->name);
+    EVENT(c, thread, ns, V2_UserLog, 0, names_wait_category(c), text, 0);
 }
 
 /*
