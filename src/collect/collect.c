@@ -2,6 +2,7 @@
 #include "collect/collect.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -137,6 +138,13 @@ static bool has_executed(struct collect *c)
     return magic != SHM_MAGIC;
 }
 
+/* Whether the process has ended, so that its PID may be another's by now. */
+static bool is_ended(const struct collect *c)
+{
+    struct pollfd end = {c->options.pidfd, POLLIN, 0};
+    return c->options.pidfd >= 0 && poll(&end, 1, 0) > 0;
+}
+
 /* The next program may claim an area soon. Until then nothing is known of it. */
 static void leave_program(struct collect *c)
 {
@@ -150,6 +158,8 @@ void collect_step(struct collect *c)
     if (c->ended)
         return;
     if (has_executed(c)) {
+        if (is_ended(c))
+            return;
         leave_program(c);
         return;
     }

@@ -91,6 +91,7 @@ struct collect_options {
     struct trace *trace;    /* outlives the collector */
     struct area *area;      /* owned by the collector from now on */
     struct process process; /* that has claimed the area */
+    int pidfd;              /* the same; -1: not known; outlives the collector's steps */
     struct ticks *ticks;    /* the area's; outlives the collector */
     const char
         *label; /* in front of its threads' names; NULL: none. May change; outlives the collector */

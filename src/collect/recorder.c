@@ -369,6 +369,7 @@ static struct collect *open_collect(struct recorder *r, struct recorded *process
                                       .process = process->process,
                                       .ticks = &r->ticks,
                                       .label = *process->label ? process->label : NULL,
+                                      .pidfd = process->pidfd,
                                       .former = process->collect,
                                       .resolve = modules_resolve,
                                       .object = modules_object,
@@ -569,6 +570,20 @@ static void add_process(struct recorder *r, const struct claim *claim)
         r->begin_ns = now_ns();
 }
 
+/* A zombie has ended, too: it may stay one for long. */
+static bool has_ended(const struct recorder *r, const struct recorded *process)
+{
+    struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
+    /* recorder_program_ended is called for the program; until then it has not ended. */
+    if (process->pid == r->root && !r->options.shm && !r->options.process && !r->ended)
+        return false;
+    if (process->pidfd >= 0)
+        return poll(&end, 1, 0) > 0;
+    if (process->process.pid == 0)
+        return true;
+    return kill(process->pid, 0) != 0 && errno == ESRCH;
+}
+
 /* Returns the process of a claim if it is recorded already: it has executed another program. */
 static struct recorded *find_recorded(const struct recorder *r, pid_t pid)
 {
@@ -632,6 +647,13 @@ static void forgive(struct recorder *r, pid_t number)
     }
 }
 
+/* Whether the spare was claimed by a process that the kernel has given the number of a recorded one, which has ended. */
+static bool is_other(const struct recorder *r, const struct recorded *process)
+{
+    /* What was forked is never another program of the same process. Until it has stored that, this is not known. */
+    return area_fork(r->spare) != 0 || (area_claimed_at(r->spare) == 0 && has_ended(r, process));
+}
+
 static void look_at_spare(struct recorder *r)
 {
     struct claim claim = {.number = area_claimed(r->spare)};
@@ -656,6 +678,8 @@ static void look_at_spare(struct recorder *r)
         if (process && process->process.nested)
             process = NULL;
     }
+    if (process && is_other(r, process))
+        process = NULL;
     if (process) {
         /* The last records of the former program. If it is gone already, they would be the new one's. */
         if (!collect_has_left(process->collect))
@@ -694,20 +718,6 @@ static void tick(void *recorder, bool going)
         if (!p->over)
             collect_tick(p->collect, now);
     }
-}
-
-/* A zombie has ended, too: it may stay one for long. */
-static bool has_ended(const struct recorder *r, const struct recorded *process)
-{
-    struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
-    /* recorder_program_ended is called for the program; until then it has not ended. */
-    if (process->pid == r->root && !r->options.shm && !r->options.process && !r->ended)
-        return false;
-    if (process->pidfd >= 0)
-        return poll(&end, 1, 0) > 0;
-    if (process->process.pid == 0)
-        return true;
-    return kill(process->pid, 0) != 0 && errno == ESRCH;
 }
 
 static void finish_trace(struct recorder *r, struct recorded_trace *to)

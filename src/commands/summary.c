@@ -293,8 +293,8 @@ static void json_processes(const struct request *request, struct json *json)
         json_signed(json, "ready_ns", list[i].ready_ns);
         json_signed(json, "waiting_ns", list[i].waiting_ns);
         if (list[i].recorded) {
-            json_signed(json, "cpu_ns", list[i].recorded->cpu_ns);
-            json_signed(json, "recorder_ns", list[i].recorded->recorder_ns);
+            json_signed(json, "cpu_ns", list[i].cpu_ns);
+            json_signed(json, "recorder_ns", list[i].recorder_ns);
         }
         json_close(json, '}');
     }
@@ -512,7 +512,7 @@ static void show_processes(const struct request *request)
     size_t count = summary_processes(request->analysis.answers, request->analysis.reader, &list);
     if (count == 0)
         return;
-    bool recorded = list[0].recorded != NULL;
+    bool recorded = list[0].recorded;
     title(request, "Processes");
     table_begin(&table, recorded ? "threads> running> ready> waiting> CPU> recorder> PID> process<"
                                  : "threads> running> ready> waiting> PID> process<");
@@ -524,8 +524,8 @@ static void show_processes(const struct request *request)
         table_duration(&table, list[i].ready_ns);
         table_duration(&table, list[i].waiting_ns);
         if (recorded) {
-            table_duration(&table, list[i].recorded ? list[i].recorded->cpu_ns : 0);
-            table_duration(&table, list[i].recorded ? list[i].recorded->recorder_ns : 0);
+            table_duration(&table, list[i].cpu_ns);
+            table_duration(&table, list[i].recorder_ns);
         }
         table_word(&table, pid);
         table_text(&table, list[i].name);

@@ -78,19 +78,36 @@ static size_t add_up(struct summary_process *list, size_t count)
 }
 
 /*
- * Gives each process what its recording noted. One that has executed another program has a row for each, of which that which
- * ran longest gets it.
+ * Returns the process that a row is about; NULL: there is none. Several have the PID if the process has executed another
+ * program, or if the kernel has given the number anew: then the one that the row names, or that ran longest.
  */
+static struct summary_process *process_with(struct summary_process *list, size_t count,
+                                            const trail_recorded *row)
+{
+    struct summary_process *found = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].pid != row->pid)
+            continue;
+        if (memmem(row->name.data, row->name.size, list[i].name.data, list[i].name.size))
+            return &list[i];
+        found = found ? found : &list[i];
+    }
+    return found;
+}
+
+/* Gives each process what its recording noted. */
 static void find_recorded(const trail_reader *reader, struct summary_process *list, size_t count)
 {
     const trail_recorded *rows;
     size_t row_count = trail_reader_recorded(reader, &rows);
-    for (size_t row = 0; row < row_count; row++) {
-        size_t i = 0;
-        while (i < count && (list[i].pid != rows[row].pid || list[i].recorded))
-            i++;
-        if (i < count && rows[row].what == TRAIL_RECORDED_PROCESS)
-            list[i].recorded = &rows[row];
+    for (size_t i = 0; i < row_count; i++) {
+        struct summary_process *process =
+            rows[i].what == TRAIL_RECORDED_PROCESS ? process_with(list, count, &rows[i]) : NULL;
+        if (!process)
+            continue;
+        process->recorded = true;
+        process->cpu_ns += rows[i].cpu_ns;
+        process->recorder_ns += rows[i].recorder_ns;
     }
 }
 

@@ -4,6 +4,7 @@
 #ifndef TRAIL_COMMANDS_SUMMARY_PROCESSES_H
 #define TRAIL_COMMANDS_SUMMARY_PROCESSES_H
 
+#include <stdbool.h>
 #include <trail/analyze.h>
 
 struct summary_process {
@@ -12,13 +13,13 @@ struct summary_process {
     uint64_t pid;
     uint64_t threads;
     int64_t running_ns, ready_ns, waiting_ns;
-    const trail_recorded
-        *recorded; /* its CPU time and the recorder's; NULL: the trace does not have them */
+    bool recorded;               /* the trace has what follows */
+    int64_t cpu_ns, recorder_ns; /* its CPU time; the recorder's, for its records */
 };
 
 /*
  * Returns the number of processes and sets *list, which the caller frees, those that ran longest first. 0: the trace is of
- * one process, or memory is out. The analysis has TRAIL_ANALYZE_GROUPS; the texts are its own, and `recorded` the reader's.
+ * one process, or memory is out. The analysis has TRAIL_ANALYZE_GROUPS; the texts are its own.
  */
 size_t summary_processes(const trail_analysis *answers, const trail_reader *reader,
                          struct summary_process **list);

@@ -208,6 +208,8 @@ bool preload_attach(const char *word)
     if (!area)
         return false;
     preload.has_counter = area->header.has_counter;
+    area->header.fork = forked;
+    forked = 0;
     __atomic_store_n(&area->header.claimed_at, clock_now(), __ATOMIC_RELEASE);
     preload.half_step_ticks = area->header.step_ticks / 2;
     preload.hold_ticks = area->header.hold_ticks;
@@ -217,8 +219,6 @@ bool preload_attach(const char *word)
     preload.stack_size = usual_stack_size();
     left = NULL;
     board_join(word, area->header.board, area->header.children);
-    area->header.fork = forked;
-    forked = 0;
     preload.area = area;
     preload.recording = ++recordings;
     __atomic_store_n(&area->header.mapped_at, (uint64_t)(uintptr_t)area, __ATOMIC_RELAXED);

@@ -392,7 +392,8 @@ struct shm_header {
     uint32_t board;  /* the recorder's descriptor of the board; 0: there is none */
     uint64_t min_wait_ticks, hold_ticks;
     uint32_t all_holds;
-    uint32_t fork; /* the number of the fork that made the process, by the board; 0: none */
+    uint32_t
+        fork; /* the number of the fork that made the process, by the board; 0: none; known with claimed_at */
     /* The CPU time between two samples of the program's own timers, in ns; 0: no samples are taken that way. */
     uint64_t sample_ns;
     uint64_t step_ticks;  /* the time between two stores of the coarse clock */

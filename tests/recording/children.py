@@ -199,6 +199,33 @@ def what_is_executed_without_the_recorder_is_not_taken_for_the_program():
     raise AssertionError(recording.err)
 
 
+@test
+def a_process_with_the_number_of_one_that_has_ended_is_another():
+    program = """
+import os, time
+for _ in range(15):
+    with open("/proc/sys/kernel/ns_last_pid", "w") as file:
+        file.write("999")
+    if os.fork() == 0:
+        time.sleep(0.005)
+        os._exit(0)
+    assert os.wait()[0] == 1000
+"""
+    with tempfile.TemporaryDirectory(prefix="trail-children-") as folder:
+        path = os.path.join(folder, "t.trace")
+        # In a namespace of its own, so that no other process gets these numbers.
+        alone = ["unshare", "--pid", "--fork", "--mount-proc"]
+        if subprocess.run([*alone, "sh", "-c", "echo 999 > /proc/sys/kernel/ns_last_pid"], capture_output=True).returncode != 0:
+            raise Skip("the numbers of processes cannot be chosen here")
+        done = subprocess.run([*alone, TRAIL, "record", "--children", "-o", path, "--", sys.executable, "-c", program],
+                              capture_output=True, text=True, env=ENV, timeout=LIMIT)
+        assert done.returncode == 0, done.stderr
+        rows = [line for line in done.stderr.splitlines() if re.search(r" 1000 +1 ", line)]
+        too_fast = re.search(r"(\d+) process(?:es were| was) not recorded", done.stderr)
+        assert len(rows) + (int(too_fast[1]) if too_fast else 0) == 15, done.stderr
+        assert "recorded in part" not in done.stderr, done.stderr
+
+
 def sleepers(count, *options):
     """Records a shell that starts so many: its table's rows, its traces, what it said."""
     folder = tempfile.mkdtemp(prefix="trail-children-")
