@@ -24,7 +24,8 @@
 #define MIN_PAUSE_NS   50000000
 #define MAX_SOCKETS    65536
 #define MAX_NAMES      65536
-#define MAX_NAME       240
+#define MAX_LISTS      16384
+#define MAX_NAME       POLLED_ROOM
 #define MAX_UNIX_PATH  108
 
 struct descriptor {
@@ -38,6 +39,7 @@ struct descriptors {
     struct intern intern;
     const char **names; /* by number - 1 */
     size_t name_count, name_room;
+    size_t lists; /* of the names */
     unsigned lookups; /* look-ups that this step may still make */
     uint64_t now_ns;  /* when it began */
     /* The kernel's tables of sockets: inode to 1 + the start of its text. */
@@ -45,6 +47,7 @@ struct descriptors {
     char *text;
     size_t text_count, text_room;
     uint64_t tables_ns; /* when the tables may be read again */
+    uint64_t sets_ns;   /* the same of the lists of epoll sets */
 };
 
 static struct descriptors *descriptors_of(struct collect *c)
@@ -176,19 +179,24 @@ static void read_table(struct descriptors *d, int pid, const char *name)
     fclose(file);
 }
 
+/* When what took from `begin` to now may be done again. */
+static uint64_t pause_after(uint64_t begin)
+{
+    uint64_t end = clock_ns(CLOCK_MONOTONIC), pause = (end - begin) * TABLES_PAUSE;
+    return end + (pause > MIN_PAUSE_NS ? pause : MIN_PAUSE_NS);
+}
+
 static void read_tables(struct descriptors *d, int pid)
 {
     static const char *const names[] = {"tcp", "tcp6", "udp", "udp6", "unix"};
-    uint64_t begin = clock_ns(CLOCK_MONOTONIC), end, pause;
+    uint64_t begin = clock_ns(CLOCK_MONOTONIC);
     if (begin < d->tables_ns)
         return;
     idmap_clear(&d->sockets);
     d->text_count = 0;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         read_table(d, pid, names[i]);
-    end = clock_ns(CLOCK_MONOTONIC);
-    pause = (end - begin) * TABLES_PAUSE;
-    d->tables_ns = end + (pause > MIN_PAUSE_NS ? pause : MIN_PAUSE_NS);
+    d->tables_ns = pause_after(begin);
 }
 
 static const char *socket_text(struct descriptors *d, int pid, uint64_t inode)
@@ -243,9 +251,22 @@ static bool is_pidfd(const char *target)
     return strcmp(target, "anon_inode:[pidfd]") == 0 || strncmp(target, "pidfd:", 6) == 0;
 }
 
-/* Returns the number of its name; *settled: another look-up would not find a better one. */
-static uint32_t look_up(struct descriptors *d, int pid, unsigned fd, bool *settled)
+/* The kernel lists all members under the set's lock, which epoll_wait takes as well: not often if there are many. */
+static bool read_members(struct collect *c, struct descriptors *d, unsigned fd, char *text)
 {
+    uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+    bool found;
+    if (begin < d->sets_ns)
+        return false;
+    found = polled_members(c, fd, text);
+    d->sets_ns = pause_after(begin);
+    return found;
+}
+
+/* Returns the number of its name; *settled: another look-up would not find a better one. */
+static uint32_t look_up(struct collect *c, struct descriptors *d, unsigned fd, bool *settled)
+{
+    const int pid = (int)c->options.process.pid;
     char path[64], target[4096];
     ssize_t size;
     uint64_t inode;
@@ -267,6 +288,9 @@ static uint32_t look_up(struct descriptors *d, int pid, unsigned fd, bool *settl
             snprintf(target, sizeof target, "process %u", process);
         else
             text = "pidfd";
+    } else if (strcmp(target, "anon_inode:[eventpoll]") == 0) {
+        *settled = read_members(c, d, fd, target);
+        text = *settled ? target : "[eventpoll]";
     } else if (strncmp(target, "anon_inode:", 11) == 0) {
         text = target + 11;
     }
@@ -278,6 +302,16 @@ const char *descriptors_keep(struct collect *c, const char *text)
     struct descriptors *d = descriptors_of(c);
     uint32_t number = d && *text ? keep_name(d, text) : 0;
     return number ? d->names[number - 1] : NULL;
+}
+
+const char *descriptors_keep_list(struct collect *c, const char *text)
+{
+    struct descriptors *d = descriptors_of(c);
+    size_t before = d ? d->name_count : 0;
+    const char *name = d && d->lists < MAX_LISTS ? descriptors_keep(c, text) : NULL;
+    if (name)
+        d->lists += d->name_count - before;
+    return name;
 }
 
 static bool is_same(const struct collect *c, unsigned fd, uint32_t generation)
@@ -299,7 +333,7 @@ const char *descriptors_name(struct collect *c, uint32_t detail, uint32_t genera
         (!known || d->now_ns - of->looked_ns >= GOOD_FOR_NS)) {
         uint32_t name;
         d->lookups--;
-        name = look_up(d, (int)c->options.process.pid, fd, &settled);
+        name = look_up(c, d, fd, &settled);
         /* A pidfd whose process has ended keeps the name that it had. */
         if (!is_same(c, fd, generation) || (known && name && !settled))
             return known ? d->names[of->name - 1] : NULL;

@@ -25,6 +25,9 @@ const char *descriptors_name(struct collect *c, uint32_t detail, uint32_t genera
  */
 const char *descriptors_keep(struct collect *c, const char *text);
 
+/* The same for a name of several: there may be very many, so that there is a limit for them alone. */
+const char *descriptors_keep_list(struct collect *c, const char *text);
+
 void descriptors_free(struct descriptors *descriptors);
 
 #endif

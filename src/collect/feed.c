@@ -17,13 +17,13 @@
 
 /* MARK: Records */
 
-static void add_block(struct collect *c, struct thread *thread, uint64_t time, uint8_t wait,
+static struct op *add_block(struct collect *c, struct thread *thread, uint64_t time, uint8_t wait,
                       uint64_t object, uint64_t held_pc, uint32_t stack, uint32_t detail,
                       uint32_t generation, uint64_t pc)
 {
     struct op *op = op_insert(c, thread, OP_BLOCK, time);
     if (!op)
-        return;
+        return NULL;
     op->wait = wait;
     op->object = object;
     op->object2 = held_pc;
@@ -32,16 +32,25 @@ static void add_block(struct collect *c, struct thread *thread, uint64_t time, u
     op->detail = detail <= INT32_MAX ? detail : 0;
     op->name = shm_is_numbered(object) ? numbered_name(c, object)
                                        : descriptors_name(c, op->detail, generation);
-    if (thread->feed.path && thread->feed.path_time == time)
-        op->name = thread->feed.path;
+    if (thread->feed.name && thread->feed.name_time == time)
+        op->name = thread->feed.name;
     op->pc = pc;
     op->wait_number = ++thread->feed.wait_numbers;
     if (!thread->first_stack)
         thread->first_stack = op->stack;
+    return op;
+}
+
+/* Returns the name of a wait for several descriptors, which the last record has named; NULL: it was not for several. */
+static const char *name_of_several(struct collect *c, struct thread *thread,
+                                   const struct shm_record *r)
+{
+    const struct shm_record *polled = &thread->feed.polled;
+    return polled->kind == SHM_POLLED && polled->time == r->time ? polled_name(c, polled) : NULL;
 }
 
 /* Completes the op of an open call: the record of its end has more. */
-static void complete_block(struct collect *c, struct thread *thread, const struct shm_record *r)
+static struct op *complete_block(struct collect *c, struct thread *thread, const struct shm_record *r)
 {
     for (size_t i = thread->ops.count; i-- > 0;) {
         struct op *op = op_in_ring(thread, i);
@@ -51,22 +60,26 @@ static void complete_block(struct collect *c, struct thread *thread, const struc
         op->object = r->object;
         if (!op->name && shm_is_numbered(r->object))
             op->name = numbered_name(c, r->object);
-        return;
+        return op;
     }
+    return NULL;
 }
 
 static void take_waited(struct collect *c, struct thread *thread, const struct shm_record *r)
 {
     struct ended_wait ended = {.record = *r};
+    const char *several = name_of_several(c, thread, r);
     struct op *op;
     /* A wait for several futexes is for the first one, and ended by the release of any. */
     if (r->wait == SHM_FUTEX && r->object2)
         ended.record.object = r->object2;
     if (r->time != thread->feed.open_time)
-        add_block(c, thread, r->time, r->wait, r->object, r->wait == SHM_COND ? 0 : r->object2,
-                  r->stack, r->detail, r->generation, 0);
+        op = add_block(c, thread, r->time, r->wait, r->object, r->wait == SHM_COND ? 0 : r->object2,
+                       r->stack, r->detail, r->generation, 0);
     else
-        complete_block(c, thread, r);
+        op = complete_block(c, thread, r);
+    if (op && several)
+        op->name = several;
     thread->feed.open_time = 0;
     ended.serial = thread->serial;
     ended.number = thread->feed.wait_numbers;
@@ -270,6 +283,9 @@ static void take_record(struct collect *c, struct thread *thread, const struct s
         thread->feed.given.words[1] = r->object2;
         thread->feed.given.words[2] = (uint64_t)r->release2 << 32 | r->release;
         break;
+    case SHM_POLLED:
+        thread->feed.polled = *r;
+        break;
     case SHM_HEAP:
         heap_take(c, thread, r->time, (int64_t)r->object);
         break;
@@ -296,8 +312,8 @@ static void take_open(struct collect *c, struct thread *thread, uint64_t before)
     if (!area_open_call(c->area, thread->slot, &open))
         return;
     /* Looks the name up now, while the descriptor is open, and the process there. */
-    if (shm_is_path(open.object))
-        numbered_read_path(c, thread, &open);
+    if (shm_is_path(open.object) || shm_is_pollfds(open.object))
+        numbered_read_open(c, thread, &open);
     else if (shm_is_numbered(open.object))
         (void)numbered_name(c, open.object);
     else if (open.detail <= SHM_DESCRIPTORS)
@@ -306,7 +322,7 @@ static void take_open(struct collect *c, struct thread *thread, uint64_t before)
     if (open.time >= before || open.time == thread->feed.open_time ||
         open.time < thread->feed.waited_until || thread->feed.life == LIFE_EXITED)
         return;
-    add_block(c, thread, open.time, open.wait, open.object, open.held_pc, open.stack, open.detail,
+    (void)add_block(c, thread, open.time, open.wait, open.object, open.held_pc, open.stack, open.detail,
               generation_of(c, open.detail), open.pc);
     thread->feed.open_time = open.time;
 }

@@ -8,7 +8,6 @@
 #include <sys/ipc.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "collect/parts.h"
@@ -168,30 +167,25 @@ static const char *name_in_area(struct collect *c, uint32_t number)
     return descriptors_keep(c, text);
 }
 
-/* A path may end at the end of the memory: it is read up to the next page. */
-void numbered_read_path(struct collect *c, struct thread *thread, const struct area_open *open)
+/* A path may end at the end of the memory. */
+static const char *read_path(struct collect *c, const struct thread *thread,
+                             const struct area_open *open)
 {
-    uint64_t address = open->object & UINT64_MAX >> 8;
-    char text[2 * PAGE + 1];
-    /* NOLINTNEXTLINE(performance-no-int-to-ptr): the other process's. */
-    struct iovec there[2] = {{(void *)(uintptr_t)address, PAGE - address % PAGE},
-                             {(void *)(uintptr_t)(address + PAGE - address % PAGE), PAGE}};
-    struct iovec here = {text, 2 * PAGE};
-    struct area_open after;
-    ssize_t size;
-    if (thread->feed.path_time == open->time || c->numbered.lookups == 0 ||
-        thread->tid > UINT32_MAX || !process_has_thread(&c->options.process, (uint32_t)thread->tid))
+    char text[PAGE + 1];
+    size_t size = open_copy(c, thread, open, open->object & UINT64_MAX >> 8, text, PAGE);
+    text[size] = '\0';
+    return descriptors_keep(c, text);
+}
+
+void numbered_read_open(struct collect *c, struct thread *thread, const struct area_open *open)
+{
+    bool is_path = shm_is_path(open->object);
+    if (thread->feed.name_time == open->time || c->numbered.lookups == 0 ||
+        !(is_path || open_is_long(c, open)))
         return;
     c->numbered.lookups--;
-    /* By the TID, as the first thread may have ended. It must be the process's before and after the copy. */
-    size = process_vm_readv((pid_t)thread->tid, &here, 1, there, 2, 0);
-    text[size > 0 ? size : 0] = '\0';
-    /* If it is still the same call, the path has not changed meanwhile. */
-    if (!area_open_call(c->area, thread->slot, &after) || after.time != open->time ||
-        !process_has_thread(&c->options.process, (uint32_t)thread->tid))
-        return;
-    thread->feed.path = descriptors_keep(c, text);
-    thread->feed.path_time = open->time;
+    thread->feed.name = is_path ? read_path(c, thread, open) : polled_read(c, thread, open);
+    thread->feed.name_time = open->time;
 }
 
 const char *numbered_name(struct collect *c, uint64_t object)

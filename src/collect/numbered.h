@@ -27,8 +27,8 @@ void numbered_step(struct collect *c);
 /* Returns the object's name, "1234 (sort)"; it lives as long as the collector. NULL: only its number is known. */
 const char *numbered_name(struct collect *c, uint64_t object);
 
-/* Reads the path that an open call has, into the thread's feed. */
-void numbered_read_path(struct collect *c, struct thread *thread, const struct area_open *open);
+/* Reads the path or the descriptors that an open call has (shm_is_path, shm_is_pollfds), into the thread's feed. */
+void numbered_read_open(struct collect *c, struct thread *thread, const struct area_open *open);
 
 /* Writes what is known of any such object: its number; empty: a path. */
 void numbered_text(uint64_t object, char *text, size_t size);

@@ -6,32 +6,47 @@
 
 #include "collect/parts.h"
 
-/* The stack of a call that has been open for less is not read yet: the call may still return. */
+/* A call that has been open for less may still return. */
 #define OPEN_NS     20000000
 #define OPEN_STACKS 64 /* a step */
 #define PAGE        4096
 #define PAGES       16
 
-/* Copies the stack from `sp` on, page by page, as it may end at any page. Returns how many bytes. */
-static size_t read_stack(int pid, uint64_t sp, uint8_t *stack, size_t size)
+/* Copies memory page by page, as it may end at any page. Returns how many bytes. */
+static size_t read_pages(int pid, uint64_t from, void *to, size_t size)
 {
-    struct iovec here = {stack, size}, there[PAGES + 1];
-    uint64_t at = sp;
+    struct iovec here = {to, size}, there[PAGES + 1];
+    uint64_t at = from;
     size_t parts = 0;
     ssize_t got;
-    if (sp > UINT64_MAX - 2 * size)
+    if (from > UINT64_MAX - 2 * size)
         return 0;
-    while (at < sp + size && parts < PAGES + 1) {
+    while (at < from + size && parts < PAGES + 1) {
         uint64_t end = (at | (PAGE - 1)) + 1;
-        if (end > sp + size)
-            end = sp + size;
+        if (end > from + size)
+            end = from + size;
         /* NOLINTNEXTLINE(performance-no-int-to-ptr): the other process's. */
         there[parts++] = (struct iovec){(void *)(uintptr_t)at, (size_t)(end - at)};
         at = end;
     }
-    errno = 0;
     got = process_vm_readv(pid, &here, 1, there, parts, 0);
     return got > 0 ? (size_t)got : 0;
+}
+
+/* By the TID, as the first thread may have ended. It must be the process's before and after the copy. */
+size_t open_copy(struct collect *c, const struct thread *thread, const struct area_open *open,
+                 uint64_t from, void *to, size_t size)
+{
+    struct area_open after;
+    size_t got;
+    errno = 0;
+    if (thread->tid > UINT32_MAX || !process_has_thread(&c->options.process, (uint32_t)thread->tid))
+        return 0;
+    got = read_pages((int)thread->tid, from, to, size);
+    return got > 0 && area_open_call(c->area, thread->slot, &after) && after.time == open->time &&
+                   process_has_thread(&c->options.process, (uint32_t)thread->tid)
+               ? got
+               : 0;
 }
 
 static uint32_t read_open(struct collect *c, const struct thread *thread,
@@ -41,17 +56,11 @@ static uint32_t read_open(struct collect *c, const struct thread *thread,
     uint64_t pcs[SHM_STACK_FRAMES];
     /* A sample's PC is the instruction itself; the call's is its return address. */
     struct cpu_sample sample = {.pc = open->pc - 1, .sp = open->sp, .fp = open->fp, .stack = stack};
-    struct area_open after;
     size_t count;
-    /* By the TID, as the first thread may have ended. It must be the process's before and after the copy. */
-    if (thread->tid > UINT32_MAX || !process_has_thread(&c->options.process, (uint32_t)thread->tid))
-        return 0;
-    sample.stack_size = read_stack((int)thread->tid, open->sp, stack, sizeof stack);
+    sample.stack_size = open_copy(c, thread, open, open->sp, stack, sizeof stack);
     if (sample.stack_size == 0 && (errno == EPERM || errno == ENOSYS))
         c->summary.refused_stacks++;
-    /* If it is still the same call, the frames have not changed meanwhile. */
-    if (sample.stack_size == 0 || !area_open_call(c->area, thread->slot, &after) ||
-        after.time != open->time || !process_has_thread(&c->options.process, (uint32_t)thread->tid))
+    if (sample.stack_size == 0)
         return 0;
     count = names_walk(c, &sample, pcs);
     return count ? area_add_stack(c->area, pcs, count) : 0;
@@ -60,6 +69,11 @@ static uint32_t read_open(struct collect *c, const struct thread *thread,
 void open_stacks_step(struct collect *c)
 {
     c->open_stacks.read = 0;
+}
+
+bool open_is_long(const struct collect *c, const struct area_open *open)
+{
+    return ticks_now(c->ticks) - open->time >= ticks_of_ns(c->ticks, OPEN_NS);
 }
 
 uint32_t open_stack(struct collect *c, struct thread *thread, const struct area_open *open)
@@ -71,8 +85,7 @@ uint32_t open_stack(struct collect *c, struct thread *thread, const struct area_
         return area_add_stack(c->area, &open->pc, 1);
     if (thread->feed.stack_time == open->time)
         return thread->feed.stack_number;
-    if (ticks_now(c->ticks) - open->time < ticks_of_ns(c->ticks, OPEN_NS) ||
-        c->open_stacks.read == OPEN_STACKS)
+    if (!open_is_long(c, open) || c->open_stacks.read == OPEN_STACKS)
         return 0;
     c->open_stacks.read++;
     thread->feed.stack_number = read_open(c, thread, open);

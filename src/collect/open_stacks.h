@@ -9,6 +9,8 @@
 #ifndef TRAIL_COLLECT_OPEN_STACKS_H
 #define TRAIL_COLLECT_OPEN_STACKS_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct area_open;
@@ -25,6 +27,16 @@ struct open_stacks {
  * the call has lasted for a while; a step reads a limited number.
  */
 uint32_t open_stack(struct collect *c, struct thread *thread, const struct area_open *open);
+
+/* Whether the call has lasted for so long that its stack and its object are worth a look from outside. */
+bool open_is_long(const struct collect *c, const struct area_open *open);
+
+/*
+ * Copies memory of the program that does not change while the thread is in the call. Returns how many bytes; 0: none, or the
+ * call has returned meanwhile.
+ */
+size_t open_copy(struct collect *c, const struct thread *thread, const struct area_open *open,
+                 uint64_t from, void *to, size_t size);
 
 /* A step begins. */
 void open_stacks_step(struct collect *c);

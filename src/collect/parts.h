@@ -10,7 +10,7 @@
  *     ops.h, annotations.h, states.h                         what they mean, as events
  *     holds.h                                                which locks each thread holds
  *     names.h, jit.h, descriptors.h,                         names for addresses, descriptors and open calls
- *     numbered.h, open_stacks.h
+ *     numbered.h, polled.h, open_stacks.h
  *     deadline.h                                             how long the work may take (of the trace)
  */
 #ifndef TRAIL_COLLECT_PARTS_H
@@ -32,6 +32,7 @@
 #include "collect/numbered.h"
 #include "collect/oncpu.h"
 #include "collect/open_stacks.h"
+#include "collect/polled.h"
 #include "collect/profile.h"
 #include "collect/releases.h"
 #include "collect/states.h"

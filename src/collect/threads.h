@@ -88,8 +88,9 @@ struct thread_feed {
     uint64_t waited_until; /* the end of its last wait */
     uint64_t stack_time;   /* of the open call whose stack was read from outside, */
     uint32_t stack_number; /* ... which is this one; 0: it could not be read */
-    uint64_t path_time;    /* of the open call whose path was read from outside, */
-    const char *path;      /* ... which is this one; NULL: it could not be read */
+    uint64_t name_time;    /* of the open call whose object was read from outside, */
+    const char *name;      /* ... and is called this; NULL: it could not be read */
+    struct shm_record polled; /* the last SHM_POLLED, if the next record is its wait */
     bool ended;            /* nothing more comes */
     char *text;            /* of the log whose pieces are being read */
     size_t text_size;

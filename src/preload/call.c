@@ -1,6 +1,8 @@
 /* Records calls that blocked: see call.h. */
 #include "preload/call.h"
 
+#include <string.h>
+
 #define TEXT(x)  TEXT_(x)
 #define TEXT_(x) #x
 
@@ -40,6 +42,36 @@ static void record_descriptor(struct shm_record *record)
             __atomic_load_n(&area->generations[record->detail - 1], __ATOMIC_ACQUIRE);
 }
 
+/* There is room for it. */
+static void add_polled(struct shm_record *record, unsigned fd, bool ready)
+{
+    uint32_t generation = __atomic_load_n(&preload.area->generations[fd], __ATOMIC_ACQUIRE);
+    uint32_t one = shm_polled(fd, generation, ready);
+    memcpy((char *)&record->end + record->flags++ * sizeof one, &one, sizeof one);
+}
+
+/* Names the descriptors of a wait for several, those that became ready first, in a record before the wait's. */
+static void record_polled(const struct shm_record *waited, uint64_t object, bool is_ready)
+{
+    struct shm_record record = {
+        .kind = SHM_POLLED, .time = waited->time, .detail = waited->detail};
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): see pollfds_object. */
+    const struct pollfd *polled = (const void *)(uintptr_t)(object & UINT64_MAX >> 9);
+    size_t count = waited->detail & ~SHM_SEVERAL;
+    if (!preload.area)
+        return;
+    if (object & SHM_POLLFDS_FEW && count > SHM_POLLED_MAX)
+        count = SHM_POLLED_MAX;
+    for (int ready = 1; ready >= 0; ready--) {
+        for (size_t i = 0; i < count && record.flags < SHM_POLLED_MAX; i++) {
+            bool its = is_ready && polled[i].revents != 0;
+            if (its == ready && (unsigned)polled[i].fd < SHM_DESCRIPTORS)
+                add_polled(&record, (unsigned)polled[i].fd, its);
+        }
+    }
+    record_put(&record);
+}
+
 /* Sets the number of the last cancellation of the calling thread, or of what shares its slot: see threads.c. */
 static void record_left(struct shm_record *record)
 {
@@ -70,10 +102,11 @@ void call_record(const struct call *call)
     struct shm_thread *slot = self.slot;
     int old_errno = errno;
     uint64_t end = clock_now(), begin = slot->open_time;
+    uint64_t polled = call->polled ? call->polled : slot->open_object;
     struct shm_record record = {.kind = SHM_WAITED,
                                 .time = begin,
                                 .end = end > begin ? end : begin,
-                                .object = slot->open_object,
+                                .object = shm_is_pollfds(slot->open_object) ? 0 : slot->open_object,
                                 .object2 = call->object2,
                                 .stack = slot->open_stack,
                                 .detail = slot->open_detail,
@@ -92,6 +125,8 @@ void call_record(const struct call *call)
         if (!record.stack)
             record.stack = stack_of_open();
         *call_place(slot->open_pc) = slot->open_pc;
+        if (shm_is_pollfds(polled))
+            record_polled(&record, polled, call->ready);
         record_descriptor(&record);
         if (record.flags & SHM_LEFT)
             record_left(&record);

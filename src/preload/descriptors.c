@@ -284,7 +284,8 @@ static bool waits_for(const struct shm_thread *thread, uint64_t object)
 {
     return __atomic_load_n(&thread->open_time, __ATOMIC_ACQUIRE) != 0 &&
            (thread->open_object == object ||
-            (thread->open_wait == SHM_POLL && thread->open_object == 0));
+            (thread->open_wait == SHM_POLL &&
+             (thread->open_object == 0 || shm_is_pollfds(thread->open_object))));
 }
 
 static bool is_awaited(const struct end *end, uint64_t object)

@@ -250,6 +250,25 @@ static void before_poll(const struct pollfd *fds, nfds_t count)
     }
 }
 
+/* The object of a wait for several descriptors, which are named if it blocks; one is the wait's detail. */
+ALWAYS uint64_t pollfds_object(const struct pollfd *fds, size_t count)
+{
+    return count > 1 ? SHM_POLLFDS | ((uint64_t)(uintptr_t)fds & UINT64_MAX >> 9) : 0;
+}
+
+ALWAYS uint32_t pollfds_detail(const struct pollfd *fds, size_t count)
+{
+    return count > 1 ? shm_of_several(count) : count == 1 ? (uint32_t)fds->fd + 1 : 0;
+}
+
+/* The descriptor that ends the wait becomes its object. */
+static void keep_polled(struct call *call, int ready)
+{
+    call->ready = ready > 0;
+    call->polled = self.slot->open_object;
+    self.slot->open_object = 0;
+}
+
 /*
  * Finds the descriptor that a thread of this process made ready. After a wait that a signal interrupted all are tried: the
  * handler may have written to one.
@@ -257,25 +276,21 @@ static void before_poll(const struct pollfd *fds, nfds_t count)
 static void after_poll(struct call *call, const struct pollfd *fds, nfds_t count, int ready)
 {
     call_expired(call, ready == 0);
-    if (ready == 0 || !call_blocked(call))
+    if (!call_blocked(call))
         return;
-    for (nfds_t i = 0; i < count; i++) {
+    keep_polled(call, ready);
+    for (nfds_t i = 0; ready != 0 && i < count; i++) {
         if ((ready < 0 || (fds[i].revents & READABLE)) && descriptor_ready(fds[i].fd, call))
             return;
     }
-}
-
-/* The detail of a wait for one descriptor alone; of several, none. */
-ALWAYS uint32_t only_one(const struct pollfd *fds, nfds_t count)
-{
-    return count == 1 ? (uint32_t)fds->fd + 1 : 0;
 }
 
 #define POLL_CALL(...)                                                                             \
     struct unwind_start caller = CALLER();                                                         \
     before_poll(fds, count);                                                                       \
     struct call call CALL =                                                                        \
-        call_begin(&caller, SHM_GROUP_IO, SHM_POLL, 0, only_one(fds, count), 0);                   \
+        call_begin(&caller, SHM_GROUP_IO, SHM_POLL, pollfds_object(fds, count),                    \
+                   pollfds_detail(fds, count), 0);                                                 \
     int ready = __VA_ARGS__;                                                                       \
     after_poll(&call, fds, count, ready);                                                          \
     return ready
@@ -313,20 +328,59 @@ static bool is_in(const fd_set *set, int fd)
     return (unsigned long)set->fds_bits[(unsigned)fd / bits] >> (unsigned)fd % bits & 1;
 }
 
-static void before_select(int count, const fd_set *reads)
+/* The descriptors of a select(2), which overwrites its sets; no more of them than can be named. */
+struct selected {
+    size_t count;
+    struct pollfd fds[SHM_POLLED_MAX];
+};
+
+static void select_from(struct selected *selected, int count, const fd_set *set, short events)
 {
-    for (int fd = 0; reads && fd < count; fd++) {
-        if (is_in(reads, fd))
-            descriptor_polled(fd);
+    const int bits = 8 * sizeof(set->fds_bits[0]);
+    for (int base = 0; base < count; base += bits) {
+        unsigned long word = (unsigned long)set->fds_bits[base / bits];
+        for (; word; word &= word - 1) {
+            int fd = base + __builtin_ctzl(word);
+            if (fd >= count)
+                return;
+            if (events == POLLIN)
+                descriptor_polled(fd);
+            if (selected->count < SHM_POLLED_MAX)
+                selected->fds[selected->count] = (struct pollfd){.fd = fd, .events = events};
+            selected->count++;
+        }
     }
 }
 
-static void after_select(struct call *call, int count, const fd_set *reads, int ready)
+static uint64_t selected_object(const struct selected *selected)
+{
+    uint64_t object = pollfds_object(selected->fds, selected->count);
+    return object ? object | SHM_POLLFDS_FEW : 0;
+}
+
+static void before_select(struct selected *selected, int count, const fd_set *reads,
+                          const fd_set *writes)
+{
+    selected->count = 0;
+    if (reads)
+        select_from(selected, count, reads, POLLIN);
+    if (writes)
+        select_from(selected, count, writes, POLLOUT);
+}
+
+static void after_select(struct call *call, struct selected *selected, int count,
+                         const fd_set *reads, const fd_set *writes, int ready)
 {
     call_expired(call, ready == 0);
-    if (ready == 0 || !reads || !call_blocked(call))
+    if (!call_blocked(call))
         return;
-    for (int fd = 0; fd < count; fd++) {
+    keep_polled(call, ready);
+    for (size_t i = 0; ready > 0 && i < selected->count && i < SHM_POLLED_MAX; i++) {
+        struct pollfd *at = &selected->fds[i];
+        if (is_in(at->events == POLLIN ? reads : writes, at->fd))
+            at->revents = at->events;
+    }
+    for (int fd = 0; ready != 0 && reads && fd < count; fd++) {
         if (is_in(reads, fd) && descriptor_ready(fd, call))
             return;
     }
@@ -334,10 +388,13 @@ static void after_select(struct call *call, int count, const fd_set *reads, int 
 
 #define SELECT_CALL(...)                                                                           \
     struct unwind_start caller = CALLER();                                                         \
-    before_select(count, reads);                                                                   \
-    struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_POLL, 0, 0, 0);                  \
+    struct selected selected;                                                                      \
+    before_select(&selected, count, reads, writes);                                                \
+    struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_POLL,                            \
+                                       selected_object(&selected),                                 \
+                                       pollfds_detail(selected.fds, selected.count), 0);           \
     int ready = __VA_ARGS__;                                                                       \
-    after_select(&call, count, reads, ready);                                                      \
+    after_select(&call, &selected, count, reads, writes, ready);                                   \
     return ready
 
 EXPORT int select(int count, fd_set *restrict reads, fd_set *restrict writes,

@@ -99,10 +99,14 @@ enum shm_kind {
      * object may be smaller */
     SHM_RUNS,
     SHM_FORKED, /* time: before it happens; object: the fork's number (header.fork); stack */
+    /* Before SHM_WAITED: the descriptors that it was for. detail: shm_of_several; the first `flags` of them (shm_polled) are
+     * in `end`, `object` and `object2` */
+    SHM_POLLED,
     SHM_KINDS
 };
 
 #define SHM_TEXT_PIECE 24
+#define SHM_POLLED_MAX (SHM_TEXT_PIECE / sizeof(uint32_t))
 #define SHM_TEXT_MAX   1024
 
 enum shm_flags {
@@ -309,6 +313,13 @@ static inline bool shm_is_shared_end(uint64_t object)
 #define SHM_PATH (UINT64_C(0xfb) << 56) /* | the address of a path; while the call is open only */
 #define SHM_NAME (UINT64_C(0xfa) << 56) /* | the number of a name (see stack_words) */
 
+/*
+ * The address of an array of struct pollfd; while the call is open only. It has as many as `detail` says (shm_of_several), or
+ * with SHM_POLLFDS_FEW no more than SHM_POLLED_MAX.
+ */
+#define SHM_POLLFDS     (UINT64_C(0xf3) << 56)
+#define SHM_POLLFDS_FEW (UINT64_C(1) << 55)
+
 static inline bool shm_is_path(uint64_t object)
 {
     return object >> 56 == SHM_PATH >> 56;
@@ -317,6 +328,29 @@ static inline bool shm_is_path(uint64_t object)
 static inline bool shm_is_name(uint64_t object)
 {
     return object >> 56 == SHM_NAME >> 56;
+}
+
+static inline bool shm_is_pollfds(uint64_t object)
+{
+    return object >> 56 == SHM_POLLFDS >> 56;
+}
+
+/* The detail of a wait for several descriptors: their number. */
+#define SHM_SEVERAL (UINT32_C(1) << 31)
+
+static inline uint32_t shm_of_several(uint64_t count)
+{
+    return SHM_SEVERAL | (uint32_t)(count < SHM_DESCRIPTORS ? count : SHM_DESCRIPTORS);
+}
+
+/* One of them: whether it was ready << 31 | the lower bits of its generation << 14 | the descriptor. */
+#define SHM_POLLED_READY       SHM_SEVERAL
+#define SHM_POLLED_GENERATIONS UINT32_C(0x1ffff)
+
+static inline uint32_t shm_polled(unsigned fd, uint32_t generation, bool ready)
+{
+    return (ready ? SHM_POLLED_READY : 0) | (generation & SHM_POLLED_GENERATIONS) << 14 |
+           fd % SHM_DESCRIPTORS;
 }
 
 /* Whether the object is one of these. */

@@ -1,0 +1,29 @@
+/*
+ * Names for waits for several descriptors, as in poll(2) and select(2): "3 descriptors: 10.0.0.1:5432 (ready), pipe:[123],
+ * [eventfd]". The program names them in a record when the wait has ended; while it lasts, they are read from its memory. The
+ * kernel knows those of an epoll set.
+ */
+#ifndef TRAIL_COLLECT_POLLED_H
+#define TRAIL_COLLECT_POLLED_H
+
+#include <stdbool.h>
+
+/* As long as a name of a descriptor may be, so that no part of it is cut off. */
+#define POLLED_ROOM 240
+
+struct area_open;
+struct collect;
+struct shm_record;
+struct thread;
+
+/* Returns the name of the wait that a record of kind SHM_POLLED precedes; NULL: none. It lives as long as the collector. */
+const char *polled_name(struct collect *c, const struct shm_record *polled);
+
+/* The same for an open call with an object of shm_is_pollfds. */
+const char *polled_read(struct collect *c, const struct thread *thread,
+                        const struct area_open *open);
+
+/* Writes the name of an epoll set, with the descriptors that it has now; false: it has none. */
+bool polled_members(struct collect *c, unsigned set, char text[POLLED_ROOM]);
+
+#endif
