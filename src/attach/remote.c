@@ -20,6 +20,7 @@
 #include <ucontext.h>
 
 #include "stuck/held.h"
+#include "stuck/tracer.h"
 
 /* How long the thread may take to stop. */
 #define STOP_NS INT64_C(100000000)
@@ -361,27 +362,53 @@ static bool do_call(struct remote *r, const struct remote_code *code, struct rem
     return true;
 }
 
+/* The arguments and the result of remote_do. */
+struct doing {
+    struct remote *remote;
+    const struct remote_place *place;
+    const struct remote_code *code;
+    struct remote_call *call;
+    trail_error *err;
+    enum remote_outcome outcome;
+};
+
+/* A thread that has not stopped in time is detached by the end of this one. */
+static void do_in_thread(void *context)
+{
+    struct doing *doing = context;
+    struct remote *r = doing->remote;
+    r->deadline_ns = now_ns() + STOP_NS;
+    if (ptrace(PTRACE_SEIZE, r->tid, NULL, (void *)PTRACE_O_TRACESYSGOOD) != 0)
+        return;
+    if (ptrace(PTRACE_INTERRUPT, r->tid, NULL, NULL) == 0 && await_interrupt(r) && read_state(r) &&
+        is_place(&r->before, doing->place)) {
+        r->deadline_ns = now_ns() + REMOTE_LIMIT_NS;
+        doing->outcome =
+            do_call(r, doing->code, doing->call, doing->err) ? REMOTE_DONE : REMOTE_FAILED;
+    }
+    (void)ptrace(PTRACE_DETACH, r->tid, NULL, NULL);
+}
+
 enum remote_outcome remote_do(pid_t pid, pid_t tid, const struct remote_place *place,
                               const struct remote_code *code, struct remote_call *call,
                               trail_error *err)
 {
-    struct remote *r = calloc(1, sizeof *r);
-    enum remote_outcome outcome = REMOTE_ELSEWHERE;
-    if (!r) {
+    struct doing doing = {.place = place, .code = code, .call = call, .err = err};
+    int failed;
+    doing.outcome = REMOTE_ELSEWHERE;
+    doing.remote = calloc(1, sizeof *doing.remote);
+    if (!doing.remote) {
         error_set(err, TRAIL_NO_MEMORY, "out of memory");
         return REMOTE_FAILED;
     }
-    *r = (struct remote){.pid = pid, .tid = tid, .deadline_ns = now_ns() + STOP_NS};
-    if (ptrace(PTRACE_SEIZE, tid, NULL, (void *)PTRACE_O_TRACESYSGOOD) == 0) {
-        if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0 && await_interrupt(r) && read_state(r) &&
-            is_place(&r->before, place)) {
-            r->deadline_ns = now_ns() + REMOTE_LIMIT_NS;
-            outcome = do_call(r, code, call, err) ? REMOTE_DONE : REMOTE_FAILED;
-        }
-        (void)ptrace(PTRACE_DETACH, tid, NULL, NULL);
+    *doing.remote = (struct remote){.pid = pid, .tid = tid};
+    failed = tracer_run(do_in_thread, &doing);
+    free(doing.remote);
+    if (failed) {
+        error_set(err, TRAIL_NO_MEMORY, "no thread can be started: %s", strerror(failed));
+        return REMOTE_FAILED;
     }
-    free(r);
-    return outcome;
+    return doing.outcome;
 }
 
 #else

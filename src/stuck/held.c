@@ -5,7 +5,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +20,7 @@
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/small_file.h"
+#include "stuck/tracer.h"
 
 /* MARK: What /proc says */
 
@@ -360,11 +360,7 @@ static bool stop_listed(struct take *take, size_t from, int64_t deadline)
     return true;
 }
 
-/*
- * Runs in a thread of its own, whose end detaches what is left: a thread that did not stop in time
- * must not stop later.
- */
-static void *take_in_thread(void *context)
+static void take_in_thread(void *context)
 {
     struct take *take = context;
     struct held *held = take->held;
@@ -387,7 +383,6 @@ static void *take_in_thread(void *context)
     held->count = from;
     release(held, take->stops);
     held->stopped_ns = now_ns() - begin;
-    return NULL;
 }
 
 /* MARK: The process */
@@ -466,13 +461,11 @@ bool held_refuse(pid_t pid, trail_error *err)
 static bool take_now(struct held *held, trail_error *err)
 {
     struct take take = {.held = held};
-    pthread_t thread;
-    int failed = pthread_create(&thread, NULL, take_in_thread, &take);
+    int failed = tracer_run(take_in_thread, &take);
     if (failed) {
         error_set(err, TRAIL_NO_MEMORY, "no thread can be started: %s", strerror(failed));
         return false;
     }
-    (void)pthread_join(thread, NULL);
     free(take.stops);
     if (take.no_memory)
         error_set(err, TRAIL_NO_MEMORY, "out of memory");

@@ -226,6 +226,34 @@ def the_program_goes_on_whenever_the_recorder_is_killed():
 
 
 @test
+def a_program_that_hardly_gets_a_processor_is_not_left_stopped():
+    """Its threads do not stop in time: that is no refusal, and none stops later."""
+    cpu = min(os.sched_getaffinity(0))
+    with Running("waits") as program:
+        for tid in os.listdir(f"/proc/{program.pid}/task"):
+            os.sched_setaffinity(int(tid), {cpu})
+            os.sched_setscheduler(int(tid), os.SCHED_IDLE, os.sched_param(0))
+        busy = [
+            subprocess.Popen([sys.executable, "-c", f"import os; os.sched_setaffinity(0, {{{cpu}}})\nwhile True: pass"])
+            for _ in range(3)
+        ]
+        try:
+            done = subprocess.run(
+                [TRAIL, "record", "-q", "-p", str(program.pid), "-o", os.path.join(WORK.name, "idle.trace"), "--duration=10ms"],
+                capture_output=True, text=True, timeout=120,
+            )
+        finally:
+            for one in busy:
+                one.kill()
+                one.wait()
+        if "ptrace_scope" in done.stderr:
+            raise Skip(done.stderr.strip())
+        assert done.returncode == 0 or "no thread of process" in done.stderr, done.stderr
+        as_before(program)
+        program.goes_on()
+
+
+@test
 def a_refusal_says_why():
     assert "no process 99999999" in record(99999999, code=3)
     assert "is no process ID" in record("init", code=2)
