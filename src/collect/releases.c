@@ -351,20 +351,32 @@ static bool ends_wait(const struct release *sent, uint64_t signals, const struct
     return to & SHM_SIGNAL_TID ? (to ^ SHM_SIGNAL_TID) == thread->tid : to == thread->handle;
 }
 
-/* Signals: the first since the wait began that can have ended it. One that was taken wakes no other thread. */
-static void match_signal(struct collect *c, const struct ended_wait *wait)
+/* Returns the first signal to the object since the wait began that can have ended it. One that was taken wakes no other thread. */
+static struct release *find_signal(struct collect *c, const struct ended_wait *wait,
+                                   uint64_t object, uint32_t number)
 {
     const struct shm_record *r = &wait->record;
     const struct thread *thread = thread_of(c, wait->serial);
-    uint32_t n = first_since(c, r->object, r->release, r->time);
-    for (int tries = 0; thread && tries < MAX_TRIES && n <= r->release && n != 0; tries++, n++) {
-        struct release *sent = release_at(c, r->object, n);
-        if (sent && sent->object == r->object && sent->time >= r->time && sent->time <= r->end &&
-            (r->wait == SHM_POLL || !sent->taken) && ends_wait(sent, r->object2, thread)) {
-            add_woken(c, sent, wait->serial, wait->number, wait->op);
-            return;
-        }
+    uint32_t n = first_since(c, object, number, r->time);
+    for (int tries = 0; thread && tries < MAX_TRIES && n <= number && n != 0; tries++, n++) {
+        struct release *sent = release_at(c, object, n);
+        if (sent && sent->object == object && sent->time >= r->time && sent->time <= r->end &&
+            (r->wait == SHM_POLL || !sent->taken || object != r->object) &&
+            ends_wait(sent, r->object2, thread))
+            return sent;
     }
+    return NULL;
+}
+
+/* A signal to the process, or else to its group, where each process has its own. Other namespaces have other groups. */
+static void match_signal(struct collect *c, const struct ended_wait *wait)
+{
+    const struct shm_record *r = &wait->record;
+    struct release *sent = find_signal(c, wait, r->object, r->release);
+    if (!sent && r->release2 && !c->options.process.nested)
+        sent = find_signal(c, wait, shm_group_signals(r->generation), r->release2);
+    if (sent)
+        add_woken(c, sent, wait->serial, wait->number, wait->op);
 }
 
 /* A call that did not return: if the thread was cancelled meanwhile, that ended it. */

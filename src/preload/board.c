@@ -112,10 +112,10 @@ bool board_awaits(uint64_t object)
     return false;
 }
 
-static void record_release(struct shm_record record, const struct unwind_start *caller)
+static void put_release(struct shm_record record, const struct unwind_start *caller)
 {
     int old_errno = errno;
-    if (!board_awaits(record.object) || !record_begin())
+    if (!record_begin())
         return;
     record.kind = SHM_RELEASED;
     record.stack = stack_of(caller);
@@ -129,17 +129,25 @@ static void record_release(struct shm_record record, const struct unwind_start *
 void board_release(uint64_t object, enum shm_wait kind, uint8_t flags,
                    const struct unwind_start *caller)
 {
-    record_release((struct shm_record){.object = object, .wait = (uint8_t)kind, .flags = flags},
-                   caller);
+    if (board_awaits(object))
+        put_release(
+            (struct shm_record){.object = object, .wait = (uint8_t)kind, .flags = flags}, caller);
 }
 
 void board_release_of(uint64_t object, enum shm_wait kind, uint64_t since, uint64_t object2,
                       const struct unwind_start *caller)
 {
-    record_release(
-        (struct shm_record){
-            .object = object, .wait = (uint8_t)kind, .end = since, .object2 = object2},
-        caller);
+    if (board_awaits(object))
+        put_release(
+            (struct shm_record){
+                .object = object, .wait = (uint8_t)kind, .end = since, .object2 = object2},
+            caller);
+}
+
+void board_signal(uint64_t object, uint64_t sent, const struct unwind_start *caller)
+{
+    put_release(
+        (struct shm_record){.object = object, .wait = SHM_SIGNAL, .object2 = sent}, caller);
 }
 
 uint32_t board_next_number(uint64_t object, uint64_t time)

@@ -36,6 +36,9 @@ void board_release(uint64_t object, enum shm_wait kind, uint8_t flags,
 void board_release_of(uint64_t object, enum shm_wait kind, uint64_t since, uint64_t object2,
                       const struct unwind_start *caller);
 
+/* Records that a signal is about to be sent; `sent` is shm_signal_sent. */
+void board_signal(uint64_t object, uint64_t sent, const struct unwind_start *caller);
+
 /* Whether a thread waits for the object, of this process or another. */
 bool board_awaits(uint64_t object);
 
@@ -48,6 +51,10 @@ bool board_released_since(uint64_t object, uint64_t time);
 
 /* The object of the process's signals (signals.c); 0: they are not recorded. */
 uint64_t signals_object(void);
+
+/* The open call has failed with EINTR: its object becomes the process's signals if one may have ended it. `mask`: those that
+ * were blocked meanwhile; NULL: as they are now. */
+void signals_interrupted(const sigset_t *mask);
 
 /* MARK: Identities */
 

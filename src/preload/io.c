@@ -273,7 +273,8 @@ static void keep_polled(struct call *call, int ready)
  * Finds the descriptor that a thread of this process made ready. After a wait that a signal interrupted all are tried: the
  * handler may have written to one.
  */
-static void after_poll(struct call *call, const struct pollfd *fds, nfds_t count, int ready)
+static void after_poll(struct call *call, const struct pollfd *fds, nfds_t count,
+                       const sigset_t *mask, int ready)
 {
     call_expired(call, ready == 0);
     if (!call_blocked(call))
@@ -283,34 +284,36 @@ static void after_poll(struct call *call, const struct pollfd *fds, nfds_t count
         if ((ready < 0 || (fds[i].revents & READABLE)) && descriptor_ready(fds[i].fd, call))
             return;
     }
+    if (ready < 0 && errno == EINTR)
+        signals_interrupted(mask);
 }
 
-#define POLL_CALL(...)                                                                             \
+#define POLL_CALL(mask, ...)                                                                             \
     struct unwind_start caller = CALLER();                                                         \
     before_poll(fds, count);                                                                       \
     struct call call CALL =                                                                        \
         call_begin(&caller, SHM_GROUP_IO, SHM_POLL, pollfds_object(fds, count),                    \
                    pollfds_detail(fds, count), 0);                                                 \
     int ready = __VA_ARGS__;                                                                       \
-    after_poll(&call, fds, count, ready);                                                          \
+    after_poll(&call, fds, count, mask, ready);                                                    \
     return ready
 
 EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout)
 {
-    POLL_CALL(REAL(poll)(fds, count, timeout));
+    POLL_CALL(NULL, REAL(poll)(fds, count, timeout));
 }
 
 EXPORT int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room)
 {
     if (count > room / sizeof *fds)
         return REAL(__poll_chk)(fds, count, timeout, room);
-    POLL_CALL(REAL(__poll_chk)(fds, count, timeout, room));
+    POLL_CALL(NULL, REAL(__poll_chk)(fds, count, timeout, room));
 }
 
 EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
                  const sigset_t *mask)
 {
-    POLL_CALL(REAL(ppoll)(fds, count, timeout, mask));
+    POLL_CALL(mask, REAL(ppoll)(fds, count, timeout, mask));
 }
 
 EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
@@ -318,7 +321,7 @@ EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *
 {
     if (count > room / sizeof *fds)
         return REAL(__ppoll_chk)(fds, count, timeout, mask, room);
-    POLL_CALL(REAL(__ppoll_chk)(fds, count, timeout, mask, room));
+    POLL_CALL(mask, REAL(__ppoll_chk)(fds, count, timeout, mask, room));
 }
 
 /* Sets may be larger than fd_set: they have the words that `count` needs. */
@@ -369,7 +372,8 @@ static void before_select(struct selected *selected, int count, const fd_set *re
 }
 
 static void after_select(struct call *call, struct selected *selected, int count,
-                         const fd_set *reads, const fd_set *writes, int ready)
+                         const fd_set *reads, const fd_set *writes, const sigset_t *mask,
+                         int ready)
 {
     call_expired(call, ready == 0);
     if (!call_blocked(call))
@@ -384,9 +388,11 @@ static void after_select(struct call *call, struct selected *selected, int count
         if (is_in(reads, fd) && descriptor_ready(fd, call))
             return;
     }
+    if (ready < 0 && errno == EINTR)
+        signals_interrupted(mask);
 }
 
-#define SELECT_CALL(...)                                                                           \
+#define SELECT_CALL(mask, ...)                                                                           \
     struct unwind_start caller = CALLER();                                                         \
     struct selected selected;                                                                      \
     before_select(&selected, count, reads, writes);                                                \
@@ -394,55 +400,58 @@ static void after_select(struct call *call, struct selected *selected, int count
                                        selected_object(&selected),                                 \
                                        pollfds_detail(selected.fds, selected.count), 0);           \
     int ready = __VA_ARGS__;                                                                       \
-    after_select(&call, &selected, count, reads, writes, ready);                                   \
+    after_select(&call, &selected, count, reads, writes, mask, ready);                             \
     return ready
 
 EXPORT int select(int count, fd_set *restrict reads, fd_set *restrict writes,
                   fd_set *restrict others, struct timeval *restrict timeout)
 {
-    SELECT_CALL(REAL(select)(count, reads, writes, others, timeout));
+    SELECT_CALL(NULL, REAL(select)(count, reads, writes, others, timeout));
 }
 
 EXPORT int pselect(int count, fd_set *restrict reads, fd_set *restrict writes,
                    fd_set *restrict others, const struct timespec *restrict timeout,
                    const sigset_t *restrict mask)
 {
-    SELECT_CALL(REAL(pselect)(count, reads, writes, others, timeout, mask));
+    SELECT_CALL(mask, REAL(pselect)(count, reads, writes, others, timeout, mask));
 }
 
 /* No event is of a known end: the waker is not known. */
-static void after_epoll(struct call *call, int set, const struct epoll_event *events, int ready)
+static void after_epoll(struct call *call, int set, const struct epoll_event *events,
+                        const sigset_t *mask, int ready)
 {
     call_expired(call, ready == 0);
+    if (ready < 0 && errno == EINTR && call_blocked(call))
+        signals_interrupted(mask);
     if (ready >= 0 && call_blocked(call) && !descriptor_in_events(set, events, ready, call))
         call->flags |= SHM_TIMED_OUT;
 }
 
-#define EPOLL_CALL(...)                                                                            \
+#define EPOLL_CALL(mask, ...)                                                                            \
     struct unwind_start caller = CALLER();                                                         \
     if (UNLIKELY(board_of_several))                                                                \
         descriptor_set_polled(fd);                                                                 \
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_POLL,                            \
                                        descriptor_reads(fd, &caller), (uint32_t)fd + 1, 0);        \
     int ready = __VA_ARGS__;                                                                       \
-    after_epoll(&call, fd, events, ready);                                                         \
+    after_epoll(&call, fd, events, mask, ready);                                                   \
     return ready
 
 EXPORT int epoll_wait(int fd, struct epoll_event *events, int room, int timeout)
 {
-    EPOLL_CALL(REAL(epoll_wait)(fd, events, room, timeout));
+    EPOLL_CALL(NULL, REAL(epoll_wait)(fd, events, room, timeout));
 }
 
 EXPORT int epoll_pwait(int fd, struct epoll_event *events, int room, int timeout,
                        const sigset_t *mask)
 {
-    EPOLL_CALL(REAL(epoll_pwait)(fd, events, room, timeout, mask));
+    EPOLL_CALL(mask, REAL(epoll_pwait)(fd, events, room, timeout, mask));
 }
 
 EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int room,
                         const struct timespec *timeout, const sigset_t *mask)
 {
-    EPOLL_CALL(REAL(epoll_pwait2)(fd, events, room, timeout, mask));
+    EPOLL_CALL(mask, REAL(epoll_pwait2)(fd, events, room, timeout, mask));
 }
 
 /* MARK: Event descriptors */

@@ -27,12 +27,26 @@ static bool is_wanted_now(void)
     return UNLIKELY(board != NULL) && is_recorded(SHM_GROUP_SLEEP);
 }
 
-/* Called before a signal is sent to a process, or to one of its threads. */
+/* What is sent to all processes that there are is not looked at. */
+static uint64_t object_of_target(pid_t pid)
+{
+    if (pid == 0)
+        return shm_group_signals((uint32_t)getpgrp());
+    if (pid < -1)
+        return shm_group_signals((uint32_t)-pid);
+    return pid > 0 ? object_of(pid) : 0;
+}
+
+/*
+ * Called before a signal is sent, as kill(2) has it, or to a thread of the process. It is recorded whatever its target does:
+ * any call may be ended by it, and it costs little beside the system call.
+ */
 static void sends(pid_t pid, int number, uint64_t thread, const struct unwind_start *caller)
 {
-    uint64_t object = number > 0 && number <= 64 && pid > 0 && is_wanted_now() ? object_of(pid) : 0;
+    uint64_t object =
+        number > 0 && number <= 64 && is_wanted_now() ? object_of_target(pid) : 0;
     if (object)
-        board_release_of(object, SHM_SIGNAL, 0, shm_signal_sent((unsigned)number, thread), caller);
+        board_signal(object, shm_signal_sent((unsigned)number, thread), caller);
 }
 
 EXPORT int kill(pid_t pid, int number)
@@ -40,6 +54,13 @@ EXPORT int kill(pid_t pid, int number)
     struct unwind_start caller = CALLER();
     sends(pid, number, 0, &caller);
     return REAL(kill)(pid, number);
+}
+
+EXPORT int killpg(pid_t group, int number)
+{
+    struct unwind_start caller = CALLER();
+    sends(group > 1 ? -group : group, number, 0, &caller);
+    return REAL(killpg)(group, number);
 }
 
 EXPORT int sigqueue(pid_t pid, int number, const union sigval value)
@@ -59,7 +80,7 @@ EXPORT int tgkill(pid_t pid, pid_t tid, int number)
 EXPORT int pthread_kill(pthread_t thread, int number)
 {
     struct unwind_start caller = CALLER();
-    sends(is_wanted_now() ? (pid_t)preload.area->header.claimed : 0, number, (uint64_t)thread,
+    sends(is_wanted_now() ? (pid_t)preload.area->header.claimed : -1, number, (uint64_t)thread,
           &caller);
     return REAL(pthread_kill)(thread, number);
 }
@@ -67,7 +88,7 @@ EXPORT int pthread_kill(pthread_t thread, int number)
 EXPORT int pthread_sigqueue(pthread_t thread, int number, const union sigval value)
 {
     struct unwind_start caller = CALLER();
-    sends(is_wanted_now() ? (pid_t)preload.area->header.claimed : 0, number, (uint64_t)thread,
+    sends(is_wanted_now() ? (pid_t)preload.area->header.claimed : -1, number, (uint64_t)thread,
           &caller);
     return REAL(pthread_sigqueue)(thread, number, value);
 }
@@ -91,8 +112,6 @@ ALWAYS struct brief_call signal_begin(const struct unwind_start *caller)
 {
     uint64_t object = signals_object();
     self.signals = 0;
-    if (object)
-        board_waits(object, object);
     return brief_begin(caller, SHM_GROUP_SLEEP, SHM_SIGNAL, object, 0);
 }
 
@@ -115,18 +134,30 @@ static uint64_t handled(void)
     return bits;
 }
 
+/* A signal was sent to the process, or to its group. */
+static bool was_sent_since(uint64_t object, uint64_t time)
+{
+    return board_released_since(object, time) ||
+           board_released_since(shm_group_signals((uint32_t)getpgrp()), time);
+}
+
 /*
  * A handler was called for a signal that was not blocked. Which one is not known, so that those that may be are looked up
  * if a recorded thread has sent one meanwhile. One for the process is handled by its first thread, if that can.
  */
-static void handler_called(const struct brief_call *call, uint64_t blocked)
+void signals_interrupted(const sigset_t *mask)
 {
-    const struct shm_thread *slot = self.slot;
+    uint64_t object = signals_object();
+    struct shm_thread *slot = self.slot;
     int old_errno = errno;
-    if (!call->open || !self_has_slot() || !slot->open_object ||
-        !board_released_since(slot->open_object, slot->open_time))
+    sigset_t now;
+    self.signals = 0;
+    if (!self_has_slot() || !object || !was_sent_since(object, slot->open_time))
         return;
-    self.signals = handled() & ~blocked & ~SHM_SIGNALS_OF_PROCESS;
+    if (!mask)
+        (void)pthread_sigmask(SIG_BLOCK, NULL, &now);
+    slot->open_object = object;
+    self.signals = handled() & ~bits_of(mask ? mask : &now) & ~SHM_SIGNALS_OF_PROCESS;
     if (slot->tid == preload.area->header.claimed)
         self.signals |= SHM_SIGNALS_OF_PROCESS;
     errno = old_errno;
@@ -135,11 +166,10 @@ static void handler_called(const struct brief_call *call, uint64_t blocked)
 EXPORT int pause(void)
 {
     struct unwind_start caller = CALLER();
-    sigset_t blocked;
     struct brief_call call BRIEF = signal_begin(&caller);
-    (void)pthread_sigmask(SIG_BLOCK, NULL, &blocked);
     int result = BRIEF_RETURNED(REAL(pause)());
-    handler_called(&call, bits_of(&blocked));
+    if (call.open)
+        signals_interrupted(NULL);
     return result;
 }
 
@@ -148,8 +178,8 @@ EXPORT int sigsuspend(const sigset_t *mask)
     struct unwind_start caller = CALLER();
     struct brief_call call BRIEF = signal_begin(&caller);
     int result = BRIEF_RETURNED(REAL(sigsuspend)(mask));
-    if (result == -1 && errno == EINTR)
-        handler_called(&call, bits_of(mask));
+    if (call.open && result == -1 && errno == EINTR)
+        signals_interrupted(mask);
     return result;
 }
 
@@ -175,10 +205,8 @@ EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
                         const struct timespec *restrict time)
 {
     struct unwind_start caller = CALLER();
-    uint64_t object = signals_object();
-    if (object)
-        board_waits(object, object);
-    struct call call CALL = call_begin(&caller, SHM_GROUP_SLEEP, SHM_SIGNAL, object, 0, 0);
+    struct call call CALL =
+        call_begin(&caller, SHM_GROUP_SLEEP, SHM_SIGNAL, signals_object(), 0, 0);
     int number = REAL(sigtimedwait)(set, info, time);
     call_expired(&call, number < 0 && errno == EAGAIN);
     taken(number);

@@ -1,30 +1,40 @@
 /* Wrappers for calls that sleep. */
+#include "preload/board.h"
 #include "preload/call.h"
 
-#define WAIT_CALL(kind, ...) BRIEF_CALL(SHM_GROUP_SLEEP, kind, 0, 0, __VA_ARGS__)
+/* `interrupted`: whether a signal has ended the sleep, by the `result`. */
+#define SLEEP_CALL(interrupted, ...)                                                               \
+    struct unwind_start caller = CALLER();                                                         \
+    struct brief_call call BRIEF = brief_begin(&caller, SHM_GROUP_SLEEP, SHM_SLEEP, 0, 0);         \
+    __typeof__(__VA_ARGS__) result = BRIEF_RETURNED(__VA_ARGS__);                                  \
+    if (UNLIKELY(interrupted) && call.open)                                                        \
+        signals_interrupted(NULL);                                                                 \
+    return result
+
+#define FAILED (result < 0 && errno == EINTR)
 
 EXPORT int nanosleep(const struct timespec *time, struct timespec *rest)
 {
-    WAIT_CALL(SHM_SLEEP, REAL(nanosleep)(time, rest));
+    SLEEP_CALL(FAILED, REAL(nanosleep)(time, rest));
 }
 
 EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
                            struct timespec *rest)
 {
-    WAIT_CALL(SHM_SLEEP, REAL(clock_nanosleep)(clock, flags, time, rest));
+    SLEEP_CALL(result == EINTR, REAL(clock_nanosleep)(clock, flags, time, rest));
 }
 
 EXPORT int usleep(useconds_t time)
 {
-    WAIT_CALL(SHM_SLEEP, REAL(usleep)(time));
+    SLEEP_CALL(FAILED, REAL(usleep)(time));
 }
 
 EXPORT unsigned sleep(unsigned time)
 {
-    WAIT_CALL(SHM_SLEEP, REAL(sleep)(time));
+    SLEEP_CALL(result > 0, REAL(sleep)(time));
 }
 
 EXPORT int thrd_sleep(const struct timespec *time, struct timespec *rest)
 {
-    WAIT_CALL(SHM_SLEEP, REAL(thrd_sleep)(time, rest));
+    SLEEP_CALL(result == -1, REAL(thrd_sleep)(time, rest));
 }

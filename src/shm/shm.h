@@ -73,7 +73,8 @@ enum shm_kind {
      * time: when the wait began; end; object; object2: of a condition variable the mutex, of a lock the PC where its
      * holder took it, of a wait for several futexes the one whose wake ended it, of a file lock the part
      * (shm_locked_part), of a signal those that may have ended it; release, release2: of a file lock the process that
-     * held it and did not give it back, 0: none; stack
+     * held it and did not give it back, 0: none, of a signal the last one's to the process group, which is `generation`, 0:
+     * not known; stack
      */
     SHM_WAITED = 1,
     SHM_RELEASED, /* time; end: when the hold began, 0 unknown; object; object2: PC of the acquisition, of a file lock the
@@ -276,6 +277,14 @@ static inline bool shm_is_file(uint64_t object)
 #define SHM_SIGNALS                                                                                \
     (UINT64_C(0xf4) << 56) /* | the identity << 4, of a process that signals are sent to */
 
+/* | the number of a process group << 4: of a PID namespace, but no wait has it as its object */
+#define SHM_SIGNALS_GROUP (UINT64_C(0xf2) << 56)
+
+static inline uint64_t shm_group_signals(uint32_t group)
+{
+    return SHM_SIGNALS_GROUP | (uint64_t)group << 4;
+}
+
 static inline bool shm_is_signals(uint64_t object)
 {
     return object >> 56 == SHM_SIGNALS >> 56;
@@ -364,7 +373,8 @@ static inline bool shm_is_shared(uint64_t object)
 {
     uint64_t what = object >> 56;
     return what == SHM_SHARED >> 56 || what == SHM_MEMORY >> 56 || what == SHM_SET >> 56 ||
-           what == SHM_QUEUE >> 56 || what == SHM_LOCKED >> 56 || what == SHM_SIGNALS >> 56;
+           what == SHM_QUEUE >> 56 || what == SHM_LOCKED >> 56 || what == SHM_SIGNALS >> 56 ||
+           what == SHM_SIGNALS_GROUP >> 56;
 }
 
 /*

@@ -981,6 +981,72 @@ static void wait_pause(void)
     CHECK(pause() == -1 && errno == EINTR);
 }
 
+/* The recorder and the test are in another group. */
+static void make_group(void)
+{
+    CHECK(setpgid(0, 0) == 0);
+    make_handled();
+    make_pipe();
+    CHECK(pipe(other) == 0);
+}
+
+static void let_signal_in(void)
+{
+    sigset_t signals = set_of(SIGUSR1);
+    CHECK(pthread_sigmask(SIG_UNBLOCK, &signals, NULL) == 0);
+}
+
+static void wait_nanosleep(void)
+{
+    struct timespec time = {100, 0};
+    let_signal_in();
+    CHECK(nanosleep(&time, NULL) == -1 && errno == EINTR);
+}
+
+static void wait_clock_nanosleep(void)
+{
+    struct timespec time = {100, 0};
+    let_signal_in();
+    CHECK(clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL) == EINTR);
+}
+
+static void wait_whole_seconds(void)
+{
+    let_signal_in();
+    CHECK(sleep(100) > 90);
+}
+
+static void make_pipe_handled(void)
+{
+    make_handled();
+    make_pipe();
+    CHECK(pipe(other) == 0);
+}
+
+static void wait_poll_interrupted(void)
+{
+    struct pollfd polls[2] = {{other[0], POLLIN, 0}, {fds[0], POLLIN, 0}};
+    let_signal_in();
+    CHECK(poll(polls, 2, -1) == -1 && errno == EINTR);
+}
+
+static void wait_select_interrupted(void)
+{
+    fd_set reads;
+    let_signal_in();
+    FD_ZERO(&reads);
+    FD_SET(fds[0], &reads);
+    CHECK(select(fds[0] + 1, &reads, NULL, NULL, NULL) == -1 && errno == EINTR);
+}
+
+static void wait_epoll_interrupted(void)
+{
+    struct epoll_event event;
+    let_signal_in();
+    make_set_of(fds[0], EPOLLIN);
+    CHECK(epoll_wait(set, &event, 1, -1) == -1 && errno == EINTR);
+}
+
 static void make_signalfd(void)
 {
     sigset_t signals = set_of(SIGUSR1);
@@ -1006,6 +1072,22 @@ static void wait_signalfd(void)
 static void wake_kill(void)
 {
     CHECK(kill(target, SIGUSR1) == 0);
+}
+
+/* The waker's own group, in which it has the signal blocked. */
+static void wake_own_group(void)
+{
+    CHECK(kill(0, SIGUSR1) == 0);
+}
+
+static void wake_group(void)
+{
+    CHECK(kill(-getpgrp(), SIGUSR1) == 0);
+}
+
+static void wake_killpg(void)
+{
+    CHECK(killpg(getpgrp(), SIGUSR1) == 0);
 }
 
 static void wake_sigqueue(void)
@@ -1224,6 +1306,19 @@ static const struct {
     {"signalfd", make_signalfd, wait_signalfd, wake_kill},
     {"signalfd-poll", make_signalfd, wait_poll, wake_kill},
     {"signalfd-epoll", make_signalfd, wait_signalfd_epoll, wake_kill},
+    {"nanosleep-thread", make_handled, wait_nanosleep, wake_thread},
+    {"clock-nanosleep-thread", make_handled, wait_clock_nanosleep, wake_thread},
+    {"sleep-thread", make_handled, wait_whole_seconds, wake_thread},
+    {"sleep", make_handled, wait_whole_seconds, wake_kill},
+    {"sleep-group", make_group, wait_whole_seconds, wake_own_group},
+    {"pause-group", make_group, wait_pause, wake_group},
+    {"sigwait-group", make_group, wait_sigwait, wake_killpg},
+    {"poll-interrupted-thread", make_pipe_handled, wait_poll_interrupted, wake_thread},
+    {"poll-interrupted", make_pipe_handled, wait_poll_interrupted, wake_kill},
+    {"poll-interrupted-group", make_group, wait_poll_interrupted, wake_own_group},
+    {"select-interrupted-thread", make_pipe_handled, wait_select_interrupted, wake_thread},
+    {"epoll-interrupted-thread", make_pipe_handled, wait_epoll_interrupted, wake_thread},
+    {"epoll-interrupted", make_pipe_handled, wait_epoll_interrupted, wake_kill},
     {"signal-to-another", make_alarm, wait_alarm, wake_another_thread},
     {"signal-of-others", make_alarm, wait_alarm_alone, wake_by_others},
     {"datagrams", make_datagrams, wait_recv, wake_send},
@@ -1314,6 +1409,60 @@ static int names(char **paths)
             let_in();
     }
     moment(100); /* the recorder looks at descriptors of programs that go on */
+    return 0;
+}
+
+/* MARK: Several descriptors */
+
+static unsigned long inode_of(int fd)
+{
+    struct stat status;
+    CHECK(fstat(fd, &status) == 0);
+    return (unsigned long)status.st_ino;
+}
+
+static void wait_seven(void)
+{
+    struct pollfd polls[7];
+    for (int i = 0; i < 7; i++)
+        polls[i] = (struct pollfd){i == 6 ? fds[0] : other[0], POLLIN, 0};
+    CHECK(poll(polls, 7, -1) == 1 && polls[6].revents == POLLIN);
+}
+
+/* A pidfd in an epoll set: of a process that does not end. */
+static void wait_processes(void)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    int process = (int)syscall(SYS_pidfd_open, getppid(), 0);
+    CHECK(process >= 0);
+    make_set_of(fds[0], EPOLLIN);
+    CHECK(epoll_ctl(set, EPOLL_CTL_ADD, process, &event) == 0);
+    CHECK(epoll_wait(set, &event, 1, -1) == 1);
+}
+
+static void wait_forever(void)
+{
+    struct pollfd polls[2] = {{fds[0], POLLIN, 0}, {other[0], POLLIN, 0}};
+    (void)poll(polls, 2, -1);
+}
+
+/* Prints the pipe that is read and the one that is not, and the parent; then waits in each way, the last time for ever. */
+static int several(void)
+{
+    void (*const ways[])(void) = {wait_poll, wait_select, wait_seven, wait_processes};
+    make_pipe();
+    CHECK(pipe(other) == 0);
+    printf("%lu %lu %d\n", inode_of(fds[0]), inode_of(other[0]), getppid());
+    (void)fflush(stdout);
+    wake_by = wake_write;
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        wait_by = ways[i];
+        let_in();
+        wait_read();
+    }
+    wait_by = wait_forever;
+    CHECK(pthread_create(&waiter, NULL, waits, NULL) == 0);
+    moment(300);
     return 0;
 }
 
@@ -1475,6 +1624,8 @@ int main(int argc, char **argv)
         return one_side(argv[1][0] == 'r');
     if (argc == 4 && strcmp(argv[1], "names") == 0)
         return names(argv + 2);
+    if (argc == 2 && strcmp(argv[1], "several") == 0)
+        return several();
     for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof cases[0]; i++) {
         if (strcmp(cases[i].name, argv[1]) != 0)
             continue;

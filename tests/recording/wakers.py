@@ -108,12 +108,15 @@ CASES = """pipe pipe-vectors pipe-stdio pipe-closed pipe-full pair pair-send pai
 tcp tcp-back tcp-closed tcp-epoll tcp-thread eventfd eventfd-write poll poll-eventfd select epoll epoll-eventfd duplicates duplicates-poll handler futex
 futex-bitset futex-op mtx cnd sysv-semaphore sysv-queue queue queue-timed queue-full
 flock flock-shared flock-weaker flock-closed description description-closed
-sigwait sigqueue sigwait-thread sigtimedwait sigsuspend-thread pause-thread signalfd signalfd-poll datagrams
+sigwait sigqueue sigwait-thread sigtimedwait sigsuspend-thread pause-thread signalfd signalfd-poll signalfd-epoll
+nanosleep-thread clock-nanosleep-thread sleep-thread sigwait-group
+poll-interrupted-thread select-interrupted-thread epoll-interrupted-thread datagrams
 shared-mutex shared-lock shared-condition shared-semaphore shared-barrier shared-futex""".split()
 PROCESSES = """pipe pipe-vectors pipe-stdio pipe-closed pipe-full pair pair-send pair-sendmsg tcp tcp-back tcp-epoll eventfd eventfd-write
 poll poll-eventfd select epoll epoll-eventfd duplicates duplicates-poll
 named sysv-semaphore sysv-queue queue queue-timed queue-full flock flock-shared flock-weaker range range-weaker range-closed description lockf
 sigwait sigqueue sigsuspend pause signalfd signalfd-poll signalfd-epoll
+sleep sleep-group pause-group sigwait-group poll-interrupted poll-interrupted-group epoll-interrupted
 datagrams udp eventfd-passed shared-mutex shared-lock shared-condition shared-semaphore shared-barrier shared-futex""".split()
 NOBODY = "foreign tcp-foreign disarmed reused queue-closed signal-to-another signal-of-others".split()
 
@@ -267,6 +270,26 @@ def _():
     sockets = [host + ":" + port for host, port in zip(("127.0.0.1", "127.0.0.1", "[::1]"), ports) if port != "0"]
     expected = [f'"read {name}"' for name in (*fifos, *sockets)]
     assert found == expected, f"{found}, not {expected}"
+
+
+@test("several: a wait for several descriptors names them, those that became ready first")
+@tried
+def _():
+    if FOREIGN:
+        too_slow()
+    output = []
+    events = events_of(record(program(), "several", output=output))
+    found = [e.text.split("log wait: ")[1].strip('"') for e, block in zip(events, events[1:])
+             if "log wait" in e.text and "wait_here" in block.functions()]
+    read, idle, parent = output[0].split()
+    read, idle = f"pipe:[{read}]", f"pipe:[{idle}]"
+    assert found[0] == f"poll 2 descriptors: {read} (ready), {idle}", found
+    # select has them in order.
+    assert found[1] == f"poll 2 descriptors: {read} (ready), {idle}", found
+    assert found[2] == f"poll 7 descriptors: {read} (ready), " + ", ".join([idle] * 5) + ", ...", found
+    assert sorted(re.split(": |, ", found[3].removeprefix("poll [eventpoll] of "))) == sorted(["2 descriptors", read, f"process {parent}"]), found
+    # The call has not returned: the recorder has read it from outside.
+    assert found[4] == f"poll 2 descriptors: {read}, {idle}", found
 
 
 @test("syscall(): other numbers have their results, errno and arguments")
