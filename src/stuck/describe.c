@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 
 #include "base/small_file.h"
+#include "stuck/condition.h"
 #include "stuck/descriptors.h"
 
 /* MARK: Tables */
@@ -150,6 +151,22 @@ static void describe_object(struct stuck_thread *thread, const struct naming *na
     name_object(thread, naming, at);
 }
 
+/* The thread that has the mutex now need not have it when the wait ends: it is no holder. */
+static void describe_condition(struct stuck_thread *thread, const struct naming *naming, uint64_t at)
+{
+    struct condition found;
+    char mutex[96];
+    if (!condition_find(thread->held, &found)) {
+        describe_object(thread, naming, at);
+        return;
+    }
+    name_object(thread, naming, found.at);
+    if (naming->name(naming->context, found.mutex, mutex, sizeof mutex))
+        (void)snprintf(thread->note, sizeof thread->note, "with mutex %s", mutex);
+    else
+        (void)snprintf(thread->note, sizeof thread->note, "with mutex 0x%" PRIx64, found.mutex);
+}
+
 /* Robust and priority-inheriting locks of any library have their owner in the word (futex(2)). */
 static void describe_word(struct stuck_thread *thread, const struct naming *naming, uint64_t at)
 {
@@ -179,7 +196,10 @@ static void describe_futex(struct stuck_thread *thread, const struct naming *nam
         thread->holder.tid = (pid_t)thread->held->arguments[2];
         break;
     case WHERE_OBJECT:
-        describe_object(thread, naming, at);
+        if (thread->kind == WIRE_WAIT_CONDITION)
+            describe_condition(thread, naming, at);
+        else
+            describe_object(thread, naming, at);
         break;
     default:
         describe_word(thread, naming, at);

@@ -160,6 +160,17 @@ def each_thread_says_what_it_waits_for_and_who_has_it():
 
 
 @test
+def a_condition_names_the_mutex_that_its_waiters_take_again():
+    with Program() as program:
+        threads = threads_of(json.loads(stuck_whole("--json", program.pid)), program.pid)
+        for name in ("condition", "recursion"):
+            assert threads[name]["note"] == "with mutex cond_mu", threads[name]
+        text = stuck_whole(program.pid)
+        assert re.search(r"\(condition\): waiting for condition variable a_cond, with mutex cond_mu$", text, re.M), text
+        program.goes_on()
+
+
+@test
 def stacks_have_the_functions_that_called():
     with Program() as program:
         threads = threads_of(json.loads(stuck_whole("--json", program.pid)), program.pid)

@@ -1,0 +1,24 @@
+/*
+ * The condition variable that a thread waits for, and the mutex that it takes again afterwards, which nothing but its stack
+ * has. glibc (2.25 and later) keeps there, for a cancellation, one after the other:
+ *
+ *     uint64_t sequence; pthread_cond_t *condition; pthread_mutex_t *mutex; int shared;
+ *
+ * The words are recognised by the first pointer: the futex lies in what it points to.
+ */
+#ifndef TRAIL_STUCK_CONDITION_H
+#define TRAIL_STUCK_CONDITION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stuck/held.h"
+
+struct condition {
+    uint64_t at, mutex;
+};
+
+/* Finds them for a thread that waits at a futex in pthread_cond_wait or the like; false: they are not there. */
+bool condition_find(const struct held_thread *thread, struct condition *found);
+
+#endif
