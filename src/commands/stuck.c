@@ -16,6 +16,7 @@
 #include "base/grow.h"
 #include "collect/mapped_files.h"
 #include "collect/process.h"
+#include "inspect/program.h"
 #include "stuck/stuck.h"
 #include "ui/cli.h"
 #include "ui/show.h"
@@ -318,13 +319,32 @@ static bool is_as_before(struct history *history, const struct stuck_thread *thr
 
 /* MARK: Text */
 
+/* What the threads of a program do not show; NULL: nothing. */
+static const char *what_is_missing(const struct stuck_process *process)
+{
+    struct program program;
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%d/exe", process->held.pid);
+    program_inspect(&program, path);
+    if (program.verdict == PROGRAM_GO)
+        return "a Go program: its goroutines are not threads, and are not shown; its stacks of "
+               "goroutines are in /debug/pprof/goroutine?debug=2, or printed at SIGQUIT, which "
+               "ends it";
+    if (strstr(program.loader, "ld-musl-"))
+        return "linked with musl: its mutexes have no owner, and its waits are futexes";
+    return NULL;
+}
+
 static void print_process_heading(const struct stuck_process *process, size_t changed)
 {
+    const char *missing = what_is_missing(process);
     char stopped[DURATION_SIZE];
     duration_text(stopped, process->held.stopped_ns, DURATION_WORDS);
     show_line("process %d (%s): %zu thread%s, stopped for %s", process->held.pid,
               process->held.name, process->held.count, process->held.count == 1 ? "" : "s",
               stopped);
+    if (missing)
+        show_line("    %s", missing);
     if (changed < process->held.count)
         show_line("    %zu as before", process->held.count - changed);
     if (process->held.unstopped)

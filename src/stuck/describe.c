@@ -167,13 +167,20 @@ static void describe_condition(struct stuck_thread *thread, const struct naming 
         (void)snprintf(thread->note, sizeof thread->note, "with mutex 0x%" PRIx64, found.mutex);
 }
 
-/* Robust and priority-inheriting locks of any library have their owner in the word (futex(2)). */
+/* musl has this in a mutex that is taken, and no owner if it is a plain one. */
+#define MUSL_TAKEN (FUTEX_WAITERS | 16u)
+
+/*
+ * Robust and priority-inheriting locks of any library have their owner in the word (futex(2)); others may have anything there
+ * that looks like one.
+ */
 static void describe_word(struct stuck_thread *thread, const struct naming *naming, uint64_t at)
 {
     uint32_t word = word_at(thread, at);
     name_object(thread, naming, at);
-    if (is_priority_lock(thread) || word & FUTEX_WAITERS)
-        thread->holder.tid = (pid_t)(word & FUTEX_TID_MASK);
+    if (is_priority_lock(thread) || (word & FUTEX_WAITERS && word != MUSL_TAKEN))
+        thread->holder = (struct stuck_holder){.tid = (pid_t)(word & FUTEX_TID_MASK),
+                                               .is_guess = !is_priority_lock(thread)};
 }
 
 static void describe_futex(struct stuck_thread *thread, const struct naming *naming,

@@ -284,6 +284,8 @@ static void connect(struct stuck *stuck, struct stuck_process *process, struct s
     thread->holder.thread = find_thread(stuck, thread->holder.tid);
     if (thread->holder.thread)
         thread->holder.thread->waiters++;
+    else if (thread->holder.is_guess)
+        thread->holder.tid = 0;
 }
 
 static struct stuck_thread *next_of(const struct stuck_thread *thread)

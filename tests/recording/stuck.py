@@ -8,6 +8,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -249,6 +250,61 @@ def the_program_goes_on_when_trail_is_killed():
             assert "\nTracerPid:\t0\n" in status, status
             assert not re.search(r"^State:\t[tT]", status, re.M), status
         program.goes_on()
+
+
+MUSL = r"""
+#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t a_mu = PTHREAD_MUTEX_INITIALIZER;
+static void *mutex(void *unused) { pthread_mutex_lock(&a_mu); return unused; }
+int main(void)
+{
+    pthread_t thread;
+    pthread_mutex_lock(&a_mu);
+    pthread_create(&thread, NULL, mutex, NULL);
+    return (int)read(0, &thread, 1);
+}
+"""
+
+
+def waiting_threads(process, count):
+    """Waits until the process has so many threads that wait."""
+    for _ in range(3000):
+        if len(tasks(process.pid)[1]) >= count:
+            return
+        time.sleep(0.01)
+    raise AssertionError(tasks(process.pid))
+
+
+@test
+def a_plain_mutex_of_musl_has_no_holder():
+    if not shutil.which("musl-gcc"):
+        raise Skip("no musl-gcc")
+    program = os.path.join(WORK.name, "musl")
+    subprocess.run(["musl-gcc", "-pthread", "-o", program, "-x", "c", "-"], input=MUSL, text=True, check=True)
+    with subprocess.Popen([program], stdin=subprocess.PIPE) as process:
+        try:
+            waiting_threads(process, 2)
+            text = stuck_whole(process.pid)
+            # The word is EBUSY, 16, and a bit (musl's pthread_impl.h): no thread's ID.
+            assert "linked with musl" in text and "waiting for futex a_mu+0x4\n" in text, text
+            assert "held by" not in text and "deadlock" not in text, text
+            assert all("holder" not in t for p in json.loads(stuck_whole("--json", process.pid))["processes"] for t in p["threads"])
+        finally:
+            process.kill()
+
+
+@test
+def a_go_program_is_said_to_be_one():
+    gofmt = shutil.which("gofmt") or "/usr/lib/go-1.19/bin/gofmt"
+    if not os.path.exists(gofmt):
+        raise Skip("no gofmt, which is a Go program")
+    with subprocess.Popen([gofmt], stdin=subprocess.PIPE) as process:
+        try:
+            waiting_threads(process, 2)
+            assert re.search(r"^    a Go program: its goroutines are not threads", stuck_whole(process.pid), re.M)
+        finally:
+            process.kill()
 
 
 @test
