@@ -39,7 +39,7 @@ struct descriptors {
     struct intern intern;
     const char **names; /* by number - 1 */
     size_t name_count, name_room;
-    size_t lists; /* of the names */
+    size_t lists;     /* of the names */
     unsigned lookups; /* look-ups that this step may still make */
     uint64_t now_ns;  /* when it began */
     /* The kernel's tables of sockets: inode to 1 + the start of its text. */

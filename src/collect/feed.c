@@ -18,8 +18,8 @@
 /* MARK: Records */
 
 static struct op *add_block(struct collect *c, struct thread *thread, uint64_t time, uint8_t wait,
-                      uint64_t object, uint64_t held_pc, uint32_t stack, uint32_t detail,
-                      uint32_t generation, uint64_t pc)
+                            uint64_t object, uint64_t held_pc, uint32_t stack, uint32_t detail,
+                            uint32_t generation, uint64_t pc)
 {
     struct op *op = op_insert(c, thread, OP_BLOCK, time);
     if (!op)
@@ -50,7 +50,8 @@ static const char *name_of_several(struct collect *c, struct thread *thread,
 }
 
 /* Completes the op of an open call: the record of its end has more. */
-static struct op *complete_block(struct collect *c, struct thread *thread, const struct shm_record *r)
+static struct op *complete_block(struct collect *c, struct thread *thread,
+                                 const struct shm_record *r)
 {
     for (size_t i = thread->ops.count; i-- > 0;) {
         struct op *op = op_in_ring(thread, i);
@@ -322,8 +323,8 @@ static void take_open(struct collect *c, struct thread *thread, uint64_t before)
     if (open.time >= before || open.time == thread->feed.open_time ||
         open.time < thread->feed.waited_until || thread->feed.life == LIFE_EXITED)
         return;
-    (void)add_block(c, thread, open.time, open.wait, open.object, open.held_pc, open.stack, open.detail,
-              generation_of(c, open.detail), open.pc);
+    (void)add_block(c, thread, open.time, open.wait, open.object, open.held_pc, open.stack,
+                    open.detail, generation_of(c, open.detail), open.pc);
     thread->feed.open_time = open.time;
 }
 

@@ -84,15 +84,15 @@ struct thread_feed {
     struct area_cursor cursor;
     struct given given; /* to the thread that it creates next */
     uint64_t wait_numbers;
-    uint64_t open_time;    /* of the open call that is an op already */
-    uint64_t waited_until; /* the end of its last wait */
-    uint64_t stack_time;   /* of the open call whose stack was read from outside, */
-    uint32_t stack_number; /* ... which is this one; 0: it could not be read */
-    uint64_t name_time;    /* of the open call whose object was read from outside, */
-    const char *name;      /* ... and is called this; NULL: it could not be read */
+    uint64_t open_time;       /* of the open call that is an op already */
+    uint64_t waited_until;    /* the end of its last wait */
+    uint64_t stack_time;      /* of the open call whose stack was read from outside, */
+    uint32_t stack_number;    /* ... which is this one; 0: it could not be read */
+    uint64_t name_time;       /* of the open call whose object was read from outside, */
+    const char *name;         /* ... and is called this; NULL: it could not be read */
     struct shm_record polled; /* the last SHM_POLLED, if the next record is its wait */
-    bool ended;            /* nothing more comes */
-    char *text;            /* of the log whose pieces are being read */
+    bool ended;               /* nothing more comes */
+    char *text;               /* of the log whose pieces are being read */
     size_t text_size;
     uint64_t holds; /* the slot's counters when they were read last */
     uint32_t short_waits;

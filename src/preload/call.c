@@ -57,8 +57,7 @@ static void add_polled(struct shm_record *record, unsigned fd, bool ready)
 /* Names the descriptors of a wait for several, those that became ready first, in a record before the wait's. */
 static void record_polled(const struct shm_record *waited, uint64_t object, bool is_ready)
 {
-    struct shm_record record = {
-        .kind = SHM_POLLED, .time = waited->time, .detail = waited->detail};
+    struct shm_record record = {.kind = SHM_POLLED, .time = waited->time, .detail = waited->detail};
     /* NOLINTNEXTLINE(performance-no-int-to-ptr): see pollfds_object. */
     const struct pollfd *polled = (const void *)(uintptr_t)(object & UINT64_MAX >> 9);
     size_t count = waited->detail & ~SHM_SEVERAL;

@@ -31,7 +31,7 @@ struct call {
     uint8_t flags;
     uint32_t release, release2; /* set by the wrapper after the call */
     uint64_t object2;
-    uint64_t polled;            /* the object that the open call began with, if that was SHM_POLLFDS */
+    uint64_t polled; /* the object that the open call began with, if that was SHM_POLLFDS */
     struct shm_object *counted; /* this thread is one of its waiters */
 };
 

@@ -288,12 +288,11 @@ static void after_poll(struct call *call, const struct pollfd *fds, nfds_t count
         signals_interrupted(mask);
 }
 
-#define POLL_CALL(mask, ...)                                                                             \
+#define POLL_CALL(mask, ...)                                                                       \
     struct unwind_start caller = CALLER();                                                         \
     before_poll(fds, count);                                                                       \
-    struct call call CALL =                                                                        \
-        call_begin(&caller, SHM_GROUP_IO, SHM_POLL, pollfds_object(fds, count),                    \
-                   pollfds_detail(fds, count), 0);                                                 \
+    struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_POLL,                            \
+                                       pollfds_object(fds, count), pollfds_detail(fds, count), 0); \
     int ready = __VA_ARGS__;                                                                       \
     after_poll(&call, fds, count, mask, ready);                                                    \
     return ready
@@ -372,8 +371,7 @@ static void before_select(struct selected *selected, int count, const fd_set *re
 }
 
 static void after_select(struct call *call, struct selected *selected, int count,
-                         const fd_set *reads, const fd_set *writes, const sigset_t *mask,
-                         int ready)
+                         const fd_set *reads, const fd_set *writes, const sigset_t *mask, int ready)
 {
     call_expired(call, ready == 0);
     if (!call_blocked(call))
@@ -392,13 +390,13 @@ static void after_select(struct call *call, struct selected *selected, int count
         signals_interrupted(mask);
 }
 
-#define SELECT_CALL(mask, ...)                                                                           \
+#define SELECT_CALL(mask, ...)                                                                     \
     struct unwind_start caller = CALLER();                                                         \
     struct selected selected;                                                                      \
     before_select(&selected, count, reads, writes);                                                \
-    struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_POLL,                            \
-                                       selected_object(&selected),                                 \
-                                       pollfds_detail(selected.fds, selected.count), 0);           \
+    struct call call CALL =                                                                        \
+        call_begin(&caller, SHM_GROUP_IO, SHM_POLL, selected_object(&selected),                    \
+                   pollfds_detail(selected.fds, selected.count), 0);                               \
     int ready = __VA_ARGS__;                                                                       \
     after_select(&call, &selected, count, reads, writes, mask, ready);                             \
     return ready
@@ -427,7 +425,7 @@ static void after_epoll(struct call *call, int set, const struct epoll_event *ev
         call->flags |= SHM_TIMED_OUT;
 }
 
-#define EPOLL_CALL(mask, ...)                                                                            \
+#define EPOLL_CALL(mask, ...)                                                                      \
     struct unwind_start caller = CALLER();                                                         \
     if (UNLIKELY(board_of_several))                                                                \
         descriptor_set_polled(fd);                                                                 \

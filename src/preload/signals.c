@@ -43,8 +43,7 @@ static uint64_t object_of_target(pid_t pid)
  */
 static void sends(pid_t pid, int number, uint64_t thread, const struct unwind_start *caller)
 {
-    uint64_t object =
-        number > 0 && number <= 64 && is_wanted_now() ? object_of_target(pid) : 0;
+    uint64_t object = number > 0 && number <= 64 && is_wanted_now() ? object_of_target(pid) : 0;
     if (object)
         board_signal(object, shm_signal_sent((unsigned)number, thread), caller);
 }

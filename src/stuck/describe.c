@@ -152,7 +152,8 @@ static void describe_object(struct stuck_thread *thread, const struct naming *na
 }
 
 /* The thread that has the mutex now need not have it when the wait ends: it is no holder. */
-static void describe_condition(struct stuck_thread *thread, const struct naming *naming, uint64_t at)
+static void describe_condition(struct stuck_thread *thread, const struct naming *naming,
+                               uint64_t at)
 {
     struct condition found;
     char mutex[96];

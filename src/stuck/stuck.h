@@ -34,7 +34,7 @@ enum stuck_state {
 struct stuck_holder {
     pid_t tid;                   /* 0: none, or not known */
     struct stuck_thread *thread; /* NULL: not of the processes that are looked at */
-    bool is_guess;               /* a word that looks like one: true only if there is such a thread */
+    bool is_guess; /* a word that looks like one: true only if there is such a thread */
 };
 
 struct stuck_thread {

@@ -286,7 +286,7 @@ def a_plain_mutex_of_musl_has_no_holder():
         try:
             waiting_threads(process, 2)
             text = stuck_whole(process.pid)
-            # The word is EBUSY, 16, and a bit (musl's pthread_impl.h): no thread's ID.
+            # The word is EBUSY, 16, and a bit, of musl: no thread's ID.
             assert "linked with musl" in text and "waiting for futex a_mu+0x4\n" in text, text
             assert "held by" not in text and "deadlock" not in text, text
             assert all("holder" not in t for p in json.loads(stuck_whole("--json", process.pid))["processes"] for t in p["threads"])
