@@ -110,8 +110,7 @@ static void wait_object(struct collect *c, const struct op *op, char *text, size
     else if (op->object && op->wait == SHM_FUTEX)
         futex_name(c, op, text, size);
     else if (op->object && !shm_is_descriptor(op->object) && !shm_is_shared_end(op->object) &&
-             !shm_is_signals(op->object) && !shm_is_pollfds(op->object) &&
-             op->wait != SHM_OMP_WORK)
+             !shm_is_signals(op->object) && !shm_is_pollfds(op->object) && op->wait != SHM_OMP_WORK)
         snprintf(text, size, "%s",
                  shm_is_lock(op->wait) ? names_lock(c, op->object, op->object2, op->stack)
                                        : names_object(c, op->object));

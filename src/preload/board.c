@@ -130,8 +130,8 @@ void board_release(uint64_t object, enum shm_wait kind, uint8_t flags,
                    const struct unwind_start *caller)
 {
     if (board_awaits(object))
-        put_release(
-            (struct shm_record){.object = object, .wait = (uint8_t)kind, .flags = flags}, caller);
+        put_release((struct shm_record){.object = object, .wait = (uint8_t)kind, .flags = flags},
+                    caller);
 }
 
 void board_release_of(uint64_t object, enum shm_wait kind, uint64_t since, uint64_t object2,
@@ -146,8 +146,7 @@ void board_release_of(uint64_t object, enum shm_wait kind, uint64_t since, uint6
 
 void board_signal(uint64_t object, uint64_t sent, const struct unwind_start *caller)
 {
-    put_release(
-        (struct shm_record){.object = object, .wait = SHM_SIGNAL, .object2 = sent}, caller);
+    put_release((struct shm_record){.object = object, .wait = SHM_SIGNAL, .object2 = sent}, caller);
 }
 
 uint32_t board_next_number(uint64_t object, uint64_t time)
