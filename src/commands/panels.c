@@ -23,7 +23,12 @@ static const struct panel *const panels[] = {
 #undef PANEL
 };
 
-enum { PANELS = sizeof panels / sizeof *panels };
+enum {
+#define PANEL(name, ...) AT_##name,
+#include "serve/ahead.def"
+#undef PANEL
+    PANELS
+};
 
 static int parse_option(void *context, int id, const char *value)
 {

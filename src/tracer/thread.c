@@ -107,8 +107,11 @@ static void clear(trail_m *m)
     m->id = (uint64_t)syscall(SYS_gettid);
 }
 
-/* Takes an inner M and makes it that of the calling thread; NULL: no memory. */
-static struct trail_own_thread_ *attach(trail_m *outer)
+/*
+ * Takes an inner M and makes it that of the calling thread, which is `announced` or not; NULL: no
+ * memory.
+ */
+static struct trail_own_thread_ *attach(trail_m *outer, bool announced)
 {
     struct trail_own_thread_ *own = roster_take();
     trail_m *m;
@@ -118,6 +121,7 @@ static struct trail_own_thread_ *attach(trail_m *outer)
     }
     m = &own->m;
     clear(m);
+    m->own_ = announced ? NULL : own;
     if (!own->has_proc) {
         proc_register(&own->p, &own->p, next_own_proc());
         writer_own(&own->p.writer_, own->buffers[0]);
@@ -263,7 +267,7 @@ void trail_m_start(trail_m *m)
     changing = true;
     if (is_of_other(m))
         misuse_at(TRAIL_MISUSE_THREAD, stack_frame(), "trail_m_start", "the M is another thread's");
-    else if (!attach(m))
+    else if (!attach(m, true))
         memset(m, 0, sizeof *m);
     changing = false;
 }
@@ -277,7 +281,7 @@ trail_m *trail_m_attach(void)
     if (current_m)
         leave_thread(current_m);
     changing = true;
-    own = attach(NULL);
+    own = attach(NULL, true);
     changing = false;
     return own ? &own->outer : NULL;
 }
@@ -354,11 +358,9 @@ trail_m *attach_own(void)
     }
     changing = true;
     tracer_init();
-    own = attach(NULL);
-    if (own) {
-        own->m.own_ = own;
+    own = attach(NULL, false);
+    if (own)
         begin_own(own);
-    }
     changing = false;
     return own ? &own->m : NULL;
 }

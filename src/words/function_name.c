@@ -192,15 +192,19 @@ static size_t label_size(trail_string name)
 {
     static const char end[] = "): ";
     const char *found = NULL, *at = name.data, *behind = name.data + name.size;
-    while (at && (at = memmem(at, (size_t)(behind - at), end, sizeof end - 1)) != NULL)
+    while ((at = memmem(at, (size_t)(behind - at), end, sizeof end - 1)) != NULL)
         found = at += sizeof end - 1;
     return found ? (size_t)(found - name.data) : 0;
 }
 
 trail_string function_name_short(trail_string name, char *buf)
 {
-    size_t label = label_size(name);
-    struct shortening s = {.at = name.data + label, .end = name.data + name.size};
+    size_t label;
+    struct shortening s;
+    if (name.size == 0)
+        return name;
+    label = label_size(name);
+    s = (struct shortening){.at = name.data + label, .end = name.data + name.size};
     if (label >= FUNCTION_NAME_SIZE || !has_brackets((trail_string){s.at, name.size - label}))
         return name;
     memcpy(buf, name.data, label);

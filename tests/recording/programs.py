@@ -181,6 +181,11 @@ def globals_of(program):
 def is_object(text, kind, address):
     """ "mutex 0x55d0c8a01040 (first seen locked in f)", or of a global variable "mutex table+0x10", as nm has it."""
     text = re.sub(r" \(first seen locked in \S.*\)$", "", text)
+    if PART == "attached":
+        # A trace of what may become several processes.
+        text, labels = re.subn(r" of recording-\w+ \(\d+\)$", "", text)
+        if not labels:
+            return False
     found = re.fullmatch(r"(\S.*) ([^ +]+)(?:\+(0x[0-9a-f]+))?", text)
     if not found or found[1] != kind:
         return False

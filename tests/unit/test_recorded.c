@@ -23,7 +23,8 @@ static void a_row_is_read_as_it_was_written(void **state)
     static const trail_string names[] = {{"", 0}, {"sort -n", 7}, {" a name=b\n", 10}};
     for (int what = TRAIL_RECORDED_RECORDER; what <= TRAIL_RECORDED_UNKNOWN; what++)
         for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-            trail_recorded row = {what, 4711, 3, 12345678901, 17, names[i]}, read;
+            trail_recorded row = {(trail_recorded_what)what, 4711, 3, 12345678901, 17, names[i]},
+                           read;
             assert_true(recorded_parse(recorded_line(&row, line), &read));
             assert_int_equal(read.what, what);
             assert_int_equal(read.pid, 4711);
