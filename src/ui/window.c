@@ -1,11 +1,19 @@
 #include "ui/window.h"
 
+#include <string.h>
+
 #include "ui/values.h"
 
 static int take(const struct command *command, const char *word, bool relative, int64_t *ns)
 {
     if (parse_time(word + relative, ns))
         return EXIT_GOOD;
+    /* Probably a time of the trace's own clock, as the tables of trail sql have it. */
+    if (word[0] && !word[strspn(word, "0123456789")])
+        return usage_error(command,
+                           "'%s' has no unit; %sns counts from the first event, and in trail sql "
+                           "since_start(begin_ns) gives such times",
+                           word, word);
     return usage_error(command, "'%s' is no time; times are like 1.5s, 20ms, 300us, 5ns", word);
 }
 
