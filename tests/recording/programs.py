@@ -183,7 +183,7 @@ def is_object(text, kind, address):
     text = re.sub(r" \(first seen locked in \S.*\)$", "", text)
     if PART == "attached":
         # A trace of what may become several processes.
-        text, labels = re.subn(r" of recording-\w+ \(\d+\)$", "", text)
+        text, labels = re.subn(r" of \S+ \(\d+\)$", "", text)
         if not labels:
             return False
     found = re.fullmatch(r"(\S.*) ([^ +]+)(?:\+(0x[0-9a-f]+))?", text)
