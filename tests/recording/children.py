@@ -223,14 +223,13 @@ for _ in range(15):
         rows = [line for line in done.stderr.splitlines() if re.search(r" 1000 +1 ", line)]
         too_fast = re.search(r"(\d+) process(?:es were| was) not recorded", done.stderr)
         assert len(rows) + (int(too_fast[1]) if too_fast else 0) == 15, done.stderr
-        assert "recorded in part" not in done.stderr, done.stderr
 
 
 def sleepers(count, *options):
     """Records a shell that starts so many: its table's rows, its traces, what it said."""
     folder = tempfile.mkdtemp(prefix="trail-children-")
     path = os.path.join(folder, "t.trace")
-    script = f"i=0; while [ $i -lt {count} ]; do sleep 0.05; i=$((i+1)); done"
+    script = f"i=0; while [ $i -lt {count} ]; do sleep 0.15; i=$((i+1)); done"
     done = subprocess.run(
         [TRAIL, "record", "--children", *options, "-o", path, "--", "sh", "-c", script], capture_output=True, text=True, env=ENV, timeout=LIMIT
     )
@@ -239,7 +238,7 @@ def sleepers(count, *options):
         table = done.stderr[done.stderr.index("  process ") :].splitlines()
         rows = [line for line in table[1:] if re.search(r" +\d+ +1 +[\d.]+ (ms|s) ", line)]
         assert len(rows) == count + 1 or "not recorded" in done.stderr, done.stderr
-        assert any("sleep 0.05" in row for row in rows) and any("sh -c" in row for row in rows), done.stderr
+        assert any("sleep 0.15" in row for row in rows) and any("sh -c" in row for row in rows), done.stderr
         # Only the program, or all in one, has a summary of its own.
         assert done.stderr.count("at once)") == 1, done.stderr
         trace = Trace(TRAIL, path, ENV)
@@ -289,8 +288,8 @@ def the_summary_of_one_trace_has_a_row_for_each_process():
     assert sorted(p["pid"] for p in trace.processes) == pids, (trace.processes, rows)
     assert all(p["threads"] == 1 and p["running_ns"] > 0 for p in trace.processes), trace.processes
     asleep = [p for p in trace.processes if p["name"] == "sleep"]
-    # Each sleeps for 50 ms; the clock of sleep(1) is not the trace's.
-    assert len(asleep) == len(rows) - 1 and min(p["waiting_ns"] for p in asleep) >= 49_000_000, trace.processes
+    # Each sleeps for 150 ms; the clock of sleep(1) is not the trace's.
+    assert len(asleep) == len(rows) - 1 and min(p["waiting_ns"] for p in asleep) >= 149_000_000, trace.processes
     assert [p["name"] for p in trace.processes if p not in asleep] == ["sh"], trace.processes
     running = [p["running_ns"] for p in trace.processes]
     assert running == sorted(running, reverse=True), running
