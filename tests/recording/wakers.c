@@ -1347,16 +1347,48 @@ static HERE void wake_here(void)
     __asm__ volatile("" ::: "memory");
 }
 
+static pid_t waiter_tid; /* atomic; 0: it has not begun */
+
 static void *waits(void *arg)
 {
+    __atomic_store_n(&waiter_tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
     wait_here();
     return arg;
 }
 
+/* "12 (a name) S 1 ...": proc(5). */
+static bool is_asleep(pid_t tid)
+{
+    char path[64], line[512] = "";
+    const char *name_end;
+    FILE *file;
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)tid);
+    file = fopen(path, "re");
+    if (!file)
+        return true; /* it has ended */
+    (void)!fgets(line, sizeof line, file);
+    (void)fclose(file);
+    name_end = strrchr(line, ')');
+    return name_end && strncmp(name_end, ") S", 3) == 0;
+}
+
+/* A signal that came before its wait would not end it. Not all waits sleep. */
+static void moment_of_wait(const pid_t *tid)
+{
+    moment(50);
+    for (int i = 0; i < 2000; i++) {
+        pid_t now = __atomic_load_n(tid, __ATOMIC_ACQUIRE);
+        if (now && is_asleep(now))
+            return;
+        moment(1);
+    }
+}
+
 static void let_in(void)
 {
+    waiter_tid = 0;
     CHECK(pthread_create(&waiter, NULL, waits, NULL) == 0);
-    moment(50);
+    moment_of_wait(&waiter_tid);
     wake_here();
     CHECK(pthread_join(waiter, NULL) == 0);
 }
@@ -1494,7 +1526,7 @@ static int ended_well(pid_t pid)
 static int processes(void)
 {
     pid_t pid = target = fork_waiter();
-    moment(50);
+    moment_of_wait(&pid);
     if (set_id >= 0)
         CHECK(semop(set_id, &up_other, 1) == 0);
     wake_here();
