@@ -1414,7 +1414,7 @@ static int make_udp6(const char *host)
 static int names(char **paths)
 {
     static const char *const hosts[] = {"::ffff:127.0.0.1", "::1"};
-    struct sockaddr_in address;
+    struct sockaddr_in address = {0};
     socklen_t size = sizeof address;
     int first = 0, ports[2], pairs[2][2];
     wait_by = wait_read;
