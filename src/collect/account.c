@@ -10,25 +10,21 @@ static trail_string text_of(const char *text)
     return (trail_string){text, strlen(text)};
 }
 
-int64_t account_cpu_ns(const struct recorder *r, const struct recorded *process)
+int64_t account_cpu_ns(const struct recorded *process, const struct collect_summary *summary)
 {
-    struct collect_summary summary;
-    recorder_summarize(r, process, &summary);
-    return summary.switches ? process->cpu_ns : summary.running_ns;
+    return summary->switches ? process->cpu_ns : summary->running_ns;
 }
 
-static void write_process(const struct recorder *r, const struct recorded *process,
+static void write_process(const struct recorded *process, const struct collect_summary *summary,
                           struct trace *trace)
 {
-    struct collect_summary summary;
     trail_recorded row = {.what = TRAIL_RECORDED_PROCESS,
                           .pid = (uint64_t)process->pid,
-                          .cpu_ns = account_cpu_ns(r, process),
+                          .cpu_ns = account_cpu_ns(process, summary),
                           .recorder_ns = process->cost_ns,
                           .name = text_of(process->title)};
-    recorder_summarize(r, process, &summary);
     trace_recorded(trace, &row);
-    if (!summary.left)
+    if (!summary->left)
         return;
     row.what = TRAIL_RECORDED_LEFT;
     row.cpu_ns = row.recorder_ns = 0;
@@ -71,7 +67,7 @@ void account_write(const struct recorder *r, const struct recorded_trace *to)
         recorder_summarize(r, p, &summary);
         late += summary.turned_away;
         if (p->to == to)
-            write_process(r, p, to->trace);
+            write_process(p, &summary, to->trace);
     }
     if (has_program || to == r->shared)
         write_missed(r, late, to->trace);

@@ -560,9 +560,9 @@ static void print_processes(const struct recording *r, size_t count)
         all[--at] = (struct record_summary_process){.title = *p->title ? p->title : "?",
                                                     .path = r->recorder.shared ? NULL : p->to->path,
                                                     .pid = (int)p->pid,
-                                                    .cpu_ns = account_cpu_ns(&r->recorder, p),
                                                     .cost_ns = p->cost_ns};
         recorder_summarize(&r->recorder, p, &all[at].summary);
+        all[at].cpu_ns = account_cpu_ns(p, &all[at].summary);
     }
     if (all)
         record_summary_print_all(all, count,
