@@ -163,16 +163,19 @@ def figures_and_structure_stay():
             assert base not in outer or outer[base] == inner.sub("", b), f"{a} {b}"
 
 
-@test
-def of_c_only_the_c_library_stays():
-    text = """Trace Go1.26
+HEAD = """Trace Go1.26
 EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
 Sync
 Frequency freq=1000000000
 ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0
 EventBatch gen=1 m=100 time=1000 size=auto
 ProcStatus dt=1 p=0 pstatus=1
-GoStatus dt=1 g=1 m=100 gstatus=2
+"""
+
+
+@test
+def of_c_only_the_c_library_stays():
+    text = HEAD + """GoStatus dt=1 g=1 m=100 gstatus=2
 GoLabel dt=1 label_string=1
 UserRegionBegin dt=1 task=0 name_string=2 stack=1
 GoBlock dt=1 reason_string=3 stack=1
@@ -208,14 +211,7 @@ Strings
 
 @test
 def a_program_s_word_for_what_it_runs_stays_only_if_it_is_a_common_one():
-    text = """Trace Go1.26
-EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
-Sync
-Frequency freq=1000000000
-ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0
-EventBatch gen=1 m=100 time=1000 size=auto
-ProcStatus dt=1 p=0 pstatus=1
-EventBatch gen=1 m=18446744073709551615 time=1301 size=auto
+    text = HEAD + """EventBatch gen=1 m=18446744073709551615 time=1301 size=auto
 Strings
 String id=1
 \tdata="trail.made by=host word={}"
