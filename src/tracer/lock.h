@@ -8,6 +8,9 @@
 #include <pthread.h>
 #include <stdint.h>
 
+/* Counts a wait that began at CLOCK_MONOTONIC `began_ns` and ends now, in three fields of trail_stats. */
+void count_wait(uint64_t began_ns, uint64_t *waits, uint64_t *wait_ns, uint64_t *longest_ns);
+
 void lock_mutex(pthread_mutex_t *mutex);
 
 /* One that two threads want at once only by chance, and hold for less than a switch takes. */

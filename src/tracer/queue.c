@@ -309,15 +309,6 @@ static bool wait_for_room(const struct timespec *until)
     return pthread_cond_timedwait(&tracer.room, &tracer.lock, until) != ETIMEDOUT;
 }
 
-static void count_wait(uint64_t began_ns)
-{
-    uint64_t ns = clock_ns(CLOCK_MONOTONIC) - began_ns;
-    tracer.stats.waits++;
-    tracer.stats.wait_ns += ns;
-    if (ns > tracer.stats.longest_wait_ns)
-        tracer.stats.longest_wait_ns = ns;
-}
-
 /* Waits for room, or for a buffer that is read when the system has no memory. */
 static struct trail_buffer_ *wait_and_take(size_t filled, size_t need)
 {
@@ -334,7 +325,7 @@ static struct trail_buffer_ *wait_and_take(size_t filled, size_t need)
         if (tracer.urgent)
             break;
     }
-    count_wait(began_ns);
+    count_wait(began_ns, &tracer.stats.waits, &tracer.stats.wait_ns, &tracer.stats.longest_wait_ns);
     return buffer;
 }
 
