@@ -1,9 +1,9 @@
 /*
  * What the recorders of other tools are tried on.
  *
- *     relay   the main thread and one that is named pong wake each other by pipes, 20 times, each when it has
- *             seen the other one sleep
- *     mutex   pong wants a mutex, 10 times, until the main thread, which holds it, sees it sleep
+ *     relay NAME   the main thread and one that is named NAME wake each other by pipes, 20 times, each when it
+ *                  has seen the other one sleep
+ *     mutex NAME   that thread wants a mutex, 10 times, until the main thread, which holds it, sees it sleep
  *
  * Prints the TIDs of both, and the mutex's address.
  */
@@ -19,9 +19,10 @@
 
 enum { RELAYS = 20, LOCKS = 10 };
 
-static int to_pong[2], to_main[2];
+static int to_second[2], to_main[2];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static atomic_int pong, requests;
+static const char *name;
+static atomic_int second, requests;
 
 static void pass(const int *pipe)
 {
@@ -56,15 +57,15 @@ static void wait_until_sleeps(int tid)
 
 static void begin(void)
 {
-    prctl(PR_SET_NAME, "pong");
-    atomic_store(&pong, (int)syscall(SYS_gettid));
+    prctl(PR_SET_NAME, name);
+    atomic_store(&second, (int)syscall(SYS_gettid));
 }
 
 static void *relay(void *unused)
 {
     begin();
     for (int i = 0; i < RELAYS; i++) {
-        await(to_pong);
+        await(to_second);
         wait_until_sleeps((int)getpid());
         pass(to_main);
     }
@@ -75,7 +76,7 @@ static void *want(void *unused)
 {
     begin();
     for (int i = 0; i < LOCKS; i++) {
-        await(to_pong);
+        await(to_second);
         atomic_fetch_add(&requests, 1);
         pthread_mutex_lock(&mutex);
         pthread_mutex_unlock(&mutex);
@@ -87,27 +88,30 @@ static void *want(void *unused)
 int main(int argc, char **argv)
 {
     pthread_t thread;
-    int relays = argc > 1 && strcmp(argv[1], "relay") == 0;
-    if (pipe(to_pong) < 0 || pipe(to_main) < 0 ||
+    if (argc != 3)
+        return 2;
+    int relays = strcmp(argv[1], "relay") == 0;
+    name = argv[2];
+    if (pipe(to_second) < 0 || pipe(to_main) < 0 ||
         pthread_create(&thread, NULL, relays ? relay : want, NULL) != 0)
         return 1;
-    while (atomic_load(&pong) == 0)
+    while (atomic_load(&second) == 0)
         usleep(1000);
     for (int i = 0; relays && i < RELAYS; i++) {
-        wait_until_sleeps(atomic_load(&pong));
-        pass(to_pong);
+        wait_until_sleeps(atomic_load(&second));
+        pass(to_second);
         await(to_main);
     }
     for (int i = 0; !relays && i < LOCKS; i++) {
         pthread_mutex_lock(&mutex);
-        pass(to_pong);
+        pass(to_second);
         while (atomic_load(&requests) <= i)
             usleep(1000);
-        wait_until_sleeps(atomic_load(&pong));
+        wait_until_sleeps(atomic_load(&second));
         pthread_mutex_unlock(&mutex);
         await(to_main);
     }
     pthread_join(thread, NULL);
-    printf("%d %d %p\n", (int)getpid(), atomic_load(&pong), (void *)&mutex);
+    printf("%d %d %p\n", (int)getpid(), atomic_load(&second), (void *)&mutex);
     return 0;
 }

@@ -9,6 +9,7 @@ Skipped where a tool is missing, or the machine does not let it record.
 import csv
 import io
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,9 @@ from command import ENV, ROOT, WORK, answer, equal, good, good_text, run
 from tap import Skip, main, test
 
 CC = sys.argv[3:]
-PROGRAM = os.path.join(WORK, "program")
+# A recording may have every program of the machine, also other runs of this test: names are of this one.
+FIRST, SECOND = (f"{name}-{secrets.token_hex(4)}" for name in ("ping", "pong"))
+PROGRAM = os.path.join(WORK, FIRST)
 RELAYS, LOCKS = 20, 10
 # The IDs in the events of the kernel are those of the first PID namespace (its inode is PROC_PID_INIT_INO), programs print their own.
 IN_CONTAINER = os.stat("/proc/self/ns/pid").st_ino != 0xEFFFFFFC
@@ -50,7 +53,7 @@ def waits(path, tid):
 def threads_wake_each_other(path, printed, interrupts):
     """Timers aside, if the recording has interrupts, and what wakes the first one when it is executed."""
     ids = {g["name"]: g["id"] for g in answer("goroutines", path, "--members")["goroutines"]}
-    first, second = ids["program"], ids["pong"]
+    first, second = ids[FIRST], ids[SECOND]
     if not IN_CONTAINER:
         equal([first, second], [int(id) for id in printed])
     for waiter, waker in ((first, second), (second, first)):
@@ -63,7 +66,7 @@ def threads_wake_each_other(path, printed, interrupts):
 def perf_sched_records_who_woke_whom():
     needs("perf")
     data, path = os.path.join(WORK, "perf.data"), os.path.join(WORK, "perf.trace")
-    p = call("perf", "sched", "record", "-o", data, "--", built(), "relay")
+    p = call("perf", "sched", "record", "-o", data, "--", built(), "relay", SECOND)
     if p.returncode != 0 or not os.path.exists(data):
         raise Skip(f"perf cannot record: {(p.stderr.strip().splitlines() or ['?'])[0]}")
     good("import", data, "-o", path)
@@ -85,7 +88,7 @@ def ftrace_records_who_woke_whom():
         put("buffer_size_kb", "4096")
         for event in ("sched_switch", "sched_waking", "sched_wakeup_new", "sched_process_fork"):
             put(f"events/sched/{event}/enable", "1")
-        p = call(built(), "relay")
+        p = call(built(), "relay", SECOND)
         put("tracing_on", "0")
         with open(os.path.join(folder, "trace"), "rb") as f:
             text = f.read()
@@ -124,7 +127,7 @@ def lttng_records(folder):
         p = call("lttng", "--no-sessiond", *args)
         if p.returncode != 0:
             raise Skip(f"lttng {args[0]}: {p.stderr.strip() or p.stdout.strip()}")
-    p = call(built(), "mutex", env=env)
+    p = call(built(), "mutex", SECOND, env=env)
     call("lttng", "--no-sessiond", "destroy", session)
     if "cannot be preloaded" in p.stderr:
         raise Skip("no liblttng-ust-pthread-wrapper.so.1")
@@ -148,7 +151,7 @@ def lttng_records_who_waits_for_a_mutex_of_whom():
     equal(code, 0, err)
     assert "fields" not in err and "no event" not in err, err
     locks = {(lock["wait_kind"], lock["object"]): lock["waits"] for lock in answer("locks", path)["locks"]}
-    equal(locks, {("mutex", address): LOCKS})
+    equal(locks.get(("mutex", address)), LOCKS, locks)
     equal([w for w in waits(path, int(waiter)) if w is not None], [int(holder)] * LOCKS)
 
 
