@@ -21,6 +21,11 @@ class Wait:
     waker: int = 0  # 0: none, it went on by itself
     waker_functions: list = dataclasses.field(default_factory=list)
 
+    @property
+    def of_kernel(self):
+        """No call of the program's own: a page of a library that is not in memory yet, say. Any thread may have some."""
+        return self.object == "kernel, call not seen" or self.object.startswith("page fault")
+
 
 @dataclasses.dataclass
 class Thread:

@@ -94,7 +94,7 @@ def wait_of(trace, answer):
         for w in trace.waits
         if w.tid == answer["tid"]
         and answer["begin"] - CLOCK_NS <= w.begin <= end
-        and w.object != "kernel, call not seen"
+        and not w.of_kernel
     ]
     return next((w for w in found if w.object.startswith("OpenMP")), found[0] if found else None)
 
@@ -290,7 +290,7 @@ def test_options(program):
     report(f"{program.name}: --only=sleep leaves OpenMP out", what or [e for e in events(path) if e["kind"] == "TaskBegin"])
     code, out, err = program.record("locks", path, "--only=openmp")
     trace = Trace(TRAIL, path, ENV)
-    what = [w for w in trace.waits if not w.object.startswith("OpenMP") and w.object != "kernel, call not seen"]
+    what = [w for w in trace.waits if not w.object.startswith("OpenMP") and not w.of_kernel]
     report(f"{program.name}: --only=openmp has nothing else", what or "" if trace.waits else "no waits")
     code, out, err = program.record("locks", path, "--stacks=none")
     accepted(f"{program.name}: without stacks", path)

@@ -164,8 +164,7 @@ def wait_of(trace, answer):
         for w in trace.waits
         if w.tid == answer["tid"]
         and answer["begin"] - CLOCK_NS <= w.begin <= answer["end"]
-        # A page fault, say, on the way to the call.
-        and w.object != "kernel, call not seen"
+        and not w.of_kernel  # on the way to the call
         and (w.end is None or w.end > answer["begin"] + CLOCK_NS)
     ]
     return found[0] if found else None
