@@ -186,7 +186,7 @@ struct gate_place *gate_enter(struct gate *gate, int fd)
 {
     (void)pthread_mutex_lock(&gate->mutex);
     make_room(gate);
-    struct gate_place *place = find_free(gate);
+    struct gate_place *place = is_full(gate) ? NULL : find_free(gate);
     if (place && count(gate, UNKNOWN) == 0)
         (void)pthread_cond_signal(&gate->changed);
     if (place)
