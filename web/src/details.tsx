@@ -10,6 +10,7 @@ import {
     type Span,
 } from "./api";
 import { count, duration, shortName } from "./format";
+import { HeldBy } from "./held_by";
 import { laneTitle } from "./lanes";
 import { showPath } from "./path";
 import { timeText } from "./ruler";
@@ -226,6 +227,7 @@ function Facts(props: { of: Span; kind: Kind }) {
             <LaneFact title="On" to={of.proc} of="proc" />
             <LaneFact title="Woken by" to={of.waker} />
             <LaneFact title="Woken by" to={of.ender} />
+            {of.open && of.wait_kind && <HeldBy of={of} />}
             {of.wakes && of.wakes.length > 0 && (
                 <>
                     <dt>Made ready</dt>

@@ -35,6 +35,8 @@ interface LockRow extends LockId {
     unfinished: number;
     unfinished_ns: number;
     longest_unfinished?: Wait;
+    /* The goroutine that holds it at the end, if waits are still open and the trace has holders. */
+    holder?: number;
     holds: number;
     hold_ns: number;
     waiters: Site[];
@@ -104,7 +106,7 @@ function StillOpen(props: { many: number; ns: number }) {
     );
 }
 
-interface Answer {
+export interface Answer {
     origin_ns: number;
     all: number;
     unfinished: number;
@@ -113,7 +115,7 @@ interface Answer {
 }
 
 /* The locks that are requested first; their answer is computed ahead (runs.c). */
-const FIRST = 500;
+export const FIRST = 500;
 
 export function LocksPanel() {
     const first = useFirst(FIRST);

@@ -209,10 +209,14 @@ export function showAll(): void {
     go(whole.peek());
 }
 
-/* Shows [from, to] with a margin on both sides. */
+/* Shows [from, to] with a margin on both sides, within the trace. */
 export function showRange(wanted: Range): void {
+    const all = whole.peek();
     const margin = Math.max((wanted.to - wanted.from) * 0.4, 50);
-    go({ from: wanted.from - margin, to: wanted.to + margin });
+    go({
+        from: Math.max(wanted.from - margin, all.from),
+        to: Math.min(wanted.to + margin, all.to),
+    });
 }
 
 export function toggle<T>(set: ReadonlySet<T>, item: T): ReadonlySet<T> {

@@ -105,6 +105,19 @@ task(
         await until("its wait", async () =>
             /waiting for mutex log_mu/.test(await page.textContent(".panel")),
         );
+        /* Its wait is seen whole: from its begin, 15 ms after the first event, to the trace's end. */
+        const deadlock = runJson("summary", example("shop-c-stuck"));
+        const [from, to] = await windowOf(page);
+        const [{ begin_ns, end_ns }] = deadlock.findings;
+        ok(from <= begin_ns - deadlock.origin_ns && to >= end_ns - deadlock.origin_ns, "whole");
+        /* flush waits for what a worker holds, and that worker for what flush holds. */
+        const holder = page.locator(".panel dt:text('Held by') + dd button");
+        equal(await holder.textContent(), "thread 4 work", "the holder");
+        await click(holder);
+        await until("what the holder waits for", async () =>
+            /waiting for mutex cache_mu/.test(await page.textContent(".panel")),
+        );
+        equal(await holder.textContent(), "thread 3 flush", "the holder of the other");
     },
 );
 
