@@ -10,7 +10,7 @@ const units: [number, string][] = [
 
 /* 1234567 -> "1.235 ms": four significant digits. */
 export function duration(ns: number): string {
-    const size = Math.abs(ns);
+    const size = Number(Math.abs(ns).toPrecision(4));
     for (const [unit, name] of units) {
         if (size >= unit && (unit <= 1e9 || size >= 2 * unit))
             return `${Number((ns / unit).toPrecision(4))} ${name}`;
@@ -28,7 +28,8 @@ export function parseDuration(text: string): number | null {
 
 /* A point in time, with the digits needed for steps of `step` ns. */
 export function moment(ns: number, step: number): string {
-    const [unit, name] = units.find(([size]) => Math.abs(ns) >= size && size <= 1e9) ?? [1, "ns"];
+    const rounded = Math.abs(ns) + step / 2;
+    const [unit, name] = units.find(([size]) => rounded >= size && size <= 1e9) ?? [1, "ns"];
     const digits = Math.max(0, Math.min(9, Math.ceil(Math.log10(unit / step) - 1e-9)));
     return `${(ns / unit).toFixed(digits)} ${name}`;
 }

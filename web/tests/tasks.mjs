@@ -182,6 +182,14 @@ task(
         );
         const [from, to] = await windowOf(page);
         ok(from <= longest.begin_ns - origin_ns && to >= longest.end_ns - origin_ns, "its time");
+        /* It begins 2 us before the first second is over, which "1000.00 ms" would be no word for. */
+        const begin = (longest.begin_ns - origin_ns) / 1e9;
+        const times = await page.textContent(".beside dt:text('From, to') + dd");
+        equal(times.split(" – ")[0], `${begin.toFixed(5)} s`, "in the unit of its rounded value");
+        const heights = await page
+            .locator(".tile")
+            .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().height));
+        ok(Math.max(...heights) < 58, `tiles of two lines: ${heights}`);
     },
 );
 
