@@ -666,7 +666,10 @@ typedef struct trail_lock {
     trail_name holder_name;
 } trail_lock;
 
-/* By wait time, greatest first. */
+/*
+ * By wait time, greatest first; conditions and the like, by which work comes, behind others, and what nothing waited for
+ * last, by hold time.
+ */
 TRAIL_API size_t trail_analysis_locks(const trail_analysis *analysis,
                                       const trail_lock *const **rows);
 

@@ -541,14 +541,17 @@ static int64_t waited_ns(const trail_lock *row)
     return (int64_t)((uint64_t)row->wait.sum_ns + (uint64_t)row->open_ns);
 }
 
-/* Conditions and the like, by which work comes, behind locks that something holds. */
+/* Conditions and the like, by which work comes, are behind locks that something holds; so is what nothing waited for. */
+static bool is_behind(const struct lock *lock)
+{
+    return waited_ns(&lock->row) == 0 || (lock->for_work && lock->row.hold.count == 0);
+}
+
 static int by_waiting(const void *a, const void *b)
 {
     const struct lock *x = *(struct lock *const *)a, *y = *(struct lock *const *)b;
-    bool x_last = x->for_work && x->row.hold.count == 0;
-    bool y_last = y->for_work && y->row.hold.count == 0;
-    if (x_last != y_last)
-        return x_last ? 1 : -1;
+    if (is_behind(x) != is_behind(y))
+        return is_behind(x) ? 1 : -1;
     int64_t x_ns = waited_ns(&x->row), y_ns = waited_ns(&y->row);
     if (x_ns != y_ns)
         return x_ns > y_ns ? -1 : 1;

@@ -317,13 +317,31 @@ static void show_longest(const struct request *request, const char *title,
     show_command(request, goroutine, longest->begin_ns, longest->ns);
 }
 
-static void show_place(const struct request *request, const char *word,
-                       const trail_lock_place *place)
+/* The text of places[at].stack among the first `count`: where another one has the same text, with what differs. */
+static void distinct_text(const struct request *request, const trail_lock_place *places,
+                          size_t count, size_t at, char *text, size_t size)
 {
-    char total[SHOW_SIZE], longest[SHOW_SIZE], number[32], text[400];
+    char other[400];
+    (void)place_text(&request->analysis, places[at].stack, text, size);
+    for (size_t i = 0; i < count; i++) {
+        if (i == at || places[i].stack == places[at].stack)
+            continue;
+        (void)place_text(&request->analysis, places[i].stack, other, sizeof other);
+        if (strcmp(text, other) != 0)
+            continue;
+        place_add_difference(&request->analysis, places[at].stack, places[i].stack, text, size);
+        return;
+    }
+}
+
+static void show_place(const struct request *request, const char *word,
+                       const trail_lock_place *places, size_t count, size_t at)
+{
+    const trail_lock_place *place = &places[at];
+    char total[SHOW_SIZE], longest[SHOW_SIZE], number[32], text[600];
+    distinct_text(request, places, count, at, text, sizeof text);
     printf("    %s x, %s in all, at most %s: %s %s", table_thousands(number, place->count),
-           show_duration(total, place->ns), show_duration(longest, place->longest.ns), word,
-           place_text(&request->analysis, place->stack, text, sizeof text));
+           show_duration(total, place->ns), show_duration(longest, place->longest.ns), word, text);
     if (place->released)
         printf(", released in %s",
                place_text(&request->analysis, place->released, text, sizeof text));
@@ -342,8 +360,9 @@ static void show_places(const struct request *request, const char *title, const 
 {
     if (count > 0)
         printf("  %s:\n", title);
-    for (size_t i = 0; i < count && (i < PLACES || request->stacks); i++)
-        show_place(request, word, &places[i]);
+    size_t shown = request->stacks || count < PLACES ? count : PLACES;
+    for (size_t i = 0; i < shown; i++)
+        show_place(request, word, places, shown < PLACES ? shown : PLACES, i);
     if (count > PLACES && !request->stacks)
         printf("    ... and %zu more places; --stacks shows all\n", count - PLACES);
 }

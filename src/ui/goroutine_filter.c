@@ -170,6 +170,33 @@ const char *place_text(const struct analysis *analysis, trail_stack stack, char 
     return plain_inside(buf, size);
 }
 
+/* Returns the index of the innermost frame of `a` that `b` does not have there; the number of frames if there is none. */
+static size_t first_difference(const struct analysis *analysis, trail_stack a, trail_stack b)
+{
+    const trail_place *x, *y;
+    size_t x_count = trail_analysis_stack(analysis->answers, a, &x);
+    size_t y_count = trail_analysis_stack(analysis->answers, b, &y), at = 0;
+    while (at < x_count && at < y_count && x[at].function == y[at].function &&
+           x[at].file == y[at].file && x[at].line == y[at].line)
+        at++;
+    return at;
+}
+
+void place_add_difference(const struct analysis *analysis, trail_stack stack, trail_stack other,
+                          char *buf, size_t size)
+{
+    const trail_place *places;
+    size_t count = trail_analysis_stack(analysis->answers, stack, &places);
+    size_t at = first_difference(analysis, stack, other);
+    size_t used = strlen(buf);
+    char frame[200];
+    if (at >= count || used >= size)
+        return;
+    frame_text(analysis, &places[at], frame, sizeof frame);
+    (void)snprintf(buf + used, size - used, " < ... < %s", frame);
+    (void)plain_inside(buf, size);
+}
+
 void place_show(const struct analysis *analysis, trail_stack stack, unsigned indent)
 {
     const trail_place *places;

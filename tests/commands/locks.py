@@ -76,6 +76,34 @@ def each_lock_has_its_waits_and_holds():
 
 
 @test
+def what_nothing_waits_for_is_last():
+    with open(os.path.join(DATA, "locks-1.26.txt")) as f:
+        text = f.read()
+    last = "UserLog dt=80 task=0 key_string=26 value_string=26 stack=0"
+    held = "UserLog dt=5 task=0 key_string=5 value_string=28 stack=11\nUserLog dt=75 task=0 key_string=26 value_string=26 stack=0"
+    text = text.replace(last, held).replace("EndOfGeneration", 'String id=28\n\tdata="mutex y_mu 5us"\nEndOfGeneration')
+    names = [lock["name"] for lock in answer("locks", assembled("unwaited", text))["locks"]]
+    equal(names, [A, "b_mu", "", "c_mu", "0x10", "y_mu"])
+
+
+@test
+def places_of_the_same_text_show_where_they_differ():
+    """Two goroutines wait in take_a, called by take_b, called by main and by three."""
+    with open(os.path.join(DATA, "locks-1.26.txt")) as f:
+        text = f.read()
+    for stack in (11, 13):
+        first = f"Stack id={stack} nframes=2\n\tpc=65543 func=16 file=14 line=7\n"
+        assert first in text
+        text = text.replace(first, first.replace("nframes=2", "nframes=3") + "\tpc=69640 func=17 file=14 line=8\n")
+    code, out, err = run_text("locks", assembled("alike", text))
+    equal(code, 0)
+    waited = [line.split(": in ")[1] for line in out.splitlines() if ": in take_a" in line]
+    equal(waited, ["take_a (x.c:7) < take_b < ... < three (x.c:11)", "take_a (x.c:7) < take_b < ... < main (x.c:2)"])
+    # With another text, there is nothing to add.
+    assert "take_b (x.c:8) < two\n" in out, out
+
+
+@test
 def a_wait_for_a_child_process_is_for_no_lock():
     # Another thread ends it, so that its reason is that of a lock.
     with open(os.path.join(DATA, "locks-1.26.txt")) as f:
