@@ -106,6 +106,7 @@ const char *overview_largest(const trail_analysis *answers, char *buf)
 {
     char sum[DURATION_SIZE], longest[DURATION_SIZE];
     trail_analysis_span span;
+    const trail_gc_cycle *cycles;
     int64_t longest_ns = 0;
     size_t count = 0, used = 0;
     struct overview_wait *waits = overview_waits(answers, false, &count);
@@ -118,15 +119,15 @@ const char *overview_largest(const trail_analysis *answers, char *buf)
         trail_string reason = trail_analysis_text(answers, waits[0].wait->reason);
         (void)duration_text(sum, waits[0].wait->spread.sum_ns, DURATION_WORDS);
         (void)duration_text(longest, longest_ns, DURATION_WORDS);
-        used =
-            (size_t)snprintf(buf, OVERVIEW_SIZE, "most waited for: %.*s (%s); longest wait: %s; ",
-                             (int)(reason.size < 200 ? reason.size : 200),
-                             reason.size ? reason.data : "", sum, longest);
+        used = (size_t)snprintf(buf, OVERVIEW_SIZE, "most waited for: %.*s (%s); longest wait: %s",
+                                (int)(reason.size < 200 ? reason.size : 200),
+                                reason.size ? reason.data : "", sum, longest);
     } else {
-        used = (size_t)snprintf(buf, OVERVIEW_SIZE, "no wait ended; ");
+        used = (size_t)snprintf(buf, OVERVIEW_SIZE, "no wait ended");
     }
-    (void)snprintf(buf + used, OVERVIEW_SIZE - used, "GC: %.0f %% of the time",
-                   100 * (1 - trail_analysis_mmu(answers, 0, span.end_ns - span.begin_ns)));
+    if (trail_analysis_gc_cycles(answers, &cycles) > 0)
+        (void)snprintf(buf + used, OVERVIEW_SIZE - used, "; GC: %.0f %% of the time",
+                       100 * (1 - trail_analysis_mmu(answers, 0, span.end_ns - span.begin_ns)));
     free(waits);
     return buf;
 }
