@@ -51,12 +51,12 @@ void draw_lanes(struct exchange *exchange, struct model *model, const trail_lane
     out_str(out, "{\"columns\":");
     out_str(out, columns);
     out_str(out, ",\"rows\":[");
-    for (size_t i = 0; i < count; i++) {
+    /* Without a name all lanes match, and those of other pages are not looked at. */
+    for (size_t i = part ? 0 : first; i < count && (part || put < most); i++) {
         trail_lane lane;
-        trail_name name = trail_lanes_name(lanes, kind, i);
-        if (part && !match_part(trail_lanes_text(lanes, name), part))
+        if (part && !match_part(trail_lanes_text(lanes, trail_lanes_name(lanes, kind, i)), part))
             continue;
-        if (matching++ < first || put >= most)
+        if (part && (matching++ < first || put >= most))
             continue;
         trail_lanes_get(lanes, kind, i, &lane);
         out_str(out, put++ > 0 ? ",\n" : "");
@@ -64,7 +64,7 @@ void draw_lanes(struct exchange *exchange, struct model *model, const trail_lane
     }
     out_str(out, "],");
     put_number(out, "all", (int64_t)count);
-    more_number(out, "matching", (int64_t)matching);
+    more_number(out, "matching", (int64_t)(part ? matching : count));
     out_char(out, ',');
     name_list_put(out, "names", &names, lanes);
     out_char(out, '}');
