@@ -225,16 +225,19 @@ function ask<T>(path: string, query: Query, signal?: AbortSignal): Promise<T> {
     );
 }
 
+/* How many lanes are requested at a time: parsing an answer does not keep the page waiting. */
+const PAGE = 10000;
+
 export const api = {
     status: () => ask<Status>("status", {}),
     /* One page of the lanes, from the `first` on. */
-    lanes: (kind: Kind, first: number) => ask<LaneRows>("lanes", { kind, first, count: 50000 }),
+    lanes: (kind: Kind, first: number) => ask<LaneRows>("lanes", { kind, first, count: PAGE }),
     /* What a page of the lanes waited for: numbers of names and ns, in turn. */
     waits: (kind: Kind, first: number) =>
         ask<{ all: number; names: string[]; rows: number[][] }>("waits", {
             kind,
             first,
-            count: 50000,
+            count: PAGE,
         }),
     picture: async (kind: Kind, lanes: number[], from: number, to: number, width: number) => {
         const query = { kind, lanes: lanes.join(","), from, to, width };

@@ -190,9 +190,9 @@ function Lanes() {
                 </button>
             )}
             <Legend />
-            {lanes.value.length < allLanes.value && (
+            {lanes.value.count < allLanes.value && (
                 <span class="warn">
-                    the first {count(lanes.value.length)} of {count(allLanes.value)} lanes
+                    the first {count(lanes.value.count)} of {count(allLanes.value)} lanes
                 </span>
             )}
         </div>

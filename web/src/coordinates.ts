@@ -2,7 +2,8 @@
 import type { Kind, MarkKind } from "./api";
 import { logs, type Mark, samples } from "./extras";
 import { LABELS } from "./geometry";
-import { layout, type Row, rowsBetween } from "./lanes";
+import { layout } from "./lanes";
+import type { LaneRow, Row } from "./layout";
 import { Pictures } from "./pictures";
 import { kind, scroll, size, view } from "./state";
 
@@ -34,7 +35,7 @@ export function pointerTime(): number | null {
 }
 
 export function rowAt(y: number): Row | undefined {
-    return rowsBetween(layout.peek(), y + scroll.peek(), y + scroll.peek() + 1)[0];
+    return layout.peek().between(y + scroll.peek(), y + scroll.peek() + 1)[0];
 }
 
 /* Height of the marks' heads, and horizontal tolerance for clicks, in pixels. */
@@ -42,11 +43,7 @@ const MARK_HEIGHT = 8;
 const MARK_REACH = 4;
 
 /* The log, or else the sample, whose head is at that position. */
-export function markAt(
-    row: Row & { type: "lane" },
-    x: number,
-    y: number,
-): { kind: MarkKind; mark: Mark } | null {
+export function markAt(row: LaneRow, x: number, y: number): { kind: MarkKind; mark: Mark } | null {
     if (kind.value !== "goroutine" || y + scroll.value - row.top > MARK_HEIGHT) return null;
     const at = timeAt(x);
     const reach = (MARK_REACH / inner()) * (view.value.to - view.value.from);

@@ -11,16 +11,8 @@ import { shortName } from "./format";
 import { framesOf } from "./frames";
 import { LABELS, scale } from "./geometry";
 import { held } from "./held";
-import {
-    DEPTH_HEIGHT,
-    DEPTHS,
-    LANE_HEIGHT,
-    layout,
-    type Row,
-    rowsBetween,
-    stateHeight,
-    titleWithin,
-} from "./lanes";
+import { DEPTH_HEIGHT, DEPTHS, LANE_HEIGHT, layout, stateHeight, titleWithin } from "./lanes";
+import type { GroupRow, LaneRow } from "./layout";
 import { kindWord } from "./panel";
 import { type Cell, cellAt, firstCell, type Pictures } from "./pictures";
 import { ticks } from "./ruler";
@@ -72,13 +64,13 @@ function byLane<T extends { lane: number }>(items: T[] | null): Map<number, T[]>
 
 /* MARK: Rows */
 
-function drawGroup(scene: Scene, row: Row & { type: "group" }, y: number): void {
+function drawGroup(scene: Scene, row: GroupRow, y: number): void {
     const { to, colors } = scene;
     to.fillStyle = colors.raised;
     to.fillRect(0, y, scene.width, row.height - 1);
     /* The count is at the right of the column of names, and the name ends before it. */
     to.font = "12px system-ui, sans-serif";
-    const count = row.members.length;
+    const count = row.lanes.length;
     const members = `${count} ${kindWord(kind.value, count !== 1)}`;
     const end = LABELS - 8 - to.measureText(members).width;
     to.fillStyle = colors.faint;
@@ -94,7 +86,7 @@ function drawGroup(scene: Scene, row: Row & { type: "group" }, y: number): void 
     to.restore();
 }
 
-function drawName(scene: Scene, row: Row & { type: "lane" }, y: number): void {
+function drawName(scene: Scene, row: LaneRow, y: number): void {
     const { to, colors } = scene;
     const isSelected = selected.value?.lane === row.lane.lane && selected.value.kind === kind.value;
     if (isSelected) {
@@ -172,12 +164,7 @@ function drawText(
 }
 
 /* An unfolded lane: regions by depth, then the stacks of spans that are wide enough. */
-function drawDepths(
-    scene: Scene,
-    row: Row & { type: "lane" },
-    y: number,
-    pictures: Pictures,
-): void {
+function drawDepths(scene: Scene, row: LaneRow, y: number, pictures: Pictures): void {
     const bars = scene.regions.get(row.lane.lane) ?? [];
     const deepest = bars.reduce((most, bar) => Math.max(most, bar.depth + 1), 0);
     const rows = Math.min(deepest, DEPTHS - 4);
@@ -223,7 +210,7 @@ function drawSample(to: Context, x: number, y: number, height: number, size: num
     to.fillRect(x - size, y + 1, 2 * size + 1, 2 * size + 1);
 }
 
-function drawMarks(scene: Scene, row: Row & { type: "lane" }, y: number): void {
+function drawMarks(scene: Scene, row: LaneRow, y: number): void {
     const { to } = scene;
     to.fillStyle = "#b33a8f";
     for (const { at } of scene.logs.get(row.lane.lane) ?? [])
@@ -235,7 +222,7 @@ function drawMarks(scene: Scene, row: Row & { type: "lane" }, y: number): void {
 
 function drawSelectedMark(scene: Scene): void {
     const facts = markFacts.value;
-    const row = facts?.goroutine && layout.value.byLane.get(facts.goroutine.lane);
+    const row = facts?.goroutine && layout.value.ofLane(facts.goroutine.lane);
     if (!facts || !row || kind.value !== "goroutine" || scene.x(facts.at) < LABELS) return;
     const y = row.top - scroll.value;
     scene.to.fillStyle = scene.colors.warn;
@@ -244,7 +231,7 @@ function drawSelectedMark(scene: Scene): void {
 }
 
 /* Where the lane's goroutine holds the chosen lock: a bar in its states, hollow if that is inferred. */
-function drawHeld(scene: Scene, row: Row & { type: "lane" }, y: number): void {
+function drawHeld(scene: Scene, row: LaneRow, y: number): void {
     const now = held.value;
     const ranges = kind.value === "goroutine" ? now?.byLane.get(row.lane.lane) : undefined;
     if (!now || !ranges) return;
@@ -265,7 +252,7 @@ function drawHeld(scene: Scene, row: Row & { type: "lane" }, y: number): void {
     }
 }
 
-function drawLane(scene: Scene, row: Row & { type: "lane" }, y: number, pictures: Pictures): void {
+function drawLane(scene: Scene, row: LaneRow, y: number, pictures: Pictures): void {
     const { to } = scene;
     const only = like.value ? stateNumber(like.value.state) : 0;
     const box = { x: LABELS, y: y + 2, width: scene.width - LABELS, height: stateHeight(row) };
@@ -287,12 +274,12 @@ function drawLane(scene: Scene, row: Row & { type: "lane" }, y: number, pictures
 /* MARK: Overlays */
 
 function rowTop(lane: number): number | null {
-    const row = layout.value.byLane.get(lane);
+    const row = layout.value.ofLane(lane);
     return row ? row.top - scroll.value : null;
 }
 
 function laneStateHeight(lane: number): number {
-    const row = layout.value.byLane.get(lane);
+    const row = layout.value.ofLane(lane);
     return row ? stateHeight(row) : LANE_HEIGHT - 9;
 }
 
@@ -398,7 +385,7 @@ function drawArea(scene: Scene): void {
     }
     if (of.kind !== kind.value) return;
     for (const lane of of.lanes) {
-        const row = layout.value.byLane.get(lane);
+        const row = layout.value.ofLane(lane);
         const y = row ? row.top - scroll.value : scene.height;
         if (row && y < scene.height && y + row.height > 0)
             drawRange(scene.to, scene.x, { y, height: row.height }, scene.colors);
@@ -443,7 +430,7 @@ export function drawRows(
     to.fillStyle = colors.line;
     for (const tick of ticks(window, inner))
         to.fillRect(Math.round(scene.x(tick.at)), 0, 1, height);
-    for (const row of rowsBetween(layout.value, scroll.value, scroll.value + height)) {
+    for (const row of layout.value.between(scroll.value, scroll.value + height)) {
         const y = row.top - scroll.value;
         if (row.type === "group") drawGroup(scene, row, y);
         else drawLane(scene, row, y, pictures);

@@ -2,6 +2,7 @@
 import { css, stateColors } from "./colors";
 import { LABELS, scale } from "./geometry";
 import { laneTitle, layout } from "./lanes";
+import type { LaneRow } from "./layout";
 import { cellAt } from "./pictures";
 import { ticks } from "./ruler";
 import { kind, range, say, scroll, size, status, view } from "./state";
@@ -13,15 +14,18 @@ function escapeXml(text: string): string {
 }
 
 const HEIGHT = 20;
+const MOST_LANES = 60;
 
 /* Exports the lanes from the top of the screen on, at most 60. */
 export async function svgOfView(): Promise<void> {
     const window = view.value;
     const width = Math.max(800, size.value.width);
     const x = scale(window.from, window.to, width);
-    const rows = layout.value.rows
-        .filter((row) => row.type === "lane" && row.top >= scroll.value - 20)
-        .slice(0, 60);
+    const rows: LaneRow[] = [];
+    for (const row of layout.value.from(scroll.value - 20)) {
+        if (row.type === "lane" && row.top >= scroll.value - 20) rows.push(row);
+        if (rows.length === MOST_LANES) break;
+    }
     const parts: string[] = [];
     for (const tick of ticks(window, width - LABELS))
         parts.push(
@@ -29,7 +33,6 @@ export async function svgOfView(): Promise<void> {
                 `<text x="${(x(tick.at) + 3).toFixed(1)}" y="13">${escapeXml(tick.text)}</text>`,
         );
     rows.forEach((row, i) => {
-        if (row.type !== "lane") return;
         const y = (i + 1) * HEIGHT;
         parts.push(
             `<text x="6" y="${y + 13}">${escapeXml(laneTitle(kind.value, row.lane)).slice(0, 200)}</text>`,

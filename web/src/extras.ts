@@ -139,7 +139,8 @@ export function wantExtras(of: {
         ...wanted,
         width: of.width,
     });
-    if (of.kind !== "goroutine") return;
+    /* To the server, no lanes are all of them. */
+    if (of.kind !== "goroutine" || of.lanes.length === 0) return;
     const laned = { ...wanted, lanes };
     if (of.has.regions) regions.want(`${base} ${lanes}`, { ...laned, kind: "region" });
     if (of.has.tasks) tasks.want(`${base} ${lanes}`, { ...laned, kind: "task" });

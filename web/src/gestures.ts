@@ -1,7 +1,7 @@
 /* Pointer and wheel input of the timeline: moving, zooming, and selecting spans, ranges and areas. */
 import { inner, markAt, pictures, rowAt, timeAt } from "./coordinates";
 import { LABELS } from "./geometry";
-import { LANE_HEIGHT, lanesOfRows, layout, rowsBetween, scrollTo } from "./lanes";
+import { LANE_HEIGHT, lanesOfRows, layout, scrollTo } from "./lanes";
 import { cellAt, cellIndex, timesOf } from "./pictures";
 import { select, selectAt, selectMarkAt } from "./select";
 import {
@@ -86,9 +86,9 @@ export function clickRow(x: number, y: number): void {
 /* MARK: Drags */
 
 /* The lanes between two heights of the lanes' area. */
-function lanesBetween(y0: number, y1: number): number[] {
+function lanesBetween(y0: number, y1: number): { count: number; lanes: number[] } {
     const top = scroll.peek() + Math.max(0, Math.min(y0, y1));
-    return lanesOfRows(rowsBetween(layout.peek(), top, scroll.peek() + Math.max(y0, y1) + 1));
+    return lanesOfRows(layout.peek().between(top, scroll.peek() + Math.max(y0, y1) + 1));
 }
 
 /* Over the ruler a drag selects a range of all lanes, over the lanes those that it touches. */
@@ -99,9 +99,9 @@ function areaOf(drag: Drag & { type: "range" }, x: number, y: number): typeof ra
         to: Math.max(1, Math.min(Math.max(at, drag.at), end.peek())),
     };
     if (drag.where !== "rows") return area;
-    const lanes = lanesBetween(drag.y, y);
+    const { lanes } = lanesBetween(drag.y, y);
     if (lanes.length === 0) return area;
-    return { ...area, of: { kind: kind.peek(), lanes: lanes.slice(0, MOST_IN_AREA) } };
+    return { ...area, of: { kind: kind.peek(), lanes } };
 }
 
 function endRange(drag: Drag & { type: "range" }, y: number): void {
@@ -110,7 +110,7 @@ function endRange(drag: Drag & { type: "range" }, y: number): void {
         return;
     }
     tab.value = "range";
-    const touched = drag.where === "rows" ? lanesBetween(drag.y, y).length : 0;
+    const touched = drag.where === "rows" ? lanesBetween(drag.y, y).count : 0;
     if (touched > MOST_IN_AREA)
         say(`An area has at most ${MOST_IN_AREA} lanes: these are the first of ${touched}.`);
 }

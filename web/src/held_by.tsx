@@ -9,7 +9,7 @@ export function HeldBy(props: { of: Span }) {
     const locks = useRun<Locks>("locks", () => ({ limit: FIRST }), "whole").value.value?.locks;
     const lock = locks?.find((row) => row.wait_kind === of.wait_kind && row.object === of.object);
     const lane = lock?.holder === undefined ? null : laneOf(lock.holder, of.begin);
-    const holder = lane === null ? undefined : lanes.value[lane];
+    const holder = lane === null ? undefined : lanes.value.get(lane);
     if (!holder) return null;
     return (
         <>

@@ -2,7 +2,7 @@
 import { pointerTime } from "./coordinates";
 import { svgOfView } from "./export";
 import { menuOfSelection } from "./lane_menu";
-import { lanes, scrollTo } from "./lanes";
+import { lanes, layout, scrollTo } from "./lanes";
 import { isMenuKey } from "./menu";
 import { type Move, press, release, settle } from "./motion";
 import { addNote } from "./notes";
@@ -43,7 +43,6 @@ import {
     view,
     zoom,
 } from "./state";
-import { shownLanes } from "./timeline";
 
 interface Key {
     keys: string[];
@@ -81,9 +80,9 @@ function closeOne(): void {
 }
 
 function first(): void {
-    const [lane] = shownLanes();
+    const lane = layout.peek().first();
     if (lane === undefined) return;
-    const from = Math.max(lanes.peek()[lane]?.begin ?? 0, view.peek().from);
+    const from = Math.max(lanes.peek().get(lane)?.begin ?? 0, view.peek().from);
     void selectAt(kind.peek(), lane, from, false);
 }
 
@@ -154,14 +153,14 @@ export const keys: Key[] = [
         keys: ["ArrowUp"],
         shown: "↑",
         text: "the lane above",
-        run: step(() => nextLane(shownLanes(), -1)),
+        run: step(() => nextLane(-1)),
     },
     {
         group: "Selection",
         keys: ["ArrowDown"],
         shown: "↓",
         text: "the lane below",
-        run: step(() => nextLane(shownLanes(), 1)),
+        run: step(() => nextLane(1)),
     },
     {
         group: "Selection",

@@ -3,7 +3,9 @@ import { rowAt } from "./coordinates";
 import { shortName } from "./format";
 import { clickRow, type Where } from "./gestures";
 import { keys } from "./keys";
-import { type Lane, lanes, laneTitle, layout, scrollTo, stateHeight } from "./lanes";
+import type { Lane } from "./lane_table";
+import { lanes, laneTitle, layout, scrollTo, stateHeight } from "./lanes";
+import type { GroupRow } from "./layout";
 import { type Item, openMenu } from "./menu";
 import { showPath } from "./path";
 import { clearTrack, counter, placed } from "./sql_track";
@@ -100,8 +102,7 @@ function laneMenu(x: number, y: number, lane: Lane): void {
     ]);
 }
 
-function groupMenu(x: number, y: number, name: string, members: Lane[]): void {
-    const names = layout.peek().rows.flatMap((row) => (row.type === "group" ? [row.name] : []));
+function groupMenu(x: number, y: number, { name, lanes: members }: GroupRow): void {
     const isFolded = folded.peek().has(name);
     const foldItems: Item[] = [
         {
@@ -113,7 +114,7 @@ function groupMenu(x: number, y: number, name: string, members: Lane[]): void {
         {
             text: "fold all groups",
             run: () => {
-                folded.value = new Set(names);
+                folded.value = new Set(layout.peek().groupNames());
                 scrollTo(0);
             },
         },
@@ -124,7 +125,10 @@ function groupMenu(x: number, y: number, name: string, members: Lane[]): void {
             },
         },
     ];
-    const sums = { text: "sums of the group", run: () => areaOf(members.map((of) => of.lane)) };
+    const sums = {
+        text: "sums of the group",
+        run: () => areaOf([...members.slice(0, MOST_IN_AREA)]),
+    };
     const filters = group.peek() === "name" ? filterItems(name) : [];
     openMenu(x, y, shortName(name) || "no start function", [foldItems, [sums], filters]);
 }
@@ -160,7 +164,7 @@ export function onContextMenu(event: MouseEvent, where: Where): void {
     const { clientX: x, clientY: y, offsetX, offsetY } = event;
     const row = where === "rows" ? rowAt(offsetY) : undefined;
     if (!row) rulerMenu(x, y);
-    else if (row.type === "group") groupMenu(x, y, row.name, row.members);
+    else if (row.type === "group") groupMenu(x, y, row);
     else {
         clickRow(Math.max(offsetX, 24), offsetY);
         laneMenu(x, y, row.lane);
@@ -173,8 +177,8 @@ export function menuOfSelection(): void {
     if (!canvas) return;
     const { left, top } = canvas.getBoundingClientRect();
     const place = selected.peek();
-    const row = place && layout.peek().byLane.get(place.lane);
-    const lane = place && lanes.peek()[place.lane];
+    const row = place && layout.peek().ofLane(place.lane);
+    const lane = place && lanes.peek().get(place.lane);
     if (!place || !row || !lane || place.kind !== kind.peek()) rulerMenu(left + 240, top);
     else laneMenu(left + 240, top + row.top - scroll.peek() + stateHeight(row), lane);
 }

@@ -83,7 +83,7 @@ async function holdsOf(of: LockId): Promise<Hold[]> {
     const { results } = await api.find(words, undefined, 1000);
     return results.flatMap(({ type, text, lane, at }) => {
         const ns = type === "log" && text.includes(`held: ${words}`) ? lengthOfHold(text) : null;
-        const goroutine = lanes.peek()[lane]?.id;
+        const goroutine = lanes.peek().get(lane)?.id;
         return ns === null || goroutine === undefined ? [] : [{ goroutine, from: at - ns, to: at }];
     });
 }
@@ -120,7 +120,7 @@ export function queueOf(waits: Wait[]): { at: number; count: number }[] {
 
 function fullName(id: number): string {
     const lane = laneOf(id);
-    return named(id, lane === null ? "" : lanes.value[lane]?.name);
+    return named(id, lane === null ? "" : lanes.value.get(lane)?.name);
 }
 
 function momentText(of: Moment, at: number, step: number): string {
@@ -287,7 +287,7 @@ function useOnLanes(lock: string, holds: Hold[], waits: Wait[]): void {
         const isInferred = holds.length === 0;
         const byLane = new Map<number, Range[]>();
         for (const hold of isInferred ? inferHolds(waits) : holds) {
-            const lane = known.length > 0 ? laneOf(hold.goroutine, hold.from) : null;
+            const lane = known.count > 0 ? laneOf(hold.goroutine, hold.from) : null;
             if (lane === null) continue;
             const others = byLane.get(lane);
             if (others) others.push(hold);
@@ -310,7 +310,7 @@ export function LockOverTime(props: { of: LockId; title: string }) {
     const holds = useSignal<Hold[]>([]);
     useSignalEffect(() => {
         let isOld = false;
-        if (lanes.value.length > 0)
+        if (lanes.value.count > 0)
             holdsOf(of)
                 .then((found) => {
                     if (!isOld) holds.value = found;

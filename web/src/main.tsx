@@ -8,7 +8,7 @@ import { App } from "./app";
 import { keepColors } from "./colors";
 import { offerFrame } from "./framed";
 import { listen } from "./keys";
-import { keepLanes, keepTasks } from "./lanes";
+import { keepLanes, keepRows, keepTasks } from "./lanes";
 import { keepNotes } from "./notes";
 import { keepMark, keepSpan } from "./select";
 import { beginAsShared } from "./share";
@@ -70,6 +70,7 @@ async function poll(afterwards = 0): Promise<void> {
 keepColors();
 keepFragment();
 keepLanes();
+keepRows();
 keepTasks();
 keepWaits();
 keepSpan();

@@ -72,7 +72,7 @@ function beginThere(of: Summary): void {
     if (to - from > (status.peek()?.end ?? 0) * MOST) return;
     showRange({ from, to: Math.max(to, from + 1) });
     const lane = worst.goroutine == null ? null : laneOf(worst.goroutine, from);
-    if (lane !== null) reveal(lane);
+    if (lane !== null) void reveal(lane);
 }
 
 function TileButton(props: { tile: Tile; origin: number }) {

@@ -94,9 +94,7 @@ function localEntries(text: string): Entry[] {
             ? []
             : [{ what: "time", text: `go to ${timeText(at, 1)}`, run: () => goTo(at) }];
     const byId = /^[gpmGPM]?(\d+)$/.exec(text.trim());
-    for (const lane of byId
-        ? lanes.value.filter((of) => String(of.id) === byId[1]).slice(0, 3)
-        : [])
+    for (const lane of byId ? lanes.value.withId(Number(byId[1])).slice(0, 3) : [])
         found.push({
             what: kind.value,
             text: laneTitle(kind.value, lane),

@@ -144,7 +144,7 @@ export function useOverLanes(asked: Signal<Answer<Path>>): void {
                 from: value.begin_ns - value.origin_ns,
                 to: value.end_ns - value.origin_ns,
             });
-            reveal(segments[segments.length - 1].lane);
+            void reveal(segments[segments.length - 1].lane);
         }
         return () => {
             path.value = [];

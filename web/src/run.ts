@@ -1,5 +1,5 @@
 /* Answers of the analyses (the output of `trail NAME --json`), cached by command and parameters. */
-import { type Signal, signal, useSignalEffect } from "@preact/signals";
+import { computed, type Signal, signal, useSignalEffect } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { api, type Query } from "./api";
 import { laneOf, lanes, reveal } from "./lanes";
@@ -15,6 +15,10 @@ export interface Answer<T> {
 
 const kept = new Map<string, Answer<unknown>>();
 
+/* The status changes often; what analyses depend on of it does not. */
+const isRead = computed(() => Boolean(status.value?.done));
+const canRun = computed(() => Boolean(status.value?.can_run));
+
 /* The commands that can be restricted to goroutines. */
 const ofGoroutines = new Set(["goroutines", "regions", "profile", "latency", "locks", "find"]);
 
@@ -22,8 +26,9 @@ const ofGoroutines = new Set(["goroutines", "regions", "profile", "latency", "lo
 export function goroutinesOf(area: Area | null): number[] | null {
     if (area?.of?.kind !== "goroutine") return null;
     const there = area.of.lanes
-        .map((lane) => lanes.value[lane])
-        .filter((lane) => lane && lane.begin < area.to && lane.end > area.from);
+        .map((lane) => lanes.value.get(lane))
+        .filter((lane) => lane !== undefined)
+        .filter((lane) => lane.begin < area.to && lane.end > area.from);
     return [...new Set(there.map((lane) => lane.id))];
 }
 
@@ -44,8 +49,7 @@ export function useRun<T>(
 ): Signal<Answer<T>> {
     const answer = useMemo(() => signal<Answer<T>>({ state: "asking" }), []);
     useSignalEffect(() => {
-        const now = status.value;
-        if (!now?.done) return;
+        if (!isRead.value) return;
         const query: Query = { ...(of === "range" ? window(command) : {}), ...extra() };
         const key = `${command} ${JSON.stringify(query)}`;
         if (query.goroutine === "") {
@@ -57,7 +61,7 @@ export function useRun<T>(
             answer.value = known as Answer<T>;
             return;
         }
-        if (!now.can_run) {
+        if (!canRun.value) {
             answer.value = {
                 state: "bad",
                 error: "Analyses need a file: save the trace and open that.",
@@ -65,15 +69,21 @@ export function useRun<T>(
             return;
         }
         answer.value = { state: "asking", value: answer.peek().value };
+        let isOld = false;
+        const take = (found: Answer<T>) => {
+            if (!isOld) answer.value = found;
+        };
         api.run<T>(command, query)
             .then((value) => {
-                answer.value = { state: "good", value };
                 if (kept.size > 30) kept.delete(kept.keys().next().value as string);
-                kept.set(key, answer.value);
+                const found = { state: "good", value } as const;
+                kept.set(key, found);
+                take(found);
             })
-            .catch((error: Error) => {
-                answer.value = { state: "bad", error: error.message };
-            });
+            .catch((error: Error) => take({ state: "bad", error: error.message }));
+        return () => {
+            isOld = true;
+        };
     });
     return answer;
 }

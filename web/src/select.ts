@@ -3,7 +3,7 @@
  */
 import { batch, effect } from "@preact/signals";
 import { api, type Kind, type LaneRef, type MarkFacts, type MarkKind, type Span } from "./api";
-import { laneTitle, reveal } from "./lanes";
+import { laneTitle, layout, reveal } from "./lanes";
 import {
     chain,
     kind,
@@ -82,7 +82,7 @@ export function show(of: Span): void {
     const length = of.end - of.begin;
     if (of.begin < from || of.end > to || length < (to - from) / 500)
         showRange({ from: of.begin, to: Math.max(of.end, of.begin + 1) });
-    reveal(of.lane);
+    void reveal(of.lane);
 }
 
 export async function selectSpan(
@@ -115,11 +115,10 @@ export function neighbour(step: number): void {
     if (next >= 0 && next < now.spans) void selectSpan(selected.value.kind, now.lane, next);
 }
 
-export function nextLane(rows: number[], step: number): void {
+export function nextLane(step: 1 | -1): void {
     const now = span.value;
     if (!now || !selected.value) return;
-    const at = rows.indexOf(now.lane);
-    const next = rows[at + step];
+    const next = layout.peek().beside(now.lane, step);
     if (next !== undefined)
         void selectAt(selected.value.kind, next, now.begin, false).then(() => reveal(next));
 }
@@ -159,7 +158,7 @@ function takeMark(of: MarkKind, found: MarkFacts): void {
     const { from, to } = view.peek();
     if (found.at < from || found.at > to)
         showRange({ from: found.at - (to - from) / 4, to: found.at + (to - from) / 4 });
-    reveal(lane);
+    void reveal(lane);
 }
 
 /* Selects the first mark of a lane at or after a time. */

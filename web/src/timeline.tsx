@@ -14,7 +14,7 @@ import { LABELS } from "./geometry";
 import { Gestures, onWheel } from "./gestures";
 import { held } from "./held";
 import { onContextMenu } from "./lane_menu";
-import { lanes, layout, rowsBetween } from "./lanes";
+import { lanes, layout } from "./lanes";
 import { arrived, type Picture } from "./pictures";
 import { counter, placed } from "./sql_track";
 import {
@@ -45,7 +45,7 @@ export const frameTimes: number[] = [];
 
 function visibleLanes(margin: number): number[] {
     const { height } = size.value;
-    const rows = rowsBetween(layout.value, scroll.value - margin, scroll.value + height + margin);
+    const rows = layout.value.between(scroll.value - margin, scroll.value + height + margin);
     return rows.flatMap((row) => (row.type === "lane" ? [row.lane.lane] : []));
 }
 
@@ -54,7 +54,7 @@ function firstPictureComes(): boolean {
     const { goroutines = 0, procs = 0, threads = 0 } = status.value ?? {};
     const count = { goroutine: goroutines, proc: procs, thread: threads }[kind.value];
     if (arrived.value > 0 || count === 0) return false;
-    return lanes.value.length === 0 || visibleLanes(0).length > 0;
+    return lanes.value.count === 0 || visibleLanes(0).length > 0;
 }
 
 function ask(): void {
@@ -249,9 +249,4 @@ export function Timeline() {
 
 export function pictureOf(lane: number): Picture | undefined {
     return pictures[kind.peek()].get(lane);
-}
-
-/* Numbers of the visible lanes, from top to bottom. */
-export function shownLanes(): number[] {
-    return layout.peek().rows.flatMap((row) => (row.type === "lane" ? [row.lane.lane] : []));
 }

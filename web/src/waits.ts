@@ -4,21 +4,10 @@
 import { computed, effect, signal } from "@preact/signals";
 import { api } from "./api";
 import { kind, sort, status } from "./state";
+import { WaitTable } from "./wait_table";
 
 /* Time in ns, by reason, or by kind of wait where that is recorded. */
 type Waits = Record<string, number>;
-
-interface Entry {
-    waits: Waits;
-    mostly: string;
-}
-
-/* By lane of goroutines; empty: not known yet. */
-const entries = signal<readonly Entry[]>([]);
-
-export function waitsOf(lane: { lane: number }): Entry | undefined {
-    return entries.value[lane.lane];
-}
 
 /* "mutex cache_mu", "sync"; empty: no reason is given. */
 export function waitName(of: { reason?: string; wait_kind?: string; object?: string }): string {
@@ -32,33 +21,23 @@ export function mostly(of: Waits): string {
     return most && most[1] > 0 ? most[0] || "(no reason given)" : "";
 }
 
+/* By lane of goroutines. Empty: not known yet. */
+export const waits = signal(new WaitTable());
+
 /* All reasons, sorted by name. */
-export const reasons = computed<string[]>(() => {
-    const found = new Set<string>();
-    for (const { waits } of entries.value) for (const name of Object.keys(waits)) found.add(name);
-    return [...found].sort();
-});
+export const reasons = computed<string[]>(() => [...waits.value.names].sort());
 
-function entryOf(row: number[], names: string[]): Entry {
-    const waits: Waits = {};
-    for (let i = 0; i + 1 < row.length; i += 2) {
-        const name = names[row[i]];
-        waits[name] = (waits[name] ?? 0) + row[i + 1];
-    }
-    return { waits, mostly: mostly(waits) };
-}
-
-/* The entries change once, with the last page, because that sorts all lanes. */
+/* The table changes once, with the last page, because that sorts all lanes. */
 async function load(): Promise<void> {
-    const found: Entry[] = [];
+    const found = new WaitTable();
     let all = 1;
-    while (found.length < all) {
-        const { rows, names, ...answer } = await api.waits("goroutine", found.length);
+    while (found.count < all) {
+        const { rows, names, ...answer } = await api.waits("goroutine", found.count);
         all = answer.all;
-        for (const row of rows) found.push(entryOf(row, names));
+        found.add(rows, names);
         if (rows.length === 0) break;
     }
-    entries.value = found;
+    waits.value = found;
 }
 
 export function keepWaits(): void {

@@ -196,7 +196,7 @@ function RowOf(props: {
         [of, answers, props.origin],
     );
     const high = Math.max(0, ...[...depths.values()].map((depth) => depth + 1));
-    const name = of.group || (lane === null ? "" : (lanes.value[lane]?.name ?? ""));
+    const name = of.group || (lane === null ? "" : (lanes.value.get(lane)?.name ?? ""));
     const within = (part: Range) => ({
         from: Math.max(part.from, member.from),
         to: Math.min(part.to, member.to),

@@ -817,6 +817,101 @@ test("all lanes are there, however many: more than a page of the server", async 
     });
 });
 
+test("what is typed last is shown, while very many lanes are put in order", async () => {
+    const path = generated("typed", "--format=1.23", "--goroutines=120000", "--events=800K");
+    await serving(path, async (open, ask) => {
+        const rows = [];
+        for (let all = 1; rows.length < all; ) {
+            const answer = await ask(`lanes?kind=goroutine&first=${rows.length}`);
+            all = answer.all;
+            rows.push(...answer.rows);
+        }
+        const page = await open("#g=none&s=total");
+        for (const word of ["17", "934"]) {
+            const own = rows.filter((row) => String(row[1]).includes(word));
+            const longest = own.reduce((a, b) => (b[4] - b[3] > a[4] - a[3] ? b : a));
+            await page.getByLabel("Filter lanes").fill("");
+            await page.getByLabel("Filter lanes").pressSequentially(word);
+            await page.keyboard.press("Escape");
+            await idle(page);
+            await page.locator("canvas.rows").click({ position: { x: 100, y: 10 } });
+            await until(`the longest of ${word}`, async () =>
+                (await fragment(page, "sel"))?.startsWith(`g${longest[0]}.`),
+            );
+        }
+    });
+});
+
+/* Keeps the addresses of requests, and each summary back until the status has been requested three times more. */
+function slowSummary() {
+    const real = globalThis.fetch;
+    let polls = 0;
+    globalThis.asked = [];
+    globalThis.fetch = async (address, options) => {
+        globalThis.asked.push(String(address));
+        if (String(address).startsWith("api/status")) polls++;
+        const enough = polls + 3;
+        if (/command=summary/.test(address))
+            while (polls < enough) await new Promise((resolve) => setTimeout(resolve, 20));
+        return real(address, options);
+    };
+}
+
+test("a slow analysis is requested once; regions and tasks only of lanes that are visible", async () => {
+    await serving(example("load-go1.23"), async (open) => {
+        const page = await open("#f=main", {}, ".facts", slowSummary);
+        const asked = (pattern) =>
+            page.evaluate((of) => globalThis.asked.filter((one) => RegExp(of).test(one)), pattern);
+        equal((await asked("command=summary")).length, 1, "requests");
+        await page.getByLabel("Filter lanes").fill("no lane has this name");
+        await page.keyboard.press("Escape");
+        await page.keyboard.press("w");
+        await idle(page);
+        await page.keyboard.press("w");
+        await idle(page);
+        const bars = await asked("^api/bars.*kind=(region|task)");
+        ok(bars.length > 0, "requests for bars of lanes");
+        equal(
+            bars.filter((one) => !/lanes=\d/.test(one)),
+            [],
+            "those for all lanes",
+        );
+    });
+});
+
+/* Keeps the answers for the first microsecond back until globalThis.release() is called. */
+function heldBack() {
+    const real = globalThis.fetch;
+    const released = new Promise((resolve) => {
+        globalThis.release = resolve;
+    });
+    globalThis.fetch = async (address, options) => {
+        if (/[?&]from=0&to=1000(&|$)/.test(address)) {
+            globalThis.isHeld = true;
+            await released;
+        }
+        return real(address, options);
+    };
+}
+
+test("an answer that arrives after a newer one is not shown", async () => {
+    await serving(example("load-go1.23"), async (open) => {
+        const page = await open("#tab=functions", {}, ".facts", heldBack);
+        const whole = await rowsWhenThere(page);
+        const goTo = (text) =>
+            page.evaluate((hash) => {
+                location.hash = hash;
+            }, text);
+        await goTo("#tab=functions&r=0-1000");
+        await until("it is requested", () => page.evaluate(() => globalThis.isHeld));
+        await goTo("#tab=functions");
+        equal(await rowsWhenThere(page), whole, "the rows of the whole trace");
+        await page.evaluate(() => globalThis.release());
+        await idle(page);
+        equal(await rowsOf(page), whole, "the same rows");
+    });
+});
+
 test("of very many goroutines the table has the first by a column, and says of how many", async () => {
     const path = generated("many", "--format=1.23", "--goroutines=120000", "--events=800K");
     const { goroutines } = runJson("goroutines", path);
