@@ -38,7 +38,7 @@ function tasksOf(trace) {
     for (const { name, args, pid, tid } of traceEvents)
         if (name === "thread_name" && args.name === "CrRendererMain") isMain.add(`${pid} ${tid}`);
     const tasks = traceEvents.filter(
-        ({ name, pid, tid }) => /RunTask$/.test(name) && isMain.has(`${pid} ${tid}`),
+        ({ name, pid, tid }) => name === "RunTask" && isMain.has(`${pid} ${tid}`),
     );
     const longest = (of) => Math.max(0, ...tasks.map((task) => (of(task) ?? 0) / 1000));
     const [clock, cpu] = [longest(({ dur }) => dur), longest(({ tdur }) => tdur)];
