@@ -96,13 +96,32 @@ async function load(of: Kind): Promise<void> {
     }
 }
 
+/* How many lanes the server has. */
+const count = computed(() => {
+    const { goroutines = 0, procs = 0, threads = 0 } = status.value ?? {};
+    return { goroutine: goroutines, proc: procs, thread: threads }[kind.value];
+});
+
 /* Identifies the state that the list of lanes depends on; empty: nothing has been read yet. */
 const wanted = computed(() => {
     const now = status.value;
-    if (!now?.version) return "";
-    const count = { goroutine: now.goroutines, proc: now.procs, thread: now.threads }[kind.value];
-    return `${kind.value} ${count} ${now.done}`;
+    return now?.version ? `${kind.value} ${count.value} ${now.done}` : "";
 });
+
+/* Resolves when the lanes that the server has now are loaded, or others are wanted. */
+export function lanesLoaded(): Promise<void> {
+    const of = kind.peek();
+    const goal = count.peek();
+    return new Promise((resolve) => {
+        const stop = effect(() => {
+            if (lanes.value.count < goal && kind.value === of) return;
+            queueMicrotask(() => {
+                stop();
+                resolve();
+            });
+        });
+    });
+}
 
 /* Waits for a time, or until the trace has been read. */
 async function rest(ms: number): Promise<void> {

@@ -2,7 +2,7 @@
 import { computed, type Signal, signal, useSignalEffect } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { api, type Query } from "./api";
-import { laneOf, lanes, reveal } from "./lanes";
+import { laneOf, lanes, lanesLoaded, reveal } from "./lanes";
 import { selectAt } from "./select";
 import { type Area, kind, range, say, showRange, status } from "./state";
 import { inWords } from "./words";
@@ -97,6 +97,10 @@ export function jump(id: number | null, from: number, to: number): void {
         return;
     }
     kind.value = "goroutine";
+    void lanesLoaded().then(() => showLane(id, from, to));
+}
+
+function showLane(id: number, from: number, to: number): void {
     const lane = laneOf(id, from);
     if (lane === null) {
         say(`${inWords("{Task}")} ${id} is not in the timeline.`);

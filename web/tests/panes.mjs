@@ -10,7 +10,9 @@ import {
     main,
     needBrowser,
     ok,
+    openPage,
     runJson,
+    serve,
     test,
     trail,
     until,
@@ -879,24 +881,27 @@ test("a slow analysis is requested once; regions and tasks only of lanes that ar
     });
 });
 
-/* Keeps the answers for the first microsecond back until globalThis.release() is called. */
-function heldBack() {
-    const real = globalThis.fetch;
-    const released = new Promise((resolve) => {
-        globalThis.release = resolve;
-    });
-    globalThis.fetch = async (address, options) => {
-        if (/[?&]from=0&to=1000(&|$)/.test(address)) {
-            globalThis.isHeld = true;
-            await released;
-        }
-        return real(address, options);
+/* A script that keeps answers back, by their addresses, until globalThis.release() is called. */
+function holding(held) {
+    const hold = (pattern) => {
+        const real = globalThis.fetch;
+        const released = new Promise((resolve) => {
+            globalThis.release = resolve;
+        });
+        globalThis.fetch = async (address, options) => {
+            if (pattern.test(address)) {
+                globalThis.isHeld = true;
+                await released;
+            }
+            return real(address, options);
+        };
     };
+    return `(${hold})(${held})`;
 }
 
 test("an answer that arrives after a newer one is not shown", async () => {
     await serving(example("load-go1.23"), async (open) => {
-        const page = await open("#tab=functions", {}, ".facts", heldBack);
+        const page = await open("#tab=functions", {}, ".facts", holding(/[?&]from=0&to=1000(&|$)/));
         const whole = await rowsWhenThere(page);
         const goTo = (text) =>
             page.evaluate((hash) => {
@@ -910,6 +915,21 @@ test("an answer that arrives after a newer one is not shown", async () => {
         await idle(page);
         equal(await rowsOf(page), whole, "the same rows");
     });
+});
+
+test("a tile leads to its goroutine also before the lanes are there", async () => {
+    const path = example("load-go1.23");
+    const longest = runJson("summary", path).tiles.find(({ key }) => key === "longest_ready_ns");
+    const { server, url } = await serve([path]);
+    const page = await openPage(url, {}, ".facts", holding(/api.lanes/));
+    await until("the lanes are requested", () => page.evaluate(() => globalThis.isHeld));
+    await page.locator('.tile[data-key="longest_ready_ns"]').click();
+    await page.evaluate(() => globalThis.release());
+    await until("its lane", async () =>
+        (await page.textContent(".beside")).includes(`G${longest.goroutine} `),
+    );
+    await page.context().close();
+    server.kill();
 });
 
 test("of very many goroutines the table has the first by a column, and says of how many", async () => {
