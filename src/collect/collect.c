@@ -211,7 +211,7 @@ void collect_close(struct collect *c)
     threads_dispose(c);
     oncpu_dispose(c);
     faults_dispose(c);
-    jit_dispose(c);
+    jit_dispose(&c->jit);
     profile_dispose(c);
     heap_dispose(c);
     states_dispose(c);

@@ -4,9 +4,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "collect/parts.h"
+#include "base/arena.h"
 
 /* More of the file is not read. */
 #define MOST_BYTES (64u << 20)
@@ -28,9 +29,8 @@ static int open_of(const char *path, uid_t user, struct stat *info)
 }
 
 /* The last names are looked up when the process has ended: then its list is found only if its /tmp is ours. */
-static int open_list(const struct collect *c, struct stat *info)
+static int open_list(const struct process *process, struct stat *info)
 {
-    const struct process *process = &c->options.process;
     char path[64];
     struct stat owner;
     int fd = -1;
@@ -48,57 +48,64 @@ static int open_list(const struct collect *c, struct stat *info)
 }
 
 /* Reads what the file has more. A line that is longer than the buffer is skipped in parts, which have no numbers. */
-static void read_more(struct collect *c, int fd)
+static void read_more(struct jit *jit, struct arena *arena, int fd)
 {
     char buffer[65536];
     ssize_t got = 1;
-    while (c->jit.read < MOST_BYTES && got > 0) {
+    while (jit->read < MOST_BYTES && got > 0) {
         size_t done;
-        got = pread(fd, buffer, sizeof buffer, (off_t)c->jit.read);
+        got = pread(fd, buffer, sizeof buffer, (off_t)jit->read);
         if (got <= 0)
             break;
-        if (!jit_list_add(&c->jit.list, &c->arena, buffer, (size_t)got, &done)) {
-            collect_no_memory(c);
+        if (!jit_list_add(&jit->list, arena, buffer, (size_t)got, &done)) {
+            jit->no_memory = true;
             break;
         }
         if (done == 0 && (size_t)got < sizeof buffer)
             break;
-        c->jit.read += done ? done : (size_t)got;
+        jit->read += done ? done : (size_t)got;
     }
-    jit_list_sort(&c->jit.list);
+    jit_list_sort(&jit->list);
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 /* False: there is nothing new. */
-static bool look(struct collect *c)
+static bool look(struct jit *jit, struct arena *arena, const struct process *process)
 {
-    int64_t now_ns = (int64_t)clock_ns(CLOCK_MONOTONIC);
-    size_t before = c->jit.list.count;
+    int64_t now = now_ns();
+    size_t before = jit->list.count;
     struct stat info;
     int fd;
-    if (c->options.process.pid == 0 ||
-        (c->jit.looked_ns && now_ns - c->jit.looked_ns < LOOKS_APART_NS))
+    if (process->pid == 0 || (jit->looked_ns && now - jit->looked_ns < LOOKS_APART_NS))
         return false;
-    c->jit.looked_ns = now_ns;
-    fd = open_list(c, &info);
+    jit->looked_ns = now;
+    fd = open_list(process, &info);
     if (fd < 0)
         return false;
-    if (info.st_ino != c->jit.inode) {
-        c->jit.list.count = 0;
-        c->jit.read = 0;
-        c->jit.inode = info.st_ino;
+    if (info.st_ino != jit->inode) {
+        jit->list.count = 0;
+        jit->read = 0;
+        jit->inode = info.st_ino;
     }
-    read_more(c, fd);
+    read_more(jit, arena, fd);
     close(fd);
-    return c->jit.list.count != before;
+    return jit->list.count != before;
 }
 
-bool jit_find(struct collect *c, uint64_t address, trail_symbol *symbol)
+bool jit_find(struct jit *jit, struct arena *arena, const struct process *process, uint64_t address,
+              trail_symbol *symbol)
 {
-    return jit_list_find(&c->jit.list, address, symbol) ||
-           (look(c) && jit_list_find(&c->jit.list, address, symbol));
+    return jit_list_find(&jit->list, address, symbol) ||
+           (look(jit, arena, process) && jit_list_find(&jit->list, address, symbol));
 }
 
-void jit_dispose(struct collect *c)
+void jit_dispose(struct jit *jit)
 {
-    jit_list_free(&c->jit.list);
+    jit_list_free(&jit->list);
 }

@@ -8,23 +8,24 @@
 #define TRAIL_COLLECT_JIT_H
 
 #include "collect/jit_list.h"
+#include "collect/process.h"
 
-struct collect;
-
-/* Owned by jit.c. Names lie in the collector's arena. */
+/* The list of one process. Zero-initialised has not been looked at. */
 struct jit {
     struct jit_list list;
     uint64_t read;     /* bytes of the file so far: whole lines */
     uint64_t inode;    /* of the file; 0: none was found */
     int64_t looked_ns; /* at the file; CLOCK_MONOTONIC */
+    bool no_memory;    /* names are missing */
 };
 
 /*
  * Finds the name of an address, with file and line where the name has them. Reads what the list has more if the address is
- * not found. False: not in the list.
+ * not found; names lie in the arena, which is the same in each call. False: not in the list.
  */
-bool jit_find(struct collect *c, uint64_t address, trail_symbol *symbol);
+bool jit_find(struct jit *jit, struct arena *arena, const struct process *process, uint64_t address,
+              trail_symbol *symbol);
 
-void jit_dispose(struct collect *c);
+void jit_dispose(struct jit *jit);
 
 #endif

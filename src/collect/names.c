@@ -231,6 +231,14 @@ static const struct module *data_module(const struct collect *c, uint64_t addres
     return found;
 }
 
+static bool find_generated(struct collect *c, uint64_t address, trail_symbol *symbol)
+{
+    bool found = jit_find(&c->jit, &c->arena, &c->options.process, address, symbol);
+    if (c->jit.no_memory)
+        collect_no_memory(c);
+    return found;
+}
+
 /* Of generated code: it has no file, so its frames are those of frame pointers. */
 static const trail_module generated;
 
@@ -240,7 +248,7 @@ static const trail_module *find_map(void *context, uint64_t pc)
     trail_symbol symbol;
     if (module)
         return &module->map;
-    return jit_find(context, pc, &symbol) ? &generated : NULL;
+    return find_generated(context, pc, &symbol) ? &generated : NULL;
 }
 
 size_t names_walk(struct collect *c, const struct cpu_sample *sample, uint64_t *pcs)
@@ -327,7 +335,7 @@ static struct named_pc *resolve(struct collect *c, uint64_t pc)
     trail_symbol code;
     struct named_pc *named;
     size_t count = 0;
-    if (!module && jit_find(c, pc - 1, &code)) {
+    if (!module && find_generated(c, pc - 1, &code)) {
         symbols = &code;
         count = 1;
     } else if (module && c->options.resolve && !deadline_allows_names(c->trace)) {

@@ -7,8 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/grow.h"
+#include "collect/jit.h"
 #include "collect/maps.h"
 #include "collect/process.h"
 #include "collect/stack_copy.h"
@@ -25,6 +27,9 @@ struct naming {
     struct unwind_files tables;
     trail_module *modules;
     size_t count, capacity;
+    struct process process;
+    struct jit jit;
+    struct arena arena; /* names of generated code */
     bool failed;
 };
 
@@ -51,6 +56,21 @@ static const trail_module *find_module(void *context, uint64_t pc)
             return &naming->modules[i];
     }
     return NULL;
+}
+
+/* Of generated code: it has no file, so its frames are those of frame pointers. */
+static const trail_module generated;
+
+static bool find_generated(struct naming *naming, uint64_t address, trail_symbol *symbol)
+{
+    return jit_find(&naming->jit, &naming->arena, &naming->process, address, symbol);
+}
+
+static const trail_module *find_code(void *context, uint64_t pc)
+{
+    const trail_module *module = find_module(context, pc);
+    trail_symbol symbol;
+    return !module && find_generated(context, pc, &symbol) ? &generated : module;
 }
 
 /*
@@ -102,7 +122,7 @@ static void find_root(pid_t pid, char *root, size_t size)
 static bool naming_open(struct naming *naming, const struct held *held, trail_error *err)
 {
     char root[64];
-    *naming = (struct naming){.held = held};
+    *naming = (struct naming){.held = held, .process = {held->pid, held->is_nested}};
     naming->files = modules_open(NULL, 0, true);
     find_root(held->pid, root, sizeof root);
     if (naming->files)
@@ -119,6 +139,8 @@ static void naming_close(struct naming *naming)
     for (size_t i = 0; i < naming->count; i++)
         free((char *)naming->modules[i].path.data);
     free(naming->modules);
+    jit_dispose(&naming->jit);
+    arena_free(&naming->arena);
     unwind_files_free(&naming->tables);
     modules_close(naming->files);
 }
@@ -148,24 +170,34 @@ static bool add_frame(struct stuck_thread *thread, const trail_symbol *symbol, u
     *frame = (struct stuck_frame){.pc = pc, .address = module ? pc - module->bias : pc};
     slash = module ? strrchr(module->path.data, '/') : NULL;
     frame->module = strdup(slash ? slash + 1 : "");
-    frame->function = symbol ? function_of(symbol->function) : strdup("");
+    if (symbol)
+        frame->function = module ? function_of(symbol->function) : text_of(symbol->function);
+    else
+        frame->function = strdup("");
     frame->file = symbol ? text_of(symbol->file) : strdup("");
     frame->line = symbol ? (unsigned long)symbol->line : 0;
     return frame->module && frame->function && frame->file;
 }
 
-/* Sets *symbols to the functions at an address, innermost first; returns their number, 0: not known. */
+/*
+ * Sets *symbols to the functions at an address, innermost first; `code` has that of generated code. Returns their number,
+ * 0: not known.
+ */
 static size_t resolve(struct naming *naming, const trail_module *module, uint64_t address,
-                      const trail_symbol **symbols)
+                      trail_symbol *code, const trail_symbol **symbols)
 {
-    return module ? modules_resolve(naming->files, module, address - module->bias, symbols) : 0;
+    if (module)
+        return modules_resolve(naming->files, module, address - module->bias, symbols);
+    *symbols = code;
+    return find_generated(naming, address, code) ? 1 : 0;
 }
 
 static bool add_pc(struct stuck_thread *thread, struct naming *naming, uint64_t pc)
 {
     const trail_module *module = find_module(naming, pc - 1);
     const trail_symbol *symbols = NULL;
-    size_t count = resolve(naming, module, pc - 1, &symbols);
+    trail_symbol code;
+    size_t count = resolve(naming, module, pc - 1, &code, &symbols);
     bool good = count > 0 || add_frame(thread, NULL, pc - 1, module);
     for (size_t i = 0; good && i < count; i++)
         good = add_frame(thread, &symbols[i], pc - 1, module);
@@ -178,7 +210,8 @@ static char *called_name(struct naming *naming, uint64_t return_address)
     uint64_t at = called_function(naming->held->pid, return_address);
     const trail_module *module = at ? find_module(naming, at) : NULL;
     const trail_symbol *symbols = NULL;
-    size_t count = resolve(naming, module, at, &symbols);
+    trail_symbol code;
+    size_t count = at ? resolve(naming, module, at, &code, &symbols) : 0;
     return count > 0 ? function_of(symbols[count - 1].function) : NULL;
 }
 
@@ -211,7 +244,7 @@ static bool add_stack(struct stuck_thread *thread, struct naming *naming)
     size_t count = 0;
     bool good = true;
     if (held->is_copied)
-        count = stack_copy_walk(&naming->tables, &sample, find_module, naming, pcs, MOST_FRAMES);
+        count = stack_copy_walk(&naming->tables, &sample, find_code, naming, pcs, MOST_FRAMES);
     for (size_t i = 0; good && i < count; i++) {
         size_t outer = thread->frame_count;
         good = add_pc(thread, naming, pcs[i]);
@@ -230,6 +263,7 @@ static bool name_threads(struct stuck_process *process, trail_error *err)
         struct stuck_thread *thread = &process->threads[i];
         thread->held = &process->held.threads[i];
         good = add_stack(thread, &naming);
+        good = good && !naming.jit.no_memory;
         if (good)
             describe_thread(thread, name_variable, &naming);
         else

@@ -1,7 +1,9 @@
 /*
  * Code that is generated while the program runs, with the list of names that such programs write: functions of two pieces of
- * it, around a wait. Prints the list's path, which stays.
+ * it, around a wait. Prints the list's path, which stays. With a third argument it waits until stdin ends; "none": the list
+ * is not written.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +17,15 @@ static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0
 typedef void (*calls)(void (*)(void));
 
 static calls inner, outer;
+static bool stays;
 
 __attribute__((noinline)) static void pause_it(void)
 {
-    usleep(20000);
+    char byte;
+    if (stays)
+        (void)!read(STDIN_FILENO, &byte, 1);
+    else
+        usleep(20000);
     __asm__ volatile("");
 }
 
@@ -44,27 +51,34 @@ static void list(FILE *file, const char *name, calls function)
     fprintf(file, "%lx %zx %s\n", (unsigned long)(uintptr_t)function, sizeof code, name);
 }
 
-int main(int argc, char **argv)
+static void write_list(FILE *file, char **names)
 {
-    char path[64];
-    FILE *file;
-    if (argc < 3)
-        return 2;
-    snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
-    file = fopen(path, "wx");
-    if (!file)
-        return 77;
-    inner = generate();
-    outer = generate();
     /* A line that another one replaces, and lines that are none. */
     list(file, "replaced", outer);
     fputs("\nx y z\n10\n10 0 empty\nffffffffffffffff 10 wraps\n", file);
-    list(file, argv[1], inner);
-    list(file, argv[2], outer);
-    fclose(file);
+    list(file, names[0], inner);
+    list(file, names[1], outer);
+}
+
+int main(int argc, char **argv)
+{
+    char path[64];
+    if (argc < 3)
+        return 2;
+    stays = argc > 3;
+    inner = generate();
+    outer = generate();
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+    if (!stays || strcmp(argv[3], "none") != 0) {
+        FILE *file = fopen(path, "wx");
+        if (!file)
+            return 77;
+        write_list(file, argv + 1);
+        fclose(file);
+    }
     puts(path);
     fflush(stdout);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < (stays ? 1 : 3); i++)
         outer(between);
     return 0;
 }
