@@ -64,3 +64,55 @@ char *elf_file_read(const struct elf_file *elf, const Elf64_Phdr *header)
     free(bytes);
     return NULL;
 }
+
+/* MARK: Sections */
+
+#define MOST_SECTIONS 4096
+#define MOST_NAMES    (1u << 20) /* bytes */
+
+static Elf64_Phdr part_of(const Elf64_Shdr *section)
+{
+    return (Elf64_Phdr){
+        .p_offset = section->sh_offset, .p_vaddr = section->sh_addr, .p_filesz = section->sh_size};
+}
+
+/* Finds the section among `count`, whose names are in the section `names`. */
+static bool find_section(const struct elf_file *elf, const Elf64_Shdr *sections, size_t count,
+                         const Elf64_Shdr *names, const char *name, Elf64_Phdr *part)
+{
+    Elf64_Phdr text = part_of(names);
+    size_t size = strlen(name) + 1, i;
+    char *bytes = text.p_filesz <= MOST_NAMES ? elf_file_read(elf, &text) : NULL;
+    if (!bytes)
+        return false;
+    for (i = 0; i < count; i++) {
+        const Elf64_Shdr *s = &sections[i];
+        if ((s->sh_flags & SHF_ALLOC) && s->sh_type != SHT_NOBITS && text.p_filesz >= size &&
+            s->sh_name <= text.p_filesz - size && memcmp(bytes + s->sh_name, name, size) == 0)
+            break;
+    }
+    free(bytes);
+    if (i == count)
+        return false;
+    *part = part_of(&sections[i]);
+    return true;
+}
+
+bool elf_file_section(const struct elf_file *elf, const char *name, Elf64_Phdr *part)
+{
+    Elf64_Ehdr header;
+    Elf64_Shdr *sections;
+    Elf64_Phdr table = {0};
+    bool found;
+    if (file_read_at(elf->fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
+        header.e_shentsize != sizeof *sections || header.e_shnum > MOST_SECTIONS ||
+        header.e_shstrndx >= header.e_shnum)
+        return false;
+    table.p_offset = header.e_shoff;
+    table.p_filesz = header.e_shnum * sizeof *sections;
+    sections = (Elf64_Shdr *)(void *)elf_file_read(elf, &table);
+    found = sections &&
+            find_section(elf, sections, header.e_shnum, &sections[header.e_shstrndx], name, part);
+    free(sections);
+    return found;
+}

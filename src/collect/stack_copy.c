@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/pc.h"
+#include "collect/cfi_table.h"
 #include "collect/elf_file.h"
 #include "host/unwind.h"
 #include "host/unwind_cfi.h"
@@ -49,19 +50,44 @@ static const Elf64_Phdr *segment_around(const struct elf_file *elf, const Elf64_
     return NULL;
 }
 
-static void read_tables(struct unwind_file *file, const struct elf_file *elf)
+/* Sets where the copy of the segment lies. */
+static void place(struct unwind_file *file, const Elf64_Phdr *segment)
 {
-    const Elf64_Phdr *header = elf_file_find(elf, PT_GNU_EH_FRAME);
-    const Elf64_Phdr *segment = header ? segment_around(elf, header) : NULL;
-    uintptr_t at;
-    if (!segment || !(file->memory = elf_file_read(elf, segment)))
-        return;
-    at = (uintptr_t)file->memory;
+    uintptr_t at = (uintptr_t)file->memory;
     file->base = at - (uintptr_t)segment->p_vaddr;
     file->tables.readable[0] = (struct cfi_range){at, at + segment->p_filesz};
     file->tables.ranges = 1;
-    at = file->base + header->p_vaddr;
-    file->tables.header = (struct cfi_range){at, at + header->p_filesz};
+}
+
+/* Puts a table of the functions in .eh_frame behind the segment: static programs have no .eh_frame_hdr. */
+static void make_table(struct unwind_file *file, const Elf64_Phdr *segment,
+                       const Elf64_Phdr *frames)
+{
+    size_t size = cfi_table_size(&file->tables, file->base + frames->p_vaddr);
+    size_t at = ((size_t)segment->p_filesz + WORD - 1) / WORD * WORD;
+    char *memory = size ? realloc(file->memory, at + size) : NULL;
+    if (!memory)
+        return;
+    file->memory = memory;
+    place(file, segment);
+    cfi_table_make(&file->tables, file->base + frames->p_vaddr, (uintptr_t)memory + at, size);
+}
+
+static void read_tables(struct unwind_file *file, const struct elf_file *elf)
+{
+    const Elf64_Phdr *header = elf_file_find(elf, PT_GNU_EH_FRAME), *segment;
+    Elf64_Phdr frames;
+    if (!header && !elf_file_section(elf, ".eh_frame", &frames))
+        return;
+    segment = segment_around(elf, header ? header : &frames);
+    if (!segment || !(file->memory = elf_file_read(elf, segment)))
+        return;
+    place(file, segment);
+    if (header)
+        file->tables.header = (struct cfi_range){file->base + header->p_vaddr,
+                                                 file->base + header->p_vaddr + header->p_filesz};
+    else
+        make_table(file, segment, &frames);
 }
 
 static struct unwind_file *open_file(struct unwind_files *files, trail_string path)

@@ -32,6 +32,8 @@ enum {
 #define MAX_REMEMBERED 8          /* compilers nest one or two */
 #define MAX_OPERANDS   8          /* of an expression */
 #define MAX_ENTRY      (1u << 20) /* bytes of a CIE or FDE */
+#define MAX_LISTED_CIE                                                                             \
+    256 /* bytes of a CIE that is read for each of its FDEs; compilers' have 30 */
 
 /* MARK: Bytes */
 
@@ -616,6 +618,25 @@ static struct cfi_rule read_fde(const struct cfi_module *module, uintptr_t at, u
     p.initial = p.row;
     run(&p, &r);
     return r.bad || cie.program.bad ? none : rule_of(&p.row);
+}
+
+bool cfi_next(const struct cfi_module *module, uintptr_t *at, uintptr_t *start)
+{
+    struct reader r = entry_at(module, *at), cie_entry;
+    uintptr_t here = r.at;
+    struct cie cie;
+    uint64_t back = take(&r, 4);
+    *start = 0;
+    if (r.bad)
+        return false;
+    *at = r.end;
+    cie_entry = entry_at(module, here - (uintptr_t)back);
+    if (back != 0 && cie_entry.end - cie_entry.at <= MAX_LISTED_CIE &&
+        read_cie(module, here - (uintptr_t)back, &cie)) {
+        *start = take_pointer(&r, cie.encoding, 0);
+        *start = r.bad ? 0 : *start;
+    }
+    return true;
 }
 
 /* MARK: The table of functions */

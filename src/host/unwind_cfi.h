@@ -59,6 +59,12 @@ struct cfi_rule {
 /* Whether [at, at + size) lies in one of the module's segments. */
 bool cfi_is_readable(const struct cfi_module *module, uintptr_t at, size_t size);
 
+/*
+ * Advances *at, an address in .eh_frame, to the next entry, and sets *start to the first instruction of the function that the
+ * entry is for; 0: it is for none. False: the entries end.
+ */
+bool cfi_next(const struct cfi_module *module, uintptr_t *at, uintptr_t *start);
+
 /* The rule for the instruction that `at` lies in. */
 struct cfi_rule cfi_find(const struct cfi_module *module, uintptr_t at);
 

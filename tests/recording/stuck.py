@@ -1,6 +1,6 @@
 """What 'trail stuck' says of a program whose waits are known (stuck.c, deadlock.c), and that the program goes on. TAP.
 
-usage: stuck.py TRAIL PROGRAM DEADLOCK
+usage: stuck.py TRAIL PROGRAM DEADLOCK [STATIC...]     the same as PROGRAM, linked with -static, -static-pie
 """
 
 import ctypes
@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import tap
 from tap import Skip, test
 
-TRAIL, PROGRAM, DEADLOCK = (os.path.abspath(a) for a in sys.argv[1:4])
+TRAIL, PROGRAM, DEADLOCK, *STATIC = (os.path.abspath(a) for a in sys.argv[1:])
 WORK = tempfile.TemporaryDirectory(prefix="trail-stuck-")
 FILE = os.path.join(WORK.name, "file")
 KILLS = 20 * int(os.environ.get("TRAIL_TEST_COUNT", "100")) // 100
@@ -77,9 +77,12 @@ def tasks(pid):
 class Program:
     """The program while all of its threads but the spinning one wait, and its child, too."""
 
+    def __init__(self, path=PROGRAM):
+        self.path = path
+
     def __enter__(self):
         open(FILE, "w").close()
-        self.process = subprocess.Popen([PROGRAM, FILE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([self.path, FILE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.pid = self.process.pid
         self.tids = self.waiting = None
         for _ in range(3000):
@@ -187,6 +190,30 @@ def stacks_have_the_functions_that_called():
         text = stuck_whole("--frames=4", program.pid)
         assert re.search(r"\.\.\. \d+ more: --frames=0", text), text
         assert "..." not in stuck_whole("--frames=0", program.pid).split("(recursion)")[1].split("\n\n")[0]
+
+
+def whole_stacks(path):
+    """Those of the program at the path have what the dynamic one's have: its functions, down to where threads begin."""
+    with Program(path) as program:
+        threads = threads_of(json.loads(stuck_whole("--json", program.pid)), program.pid)
+        for name, function in (("mutex", "mutex"), ("writer", "writer"), ("condition", "condition"), ("joiner", "joiner"),
+                               ("pipe", "pipes"), ("sleeper", "sleeper"), ("spinner", "spinner")):
+            functions = [f["function"] for f in threads[name]["stack"]]
+            assert function in functions and "start_thread" in functions[functions.index(function) :], (name, functions)
+        mutex, writer = threads["mutex"], threads["writer"]
+        assert (mutex["wait_kind"], mutex["object"], mutex["holder"]) == ("mutex", "a_mu", program.tids["holder"]), mutex
+        assert (writer["wait_kind"], writer["object"], writer["holder"]) == ("rwlock", "a_lock", program.tids["holder"]), writer
+        deep = [f["function"] for f in threads["recursion"]["stack"]]
+        assert deep.count("deep") >= 50 and "recursion" in deep, deep
+        program.goes_on()
+
+
+@test
+def stacks_of_static_programs_are_whole():
+    if len(STATIC) < 1:
+        raise Skip("no static programs can be linked; install the C library's archives (libc6-dev, glibc-static)")
+    for path in STATIC:
+        whole_stacks(path)
 
 
 @test

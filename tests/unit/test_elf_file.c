@@ -173,6 +173,109 @@ static void tables_are_read_from_one_segment_only(void **state)
     }
 }
 
+/* MARK: Sections */
+
+enum { NAMES = 0x600, FRAMES = 0x700, SECTIONS = 0x800 };
+
+static Elf64_Shdr frames_of(uint64_t offset, uint64_t address, uint64_t size)
+{
+    return (Elf64_Shdr){.sh_name = 1,
+                        .sh_type = SHT_PROGBITS,
+                        .sh_flags = SHF_ALLOC,
+                        .sh_offset = offset,
+                        .sh_addr = address,
+                        .sh_size = size};
+}
+
+/* A file without .eh_frame_hdr, and with two sections: .eh_frame and the names. */
+static struct image image_with_frames(Elf64_Shdr frames)
+{
+    const Elf64_Phdr load = {.p_type = PT_LOAD, .p_flags = PF_R, .p_filesz = SIZE};
+    const Elf64_Shdr names = {.sh_type = SHT_STRTAB, .sh_offset = NAMES, .sh_size = 11};
+    struct image image = image_of(&load, 1);
+    uint8_t *bytes = (uint8_t *)&image;
+    image.header.e_shoff = SECTIONS;
+    image.header.e_shentsize = sizeof frames;
+    image.header.e_shnum = 2;
+    image.header.e_shstrndx = 1;
+    memcpy(bytes + NAMES, "\0.eh_frame", 11);
+    memcpy(bytes + SECTIONS, &frames, sizeof frames);
+    memcpy(bytes + SECTIONS + sizeof frames, &names, sizeof names);
+    return image;
+}
+
+static bool has_section(const struct image *image, const char *name, Elf64_Phdr *part)
+{
+    struct elf_file elf;
+    bool found;
+    write_file(image, sizeof *image);
+    assert_true(elf_file_open(&elf, path));
+    found = elf_file_section(&elf, name, part);
+    elf_file_close(&elf);
+    return found;
+}
+
+static void a_section_is_found_by_its_name(void **state)
+{
+    const Elf64_Shdr frames = frames_of(FRAMES, 0x1700, 64);
+    struct image image = image_with_frames(frames);
+    Elf64_Phdr part;
+    (void)state;
+    assert_true(has_section(&image, ".eh_frame", &part));
+    assert_true(part.p_offset == FRAMES && part.p_vaddr == 0x1700 && part.p_filesz == 64);
+    assert_false(has_section(&image, ".eh_fram", &part));
+    assert_false(has_section(&image, ".eh_frame.", &part));
+}
+
+static void damaged_sections_are_none(void **state)
+{
+    struct image good = image_with_frames(frames_of(FRAMES, FRAMES, 64)), image = good;
+    Elf64_Shdr frames = frames_of(FRAMES, FRAMES, 64);
+    Elf64_Phdr part;
+    (void)state;
+    image.header.e_shstrndx = 2;
+    assert_false(has_section(&image, ".eh_frame", &part));
+    image = good;
+    image.header.e_shoff = UINT64_MAX - 8;
+    assert_false(has_section(&image, ".eh_frame", &part));
+    image = good;
+    image.header.e_shoff = SIZE - sizeof frames;
+    assert_false(has_section(&image, ".eh_frame", &part));
+    image = good;
+    image.header.e_shentsize = 1;
+    assert_false(has_section(&image, ".eh_frame", &part));
+    frames.sh_name = UINT32_MAX;
+    image = image_with_frames(frames);
+    assert_false(has_section(&image, ".eh_frame", &part));
+    frames.sh_name = 2; /* "eh_frame" */
+    image = image_with_frames(frames);
+    assert_false(has_section(&image, ".eh_frame", &part));
+}
+
+/* Entries of any length, which refer to entries anywhere, in parts that are not in the segment, or end too early. */
+static void any_frames_make_some_table(void **state)
+{
+    static const uint64_t places[] = {FRAMES, 0, SIZE - 20, SIZE - 2, SIZE, UINT64_MAX - 4};
+    static const uint64_t sizes[] = {64, 0, 1, SIZE, UINT64_MAX};
+    static const uint32_t lengths[] = {0, 4, 12, 20, 0x7f, 1u << 20, UINT32_MAX};
+    /* A CIE without augmentation, or the distance back to one. */
+    static const uint32_t seconds[] = {0, 4, 24, 28, 0x7fffffff, UINT32_MAX};
+    (void)state;
+    for (size_t p = 0; p < sizeof places / sizeof places[0]; p++) {
+        for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+            for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++) {
+                for (size_t k = 0; k < sizeof seconds / sizeof seconds[0]; k++) {
+                    struct image image = image_with_frames(frames_of(FRAMES, places[p], sizes[s]));
+                    const uint32_t entries[] = {20,         0,          0x78010001, 0x10,  0, 0,
+                                                lengths[l], seconds[k], 0x400,      0x100, 0, 0};
+                    memcpy((uint8_t *)&image + FRAMES, entries, sizeof entries);
+                    walk(&image);
+                }
+            }
+        }
+    }
+}
+
 static int make_path(void **state)
 {
     int fd = mkstemp(path);
@@ -193,6 +296,9 @@ int main(void)
         cmocka_unit_test(a_file_that_has_become_shorter_has_no_such_part),
         cmocka_unit_test(only_regular_files_with_headers_are_opened),
         cmocka_unit_test(tables_are_read_from_one_segment_only),
+        cmocka_unit_test(a_section_is_found_by_its_name),
+        cmocka_unit_test(damaged_sections_are_none),
+        cmocka_unit_test(any_frames_make_some_table),
     };
     return cmocka_run_group_tests(tests, make_path, remove_path);
 }
