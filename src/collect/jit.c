@@ -3,14 +3,16 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 
-/* More of the file is not read. */
-#define MOST_BYTES (64u << 20)
+/* More of the file is not read, and more of all that took its place. */
+#define MOST_BYTES      (64u << 20)
+#define MOST_BYTES_EVER (256u << 20)
 /* The file is not looked at more often: most addresses without a name will have none later either. */
 #define LOOKS_APART_NS 100000000
 /* MARK: Reading */
@@ -52,7 +54,7 @@ static void read_more(struct jit *jit, struct arena *arena, int fd)
 {
     char buffer[65536];
     ssize_t got = 1;
-    while (jit->read < MOST_BYTES && got > 0) {
+    while (jit->read < MOST_BYTES && jit->read_ever < MOST_BYTES_EVER && got > 0) {
         size_t done;
         got = pread(fd, buffer, sizeof buffer, (off_t)jit->read);
         if (got <= 0)
@@ -64,8 +66,25 @@ static void read_more(struct jit *jit, struct arena *arena, int fd)
         if (done == 0 && (size_t)got < sizeof buffer)
             break;
         jit->read += done ? done : (size_t)got;
+        jit->read_ever += done ? done : (size_t)got;
     }
     jit_list_sort(&jit->list);
+}
+
+/* Reads the last bytes of what was read so far. */
+static size_t read_tail(const struct jit *jit, int fd, char tail[static sizeof jit->tail])
+{
+    size_t size = jit->read < sizeof jit->tail ? (size_t)jit->read : sizeof jit->tail;
+    ssize_t got = pread(fd, tail, size, (off_t)(jit->read - size));
+    return got > 0 ? (size_t)got : 0;
+}
+
+/* Whether another list is in the file, which may be the same file: Java's virtual machine writes all of it anew. */
+static bool is_another(const struct jit *jit, int fd, const struct stat *info)
+{
+    char tail[sizeof jit->tail];
+    return info->st_ino != jit->inode || read_tail(jit, fd, tail) != jit->tail_size ||
+           memcmp(tail, jit->tail, jit->tail_size) != 0;
 }
 
 static int64_t now_ns(void)
@@ -88,12 +107,13 @@ static bool look(struct jit *jit, struct arena *arena, const struct process *pro
     fd = open_list(process, &info);
     if (fd < 0)
         return false;
-    if (info.st_ino != jit->inode) {
+    if (is_another(jit, fd, &info)) {
         jit->list.count = 0;
         jit->read = 0;
         jit->inode = info.st_ino;
     }
     read_more(jit, arena, fd);
+    jit->tail_size = read_tail(jit, fd, jit->tail);
     close(fd);
     return jit->list.count != before;
 }

@@ -2,7 +2,8 @@
  * Names of code that a program generates while it runs, by the list that many runtimes write for that: /tmp/perf-PID.map,
  * with the PID of the process's own namespace (jit_list.h).
  *
- * Node.js writes it with --perf-basic-prof, Python with -X perf, .NET with DOTNET_PerfMapEnabled, Java with an agent.
+ * Node.js writes it with --perf-basic-prof, Python with -X perf, .NET with DOTNET_PerfMapEnabled, Java by its
+ * command Compiler.perfmap, which writes the whole file anew.
  */
 #ifndef TRAIL_COLLECT_JIT_H
 #define TRAIL_COLLECT_JIT_H
@@ -13,10 +14,13 @@
 /* The list of one process. Zero-initialised has not been looked at. */
 struct jit {
     struct jit_list list;
-    uint64_t read;     /* bytes of the file so far: whole lines */
-    uint64_t inode;    /* of the file; 0: none was found */
-    int64_t looked_ns; /* at the file; CLOCK_MONOTONIC */
-    bool no_memory;    /* names are missing */
+    uint64_t read;      /* bytes of the file so far: whole lines */
+    uint64_t read_ever; /* of all files, and of what was written in their place */
+    uint64_t inode;     /* of the file; 0: none was found */
+    int64_t looked_ns;  /* at the file; CLOCK_MONOTONIC */
+    bool no_memory;     /* names are missing */
+    size_t tail_size;
+    char tail[64]; /* the last bytes that were read: others there are those of another list */
 };
 
 /*

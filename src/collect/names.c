@@ -45,12 +45,14 @@ struct named_stack {
     uint64_t generation, id;
     struct v2_frame *frames; /* in the arena; texts too */
     size_t count;
+    bool unlisted; /* a frame is */
 };
 
 /* The frames that a PC stands for, innermost first. */
 struct named_pc {
     size_t count;
     bool preload, openmp;
+    bool unlisted; /* code of no module, which the list of generated code does not have yet */
     struct v2_frame frames[];
 };
 
@@ -351,6 +353,7 @@ static struct named_pc *resolve(struct collect *c, uint64_t pc)
     }
     named->preload = module && module->preload;
     named->openmp = module && module->openmp;
+    named->unlisted = !module && !count;
     named->count = count ? count : 1;
     named->frames[0] =
         (struct v2_frame){.pc = pc_in_trace(c, pc), .function = stand_in(c, module, pc)};
@@ -363,9 +366,23 @@ static struct named_pc *resolve(struct collect *c, uint64_t pc)
     return named;
 }
 
+/* Code may be listed only after it was seen: Java's virtual machine writes its list when it is asked to. */
+static void name_late(struct collect *c, uint64_t pc, struct named_pc *named)
+{
+    trail_symbol code;
+    if (!find_generated(c, pc - 1, &code))
+        return;
+    named->unlisted = false;
+    named->frames[0].function = keep(c, code.function);
+    named->frames[0].file = keep(c, code.file);
+    named->frames[0].line = code.line;
+}
+
 static const struct named_pc *named_pc(struct collect *c, uint64_t pc)
 {
     struct named_pc *named = idmap_find(&c->names.frames, pc);
+    if (named && named->unlisted)
+        name_late(c, pc, named);
     return named ? named : resolve(c, pc);
 }
 
@@ -406,20 +423,38 @@ static size_t innermost(struct collect *c, const uint64_t *pcs, size_t n)
     return i < n ? i : 0;
 }
 
+/* Whether a frame is of generated code that may have a name later. */
+static bool is_unlisted(struct collect *c, uint64_t pc)
+{
+    const struct named_pc *named = named_pc(c, pc);
+    return named && named->unlisted;
+}
+
+/* Writes the frames of a stack of the area; *unlisted: some may have names later. */
+static size_t fill_stack(struct collect *c, uint64_t key, struct v2_frame *frames, bool *unlisted)
+{
+    uint64_t pcs[SHM_STACK_FRAMES];
+    size_t count = 0, n = area_stack(c->area, (uint32_t)key, pcs);
+    *unlisted = false;
+    for (size_t i = innermost(c, pcs, n); i < n; i++) {
+        count = add_frames(c, pcs[i], frames, count);
+        *unlisted = *unlisted || is_unlisted(c, pcs[i]);
+    }
+    return count;
+}
+
 /* Makes the frames of a stack of the area. */
 static struct named_stack *make_stack(struct collect *c, uint64_t key)
 {
     struct named_stack *stack = arena_alloc(&c->arena, sizeof *stack);
     struct v2_frame frames[V2_MAX_FRAMES];
-    uint64_t pcs[SHM_STACK_FRAMES];
-    size_t count = 0, n = area_stack(c->area, (uint32_t)key, pcs);
-    for (size_t i = innermost(c, pcs, n); i < n; i++)
-        count = add_frames(c, pcs[i], frames, count);
+    bool unlisted;
+    size_t count = fill_stack(c, key, frames, &unlisted);
     if (!stack || !idmap_put(&c->names.stacks, key, stack)) {
         collect_no_memory(c);
         return NULL;
     }
-    *stack = (struct named_stack){.count = count};
+    *stack = (struct named_stack){.count = count, .unlisted = unlisted};
     stack->frames = arena_alloc(&c->arena, count * sizeof frames[0] + 1);
     if (!stack->frames) {
         collect_no_memory(c);
@@ -429,6 +464,18 @@ static struct named_stack *make_stack(struct collect *c, uint64_t key)
     }
     c->summary.stacks++;
     return stack;
+}
+
+/* Takes the names that its frames have got since. */
+static void fill_again(struct collect *c, uint64_t key, struct named_stack *stack)
+{
+    struct v2_frame frames[V2_MAX_FRAMES];
+    bool unlisted;
+    /* The program may have written another stack there. */
+    if (fill_stack(c, key, frames, &unlisted) != stack->count)
+        return;
+    memcpy(stack->frames, frames, stack->count * sizeof frames[0]);
+    stack->unlisted = unlisted;
 }
 
 static struct named_stack *named_stack(struct collect *c, uint64_t key)
@@ -447,6 +494,8 @@ uint64_t names_stack(struct collect *c, uint64_t key, uint64_t pc)
     if (!stack)
         return 0;
     if (stack->generation != v2_writer_generation(c->trace->writer)) {
+        if (stack->unlisted && stack->generation)
+            fill_again(c, key, stack);
         stack->id = v2_writer_stack(c->trace->writer, stack->frames, stack->count);
         stack->generation = v2_writer_generation(c->trace->writer);
     }
