@@ -181,6 +181,15 @@ static void add_openmp(struct facts *facts, const struct program *program)
              program->openmp);
 }
 
+static void add_java(struct facts *facts, const struct program *program)
+{
+    if (program->is_java)
+        fact(facts, FACT_NOTE, "Java",
+             "java -XX:+PreserveFramePointer, and 'jcmd PID Compiler.perfmap' while it is recorded",
+             "it is a Java virtual machine: monitors and locks of Java are condition variables of "
+             "it, without names and holders; its methods are not named by themselves");
+}
+
 static void add_program(struct facts *facts, const struct program *program)
 {
     struct debug_info info;
@@ -198,6 +207,7 @@ static void add_program(struct facts *facts, const struct program *program)
     fact(facts, FACT_OK, "recording", NULL, "dynamically linked with glibc: it can be recorded");
     add_sanitizers(facts, program);
     add_openmp(facts, program);
+    add_java(facts, program);
     debug_info_look(&info, program->runs);
     if (!info.looked)
         return;

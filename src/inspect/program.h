@@ -21,7 +21,6 @@
     X(NOT_EXECUTABLE, "not-executable", 126) /* likewise */                                        \
     X(FOREIGN, "another-architecture", 2)                                                          \
     X(GO, "go", 2)                                                                                 \
-    X(JAVA, "java", 2)                                                                             \
     X(STATIC, "static", 2)                                                                         \
     X(OTHER_LIBC, "not-glibc", 2)                                                                  \
     X(PRIVILEGED, "privileged", 2)   /* setuid, setgid or file capabilities */                     \
@@ -50,6 +49,7 @@ struct program {
     unsigned sanitizers; /* bits PROGRAM_ASAN ... */
     char first[256];     /* library that must precede the recorder in LD_PRELOAD; "": none */
     char openmp[256];    /* the OpenMP library that it needs; "": none */
+    bool is_java;        /* it loads a Java virtual machine */
     char go_version[64]; /* of a Go program; "": not known */
 
     enum program_verdict verdict;

@@ -32,7 +32,7 @@ struct check {
     Elf_Data *dynamic, *strings; /* NULL: none */
     bool pie;                    /* DF_1_PIE: a program, not a library */
     bool is_loader;              /* the dynamic loader itself, which can start programs */
-    bool is_go, is_java;
+    bool is_go;
 };
 
 int program_open(const char *path)
@@ -273,7 +273,7 @@ static void note_library(struct check *check, const char *needed)
                begins(name, "libiomp5.so")) {
         keep(program->openmp, sizeof program->openmp, name);
     } else if (begins(name, "libjli.so") || begins(name, "libjvm.so")) {
-        check->is_java = true;
+        program->is_java = true;
     }
 }
 
@@ -333,7 +333,7 @@ static void note_symbol(struct check *check, const char *name)
     else if (strcmp(name, "__lsan_init") == 0)
         check->program->sanitizers |= PROGRAM_LSAN;
     else if (strcmp(name, "JLI_Launch") == 0)
-        check->is_java = true;
+        check->program->is_java = true;
 }
 
 static bool has_text(const Elf_Data *data, const char *text)
@@ -476,12 +476,6 @@ static void check_kind(struct check *check)
                        "seen from outside; Go records itself: runtime/trace, or net/http/pprof and "
                        "curl .../debug/pprof/trace, then trail or go tool trace",
                        check->title, *version ? " (" : "", version, *version ? ")" : "");
-    else if (check->is_java)
-        program_refuse(check->program, PROGRAM_JAVA,
-                       "%s is a Java virtual machine: its threads and locks are Java's, and cannot "
-                       "be seen from outside; use JDK Flight Recorder (java "
-                       "-XX:StartFlightRecording), or async-profiler",
-                       check->title);
     else if (*check->program->loader == '\0')
         refuse_static(check);
     else
