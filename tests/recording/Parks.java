@@ -1,6 +1,6 @@
 /*
- * A thread that parks in outermost, middle and innermost, and is released by release; before, the virtual machine lists its
- * methods, which it has compiled by then, and prints its PID.
+ * A thread that parks in outermost, middle and innermost, and is released by release. It does so once before the virtual
+ * machine lists its methods, which it has compiled by then, and prints its PID.
  *
  * usage: Parks ROUNDS     0: it parks until stdin ends, and prints a line when it does
  */
@@ -27,11 +27,8 @@ public class Parks {
         LockSupport.unpark(thread);
     }
 
-    /* With -Xcomp a method is compiled when it is first called. */
     static void list() throws Exception {
         String pid = Long.toString(ProcessHandle.current().pid());
-        outermost();
-        release(null);
         Process process = new ProcessBuilder("jcmd", pid, "Compiler.perfmap").redirectErrorStream(true).start();
         process.getInputStream().readAllBytes();
         if (process.waitFor() != 0)
@@ -48,15 +45,20 @@ public class Parks {
         return thread;
     }
 
+    static void parkOnce() throws Exception {
+        Thread thread = park();
+        Thread.sleep(100);
+        release(thread);
+        thread.join();
+    }
+
     public static void main(String[] arguments) throws Exception {
         int rounds = Integer.parseInt(arguments[0]);
+        /* The same stacks as later, before they have names. */
+        parkOnce();
         list();
-        for (int i = 0; i < rounds; i++) {
-            Thread thread = park();
-            Thread.sleep(100);
-            release(thread);
-            thread.join();
-        }
+        for (int i = 0; i < rounds; i++)
+            parkOnce();
         if (rounds == 0) {
             Thread thread = park();
             System.out.println("parks");
