@@ -225,6 +225,6 @@ long preload_uring_call(long number, int ring, unsigned submit, unsigned least, 
 {
     if (!least)
         return REAL(syscall)(number, ring, submit, least, flags, argument, size);
-    BRIEF_CALL(SHM_GROUP_IO, SHM_POLL, 0, 0,
+    BRIEF_CALL(SHM_GROUP_IO, SHM_POLL, 0, (uint32_t)ring + 1,
                REAL(syscall)(number, ring, submit, least, flags, argument, size));
 }

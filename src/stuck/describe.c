@@ -37,6 +37,7 @@ enum argument {
     ARGUMENT_POLLED,
     ARGUMENT_SELECTED,
     ARGUMENT_EPOLL,
+    ARGUMENT_URING,
     ARGUMENT_ID,
     ARGUMENT_FUTEX
 };
@@ -303,6 +304,9 @@ static void describe_argument(struct stuck_thread *thread, enum argument argumen
         break;
     case ARGUMENT_EPOLL:
         descriptor_polled(held->tid, first, thread->object, sizeof thread->object);
+        break;
+    case ARGUMENT_URING:
+        descriptor_operations(held->tid, first, thread->object, sizeof thread->object);
         break;
     case ARGUMENT_ID:
         (void)snprintf(thread->object, sizeof thread->object, "%d", first);

@@ -15,6 +15,9 @@ void descriptor_peer(pid_t pid, int fd, char *text, size_t size);
 /* Writes the descriptors that an epoll descriptor waits for, the first few. */
 void descriptor_polled(pid_t pid, int fd, char *text, size_t size);
 
+/* Writes the operations that wait in a ring of io_uring, the first few: "1 operation of io_uring: read pipe"; else "io_uring". */
+void descriptor_operations(pid_t pid, int fd, char *text, size_t size);
+
 /* Returns the process that has locked the file of a descriptor (/proc/locks); 0: none, or not known. */
 pid_t descriptor_lock_holder(pid_t pid, int fd);
 

@@ -1,0 +1,154 @@
+/* See uring.h; io_uring(7), io_uring_enter(2). */
+#include "stuck/uring.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+
+/* struct io_uring_sqe: code at 0, flags at 1, descriptor at 4. */
+#define ENTRY_SIZE 64
+#define FIXED_FILE                                                                                 \
+    1 /* flag: the descriptor is an index of a table that the program has registered */
+#define MOST_ENTRIES 256
+#define ENTRIES_AT   UINT64_C(0x10000000) /* IORING_OFF_SQES */
+#define MOST_CODES   64
+
+const char *uring_name(unsigned code)
+{
+    static const char *const names[] = {
+        [1] = "readv",    [2] = "writev",  [6] = "poll",     [9] = "sendmsg",
+        [10] = "recvmsg", [13] = "accept", [16] = "connect", [22] = "read",
+        [23] = "write",   [26] = "send",   [27] = "recv",    [30] = "splice",
+    };
+    return code < sizeof names / sizeof names[0] ? names[code] : NULL;
+}
+
+/* MARK: The kernel's list */
+
+struct ring {
+    uint64_t inode, mask, head, tail;
+    size_t waiting;          /* operations */
+    unsigned of[MOST_CODES]; /* of these, with each code */
+};
+
+static void read_line(const char *line, struct ring *ring, struct uring_operation *operations,
+                      size_t most)
+{
+    unsigned code;
+    if (sscanf(line, " op=%u,", &code) == 1) {
+        if (ring->waiting < most)
+            operations[ring->waiting] = (struct uring_operation){code, -1};
+        ring->waiting++;
+        if (code < MOST_CODES)
+            ring->of[code]++;
+        return;
+    }
+    (void)sscanf(line, "ino: %" SCNu64, &ring->inode);
+    (void)sscanf(line, "SqMask: %" SCNx64, &ring->mask);
+    (void)sscanf(line, "SqHead: %" SCNu64, &ring->head);
+    (void)sscanf(line, "SqTail: %" SCNu64, &ring->tail);
+}
+
+static void read_ring(pid_t pid, unsigned fd, struct ring *ring, struct uring_operation *operations,
+                      size_t most)
+{
+    char path[64], line[256];
+    FILE *file;
+    (void)snprintf(path, sizeof path, "/proc/%d/fdinfo/%u", (int)pid, fd);
+    file = fopen(path, "re");
+    /* The list of completions that had no room follows, which has lines of other forms. */
+    while (file && fgets(line, sizeof line, file) && strncmp(line, "CqOverflowList:", 15) != 0)
+        read_line(line, ring, operations, most);
+    if (file)
+        (void)fclose(file);
+}
+
+/* MARK: The entries */
+
+/* Returns where the program has mapped the ring's entries, and the bytes mapped; 0: nowhere. */
+static uint64_t entries_of(pid_t pid, const struct ring *ring, uint64_t *size)
+{
+    char path[64], line[512];
+    uint64_t found = 0;
+    FILE *file;
+    (void)snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    file = fopen(path, "re");
+    while (file && !found && fgets(line, sizeof line, file)) {
+        uint64_t start, end, offset, inode;
+        if (strstr(line, "anon_inode:[io_uring]") &&
+            sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %" SCNu64, &start, &end,
+                   &offset, &inode) == 4 &&
+            offset == ENTRIES_AT && inode == ring->inode) {
+            found = start;
+            *size = end - start;
+        }
+    }
+    if (file)
+        (void)fclose(file);
+    return found;
+}
+
+/* Copies the entries; returns their number, 0: they cannot be read, or are of another size. */
+static size_t copy_entries(pid_t pid, const struct ring *ring, uint8_t (*entries)[ENTRY_SIZE])
+{
+    uint64_t size = 0, at, count = ring->mask + 1;
+    struct iovec here = {entries, 0}, there;
+    if (ring->inode == 0 || count == 0 || count > MOST_ENTRIES ||
+        !(at = entries_of(pid, ring, &size)) || size < count * ENTRY_SIZE ||
+        size >= count * ENTRY_SIZE + 4096)
+        return 0;
+    here.iov_len = (size_t)count * ENTRY_SIZE;
+    there = (struct iovec){(void *)(uintptr_t)at, here.iov_len};
+    return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)here.iov_len ? (size_t)count
+                                                                                  : 0;
+}
+
+static bool is_empty(const uint8_t *entry)
+{
+    static const uint8_t nothing[ENTRY_SIZE];
+    return memcmp(entry, nothing, ENTRY_SIZE) == 0;
+}
+
+/* Gives the operations with a code the descriptors of the entries with that code. */
+static void find_descriptors(unsigned code, const uint8_t (*entries)[ENTRY_SIZE], size_t count,
+                             struct uring_operation *operations, size_t known)
+{
+    size_t next = 0;
+    for (size_t i = 0; i < count; i++) {
+        int32_t fd;
+        if (entries[i][0] != code || is_empty(entries[i]))
+            continue;
+        while (next < known && operations[next].code != code)
+            next++;
+        if (next == known)
+            return;
+        memcpy(&fd, entries[i] + 4, sizeof fd);
+        operations[next++].fd = entries[i][1] & FIXED_FILE ? -1 : fd;
+    }
+}
+
+size_t uring_waiting(pid_t pid, unsigned fd, struct uring_operation *operations, size_t most)
+{
+    uint8_t entries[MOST_ENTRIES][ENTRY_SIZE];
+    struct ring ring = {0};
+    size_t count, used = 0;
+    unsigned with[MOST_CODES] = {0};
+    read_ring(pid, fd, &ring, operations, most);
+    count = ring.waiting ? copy_entries(pid, &ring, entries) : 0;
+    for (size_t i = 0; i < count; i++) {
+        used += !is_empty(entries[i]);
+        if (!is_empty(entries[i]) && entries[i][0] < MOST_CODES)
+            with[entries[i][0]]++;
+    }
+    if (count == 0 || ring.head != ring.tail || used != ring.head)
+        return ring.waiting;
+    for (unsigned code = 0; code < MOST_CODES; code++) {
+        if (ring.of[code] && ring.of[code] == with[code])
+            find_descriptors(code, (const uint8_t(*)[ENTRY_SIZE])entries, count, operations,
+                             ring.waiting < most ? ring.waiting : most);
+    }
+    return ring.waiting;
+}

@@ -1,0 +1,114 @@
+/*
+ * Waits in a ring of io_uring, without a library, for what the arguments say: 'r', a read from a pipe; 's', from a socket; 'f',
+ * from the pipe by a registered descriptor; 'n', nothing to do, and 'R', a read of what is there, which end at once. The ring
+ * has four entries.
+ *
+ * usage: uring [late] WHAT     late: a thread writes to the pipe after 100 ms, and it ends
+ */
+#include <linux/io_uring.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "check.h"
+
+#define ENTRIES 4
+
+static struct io_uring_params parameters;
+static struct io_uring_sqe *entries;
+static unsigned *tail, *indices, *completed;
+static int ring, ends[2], pair[2];
+static char byte;
+
+static void *map(size_t size, uint64_t offset)
+{
+    void *at =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring, (off_t)offset);
+    CHECK(at != MAP_FAILED);
+    return at;
+}
+
+static void make_ring(void)
+{
+    size_t size;
+    char *memory;
+    ring = (int)syscall(SYS_io_uring_setup, ENTRIES, &parameters);
+    if (ring < 0)
+        _exit(77);
+    size = parameters.cq_off.cqes + parameters.cq_entries * sizeof(struct io_uring_cqe);
+    if (size < parameters.sq_off.array + ENTRIES * sizeof *indices)
+        size = parameters.sq_off.array + ENTRIES * sizeof *indices;
+    memory = map(size, IORING_OFF_SQ_RING);
+    entries = map(ENTRIES * sizeof *entries, IORING_OFF_SQES);
+    tail = (unsigned *)(void *)(memory + parameters.sq_off.tail);
+    indices = (unsigned *)(void *)(memory + parameters.sq_off.array);
+    completed = (unsigned *)(void *)(memory + parameters.cq_off.head);
+}
+
+static struct io_uring_sqe entry_of(char what)
+{
+    struct io_uring_sqe entry = {.opcode = IORING_OP_READ,
+                                 .fd = ends[0],
+                                 .addr = (uint64_t)(uintptr_t)&byte,
+                                 .len = 1,
+                                 .user_data = 1};
+    if (what == 's')
+        entry = (struct io_uring_sqe){
+            .opcode = IORING_OP_RECV, .fd = pair[0], .addr = (uint64_t)(uintptr_t)&byte, .len = 1};
+    if (what == 'n')
+        entry = (struct io_uring_sqe){.opcode = IORING_OP_NOP, .user_data = 1};
+    if (what == 'f') {
+        CHECK(syscall(SYS_io_uring_register, ring, IORING_REGISTER_FILES, &ends[0], 1) == 0);
+        entry.fd = 0;
+        entry.flags = IOSQE_FIXED_FILE;
+    }
+    return entry;
+}
+
+/* One system call for each; those that have ended are taken. */
+static void submit(char what)
+{
+    unsigned at = *tail % ENTRIES;
+    if (what == 'R')
+        CHECK(write(ends[1], "", 1) == 1);
+    entries[at] = entry_of(what);
+    indices[at] = at;
+    __atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
+    CHECK(syscall(SYS_io_uring_enter, ring, 1, 0, 0, NULL, 0) == 1);
+    if (what == 'n' || what == 'R')
+        __atomic_store_n(completed, *completed + 1, __ATOMIC_RELEASE);
+}
+
+__attribute__((noinline)) static void waits_in_ring(void)
+{
+    CHECK(syscall(SYS_io_uring_enter, ring, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0) == 0);
+    __asm__ volatile("");
+}
+
+static void *writes(void *unused)
+{
+    usleep(100000);
+    CHECK(write(ends[1], "", 1) == 1);
+    return unused;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t thread;
+    CHECK(argc == 2 || argc == 3);
+    make_ring();
+    CHECK(pipe(ends) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+    for (const char *what = argv[argc - 1]; *what; what++)
+        submit(*what);
+    if (argc == 3)
+        CHECK(pthread_create(&thread, NULL, writes, NULL) == 0);
+    waits_in_ring();
+    if (argc == 3)
+        CHECK(pthread_join(thread, NULL) == 0);
+    return 0;
+}
