@@ -192,7 +192,9 @@ static bool step_signal(struct copied_walk *w)
 
 static bool step(struct unwind_files *files, struct copied_walk *w, const trail_module *module)
 {
-    const struct unwind_file *file = module ? file_of(files, module->path) : NULL;
+    /* Generated code has no file. */
+    const struct unwind_file *file =
+        module && module->path.size ? file_of(files, module->path) : NULL;
     struct cfi_rule rule = {.kind = CFI_NONE};
     if (file && file->tables.ranges)
         rule = cfi_find(&file->tables, file->base + (uintptr_t)(w->pc - 1 - module->bias));
