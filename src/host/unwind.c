@@ -25,8 +25,10 @@
  */
 #include "host/unwind.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -172,8 +174,8 @@ static uint32_t pack(const struct cfi_rule *rule)
 /* Odd, times 2^17: the upper 47 bits of the product are a permutation of the 47 bits of a PC. */
 #define MULTIPLIER ((uint64_t)0x9e3779b97f4b5 << 17)
 
-/* Atomic. Pages that were not used take no memory. */
-static uint64_t slots[SLOTS + PROBES] __attribute__((aligned(64)));
+/* Atomic. Pages that were not used take no memory: they are the table's own up to the last slots. */
+static uint64_t slots[SLOTS + PROBES] __attribute__((aligned(4096)));
 
 /* Atomic: how often unwind_forget was called. */
 static uint64_t forgotten;
@@ -213,9 +215,9 @@ static uint32_t find_rule(uintptr_t pc)
  * word stays.
  *
  * `since` is the value of `forgotten` before the module was read. The store, the load after it, and
- * unwind_forget's accesses are sequentially consistent. If unwind_forget reads the slot before the
+ * unwind_forget's accesses are sequentially consistent. If unwind_forget erases the slot before the
  * word is stored, it has counted before that, the load at the end sees the count, and the word is
- * removed here. If it reads the slot later, it erases the word itself. Either way no rule stays that
+ * removed here. If it erases the slot later, the word goes with it. Either way no rule stays that
  * was read before.
  */
 static void keep_rule(uintptr_t pc, uint32_t rule, uint64_t since)
@@ -232,13 +234,24 @@ static void keep_rule(uintptr_t pc, uint32_t rule, uint64_t since)
                                           __ATOMIC_RELAXED);
 }
 
-void unwind_forget(void)
+static void erase(size_t first)
 {
-    __atomic_fetch_add(&forgotten, 1, __ATOMIC_SEQ_CST);
-    for (size_t i = 0; i < SLOTS + PROBES; i++) {
+    for (size_t i = first; i < SLOTS + PROBES; i++) {
         if (__atomic_load_n(&slots[i], __ATOMIC_SEQ_CST) != 0)
             __atomic_store_n(&slots[i], 0, __ATOMIC_SEQ_CST);
     }
+}
+
+/*
+ * The kernel takes a page from all CPUs at once: a word is stored before that and goes with the page, or into the new page,
+ * after the count. Pages that the program has locked (mlockall) cannot be given back.
+ */
+void unwind_forget(void)
+{
+    int old_errno = errno;
+    __atomic_fetch_add(&forgotten, 1, __ATOMIC_SEQ_CST);
+    erase(madvise(slots, SLOTS * sizeof slots[0], MADV_DONTNEED) == 0 ? SLOTS : 0);
+    errno = old_errno;
 }
 
 /* MARK: Modules */

@@ -50,8 +50,8 @@ size_t unwind_stack(const struct unwind_start *start, uintptr_t stack_end, uintp
                     size_t max);
 
 /*
- * Forgets what is known of PCs. Called after dlclose, as other code may be mapped at the same
- * addresses. Other threads may walk meanwhile. Costs some 30 us.
+ * Forgets what is known of PCs, and gives its memory back. Called after dlclose, as other code may be
+ * mapped at the same addresses. Other threads may walk meanwhile. Costs some 30 us.
  */
 void unwind_forget(void);
 

@@ -2,10 +2,13 @@
 #include "shm/attach.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 
 #include "preload/call.h"
 #include "preload/connections.h"
@@ -124,9 +127,38 @@ EXPORT void trail_preload_renew(struct attach_answer *answer)
     answer_with(answer, ATTACH_GOOD, imports);
 }
 
+/* At the start of this library's first segment; the linker defines it. */
+extern const ElfW(Ehdr) own_header __asm__("__ehdr_start") __attribute__((visibility("hidden")));
+
+/*
+ * Gives back the pages of the library's file that are never written: the code that is still needed, which is this one and
+ * the ends of calls that threads are in, is read from the file again.
+ */
+static void give_back_file(void)
+{
+    uintptr_t base = (uintptr_t)&own_header, page = getauxval(AT_PAGESZ);
+    const ElfW(Phdr) *header = (const ElfW(Phdr) *)(base + own_header.e_phoff);
+    for (size_t i = 0; i < own_header.e_phnum; i++, header++) {
+        uintptr_t low = (base + header->p_vaddr) & -page;
+        uintptr_t high = (base + header->p_vaddr + header->p_memsz + page - 1) & -page;
+        if (header->p_type == PT_LOAD && !(header->p_flags & PF_W))
+            (void)madvise((void *)low, high - low, MADV_DONTNEED);
+    }
+}
+
+/* The program may run for years without another recording. */
+static void give_back_memory(void)
+{
+    int old_errno = errno;
+    unwind_forget();
+    give_back_file();
+    errno = old_errno;
+}
+
 EXPORT void trail_preload_leave(struct attach_answer *answer)
 {
     uint32_t imports = do_in_loader(imports_unwrap);
     preload_detach();
+    give_back_memory();
     answer_with(answer, ATTACH_GOOD, imports);
 }

@@ -109,6 +109,13 @@ def wrapped(pid):
     return found if high else -1
 
 
+def pages_of_code(pid):
+    """Of the recorder's library in the process: its code's size, and how much of that is in memory; KiB."""
+    parts = re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", open(f"/proc/{pid}/smaps").read(), flags=re.M)
+    (code,) = (part for part in parts if re.match(r"\S+ r-xp .*libtrail-preload", part))
+    return tuple(int(re.search(rf"^{name}:\s+(\d+) kB", code, re.M).group(1)) for name in ("Size", "Rss"))
+
+
 def as_before(program):
     for status in of_threads(program.pid, "status"):
         assert "\nTracerPid:\t0\n" in status, status
@@ -129,6 +136,16 @@ def what_waits_already_is_shown_with_its_lock_and_its_stack():
         locks = json.loads(trail("locks", "--json", path))
         assert events and sum(lock["unfinished_ns"] > 250_000_000 for lock in locks["locks"]) == 3, locks
         as_before(program)
+        program.goes_on()
+
+
+@test
+def the_code_that_is_not_called_any_more_takes_no_memory():
+    """But for the end of leaving: the kernel maps 64 KiB around each page that is used."""
+    with Running("waits") as program:
+        record(program.pid, "-q", "--duration=10ms")
+        size, resident = pages_of_code(program.pid)
+        assert 0 < resident <= size * 3 // 4, (size, resident)
         program.goes_on()
 
 

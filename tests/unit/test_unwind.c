@@ -767,6 +767,42 @@ static void many_walk_while_one_forgets(void **unused)
     expect_checked((size_t)4 * 40 * N_FUNCTIONS);
 }
 
+/* MARK: Memory */
+
+#if defined(__x86_64__)
+
+/* How many pages of the program's variables that begin as zero are in memory. */
+static size_t pages_of_variables(void)
+{
+    extern char variables[] __asm__("__bss_start"), variables_end[] __asm__("_end");
+    static unsigned char resident[1 << 16];
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t low = (uintptr_t)variables & -page,
+              high = ((uintptr_t)variables_end + page - 1) & -page;
+    size_t n = (high - low) / page, sum = 0;
+    assert_true(n <= sizeof resident);
+    assert_int_equal(mincore((void *)low, high - low, resident), 0);
+    for (size_t i = 0; i < n; i++)
+        sum += resident[i] & 1;
+    return sum;
+}
+
+/* Every function has a rule in another page of the table, as good as always. */
+static void what_is_forgotten_takes_no_memory(void **unused)
+{
+    size_t before;
+    (void)unused;
+    unwind_forget();
+    before = pages_of_variables();
+    for (size_t i = 0; i < N_FUNCTIONS; i++)
+        functions[i]();
+    assert_true(pages_of_variables() >= before + N_FUNCTIONS / 2);
+    unwind_forget();
+    assert_true(pages_of_variables() <= before + 4);
+}
+
+#endif
+
 /* MARK: Any stack */
 
 static uint64_t next_random(uint64_t *state)
@@ -1040,6 +1076,9 @@ int main(void)
         cmocka_unit_test_setup(code_with_exceptions, begin),
         cmocka_unit_test_setup(threads_by_the_thousand, begin),
         cmocka_unit_test_setup(many_walk_while_one_forgets, begin),
+#if defined(__x86_64__)
+        cmocka_unit_test_setup(what_is_forgotten_takes_no_memory, begin),
+#endif
         cmocka_unit_test_setup(nothing_but_the_stack_is_read, begin),
 #if defined(__x86_64__)
         cmocka_unit_test_setup(every_pc_of_libraries, begin),
