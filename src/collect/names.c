@@ -40,12 +40,25 @@ struct module {
     bool gone;    /* unloaded: other code may be mapped there */
 };
 
+/* The stack of a hold: its place, and the outer frames of its release. */
+struct named_hold {
+    uint64_t generation, id;
+    uint64_t pc;
+};
+
+/* The holds of locks that end at one place began at few others. */
+#define KNOWN_HOLDS 4
+
 /* A stack of the area in the trace. */
 struct named_stack {
     uint64_t generation, id;
     struct v2_frame *frames; /* in the arena; texts too */
     size_t count;
     bool unlisted; /* a frame is */
+    const struct v2_frame *own; /* see own_frame */
+    bool own_known;
+    struct named_hold holds[KNOWN_HOLDS]; /* that it was the release of */
+    unsigned next_hold;
 };
 
 /* The frames that a PC stands for, innermost first. */
@@ -80,7 +93,7 @@ uint64_t names_string(struct collect *c, const char *text)
     return v2_writer_string(c->trace->writer, text_of(text));
 }
 
-/* Few descriptors are waited for all the time: those texts are not made again for each wait. */
+/* Few descriptors and locks are waited for all the time: those texts are not made again for each wait. */
 static size_t wait_slot(unsigned wait, const char *name)
 {
     return ((uintptr_t)name / 16 * SHM_WAITS + wait) % KNOWN_WAITS;
@@ -107,13 +120,28 @@ uint64_t names_wait(struct collect *c, unsigned wait, const char *name, const ch
     return id;
 }
 
-uint64_t names_wait_category(struct collect *c)
+/* Returns a text that is always the same, once a generation. */
+static uint64_t fixed_text(struct collect *c, struct known_text *known, const char *text)
 {
-    struct known_text *known = &c->names.wait_category;
     uint64_t generation = v2_writer_generation(c->trace->writer);
     if (known->id == 0 || known->generation != generation)
-        *known = (struct known_text){generation, names_string(c, WIRE_WAIT_CATEGORY), NULL, 0};
+        *known = (struct known_text){generation, names_string(c, text), NULL, 0};
     return known->id;
+}
+
+uint64_t names_wait_category(struct collect *c)
+{
+    return fixed_text(c, &c->names.wait_category, WIRE_WAIT_CATEGORY);
+}
+
+uint64_t names_held_category(struct collect *c)
+{
+    return fixed_text(c, &c->names.held_category, WIRE_HELD_CATEGORY);
+}
+
+uint64_t names_reason(struct collect *c, enum shm_wait wait)
+{
+    return fixed_text(c, &c->names.reasons[wait], wait_reason(wait));
 }
 
 /* MARK: Modules */
@@ -476,6 +504,7 @@ static void fill_again(struct collect *c, uint64_t key, struct named_stack *stac
         return;
     memcpy(stack->frames, frames, stack->count * sizeof frames[0]);
     stack->unlisted = unlisted;
+    stack->own_known = false;
 }
 
 static struct named_stack *named_stack(struct collect *c, uint64_t key)
@@ -601,10 +630,9 @@ static bool is_wrapper(const struct collect *c, const struct v2_frame *frame)
     return rank_of(c, frame) <= FRAME_WRAPPER;
 }
 
-/* The outer frames of the release: the thread was in the same functions when it took the lock. */
-uint64_t names_hold(struct collect *c, uint64_t pc, uint64_t release)
+/* The outer frames of the release, if its stack is known: the thread was in the same functions when it took the lock. */
+static uint64_t hold_stack(struct collect *c, uint64_t pc, const struct named_stack *stack)
 {
-    const struct named_stack *stack = release ? named_stack(c, release) : NULL;
     struct v2_frame frames[V2_MAX_FRAMES];
     size_t count = add_frames(c, pc, frames, 0), outer = 0;
     bool found = false;
@@ -618,6 +646,23 @@ uint64_t names_hold(struct collect *c, uint64_t pc, uint64_t release)
     for (; stack && outer < stack->count && count < V2_MAX_FRAMES; outer++)
         frames[count++] = stack->frames[outer];
     return count ? v2_writer_stack(c->trace->writer, frames, count) : 0;
+}
+
+uint64_t names_hold(struct collect *c, uint64_t pc, uint64_t release)
+{
+    struct named_stack *stack = release ? named_stack(c, release) : NULL;
+    uint64_t generation = v2_writer_generation(c->trace->writer);
+    struct named_hold *hold;
+    if (!stack)
+        return hold_stack(c, pc, NULL);
+    for (size_t i = 0; i < KNOWN_HOLDS; i++) {
+        hold = &stack->holds[i];
+        if (hold->pc == pc && hold->generation == generation)
+            return hold->id;
+    }
+    hold = &stack->holds[stack->next_hold++ % KNOWN_HOLDS];
+    *hold = (struct named_hold){generation, hold_stack(c, pc, stack), pc};
+    return hold->id;
 }
 
 /* Returns the outermost frame that is the program's, one with a name if there is one; NULL: there is none. */
@@ -815,10 +860,19 @@ static const struct v2_frame *first_own(const struct collect *c, const struct v2
     return best;
 }
 
+/* The same of a stack, found once. */
+static const struct v2_frame *own_frame(const struct collect *c, struct named_stack *stack)
+{
+    if (!stack->own_known)
+        stack->own = first_own(c, stack->frames, stack->count);
+    stack->own_known = true;
+    return stack->own;
+}
+
 void names_place(struct collect *c, uint64_t key, char *text, size_t size)
 {
-    const struct named_stack *stack = key ? named_stack(c, key) : NULL;
-    const struct v2_frame *frame = stack ? first_own(c, stack->frames, stack->count) : NULL;
+    struct named_stack *stack = key ? named_stack(c, key) : NULL;
+    const struct v2_frame *frame = stack ? own_frame(c, stack) : NULL;
     text[0] = '\0';
     if (!frame && stack && stack->count)
         frame = &stack->frames[0];
@@ -831,7 +885,7 @@ const char *names_lock(struct collect *c, uint64_t address, uint64_t pc, uint64_
 {
     const char *known = idmap_find(objects_with(c, address), address);
     struct v2_frame frames[V2_MAX_FRAMES];
-    const struct named_stack *stack;
+    struct named_stack *stack;
     const struct v2_frame *first;
     char name[OBJECT_SIZE], place[200], text[OBJECT_SIZE + 256];
     if (known)
@@ -841,7 +895,7 @@ const char *names_lock(struct collect *c, uint64_t address, uint64_t pc, uint64_
     first = first_own(c, frames, pc ? add_frames(c, pc, frames, 0) : 0);
     stack = !first && key ? named_stack(c, key) : NULL;
     if (stack)
-        first = first_own(c, stack->frames, stack->count);
+        first = own_frame(c, stack);
     if (!first)
         return keep_object(c, address, name);
     (void)place_of_frame(first->function, first->file, first->line, PLACE_PLAIN, place,

@@ -14,6 +14,7 @@
 #include "base/idmap.h"
 #include "collect/samples.h"
 #include "collect/stack_copy.h"
+#include "shm/shm.h"
 
 struct collect;
 struct module;
@@ -40,7 +41,7 @@ struct names {
     uint64_t maps_ns;             /* when the kernel's list of mappings was read last */
     bool gcc_openmp, llvm_openmp; /* the program has loaded this library */
     uint64_t next_frame;
-    struct known_text waits[KNOWN_WAITS], wait_category;
+    struct known_text waits[KNOWN_WAITS], reasons[SHM_WAITS], wait_category, held_category;
     struct unwind_files unwind_files;
 };
 
@@ -73,6 +74,10 @@ uint64_t names_string(struct collect *c, const char *text);
 /* The text of a wait's log, "read /var/lib/x", and its category. The text is kept for the next wait for what has this name. */
 uint64_t names_wait(struct collect *c, unsigned wait, const char *name, const char *object);
 uint64_t names_wait_category(struct collect *c);
+
+/* The category of a hold's log, and the reason of a wait. */
+uint64_t names_held_category(struct collect *c);
+uint64_t names_reason(struct collect *c, enum shm_wait wait);
 
 /* Returns the kept text; 0: there is none. `name` lives as long as the collector, and its address stands for it. */
 uint64_t names_known_wait(const struct collect *c, unsigned wait, const char *name);

@@ -95,25 +95,39 @@ static void futex_name(struct collect *c, const struct op *op, char *text, size_
         snprintf(text, size, "%s", name);
 }
 
-/* Writes the name of the object of a wait, "stats_mu", "/var/lib/x", "fd 7"; empty: it has none. */
-static void wait_object(struct collect *c, const struct op *op, char *text, size_t size)
+/* Whether an op waits for a variable of the program, or for memory that several processes share. */
+static bool is_for_variable(const struct op *op)
+{
+    return op->object && op->wait != SHM_JOIN && op->wait != SHM_OMP_WORK && !op->detail &&
+           !shm_is_numbered(op->object) && !shm_is_descriptor(op->object) &&
+           !shm_is_shared_end(op->object) && !shm_is_signals(op->object) &&
+           !shm_is_pollfds(op->object);
+}
+
+/* Returns the name of the object of a wait; its address stands for it. NULL: it is not kept. */
+static const char *kept_name(struct collect *c, const struct op *op)
+{
+    if (op->name || op->wait == SHM_FUTEX || !is_for_variable(op))
+        return op->name;
+    return shm_is_lock(op->wait) ? names_lock(c, op->object, op->object2, op->stack)
+                                 : names_object(c, op->object);
+}
+
+/* Writes the name of the object of a wait, "stats_mu", "/var/lib/x", "fd 7"; empty: it has none. `name` is the kept one. */
+static void wait_object(struct collect *c, const struct op *op, const char *name, char *text,
+                        size_t size)
 {
     *text = '\0';
     if (op->wait == SHM_JOIN)
         joined_name(c, op, text, size);
-    else if (op->name)
-        snprintf(text, size, "%s", op->wait == SHM_CHILD ? without_kind(op->name) : op->name);
+    else if (name)
+        snprintf(text, size, "%s", op->wait == SHM_CHILD ? without_kind(name) : name);
     else if (shm_is_numbered(op->object))
         numbered_text(op->object, text, size);
     else if (op->detail)
         snprintf(text, size, "fd %" PRIu32, op->detail - 1);
-    else if (op->object && op->wait == SHM_FUTEX)
+    else if (op->wait == SHM_FUTEX && is_for_variable(op))
         futex_name(c, op, text, size);
-    else if (op->object && !shm_is_descriptor(op->object) && !shm_is_shared_end(op->object) &&
-             !shm_is_signals(op->object) && !shm_is_pollfds(op->object) && op->wait != SHM_OMP_WORK)
-        snprintf(text, size, "%s",
-                 shm_is_lock(op->wait) ? names_lock(c, op->object, op->object2, op->stack)
-                                       : names_object(c, op->object));
 }
 
 /*
@@ -124,12 +138,15 @@ static void wait_object(struct collect *c, const struct op *op, char *text, size
 static void log_wait(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
     char object[560];
-    uint64_t text = op->name ? names_known_wait(c, op->wait, op->name) : 0;
+    const char *name;
+    uint64_t text;
     if (op->wait == SHM_SLEEP)
         return;
+    name = kept_name(c, op);
+    text = name ? names_known_wait(c, op->wait, name) : 0;
     if (!text) {
-        wait_object(c, op, object, sizeof object);
-        text = names_wait(c, op->wait, op->name, object);
+        wait_object(c, op, name, object, sizeof object);
+        text = names_wait(c, op->wait, name, object);
     }
     if (op->wait == SHM_FILE_LOCK && op->name)
         names_file_is(c, op->object, op->name);
@@ -167,7 +184,7 @@ static void log_hold(struct collect *c, struct thread *thread, const struct op *
     (void)duration_text(length, ns - since, DURATION_LOG);
     snprintf(text, sizeof text, "%s %s %s%s", wait_kinds[op->wait].words, name,
              op->flags & SHM_COARSE ? "~" : "", length);
-    EVENT(c, thread, ns, V2_UserLog, 0, names_string(c, WIRE_HELD_CATEGORY), names_string(c, text),
+    EVENT(c, thread, ns, V2_UserLog, 0, names_held_category(c), names_string(c, text),
           op->pc ? names_hold(c, op->pc, op->stack) : 0);
 }
 
@@ -192,7 +209,7 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
         state_give_proc(c, thread, ns);
         state_enter(c, thread, G_SYSCALL, ns);
     } else {
-        EVENT(c, thread, ns, V2_GoBlock, names_string(c, wait_reason(op->wait)), stack);
+        EVENT(c, thread, ns, V2_GoBlock, names_reason(c, op->wait), stack);
         state_give_proc(c, thread, ns);
         state_enter(c, thread, G_WAITING, ns);
     }

@@ -36,17 +36,73 @@ static uint64_t release_key(const struct collect *c, uint64_t object, uint32_t n
     return program << 45 | (uint64_t)(shm_object_slot(object) + 1) << 32 | number;
 }
 
+/* Returns the block of a release's key; NULL: none of its releases is there. */
+static struct release_block *block_of(const struct releases *r, uint64_t key)
+{
+    return idmap_find(&r->by_number, key / RELEASE_BLOCK);
+}
+
+/* As block_of, but makes it; NULL when memory is out. */
+static struct release_block *make_block(struct releases *r, uint64_t key)
+{
+    struct release_block *block = block_of(r, key);
+    if (block)
+        return block;
+    r->blocks.object_size = sizeof *block;
+    block = slab_get(&r->blocks);
+    if (block && !idmap_put(&r->by_number, key / RELEASE_BLOCK, block)) {
+        slab_put(&r->blocks, block);
+        return NULL;
+    }
+    return block;
+}
+
+static struct release *find_key(const struct releases *r, uint64_t key)
+{
+    const struct release_block *block = block_of(r, key);
+    return block ? block->at[key % RELEASE_BLOCK] : NULL;
+}
+
+static bool put_key(struct releases *r, struct release *release)
+{
+    struct release_block *block = make_block(r, release->key);
+    if (!block)
+        return false;
+    block->used += !block->at[release->key % RELEASE_BLOCK];
+    block->at[release->key % RELEASE_BLOCK] = release;
+    return true;
+}
+
+/* A program that overwrites the area may have used a number twice: then the newer release has the place. */
+static void remove_key(struct releases *r, const struct release *release)
+{
+    struct release_block *block = block_of(r, release->key);
+    if (!block || block->at[release->key % RELEASE_BLOCK] != release)
+        return;
+    block->at[release->key % RELEASE_BLOCK] = NULL;
+    if (--block->used == 0) {
+        (void)idmap_remove(&r->by_number, release->key / RELEASE_BLOCK);
+        slab_put(&r->blocks, block);
+    }
+}
+
 struct release *release_add(struct collect *c, struct thread *thread,
                             const struct shm_record *record)
 {
-    struct release *release = calloc(1, sizeof *release);
-    if (!release || !idmap_put(&c->trace->releases.by_number,
-                               release_key(c, record->object, record->release), release)) {
-        free(release);
+    struct releases *releases = &c->trace->releases;
+    struct release *release;
+    releases->slab.object_size = sizeof *release;
+    release = slab_get(&releases->slab);
+    if (!release) {
         collect_no_memory(c);
         return NULL;
     }
     release->key = release_key(c, record->object, record->release);
+    if (!put_key(releases, release)) {
+        slab_put(&releases->slab, release);
+        collect_no_memory(c);
+        return NULL;
+    }
     release->time = record->time;
     release->object = record->object;
     release->serial = thread->serial;
@@ -59,11 +115,11 @@ struct release *release_add(struct collect *c, struct thread *thread,
         release->closes = release->taken = true;
         release->skip = release->number + 1;
     }
-    if (c->trace->releases.newest)
-        c->trace->releases.newest->newer = release;
+    if (releases->newest)
+        releases->newest->newer = release;
     else
-        c->trace->releases.oldest = release;
-    c->trace->releases.newest = release;
+        releases->oldest = release;
+    releases->newest = release;
     return release;
 }
 
@@ -89,13 +145,11 @@ void releases_drop_old(struct trace *t, uint64_t before)
     struct releases *r = &t->releases;
     struct release *oldest;
     while ((oldest = r->oldest) && oldest->written && oldest->time < before) {
-        /* A program that overwrites the area may have used a number twice. */
-        if (idmap_find(&r->by_number, oldest->key) == oldest)
-            (void)idmap_remove(&r->by_number, oldest->key);
+        remove_key(r, oldest);
         r->oldest = oldest->newer;
         if (!r->oldest)
             r->newest = NULL;
-        free(oldest);
+        slab_put(&r->slab, oldest);
     }
 }
 
@@ -107,13 +161,24 @@ static bool is_exclusive(uint8_t wait)
 
 static struct release *release_at(struct collect *c, uint64_t object, uint32_t number)
 {
-    return idmap_find(&c->trace->releases.by_number, release_key(c, object, number));
+    return find_key(&c->trace->releases, release_key(c, object, number));
 }
 
-/* Returns the first number whose release is not older than `begin`; at most number + 1. */
+/*
+ * Returns the first number whose release is not older than `begin`; at most number + 1. Mostly it is one of the last: they
+ * are looked at first, in growing steps.
+ */
 static uint32_t first_since(struct collect *c, uint64_t object, uint32_t number, uint64_t begin)
 {
     uint32_t low = 1, high = number + 1;
+    for (uint64_t step = 1; step <= number && low == 1; step *= 2) {
+        uint32_t at = (uint32_t)(number + 1 - step);
+        const struct release *r = release_at(c, object, at);
+        if (r && r->time < begin)
+            low = at + 1;
+        else if (r)
+            high = at;
+    }
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         const struct release *r = release_at(c, object, middle);
@@ -561,12 +626,10 @@ void releases_wait_ended(struct collect *c, const struct ended_wait *wait)
 
 void releases_dispose(struct releases *r)
 {
-    while (r->oldest) {
-        struct release *release = r->oldest;
-        r->oldest = release->newer;
+    for (struct release *release = r->oldest; release; release = release->newer)
         woken_free(release->woken);
-        free(release);
-    }
+    slab_free(&r->slab);
+    slab_free(&r->blocks);
     idmap_free(&r->by_number);
     free(r->ended);
 }

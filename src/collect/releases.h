@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/idmap.h"
+#include "base/slab.h"
 #include "shm/shm.h"
 
 struct collect;
@@ -22,7 +23,7 @@ struct woken {
 
 /* A release, from its record until it is written and too old to be matched. */
 struct release {
-    uint64_t key; /* in by_number */
+    uint64_t key; /* its slot and number */
     uint64_t time;
     uint64_t object;
     uint64_t serial; /* of the thread */
@@ -36,6 +37,16 @@ struct release {
     struct release *newer;
 };
 
+/*
+ * Releases of one object's slot whose numbers follow each other: hundreds of thousands may be kept, and a look-up of each
+ * by itself would mostly miss the processor's cache.
+ */
+#define RELEASE_BLOCK 16
+struct release_block {
+    unsigned used;
+    struct release *at[RELEASE_BLOCK]; /* NULL: none */
+};
+
 /* A wait that has ended, and whose release has not been looked for. */
 struct ended_wait {
     struct shm_record record;
@@ -45,7 +56,8 @@ struct ended_wait {
 
 /* Of the trace. Owned by releases.c. Zero-initialised is empty. */
 struct releases {
-    struct idmap by_number; /* and by the object's slot */
+    struct idmap by_number; /* and by the object's slot: blocks */
+    struct slab slab, blocks;
     struct release *oldest, *newest;
     struct ended_wait *ended;
     size_t ended_count, ended_room;
