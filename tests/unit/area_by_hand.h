@@ -44,6 +44,7 @@ struct world {
     uint64_t counts[64]; /* events by kind */
     uint64_t threads;    /* different Ms of events */
     uint64_t woken;      /* goroutines whose wait another one ended */
+    uint64_t wakers[32]; /* ... by that one, which is a slot's */
 };
 
 /* MARK: A program by hand */
@@ -187,6 +188,7 @@ static inline void finish(struct world *w)
             size_t k = 0;
             w->counts[events[i].kind]++;
             w->woken += is_wake(&events[i]);
+            w->wakers[(uint64_t)events[i].goroutine % 32] += is_wake(&events[i]);
             while (k < w->threads && ms[k] != m)
                 k++;
             if (k == w->threads && k < 64 && events[i].thread >= 0)

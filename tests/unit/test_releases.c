@@ -81,12 +81,33 @@ static void nobody_was_let_in_later(void **state)
     assert_int_equal(w.woken, 1);
 }
 
+/* Post n is 2 ms after post n - 1; each seventh is the second thread's, and what the next waiter waits for. */
+static void the_first_since_the_begin_is_found(void **state)
+{
+    const uint32_t posts = 63, seventh = 7;
+    struct world w;
+    (void)state;
+    begin(&w);
+    for (uint32_t slot = 1; slot <= 2 + posts / seventh; slot++)
+        put_thread(&w, slot);
+    for (uint32_t n = 1; n <= posts; n++)
+        put(&w, n % seventh == 0 ? 2 : 1, post(n, 10 + (uint64_t)2 * n));
+    for (uint32_t k = 1; k < posts / seventh; k++) {
+        uint32_t first = k * seventh, last = first + k - 1;
+        put(&w, 2 + k, wait_for(last, 9 + (uint64_t)2 * first, 11 + (uint64_t)2 * last));
+    }
+    finish(&w);
+    assert_int_equal(w.woken, posts / seventh - 1);
+    assert_int_equal(w.wakers[2], posts / seventh - 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_release_lets_in_one),
         cmocka_unit_test(who_is_late_was_let_in_too),
         cmocka_unit_test(nobody_was_let_in_later),
+        cmocka_unit_test(the_first_since_the_begin_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
