@@ -41,10 +41,11 @@ struct world {
     uint32_t chunks;   /* that were used so far */
     uint32_t last[32]; /* the last of each slot's */
     bool hurried;
-    uint64_t counts[64]; /* events by kind */
-    uint64_t threads;    /* different Ms of events */
-    uint64_t woken;      /* goroutines whose wait another one ended */
-    uint64_t wakers[32]; /* ... by that one, which is a slot's */
+    uint64_t counts[64];   /* events by kind */
+    uint64_t logged_at[8]; /* the innermost PC of the first logs */
+    uint64_t threads;      /* different Ms of events */
+    uint64_t woken;        /* goroutines whose wait another one ended */
+    uint64_t wakers[32];   /* ... by that one, which is a slot's */
 };
 
 /* MARK: A program by hand */
@@ -161,6 +162,15 @@ static inline bool is_wake(const trail_event *e)
            e->goroutine > 0 && e->goroutine != e->transition.id;
 }
 
+/* To be called before the log is counted. */
+static inline void note_log(struct world *w, const trail_reader *reader, const trail_event *e)
+{
+    size_t count, n = (size_t)w->counts[TRAIL_LOG];
+    const trail_frame *frames = trail_reader_stack(reader, e->stack, &count);
+    if (e->kind == TRAIL_LOG && n < sizeof w->logged_at / sizeof w->logged_at[0])
+        w->logged_at[n] = count ? frames[0].pc : 0;
+}
+
 /* Completes the trace, which the reader takes; counts its events. */
 static inline void finish(struct world *w)
 {
@@ -186,6 +196,7 @@ static inline void finish(struct world *w)
         for (long i = 0; i < count; i++) {
             uint64_t m = (uint64_t)events[i].thread;
             size_t k = 0;
+            note_log(w, reader, &events[i]);
             w->counts[events[i].kind]++;
             w->woken += is_wake(&events[i]);
             w->wakers[(uint64_t)events[i].goroutine % 32] += is_wake(&events[i]);

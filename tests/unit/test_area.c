@@ -302,6 +302,29 @@ static void holds_begin_within_the_recording(void **state)
     assert_int_equal(w->counts[TRAIL_LOG], 1);
 }
 
+/* Locks that are released at one place may have been taken at several. */
+static void each_hold_is_logged_where_it_began(void **state)
+{
+    struct world *w = *state;
+    static const uint64_t places[] = {0xa001, 0xb001, 0xa001, 0xc001, 0xd001, 0xe001, 0xb001};
+    const size_t n = sizeof places / sizeof places[0];
+    w->memory->stack_words[1] = 2;
+    w->memory->stack_words[2] = 0x1001;
+    w->memory->stack_words[3] = 0x2001;
+    put_thread(w, 1);
+    for (size_t i = 0; i < n; i++) {
+        struct shm_record release = record_at(SHM_RELEASED, 30 + i);
+        release.wait = SHM_MUTEX;
+        release.end = OPENED + 10 * MS;
+        release.object2 = places[i];
+        release.stack = 1;
+        put(w, 1, release);
+    }
+    finish(w);
+    assert_int_equal(w->counts[TRAIL_LOG], n);
+    assert_memory_equal(w->logged_at, places, sizeof places);
+}
+
 /* Threads have not waited for longer than they were looked at. */
 static void short_waits_are_no_longer_than_the_recording(void **state)
 {
@@ -494,6 +517,7 @@ int main(void)
         cmocka_unit_test_setup(times_lie_within_the_recording, set_up),
         cmocka_unit_test_setup(kinds_and_waits_are_of_their_tables, set_up),
         cmocka_unit_test_setup(holds_begin_within_the_recording, set_up),
+        cmocka_unit_test_setup(each_hold_is_logged_where_it_began, set_up),
         cmocka_unit_test_setup(short_waits_are_no_longer_than_the_recording, set_up),
         cmocka_unit_test_setup(a_call_of_the_future_is_not_open, set_up),
         cmocka_unit_test_setup(heaps_are_no_larger_than_addresses, set_up),
