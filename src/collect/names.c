@@ -139,7 +139,7 @@ uint64_t names_held_category(struct collect *c)
     return fixed_text(c, &c->names.held_category, WIRE_HELD_CATEGORY);
 }
 
-uint64_t names_reason(struct collect *c, enum shm_wait wait)
+uint64_t names_reason(struct collect *c, uint8_t wait)
 {
     return fixed_text(c, &c->names.reasons[wait], wait_reason(wait));
 }

@@ -77,7 +77,7 @@ uint64_t names_wait_category(struct collect *c);
 
 /* The category of a hold's log, and the reason of a wait. */
 uint64_t names_held_category(struct collect *c);
-uint64_t names_reason(struct collect *c, enum shm_wait wait);
+uint64_t names_reason(struct collect *c, uint8_t wait);
 
 /* Returns the kept text; 0: there is none. `name` lives as long as the collector, and its address stands for it. */
 uint64_t names_known_wait(const struct collect *c, unsigned wait, const char *name);
