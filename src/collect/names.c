@@ -54,7 +54,7 @@ struct named_stack {
     uint64_t generation, id;
     struct v2_frame *frames; /* in the arena; texts too */
     size_t count;
-    bool unlisted; /* a frame is */
+    bool unlisted;              /* a frame is */
     const struct v2_frame *own; /* see own_frame */
     bool own_known;
     struct named_hold holds[KNOWN_HOLDS]; /* that it was the release of */

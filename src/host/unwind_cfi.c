@@ -32,8 +32,8 @@ enum {
 #define MAX_REMEMBERED 8          /* compilers nest one or two */
 #define MAX_OPERANDS   8          /* of an expression */
 #define MAX_ENTRY      (1u << 20) /* bytes of a CIE or FDE */
-#define MAX_LISTED_CIE                                                                             \
-    256 /* bytes of a CIE that is read for each of its FDEs; compilers' have 30 */
+/* Bytes of a CIE that is read for each of its FDEs; those of compilers have 30. */
+#define MAX_LISTED_CIE 256
 
 /* MARK: Bytes */
 
