@@ -319,10 +319,21 @@ static bool take_last(struct path *path, struct path_goroutine *g)
            make_span(path, TRAIL_PATH_WINDOW, &window, g, path->now_ns, true, &path->last);
 }
 
+/* The task up to where this goroutine ended: the answer if no other one works on the task after it, and none ends it. */
+static bool take_last_of_task(struct path *path, struct path_goroutine *g)
+{
+    const struct path_region *task =
+        path->request.of == TRAIL_PATH_TASK ? idmap_find(&path->tasks, path->request.task) : NULL;
+    return !task || task->goroutine != g->number || !path->logging ||
+           path->now_ns < path->begin_ns ||
+           make_span(path, TRAIL_PATH_TASK, task, g, path->now_ns, false, &path->last);
+}
+
 static bool goroutine_end(struct path *path, struct path_goroutine *g)
 {
     bool good = !is_asked_for(path, g) || path->answered || take_goroutine(path, g, true);
     good = good && (g->id != path->last_runner || take_last(path, g));
+    good = good && take_last_of_task(path, g);
     while (g->region) {
         struct path_region *region = g->region;
         g->region = region->outer;
@@ -577,6 +588,8 @@ static bool window_ends(void *part, int64_t end_ns)
                 return false;
     if (!path->span.found && !take_open_tasks(path))
         return false;
+    if (!path->span.found && path->request.of == TRAIL_PATH_TASK)
+        path->span = path->last;
     bool whole = path->request.of == TRAIL_PATH_WINDOW || path->request.of == TRAIL_PATH_LONGEST;
     return path->span.found || !whole || take_window(path);
 }

@@ -97,7 +97,7 @@ struct path {
     struct idmap tasks;   /* ID -> struct path_region */
     int64_t last_runner;
     struct path_span span;
-    struct path_span last; /* the window up to where the goroutine that ran last ended */
+    struct path_span last; /* the window or task up to where its last goroutine ended */
     struct intern totals;
     trail_path_total *rows;
     size_t row_count, row_capacity;

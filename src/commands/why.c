@@ -517,8 +517,8 @@ static int print_no_task(const struct request *request, const struct instead *in
     }
     if (found && best == id)
         return usage_error(request->analysis.command,
-                           "task %" PRIu64 " has no critical path: it did not end, but the %s that "
-                           "was last in it did",
+                           "task %" PRIu64 " has no critical path in the window: the %s that was "
+                           "last in it ended before",
                            id, term(&request->analysis.vocabulary, TERM_task));
     return usage_error(request->analysis.command,
                        "no task %" PRIu64 " in the trace%s; 'trail tasks' lists them", id,

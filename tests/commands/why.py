@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import EXAMPLES, SHARED, TRAIL, answer, equal, run_text, trace  # noqa: E402
+from command import DATA, EXAMPLES, SHARED, TRAIL, answer, assembled, equal, run_text, trace  # noqa: E402
 from tap import main, test  # noqa: E402
 
 
@@ -221,6 +221,36 @@ def what_is_not_there_is_told():
     assert p.returncode == 2 and b"no task 9 in the trace; 'trail tasks' lists them" in p.stderr, p.stderr
     code, _, err = run_text("why", "--task=7", "--window", HAND)
     assert code == 2 and "at a time" in err, err
+
+
+@test
+def an_open_task_has_a_path_up_to_the_end_of_its_last_goroutine():
+    with open(os.path.join(DATA, "why-1.26.txt")) as f:
+        text = f.read()
+    begins = "GoStart dt=10 g=4 g_seq=1\nGoUnblock dt=10 g=3"
+    task = "UserTaskBegin dt=4 task=8 parent_task=18446744073709551615 name_string=1 stack=4"
+    text = text.replace(begins, f"GoStart dt=10 g=4 g_seq=1\n{task}\nGoUnblock dt=6 g=3")
+    # G 5 ends, too, later, and has nothing to do with the task.
+    five = "GoUnblock dt=10 g=3 g_seq=6 stack=4\nGoBlock dt=10 reason_string=7 stack=4"
+    assert five in text
+    text = text.replace(five, five.split("\n")[0] + "\nGoDestroy dt=10")
+    # G 4 begins the task at 1284 and ends at 1300.
+    found = answer("why", "--task=8", assembled("open-task", text))
+    equal((found["goroutine"], found["complete"]), (4, False))
+    equal((found["begin_ns"], found["end_ns"]), (1284, 1300))
+    equal({(s["goroutine"], s["state"]) for s in found["segments"]}, {(4, "running")})
+    covers(found)
+    # A window in which the task is open, and no goroutine works on it.
+    code, out, err = run_text("why", "--task=8", "--from=400ns", assembled("open-task", text))
+    equal((code, out), (2, ""))
+    assert "task 8 has no critical path in the window: the goroutine that was last in it ended before" in err, err
+    # G 3 works on it later, in a region, and goes on.
+    for line in ("# 1325, 1330\nUserRegionBegin dt=5 task=0", "# 1420\nUserRegionEnd dt=10 task=0"):
+        assert line in text
+        text = text.replace(line, line.replace("task=0", "task=8"))
+    found = answer("why", "--task=8", assembled("open-task-later", text))
+    equal((found["goroutine"], found["begin_ns"]), (3, 1284))
+    assert found["end_ns"] > 1330, found
 
 
 def walk_all(path):
