@@ -10,8 +10,8 @@
 
 /* struct io_uring_sqe: code at 0, flags at 1, descriptor at 4. */
 #define ENTRY_SIZE 64
-#define FIXED_FILE                                                                                 \
-    1 /* flag: the descriptor is an index of a table that the program has registered */
+/* Flag: the descriptor is an index of a table that the program has registered. */
+#define FIXED_FILE   1
 #define MOST_ENTRIES 256
 #define ENTRIES_AT   UINT64_C(0x10000000) /* IORING_OFF_SQES */
 #define MOST_CODES   64
