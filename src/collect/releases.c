@@ -561,16 +561,17 @@ static void match(const struct trace *t, const struct ended_wait *wait)
     }
 }
 
-/* Orders the waits for one object by the number in their record, then by their end. */
+/* Orders the waits for one object by their end: each was ended by a release before that, so that those which end first have
+ * the fewest to choose from. A thread may lose its CPU between reading the number of its record and the end. */
 static int by_release(const void *a_, const void *b_)
 {
     const struct shm_record *a = &((const struct ended_wait *)a_)->record;
     const struct shm_record *b = &((const struct ended_wait *)b_)->record;
     if (a->object != b->object)
         return a->object < b->object ? -1 : 1;
-    if (a->release != b->release)
-        return a->release < b->release ? -1 : 1;
-    return a->end < b->end ? -1 : a->end > b->end;
+    if (a->end != b->end)
+        return a->end < b->end ? -1 : 1;
+    return a->release < b->release ? -1 : a->release > b->release;
 }
 
 /* Whether the wait was for a child whose end the recorder has not noticed yet. */
@@ -583,7 +584,7 @@ static bool is_ending(const struct trace *t, const struct ended_wait *wait, uint
 
 /*
  * Waits that ended before `time`, when the first program's step began, are all there, and so are their releases, which are
- * recorded before they happen. Waits with lower numbers are matched first.
+ * recorded before they happen.
  */
 void releases_match(struct trace *t, const struct ticks *ticks, uint64_t time)
 {
