@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "host/clock.h"
 
 /* More of the file is not read, and more of all that took its place. */
 #define MOST_BYTES      (64u << 20)
@@ -87,17 +87,10 @@ static bool is_another(const struct jit *jit, int fd, const struct stat *info)
            memcmp(tail, jit->tail, jit->tail_size) != 0;
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* False: there is nothing new. */
 static bool look(struct jit *jit, struct arena *arena, const struct process *process)
 {
-    int64_t now = now_ns();
+    int64_t now = (int64_t)clock_ns(CLOCK_MONOTONIC);
     size_t before = jit->list.count;
     struct stat info;
     int fd;

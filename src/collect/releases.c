@@ -563,7 +563,7 @@ static void match(const struct trace *t, const struct ended_wait *wait)
 
 /* Orders the waits for one object by their end: each was ended by a release before that, so that those which end first have
  * the fewest to choose from. A thread may lose its CPU between reading the number of its record and the end. */
-static int by_release(const void *a_, const void *b_)
+static int by_end(const void *a_, const void *b_)
 {
     const struct shm_record *a = &((const struct ended_wait *)a_)->record;
     const struct shm_record *b = &((const struct ended_wait *)b_)->record;
@@ -607,7 +607,7 @@ void releases_match(struct trace *t, const struct ticks *ticks, uint64_t time)
     }
     if (count == 0)
         return;
-    qsort(releases->ended, count, sizeof releases->ended[0], by_release);
+    qsort(releases->ended, count, sizeof releases->ended[0], by_end);
     for (size_t i = 0; i < count && !deadline_is_over(t); i++)
         match(t, &releases->ended[i]);
     releases->ended_count -= count;

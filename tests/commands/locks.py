@@ -15,7 +15,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import DATA, EXAMPLES, SHARED, answer, assembled, equal, run_text, trace  # noqa: E402
+from command import EXAMPLES, SHARED, answer, assembled, equal, run_text, text_of, trace  # noqa: E402
 import tap
 from tap import test
 
@@ -44,8 +44,7 @@ def sums(lock):
 
 @test
 def holds_are_as_long_as_their_text_says():
-    with open(os.path.join(DATA, "locks-1.26.txt")) as f:
-        text = f.read()
+    text = text_of("locks-1.26")
     for length, right in {
         "9ns": 9, "999ns": 999, "1us": 1000, "~1.5us": 1500, "10.25us": 10250, "0.5ms": 500_000, "3ms": 3_000_000,
         "110ms": 110_000_000, "1s": 10**9, "1.5s": 1_500_000_000, "~12s": 12 * 10**9,
@@ -77,8 +76,7 @@ def each_lock_has_its_waits_and_holds():
 
 @test
 def what_nothing_waits_for_is_last():
-    with open(os.path.join(DATA, "locks-1.26.txt")) as f:
-        text = f.read()
+    text = text_of("locks-1.26")
     last = "UserLog dt=80 task=0 key_string=26 value_string=26 stack=0"
     held = "UserLog dt=5 task=0 key_string=5 value_string=28 stack=11\nUserLog dt=75 task=0 key_string=26 value_string=26 stack=0"
     text = text.replace(last, held).replace("EndOfGeneration", 'String id=28\n\tdata="mutex y_mu 5us"\nEndOfGeneration')
@@ -89,8 +87,7 @@ def what_nothing_waits_for_is_last():
 @test
 def places_of_the_same_text_show_where_they_differ():
     """Two goroutines wait in take_a, called by take_b, called by main and by three."""
-    with open(os.path.join(DATA, "locks-1.26.txt")) as f:
-        text = f.read()
+    text = text_of("locks-1.26")
     for stack in (11, 13):
         first = f"Stack id={stack} nframes=2\n\tpc=65543 func=16 file=14 line=7\n"
         assert first in text
@@ -106,8 +103,7 @@ def places_of_the_same_text_show_where_they_differ():
 @test
 def a_wait_for_a_child_process_is_for_no_lock():
     # Another thread ends it, so that its reason is that of a lock.
-    with open(os.path.join(DATA, "locks-1.26.txt")) as f:
-        text = f.read()
+    text = text_of("locks-1.26")
     locks = answer("locks", assembled("child", text.replace("mutex c_mu", "child process 7")))["locks"]
     equal([lock["name"] for lock in locks], [A, "b_mu", "", "0x10"])
 

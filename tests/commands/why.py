@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import DATA, EXAMPLES, SHARED, TRAIL, answer, assembled, equal, run_text, trace  # noqa: E402
+from command import EXAMPLES, SHARED, TRAIL, answer, assembled, equal, run_text, text_of, trace  # noqa: E402
 from tap import main, test  # noqa: E402
 
 
@@ -225,8 +225,7 @@ def what_is_not_there_is_told():
 
 @test
 def an_open_task_has_a_path_up_to_the_end_of_its_last_goroutine():
-    with open(os.path.join(DATA, "why-1.26.txt")) as f:
-        text = f.read()
+    text = text_of("why-1.26")
     begins = "GoStart dt=10 g=4 g_seq=1\nGoUnblock dt=10 g=3"
     task = "UserTaskBegin dt=4 task=8 parent_task=18446744073709551615 name_string=1 stack=4"
     text = text.replace(begins, f"GoStart dt=10 g=4 g_seq=1\n{task}\nGoUnblock dt=6 g=3")

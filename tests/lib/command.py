@@ -59,6 +59,12 @@ def assembled(name, text):
     return path
 
 
+def text_of(name):
+    """The text of tests/data/NAME.txt."""
+    with open(os.path.join(DATA, name + ".txt"), encoding="utf-8") as f:
+        return f.read()
+
+
 def trace(name):
     """The path of the trace of tests/data/NAME.txt."""
     path = os.path.join(WORK, name + ".trace")
