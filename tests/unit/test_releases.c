@@ -81,6 +81,25 @@ static void nobody_was_let_in_later(void **state)
     assert_int_equal(w.woken, 1);
 }
 
+/*
+ * The last waiter read the number of posts after the first of them, and went on after the third. In the order of the numbers
+ * it would take the first post, and the others, that went on before the third, would have one between them.
+ */
+static void who_went_on_first_is_served_first(void **state)
+{
+    struct world w;
+    (void)state;
+    begin_with_post(&w);
+    put_thread(&w, 4);
+    put(&w, 1, post(2, 20));
+    put(&w, 1, post(3, 30));
+    put(&w, 2, wait_for(2, 5, 24));
+    put(&w, 3, wait_for(2, 6, 25));
+    put(&w, 4, wait_for(1, 7, 35));
+    finish(&w);
+    assert_int_equal(w.woken, 3);
+}
+
 /* Post n is 2 ms after post n - 1; each seventh is the second thread's, and what the next waiter waits for. */
 static void the_first_since_the_begin_is_found(void **state)
 {
@@ -107,6 +126,7 @@ int main(void)
         cmocka_unit_test(each_release_lets_in_one),
         cmocka_unit_test(who_is_late_was_let_in_too),
         cmocka_unit_test(nobody_was_let_in_later),
+        cmocka_unit_test(who_went_on_first_is_served_first),
         cmocka_unit_test(the_first_since_the_begin_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
