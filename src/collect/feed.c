@@ -306,6 +306,15 @@ static uint32_t generation_of(const struct collect *c, uint32_t detail)
     return detail && detail <= SHM_DESCRIPTORS ? area_generation(c->area, detail - 1) : 0;
 }
 
+/* Whether a call waits in a ring of io_uring. Looks the descriptor's name up, of any call. */
+static bool is_ring(struct collect *c, const struct area_open *open)
+{
+    const char *name = open->detail <= SHM_DESCRIPTORS
+                           ? descriptors_name(c, open->detail, generation_of(c, open->detail))
+                           : NULL;
+    return name && open->wait == SHM_POLL && strcmp(name, "[io_uring]") == 0;
+}
+
 /* Takes a call that has been open for so long that it is written before it ends. */
 static void take_open(struct collect *c, struct thread *thread, uint64_t before)
 {
@@ -317,8 +326,8 @@ static void take_open(struct collect *c, struct thread *thread, uint64_t before)
         numbered_read_open(c, thread, &open);
     else if (shm_is_numbered(open.object))
         (void)numbered_name(c, open.object);
-    else if (open.detail <= SHM_DESCRIPTORS)
-        (void)descriptors_name(c, open.detail, generation_of(c, open.detail));
+    else if (is_ring(c, &open))
+        numbered_read_open(c, thread, &open);
     open.stack = open_stack(c, thread, &open);
     if (open.time >= before || open.time == thread->feed.open_time ||
         open.time < thread->feed.waited_until || thread->feed.life == LIFE_EXITED)

@@ -177,14 +177,21 @@ static const char *read_path(struct collect *c, const struct thread *thread,
     return descriptors_keep(c, text);
 }
 
+static const char *read_open(struct collect *c, const struct thread *thread,
+                             const struct area_open *open)
+{
+    if (shm_is_path(open->object))
+        return read_path(c, thread, open);
+    return shm_is_pollfds(open->object) ? polled_read(c, thread, open) : polled_ring(c, open);
+}
+
 void numbered_read_open(struct collect *c, struct thread *thread, const struct area_open *open)
 {
-    bool is_path = shm_is_path(open->object);
     if (thread->feed.name_time == open->time || c->numbered.lookups == 0 ||
-        !(is_path || open_is_long(c, open)))
+        !(shm_is_path(open->object) || open_is_long(c, open)))
         return;
     c->numbered.lookups--;
-    thread->feed.name = is_path ? read_path(c, thread, open) : polled_read(c, thread, open);
+    thread->feed.name = read_open(c, thread, open);
     thread->feed.name_time = open->time;
 }
 

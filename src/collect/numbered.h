@@ -27,7 +27,10 @@ void numbered_step(struct collect *c);
 /* Returns the object's name, "1234 (sort)"; it lives as long as the collector. NULL: only its number is known. */
 const char *numbered_name(struct collect *c, uint64_t object);
 
-/* Reads the path or the descriptors that an open call has (shm_is_path, shm_is_pollfds), into the thread's feed. */
+/*
+ * Reads the path or the descriptors that an open call has (shm_is_path, shm_is_pollfds), or else the operations of a ring of
+ * io_uring, into the thread's feed.
+ */
 void numbered_read_open(struct collect *c, struct thread *thread, const struct area_open *open);
 
 /* Writes what is known of any such object: its number; empty: a path. */

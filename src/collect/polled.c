@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "collect/parts.h"
+#include "collect/uring.h"
 
 #define ROOM POLLED_ROOM
 
@@ -99,4 +100,27 @@ bool polled_members(struct collect *c, unsigned set, char text[POLLED_ROOM])
     if (total)
         list(c, "[eventpoll] of ", polled, count, total, text);
     return total != 0;
+}
+
+/* MARK: Rings of io_uring */
+
+static void file_name(void *context, int fd, char *text, size_t size)
+{
+    struct collect *c = context;
+    const char *name = NULL;
+    if (fd >= 0 && fd < SHM_DESCRIPTORS)
+        name = descriptors_name(c, (uint32_t)fd + 1, area_generation(c->area, (unsigned)fd));
+    if (name)
+        (void)snprintf(text, size, "%s", name);
+    else
+        (void)snprintf(text, size, "fd %d", fd);
+}
+
+const char *polled_ring(struct collect *c, const struct area_open *open)
+{
+    char text[ROOM];
+    const struct uring_files files = {file_name, c};
+    if (!uring_text(c->options.process.pid, open->detail - 1, &files, text, sizeof text))
+        return NULL;
+    return descriptors_keep_list(c, text);
 }

@@ -1,7 +1,7 @@
 /*
  * Names for waits for several descriptors, as in poll(2) and select(2): "3 descriptors: 10.0.0.1:5432 (ready), pipe:[123],
  * [eventfd]". The program names them in a record when the wait has ended; while it lasts, they are read from its memory. The
- * kernel knows those of an epoll set.
+ * kernel knows those of an epoll set, and the operations that wait in a ring of io_uring: "1 operation of io_uring: read pipe".
  */
 #ifndef TRAIL_COLLECT_POLLED_H
 #define TRAIL_COLLECT_POLLED_H
@@ -22,6 +22,9 @@ const char *polled_name(struct collect *c, const struct shm_record *polled);
 /* The same for an open call with an object of shm_is_pollfds. */
 const char *polled_read(struct collect *c, const struct thread *thread,
                         const struct area_open *open);
+
+/* The same for an open call that waits in a ring of io_uring: the operations that wait in it now, and their files. */
+const char *polled_ring(struct collect *c, const struct area_open *open);
 
 /* Writes the name of an epoll set, with the descriptors that it has now; false: it has none. */
 bool polled_members(struct collect *c, unsigned set, char text[POLLED_ROOM]);

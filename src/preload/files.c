@@ -545,33 +545,52 @@ EXPORT int io_getevents(struct io_context *context, long least, long most, struc
     WAIT_CALL(SHM_POLL, IF_THERE(io_getevents, -ENOSYS, context, least, most, events, timeout));
 }
 
+/* A ring's `flags` and `ring_fd` of <liburing.h>, where all its versions have them. */
+struct ring_head {
+    char queues[192];
+    unsigned flags;
+    int fd;
+};
+
+/* Flag: the descriptor is an index of a table that the thread has registered. */
+#define ONLY_REGISTERED (1u << 15)
+
+/* Returns the detail of a wait in a ring. */
+ALWAYS uint32_t ring_of(const struct io_uring *ring)
+{
+    const struct ring_head *head = (const void *)ring;
+    return head->flags & ONLY_REGISTERED ? 0 : (uint32_t)head->fd + 1;
+}
+
+#define RING_CALL(ring, ...) BRIEF_CALL(SHM_GROUP_IO, SHM_POLL, 0, ring_of(ring), __VA_ARGS__)
+
 EXPORT int __io_uring_get_cqe(struct io_uring *ring, struct io_uring_cqe **entry, unsigned submit,
                               unsigned count, sigset_t *mask)
 {
-    WAIT_CALL(SHM_POLL, IF_THERE(__io_uring_get_cqe, -ENOSYS, ring, entry, submit, count, mask));
+    RING_CALL(ring, IF_THERE(__io_uring_get_cqe, -ENOSYS, ring, entry, submit, count, mask));
 }
 
 EXPORT int io_uring_wait_cqes(struct io_uring *ring, struct io_uring_cqe **entry, unsigned count,
                               struct __kernel_timespec *timeout, sigset_t *mask)
 {
-    WAIT_CALL(SHM_POLL, IF_THERE(io_uring_wait_cqes, -ENOSYS, ring, entry, count, timeout, mask));
+    RING_CALL(ring, IF_THERE(io_uring_wait_cqes, -ENOSYS, ring, entry, count, timeout, mask));
 }
 
 EXPORT int io_uring_wait_cqe_timeout(struct io_uring *ring, struct io_uring_cqe **entry,
                                      struct __kernel_timespec *timeout)
 {
-    WAIT_CALL(SHM_POLL, IF_THERE(io_uring_wait_cqe_timeout, -ENOSYS, ring, entry, timeout));
+    RING_CALL(ring, IF_THERE(io_uring_wait_cqe_timeout, -ENOSYS, ring, entry, timeout));
 }
 
 EXPORT int io_uring_submit_and_wait(struct io_uring *ring, unsigned count)
 {
-    WAIT_CALL(SHM_POLL, IF_THERE(io_uring_submit_and_wait, -ENOSYS, ring, count));
+    RING_CALL(ring, IF_THERE(io_uring_submit_and_wait, -ENOSYS, ring, count));
 }
 
 EXPORT int io_uring_submit_and_wait_timeout(struct io_uring *ring, struct io_uring_cqe **entry,
                                             unsigned count, struct __kernel_timespec *timeout,
                                             sigset_t *mask)
 {
-    WAIT_CALL(SHM_POLL, IF_THERE(io_uring_submit_and_wait_timeout, -ENOSYS, ring, entry, count,
-                                 timeout, mask));
+    RING_CALL(ring, IF_THERE(io_uring_submit_and_wait_timeout, -ENOSYS, ring, entry, count, timeout,
+                             mask));
 }

@@ -216,6 +216,9 @@ long preload_futexes_call(long number, const struct one_futex *futexes, unsigned
     return status;
 }
 
+/* Flag of io_uring_enter: the ring is an index of a table that the thread has registered, no descriptor. */
+#define REGISTERED_RING (1u << 4)
+
 /* Called instead of syscall(SYS_io_uring_enter, ...). A call that only submits does not wait. */
 long preload_uring_call(long number, int ring, unsigned submit, unsigned least, unsigned flags,
                         void *argument, size_t size) __attribute__((visibility("hidden")));
@@ -225,6 +228,6 @@ long preload_uring_call(long number, int ring, unsigned submit, unsigned least, 
 {
     if (!least)
         return REAL(syscall)(number, ring, submit, least, flags, argument, size);
-    BRIEF_CALL(SHM_GROUP_IO, SHM_POLL, 0, (uint32_t)ring + 1,
+    BRIEF_CALL(SHM_GROUP_IO, SHM_POLL, 0, flags & REGISTERED_RING ? 0 : (uint32_t)ring + 1,
                REAL(syscall)(number, ring, submit, least, flags, argument, size));
 }

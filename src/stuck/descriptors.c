@@ -14,7 +14,7 @@
 
 #include "base/small_file.h"
 #include "collect/unix_peer.h"
-#include "stuck/uring.h"
+#include "collect/uring.h"
 
 #define LINK_SIZE 256
 
@@ -281,40 +281,16 @@ void descriptor_polled(pid_t pid, int fd, char *text, size_t size)
         (void)fclose(file);
 }
 
-/* "read pipe" */
-static void operation_text(pid_t pid, const struct uring_operation *operation, char *text,
-                           size_t size)
+static void file_name(void *pid, int fd, char *text, size_t size)
 {
-    const char *name = uring_name(operation->code);
-    char code[32], of[96] = "";
-    (void)snprintf(code, sizeof code, "operation %u", operation->code);
-    if (operation->fd >= 0)
-        descriptor_text(pid, operation->fd, of, sizeof of);
-    (void)snprintf(text, size, "%s%s%s", name ? name : code, *of ? " " : "", of);
+    descriptor_text(*(pid_t *)pid, fd, text, size);
 }
-
-#define MOST_OPERATIONS 6
 
 void descriptor_operations(pid_t pid, int fd, char *text, size_t size)
 {
-    struct uring_operation operations[MOST_OPERATIONS];
-    size_t total = uring_waiting(pid, (unsigned)fd, operations, MOST_OPERATIONS), used, i;
-    char one[160];
-    if (total == 0) {
+    const struct uring_files files = {file_name, &pid};
+    if (!uring_text(pid, (unsigned)fd, &files, text, size))
         descriptor_text(pid, fd, text, size);
-        return;
-    }
-    used =
-        (size_t)snprintf(text, size, "%zu operation%s of io_uring: ", total, total == 1 ? "" : "s");
-    for (i = 0; i < total && i < MOST_OPERATIONS; i++) {
-        int n;
-        operation_text(pid, &operations[i], one, sizeof one);
-        n = snprintf(text + used, size - used, "%s%s", i ? ", " : "", one);
-        if (n < 0 || (size_t)n >= size - used - sizeof ", ...")
-            break;
-        used += (size_t)n;
-    }
-    (void)snprintf(text + used, size - used, "%s", i < total ? ", ..." : "");
 }
 
 /* MARK: File locks */

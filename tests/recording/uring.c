@@ -3,12 +3,15 @@
  * from the pipe by a registered descriptor; 'n', nothing to do, and 'R', a read of what is there, which end at once. The ring
  * has four entries.
  *
- * usage: uring [late] WHAT     late: a thread writes to the pipe after 100 ms, and it ends
+ * usage: uring WHAT
+ *        uring MS WHAT              a thread writes to the pipe after so many milliseconds, and it ends
+ *        uring MS WHAT registered   the same, and the ring is the first one of the thread's table
  */
 #include <linux/io_uring.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -22,7 +25,10 @@
 static struct io_uring_params parameters;
 static struct io_uring_sqe *entries;
 static unsigned *tail, *indices, *completed;
-static int ring, ends[2], pair[2];
+static int ring, ends[2], pair[2], milliseconds;
+/* Of the wait; and its flags. */
+static int waits_for;
+static unsigned how = IORING_ENTER_GETEVENTS;
 static char byte;
 
 static void *map(size_t size, uint64_t offset)
@@ -86,29 +92,44 @@ static void submit(char what)
 
 __attribute__((noinline)) static void waits_in_ring(void)
 {
-    CHECK(syscall(SYS_io_uring_enter, ring, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0) == 0);
+    CHECK(syscall(SYS_io_uring_enter, waits_for, 0, 1, how, NULL, 0) == 0);
     __asm__ volatile("");
 }
 
 static void *writes(void *unused)
 {
-    usleep(100000);
+    CHECK(usleep((useconds_t)milliseconds * 1000) == 0);
     CHECK(write(ends[1], "", 1) == 1);
     return unused;
 }
 
+/* Before Linux 5.18 threads have no table of rings. */
+static void register_ring(void)
+{
+    struct io_uring_rsrc_update update = {.offset = UINT32_MAX, .data = (uint64_t)ring};
+    if (syscall(SYS_io_uring_register, ring, IORING_REGISTER_RING_FDS, &update, 1) != 1)
+        _exit(77);
+    waits_for = (int)update.offset;
+    how |= IORING_ENTER_REGISTERED_RING;
+}
+
 int main(int argc, char **argv)
 {
+    const char *operations = argv[argc == 2 ? 1 : 2];
     pthread_t thread;
-    CHECK(argc == 2 || argc == 3);
+    CHECK(argc >= 2 && argc <= 4);
+    milliseconds = argc > 2 ? atoi(argv[1]) : 0;
     make_ring();
+    waits_for = ring;
+    if (argc == 4)
+        register_ring();
     CHECK(pipe(ends) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
-    for (const char *what = argv[argc - 1]; *what; what++)
+    for (const char *what = operations; *what; what++)
         submit(*what);
-    if (argc == 3)
+    if (argc > 2)
         CHECK(pthread_create(&thread, NULL, writes, NULL) == 0);
     waits_in_ring();
-    if (argc == 3)
+    if (argc > 2)
         CHECK(pthread_join(thread, NULL) == 0);
     return 0;
 }

@@ -20,6 +20,16 @@ TRAIL, PROGRAM = (os.path.abspath(a) for a in sys.argv[1:3])
 WORK = tempfile.TemporaryDirectory(prefix="trail-uring-")
 TRACE = os.path.join(WORK.name, "x.trace")
 ENTER = 426  # SYS_io_uring_enter
+# Waits with a time limit in a ring that has nothing to do. The recorder's function is found before the library's.
+LIBRARY = """
+import ctypes, sys
+library = ctypes.CDLL("liburing.so.2", mode=ctypes.RTLD_GLOBAL)
+ring, entry, limit = ctypes.create_string_buffer(1024), ctypes.c_void_p(), (ctypes.c_longlong * 2)()
+limit[0], limit[1] = int(sys.argv[1]) // 1000, int(sys.argv[1]) % 1000 * 1000000
+if library.io_uring_queue_init(4, ring, 0) != 0:
+    sys.exit(77)
+sys.exit(ctypes.CDLL(None).io_uring_wait_cqe_timeout(ring, ctypes.byref(entry), limit) != -62)  # ETIME
+"""
 
 
 def text_of(path):
@@ -119,17 +129,59 @@ def a_ring_without_operations_is_named():
         assert object_of(pid) == "io_uring"
 
 
-@test
-def a_recording_names_the_ring():
-    done = subprocess.run([TRAIL, "record", "-q", "-o", TRACE, "--", PROGRAM, "late", "r"], capture_output=True, text=True, timeout=120)
+def recorded(command, function):
+    """What a recording calls the wait in that function; None: in the first one for a ring, or else the last poll."""
+    done = subprocess.run([TRAIL, "record", "-q", "-o", TRACE, "--", *command], capture_output=True, text=True, timeout=300)
     if done.returncode == 77:
-        raise Skip("the kernel lets no program make rings (kernel.io_uring_disabled, or a container)")
+        raise Skip("the kernel lets no program make rings (kernel.io_uring_disabled, or a container), or has no table of them")
     assert done.returncode == 0, done
     text = subprocess.run([TRAIL, "print", "--format=jsonl", TRACE], check=True, capture_output=True, text=True).stdout
     events = [json.loads(line) for line in text.splitlines()]
+    if not function:
+        return next((e["message"] for e in events if e.get("message") == "poll [io_uring]"), "poll")
     (at,) = [i for i, e in enumerate(events)
-             if e.get("to") == "Waiting" and any(f["func"] == "waits_in_ring" for f in e.get("stack", []))]
-    assert events[at]["reason"] == "network" and events[at - 1].get("message") == "poll [io_uring]", events[at - 1 : at + 1]
+             if e.get("to") == "Waiting" and any(f["func"] == function for f in e.get("stack", []))]
+    assert events[at]["reason"] == "network", events[at]
+    return events[at - 1].get("message")
+
+
+def recorded_long(command, function, short="poll [io_uring]"):
+    """The same of a wait that lasts for so long that the recorder looks at it meanwhile, and is not called `short`."""
+    for ms in (400, 1600, 6400, 25600, 102400):
+        name = recorded([str(ms) if word == "MS" else word for word in command], function)
+        if name != short:
+            break
+    return name
+
+
+def list_of(what, count):
+    """Whether the kernel lists the operations, and whether their files can be read."""
+    with waiting(what) as pid:
+        if not has_list(pid, count):
+            raise Skip("the kernel does not list the operations that wait in a ring")
+        return may_read_entries(pid)
+
+
+@test
+def a_recording_has_the_operations_of_a_wait_that_it_has_looked_at():
+    with_files = list_of("rs", 2)
+    name = recorded_long([PROGRAM, "MS", "rs"], "waits_in_ring")
+    head, operations = name.split(": ", 1)
+    assert head == "poll 2 operations of io_uring", name
+    pattern = r"read pipe:\[\d+\], recv \S.*" if with_files else "(read, recv|recv, read)"
+    assert re.fullmatch(pattern, ", ".join(sorted(operations.split(", ")))), name
+
+
+@test
+def liburings_waits_name_the_ring():
+    if subprocess.run([sys.executable, "-c", LIBRARY, "1"], stderr=subprocess.DEVNULL).returncode:
+        raise Skip("no liburing.so.2, or the kernel lets no program make rings")
+    assert recorded_long([sys.executable, "-c", LIBRARY, "MS"], None, "poll") == "poll [io_uring]"
+
+
+@test
+def a_registered_ring_is_no_descriptor():
+    assert recorded([PROGRAM, "400", "r", "registered"], "waits_in_ring") == "poll"
 
 
 sys.exit(tap.main())

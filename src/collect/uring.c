@@ -1,5 +1,5 @@
 /* See uring.h; io_uring(7), io_uring_enter(2). */
-#include "stuck/uring.h"
+#include "collect/uring.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -15,8 +15,15 @@
 #define MOST_ENTRIES 256
 #define ENTRIES_AT   UINT64_C(0x10000000) /* IORING_OFF_SQES */
 #define MOST_CODES   64
+#define MOST_NAMED   6
 
-const char *uring_name(unsigned code)
+struct uring_operation {
+    unsigned code;
+    int fd; /* -1: not known */
+};
+
+/* "read"; NULL: not known by a name. */
+static const char *name_of(unsigned code)
 {
     static const char *const names[] = {
         [1] = "readv",    [2] = "writev",  [6] = "poll",     [9] = "sendmsg",
@@ -130,7 +137,12 @@ static void find_descriptors(unsigned code, const uint8_t (*entries)[ENTRY_SIZE]
     }
 }
 
-size_t uring_waiting(pid_t pid, unsigned fd, struct uring_operation *operations, size_t most)
+/*
+ * Writes up to `most` operations that wait, and returns how many there are. Their descriptors are known as long as all that was
+ * ever submitted to the ring is still in its entries, and as many of a kind as wait: none has ended.
+ */
+static size_t operations_waiting(pid_t pid, unsigned fd, struct uring_operation *operations,
+                                 size_t most)
 {
     uint8_t entries[MOST_ENTRIES][ENTRY_SIZE];
     struct ring ring = {0};
@@ -151,4 +163,39 @@ size_t uring_waiting(pid_t pid, unsigned fd, struct uring_operation *operations,
                              ring.waiting < most ? ring.waiting : most);
     }
     return ring.waiting;
+}
+
+/* MARK: Text */
+
+/* "read pipe" */
+static void operation_text(const struct uring_operation *operation, const struct uring_files *files,
+                           char *text, size_t size)
+{
+    const char *name = name_of(operation->code);
+    char code[32], of[96] = "";
+    (void)snprintf(code, sizeof code, "operation %u", operation->code);
+    if (operation->fd >= 0)
+        files->name(files->context, operation->fd, of, sizeof of);
+    (void)snprintf(text, size, "%s%s%s", name ? name : code, *of ? " " : "", of);
+}
+
+bool uring_text(pid_t pid, unsigned ring, const struct uring_files *files, char *text, size_t size)
+{
+    struct uring_operation operations[MOST_NAMED];
+    size_t total = operations_waiting(pid, ring, operations, MOST_NAMED), used, i;
+    char one[160];
+    if (total == 0)
+        return false;
+    used =
+        (size_t)snprintf(text, size, "%zu operation%s of io_uring: ", total, total == 1 ? "" : "s");
+    for (i = 0; i < total && i < MOST_NAMED; i++) {
+        int n;
+        operation_text(&operations[i], files, one, sizeof one);
+        n = snprintf(text + used, size - used, "%s%s", i ? ", " : "", one);
+        if (n < 0 || (size_t)n >= size - used - sizeof ", ...")
+            break;
+        used += (size_t)n;
+    }
+    (void)snprintf(text + used, size - used, "%s", i < total ? ", ..." : "");
+    return true;
 }
