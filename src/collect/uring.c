@@ -181,7 +181,7 @@ static void operation_text(const struct uring_operation *operation, const struct
 
 bool uring_text(pid_t pid, unsigned ring, const struct uring_files *files, char *text, size_t size)
 {
-    struct uring_operation operations[MOST_NAMED];
+    struct uring_operation operations[MOST_NAMED] = {{0}};
     size_t total = operations_waiting(pid, ring, operations, MOST_NAMED), used, i;
     char one[160];
     if (total == 0)
