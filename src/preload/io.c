@@ -9,8 +9,26 @@
 #define FD_CALL_OF(kind, object, ...)                                                              \
     BRIEF_CALL(SHM_GROUP_IO, kind, object, (uint32_t)fd + 1, __VA_ARGS__)
 
-#define FD_CALL(kind, ...)    FD_CALL_OF(kind, 0, __VA_ARGS__)
-#define READ_CALL(kind, ...)  FD_CALL_OF(kind, descriptor_reads(fd, &caller), __VA_ARGS__)
+#define FD_CALL(kind, ...) FD_CALL_OF(kind, 0, __VA_ARGS__)
+
+/* A signal's handler ended the open call, which no write or connection did. */
+static void interrupted(void)
+{
+    if (!open_blocked())
+        return;
+    self.slot->open_object = 0;
+    signals_interrupted(NULL);
+}
+
+#define READ_CALL(kind, ...)                                                                       \
+    struct unwind_start caller = CALLER();                                                         \
+    struct brief_call call BRIEF =                                                                 \
+        brief_begin(&caller, SHM_GROUP_IO, kind, descriptor_reads(fd, &caller), (uint32_t)fd + 1); \
+    __typeof__(__VA_ARGS__) result = BRIEF_RETURNED(__VA_ARGS__);                                  \
+    if (UNLIKELY(result < 0) && errno == EINTR && call.open && self_has_slot())                    \
+        interrupted();                                                                             \
+    return result
+
 #define WRITE_CALL(kind, ...) FD_CALL_OF(kind, descriptor_writes(fd, &caller), __VA_ARGS__)
 
 /* MARK: Reading */
@@ -212,6 +230,8 @@ EXPORT ssize_t splice(int from, off64_t *from_offset, int fd, off64_t *offset, s
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_ACCEPT, 0, (uint32_t)fd + 1, 0); \
     int connection = RETURNED(__VA_ARGS__);                                                        \
     descriptor_new(connection);                                                                    \
+    if (UNLIKELY(connection < 0) && errno == EINTR && call.open && self_has_slot())                \
+        interrupted();                                                                             \
     if (UNLIKELY(connections_own) && connection >= 0)                                              \
         connection_made(connection, true);                                                         \
     return connection

@@ -1047,6 +1047,27 @@ static void wait_epoll_interrupted(void)
     CHECK(epoll_wait(set, &event, 1, -1) == -1 && errno == EINTR);
 }
 
+static void wait_read_interrupted(void)
+{
+    let_signal_in();
+    CHECK(read(fds[0], &byte, 1) == -1 && errno == EINTR);
+}
+
+/* The kernel finds a name for it. */
+static void make_listener_handled(void)
+{
+    const struct sockaddr any = {.sa_family = AF_UNIX};
+    make_handled();
+    CHECK((fds[0] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) >= 0);
+    CHECK(bind(fds[0], &any, sizeof any.sa_family) == 0 && listen(fds[0], 1) == 0);
+}
+
+static void wait_accept_interrupted(void)
+{
+    let_signal_in();
+    CHECK(accept(fds[0], NULL, NULL) == -1 && errno == EINTR);
+}
+
 static void make_signalfd(void)
 {
     sigset_t signals = set_of(SIGUSR1);
@@ -1316,6 +1337,9 @@ static const struct {
     {"poll-interrupted-thread", make_pipe_handled, wait_poll_interrupted, wake_thread},
     {"poll-interrupted", make_pipe_handled, wait_poll_interrupted, wake_kill},
     {"poll-interrupted-group", make_group, wait_poll_interrupted, wake_own_group},
+    {"read-interrupted-thread", make_pipe_handled, wait_read_interrupted, wake_thread},
+    {"read-interrupted", make_pipe_handled, wait_read_interrupted, wake_kill},
+    {"accept-interrupted-thread", make_listener_handled, wait_accept_interrupted, wake_thread},
     {"select-interrupted-thread", make_pipe_handled, wait_select_interrupted, wake_thread},
     {"epoll-interrupted-thread", make_pipe_handled, wait_epoll_interrupted, wake_thread},
     {"epoll-interrupted", make_pipe_handled, wait_epoll_interrupted, wake_kill},

@@ -110,13 +110,13 @@ futex-bitset futex-op mtx cnd sysv-semaphore sysv-queue queue queue-timed queue-
 flock flock-shared flock-weaker flock-closed description description-closed
 sigwait sigqueue sigwait-thread sigtimedwait sigsuspend-thread pause-thread signalfd signalfd-poll signalfd-epoll
 nanosleep-thread clock-nanosleep-thread sleep-thread sigwait-group
-poll-interrupted-thread select-interrupted-thread epoll-interrupted-thread datagrams
+poll-interrupted-thread read-interrupted-thread accept-interrupted-thread select-interrupted-thread epoll-interrupted-thread datagrams
 shared-mutex shared-lock shared-condition shared-semaphore shared-barrier shared-futex""".split()
 PROCESSES = """pipe pipe-vectors pipe-stdio pipe-closed pipe-full pair pair-send pair-sendmsg tcp tcp-back tcp-epoll eventfd eventfd-write
 poll poll-eventfd select epoll epoll-eventfd duplicates duplicates-poll
 named sysv-semaphore sysv-queue queue queue-timed queue-full flock flock-shared flock-weaker range range-weaker range-closed description lockf
 sigwait sigqueue sigsuspend pause signalfd signalfd-poll signalfd-epoll
-sleep sleep-group pause-group sigwait-group poll-interrupted poll-interrupted-group epoll-interrupted
+sleep sleep-group pause-group sigwait-group poll-interrupted poll-interrupted-group read-interrupted epoll-interrupted
 datagrams udp eventfd-passed shared-mutex shared-lock shared-condition shared-semaphore shared-barrier shared-futex""".split()
 NOBODY = "foreign tcp-foreign disarmed reused queue-closed signal-to-another signal-of-others".split()
 
