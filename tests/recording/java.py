@@ -124,6 +124,29 @@ def stuck_has_the_names_of_methods():
             remove_list(program.pid)
 
 
+@test
+def a_machine_that_runs_is_recorded_and_runs_on():
+    need_list()
+    with subprocess.Popen(java("Parks", "0"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENV) as program:
+        try:
+            program.stdout.readline()
+            if not program.stdout.readline():
+                raise Skip("jcmd does not reach the machine, or does not list its code")
+            for _ in range(2):
+                done = subprocess.run([TRAIL, "record", "-q", "-p", str(program.pid), "--duration=1s", "-o", TRACE], capture_output=True,
+                                      text=True, timeout=300)
+                if "ptrace_scope" in done.stderr:
+                    raise Skip(done.stderr.strip())
+                assert done.returncode == 0, done
+                subprocess.run([TRAIL, "check", TRACE], check=True, capture_output=True, timeout=120)
+                assert any(e.get("to") == "Waiting" for e in events()), "no thread waits"
+            program.stdin.close()
+            assert program.wait(timeout=300) == 0
+        finally:
+            program.kill()
+            remove_list(program.pid)
+
+
 def main():
     if not shutil.which("java") or not shutil.which("javac"):
         print("1..0 # SKIP no Java; install default-jdk-headless")
