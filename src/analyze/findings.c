@@ -324,9 +324,11 @@ static void deadlock(struct findings *findings)
             continue;
         trail_longest moment = {first->ns, first->begin_ns, first->goroutine};
         put_circle(findings, first, text, sizeof text);
-        say(findings, "deadlock", 2, &moment,
-            "deadlock for %s when the trace ended: %s; take locks in the same order everywhere",
-            duration(ns).text, text);
+        bool by_itself = &stuck->waits[first->next] == first;
+        say(findings, "deadlock", 2, &moment, "deadlock for %s when the trace ended: %s; %s",
+            duration(ns).text, text,
+            by_itself ? "release the lock before it is taken again"
+                      : "take locks in the same order everywhere");
     }
 }
 

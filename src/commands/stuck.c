@@ -236,7 +236,7 @@ static void print_heading(struct stuck_thread *const *group, size_t count)
     show_line("%s %s (%s): %s", count == 1 ? "thread" : "threads", list, group[0]->held->name,
               state);
     if (group[0]->waiters)
-        show_line("    %u thread%s wait%s for it", group[0]->waiters,
+        show_line("    %u thread%s wait%s for this thread", group[0]->waiters,
                   group[0]->waiters == 1 ? "" : "s", group[0]->waiters == 1 ? "s" : "");
 }
 

@@ -614,6 +614,7 @@ def two_that_wait_for_each_other_are_in_a_deadlock():
     found, _ = waiting([(["mutex a_mu"], "mutex b_mu"), (["mutex b_mu"], "mutex a_mu")])
     text = found["deadlock"]["text"]
     assert re.search(r"\(1\) holds mutex a_mu and waits for mutex b_mu; \S+ .*\(2\) holds mutex b_mu and waits for mutex a_mu;", text), text
+    assert text.endswith("take locks in the same order everywhere"), text
     assert "open-wait" not in found, found
     equal(found["deadlock"]["end_ns"] - found["deadlock"]["begin_ns"], 150 * MS)
 
@@ -624,7 +625,7 @@ def three_a_reader_and_one_alone_can_be_in_a_deadlock():
     text = found["deadlock"]["text"]
     assert re.search(r"a and waits for mutex b; .*holds mutex b and waits for rwlock c; .*holds rwlock c and waits for mutex a;", text), text
     found, _ = waiting([(["mutex a"], "mutex a")])
-    assert "holds mutex a and waits for it;" in found["deadlock"]["text"], found
+    assert "holds mutex a and waits for it; release the lock before" in found["deadlock"]["text"], found
 
 
 @test

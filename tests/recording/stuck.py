@@ -170,6 +170,7 @@ def a_condition_names_the_mutex_that_its_waiters_take_again():
         for name in ("condition", "recursion"):
             assert threads[name]["note"] == "with mutex cond_mu", threads[name]
         text = stuck_whole(program.pid)
+        assert re.search(r"\(holder\): .*\n    5 threads wait for this thread$", text, re.M), text
         assert re.search(r"\(condition\): waiting for condition variable a_cond, with mutex cond_mu$", text, re.M), text
         program.goes_on()
 
