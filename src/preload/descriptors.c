@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "preload/file_locks.h"
@@ -31,6 +32,7 @@ struct end {
 
 uint16_t of_descriptor[DESCRIPTORS];
 bool descriptor_is_plain[DESCRIPTORS];
+bool descriptor_fifos;
 static struct end ends[ENDS];
 static uint32_t ends_used = 1, first_free = 1, next_serial;
 
@@ -180,6 +182,20 @@ void descriptor_of_signals(int fd, uint64_t signals, bool changed)
     }
 }
 
+static bool is_fifo(int fd)
+{
+    struct stat status;
+    return fd >= 0 && fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode);
+}
+
+bool descriptor_is_of_fifo(int fd)
+{
+    bool is = is_fifo(fd);
+    if (is && board)
+        descriptor_fifos = true;
+    return is;
+}
+
 unsigned descriptor_look(int fd)
 {
     bool settled;
@@ -195,6 +211,14 @@ unsigned descriptor_look(int fd)
     ends[index].ids = ids;
     share_end(fd, index);
     return index;
+}
+
+unsigned descriptor_first_used(int fd)
+{
+    if (board_of_several || is_fifo(fd))
+        return descriptor_look(fd);
+    descriptor_is_plain[fd] = true;
+    return 0;
 }
 
 /* The object that a write at the end, or a read, makes ready for the other side; 0: the other side is not known. */

@@ -15,7 +15,8 @@
  * Descriptors are registered where they are made. Those that the process inherited, or made by other means than the C
  * library's functions, are unknown, and waits for them have no waker: unless other processes are recorded as well. Then
  * pipes and sockets have an identity that their other ends' processes know, too (board.h), also those that this process
- * made; it is found out when a descriptor is used first.
+ * made; it is found out when a descriptor is used first. FIFOs, whose ends are opened one by one, have it in any case, once
+ * an open of one has waited, or one was opened not to wait (O_NONBLOCK).
  */
 #ifndef TRAIL_PRELOAD_DESCRIPTORS_H
 #define TRAIL_PRELOAD_DESCRIPTORS_H
@@ -40,16 +41,26 @@ ALWAYS unsigned descriptor_end(int fd)
 /* Whether an unknown descriptor was found to be none that other processes have. */
 extern bool descriptor_is_plain[DESCRIPTORS] __attribute__((visibility("hidden")));
 
-/* Finds the end of a descriptor that is used for the first time; 0: it is unknown. */
+/* Whether the process has opened FIFOs, whose ends are looked for although no other process is recorded. */
+extern bool descriptor_fifos __attribute__((visibility("hidden")));
+
+/* Whether the descriptor, or -1, is of a FIFO, whose other end may be in this process. Keeps errno if it is open. */
+bool descriptor_is_of_fifo(int fd);
+
+/* Finds the end of a descriptor of anything that other processes may have; 0: it is unknown. */
 unsigned descriptor_look(int fd);
+
+/* The same for a descriptor that is used for the first time: only a FIFO's if no other process is recorded. */
+unsigned descriptor_first_used(int fd);
 
 /* The same as descriptor_end for a descriptor that is used, not only closed or duplicated. */
 ALWAYS unsigned descriptor_used(int fd)
 {
     unsigned end = descriptor_end(fd);
-    if (LIKELY(end || !board_of_several || (unsigned)fd >= DESCRIPTORS || descriptor_is_plain[fd]))
+    if (LIKELY(end || !(board_of_several | descriptor_fifos) || (unsigned)fd >= DESCRIPTORS ||
+               descriptor_is_plain[fd]))
         return end;
-    return descriptor_look(fd);
+    return descriptor_first_used(fd);
 }
 
 /* MARK: Reading and writing */

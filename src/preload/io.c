@@ -629,34 +629,29 @@ ALWAYS uint64_t path_object(const char *path)
     return SHM_PATH | ((uint64_t)(uintptr_t)path & UINT64_MAX >> 8);
 }
 
-static bool is_fifo(int fd)
-{
-    struct stat status;
-    return fd >= 0 && fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode);
-}
-
 /*
  * The descriptor is known only after the call. That of a FIFO is often closed before its name is looked up, so its path is
  * kept as well; not the paths of all files that were waited for, which could be very many.
  */
-static void opened(const struct call *call, const char *path, int fd)
+static void opened(const struct call *call, const char *path, int flags, int fd)
 {
+    bool waited = call->open && self_has_slot() && self.has_rseq && switches_happened();
+    bool is_fifo;
     descriptor_new(fd);
     file_locks_opened(fd);
+    is_fifo = UNLIKELY(waited || (flags & O_NONBLOCK)) && descriptor_is_of_fifo(fd);
     if (!call->open || !self_has_slot())
         return;
     self.slot->open_detail = (uint32_t)fd + 1;
-    self.slot->open_object = 0;
-    if (UNLIKELY(self.has_rseq && switches_happened()) && is_fifo(fd))
-        self.slot->open_object = SHM_NAME | text_of(path);
+    self.slot->open_object = is_fifo && waited ? SHM_NAME | text_of(path) : 0;
 }
 
 /* While the call is open, the recorder can read the path. */
-#define OPEN_CALL(...)                                                                             \
+#define OPEN_CALL(flags, ...)                                                                      \
     struct unwind_start caller = CALLER();                                                         \
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_FILE, path_object(path), 0, 0);  \
     int fd = RETURNED(__VA_ARGS__);                                                                \
-    opened(&call, path, fd);                                                                       \
+    opened(&call, path, flags, fd);                                                                \
     return fd
 
 /* There is a mode only if the flags allow that a file is created. */
@@ -671,50 +666,50 @@ static void opened(const struct call *call, const char *path, int fd)
 
 EXPORT int open(const char *path, int flags, ...)
 {
-    MODE OPEN_CALL(REAL(open)(path, flags, mode));
+    MODE OPEN_CALL(flags, REAL(open)(path, flags, mode));
 }
 
 EXPORT int open64(const char *path, int flags, ...)
 {
-    MODE OPEN_CALL(REAL(open64)(path, flags, mode));
+    MODE OPEN_CALL(flags, REAL(open64)(path, flags, mode));
 }
 
 EXPORT int openat(int folder, const char *path, int flags, ...)
 {
-    MODE OPEN_CALL(REAL(openat)(folder, path, flags, mode));
+    MODE OPEN_CALL(flags, REAL(openat)(folder, path, flags, mode));
 }
 
 EXPORT int openat64(int folder, const char *path, int flags, ...)
 {
-    MODE OPEN_CALL(REAL(openat64)(folder, path, flags, mode));
+    MODE OPEN_CALL(flags, REAL(openat64)(folder, path, flags, mode));
 }
 
 EXPORT int __open_2(const char *path, int flags)
 {
-    OPEN_CALL(REAL(__open_2)(path, flags));
+    OPEN_CALL(flags, REAL(__open_2)(path, flags));
 }
 
 EXPORT int __open64_2(const char *path, int flags)
 {
-    OPEN_CALL(REAL(__open64_2)(path, flags));
+    OPEN_CALL(flags, REAL(__open64_2)(path, flags));
 }
 
 EXPORT int __openat_2(int folder, const char *path, int flags)
 {
-    OPEN_CALL(REAL(__openat_2)(folder, path, flags));
+    OPEN_CALL(flags, REAL(__openat_2)(folder, path, flags));
 }
 
 EXPORT int __openat64_2(int folder, const char *path, int flags)
 {
-    OPEN_CALL(REAL(__openat64_2)(folder, path, flags));
+    OPEN_CALL(flags, REAL(__openat64_2)(folder, path, flags));
 }
 
 EXPORT int creat(const char *path, mode_t mode)
 {
-    OPEN_CALL(REAL(creat)(path, mode));
+    OPEN_CALL(O_CREAT | O_WRONLY | O_TRUNC, REAL(creat)(path, mode));
 }
 
 EXPORT int creat64(const char *path, mode_t mode)
 {
-    OPEN_CALL(REAL(creat64)(path, mode));
+    OPEN_CALL(O_CREAT | O_WRONLY | O_TRUNC, REAL(creat64)(path, mode));
 }

@@ -269,6 +269,36 @@ static void make_pipe(void)
     CHECK(pipe(fds) == 0 && pipe2(other, O_CLOEXEC) == 0);
 }
 
+static char fifo_path[64];
+
+static void *open_to_read(void *unused)
+{
+    CHECK((fds[0] = open(fifo_path, O_RDONLY)) >= 0);
+    return unused;
+}
+
+/* The end to read is opened by a call that waits; the other one by a call that does not, as any file is. */
+static void make_fifo(void)
+{
+    pthread_t opener;
+    snprintf(fifo_path, sizeof fifo_path, "/tmp/trail-wakers-%d.fifo", (int)getpid());
+    CHECK(mkfifo(fifo_path, 0600) == 0);
+    CHECK(pthread_create(&opener, NULL, open_to_read, NULL) == 0);
+    moment(30);
+    CHECK((fds[1] = open(fifo_path, O_WRONLY)) >= 0);
+    CHECK(pthread_join(opener, NULL) == 0 && unlink(fifo_path) == 0);
+}
+
+/* No call waits: the first end is opened with O_NONBLOCK. */
+static void make_fifo_at_once(void)
+{
+    snprintf(fifo_path, sizeof fifo_path, "/tmp/trail-wakers-%d.fifo", (int)getpid());
+    CHECK(mkfifo(fifo_path, 0600) == 0);
+    CHECK((fds[0] = open(fifo_path, O_RDONLY | O_NONBLOCK)) >= 0);
+    CHECK((fds[1] = open(fifo_path, O_WRONLY)) >= 0 && fcntl(fds[0], F_SETFL, 0) == 0);
+    CHECK(unlink(fifo_path) == 0);
+}
+
 static void make_pair(void)
 {
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
@@ -1271,6 +1301,8 @@ static const struct {
     {"pipe-stdio", make_pipe, wait_fgetc, wake_write},
     {"pipe-closed", make_pipe, wait_end, wake_close},
     {"pipe-full", make_full_pipe, wait_room, wake_room},
+    {"fifo", make_fifo, wait_read, wake_write},
+    {"fifo-at-once", make_fifo_at_once, wait_read, wake_write},
     {"pair", make_pair, wait_read, wake_write},
     {"pair-send", make_pair, wait_recv, wake_send},
     {"pair-sendmsg", make_pair, wait_recv, wake_sendmsg},
