@@ -165,6 +165,30 @@ static void log_end(struct collect *c, struct thread *thread, const struct op *o
               names_string(c, WIRE_WAIT_TIMED_OUT), 0);
 }
 
+enum { HOLD_SIZE = 640 };
+
+/* Appends as much of a word as leaves room for the rest of a hold. */
+static char *put_word(char *to, const char *end, const char *word)
+{
+    size_t size = strlen(word), room = (size_t)(end - to);
+    size = size < room ? size : room;
+    memcpy(to, word, size);
+    return to + size;
+}
+
+/* Writes "mutex stats_mu 110ms" without printf, which would take longer than all else about a hold. */
+static void hold_text(char text[HOLD_SIZE], const struct op *op, const char *name, int64_t ns)
+{
+    const char *end = text + HOLD_SIZE - DURATION_SIZE - sizeof "  ~";
+    char *to = put_word(text, end, wait_kinds[op->wait].words);
+    *to++ = ' ';
+    to = put_word(to, end, name);
+    *to++ = ' ';
+    if (op->flags & SHM_COARSE)
+        *to++ = '~';
+    *duration_put(to, ns, DURATION_LOG) = '\0';
+}
+
 /*
  * Writes a hold that a thread waited for, or that was long: category "held", text "mutex stats_mu 110ms", where it was taken.
  * With "~" its begin is accurate to a millisecond: locks were taken very often then.
@@ -172,7 +196,7 @@ static void log_end(struct collect *c, struct thread *thread, const struct op *o
 static void log_hold(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
     int64_t since = ticks_to_ns(c->ticks, op->object2);
-    char text[640], length[DURATION_SIZE];
+    char text[HOLD_SIZE];
     const char *name;
     if (!op->object2 || thread->g.state != G_RUNNING || since > ns ||
         (!op->release->taken && op->time - op->object2 < area_hold_ticks(c->area)))
@@ -181,9 +205,7 @@ static void log_hold(struct collect *c, struct thread *thread, const struct op *
                                      : names_lock(c, op->object, op->pc, op->stack);
     if (!name)
         return;
-    (void)duration_text(length, ns - since, DURATION_LOG);
-    snprintf(text, sizeof text, "%s %s %s%s", wait_kinds[op->wait].words, name,
-             op->flags & SHM_COARSE ? "~" : "", length);
+    hold_text(text, op, name, ns - since);
     EVENT(c, thread, ns, V2_UserLog, 0, names_held_category(c), names_string(c, text),
           op->pc ? names_hold(c, op->pc, op->stack) : 0);
 }

@@ -9,9 +9,9 @@ static void begin_window(struct switch_pause *pause, int64_t now_ns)
 
 static bool is_costly(const struct switch_pause *pause, int64_t now_ns)
 {
-    int64_t window_ns = now_ns - pause->since_ns;
+    int64_t passed_ns = now_ns - pause->since_ns;
     return pause->rate &&
-           (double)pause->records / 2 * 1e9 > (double)pause->rate * (double)window_ns;
+           (double)pause->records / 2 * 1e9 > (double)pause->rate * (double)passed_ns;
 }
 
 static void begin_pause(struct switch_pause *pause, int64_t now_ns)
@@ -27,8 +27,14 @@ static void begin_pause(struct switch_pause *pause, int64_t now_ns)
 static void end_pause(struct switch_pause *pause, int64_t now_ns)
 {
     pause->paused = false;
+    pause->looks = true;
     pause->ended_ns = now_ns;
     begin_window(pause, now_ns);
+}
+
+static int64_t window_ns(const struct switch_pause *pause)
+{
+    return pause->looks ? SWITCH_PAUSE_LOOK_NS : SWITCH_PAUSE_WINDOW_NS;
 }
 
 enum switch_pause_step switch_pause_step(struct switch_pause *pause, int64_t now_ns,
@@ -43,8 +49,9 @@ enum switch_pause_step switch_pause_step(struct switch_pause *pause, int64_t now
     pause->records += records;
     if (pause->since_ns == 0)
         begin_window(pause, now_ns);
-    if (now_ns - pause->since_ns < SWITCH_PAUSE_WINDOW_NS)
+    if (now_ns - pause->since_ns < window_ns(pause))
         return SWITCH_PAUSE_NOTHING;
+    pause->looks = false;
     if (is_costly(pause, now_ns)) {
         begin_pause(pause, now_ns);
         return SWITCH_PAUSE_BEGINS;

@@ -19,8 +19,14 @@
 #define SWITCH_PAUSE_RATE 25000
 /* The rate is measured over at least this time. */
 #define SWITCH_PAUSE_WINDOW_NS 50000000
-#define SWITCH_PAUSE_FIRST_NS  1000000000
-#define SWITCH_PAUSE_MOST_NS   16000000000
+/* Behind a pause the first look is a short one: the rate was high before. */
+#define SWITCH_PAUSE_LOOK_NS 20000000
+/*
+ * The first pause. A shorter one would save little: the kernel goes on looking for events at each switch for a second after
+ * the last one was closed.
+ */
+#define SWITCH_PAUSE_FIRST_NS 4000000000
+#define SWITCH_PAUSE_MOST_NS  16000000000
 /* After this time without a pause the next one is short again. */
 #define SWITCH_PAUSE_CALM_NS 10000000000
 
@@ -28,6 +34,7 @@
 struct switch_pause {
     unsigned rate; /* the limit; 0: none */
     bool paused;
+    bool looks;        /* the window is the first behind a pause */
     int64_t since_ns;  /* the begin of the window or of the pause; 0: no window yet */
     uint64_t records;  /* of the busiest CPU in the window */
     int64_t length_ns; /* of the last pause */

@@ -355,10 +355,10 @@ static void durations_have_a_form_for_each_place(void **state)
         {999499, {"999.499 us", "999 us", "999 us", "999us", "999us"}},
         {2050000, {"2.050 ms", "2.05 ms", "2.05 ms", "2.05ms", "2.05ms"}},
         {1020000000, {"1.020 s", "1.02 s", "1.02 s", "1.02s", "1.02s"}},
-        {123456000000000, {"123456.000 s", "123456 s", "123456 s", "123456s", "1.23e+05s"}},
+        {123456000000000, {"123456.000 s", "123456 s", "123456 s", "123456s", "123000s"}},
         {-5, {"-5 ns", "-5 ns", "-5.00 ns", "0ns", "-5ns"}},
         {INT64_MAX,
-         {"9223372036.855 s", "9223372037 s", "9223372037 s", "9223372036s", "9.22e+09s"}},
+         {"9223372036.855 s", "9223372037 s", "9223372037 s", "9223372036s", "9220000000s"}},
     };
     static const struct {
         double ns;
@@ -394,6 +394,8 @@ static void durations_are_read_back(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(duration_parse(cases[i].text, cases[i].text + strlen(cases[i].text)),
                          cases[i].ns);
+    char log[DURATION_SIZE], *end = duration_put(log, 123456000000000, DURATION_LOG);
+    assert_int_equal(duration_parse(log, end), 123000000000000);
     assert_int_equal(duration_unit("hours", 1), 3600000000000);
     assert_int_equal(duration_unit("hours", 2), 0);
 }
