@@ -348,7 +348,7 @@ static void flurry(void)
     pin();
     pthread_create(&thread, NULL, old, "old");
     pingpong();
-    usleep(1500000);
+    usleep(4500000); /* longer than the first pause */
     pthread_mutex_lock(&mutex);
     go = true;
     pthread_cond_signal(&changed);
