@@ -170,10 +170,9 @@ enum { HOLD_SIZE = 640 };
 /* Appends as much of a word as leaves room for the rest of a hold. */
 static char *put_word(char *to, const char *end, const char *word)
 {
-    size_t size = strlen(word), room = (size_t)(end - to);
-    size = size < room ? size : room;
-    memcpy(to, word, size);
-    return to + size;
+    while (*word && to < end)
+        *to++ = *word++;
+    return to;
 }
 
 /* Writes "mutex stats_mu 110ms" without printf, which would take longer than all else about a hold. */
