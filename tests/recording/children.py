@@ -203,13 +203,15 @@ def what_is_executed_without_the_recorder_is_not_taken_for_the_program():
 def a_process_with_the_number_of_one_that_has_ended_is_another():
     program = """
 import os, time
-for _ in range(15):
+numbers = []
+while numbers.count(1000) < 15:
     with open("/proc/sys/kernel/ns_last_pid", "w") as file:
         file.write("999")
     if os.fork() == 0:
         time.sleep(0.005)
         os._exit(0)
-    assert os.wait()[0] == 1000
+    numbers.append(os.wait()[0])
+print(len(numbers))
 """
     with tempfile.TemporaryDirectory(prefix="trail-children-") as folder:
         path = os.path.join(folder, "t.trace")
@@ -220,9 +222,10 @@ for _ in range(15):
         done = subprocess.run([*alone, TRAIL, "record", "--children", "-o", path, "--", sys.executable, "-c", program],
                               capture_output=True, text=True, env=ENV, timeout=LIMIT)
         assert done.returncode == 0, done.stderr
-        rows = [line for line in done.stderr.splitlines() if re.search(r" 1000 +1 ", line)]
+        # The recorder's own threads may take the number in between: then the child has the next one.
+        rows = [line for line in done.stderr.splitlines() if re.search(r" 10\d\d +1 ", line)]
         too_fast = re.search(r"(\d+) process(?:es were| was) not recorded", done.stderr)
-        assert len(rows) + (int(too_fast[1]) if too_fast else 0) == 15, done.stderr
+        assert len(rows) + (int(too_fast[1]) if too_fast else 0) == int(done.stdout), done.stdout + done.stderr
 
 
 def sleepers(count, *options):
