@@ -54,40 +54,55 @@ do {
 const indexed = performance.now() - began;
 const memory = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, "utf8"))[1] / 1024;
 
-/* Frames of panning and zooming by keys that are held; main-thread work is what the page notes of itself. */
-async function frames(key, times) {
+/*
+ * Frames while `step` runs once in each; main-thread work is what the page notes of itself. The steps are written here as
+ * text, because they run in the page.
+ */
+async function frames(count, step) {
     return page.evaluate(
-        async ([name, count]) => {
+        async ([many, body]) => {
             const intervals = [];
             const send = (type, key) => dispatchEvent(new KeyboardEvent(type, { key }));
+            const act = new Function("i", "send", body);
             trailFrameTimes.length = 0;
             let last = performance.now();
-            for (let i = 0; i < count; i++) {
-                if (i % 20 === 0) {
-                    send("keyup", name[(i / 20 + 1) % 2]);
-                    send("keydown", name[(i / 20) % 2]);
-                }
+            for (let i = 0; i < many; i++) {
+                act(i, send);
                 await new Promise(requestAnimationFrame);
                 const now = performance.now();
                 intervals.push(now - last);
                 last = now;
             }
-            for (const key of name) send("keyup", key);
+            for (const key of "adws") send("keyup", key);
             return { intervals, work: [...trailFrameTimes] };
         },
-        [key, times],
+        [count, step],
     );
 }
+
+/* Two keys that are held in turn, 20 frames each. */
+function held(keys) {
+    return `if (i % 20 === 0) {
+        send("keyup", "${keys}"[(i / 20 + 1) % 2]);
+        send("keydown", "${keys}"[(i / 20) % 2]);
+    }`;
+}
+
+/* Scrolls the lanes down, and back again, by 40 pixels a frame. */
+const scrolls = `const deltaY = i % 200 < 100 ? 40 : -40;
+    const canvas = document.querySelector("canvas.rows");
+    canvas.dispatchEvent(new WheelEvent("wheel", { deltaY, bubbles: true, cancelable: true }));`;
+
 await page.getByLabel("group by").selectOption("none");
 await page.keyboard.press("Escape");
 await page.waitForTimeout(1500);
-const work = [];
-const intervals = [];
-for (const keys of ["ad", "ws"]) {
-    const some = await frames(keys, 400);
-    work.push(...some.work);
-    intervals.push(...some.intervals);
-}
+const moved = {};
+for (const [name, step] of [
+    ["panning", held("ad")],
+    ["zooming", held("ws")],
+    ["scrolling lanes", scrolls],
+])
+    moved[name] = await frames(400, step);
 
 /* Pictures as the page asks for them: 50 lanes, the width of a screen. */
 const requests = await page.evaluate(async (end) => {
@@ -108,8 +123,12 @@ const ms = (value) => `${value.toFixed(1)} ms`;
 console.log(`events ${status.events}, goroutines ${status.goroutines}, spans ${status.spans}`);
 console.log(`command to listening ${ms(listening)}; navigation to first picture ${ms(picture)}`);
 console.log(`command to fully indexed ${ms(indexed)}; resident memory at most ${memory.toFixed(0)} MiB`);
-console.log(`a frame's work: median ${ms(quantile(work, 0.5))}, p99 ${ms(quantile(work, 0.99))}`);
-console.log(`between frames: median ${ms(quantile(intervals, 0.5))}, p99 ${ms(quantile(intervals, 0.99))}`);
+const spread = (values) =>
+    [0.5, 0.95, 0.99, 1].map((q) => ms(quantile(values, q))).join(", ");
+for (const [name, { work, intervals }] of Object.entries(moved)) {
+    console.log(`${name}, a frame's work: median, p95, p99, worst ${spread(work)}`);
+    console.log(`${name}, between frames: median, p95, p99, worst ${spread(intervals)}`);
+}
 console.log(`a picture request: median ${ms(quantile(requests, 0.5))}, p99 ${ms(quantile(requests, 0.99))}`);
 server.kill();
 await browser.close();
