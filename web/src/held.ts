@@ -5,6 +5,8 @@ import type { Range } from "./state";
 /* In ns since the first event. */
 export interface Hold extends Range {
     goroutine: number;
+    /* The trace ends in it, and its begin may be earlier. */
+    isOpen?: boolean;
 }
 
 export interface Held {

@@ -288,6 +288,12 @@ export function keepRows(): void {
         if (kind.value === "goroutine") looks.unfolded = unfolded.value;
         return new Layout(arrangement.value, looks).fill();
     });
+    /* There may be fewer rows than before: then the last ones stay in view. As long as lanes are loaded, more may come. */
+    effect(() => {
+        const { of } = layout.value;
+        const isWhole = of.table === lanes.value && lanes.value.count >= Math.max(1, count.value);
+        if (isWhole && status.value?.done && size.value.height > 0) scrollTo(scroll.peek());
+    });
 }
 
 /* The lanes of rows, of a folded group all of its members: how many, and the first as far as an area may have them. */

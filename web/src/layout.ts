@@ -41,7 +41,7 @@ export class Layout {
     private readonly rowOf: Uint32Array;
 
     constructor(
-        private readonly of: Arrangement,
+        readonly of: Arrangement,
         private readonly looks: Looks,
     ) {
         const most = of.order.length + (of.groups?.names.length ?? 0);

@@ -13,16 +13,20 @@ import { Waiting } from "./panel";
 import { named } from "./path";
 import { timeText } from "./ruler";
 import { jump, useRun } from "./run";
-import type { Range } from "./state";
+import { end, type Range } from "./state";
 import { inWords } from "./words";
 
 /* Of very many waits the first are shown. */
 const MOST_WAITS = 20000;
 const MOST_ROWS = 50;
 
+const MOST_HOLDS = 1000;
+
 /* Distinguishes locks: kind and name, or, in traces of Go, the stacks of the waits and of the calls that ended them. */
 export interface LockId {
     name: string;
+    /* The goroutine that holds it when the trace ends, if it is known. */
+    holder?: number;
     wait_kind?: string;
     object?: string;
     waited?: Frame[];
@@ -77,15 +81,45 @@ function lengthOfHold(text: string): number | null {
     return parseDuration(/ ~?(\S+)$/.exec(text)?.[1] ?? "");
 }
 
-async function holdsOf(of: LockId): Promise<Hold[]> {
-    if (!of.wait_kind || !of.object) return [];
-    const words = `${of.wait_kind} ${of.object} `;
-    const { results } = await api.find(words, undefined, 1000);
-    return results.flatMap(({ type, text, lane, at }) => {
+/* The holds that recordings have logs of, in time order. */
+export interface Holds {
+    of: Hold[];
+    /* There are more, later ones. */
+    isCut: boolean;
+}
+
+const noHolds: Holds = { of: [], isCut: false };
+
+function goroutineOf(lane: number): number | undefined {
+    return lanes.peek().get(lane)?.id;
+}
+
+/* The hold that the trace ends in: its goroutine's last log "holds: mutex cache_mu", which came at its begin or later. */
+async function openHold(lock: LockId): Promise<Hold[]> {
+    const text = `holds: ${lock.wait_kind} ${lock.object}`;
+    const { results } = await api.find(text, undefined, MOST_HOLDS);
+    const logs = results.filter(
+        (one) =>
+            one.type === "log" && one.text.endsWith(text) && goroutineOf(one.lane) === lock.holder,
+    );
+    const from = Math.max(...logs.map(({ at }) => at));
+    if (lock.holder === undefined || logs.length === 0) return [];
+    return [{ goroutine: lock.holder, from, to: end.peek(), isOpen: true }];
+}
+
+async function holdsOf(lock: LockId): Promise<Holds> {
+    if (!lock.wait_kind || !lock.object) return noHolds;
+    const words = `${lock.wait_kind} ${lock.object} `;
+    const [{ results, more }, open] = await Promise.all([
+        api.find(words, undefined, MOST_HOLDS),
+        lock.holder === undefined ? [] : openHold(lock),
+    ]);
+    const ended = results.flatMap(({ type, text, lane, at }) => {
         const ns = type === "log" && text.includes(`held: ${words}`) ? lengthOfHold(text) : null;
-        const goroutine = lanes.peek().get(lane)?.id;
+        const goroutine = goroutineOf(lane);
         return ns === null || goroutine === undefined ? [] : [{ goroutine, from: at - ns, to: at }];
     });
+    return { of: [...ended, ...open], isCut: more };
 }
 
 /* MARK: A moment */
@@ -93,13 +127,17 @@ async function holdsOf(of: LockId): Promise<Hold[]> {
 export interface Moment {
     waiting: Wait[];
     /* The goroutine that held it, and since when; or that ended the first of the waits that go on. */
-    holder?: { goroutine: number; since?: number };
+    holder?: { goroutine: number; since?: number; isOpen?: boolean };
 }
 
-export function momentOf(waits: Wait[], holds: Hold[], at: number): Moment {
+export function momentOf(waits: Wait[], holds: Holds, at: number): Moment {
     const waiting = waits.filter(({ from, to }) => from <= at && at < to);
-    const hold = holds.find(({ from, to }) => from <= at && at < to);
-    if (hold) return { waiting, holder: { goroutine: hold.goroutine, since: hold.from } };
+    const hold = holds.of.find(({ from, to }) => from <= at && at < to);
+    if (hold) {
+        const { goroutine, from: since, isOpen } = hold;
+        return { waiting, holder: { goroutine, since, isOpen } };
+    }
+    if (holds.isCut) return { waiting };
     const [next] = waiting.filter(({ waker }) => waker !== undefined).sort((a, b) => a.to - b.to);
     return { waiting, holder: next && { goroutine: next.waker as number } };
 }
@@ -138,7 +176,7 @@ function momentText(of: Moment, at: number, step: number): string {
         ? ""
         : holder.since === undefined
           ? `; the next wait was ended by ${fullName(holder.goroutine)}, which held it, as is inferred`
-          : `; held by ${fullName(holder.goroutine)} ${since(holder.since)}`;
+          : `; held by ${fullName(holder.goroutine)} ${since(holder.since)}${holder.isOpen ? " at least" : ""}`;
     return `At ${timeText(at, step)} ${who}${held}.`;
 }
 
@@ -163,7 +201,7 @@ function areaOf(steps: { at: number; count: number }[], all: Range, most: number
     return `${points.join("")}H1000V${most}Z`;
 }
 
-function Holds(props: { of: Hold[]; all: Range }) {
+function HoldsOf(props: { of: Hold[]; all: Range }) {
     return (
         <li>
             <span class="rowname">held by</span>
@@ -175,7 +213,7 @@ function Holds(props: { of: Hold[]; all: Range }) {
                             key={i}
                             type="button"
                             class="region"
-                            title={`${name}: about ${duration(hold.to - hold.from)}`}
+                            title={`${name}: ${hold.isOpen ? "to the end of the trace, at least" : "about"} ${duration(hold.to - hold.from)}`}
                             style={{
                                 ...placeIn(props.all, hold),
                                 background: nameColor(name, palette.value.dark),
@@ -230,14 +268,14 @@ function byGoroutine(waits: Wait[]): Wait[][] {
     return [...rows.values()];
 }
 
-function Picture(props: { waits: Wait[]; holds: Hold[] }) {
+function Picture(props: { waits: Wait[]; holds: Holds }) {
     const { waits, holds } = props;
     const steps = useMemo(() => queueOf(waits), [waits]);
     const rows = useMemo(() => byGoroutine(waits), [waits]);
     const worst = steps.reduce((a, b) => (b.count > a.count ? b : a), steps[0]);
     const all = {
-        from: Math.min(...[steps[0], ...holds].map((of) => ("at" in of ? of.at : of.from))),
-        to: Math.max(steps[steps.length - 1].at, ...holds.map(({ to }) => to)),
+        from: Math.min(...[steps[0], ...holds.of].map((of) => ("at" in of ? of.at : of.from))),
+        to: Math.max(steps[steps.length - 1].at, ...holds.of.map(({ to }) => to)),
     };
     const pointed = useSignal<number | null>(null);
     const at = pointed.value ?? worst.at;
@@ -266,7 +304,7 @@ function Picture(props: { waits: Wait[]; holds: Hold[] }) {
                         </svg>
                     </div>
                 </li>
-                {holds.length > 0 && <Holds of={holds} all={all} />}
+                {holds.of.length > 0 && <HoldsOf of={holds.of} all={all} />}
                 {rows.slice(0, MOST_ROWS).map((row) => (
                     <WaitsOf key={row[0].goroutine} of={row} all={all} />
                 ))}
@@ -307,7 +345,7 @@ export function LockOverTime(props: { of: LockId; title: string }) {
         pattern: patternOf(of),
         limit: MOST_WAITS,
     })).value;
-    const holds = useSignal<Hold[]>([]);
+    const holds = useSignal(noHolds);
     useSignalEffect(() => {
         let isOld = false;
         if (lanes.value.count > 0)
@@ -337,7 +375,7 @@ export function LockOverTime(props: { of: LockId; title: string }) {
                 })),
         [value, of],
     );
-    useOnLanes(props.title, holds.value, waits);
+    useOnLanes(props.title, holds.value.of, waits);
     if (!value?.hits) return <Waiting answer={answer} />;
     return (
         <section class="lock-time">
@@ -347,6 +385,7 @@ export function LockOverTime(props: { of: LockId; title: string }) {
             ) : (
                 <Picture waits={waits} holds={holds.value} />
             )}
+            {holds.value.isCut && <p class="warn">Of very many holds only the first are shown.</p>}
             {value.hits.length >= MOST_WAITS && (
                 <p class="warn">Of very many waits only the first are shown: select a range.</p>
             )}

@@ -35,8 +35,6 @@ interface LockRow extends LockId {
     unfinished: number;
     unfinished_ns: number;
     longest_unfinished?: Wait;
-    /* The goroutine that holds it at the end, if waits are still open and the trace has holders. */
-    holder?: number;
     holds: number;
     hold_ns: number;
     waiters: Site[];

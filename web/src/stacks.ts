@@ -11,7 +11,7 @@ export interface Profile {
 export interface Node {
     name: string;
     value: number;
-    /* Of that, what was not in a child. */
+    /* Of that, where it was the innermost function: in an inverted tree only at the top. */
     self: number;
     children: Map<string, Node>;
 }
@@ -44,6 +44,10 @@ function worth(sample: { count: number; ns: number }, options: { useCount: boole
     return options.useCount ? sample.count : sample.ns;
 }
 
+function isInnermost(profile: Profile, stack: number[], name: string): boolean {
+    return profile.frames[stack[0]]?.name === name;
+}
+
 export function tree(profile: Profile, options: TreeOptions): Node {
     const root: Node = { name: "all", value: 0, self: 0, children: new Map() };
     for (const sample of profile.samples) {
@@ -59,9 +63,11 @@ export function tree(profile: Profile, options: TreeOptions): Node {
                 node.children.set(name, child);
             }
             child.value += value;
+            if (node === root && options.inverted && isInnermost(profile, sample.stack, name))
+                child.self += value;
             node = child;
         }
-        node.self += value;
+        if (!options.inverted) node.self += value;
     }
     return root;
 }

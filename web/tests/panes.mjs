@@ -312,6 +312,65 @@ test("a lock over time: how many waited, who held it, and what was so at a momen
     });
 });
 
+test("a lock that is held when the trace ends has its holder from where the trace shows it, to the end", async () => {
+    const path = example("shop-c-stuck");
+    const { holder } = runJson("locks", path).locks.find(({ name }) => name === "log_mu");
+    const line = String(execFileSync(trail, ["print", path]))
+        .split("\n")
+        .find((one) => one.includes('log holds: "mutex log_mu"'));
+    const since = Math.round(1e9 * Number(line.trim().split(" ")[0]));
+    await serving(path, async (open, ask) => {
+        const page = await open("#tab=locks");
+        await page.locator(".table tbody tr", { hasText: "log_mu" }).click();
+        const bar = page.locator(".lock-time .region:not(.wait-bar)");
+        await until("its hold", async () => (await bar.count()) === 1);
+        equal(await bar.textContent(), `thread ${holder} work`, "the holder");
+        await bar.click();
+        const window = await page.evaluate(() => location.hash);
+        const text = await page.textContent(".lock-time p");
+        ok(/held by thread 4 work for [\d.]+ ms at least\.$/.test(text), text);
+        const [from, to] = /w=(\d+)-(\d+)/.exec(window).slice(1).map(Number);
+        const { end } = await ask("status");
+        ok(from <= since && to === end, `${window}, not from ${since} to ${end}`);
+    });
+});
+
+test("of more holds than are shown no holder is inferred for the others", async () => {
+    const path = example("shop-c");
+    await serving(path, async (open) => {
+        const page = await open("#tab=locks");
+        await page.route("**/api/find?*", async (route) => {
+            const answer = await (await route.fetch()).json();
+            await route.fulfill({ json: { results: [], more: answer.results.length > 0 } });
+        });
+        await page.locator(".table tbody tr", { hasText: "cache_mu" }).click();
+        const warning = page.locator(".lock-time .warn");
+        await warning.waitFor();
+        equal(
+            await warning.textContent(),
+            "Of very many holds only the first are shown.",
+            "it says so",
+        );
+        const text = await page.textContent(".lock-time p");
+        ok(/ wait: /.test(text) && !/held|inferred/.test(text), text);
+    });
+});
+
+test("rows stay in view when there are fewer of them", async () => {
+    await serving(example("load-go1.23"), async (open) => {
+        const page = await open("#y=100000");
+        const top = () =>
+            page.evaluate(() => Number(new URLSearchParams(location.hash.slice(1)).get("y")));
+        const last = await until("the last ones", async () => {
+            const now = await top();
+            return now < 100000 && now;
+        });
+        ok(last > 0, "more rows than fit");
+        await page.keyboard.press("2");
+        await until("the slots are in view", async () => (await top()) === 0);
+    });
+});
+
 /*
  * Where the bottom of the states of a lane is black (solid or hollow bars), as a list of whether it is, for times. The lanes
  * are not grouped.

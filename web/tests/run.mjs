@@ -641,12 +641,14 @@ test("stacks as a tree of calls from both ends, and by function, add up to the p
         `what ${outer} called`,
     );
     await page.getByRole("button", { name: "Callers below" }).click();
-    const [own, , , inner] = await firstRows();
+    const [own, , itself, inner] = await firstRows();
     equal(
         Number(own),
         sum((of) => of[0] === inner),
         `in ${inner}`,
     );
+    equal(itself, own, "all of it in the function itself");
+    equal(Number((await cells())[1][2]), 0, "nothing in its caller itself");
     await page.getByLabel("shown as").selectOption("functions");
     const rows = await cells();
     const all = [...new Set(names.flat())];
