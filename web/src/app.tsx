@@ -10,7 +10,7 @@ import { isFramed } from "./framed";
 import { FunctionsPanel, GoroutinesPanel, SummaryPanel } from "./goroutines";
 import { HeatPanel } from "./heat";
 import { held } from "./held";
-import { keys } from "./keys";
+import { shownKeys } from "./keys";
 import { allLanes, lanes, laneTitle } from "./lanes";
 import { LatencyPanel } from "./latency";
 import { LocksPanel } from "./locks";
@@ -56,9 +56,9 @@ import {
     theme,
 } from "./state";
 import { Timeline } from "./timeline";
-import { reasons } from "./waits";
+import { reasons, waitTitle } from "./waits";
 import { OpenButton, SourceBanner } from "./wasm/open";
-import { inWords, term } from "./words";
+import { hasMachines, inWords, term } from "./words";
 
 /* MARK: The head */
 
@@ -117,9 +117,8 @@ const kinds = [
     ["thread", "Threads"],
 ] as const;
 
-/* Of trail record's traces a goroutine is a thread: its lane has all. */
 function shownKinds() {
-    return kinds.filter(([name]) => name !== "thread" || status.value?.words.task !== "thread");
+    return kinds.filter(([name]) => name !== "thread" || hasMachines());
 }
 
 const groups: [Group, string][] = [
@@ -210,7 +209,7 @@ function SortReason() {
             value={now === null ? "" : `"${now}"`}
             options={[
                 ["", "anything"],
-                ...all.map((name) => [`"${name}"`, name || "(no reason given)"] as const),
+                ...all.map((name) => [`"${name}"`, waitTitle(name)] as const),
             ]}
             onChoose={(name) => {
                 sortReason.value = name ? name.slice(1, -1) : null;
@@ -229,6 +228,12 @@ const signs = [
     ["bar", "region or task"],
 ] as const;
 
+/* A trace of trail record has no garbage collection. */
+function shownSigns() {
+    const isRecorded = status.value?.made_by === "trail record";
+    return signs.filter(([name]) => !isRecorded || (name !== "stopped" && name !== "marking"));
+}
+
 function Legend() {
     return (
         <span class="legend">
@@ -237,7 +242,7 @@ function Legend() {
                     <i class={`swatch s${i + 1}`} /> {inWords(name)}
                 </span>
             ))}
-            {signs.map(([name, text]) => (
+            {shownSigns().map(([name, text]) => (
                 <span key={name}>
                     <i class={`swatch ${name}`} /> {inWords(text)}
                 </span>
@@ -429,7 +434,8 @@ function Panels() {
 /* MARK: Help, and text for screen readers */
 
 function Help() {
-    const groups = [...new Set(keys.map((key) => key.group))];
+    const shown = shownKeys();
+    const groups = [...new Set(shown.map((key) => key.group))];
     return (
         // biome-ignore lint/a11y/noStaticElementInteractions: a click beside the box closes it, as Escape does
         // biome-ignore lint/a11y/useKeyWithClickEvents: Escape
@@ -446,7 +452,7 @@ function Help() {
                         <section key={name}>
                             <h3>{name}</h3>
                             <dl>
-                                {keys
+                                {shown
                                     .filter((key) => key.group === name)
                                     .map((key) => (
                                         <div key={key.shown}>

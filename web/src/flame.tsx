@@ -12,16 +12,22 @@ import { useRun } from "./run";
 import { functions, type Node, type Profile, sorted, tree } from "./stacks";
 import { status } from "./state";
 import { Table } from "./table";
+import { hasMachines, inWords } from "./words";
 
-const types: [string, string][] = [
-    ["sync", "waits for channels and locks"],
+const types = [
+    ["sync", "waits for {lock_waits}"],
     ["net", "waits for the network"],
     ["syscall", "system calls"],
     ["sched", "scheduling latency, by waker"],
     ["offcpu", "all waits, by waker"],
     ["running", "running, by where it ended"],
     ["cpu", "CPU samples"],
-];
+] as const;
+
+/* In traces of trail record such waits are those of read, write, poll and the like. */
+function typeText(name: string, text: string): string {
+    return name === "net" && !hasMachines() ? "waits for pipes and sockets" : inWords(text);
+}
 
 const forms = [
     ["flame", "flame graph"],
@@ -161,7 +167,7 @@ export function Flame() {
                 <Choice
                     label="Stacks of"
                     value={type.value}
-                    options={types}
+                    options={types.map(([name, text]) => [name, typeText(name, text)] as const)}
                     onChoose={(name) => {
                         type.value = name;
                         zoomed.value = [];

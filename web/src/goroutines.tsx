@@ -96,6 +96,8 @@ interface Times {
     syscall_ns: number;
     total_ns: number;
     block_ns: Record<string, number>;
+    /* By kind, where kinds are recorded. */
+    waits?: { wait_kind?: string; reason: string; ns: number }[];
 }
 
 interface GoroutineRow extends Times {
@@ -113,7 +115,7 @@ const times: Column<Times>[] = [
     { title: "runnable", value: (row) => row.sched_wait_ns, unit: "ns" },
     { title: "syscall", value: (row) => row.syscall_ns, unit: "ns" },
     { title: "waiting", value: blocked, unit: "ns" },
-    { title: "mostly for", value: (row) => mostly(row.block_ns) },
+    { title: "mostly for", value: mostly },
 ];
 
 /* Of more goroutines than this, the first by a column are requested: an answer is at most 64 MB. */

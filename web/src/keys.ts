@@ -43,6 +43,7 @@ import {
     view,
     zoom,
 } from "./state";
+import { hasMachines } from "./words";
 
 interface Key {
     keys: string[];
@@ -52,6 +53,8 @@ interface Key {
     run: () => void;
     /* Of a key that moves on while it is held; `run` is one step. */
     move?: Move;
+    /* Of a key that not every trace has. */
+    isThere?: () => boolean;
 }
 
 function moving(keys: string[], shown: string, text: string, move: Move): Key {
@@ -275,6 +278,7 @@ export const keys: Key[] = [
         keys: ["3"],
         shown: "3",
         text: "by thread",
+        isThere: hasMachines,
         run: () => {
             kind.value = "thread";
         },
@@ -325,6 +329,11 @@ export const keys: Key[] = [
     },
 ];
 
+/* The keys that this trace has. */
+export function shownKeys(): Key[] {
+    return keys.filter((key) => key.isThere?.() ?? true);
+}
+
 function isTyping(target: EventTarget | null): boolean {
     return target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 }
@@ -347,7 +356,7 @@ export function listen(): void {
         const onButton =
             event.target instanceof HTMLElement && event.target.closest("button, a, tr[tabindex]");
         if (onButton && ["Enter", " ", "ContextMenu"].includes(name)) return;
-        const key = keys.find((of) => of.keys.includes(name));
+        const key = shownKeys().find((of) => of.keys.includes(name));
         if (!key) return;
         event.preventDefault();
         if (key.move) {

@@ -2,8 +2,10 @@
 import { effect, signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { duration } from "./format";
+import { laneTitle } from "./lanes";
 import { timeText } from "./ruler";
-import { fromFragment, say, span, status, view } from "./state";
+import { spanWords } from "./span_words";
+import { fromFragment, say, selected, span, status, view } from "./state";
 import { download } from "./table";
 
 interface Note {
@@ -59,7 +61,8 @@ export function keepNotes(): void {
 export function addNote(): void {
     const { from, to } = view.value;
     const now = span.value;
-    const text = now ? `${now.state}${now.reason ? ` (${now.reason})` : ""} of G${now.id}` : "";
+    const of = selected.value?.kind ?? "goroutine";
+    const text = now ? `${spanWords(now, " (", ")")} of ${laneTitle(of, { id: now.id })}` : "";
     notes.value = [...notes.value, { text, from, to, place: location.hash.slice(1) }];
     say("A bookmark was made: below, under Notes, it can be given a text.");
 }

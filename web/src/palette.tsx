@@ -17,12 +17,14 @@ interface Entry {
     what: string;
     text: string;
     run: () => void;
+    /* Of a command that is not always there. */
+    isThere?: () => boolean;
 }
 
 const commands: Entry[] = [
     ...keys
         .filter((key) => key.group !== "Selection" && !key.keys.includes("/"))
-        .map((key) => ({ what: key.shown, text: key.text, run: key.run })),
+        .map((key) => ({ ...key, what: key.shown })),
     { what: "save", text: "save the timeline as PNG", run: pngOfView },
     { what: "save", text: "save the timeline as SVG", run: () => void svgOfView() },
     {
@@ -102,6 +104,7 @@ function localEntries(text: string): Entry[] {
         });
     const words = wanted.split(/\s+/);
     const those = commands
+        .filter((of) => of.isThere?.() ?? true)
         .map((of) => ({ ...of, text: inWords(of.text) }))
         .filter((of) =>
             words.every((word) => `${of.what} ${of.text}`.toLowerCase().includes(word)),

@@ -8,7 +8,7 @@ import { timeText } from "./ruler";
 import { SpanTable, StateShares } from "./spans";
 import { filter, kind, MOST_IN_AREA, range, showRange, tab } from "./state";
 import { type Column, Table } from "./table";
-import { waitName } from "./waits";
+import { waitName, waitTitle } from "./waits";
 
 /* What the server is asked about the range: of the lanes of the area, or else those that the filter keeps. */
 function queryOf(): Query {
@@ -154,7 +154,7 @@ export function RangePanel() {
                     columns={[
                         {
                             title: "waited for",
-                            value: (row) => waitName(row) || "(no reason given)",
+                            value: (row) => waitName(row) || waitTitle(""),
                         },
                         { title: "time", value: (row) => row.ns, unit: "ns" },
                         { title: "waits", value: (row) => row.spans, unit: "number" },

@@ -5,20 +5,50 @@ import { computed, effect, signal } from "@preact/signals";
 import { api } from "./api";
 import { kind, sort, status } from "./state";
 import { WaitTable } from "./wait_table";
+import { term } from "./words";
 
 /* Time in ns, by reason, or by kind of wait where that is recorded. */
 type Waits = Record<string, number>;
 
-/* "mutex cache_mu", "sync"; empty: no reason is given. */
-export function waitName(of: { reason?: string; wait_kind?: string; object?: string }): string {
-    if (of.wait_kind) return of.object ? `${of.wait_kind} ${of.object}` : of.wait_kind;
-    return of.reason ?? "";
+/* Titles of kinds of waits where the word alone is none, as the commands have them (src/wire/wait_kinds.def). */
+const titles: Record<string, string> = {
+    spin: "spin lock",
+    condition: "condition variable",
+    lookup: "name look-up",
+    "file-lock": "file lock",
+    child: "child process",
+    "openmp-lock": "OpenMP lock",
+    "openmp-critical": "OpenMP critical",
+    "openmp-ordered": "OpenMP ordered",
+    "openmp-barrier": "OpenMP barrier",
+    "openmp-tasks": "OpenMP tasks",
+    "openmp-work": "OpenMP work",
+    "page-fault": "page fault",
+    kernel: "kernel, call not seen",
+};
+
+/* What a kind of wait or a reason is called. */
+export function waitTitle(name: string): string {
+    return titles[name] ?? (name || `(${term("no_reason")})`);
 }
 
-/* The reason with the most waiting time. */
-export function mostly(of: Waits): string {
-    const [most] = Object.entries(of).sort((a, b) => b[1] - a[1]);
-    return most && most[1] > 0 ? most[0] || "(no reason given)" : "";
+/* "mutex cache_mu", "sync"; empty: no reason is given. */
+export function waitName(of: { reason?: string; wait_kind?: string; object?: string }): string {
+    if (!of.wait_kind) return of.reason ?? "";
+    const title = waitTitle(of.wait_kind);
+    return of.object ? `${title} ${of.object}` : title;
+}
+
+/* The kind of wait with the most time, or the reason where kinds are not recorded. */
+export function mostly(of: {
+    block_ns: Waits;
+    waits?: { wait_kind?: string; reason: string; ns: number }[];
+}): string {
+    const all = of.waits
+        ? of.waits.map((wait) => [wait.wait_kind ?? wait.reason, wait.ns] as const)
+        : Object.entries(of.block_ns);
+    const [most] = [...all].sort((a, b) => b[1] - a[1]);
+    return most && most[1] > 0 ? waitTitle(most[0]) : "";
 }
 
 /* By lane of goroutines. Empty: not known yet. */

@@ -24,7 +24,7 @@ import {
 import { jump } from "./run";
 import { selectAt } from "./select";
 import { type Range, showRange } from "./state";
-import { waitName } from "./waits";
+import { waitName, waitTitle } from "./waits";
 import { inWords } from "./words";
 
 const PIXELS = 2000;
@@ -128,7 +128,7 @@ function States(props: { picture?: Picture; own: Range[] }) {
 /* "look up: 4.058 ms; running 3.689 µs; waited for mutex 2.89 ms" */
 function regionText(of: Region): string {
     const waits = waitsIn(of).map(
-        (wait) => `waited for ${waitName(wait) || "(no reason given)"} ${duration(wait.ns)}`,
+        (wait) => `waited for ${waitName(wait) || waitTitle("")} ${duration(wait.ns)}`,
     );
     const facts = [`running ${duration(of.exec_ns)}`, ...waits];
     if (of.sched_wait_ns > 0) facts.push(`ready ${duration(of.sched_wait_ns)}`);

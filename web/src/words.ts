@@ -17,12 +17,19 @@ const go: Record<string, string> = {
     slot_short: "P",
     machine_short: "M",
     without_slot: "without P",
+    lock_waits: "locks, channels, select",
+    no_reason: "no reason given",
 };
 
 const terms = computed(() => ({ ...go, ...status.value?.words }));
 
 export function term(name: string): string {
     return terms.value[name] ?? name;
+}
+
+/* Of trail record's traces a task is a thread of the operating system, so there are no lanes of those beside it. */
+export function hasMachines(): boolean {
+    return term("task") !== "thread";
 }
 
 /* A text with terms in the place of their keys in braces; a large first letter makes the term's large: "{Tasks}". */

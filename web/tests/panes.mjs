@@ -864,6 +864,56 @@ test("the colours of the states differ for the colour-blind; the legend has all 
     });
 });
 
+test("a trace of a C program has no words of Go: what threads wait for, stacks, signs, keys, bookmarks", async () => {
+    const path = example("shop-c");
+    /* "join 27.682 ms, condition variable 8 us": the most is first. */
+    const mostOf = (line) => /([a-z][a-z -]*[a-z]) \d/.exec(line)?.[1];
+    const lines = execFileSync(trail, ["threads", path], { encoding: "utf8" }).split("\n");
+    await serving(path, async (open) => {
+        const page = await open("#tab=functions");
+        const rows = await rowsWhenThere(page);
+        equal(rows.length, 4, "start functions");
+        for (const row of rows) {
+            const line = lines.find((one) => one.endsWith(`  ${row["start function"]}`));
+            const what = mostOf(line.slice(lines[1].indexOf("blocked") + "blocked".length));
+            equal(row["mostly for"], what, row["start function"]);
+        }
+        await page.getByRole("tab", { name: "Threads", exact: true }).click();
+        const threads = await until("threads", async () => {
+            const found = await rowsOf(page);
+            return found.length === 6 && found;
+        });
+        const found = new Set(threads.map((row) => row["mostly for"]));
+        equal([...found].sort(), ["condition variable", "mutex", "sleep"], "mostly for");
+        await page.getByRole("tab", { name: "Stacks" }).click();
+        equal(
+            (await page.getByLabel("Stacks of").locator("option").allTextContents()).slice(0, 2),
+            ["waits for locks, conditions, threads", "waits for pipes and sockets"],
+            "stacks",
+        );
+        const legend = await page.textContent(".legend");
+        ok(!/GC|stop-the-world/.test(legend), legend);
+        await page.keyboard.press("?");
+        const views = page.locator(".help section", {
+            has: page.getByText("View", { exact: true }),
+        });
+        equal(
+            (await views.locator("dd").allTextContents()).filter((text) => /^by /.test(text)),
+            ["by thread", "by CPU slot"],
+            "lanes",
+        );
+        await page.keyboard.press("Escape");
+        await page.keyboard.press("3");
+        equal(await fragment(page, "v"), null, "no lanes beside those of threads");
+        await page.keyboard.press("ArrowDown");
+        await until("selected", () => fragment(page, "sel"));
+        await page.keyboard.press("m");
+        await page.getByRole("tab", { name: "Notes" }).click();
+        const note = await page.getByLabel("Note", { exact: true }).inputValue();
+        ok(/ of thread [1-6]$/.test(note), note);
+    });
+});
+
 test("all lanes are there, however many: more than a page of the server", async () => {
     const path = generated("lanes", "--format=1.23", "--goroutines=120000", "--events=800K");
     await serving(path, async (open, ask) => {
