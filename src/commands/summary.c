@@ -317,7 +317,9 @@ static void show_json(const struct request *request)
     char largest[OVERVIEW_SIZE];
     json_tiles(request, &json);
     json_findings(request, &json);
-    json_string(&json, "largest", overview_largest(request->analysis.answers, largest));
+    json_string(
+        &json, "largest",
+        overview_largest(request->analysis.answers, &request->analysis.vocabulary, largest));
     json_activity(request, &json);
     json_processes(request, &json);
     summary_recording_json(request->analysis.reader, &json);
@@ -439,7 +441,7 @@ static void show_findings(const struct request *request)
     title(request, "Findings");
     if (count == 0) {
         char largest[OVERVIEW_SIZE];
-        (void)overview_largest(request->analysis.answers, largest);
+        (void)overview_largest(request->analysis.answers, &request->analysis.vocabulary, largest);
         show_line("No known problem found. The largest figures: %s.", largest);
     }
     for (size_t i = 0; i < count; i++) {
@@ -468,9 +470,7 @@ static void put_part(struct table *table, const char *state, trail_string what, 
 /* What a wait was for, for people. */
 static trail_string reason_text(const struct request *request, trail_string reason)
 {
-    const char *none = word(request, TERM_no_reason);
-    trail_string text = words_reason(&request->analysis.vocabulary, reason);
-    return text.size > 0 ? text : (trail_string){none, strlen(none)};
+    return words_reason(&request->analysis.vocabulary, reason);
 }
 
 static void show_times(const struct request *request)

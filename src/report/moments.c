@@ -85,9 +85,9 @@ static void pick_waits(struct moments *all, const trail_analysis *answers,
         if (!moment)
             continue;
         reasons[picked++] = waits[i].wait->reason;
-        (void)snprintf(moment->title, sizeof moment->title, "The longest wait (%.*s) of %s of %.*s",
-                       shown_size(reason), reason.data, term(words, TERM_tasks), shown_size(name),
-                       name.data);
+        (void)snprintf(moment->title, sizeof moment->title, "The longest wait (%.*s) of %s%s%.*s",
+                       shown_size(reason), reason.data, term(words, TERM_tasks),
+                       name.size > 0 ? " of " : "", shown_size(name), name.data);
     }
     free(waits);
 }
@@ -117,8 +117,9 @@ static void pick_lock(struct moments *all, const trail_analysis *answers)
     trail_string kind = trail_analysis_text(answers, locks[0]->kind);
     trail_string name = trail_analysis_text(answers, locks[0]->name);
     (void)snprintf(moment->title, sizeof moment->title,
-                   "The longest wait for the lock that is waited for most: %.*s %.*s",
-                   shown_size(kind), kind.data, shown_size(name), name.data);
+                   "The longest wait for the lock that is waited for most: %.*s%s%.*s",
+                   shown_size(kind), kind.data, name.size > 0 ? " " : "", shown_size(name),
+                   name.data);
 }
 
 static void pick_pause(struct moments *all, const trail_analysis *answers)

@@ -102,7 +102,8 @@ struct overview_wait *overview_waits(const trail_analysis *answers, bool idle, s
     return list;
 }
 
-const char *overview_largest(const trail_analysis *answers, char *buf)
+const char *overview_largest(const trail_analysis *answers, const struct vocabulary *words,
+                             char *buf)
 {
     char sum[DURATION_SIZE], longest[DURATION_SIZE];
     trail_analysis_span span;
@@ -116,12 +117,13 @@ const char *overview_largest(const trail_analysis *answers, char *buf)
             longest_ns = waits[i].wait->longest.ns;
     *buf = '\0';
     if (longest_ns > 0) {
-        trail_string reason = trail_analysis_text(answers, waits[0].wait->reason);
+        trail_string reason =
+            words_reason(words, trail_analysis_text(answers, waits[0].wait->reason));
         (void)duration_text(sum, waits[0].wait->spread.sum_ns, DURATION_WORDS);
         (void)duration_text(longest, longest_ns, DURATION_WORDS);
         used = (size_t)snprintf(buf, OVERVIEW_SIZE, "most waited for: %.*s (%s); longest wait: %s",
-                                (int)(reason.size < 200 ? reason.size : 200),
-                                reason.size ? reason.data : "", sum, longest);
+                                (int)(reason.size < 200 ? reason.size : 200), reason.data, sum,
+                                longest);
     } else {
         used = (size_t)snprintf(buf, OVERVIEW_SIZE, "no wait ended");
     }

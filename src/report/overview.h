@@ -7,6 +7,8 @@
 
 #include <trail/analyze.h>
 
+#include "words/vocabulary.h"
+
 /* A share of all goroutines' time: a reason of waiting, or a range. */
 struct overview_part {
     trail_string name;
@@ -38,7 +40,8 @@ enum { OVERVIEW_SIZE = 400 };
  * Returns the largest figures, for traces without findings: "most waited for: sync (1.20 s);
  * longest wait: 200 ms; GC: 3 % of the time", in `buf` of OVERVIEW_SIZE; without GC where there was none.
  */
-const char *overview_largest(const trail_analysis *answers, char *buf);
+const char *overview_largest(const trail_analysis *answers, const struct vocabulary *words,
+                             char *buf);
 
 /* Returns the group of goroutines with that start function, or NULL. */
 const trail_group *overview_group(const trail_analysis *answers, trail_name name);

@@ -50,9 +50,7 @@ void report_table(const struct report *report, struct html_table *table, const c
 
 trail_string report_reason(const struct report *report, trail_string reason)
 {
-    const char *none = term(report->words, TERM_no_reason);
-    reason = words_reason(report->words, reason);
-    return reason.size > 0 ? reason : (trail_string){none, strlen(none)};
+    return words_reason(report->words, reason);
 }
 
 const char *report_command(const struct report *report, int64_t goroutine, int64_t begin_ns,

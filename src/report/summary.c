@@ -57,7 +57,7 @@ static void put_findings(const struct report *report)
                        : "<h3>Findings</h3>\n<p>No known problem found. The largest figures: ");
     if (count == 0) {
         char largest[OVERVIEW_SIZE];
-        (void)overview_largest(report->answers, largest);
+        (void)overview_largest(report->answers, report->words, largest);
         html_text(out, (trail_string){largest, strlen(largest)});
         out_str(out, ".</p>\n");
     }

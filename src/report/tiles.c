@@ -173,8 +173,9 @@ static void add_ready(const struct maker *m)
     trail_string name = function_shown(m, worst->name, function);
     tile = add(m, "longest_ready_ns", "Longest ready", worst->ready_longest.ns);
     (void)show_duration(tile->text, worst->ready_longest.ns);
-    set_note(tile, "%s %" PRId64 " (%.*s)", term(m->words, TERM_task),
-             worst->ready_longest.goroutine, TEXT(name));
+    set_note(tile, "%s %" PRId64 "%s%.*s%s", term(m->words, TERM_task),
+             worst->ready_longest.goroutine, name.size > 0 ? " (" : "", TEXT(name),
+             name.size > 0 ? ")" : "");
     tile->command = "latency";
     set_longest(tile, &worst->ready_longest);
 }

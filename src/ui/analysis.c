@@ -198,10 +198,7 @@ trail_string analysis_text(const struct analysis *analysis, trail_name name)
 
 trail_string analysis_reason(const struct analysis *analysis, trail_name reason)
 {
-    const struct vocabulary *vocabulary = &analysis->vocabulary;
-    trail_string text = words_reason(vocabulary, trail_analysis_text(analysis->answers, reason));
-    const char *none = term(vocabulary, TERM_no_reason);
-    return text.size > 0 ? text : (trail_string){none, strlen(none)};
+    return words_reason(&analysis->vocabulary, trail_analysis_text(analysis->answers, reason));
 }
 
 /* MARK: JSON */

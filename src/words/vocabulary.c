@@ -148,6 +148,9 @@ const char *term_key(enum term name)
 
 trail_string words_reason(const struct vocabulary *vocabulary, trail_string reason)
 {
+    const char *none = term(vocabulary, TERM_no_reason);
+    if (reason.size == 0)
+        return (trail_string){none, strlen(none)};
     for (size_t i = 0;
          vocabulary->of == TRAIL_MADE_BY_RECORD && i < sizeof reasons / sizeof *reasons; i++)
         if (reason.size == strlen(reasons[i].go) &&

@@ -739,6 +739,21 @@ def no_finding_is_not_that_nothing_is_wrong():
 
 
 @test
+def a_name_that_is_empty_leaves_no_hole():
+    found = hand_over("", WORK_STACK).summary(31 * MS)
+    assert found["largest"].startswith("most waited for: no reason given ("), found["largest"]
+    notes = {tile["key"]: tile["note"] for tile in found["tiles"]}
+    assert notes["waiting_ns"].startswith("no reason given "), notes
+    trace = Trace(1)
+    trace.here(1, 2, 0)
+    trace.create(10, 0, 2, ("",))
+    trace.block(MS, 0, "sync", WORK_STACK)
+    trace.start(MS + 10, 0, 2)
+    notes = {tile["key"]: tile["note"] for tile in trace.summary(3 * MS)["tiles"]}
+    equal(notes["longest_ready_ns"], "goroutine 2", "a start function without a name")
+
+
+@test
 def a_window_counts_what_is_inside():
     found = hand_over("sync", LOCK).summary(31 * MS, "--from=10ms", "--to=+10ms")
     equal(found["end_ns"] - found["begin_ns"], 10 * MS)

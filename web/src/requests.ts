@@ -125,6 +125,16 @@ export function memberOfTask(task: Task, answers: Origin): Member {
     };
 }
 
+/* "task 7 request", or "task 7" where it has no name; "region parse#3" */
+export function fullTitle(of: Member): string {
+    return of.task && of.name ? `${of.title} ${of.name}` : of.title;
+}
+
+/* "task request", or "task" of those without a name. */
+export function groupTitle(of: "task" | "region", name: string): string {
+    return name ? `${of} ${name}` : of;
+}
+
 export function slowestFirst(members: Member[]): Member[] {
     return members.sort((a, b) => lengthOf(b) - lengthOf(a));
 }
@@ -144,7 +154,7 @@ function groupOf(key: string, members: Member[]): Group {
     };
 }
 
-function byName(of: string, members: Member[]): Group[] {
+function byName(of: "task" | "region", members: Member[]): Group[] {
     const names = new Map<string, Member[]>();
     for (const member of members) {
         const others = names.get(member.name);
@@ -152,7 +162,7 @@ function byName(of: string, members: Member[]): Group[] {
         else names.set(member.name, [member]);
     }
     const total = (group: Group) => group.members.reduce((ns, one) => ns + lengthOf(one), 0);
-    const groups = [...names].map(([name, its]) => groupOf(`${of} ${name}`, its));
+    const groups = [...names].map(([name, its]) => groupOf(groupTitle(of, name), its));
     return groups.sort((a, b) => total(b) - total(a));
 }
 

@@ -8,6 +8,7 @@ import { Waiting } from "./panel";
 import { named, type Path, PathTable, queryOf, type Sum, sumsOf, useOverLanes } from "./path";
 import {
     type Answers,
+    fullTitle,
     type Group,
     type Log,
     lengthOf,
@@ -288,7 +289,7 @@ function Head(props: Shown) {
     return (
         <>
             <h2>
-                {of.title} {of.task ? of.name : ""}: {duration(lengthOf(of))}
+                {fullTitle(of)}: {duration(lengthOf(of))}
                 {than && median?.why !== of.why && `, ${than} the median`}
                 {!of.complete && ", not all of it in the trace"}
             </h2>
@@ -317,7 +318,7 @@ function Head(props: Shown) {
                 )}
                 {parent && (
                     <button type="button" onClick={() => choose(parent)}>
-                        Part of {parent.title} {parent.name}
+                        Part of {fullTitle(parent)}
                     </button>
                 )}
             </div>

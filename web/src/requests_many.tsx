@@ -10,6 +10,7 @@ import { Waiting } from "./panel";
 import {
     type Answers,
     type Group,
+    groupTitle,
     type Member,
     memberOfRegion,
     memberOfTask,
@@ -59,7 +60,7 @@ function nameOf(
     { max_ns, buckets }: Histograms,
     median: Member | undefined,
 ): Name {
-    const key = `${command === "tasks" ? "task" : "region"} ${name}`;
+    const key = groupTitle(command === "tasks" ? "task" : "region", name);
     return {
         command,
         name,

@@ -71,7 +71,12 @@ export function tipAt(x: number, y: number): Tip | null {
     }
     const bar = barAt(row, y + scroll.value - row.top, at);
     if (bar)
-        return { x, y, title: bar.name, text: `${bar.kind}, ${duration(bar.end - bar.begin)}` };
+        return {
+            x,
+            y,
+            title: bar.name || bar.kind,
+            text: `${bar.kind}, ${duration(bar.end - bar.begin)}`,
+        };
     const picture = pictures[kind.value].get(row.lane.lane);
     const index = picture ? cellIndex(picture, at) : -1;
     if (!picture || index < 0) return null;

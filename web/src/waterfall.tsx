@@ -6,13 +6,14 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { nameColor, palette } from "./colors";
-import { duration, shortName } from "./format";
+import { duration } from "./format";
 import { laneOf, lanes } from "./lanes";
 import { named, type Path, type Segment, stateText } from "./path";
 import { type Picture, painted, picturesOf } from "./pictures";
 import {
     type Answers,
     depthsOf,
+    fullTitle,
     type Log,
     lengthOf,
     type Member,
@@ -276,12 +277,12 @@ function Child(props: { of: Member; member: Member; scale: number; onChoose: () 
     return (
         <li>
             <button type="button" class="textlink" onClick={props.onChoose}>
-                {of.title} {of.name}
+                {fullTitle(of)}
             </button>
             <div class="track" style={{ height: `${DEPTH_PX}px` }}>
                 <i
                     class="child"
-                    title={`${of.name}: ${duration(lengthOf(of))}`}
+                    title={`${of.name || of.title}: ${duration(lengthOf(of))}`}
                     style={place(of, member, scale)}
                 />
             </div>
@@ -306,7 +307,7 @@ export function Waterfall(props: {
     const numbers = shown.map(({ goroutine, first }) => laneOf(goroutine, Math.min(first, of.to)));
     const pictures = usePictures([...new Set(numbers.filter((lane) => lane !== null))], of);
     return (
-        <ul class="waterfall" aria-label={`${of.title} ${shortName(of.name)} over time`}>
+        <ul class="waterfall" aria-label={`${fullTitle(of)} over time`}>
             {shown.map((row, i) => (
                 <RowOf
                     key={row.goroutine}

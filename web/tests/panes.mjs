@@ -722,6 +722,53 @@ test("tasks that have not ended are shown to the end of the trace", async () => 
     });
 });
 
+/* A task without a name, with a region "parse" of it. */
+function nameless() {
+    const text = join(folder, "nameless.txt");
+    writeFileSync(
+        text,
+        `Trace Go1.26
+EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
+Sync
+Frequency freq=1000000000
+ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0
+EventBatch gen=1 m=100 time=1000 size=auto
+ProcStatus dt=1 p=0 pstatus=1
+GoStatus dt=1 g=1 m=100 gstatus=2
+UserTaskBegin dt=100 task=10 parent_task=0 name_string=1 stack=0
+UserRegionBegin dt=100 task=10 name_string=2 stack=0
+UserRegionEnd dt=2000000 task=10 name_string=2 stack=0
+UserTaskEnd dt=1000000 task=10 stack=0
+EventBatch gen=1 m=18446744073709551615 time=4000000 size=auto
+Strings
+String id=1
+	data=""
+String id=2
+	data="parse"
+EndOfGeneration
+`,
+    );
+    const path = join(folder, "nameless.trace");
+    execFileSync(trail, ["assemble", text, "-o", path]);
+    return path;
+}
+
+test("a task without a name leaves no hole in titles, nor does a region", async () => {
+    await serving(nameless(), async (open) => {
+        for (const [why, title, group] of [
+            ["task=10", "task 10: 3 ms", "task (1)"],
+            ["region=parse#1", "region parse#1: 2 ms", "region parse (1)"],
+        ]) {
+            const page = await open(`#tab=requests&why=${encodeURIComponent(why)}`);
+            equal(await page.textContent(".request h2"), title, "the heading");
+            const chosen = page.getByLabel("Those of").locator("option:checked");
+            equal(await chosen.textContent(), group, "its name's group");
+            const label = title.replace(/:.*/, " over time");
+            await page.getByRole("list", { name: label, exact: true }).waitFor();
+        }
+    });
+});
+
 test("a file that is no trace says that and nothing else; a trace without goroutines says why", async () => {
     const text = join(folder, "letter.txt");
     writeFileSync(text, "Dear reader\n");
