@@ -11,7 +11,15 @@ import { shortName } from "./format";
 import { framesOf } from "./frames";
 import { LABELS, scale } from "./geometry";
 import { held } from "./held";
-import { DEPTH_HEIGHT, DEPTHS, LANE_HEIGHT, layout, stateHeight, titleWithin } from "./lanes";
+import {
+    DEPTH_HEIGHT,
+    DEPTHS,
+    LANE_HEIGHT,
+    layout,
+    nameWithin,
+    stateHeight,
+    titleWithin,
+} from "./lanes";
 import type { GroupRow, LaneRow } from "./layout";
 import { kindWord } from "./panel";
 import { type Cell, cellAt, firstCell, type Pictures } from "./pictures";
@@ -82,7 +90,10 @@ function drawGroup(scene: Scene, row: GroupRow, y: number): void {
     to.fillStyle = colors.text;
     to.font = "600 12px system-ui, sans-serif";
     const name = shortName(row.name) || "no start function";
-    to.fillText(`${row.folded ? "▸" : "▾"} ${name}`, 8, y + row.height / 2);
+    const arrow = `${row.folded ? "▸" : "▾"} `;
+    const width = end - 14 - to.measureText(arrow).width;
+    const title = nameWithin(name, "", width, (text) => to.measureText(text).width);
+    to.fillText(arrow + title, 8, y + row.height / 2);
     to.restore();
 }
 

@@ -4,7 +4,7 @@ import { shortName } from "./format";
 import { clickRow, type Where } from "./gestures";
 import { keys } from "./keys";
 import type { Lane } from "./lane_table";
-import { lanes, laneTitle, layout, scrollTo, stateHeight } from "./lanes";
+import { foldAll, lanes, laneTitle, layout, scrollTo, stateHeight, unfoldAll } from "./lanes";
 import type { GroupRow } from "./layout";
 import { type Item, openMenu } from "./menu";
 import { showPath } from "./path";
@@ -111,19 +111,8 @@ function groupMenu(x: number, y: number, { name, lanes: members }: GroupRow): vo
                 folded.value = toggle(folded.peek(), name);
             },
         },
-        {
-            text: "fold all groups",
-            run: () => {
-                folded.value = new Set(layout.peek().groupNames());
-                scrollTo(0);
-            },
-        },
-        {
-            text: "unfold all groups",
-            run: () => {
-                folded.value = new Set();
-            },
-        },
+        { text: "fold all groups", run: foldAll },
+        { text: "unfold all groups", run: unfoldAll },
     ];
     const sums = {
         text: "sums of the group",

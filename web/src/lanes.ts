@@ -46,6 +46,23 @@ export function laneTitle(of: Kind, lane: { id: number; name?: string }): string
     return `${letter}${lane.id}${lane.name ? ` ${shortName(lane.name)}` : ""}`;
 }
 
+/* The name and what follows it, with "…" in the middle of the name as far as that is needed to fit. */
+export function nameWithin(
+    name: string,
+    after: string,
+    width: number,
+    widthOf: (text: string) => number,
+): string {
+    const shortened = (kept: number) => {
+        const head = name.slice(0, Math.ceil(kept / 2));
+        const tail = name.slice(name.length - Math.floor(kept / 2));
+        return `${kept < name.length ? `${head}…${tail}` : name}${after}`;
+    };
+    let kept = name.length;
+    while (kept > 8 && widthOf(shortened(kept)) > width) kept--;
+    return shortened(kept);
+}
+
 /*
  * The title where there is only this width: if it does not fit, the name comes first, with "…" in its middle as far as that
  * is needed, and then the mere number.
@@ -59,14 +76,7 @@ export function titleWithin(
     const whole = laneTitle(of, lane);
     const name = shortName(lane.name ?? "");
     if (!name || widthOf(whole) <= width) return whole;
-    const shortened = (kept: number) => {
-        const head = name.slice(0, Math.ceil(kept / 2));
-        const tail = name.slice(name.length - Math.floor(kept / 2));
-        return `${kept < name.length ? `${head}…${tail}` : name} ${lane.id}`;
-    };
-    let kept = name.length;
-    while (kept > 8 && widthOf(shortened(kept)) > width) kept--;
-    return shortened(kept);
+    return nameWithin(name, ` ${lane.id}`, width, widthOf);
 }
 
 /* The lane with that number, of several the one that exists at that time, or else the first. */
@@ -309,6 +319,19 @@ export function lanesOfRows(rows: Row[]): { count: number; lanes: number[] } {
 
 export function scrollTo(top: number): void {
     scroll.value = Math.max(0, Math.min(top, layout.peek().height - size.peek().height + 20));
+}
+
+export function hasGroups(): boolean {
+    return layout.peek().groupNames().length > 0;
+}
+
+export function foldAll(): void {
+    folded.value = new Set(layout.peek().groupNames());
+    scrollTo(0);
+}
+
+export function unfoldAll(): void {
+    folded.value = new Set();
 }
 
 /* Takes away the filter and the fold that hide a lane. */

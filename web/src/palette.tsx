@@ -5,7 +5,7 @@ import { api, type Found } from "./api";
 import { cutCommand, pngOfView, svgOfView } from "./export";
 import { parseDuration, shortName } from "./format";
 import { keys } from "./keys";
-import { lanes, laneTitle } from "./lanes";
+import { foldAll, hasGroups, lanes, laneTitle, unfoldAll } from "./lanes";
 import { addNote } from "./notes";
 import { timeText } from "./ruler";
 import { selectAt } from "./select";
@@ -64,6 +64,8 @@ const commands: Entry[] = [
             group.value = name;
         },
     })),
+    { what: "group", text: "fold all groups", run: foldAll, isThere: hasGroups },
+    { what: "group", text: "unfold all groups", run: unfoldAll, isThere: hasGroups },
 ];
 
 function goTo(at: number): void {

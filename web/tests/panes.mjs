@@ -961,6 +961,58 @@ test("a trace of a C program has no words of Go: what threads wait for, stacks, 
     });
 });
 
+/* Keeps the names of groups as they are drawn, and how far from the end of each the number of lanes begins, drawn before. */
+function keepGroupNames() {
+    const draw = CanvasRenderingContext2D.prototype.fillText;
+    globalThis.groupNames = {};
+    let next = 0;
+    CanvasRenderingContext2D.prototype.fillText = function (text, x, ...rest) {
+        if (/^\d+ goroutines?$/.test(text)) next = x;
+        if (x === 8 && /^[▸▾] /.test(text))
+            globalThis.groupNames[text] = next - x - this.measureText(text).width;
+        draw.call(this, text, x, ...rest);
+    };
+}
+
+test("groups are folded by commands, where there are groups; a long name is shortened in its middle", async () => {
+    await serving(example("load-go1.23"), async (open) => {
+        const page = await open("#g=creator&tab=span", {}, ".facts", keepGroupNames);
+        const names = () => page.evaluate(() => globalThis.groupNames);
+        const drawn = Object.entries(
+            await until("groups", async () => {
+                const found = await names();
+                return Object.keys(found).length > 1 && found;
+            }),
+        );
+        ok(
+            drawn.some(([text]) => /^▾ creat.*….*[a-z0-9]$/.test(text)),
+            `no … in ${drawn}`,
+        );
+        for (const [text, room] of drawn) ok(room > 0, `${text} is ${-room} too long`);
+        const command = async (words) => {
+            await page.keyboard.press("/");
+            await page.locator(".palette input:focus").waitFor();
+            await page.keyboard.type(words);
+            return page.locator(".palette [role=option]").allTextContents();
+        };
+        const found = await command("fold all");
+        equal(found, ["group fold all groups", "group unfold all groups"], "commands");
+        await page.keyboard.press("Enter");
+        const folded = JSON.parse(await fragment(page, "fold"));
+        ok(folded.length > 2, `${folded}`);
+        await until("all are drawn as folded", async () => {
+            const texts = Object.keys(await names()).filter((text) => text.startsWith("▸"));
+            return texts.length === folded.length;
+        });
+        await command("unfold");
+        await page.keyboard.press("Enter");
+        equal(await fragment(page, "fold"), null, "none is folded");
+        await page.getByLabel("group by").selectOption("none");
+        await idle(page);
+        equal(await command("fold all"), [], "without groups");
+    });
+});
+
 test("all lanes are there, however many: more than a page of the server", async () => {
     const path = generated("lanes", "--format=1.23", "--goroutines=120000", "--events=800K");
     await serving(path, async (open, ask) => {
