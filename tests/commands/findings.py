@@ -677,16 +677,22 @@ def what_was_held_before_a_wait_that_ended_is_forgotten():
     assert "deadlock" not in trace.findings(200 * MS)
 
 
-def tasks(slowest, others=MS, count=9):
+def with_tasks(slowest, others=MS, count=9, name="request"):
+    """A trace with tasks one after the other, the last one the slowest, and its end in ns."""
     trace = Trace(1)
     trace.here(1, 2, 0)
-    name, now = trace.string("request"), 100
+    name, now = trace.string(name) if name else 0, 100
     for i in range(count + 1):
         trace.at(now, 0, f"UserTaskBegin task={i + 1} parent_task=0 name_string={name} stack=0")
         now += slowest if i == count else others
         trace.at(now, 0, f"UserTaskEnd task={i + 1} stack=0")
         now += 10
-    return trace.findings(now + 100)
+    return trace, now + 100
+
+
+def tasks(*times, **options):
+    trace, end = with_tasks(*times, **options)
+    return trace.findings(end)
 
 
 @test
@@ -751,6 +757,9 @@ def a_name_that_is_empty_leaves_no_hole():
     trace.start(MS + 10, 0, 2)
     notes = {tile["key"]: tile["note"] for tile in trace.summary(3 * MS)["tiles"]}
     equal(notes["longest_ready_ns"], "goroutine 2", "a start function without a name")
+    trace, end = with_tasks(2 * MS, name="")
+    notes = {tile["key"]: tile["note"] for tile in trace.summary(end)["tiles"]}
+    assert notes["slowest_task_ns"].startswith("task 10; half of 10 "), notes
 
 
 @test
