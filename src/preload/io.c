@@ -635,7 +635,8 @@ ALWAYS uint64_t path_object(const char *path)
  */
 static void opened(const struct call *call, const char *path, int flags, int fd)
 {
-    bool waited = call->open && self_has_slot() && self.has_rseq && switches_happened();
+    /* Without rseq it is not known which calls waited. */
+    bool waited = call->open && self_has_slot() && (!self.has_rseq || switches_happened());
     bool is_fifo;
     descriptor_new(fd);
     file_locks_opened(fd);
