@@ -197,7 +197,7 @@ static void log_hold(struct collect *c, struct thread *thread, const struct op *
     int64_t since = ticks_to_ns(c->ticks, op->object2);
     char text[HOLD_SIZE];
     const char *name;
-    if (!op->object2 || thread->g.state != G_RUNNING || since > ns ||
+    if (!op->object2 || op->wait == SHM_NO_WAIT || thread->g.state != G_RUNNING || since > ns ||
         (!op->release->taken && op->time - op->object2 < area_hold_ticks(c->area)))
         return;
     name = op->wait == SHM_FILE_LOCK ? names_file(c, op->object)
