@@ -44,7 +44,10 @@ extern bool descriptor_is_plain[DESCRIPTORS] __attribute__((visibility("hidden")
 /* Whether the process has opened FIFOs, whose ends are looked for although no other process is recorded. */
 extern bool descriptor_fifos __attribute__((visibility("hidden")));
 
-/* Whether the descriptor, or -1, is of a FIFO, whose other end may be in this process. Keeps errno if it is open. */
+/*
+ * Whether the descriptor, or -1, is of a FIFO, whose other end may be in this process: ends are looked for from then on.
+ * Keeps errno if it is open.
+ */
 bool descriptor_is_of_fifo(int fd);
 
 /* Finds the end of a descriptor of anything that other processes may have; 0: it is unknown. */

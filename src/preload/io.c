@@ -11,13 +11,20 @@
 
 #define FD_CALL(kind, ...) FD_CALL_OF(kind, 0, __VA_ARGS__)
 
-/* A signal's handler ended the open call, which no write or connection did. */
+/* Called after a read or an accept that a signal's handler ended, and no write or connection. */
 static void interrupted(void)
 {
-    if (!open_blocked())
+    if (!self_has_slot() || !open_blocked())
         return;
     self.slot->open_object = 0;
     signals_interrupted(NULL);
+}
+
+/* The same after each, with its result. */
+ALWAYS void perhaps_interrupted(bool is_open, int64_t result)
+{
+    if (UNLIKELY(result < 0) && errno == EINTR && is_open)
+        interrupted();
 }
 
 #define READ_CALL(kind, ...)                                                                       \
@@ -25,8 +32,7 @@ static void interrupted(void)
     struct brief_call call BRIEF =                                                                 \
         brief_begin(&caller, SHM_GROUP_IO, kind, descriptor_reads(fd, &caller), (uint32_t)fd + 1); \
     __typeof__(__VA_ARGS__) result = BRIEF_RETURNED(__VA_ARGS__);                                  \
-    if (UNLIKELY(result < 0) && errno == EINTR && call.open && self_has_slot())                    \
-        interrupted();                                                                             \
+    perhaps_interrupted(call.open, result);                                                        \
     return result
 
 #define WRITE_CALL(kind, ...) FD_CALL_OF(kind, descriptor_writes(fd, &caller), __VA_ARGS__)
@@ -230,8 +236,7 @@ EXPORT ssize_t splice(int from, off64_t *from_offset, int fd, off64_t *offset, s
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_ACCEPT, 0, (uint32_t)fd + 1, 0); \
     int connection = RETURNED(__VA_ARGS__);                                                        \
     descriptor_new(connection);                                                                    \
-    if (UNLIKELY(connection < 0) && errno == EINTR && call.open && self_has_slot())                \
-        interrupted();                                                                             \
+    perhaps_interrupted(call.open, connection);                                                    \
     if (UNLIKELY(connections_own) && connection >= 0)                                              \
         connection_made(connection, true);                                                         \
     return connection
@@ -635,13 +640,14 @@ ALWAYS uint64_t path_object(const char *path)
  */
 static void opened(const struct call *call, const char *path, int flags, int fd)
 {
+    bool is_noted = call->open && self_has_slot();
     /* Without rseq it is not known which calls waited. */
-    bool waited = call->open && self_has_slot() && (!self.has_rseq || switches_happened());
+    bool waited = is_noted && (!self.has_rseq || switches_happened());
     bool is_fifo;
     descriptor_new(fd);
     file_locks_opened(fd);
     is_fifo = UNLIKELY(waited || (flags & O_NONBLOCK)) && descriptor_is_of_fifo(fd);
-    if (!call->open || !self_has_slot())
+    if (!is_noted)
         return;
     self.slot->open_detail = (uint32_t)fd + 1;
     self.slot->open_object = is_fifo && waited ? SHM_NAME | text_of(path) : 0;
