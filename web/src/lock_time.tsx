@@ -96,14 +96,15 @@ function goroutineOf(lane: number): number | undefined {
 
 /* The hold that the trace ends in: its goroutine's last log "holds: mutex cache_mu", which came at its begin or later. */
 async function openHold(lock: LockId): Promise<Hold[]> {
+    if (lock.holder === undefined) return [];
     const text = `holds: ${lock.wait_kind} ${lock.object}`;
     const { results } = await api.find(text, undefined, MOST_HOLDS);
     const logs = results.filter(
         (one) =>
             one.type === "log" && one.text.endsWith(text) && goroutineOf(one.lane) === lock.holder,
     );
+    if (logs.length === 0) return [];
     const from = Math.max(...logs.map(({ at }) => at));
-    if (lock.holder === undefined || logs.length === 0) return [];
     return [{ goroutine: lock.holder, from, to: end.peek(), isOpen: true }];
 }
 
@@ -112,7 +113,7 @@ async function holdsOf(lock: LockId): Promise<Holds> {
     const words = `${lock.wait_kind} ${lock.object} `;
     const [{ results, more }, open] = await Promise.all([
         api.find(words, undefined, MOST_HOLDS),
-        lock.holder === undefined ? [] : openHold(lock),
+        openHold(lock),
     ]);
     const ended = results.flatMap(({ type, text, lane, at }) => {
         const ns = type === "log" && text.includes(`held: ${words}`) ? lengthOfHold(text) : null;

@@ -44,8 +44,10 @@ function worth(sample: { count: number; ns: number }, options: { useCount: boole
     return options.useCount ? sample.count : sample.ns;
 }
 
-function isInnermost(profile: Profile, stack: number[], name: string): boolean {
-    return profile.frames[stack[0]]?.name === name;
+/* Of an inverted tree, the child of the root for a stack's innermost function; undefined: the tree begins further out. */
+function innermostAt(root: Node, profile: Profile, stack: number[]): Node | undefined {
+    const [name] = functionsOf(profile, stack.slice(0, 1));
+    return root.children.get(name);
 }
 
 export function tree(profile: Profile, options: TreeOptions): Node {
@@ -63,11 +65,10 @@ export function tree(profile: Profile, options: TreeOptions): Node {
                 node.children.set(name, child);
             }
             child.value += value;
-            if (node === root && options.inverted && isInnermost(profile, sample.stack, name))
-                child.self += value;
             node = child;
         }
-        if (!options.inverted) node.self += value;
+        const inner = options.inverted ? innermostAt(root, profile, sample.stack) : node;
+        if (inner) inner.self += value;
     }
     return root;
 }

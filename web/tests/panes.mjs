@@ -17,7 +17,16 @@ import {
     trail,
     until,
 } from "./browser.mjs";
-import { example, folder, fragment, generated, rowsOf, rowsWhenThere, serving } from "./traces.mjs";
+import {
+    assembled,
+    example,
+    folder,
+    fragment,
+    generated,
+    rowsOf,
+    rowsWhenThere,
+    serving,
+} from "./traces.mjs";
 
 needBrowser();
 
@@ -94,15 +103,14 @@ test("the filter of the lanes holds for the sums of a range, however many lanes 
 
 /* 5000 pauses: of each 100 units of time the world is stopped for 9. */
 function stopped() {
-    const text = join(folder, "stopped.txt");
     const pauses = "STWBegin dt=91 kind_string=2 stack=0\nSTWEnd dt=9\n";
     const batches = Array.from(
         { length: 50 },
         (_, i) =>
             `EventBatch gen=1 m=100 time=${2000 + i * 10000} size=auto\n${pauses.repeat(100)}`,
     );
-    writeFileSync(
-        text,
+    return assembled(
+        "stopped",
         `Trace Go1.26
 EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
 Sync
@@ -118,9 +126,6 @@ String id=2
 EndOfGeneration
 `,
     );
-    const path = join(folder, "stopped.trace");
-    execFileSync(trail, ["assemble", text, "-o", path]);
-    return path;
 }
 
 test("stop-the-world pauses shade a pixel by their share of it, in both strips", async () => {
@@ -724,9 +729,8 @@ test("tasks that have not ended are shown to the end of the trace", async () => 
 
 /* A task without a name, with a region "parse" of it. */
 function nameless() {
-    const text = join(folder, "nameless.txt");
-    writeFileSync(
-        text,
+    return assembled(
+        "nameless",
         `Trace Go1.26
 EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
 Sync
@@ -748,9 +752,6 @@ String id=2
 EndOfGeneration
 `,
     );
-    const path = join(folder, "nameless.trace");
-    execFileSync(trail, ["assemble", text, "-o", path]);
-    return path;
 }
 
 test("a task without a name leaves no hole in titles, nor does a region", async () => {

@@ -1,6 +1,7 @@
 // Shared by the tests of single traces: the examples of the tree and generated ones, a server for each, and tables.
 // Arguments: the trail command, the tree's folder, trail-generate.
 import { execFileSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
     equal,
@@ -10,12 +11,22 @@ import {
     scheduler as root,
     serve,
     temporaryFolder,
+    trail,
     until,
 } from "./browser.mjs";
 
 export const folder = temporaryFolder();
 
 export const example = (name) => join(root, "examples/traces", `${name}.trace`);
+
+/* The path of a trace that is made of a text by hand. */
+export function assembled(name, text) {
+    const source = join(folder, `${name}.txt`);
+    const path = join(folder, `${name}.trace`);
+    writeFileSync(source, text);
+    execFileSync(trail, ["assemble", source, "-o", path]);
+    return path;
+}
 
 /* Serves a trace until `run` has ended. `run` receives a page opener, and a function that asks the API. */
 export async function serving(path, run) {
