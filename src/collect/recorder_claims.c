@@ -1,0 +1,343 @@
+/*
+ * The spare area, and the process that claims it: one that is recorded already has executed another program, any other
+ * is new, if the kernel confirms it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/grow.h"
+#include "collect/recorder_parts.h"
+
+/* The claim of an area, by the PID that the process has in its own namespace. */
+struct claim {
+    pid_t number;
+    struct process process;
+};
+
+/* MARK: The spare area */
+
+bool recorder_make_spare(struct recorder *r, trail_error *err)
+{
+    const struct recorder_options *o = &r->options;
+    const struct area_options options = {
+        .groups = recorder_is_on(r) ? o->groups : 0,
+        .stacks = o->stacks,
+        .children = o->children || o->shm,
+        .heap = o->heap,
+        .board = r->board.fd > 0 ? r->board.fd : 0,
+        .all_holds = o->all_holds,
+        .min_wait_ns = o->min_wait_ns,
+        .hold_ns = o->all_holds ? 0 : o->hold_ns,
+        .sample_ns = o->cpu_signal ? 1000000000 / o->cpu_samples : 0,
+    };
+    int fd = -1;
+    if (o->shm)
+        r->spare = area_make_file(o->shm, &options, &r->ticks, err);
+    else
+        r->spare = area_make(&options, &r->ticks, &fd, err);
+    if (!r->spare)
+        return false;
+    area_set_root(r->spare, r->root);
+    if (r->options.shm)
+        return true;
+    if (r->fd < 0) {
+        r->fd = fd;
+    } else {
+        (void)dup3(fd, r->fd, O_CLOEXEC);
+        close(fd);
+    }
+    return true;
+}
+
+/* MARK: Processes */
+
+void recorder_process_close_pidfd(struct recorded *process)
+{
+    if (process->pidfd >= 0)
+        close(process->pidfd);
+    process->pidfd = -1;
+}
+
+void recorder_process_free(const struct recorder *r, struct recorded *process)
+{
+    for (size_t i = 0; i < process->former_count; i++)
+        collect_close(process->formers[i]);
+    free(process->formers);
+    collect_close(process->collect);
+    recorder_process_close_pidfd(process);
+    if (process->to != r->shared)
+        recorder_trace_free(process->to);
+    free(process);
+}
+
+/* Whether a process with this PID, in its namespace, is recorded, or was. */
+static bool was_recorded(const void *recorder, pid_t number)
+{
+    const struct recorder *r = recorder;
+    for (const struct recorded *p = r->processes; p; p = p->next) {
+        if (p->number == number)
+            return true;
+    }
+    return false;
+}
+
+void recorder_process_take_executed(struct recorder *r, struct recorded *process)
+{
+    executed_take(&r->executed, collect_area(process->collect), was_recorded, r);
+}
+
+void recorder_process_look_at(const struct recorder *r, struct recorded *process)
+{
+    struct timespec cpu;
+    clockid_t clock;
+    process_title(process->pid, process->title, sizeof process->title);
+    if (recorder_is_shared(r))
+        process_label(process->pid, process->label, sizeof process->label);
+    if (process->process.pid && clock_getcpuclockid(process->pid, &clock) == 0 &&
+        clock_gettime(clock, &cpu) == 0)
+        process->cpu_ns = (int64_t)cpu.tv_sec * 1000000000 + cpu.tv_nsec;
+}
+
+/* A zombie has ended, too: it may stay one for long. */
+bool recorder_process_has_ended(const struct recorder *r, const struct recorded *process)
+{
+    struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
+    /* recorder_program_ended is called for the program; until then it has not ended. */
+    if (process->pid == r->root && !r->options.shm && !r->options.process && !r->ended)
+        return false;
+    if (process->pidfd >= 0)
+        return poll(&end, 1, 0) > 0;
+    if (process->process.pid == 0)
+        return true;
+    return kill(process->pid, 0) != 0 && errno == ESRCH;
+}
+
+/* MARK: Programs */
+
+static struct collect *open_collect(struct recorder *r, struct recorded *process, trail_error *err)
+{
+    struct collect_options options = {.trace = process->to->trace,
+                                      .area = r->spare,
+                                      .process = process->process,
+                                      .ticks = &r->ticks,
+                                      .label = *process->label ? process->label : NULL,
+                                      .pidfd = process->pidfd,
+                                      .former = process->collect,
+                                      .resolve = modules_resolve,
+                                      .object = modules_object,
+                                      .resolve_context = r->modules,
+                                      .skip_frames = r->options.skip_frames};
+    struct collect *collect = collect_open(&options, err);
+    if (collect && r->switch_pause.paused)
+        collect_switch(
+            collect, &(struct switch_record){.ns = r->switch_pause.since_ns, .kind = SWITCH_LOST});
+    return collect;
+}
+
+/* False: the failure was reported. */
+static bool open_process(struct recorder *r, struct recorded *process)
+{
+    trail_error err = no_error();
+    if (!process) {
+        (void)error_set(&err, TRAIL_NO_MEMORY, "out of memory");
+        recorder_fail(r, r->options.output, &err);
+        return false;
+    }
+    process->to = recorder_trace_for(r, process->pid);
+    if (!process->to)
+        return false;
+    process->collect = open_collect(r, process, &err);
+    if (!process->collect)
+        recorder_fail(r, process->to->path, &err);
+    return process->collect;
+}
+
+/* The process has executed another program, which has claimed the spare. */
+static void next_program(struct recorder *r, struct recorded *process)
+{
+    trail_error err = no_error();
+    struct collect *next;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    if (!GROW(process->formers, process->former_room, process->former_count + 1)) {
+        (void)error_set(&err, TRAIL_NO_MEMORY, "out of memory");
+        recorder_fail(r, process->to->path, &err);
+        area_close(r->spare);
+        return;
+    }
+    collect_end(process->collect, r->spare);
+    next = open_collect(r, process, &err);
+    if (!next) {
+        recorder_fail(r, process->to->path, &err);
+        area_close(r->spare);
+        return;
+    }
+    process->formers[process->former_count++] = process->collect;
+    process->collect = next;
+    process->began_ns = recorder_now_ns();
+}
+
+/* Adds a process that has claimed the spare and was not recorded before. */
+static void add_process(struct recorder *r, const struct claim *claim)
+{
+    struct recorded *process = calloc(1, sizeof *process);
+    pid_t pid = claim->process.pid ? claim->process.pid : claim->number;
+    if (process) {
+        process->pid = pid;
+        process->number = claim->number;
+        process->process = claim->process;
+        /* Nothing is waited for from a process that has ended. */
+        process->pidfd =
+            claim->process.pid ? (int)syscall(SYS_pidfd_open, claim->process.pid, 0) : -1;
+        process->began_ns = recorder_now_ns();
+        if (recorder_is_shared(r))
+            (void)snprintf(process->label, sizeof process->label, "(%d)", (int)pid);
+        recorder_process_look_at(r, process);
+    }
+    if (!open_process(r, process)) {
+        area_close(r->spare);
+        if (process)
+            recorder_process_free(r, process);
+        return;
+    }
+    process->next = r->processes;
+    r->processes = process;
+    executed_arrived(&r->executed, claim->number);
+    if (pid != r->root)
+        return;
+    r->program = process;
+    /* Until it could join, a process that runs already was not recorded. */
+    if (r->options.process)
+        r->begin_ns = recorder_now_ns();
+}
+
+/* MARK: Claims */
+
+/* Returns the process of a claim if it is recorded already: it has executed another program. */
+static struct recorded *find_recorded(const struct recorder *r, pid_t pid)
+{
+    struct recorded *process = r->processes;
+    while (process && (process->pid != pid || process->over))
+        process = process->next;
+    return process;
+}
+
+static bool is_recorded(const void *recorder, pid_t pid)
+{
+    const struct recorder *r = recorder;
+    return pid == getpid() || find_recorded(r, pid);
+}
+
+/*
+ * Finds the process that has claimed the spare. The kernel must confirm the PID in the claim: the program is our child,
+ * which was not waited for yet; another process has mapped the area, or had done so before its exec and descends from us,
+ * or was given the area by a message with its credentials. The first claim is always the program's, even if the program
+ * has overwritten the PID, as no other process was started. False: none of these.
+ */
+static bool identify(const struct recorder *r, struct claim *claim)
+{
+    enum process_claim found;
+    if (!r->options.shm && !r->program)
+        claim->number = r->root;
+    if (!r->options.shm && claim->number == r->root && !r->ended) {
+        claim->process = (struct process){.pid = r->root};
+        return true;
+    }
+    if (!r->options.shm && !r->options.children)
+        return false;
+    found = process_find(claim->number, area_inode(r->spare), &claim->process);
+    if (found == PROCESS_CONFIRMED || found == PROCESS_GONE)
+        return true;
+    claim->process.pid = handover_gave(&r->handover, claim->number);
+    claim->process.nested = claim->process.pid && claim->process.pid != claim->number;
+    if (!claim->process.pid && process_descends(claim->number, is_recorded, r))
+        claim->process.pid = claim->number;
+    return claim->process.pid != 0;
+}
+
+static void refuse(struct recorder *r, pid_t number)
+{
+    r->refused_numbers[r->refused++ % RECORDER_REFUSED] = number;
+    area_close(r->spare);
+    r->spare = NULL;
+}
+
+/*
+ * A forked daemon that has lost its parent and executes a program before its claim is read cannot be distinguished from a
+ * foreign process; but the claim of the program that it executes, which comes next, can.
+ */
+static void forgive(struct recorder *r, pid_t number)
+{
+    for (size_t i = 0; i < RECORDER_REFUSED; i++) {
+        if (r->refused_numbers[i] == number) {
+            r->refused_numbers[i] = 0;
+            r->refused--;
+        }
+    }
+}
+
+/* Whether the spare was claimed by a process that the kernel has given the number of a recorded one, which has ended. */
+static bool is_other(const struct recorder *r, const struct recorded *process)
+{
+    /* What was forked is never another program of the same process. Until it has stored that, this is not known. */
+    return area_fork(r->spare) != 0 ||
+           (area_claimed_at(r->spare) == 0 && recorder_process_has_ended(r, process));
+}
+
+void recorder_look_at_spare(struct recorder *r)
+{
+    struct claim claim = {.number = area_claimed(r->spare)};
+    struct recorded *process;
+    /* The program may have overwritten its claim. */
+    if (claim.number == 0 &&
+        (r->options.shm || r->options.process || r->program || !area_is_in_use(r->spare)))
+        return;
+    r->claimed_ns = recorder_now_ns();
+    if (!identify(r, &claim)) {
+        refuse(r, claim.number);
+        return;
+    }
+    forgive(r, claim.number);
+    /* With --attach-shm the first process is the program. */
+    if (r->options.shm && !r->root)
+        r->root = claim.process.pid ? claim.process.pid : claim.number;
+    process = find_recorded(r, claim.process.pid);
+    /* It has executed another program, and ended: the kernel does not confirm it any more. */
+    if (!process && !claim.process.pid) {
+        process = find_recorded(r, claim.number);
+        if (process && process->process.nested)
+            process = NULL;
+    }
+    if (process && is_other(r, process))
+        process = NULL;
+    if (process) {
+        /* The last records of the former program. If it is gone already, they would be the new one's. */
+        if (!collect_has_left(process->collect))
+            recorder_read_kernel(r, r->claimed_ns);
+        recorder_process_take_executed(r, process);
+        next_program(r, process);
+    } else {
+        add_process(r, &claim);
+    }
+    r->spare = NULL;
+}
+
+void recorder_hand_out(struct recorder *r)
+{
+    trail_error err = no_error();
+    pthread_mutex_lock(&r->clock.lock);
+    if (r->spare)
+        recorder_look_at_spare(r);
+    if (!r->spare && !r->failed && !recorder_make_spare(r, &err))
+        recorder_fail(r, r->options.output, &err);
+    pthread_mutex_unlock(&r->clock.lock);
+    if (r->spare)
+        handover_serve(&r->handover, r->fd);
+}

@@ -1,0 +1,121 @@
+/* What the kernel reports of the recorded processes: context switches and samples of CPU time. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/grow.h"
+#include "collect/recorder_parts.h"
+
+/* MARK: Opening */
+
+bool recorder_open_switches(struct recorder *r, trail_error *err)
+{
+    struct switches_refusal refusal;
+    if (r->options.shm) {
+        (void)snprintf(r->why_not, sizeof r->why_not,
+                       "the kernel's context switches are those of programs started here");
+    } else if (r->options.switches == SWITCHES_OFF) {
+        (void)snprintf(r->why_not, sizeof r->why_not, "--switches=off");
+    } else if (!(r->switches = r->options.process ? switches_open_process(r->options.process)
+                                                  : switches_open())) {
+        switches_explain(errno, &refusal);
+        (void)snprintf(r->why_not, sizeof r->why_not, "%s: %s", refusal.why, refusal.fix);
+    }
+    if (r->switches || r->options.switches != SWITCHES_NEED)
+        return true;
+    (void)error_set(err, TRAIL_USAGE, "--switches=need: %s", r->why_not);
+    return false;
+}
+
+bool recorder_open_samples(struct recorder *r, trail_error *err)
+{
+    struct switches_refusal refusal;
+    if (!r->options.cpu_samples || r->options.cpu_signal)
+        return true;
+    r->samples = r->options.shm || r->options.process ? NULL : samples_open(r->options.cpu_samples);
+    if (r->samples)
+        return true;
+    if (r->options.shm || r->options.process) {
+        (void)error_set(err, TRAIL_USAGE,
+                        "--cpu-samples are those of programs started here; --cpu-signal takes them "
+                        "in the program");
+    } else {
+        switches_explain(errno, &refusal);
+        (void)error_set(err, TRAIL_USAGE,
+                        "--cpu-samples: %s: %s; or --cpu-signal, which takes them in the program",
+                        refusal.why, refusal.fix);
+    }
+    return false;
+}
+
+/* MARK: Reading */
+
+static void take_sample(void *recorder, const struct cpu_sample *sample)
+{
+    const struct recorder *r = recorder;
+    for (const struct recorded *p = r->processes; p; p = p->next) {
+        if (recorder_is_on(r) && !p->over && (uint32_t)p->pid == sample->pid)
+            collect_sample(p->collect, sample);
+    }
+}
+
+static void take_switch(void *recorder, const struct switch_record *record)
+{
+    const struct recorder *r = recorder;
+    bool all = record->kind == SWITCH_LOST || record->kind == SWITCH_FOUND;
+    for (const struct recorded *p = r->processes; p; p = p->next) {
+        if (recorder_is_on(r) && !p->over && (all || (uint32_t)p->pid == record->pid))
+            collect_switch(p->collect, record);
+    }
+}
+
+void recorder_read_kernel(struct recorder *r, int64_t before_ns)
+{
+    if (r->switches)
+        switches_read(r->switches, before_ns, take_switch, r);
+    if (r->samples)
+        samples_read(r->samples, take_sample, r);
+}
+
+/* MARK: Pauses */
+
+/* The events of all processes that are recorded. False: they cannot be opened. */
+static bool resume_switches(const struct recorder *r)
+{
+    pid_t *pids = NULL;
+    size_t count = 0, room = 0;
+    bool good = true;
+    for (const struct recorded *p = r->processes; p && good; p = p->next) {
+        if (p->over)
+            continue;
+        good = GROW(pids, room, count + 1);
+        if (good)
+            pids[count++] = p->pid;
+    }
+    good = good && switches_resume(r->switches, pids, count);
+    free(pids);
+    return good;
+}
+
+void recorder_limit_switches(struct recorder *r, int64_t read_ns)
+{
+    int64_t last_ns;
+    if (!r->switches)
+        return;
+    switch (switch_pause_step(&r->switch_pause, read_ns, switches_busiest(r->switches))) {
+    case SWITCH_PAUSE_BEGINS:
+        last_ns = switches_pause(r->switches);
+        take_switch(r, &(struct switch_record){.ns = last_ns > read_ns ? last_ns : read_ns,
+                                               .kind = SWITCH_LOST});
+        break;
+    case SWITCH_PAUSE_ENDS:
+        if (resume_switches(r))
+            take_switch(r, &(struct switch_record){.ns = recorder_now_ns(), .kind = SWITCH_FOUND});
+        else
+            switch_pause_again(&r->switch_pause, read_ns);
+        break;
+    case SWITCH_PAUSE_NOTHING:
+        break;
+    }
+}
