@@ -445,9 +445,12 @@ static void print_json(const struct stuck *stuck)
     json_open(&json, "processes", '[');
     for (size_t i = 0; i < stuck->count; i++) {
         const struct stuck_process *process = &stuck->processes[i];
+        const char *missing = what_is_missing(process);
         json_open(&json, NULL, '{');
         json_signed(&json, "pid", process->held.pid);
         json_string(&json, "name", process->held.name);
+        if (missing)
+            json_string(&json, "note", missing);
         json_signed(&json, "stopped_ns", process->held.stopped_ns);
         json_number(&json, "unstopped", process->held.unstopped);
         json_open(&json, "threads", '[');

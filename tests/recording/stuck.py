@@ -361,7 +361,9 @@ def a_plain_mutex_of_musl_has_no_holder():
             # The word is EBUSY, 16, and a bit, of musl: no thread's ID.
             assert "linked with musl" in text and "waiting for futex a_mu+0x4\n" in text, text
             assert "held by" not in text and "deadlock" not in text, text
-            assert all("holder" not in t for p in json.loads(stuck_whole("--json", process.pid))["processes"] for t in p["threads"])
+            (found,) = json.loads(stuck_whole("--json", process.pid))["processes"]
+            assert all("holder" not in t for t in found["threads"]), found
+            assert found["note"].startswith("linked with musl"), found
         finally:
             process.kill()
 
@@ -375,6 +377,8 @@ def a_go_program_is_said_to_be_one():
         try:
             waiting_threads(process, 2)
             assert re.search(r"^    a Go program: its goroutines are not threads", stuck_whole(process.pid), re.M)
+            (found,) = json.loads(stuck_whole("--json", process.pid))["processes"]
+            assert found["note"].startswith("a Go program: its goroutines are not threads"), found
         finally:
             process.kill()
 

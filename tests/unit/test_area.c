@@ -302,6 +302,23 @@ static void holds_begin_within_the_recording(void **state)
     assert_int_equal(w->counts[TRAIL_LOG], 1);
 }
 
+/* A log begins with the kind of lock: only a damaged area has a hold without one. */
+static void a_hold_of_no_kind_is_not_logged(void **state)
+{
+    struct world *w = *state;
+    static const uint8_t kinds[] = {SHM_NO_WAIT, SHM_MUTEX};
+    put_thread(w, 1);
+    for (size_t i = 0; i < sizeof kinds; i++) {
+        struct shm_record release = record_at(SHM_RELEASED, 30 + i);
+        release.wait = kinds[i];
+        release.end = OPENED + 10 * MS;
+        put(w, 1, release);
+    }
+    finish(w);
+    assert_int_equal(w->summary.damage, 0);
+    assert_int_equal(w->counts[TRAIL_LOG], 1);
+}
+
 /* Locks that are released at one place may have been taken at several. */
 static void each_hold_is_logged_where_it_began(void **state)
 {
@@ -517,6 +534,7 @@ int main(void)
         cmocka_unit_test_setup(times_lie_within_the_recording, set_up),
         cmocka_unit_test_setup(kinds_and_waits_are_of_their_tables, set_up),
         cmocka_unit_test_setup(holds_begin_within_the_recording, set_up),
+        cmocka_unit_test_setup(a_hold_of_no_kind_is_not_logged, set_up),
         cmocka_unit_test_setup(each_hold_is_logged_where_it_began, set_up),
         cmocka_unit_test_setup(short_waits_are_no_longer_than_the_recording, set_up),
         cmocka_unit_test_setup(a_call_of_the_future_is_not_open, set_up),
