@@ -46,6 +46,21 @@ void holds_forget(struct collect *c)
     c->holds.known = false;
 }
 
+void holds_name_shared(struct collect *c, uint64_t object)
+{
+    for (struct collect *of = c->trace->programs; of; of = of->next_in_trace) {
+        if (!read_holds(of))
+            return;
+        for (size_t i = 0; i < of->holds.count; i++) {
+            const struct area_hold *hold = &of->holds.list[i];
+            if (hold->object != object || !shm_is_lock(hold->wait) || !hold->pc)
+                continue;
+            (void)names_lock(of, object, hold->pc, 0);
+            return;
+        }
+    }
+}
+
 void holds_log(struct collect *c, struct thread *thread, int64_t ns)
 {
     char text[600];

@@ -580,6 +580,11 @@ static struct idmap *objects_with(struct collect *c, uint64_t address)
     return shm_is_shared(address) ? &c->trace->objects : &c->names.objects;
 }
 
+bool names_is_known(struct collect *c, uint64_t address)
+{
+    return idmap_find(objects_with(c, address), address) != NULL;
+}
+
 static const char *keep_object(struct collect *c, uint64_t address, const char *text)
 {
     struct arena *arena = shm_is_shared(address) ? &c->trace->arena : &c->arena;

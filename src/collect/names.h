@@ -94,6 +94,9 @@ const char *names_object(struct collect *c, uint64_t address);
  */
 const char *names_lock(struct collect *c, uint64_t address, uint64_t pc, uint64_t key);
 
+/* Whether the object has a name already. */
+bool names_is_known(struct collect *c, uint64_t address);
+
 /* A locked file's name, as the last wait for it has it; NULL: nothing has waited for it. */
 const char *names_file(const struct collect *c, uint64_t file);
 

@@ -104,13 +104,20 @@ static bool is_for_variable(const struct op *op)
            !shm_is_pollfds(op->object);
 }
 
+/* Returns the name of a lock. One that processes share is named by whichever of them knows where it was taken. */
+static const char *lock_name(struct collect *c, const struct op *op)
+{
+    if (!op->object2 && shm_is_shared(op->object) && !names_is_known(c, op->object))
+        holds_name_shared(c, op->object);
+    return names_lock(c, op->object, op->object2, op->stack);
+}
+
 /* Returns the name of the object of a wait; its address stands for it. NULL: it is not kept. */
 static const char *kept_name(struct collect *c, const struct op *op)
 {
     if (op->name || op->wait == SHM_FUTEX || !is_for_variable(op))
         return op->name;
-    return shm_is_lock(op->wait) ? names_lock(c, op->object, op->object2, op->stack)
-                                 : names_object(c, op->object);
+    return shm_is_lock(op->wait) ? lock_name(c, op) : names_object(c, op->object);
 }
 
 /* Writes the name of the object of a wait, "stats_mu", "/var/lib/x", "fd 7"; empty: it has none. `name` is the kept one. */

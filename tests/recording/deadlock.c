@@ -78,7 +78,18 @@ static void lock_mutex(int which)
     pthread_mutex_lock(&shared->mutexes[which]);
 }
 
+/* At another place than the first one. */
+static void lock_second_mutex(int which)
+{
+    pthread_mutex_lock(&shared->mutexes[which]);
+}
+
 static void lock_rwlock(int which)
+{
+    pthread_rwlock_wrlock(&shared->rwlocks[which]);
+}
+
+static void lock_second_rwlock(int which)
 {
     pthread_rwlock_wrlock(&shared->rwlocks[which]);
 }
@@ -98,9 +109,14 @@ static void lock_range(int which)
 static const struct kind {
     const char *name;
     void (*lock)(int which);
+    void (*second)(int which); /* of a thread that has the other one */
 } kinds[] = {
-    {"own", lock_own},    {"mutex", lock_mutex}, {"rwlock", lock_rwlock},
-    {"flock", lock_file}, {"range", lock_range}, {"private", lock_own},
+    {"own", lock_own, lock_own},
+    {"mutex", lock_mutex, lock_second_mutex},
+    {"rwlock", lock_rwlock, lock_second_rwlock},
+    {"flock", lock_file, lock_file},
+    {"range", lock_range, lock_range},
+    {"private", lock_own, lock_own},
 };
 
 /* MARK: The threads */
@@ -114,7 +130,7 @@ static void *forward(void *unused)
     pthread_barrier_wait(both);
     if (only_held)
         pause();
-    kind->lock(1);
+    kind->second(1);
     return unused;
 }
 
@@ -123,7 +139,7 @@ static void *backward(void *unused)
     if (!only_held)
         kind->lock(1);
     pthread_barrier_wait(both);
-    kind->lock(0);
+    kind->second(0);
     return unused;
 }
 

@@ -112,6 +112,12 @@ def of_a_recording_that_is_interrupted():
     check()
 
 
+def check_places(kind, locks):
+    """A lock in shared memory is named after where it was taken, in whichever process."""
+    for lock in locks if kind in ("mutex", "rwlock") else ():
+        assert re.match(rf"{kind} shared 0x[0-9a-f]+ \(first seen locked in lock_{kind} deadlock\.c:\d+\)$", lock), locks
+
+
 def deadlock_of_processes(kind):
     forward, backward = names(record_processes(kind))
     found = {f["kind"]: f["text"] for f in answer("summary")["findings"]}
@@ -119,6 +125,7 @@ def deadlock_of_processes(kind):
     has = re.findall(r"thread (.*?) \(\d+\) holds (.*?) and waits for (.*?);", found["deadlock"])
     assert sorted(task for task, _, _ in has) == sorted((forward, backward)), has
     assert has[0][1:] == has[1][:0:-1] and has[0][1] != has[0][2], has
+    check_places(kind, has[0][1:])
 
 
 def held_by_another_process(kind):
@@ -128,6 +135,7 @@ def held_by_another_process(kind):
     assert re.match(rf"thread {re.escape(backward)} \(\d+\) has waited for ", found["open-wait"]), found
     assert re.search(rf"; it is held by thread {re.escape(forward)} \(2\)$", found["open-wait"]), found
     (lock,) = [lock for lock in answer("locks")["locks"] if lock["unfinished"]]
+    check_places(kind, [f"{lock['kind']} {lock['name']}"])
     assert (lock["holder"], lock["holder_group"]) == (2, forward), lock
 
 

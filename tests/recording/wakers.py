@@ -245,6 +245,8 @@ for case in "shared-mutex", "shared-lock", "flock", "range":
                 for e in events if e.g == end.g and e.time <= end.time and "log held: " in e.text]
         assert waited and held and held[-1], [e.text for e in events if " log " in e.text]
         assert held[-1][1] == waited[1] and float(held[-1][2]) >= 20, (held[-1][0], waited[0])
+        if case.startswith("shared"):  # and is named after where it was locked, not after where something waits for it
+            assert f"(first seen locked in make_{case.replace('-', '_')} " in waited[1], waited[0]
 
 
 for case in NOBODY:
