@@ -664,6 +664,8 @@ typedef struct trail_lock {
     size_t waiter_count, held_count;
     int64_t holder; /* during the longest open wait; TRAIL_NONE: not known */
     trail_name holder_name;
+    /* Of the goroutines of `longest`, `longest_hold` and `longest_open`: their start functions; 0: not known. */
+    trail_name longest_name, longest_hold_name, longest_open_name;
 } trail_lock;
 
 /*

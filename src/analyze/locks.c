@@ -163,6 +163,18 @@ static struct lock_waiter *waiter_get(struct locks *locks, int64_t goroutine)
     return waiter && idmap_put(&locks->waiters, (uint64_t)goroutine, waiter) ? waiter : NULL;
 }
 
+/* Records a case of length `ns` if it is the longest, with the name of its goroutine. */
+static void note_named(const struct locks *locks, trail_longest *longest, trail_name *name,
+                       int64_t ns, int64_t begin_ns, int64_t goroutine)
+{
+    const struct goroutine *g;
+    if (ns <= longest->ns)
+        return;
+    g = goroutines_find(&locks->analysis->goroutines, goroutine);
+    *name = g ? g->name : 0;
+    longest_note(longest, ns, begin_ns, goroutine);
+}
+
 /* Counts the hold, once it is known which waiter its release woke. */
 static bool count_hold(struct locks *locks, struct lock_waiter *waiter, int64_t goroutine)
 {
@@ -171,7 +183,8 @@ static bool count_hold(struct locks *locks, struct lock_waiter *waiter, int64_t 
     waiter->gives_up = NULL;
     if (!lock || waiter->given_up_ns < locks->analysis->from_ns || !locks->analysis->counting)
         return true;
-    longest_note(&lock->row.longest_hold, waiter->held_ns, begin, goroutine);
+    note_named(locks, &lock->row.longest_hold, &lock->row.longest_hold_name, waiter->held_ns, begin,
+               goroutine);
     return trail_histogram_add(&lock->row.hold, waiter->held_ns) &&
            place_count(place_get(locks, lock, true, waiter->taken, waiter->released),
                        waiter->held_ns, begin, goroutine);
@@ -424,7 +437,7 @@ static bool count_wait(struct locks *locks, const struct ended *ended)
     if (!locks->analysis->counting || !counts(locks, ended->g))
         return true;
     ended->waiter->ended = ended->lock;
-    longest_note(&row->longest, ns, ended->begin_ns, ended->g->id);
+    note_named(locks, &row->longest, &row->longest_name, ns, ended->begin_ns, ended->g->id);
     return trail_histogram_add(&row->wait, ns) &&
            place_count(place_get(locks, ended->lock, false, ended->waiter->stack, 0), ns,
                        ended->begin_ns, ended->g->id);
@@ -513,7 +526,8 @@ static bool count_open(struct locks *locks, const struct goroutine *g, struct lo
     ns_add(&lock->row.open_ns, ns);
     if (ns > lock->row.longest_open.ns)
         note_holder(locks, g, &lock->row);
-    longest_note(&lock->row.longest_open, ns, g->since_ns, g->id);
+    note_named(locks, &lock->row.longest_open, &lock->row.longest_open_name, ns, g->since_ns,
+               g->id);
     return true;
 }
 

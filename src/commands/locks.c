@@ -303,15 +303,26 @@ static void show_command(const struct request *request, const char *goroutines, 
     printf("    %s\n", follow_up_print(&request->analysis, &follow_up, command));
 }
 
+/* Prints "thread 4 work"; without a name the number alone. */
+static void put_goroutine(const struct request *request, int64_t id, trail_name name)
+{
+    trail_string text = analysis_text(&request->analysis, name);
+    printf("%s%" PRId64, term(&request->analysis.vocabulary, TERM_task_id), id);
+    if (text.size > 0) {
+        putchar(' ');
+        show_plain(text);
+    }
+}
+
 static void show_longest(const struct request *request, const char *title,
-                         const trail_longest *longest)
+                         const trail_longest *longest, trail_name name)
 {
     char length[SHOW_SIZE], begin[SHOW_SIZE], goroutine[32];
     if (longest->ns == 0)
         return;
-    printf("  %s: %s%" PRId64 ", %s from %s on\n", title,
-           term(&request->analysis.vocabulary, TERM_task_id), longest->goroutine,
-           show_duration(length, longest->ns),
+    printf("  %s: ", title);
+    put_goroutine(request, longest->goroutine, name);
+    printf(", %s from %s on\n", show_duration(length, longest->ns),
            show_duration(begin, longest->begin_ns - request->analysis.span.origin_ns));
     (void)snprintf(goroutine, sizeof goroutine, "%" PRId64, longest->goroutine);
     show_command(request, goroutine, longest->begin_ns, longest->ns);
@@ -367,12 +378,6 @@ static void show_places(const struct request *request, const char *title, const 
         printf("    ... and %zu more places; --stacks shows all\n", count - PLACES);
 }
 
-static void put_goroutine(const struct request *request, int64_t id, trail_name name)
-{
-    printf("%s%" PRId64 " ", term(&request->analysis.vocabulary, TERM_task_id), id);
-    show_plain(analysis_text(&request->analysis, name));
-}
-
 static void show_holder(const struct request *request, const trail_lock *lock)
 {
     if (lock->holder == TRAIL_NONE)
@@ -396,9 +401,9 @@ static void show_lock(const struct request *request, const trail_lock *lock)
     }
     show_places(request, "waited", "in", lock->waiters, lock->waiter_count);
     show_places(request, "held", "taken in", lock->held, lock->held_count);
-    show_longest(request, "longest wait", &lock->longest);
-    show_longest(request, "longest hold", &lock->longest_hold);
-    show_longest(request, "still waiting", &lock->longest_open);
+    show_longest(request, "longest wait", &lock->longest, lock->longest_name);
+    show_longest(request, "longest hold", &lock->longest_hold, lock->longest_hold_name);
+    show_longest(request, "still waiting", &lock->longest_open, lock->longest_open_name);
     show_holder(request, lock);
 }
 

@@ -137,6 +137,8 @@ def held_by_another_process(kind):
     (lock,) = [lock for lock in answer("locks")["locks"] if lock["unfinished"]]
     check_places(kind, [f"{lock['kind']} {lock['name']}"])
     assert (lock["holder"], lock["holder_group"]) == (2, forward), lock
+    text = subprocess.run([TRAIL, "locks", TRACE], capture_output=True, text=True, check=True).stdout
+    assert re.search(rf"^  still waiting: thread \d+ {re.escape(backward)}, ", text, re.M), text
 
 
 @test
