@@ -29,6 +29,7 @@ static void do_create(struct collect *c, struct thread *thread, const struct op 
     if (!child || child->of != c || child->g.state != G_NONE || child == thread)
         return;
     child->routine = op->object2;
+    child->created = op->time;
     if (op->given)
         child->given = *op->given;
     EVENT(c, thread, ns, V2_GoCreate, child->serial, names_thread(c, child),

@@ -27,10 +27,16 @@ struct thread *thread_with_tid(const struct collect *c, uint64_t tid)
     return idmap_find(&c->threads.by_tid, tid);
 }
 
+/* From when on others can have the thread's handle: its creator may use it before the thread has begun to run. */
+static uint64_t handle_since(const struct thread *thread)
+{
+    return thread->created ? thread->created : thread->started;
+}
+
 struct thread *thread_with_handle(const struct collect *c, uint64_t handle, uint64_t time)
 {
     struct thread *thread = idmap_find(&c->threads.by_handle, handle);
-    for (int i = 0; thread && thread->started > time && i < MAX_OLDER; i++)
+    for (int i = 0; thread && handle_since(thread) > time && i < MAX_OLDER; i++)
         thread = thread->older;
     return thread;
 }

@@ -126,13 +126,13 @@ struct goroutine {
 
 /* A thread: an M and the goroutine that never leaves it. */
 struct thread {
-    uint64_t serial;    /* the goroutine's ID */
-    struct collect *of; /* its program's */
-    uint64_t tid;       /* in our PID namespace; 0: not known */
-    uint64_t handle;    /* pthread_t */
-    uint64_t started;
-    struct thread *older; /* that had the handle before */
-    uint32_t slot;        /* 0: none any more */
+    uint64_t serial;           /* the goroutine's ID */
+    struct collect *of;        /* its program's */
+    uint64_t tid;              /* in our PID namespace; 0: not known */
+    uint64_t handle;           /* pthread_t */
+    uint64_t created, started; /* ticks; created 0: not known */
+    struct thread *older;      /* that had the handle before */
+    uint32_t slot;             /* 0: none any more */
     uint64_t routine;
     struct given given;
     uint64_t first_stack; /* of its ops: shows what a runtime's trampoline calls */

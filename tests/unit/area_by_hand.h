@@ -43,6 +43,7 @@ struct world {
     bool hurried;
     uint64_t counts[64];   /* events by kind */
     uint64_t logged_at[8]; /* the innermost PC of the first logs */
+    char logged[8][64];    /* ... and their texts */
     uint64_t threads;      /* different Ms of events */
     uint64_t woken;        /* goroutines whose wait another one ended */
     uint64_t wakers[32];   /* ... by that one, which is a slot's */
@@ -167,8 +168,11 @@ static inline void note_log(struct world *w, const trail_reader *reader, const t
 {
     size_t count, n = (size_t)w->counts[TRAIL_LOG];
     const trail_frame *frames = trail_reader_stack(reader, e->stack, &count);
-    if (e->kind == TRAIL_LOG && n < sizeof w->logged_at / sizeof w->logged_at[0])
-        w->logged_at[n] = count ? frames[0].pc : 0;
+    if (e->kind != TRAIL_LOG || n >= sizeof w->logged_at / sizeof w->logged_at[0])
+        return;
+    trail_string text = trail_reader_string(reader, e->log.message);
+    w->logged_at[n] = count ? frames[0].pc : 0;
+    (void)snprintf(w->logged[n], sizeof w->logged[n], "%.*s", (int)text.size, text.data);
 }
 
 /* Completes the trace, which the reader takes; counts its events. */

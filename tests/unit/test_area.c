@@ -245,6 +245,51 @@ static void a_chunk_lies_in_the_table(void **state)
     assert_int_equal(w->summary.damage, 2);
 }
 
+/* A thread that begins at `ms` under a handle that earlier ones may have had, and has a name. */
+static void put_named(struct world *w, uint32_t slot, uint64_t ms, uint64_t handle,
+                      const char *name)
+{
+    struct shm_record named = record_at(SHM_NAMED, ms), started = record_at(SHM_STARTED, ms);
+    w->memory->threads[slot].state = SHM_LIVE;
+    w->memory->threads[slot].serial = slot;
+    w->memory->threads[slot].tid = 100 + slot;
+    named.object = 0;
+    memcpy(&named.object, name, strlen(name));
+    started.object = handle;
+    put(w, slot, started);
+    put(w, slot, named);
+    put(w, slot, record_at(SHM_EXITED, ms + 3));
+}
+
+static void put_join(struct world *w, uint64_t ms, uint64_t handle)
+{
+    struct shm_record join = wait_at(ms);
+    join.wait = SHM_JOIN;
+    join.object = handle;
+    join.end = OPENED + (ms + 8) * MS;
+    put(w, 1, join);
+}
+
+/* The thread that is waited for need not have begun to run, and the last one that had its handle is another. */
+static void a_join_is_of_the_thread_that_was_created(void **state)
+{
+    struct world *w = *state;
+    const uint64_t handle = 0x7f0000;
+    put_thread(w, 1);
+    for (uint32_t i = 0; i < 2; i++) {
+        uint64_t ms = 10 * (i + 1);
+        struct shm_record created = record_at(SHM_CREATED, ms);
+        created.object = 2 + i;
+        put(w, 1, created);
+        put_join(w, ms + 1, handle);
+        put_named(w, 2 + i, ms + 4, handle, i ? "second" : "first");
+    }
+    finish(w);
+    assert_int_equal(w->summary.damage, 0);
+    assert_string_equal(w->logged[0], "join first");
+    assert_string_equal(w->logged[1], "join second");
+}
+
 /* MARK: Records */
 
 static void times_lie_within_the_recording(void **state)
@@ -531,6 +576,7 @@ int main(void)
         cmocka_unit_test_setup(chunks_in_a_ring_are_empty_when_they_come_again, set_up),
         cmocka_unit_test_setup(a_chunk_is_one_threads, set_up),
         cmocka_unit_test_setup(a_chunk_lies_in_the_table, set_up),
+        cmocka_unit_test_setup(a_join_is_of_the_thread_that_was_created, set_up),
         cmocka_unit_test_setup(times_lie_within_the_recording, set_up),
         cmocka_unit_test_setup(kinds_and_waits_are_of_their_tables, set_up),
         cmocka_unit_test_setup(holds_begin_within_the_recording, set_up),
