@@ -692,3 +692,16 @@ char *area_modules(const struct area *area, uint32_t *version, bool *no_memory)
     *version = now;
     return text;
 }
+
+bool area_program(const struct area *area, char *path, size_t size)
+{
+    static const char key[] = " path=";
+    uint32_t version = 0;
+    bool no_memory = false;
+    char *lines = area_modules(area, &version, &no_memory), *at = lines ? strstr(lines, key) : NULL;
+    int length = at ? (int)strcspn(at += sizeof key - 1, "\n") : 0;
+    if (length > 0)
+        (void)snprintf(path, size, "%.*s", length, at);
+    free(lines);
+    return length > 0;
+}

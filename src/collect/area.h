@@ -217,4 +217,7 @@ uint32_t area_generation(const struct area *area, uint32_t fd);
  */
 char *area_modules(const struct area *area, uint32_t *version, bool *no_memory);
 
+/* Copies the path of the program's file, the first of the modules. Returns false if it is not known (yet). */
+bool area_program(const struct area *area, char *path, size_t size);
+
 #endif

@@ -319,6 +319,7 @@ static void step_process(struct recorder *r, struct recorded *process)
 {
     int64_t begin = (int64_t)clock_ns(CLOCK_THREAD_CPUTIME_ID);
     collect_step(process->collect);
+    recorder_process_title_by_program(r, process, collect_area(process->collect));
     recorder_process_take_executed(r, process);
     if (process->ended)
         end_process(r, process);

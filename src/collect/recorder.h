@@ -81,11 +81,12 @@ struct recorded {
     struct collect **formers;
     size_t former_count, former_room;
     struct collect_summary summary; /* of the programs whose collectors were closed */
-    char title[80];                 /* process_title */
+    char title[80];                 /* process_title, or the path of the program's file */
     char label[80];   /* of its threads in a trace of several processes; "" if it has its own */
     int64_t began_ns; /* CLOCK_MONOTONIC */
     int64_t cpu_ns;   /* its CPU time, when it was read last */
     int64_t cost_ns;  /* of the recorder, for its records */
+    bool titled;      /* `title` is of the program that it executes now */
     bool ended;       /* it has ended; its last records are to be read */
     bool over;        /* all its records were read */
     int64_t over_ns;  /* ... since; CLOCK_MONOTONIC */

@@ -4,10 +4,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -94,15 +96,51 @@ void recorder_process_take_executed(struct recorder *r, struct recorded *process
     executed_take(&r->executed, collect_area(process->collect), was_recorded, r);
 }
 
+/* Whether what was read of a PID before was of this process: another one may have it by now. */
+static bool has_its_pid(const struct recorded *process)
+{
+    return process->process.pid &&
+           (process->pidfd < 0 || syscall(SYS_pidfd_send_signal, process->pidfd, 0, NULL, 0) == 0 ||
+            errno != ESRCH);
+}
+
+static void read_title(const struct recorder *r, struct recorded *process)
+{
+    char title[sizeof process->title] = "", label[sizeof process->label] = "";
+    process_title(process->pid, title, sizeof title);
+    process_label(process->pid, label, sizeof label);
+    /* The first argument may be empty. */
+    if (!*label || !has_its_pid(process))
+        return;
+    memcpy(process->title, title, sizeof title);
+    if (recorder_is_shared(r))
+        memcpy(process->label, label, sizeof label);
+    process->titled = true;
+}
+
+void recorder_process_title_by_program(const struct recorder *r, struct recorded *process,
+                                       const struct area *area)
+{
+    char path[PATH_MAX];
+    const char *slash;
+    if (process->titled || !area_program(area, path, sizeof path))
+        return;
+    slash = strrchr(path, '/');
+    (void)snprintf(process->title, sizeof process->title, "%s", path);
+    if (recorder_is_shared(r))
+        (void)snprintf(process->label, sizeof process->label, "%.*s (%d)",
+                       (int)sizeof process->label - 16, slash ? slash + 1 : path,
+                       (int)process->pid);
+    process->titled = true;
+}
+
 void recorder_process_look_at(const struct recorder *r, struct recorded *process)
 {
     struct timespec cpu;
     clockid_t clock;
-    process_title(process->pid, process->title, sizeof process->title);
-    if (recorder_is_shared(r))
-        process_label(process->pid, process->label, sizeof process->label);
+    read_title(r, process);
     if (process->process.pid && clock_getcpuclockid(process->pid, &clock) == 0 &&
-        clock_gettime(clock, &cpu) == 0)
+        clock_gettime(clock, &cpu) == 0 && has_its_pid(process))
         process->cpu_ns = (int64_t)cpu.tv_sec * 1000000000 + cpu.tv_nsec;
 }
 
@@ -181,6 +219,8 @@ static void next_program(struct recorder *r, struct recorded *process)
     }
     process->formers[process->former_count++] = process->collect;
     process->collect = next;
+    process->titled = false;
+    read_title(r, process);
     process->began_ns = recorder_now_ns();
 }
 
@@ -200,6 +240,7 @@ static void add_process(struct recorder *r, const struct claim *claim)
         if (recorder_is_shared(r))
             (void)snprintf(process->label, sizeof process->label, "(%d)", (int)pid);
         recorder_process_look_at(r, process);
+        recorder_process_title_by_program(r, process, r->spare);
     }
     if (!open_process(r, process)) {
         area_close(r->spare);

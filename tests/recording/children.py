@@ -273,6 +273,18 @@ def several_processes_are_one_trace_and_a_table_with_their_titles():
 
 
 @test
+def a_process_without_a_command_line_is_called_by_its_programs_file():
+    # As one is that has ended before the recorder came to look.
+    with tempfile.TemporaryDirectory(prefix="trail-children-") as folder:
+        path = os.path.join(folder, "t.trace")
+        script = "exec -a '' sleep 0.2"
+        done = subprocess.run([TRAIL, "record", "--children", "-o", path, "--", "bash", "-c", script],
+                              check=True, capture_output=True, text=True, env=ENV, timeout=LIMIT)
+        names = sorted(thread.created_as for thread in Trace(TRAIL, path, ENV).threads)
+    assert names and all(re.fullmatch(r"sleep \(\d+\): main", name) for name in names), (names, done.stderr)
+
+
+@test
 def a_thread_has_its_tid_in_each_program_that_it_executes():
     # Its M is the same in both; another number, above all TIDs, is that of a thread whose TID another one has meanwhile.
     with tempfile.TemporaryDirectory(prefix="trail-children-") as folder:
