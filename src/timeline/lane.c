@@ -169,10 +169,17 @@ static bool add_chunk(struct lane *lane, int64_t begin_ns, size_t *bytes)
     return true;
 }
 
+/* Whether spans of the state have a reason in the second row. */
+static bool has_reason(unsigned state)
+{
+    return state == TRAIL_SPAN_WAITING || state == TRAIL_SPAN_SYSCALL ||
+           state == TRAIL_SPAN_BLOCKED;
+}
+
 static void add_details(struct lane *lane, const struct lane_span *span)
 {
     uint8_t *begin = last_chunk(lane)->details + lane->details_size, *at = begin;
-    if (span->state == TRAIL_SPAN_WAITING)
+    if (has_reason(span->state))
         at = put(at, span->reason);
     if (span->stack != 0)
         at = put(at, span->stack);
@@ -183,7 +190,7 @@ static void add_details(struct lane *lane, const struct lane_span *span)
 
 static bool has_details(const struct lane_span *span)
 {
-    return span->state == TRAIL_SPAN_WAITING || span->stack != 0 || span->other != 0;
+    return has_reason(span->state) || span->stack != 0 || span->other != 0;
 }
 
 bool lane_add(struct lane *lane, const struct lane_span *span, size_t *bytes)
@@ -265,7 +272,7 @@ static const uint8_t *get_details(const uint8_t *at, uint64_t flags, struct lane
 {
     uint64_t reason = 0, stack = 0, other = 0;
     span->state = state_of(flags);
-    if (span->state == TRAIL_SPAN_WAITING)
+    if (has_reason(span->state))
         at = get(at, &reason);
     if (flags & HAS_STACK)
         at = get(at, &stack);

@@ -8,7 +8,7 @@
  *
  *     time since the last span's begin | state: 3 bits | has `other` | has a stack
  *
- * and those of these that it has in the second row: the reason of a wait, the stack, `other`. A
+ * and those of these that it has in the second row: the reason of a wait or system call, the stack, `other`. A
  * span takes about four bytes, and drawing reads the first row only.
  *
  * The time is in units of the lane: the clock of Go 1.22 and later ticks every 64 ns. Where it is no
@@ -24,7 +24,7 @@ enum { LANE_CHUNK = 256, LANE_TICK_SHIFT = 6 };
 struct lane_span {
     int64_t begin_ns;
     unsigned state;
-    trail_name reason; /* of a wait */
+    trail_name reason; /* of a wait, or a system call that a log describes */
     uint32_t stack;
     uint32_t other; /* lane + 1; 0: none */
 };

@@ -163,7 +163,9 @@ static void check_span(const struct lane *lane, const struct truth *truth,
     assert_int_equal(span.begin_ns, truth->begin[i]);
     assert_int_equal(end, truth->begin[i + 1]);
     assert_int_equal(span.state, truth->state[i]);
-    assert_int_equal(span.reason, span.state == TRAIL_SPAN_WAITING ? i * 7 : 0);
+    bool can_wait = span.state == TRAIL_SPAN_WAITING || span.state == TRAIL_SPAN_SYSCALL ||
+                    span.state == TRAIL_SPAN_BLOCKED;
+    assert_int_equal(span.reason, can_wait ? i * 7 : 0);
     assert_int_equal(span.stack, i * 1000);
     assert_int_equal(span.other, i % 3 == 0 ? UINT32_MAX - i : 0);
 }

@@ -7,12 +7,17 @@ function stateWord(name: string): string {
     return inWords(stateNames[stateNumber(name)] ?? name);
 }
 
-/* "waiting for mutex stats_mu"; where that is not recorded, the state and the reason between these. */
+/*
+ * "waiting for mutex stats_mu", "system call: waiting for file access.log"; where that is not recorded, the state and the
+ * reason between these.
+ */
 export function spanWords(
     of: Pick<Span, "state" | "reason" | "phrase" | "object">,
     before: string,
     after: string,
 ): string {
-    if (of.phrase) return of.object ? `${of.phrase} ${of.object}` : of.phrase;
-    return stateWord(of.state) + (of.reason ? before + of.reason + after : "");
+    const wait = of.phrase && (of.object ? `${of.phrase} ${of.object}` : of.phrase);
+    if (wait && of.state === "waiting") return wait;
+    const what = wait || of.reason;
+    return stateWord(of.state) + (what ? before + what + after : "");
 }

@@ -1,0 +1,82 @@
+// What the page says of traces that are made by hand, where a plain reading of the trace says what is right.
+// Arguments: the trail command, the tree's folder, trail-generate. Skipped without Chromium.
+import { equal, main, needBrowser, test } from "./browser.mjs";
+import { assembled, serving } from "./traces.mjs";
+
+needBrowser();
+
+/* A trace of one goroutine on M 100 and P 0, at 1 ns a tick, with these events and strings by number. */
+function ofOne(name, events, strings, others = "") {
+    const texts = Object.entries(strings).map(
+        ([id, text]) => `String id=${id}\n\tdata=${JSON.stringify(text)}\n`,
+    );
+    return assembled(
+        name,
+        `Trace Go1.26
+EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
+Sync
+Frequency freq=1000000000
+ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0
+EventBatch gen=1 m=100 time=1000 size=auto
+ProcStatus dt=1 p=0 pstatus=1
+GoStatus dt=1 g=1 m=100 gstatus=2
+${events}
+${others}EventBatch gen=1 m=18446744073709551615 time=90000000 size=auto
+Strings
+${texts.join("")}EndOfGeneration
+`,
+    );
+}
+
+/* MARK: Spans */
+
+test("the span of a system call has the file or socket that a log before it names, also where the slot is lost", async () => {
+    const path = ofOne(
+        "calls",
+        `UserLog dt=98 task=0 key_string=1 value_string=2 stack=0
+GoSyscallBegin dt=1 p_seq=1 stack=0
+GoSyscallEnd dt=2000000
+GoSyscallBegin dt=1000 p_seq=2 stack=0
+GoSyscallEnd dt=1000000
+UserLog dt=1000 task=0 key_string=1 value_string=3 stack=0
+GoSyscallBegin dt=1 p_seq=3 stack=0
+GoSyscallEndBlocked dt=9000000`,
+        { 1: "wait", 2: "file access.log", 3: "write socket:[7]" },
+        "EventBatch gen=1 m=101 time=6000000 size=auto\nProcSteal dt=1 p=0 p_seq=4 m=100\n",
+    );
+    await serving(path, async (open, ask) => {
+        const found = [];
+        for (let number = 0; number < 7; number++) {
+            const { state, phrase, object } = await ask(`span?lane=0&span=${number}`);
+            if (!/running|runnable/.test(state)) found.push([number, state, phrase, object]);
+        }
+        equal(
+            found.map(([, ...facts]) => facts),
+            [
+                ["syscall", "waiting for file", "access.log"],
+                ["syscall", null, null],
+                ["syscall", "waiting to write", "socket:[7]"],
+                ["blocked", "waiting to write", "socket:[7]"],
+            ],
+            "system calls",
+        );
+        const texts = [];
+        for (const [number] of found) {
+            const page = await open(`#sel=g0.${number}&tab=span&top=0`);
+            const state = page.locator(".details dd").first();
+            texts.push((await state.textContent()).trim());
+        }
+        equal(
+            texts,
+            [
+                "system call: waiting for file access.log",
+                "system call",
+                "system call: waiting to write socket:[7]",
+                "system call without P: waiting to write socket:[7]",
+            ],
+            "in words",
+        );
+    });
+});
+
+await main();
