@@ -81,7 +81,7 @@ static void put_histogram(const struct report *report, const trail_histogram *su
     if (last - first < PLOT_LABELS - 1)
         last = first + PLOT_LABELS - 1 < POWERS ? first + PLOT_LABELS - 1 : POWERS - 1;
     (void)snprintf(
-        note, sizeof note, "%" PRIu64 " times; half of them at most %s, 95 %% %s, 99 %% %s, all %s",
+        note, sizeof note, "%" PRIu64 " times; median about %s, p95 %s, p99 %s, longest %s",
         sum->count, show_duration(p50, trail_histogram_quantile(sum, 0.5)),
         show_duration(p95, trail_histogram_quantile(sum, 0.95)),
         show_duration(p99, trail_histogram_quantile(sum, 0.99)), show_duration(max, sum->max_ns));

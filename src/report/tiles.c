@@ -314,7 +314,7 @@ static void add_task(const struct maker *m)
     trail_string name = shown(m, worst->name);
     struct tile *tile = add(m, "slowest_task_ns", "Slowest task", worst->longest.ns);
     (void)show_duration(tile->text, worst->longest.ns);
-    set_note(tile, "%.*s%stask %" PRId64 "; half of %" PRIu64 " took at most %s", TEXT(name),
+    set_note(tile, "%.*s%stask %" PRId64 "; the median of %" PRIu64 " is about %s", TEXT(name),
              name.size > 0 ? ", " : "", worst->longest.goroutine, worst->spread.count,
              show_duration(p50, trail_histogram_quantile(&worst->spread, 0.5)));
     tile->command = "tasks";

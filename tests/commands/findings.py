@@ -682,9 +682,10 @@ def with_tasks(slowest, others=MS, count=9, name="request"):
     trace = Trace(1)
     trace.here(1, 2, 0)
     name, now = trace.string(name) if name else 0, 100
-    for i in range(count + 1):
+    times = [*(others if isinstance(others, list) else [others] * count), slowest]
+    for i, length in enumerate(times):
         trace.at(now, 0, f"UserTaskBegin task={i + 1} parent_task=0 name_string={name} stack=0")
-        now += slowest if i == count else others
+        now += length
         trace.at(now, 0, f"UserTaskEnd task={i + 1} stack=0")
         now += 10
     return trace, now + 100
@@ -745,6 +746,20 @@ def no_finding_is_not_that_nothing_is_wrong():
 
 
 @test
+def the_tile_of_the_slowest_task_has_the_median_of_the_tables_and_claims_no_bound():
+    # In one bucket of the histogram, 0.98 to 1.05 ms: its middle is less than nine of the ten.
+    trace, end = with_tasks(30 * MS, [990_000] + [1_045_000] * 8)
+    found = trace.summary(end)
+    note = {tile["key"]: tile["note"] for tile in found["tiles"]}["slowest_task_ns"]
+    (kind,) = found["tasks"]
+    equal(note, "request, task 10; the median of 10 is about 1.016 ms")
+    equal(round(kind["spread"]["p50_ns"] / 1e6, 3), 1.016)
+    assert abs(kind["spread"]["p50_ns"] - 1_045_000) < 1_045_000 / 16, kind
+    page = good_text("report", trace.path(end))
+    assert "the median of 10 is about 1.016 ms" in page and "half of" not in page
+
+
+@test
 def a_name_that_is_empty_leaves_no_hole():
     found = hand_over("", WORK_STACK).summary(31 * MS)
     assert found["largest"].startswith("most waited for: no reason given ("), found["largest"]
@@ -759,7 +774,7 @@ def a_name_that_is_empty_leaves_no_hole():
     equal(notes["longest_ready_ns"], "goroutine 2", "a start function without a name")
     trace, end = with_tasks(2 * MS, name="")
     notes = {tile["key"]: tile["note"] for tile in trace.summary(end)["tiles"]}
-    assert notes["slowest_task_ns"].startswith("task 10; half of 10 "), notes
+    assert notes["slowest_task_ns"].startswith("task 10; the median of 10 is about "), notes
 
 
 @test
