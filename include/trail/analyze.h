@@ -666,6 +666,7 @@ typedef struct trail_lock {
     trail_name holder_name;
     /* Of the goroutines of `longest`, `longest_hold` and `longest_open`: their start functions; 0: not known. */
     trail_name longest_name, longest_hold_name, longest_open_name;
+    bool can_be_held; /* waits for it end when a holder releases it: not a WaitGroup or condition */
 } trail_lock;
 
 /*

@@ -44,8 +44,9 @@ static struct lock *lock_make(struct locks *locks, struct idmap *map, uint64_t k
     return idmap_put(map, key, lock) ? lock : NULL;
 }
 
-/* Returns the lock with a name of its own; NULL on out of memory. */
-static struct lock *lock_named(struct locks *locks, trail_name kind, trail_name name)
+/* Returns the lock of that kind with a name of its own; NULL on out of memory. */
+static struct lock *lock_named(struct locks *locks, enum wire_wait of, trail_name kind,
+                               trail_name name)
 {
     uint64_t key = (uint64_t)kind << 32 | name;
     struct lock *lock = idmap_find(&locks->by_name, key);
@@ -55,6 +56,8 @@ static struct lock *lock_named(struct locks *locks, trail_name kind, trail_name 
     if (lock) {
         lock->row.kind = kind;
         lock->row.name = name;
+        lock->row.can_be_held = wire_wait_kinds[of].traits & WIRE_WAIT_HELD;
+        lock->for_work = wire_wait_kinds[of].traits & WIRE_WAIT_IDLE;
     }
     return lock;
 }
@@ -75,6 +78,13 @@ static trail_name kind_of_stack(const struct locks *locks, trail_stack stack, tr
     return kind;
 }
 
+/* Whether it is a function of Go's sync.Mutex or sync.RWMutex. */
+static bool is_mutex(trail_string kind)
+{
+    static const char mutex[] = "Mutex)";
+    return text_begins(kind, "sync.") && memmem(kind.data, kind.size, mutex, strlen(mutex));
+}
+
 static struct lock *lock_by_stacks(struct locks *locks, trail_stack waited, trail_stack woken,
                                    trail_name reason)
 {
@@ -85,6 +95,7 @@ static struct lock *lock_by_stacks(struct locks *locks, trail_stack waited, trai
     lock = lock_make(locks, &locks->by_stacks, key);
     if (lock) {
         lock->row.kind = kind_of_stack(locks, waited, reason);
+        lock->row.can_be_held = is_mutex(names_text(&locks->analysis->names, lock->row.kind));
         lock->row.waited = waited;
         lock->row.woken = woken;
     }
@@ -145,11 +156,10 @@ static const struct lock_text *text_of_hold(struct locks *locks, trail_string_ha
         return NULL;
     *known = (struct lock_text){.held_ns = text.held_ns};
     if (wire_wait_kinds[text.kind].traits & WIRE_WAIT_LOCK) {
-        known->lock = lock_named(locks, wait_kind_put(names, text.kind, 0),
+        known->lock = lock_named(locks, text.kind, wait_kind_put(names, text.kind, 0),
                                  names_put(names, text.object.data, text.object.size));
         if (!known->lock)
             return NULL;
-        known->lock->for_work = wire_wait_kinds[text.kind].traits & WIRE_WAIT_IDLE;
     }
     return idmap_put(&locks->held_texts, name, known) ? known : NULL;
 }
@@ -407,9 +417,7 @@ static bool lock_announced(struct locks *locks, const struct wait_facts *facts, 
     *lock = NULL;
     if (!facts)
         return true;
-    *lock = lock_named(locks, facts->kind_name, facts->object);
-    if (*lock)
-        (*lock)->for_work = wire_wait_kinds[facts->kind].traits & WIRE_WAIT_IDLE;
+    *lock = lock_named(locks, facts->kind, facts->kind_name, facts->object);
     return *lock != NULL;
 }
 

@@ -175,6 +175,7 @@ static void json_lock(const struct request *request, struct json *json, const tr
 {
     json_open(json, NULL, '{');
     json_name(request, json, lock);
+    json_bool(json, "can_be_held", lock->can_be_held);
     if (lock->waited || lock->woken) {
         place_json(&request->analysis, json, "waited", lock->waited);
         place_json(&request->analysis, json, "woken", lock->woken);

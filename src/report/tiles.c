@@ -246,28 +246,13 @@ static void add_waiting(const struct maker *m)
 
 /* MARK: Locks and tasks */
 
-/* Whether one holds it while others wait: not what work or an end is waited for with. */
-static bool is_held(const struct maker *m, const trail_lock *lock)
-{
-    static const char *const kinds[] = {"mutex", "rwlock", "spin lock", "OpenMP lock",
-                                        "OpenMP critical"};
-    trail_string kind = trail_analysis_text(m->answers, lock->kind);
-    if (kind.size > 0 && memmem(kind.data, kind.size, "Mutex)", 6)) /* of Go's sync */
-        return true;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (kind.size == strlen(kinds[i]) && memcmp(kind.data, kinds[i], kind.size) == 0)
-            return true;
-    }
-    return false;
-}
-
 static void add_lock(const struct maker *m)
 {
     const trail_lock *const *locks, *lock = NULL;
     size_t count = trail_analysis_locks(m->answers, &locks);
     char longest[SHOW_SIZE], title[LOCK_SIZE];
     for (size_t i = 0; i < count && !lock; i++)
-        lock = is_held(m, locks[i]) ? locks[i] : NULL;
+        lock = locks[i]->can_be_held ? locks[i] : NULL;
     if (!lock || lock->wait.sum_ns <= 0)
         return;
     struct tile *tile = add(m, "lock_ns", "Most waited-for lock", lock->wait.sum_ns);

@@ -78,7 +78,8 @@ def greatest(values):
 
 
 def is_held(kind):
-    return "Mutex)" in kind or kind in ("mutex", "rwlock", "spin lock", "OpenMP lock", "OpenMP critical")
+    held = "mutex", "rwlock", "spin lock", "futex", "file lock", "OpenMP lock", "OpenMP critical"
+    return "Mutex)" in kind or kind in held
 
 
 def tiles_of(path):

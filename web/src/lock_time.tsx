@@ -27,6 +27,7 @@ export interface LockId {
     name: string;
     /* The goroutine that holds it when the trace ends, if it is known. */
     holder?: number;
+    can_be_held: boolean;
     wait_kind?: string;
     object?: string;
     waited?: Frame[];
@@ -162,7 +163,7 @@ function fullName(id: number): string {
     return named(id, lane === null ? "" : lanes.value.get(lane)?.name);
 }
 
-function momentText(of: Moment, at: number, step: number): string {
+function momentText(of: Moment, canBeHeld: boolean, at: number, step: number): string {
     const { waiting, holder } = of;
     const since = (from: number) => `for ${duration(at - from)}`;
     const some = waiting
@@ -176,7 +177,7 @@ function momentText(of: Moment, at: number, step: number): string {
     const held = !holder
         ? ""
         : holder.since === undefined
-          ? `; the next wait was ended by ${fullName(holder.goroutine)}, which held it, as is inferred`
+          ? `; the next wait was ended by ${fullName(holder.goroutine)}${canBeHeld ? ", which held it, as is inferred" : ""}`
           : `; held by ${fullName(holder.goroutine)} ${since(holder.since)}${holder.isOpen ? " at least" : ""}`;
     return `At ${timeText(at, step)} ${who}${held}.`;
 }
@@ -269,7 +270,7 @@ function byGoroutine(waits: Wait[]): Wait[][] {
     return [...rows.values()];
 }
 
-function Picture(props: { waits: Wait[]; holds: Holds }) {
+function Picture(props: { of: LockId; waits: Wait[]; holds: Holds }) {
     const { waits, holds } = props;
     const steps = useMemo(() => queueOf(waits), [waits]);
     const rows = useMemo(() => byGoroutine(waits), [waits]);
@@ -283,7 +284,9 @@ function Picture(props: { waits: Wait[]; holds: Holds }) {
     const step = Math.max(1, (all.to - all.from) / 1000);
     return (
         <>
-            <p aria-live="polite">{momentText(momentOf(waits, holds, at), at, step)}</p>
+            <p aria-live="polite">
+                {momentText(momentOf(waits, holds, at), props.of.can_be_held, at, step)}
+            </p>
             <ul
                 class="waterfall"
                 onPointerMove={(event) => {
@@ -319,13 +322,13 @@ function Picture(props: { waits: Wait[]; holds: Holds }) {
     );
 }
 
-/* Draws the holders on their lanes as long as the component is there. */
-function useOnLanes(lock: string, holds: Hold[], waits: Wait[]): void {
+/* Draws the holders on their lanes as long as the component is there; `inferred` are those if none is recorded. */
+function useOnLanes(lock: string, holds: Hold[], inferred: Hold[]): void {
     const known = lanes.value;
     useEffect(() => {
         const isInferred = holds.length === 0;
         const byLane = new Map<number, Range[]>();
-        for (const hold of isInferred ? inferHolds(waits) : holds) {
+        for (const hold of isInferred ? inferred : holds) {
             const lane = known.count > 0 ? laneOf(hold.goroutine, hold.from) : null;
             if (lane === null) continue;
             const others = byLane.get(lane);
@@ -337,7 +340,7 @@ function useOnLanes(lock: string, holds: Hold[], waits: Wait[]): void {
         return () => {
             held.value = null;
         };
-    }, [lock, holds, waits, known]);
+    }, [lock, holds, inferred, known]);
 }
 
 export function LockOverTime(props: { of: LockId; title: string }) {
@@ -376,7 +379,8 @@ export function LockOverTime(props: { of: LockId; title: string }) {
                 })),
         [value, of],
     );
-    useOnLanes(props.title, holds.value.of, waits);
+    const inferred = useMemo(() => (of.can_be_held ? inferHolds(waits) : []), [of, waits]);
+    useOnLanes(props.title, holds.value.of, inferred);
     if (!value?.hits) return <Waiting answer={answer} />;
     return (
         <section class="lock-time">
@@ -384,7 +388,7 @@ export function LockOverTime(props: { of: LockId; title: string }) {
             {waits.length === 0 ? (
                 <p class="empty">No wait for it has both its ends in the range.</p>
             ) : (
-                <Picture waits={waits} holds={holds.value} />
+                <Picture of={of} waits={waits} holds={holds.value} />
             )}
             {holds.value.isCut && <p class="warn">Of very many holds only the first are shown.</p>}
             {value.hits.length >= MOST_WAITS && (

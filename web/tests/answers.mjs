@@ -1,7 +1,7 @@
 // What the page says of traces that are made by hand, where a plain reading of the trace says what is right.
 // Arguments: the trail command, the tree's folder, trail-generate. Skipped without Chromium.
-import { equal, main, needBrowser, test } from "./browser.mjs";
-import { assembled, serving } from "./traces.mjs";
+import { equal, idle, main, needBrowser, ok, runJson, test, until } from "./browser.mjs";
+import { assembled, example, serving } from "./traces.mjs";
 
 needBrowser();
 
@@ -67,15 +67,47 @@ GoSyscallEndBlocked dt=9000000`,
             texts.push((await state.textContent()).trim());
         }
         equal(
-            texts,
+            texts.slice(0, 3),
             [
                 "system call: waiting for file access.log",
                 "system call",
                 "system call: waiting to write socket:[7]",
-                "system call without P: waiting to write socket:[7]",
             ],
             "in words",
         );
+        const last = texts[3];
+        ok(/^system call [^:]+: waiting to write socket:\[7\]$/.test(last), last);
+    });
+});
+
+/* MARK: Locks */
+
+test("what is only signalled, as a WaitGroup or a Cond, is not said to be held", async () => {
+    const path = example("load-go1.23");
+    const { locks } = runJson("locks", path);
+    const wanted = { "sync.(*Mutex).Lock": true, "sync.(*Cond).Wait": false };
+    wanted["sync.(*WaitGroup).Wait"] = false;
+    await serving(path, async (open) => {
+        for (const [kind, isHeld] of Object.entries(wanted)) {
+            /* The row with most waits. */
+            const [lock] = locks
+                .filter((one) => one.kind === kind)
+                .sort((a, b) => b.waits - a.waits);
+            equal(lock.can_be_held, isHeld, `${kind} in the command's answer`);
+            const page = await open("#tab=locks&top=0");
+            const row = page.locator(".table tbody tr", {
+                has: page.locator(`td[title="${kind}"]`),
+                hasText: String(lock.waits),
+            });
+            await row.first().click();
+            const text = await until("a moment", async () => {
+                const said = await page.locator(".lock-time p").first().textContent();
+                return /ended by/.test(said) && said;
+            });
+            await idle(page);
+            equal(/held it, as is inferred/.test(text), isHeld, `${kind}: ${text}`);
+            equal((await page.locator(".swatch.held").count()) > 0, isHeld, `${kind}: bars`);
+        }
     });
 });
 
