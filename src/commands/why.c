@@ -29,6 +29,7 @@ struct request {
     struct analysis analysis;
     char *region;
     uint64_t limit;
+    bool limited; /* the limit was given: it is one of JSON, too */
     bool stacks;
     trail_path path;
     struct json json;
@@ -46,7 +47,8 @@ static const struct option rows[] = {
      TAKE(OPT_GOROUTINE)},
     {'w', "window", NULL, "of the whole window or trace, from the goroutine that\nran last",
      TAKE(OPT_WINDOW)},
-    {'n', "limit", "N", "show the N longest segments (default 40)", TAKE(OPT_LIMIT)},
+    {'n', "limit", "N", "show the N longest segments (default 40; with --json: all)",
+     TAKE(OPT_LIMIT)},
     {'s', "stacks", NULL, "show stacks, a line a frame", TO_FLAG(struct request, stacks)},
     SKIP_FRAMES_ROW,
     ANALYSIS_ROWS,
@@ -111,6 +113,7 @@ static int parse_option(void *context, int id, const char *value)
     case OPT_LIMIT:
         wrong = parse_number(request, "", value, &number);
         request->limit = (uint64_t)number;
+        request->limited = true;
         return wrong;
     default:
         return analysis_option(&request->analysis, id, value);
@@ -164,6 +167,15 @@ static int from_the_begin(const void *a, const void *b)
     return x->place < y->place ? 1 : x->place > y->place ? -1 : 0;
 }
 
+/* Finds the longest segments, and sorts them from the begin of the path to its end. Returns 0 if that is good. */
+static int keep_longest(struct request *request)
+{
+    int failed = trail_analysis_path_walk(request->analysis.answers, keep, request);
+    if (request->kept_count > 0)
+        qsort(request->kept, request->kept_count, sizeof *request->kept, from_the_begin);
+    return failed || request->failed ? -1 : 0;
+}
+
 /* MARK: JSON */
 
 /* Writes what the goroutine woken at the end of the segment waited for. */
@@ -181,9 +193,8 @@ static void json_awaited(struct request *request, const trail_path_segment *segm
         json_signed(json, "held_ns", segment->held_ns);
 }
 
-static void json_segment(void *context, const trail_path_segment *segment)
+static void json_segment(struct request *request, const trail_path_segment *segment)
 {
-    struct request *request = context;
     struct json *json = &request->json;
     const trail_analysis *answers = request->analysis.answers;
     json_open(json, NULL, '{');
@@ -205,6 +216,13 @@ static void json_segment(void *context, const trail_path_segment *segment)
         place_json(&request->analysis, json, "waited_at", segment->waited_at);
     }
     json_close(json, '}');
+}
+
+static void json_counted(void *context, const trail_path_segment *segment)
+{
+    struct request *request = context;
+    request->segments++;
+    json_segment(request, segment);
 }
 
 static const char *word_of(trail_path_of of)
@@ -237,6 +255,24 @@ static void json_totals(const struct request *request, struct json *json)
     json_close(json, ']');
 }
 
+/* Writes the segments from the last to the first, or the longest of them if there is a limit. */
+static int json_segments(struct request *request)
+{
+    struct json *json = &request->json;
+    int failed = 0;
+    json_open(json, "segments", '[');
+    if (request->limited) {
+        failed = keep_longest(request);
+        for (size_t i = request->kept_count; i-- > 0;)
+            json_segment(request, &request->kept[i].segment);
+    } else {
+        failed = trail_analysis_path_walk(request->analysis.answers, json_counted, request);
+    }
+    json_close(json, ']');
+    json_number(json, "all", request->segments);
+    return failed;
+}
+
 static int show_json(struct request *request)
 {
     struct json *json = &request->json;
@@ -253,9 +289,7 @@ static int show_json(struct request *request)
     json_bool(json, "complete", path->complete);
     json_signed(json, "begin_ns", path->begin_ns);
     json_signed(json, "end_ns", path->end_ns);
-    json_open(json, "segments", '[');
-    int failed = trail_analysis_path_walk(request->analysis.answers, json_segment, request);
-    json_close(json, ']');
+    int failed = json_segments(request);
     json_totals(request, json);
     json_close(json, '}');
     putchar('\n');
@@ -436,11 +470,8 @@ static void show_command(const struct request *request)
 
 static int show_text(struct request *request)
 {
-    int failed = trail_analysis_path_walk(request->analysis.answers, keep, request);
-    if (failed || request->failed)
+    if (keep_longest(request))
         return -1;
-    if (request->kept_count > 0)
-        qsort(request->kept, request->kept_count, sizeof *request->kept, from_the_begin);
     show_title(request);
     if (request->segments > 0)
         show_totals(request);

@@ -203,6 +203,21 @@ def text_has_the_longest_segments_and_says_what_is_left_out():
 
 
 @test
+def a_limit_of_json_leaves_the_longest_in_order_and_all_totals():
+    for name in ("why-1.26", "everything-1.26", "times-1.26"):
+        for of in ("--window", "--goroutine=1"):
+            whole = answer("why", of, trace(name))
+            equal(whole["all"], len(whole["segments"]))
+            for limit in (0, 1, 3, 10**6):
+                found = answer("why", of, f"--limit={limit}", trace(name))
+                # Of equally long ones those nearer to the end.
+                segments = list(enumerate(whole["segments"]))
+                longest = sorted(segments, key=lambda s: (s[1]["begin_ns"] - s[1]["end_ns"], s[0]))[:limit]
+                equal(found["segments"], [segment for _, segment in sorted(longest, key=lambda s: s[0])])
+                equal({**found, "segments": []}, {**whole, "segments": []})
+
+
+@test
 def what_is_not_there_is_told():
     hand()
     for args, word in (

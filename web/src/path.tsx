@@ -4,7 +4,7 @@
  */
 import { type Signal, useSignalEffect } from "@preact/signals";
 import type { Query } from "./api";
-import { duration, shortName } from "./format";
+import { count, duration, shortName } from "./format";
 import { laneOf, reveal } from "./lanes";
 import { Waiting } from "./panel";
 import { timeText } from "./ruler";
@@ -42,10 +42,27 @@ export interface Path {
     complete?: boolean;
     begin_ns: number;
     end_ns: number;
+    /* The longest, if there are more than MOST_SEGMENTS of all. */
     segments: Segment[];
+    all: number;
+    /* Of all segments, the same in what was done or waited for, where, and by which start function. */
+    totals: Total[];
 }
 
-export function stateText(of: Segment): string {
+interface Total {
+    group: string;
+    state: string;
+    reason?: string;
+    wait_kind?: string;
+    object?: string;
+    function: string;
+    ns: number;
+}
+
+/* Segments that are requested, the longest: millions of them would be more than the server sends or a table shows. */
+const MOST_SEGMENTS = 2000;
+
+export function stateText(of: Total | Segment): string {
     const what = waitName(of);
     return of.state === "blocked" && what ? `blocked: ${what}` : of.state;
 }
@@ -62,7 +79,7 @@ function wakeText(of: Segment): string {
     return `wakes ${term("task_id")}${of.wakes}${what && ` from ${what}`}${held}`;
 }
 
-/* Adds up the segments that are the same in what was done or waited for, where, and by which start function. */
+/* What all segments of the same state, place and start function took. */
 export interface Sum {
     key: string;
     group: string;
@@ -73,18 +90,12 @@ export interface Sum {
 
 export function sumsOf(of: Path): Map<string, Sum> {
     const sums = new Map<string, Sum>();
-    for (const segment of of.segments) {
-        const state = stateText(segment);
-        const key = JSON.stringify([segment.group, state, segment.function]);
-        const sum = sums.get(key) ?? {
-            key,
-            group: segment.group,
-            state,
-            function: segment.function,
-            ns: 0,
-        };
-        sum.ns += segment.end_ns - segment.begin_ns;
-        sums.set(key, sum);
+    for (const total of of.totals) {
+        const { group, function: place } = total;
+        const state = stateText(total);
+        const key = JSON.stringify([group, state, place]);
+        const ns = (sums.get(key)?.ns ?? 0) + total.ns;
+        sums.set(key, { key, group, state, function: place, ns });
     }
     return sums;
 }
@@ -128,8 +139,10 @@ function whose(of: Path): string {
  */
 export function queryOf(of: string): Query {
     const [name, value] = of.split(/=(.*)/s);
-    if (name === "task" || name === "region") return { [name]: value };
-    return { ...window("why"), ...(name ? { [name]: value } : range.value ? { window: 1 } : {}) };
+    const limit = MOST_SEGMENTS;
+    if (name === "task" || name === "region") return { [name]: value, limit };
+    const what = name ? { [name]: value } : range.value ? { window: 1 } : {};
+    return { ...window("why"), ...what, limit };
 }
 
 /* Draws a path over the lanes as long as the component is there. */
@@ -152,10 +165,39 @@ export function useOverLanes(asked: Signal<Answer<Path>>): void {
     });
 }
 
+function lengthOf(of: Segment): number {
+    return of.end_ns - of.begin_ns;
+}
+
+/* Says what a table of the longest segments does not have, and how to see it. */
+function LeftOut(props: { of: Path }) {
+    const { of } = props;
+    const many = of.all - of.segments.length;
+    if (many <= 0) return null;
+    const shown = of.segments.reduce((sum, segment) => sum + lengthOf(segment), 0);
+    return (
+        <p class="warn">
+            The {count(of.segments.length)} longest of {count(of.all)} steps. {count(many)} shorter
+            ones, {duration(of.end_ns - of.begin_ns - shown)} in all, are left out: select a range
+            and open its critical path to see them.
+        </p>
+    );
+}
+
 export function PathTable(props: { of: Path }) {
+    return (
+        <>
+            <LeftOut of={props.of} />
+            <Segments of={props.of} />
+        </>
+    );
+}
+
+function Segments(props: { of: Path }) {
     const { of } = props;
     const origin = of.origin_ns;
-    const step = Math.max(1, (of.end_ns - of.begin_ns) / 1000);
+    /* So that the begins of steps that follow each other differ. */
+    const step = of.segments.reduce((least, one) => Math.min(least, lengthOf(one)), 1e9) / 10;
     return (
         <Table
             name="critical path"
@@ -164,7 +206,7 @@ export function PathTable(props: { of: Path }) {
                     title: "at",
                     value: (row) => row.begin_ns - origin,
                     unit: "ns",
-                    text: (row) => timeText(row.begin_ns - origin, step),
+                    text: (row) => timeText(row.begin_ns - origin, Math.max(1, step)),
                 },
                 { title: "duration", value: (row) => row.end_ns - row.begin_ns, unit: "ns" },
                 { title: "{task}", value: (row) => named(row.goroutine, row.group) },

@@ -1,7 +1,7 @@
 // What the page says of traces that are made by hand, where a plain reading of the trace says what is right.
 // Arguments: the trail command, the tree's folder, trail-generate. Skipped without Chromium.
 import { equal, idle, main, needBrowser, ok, runJson, test, until } from "./browser.mjs";
-import { assembled, example, serving } from "./traces.mjs";
+import { assembled, example, generated, rowsWhenThere, serving } from "./traces.mjs";
 
 needBrowser();
 
@@ -108,6 +108,44 @@ test("what is only signalled, as a WaitGroup or a Cond, is not said to be held",
             equal(/held it, as is inferred/.test(text), isHeld, `${kind}: ${text}`);
             equal((await page.locator(".swatch.held").count()) > 0, isHeld, `${kind}: bars`);
         }
+    });
+});
+
+/* MARK: Critical paths */
+
+test("of very many steps of a critical path the longest are shown, in order, and how many are not; a range has all", async () => {
+    const path = generated("steps", "--goroutines=1000", "--events=60K");
+    const whole = runJson("why", "--window", path);
+    const { end_ns: end, origin_ns: origin } = whole;
+    ok(whole.all > 2000 && whole.segments.length === whole.all, `${whole.all} steps`);
+    await serving(path, async (open, ask) => {
+        const page = await open(`#tab=path&top=0&why=${encodeURIComponent("window=1")}`);
+        const rows = await rowsWhenThere(page);
+        const note = await page.locator(".panel p.warn").textContent();
+        const [shown, all, left] = note.match(/\d[\d,]*/g).map((text) => text.replace(/,/g, ""));
+        equal([shown, all, left], ["2000", `${whole.all}`, `${whole.all - 2000}`], note);
+        const lengths = whole.segments.map((of) => of.end_ns - of.begin_ns);
+        const least = [...lengths].sort((a, b) => b - a)[1999];
+        ok(
+            rows.every((row) => Number(row.duration) >= least),
+            "the longest",
+        );
+        const ats = rows.map((row) => Number(row.at));
+        equal(
+            ats,
+            [...ats].sort((a, b) => a - b),
+            "in time order",
+        );
+        /* In a range with fewer steps all of them are there; each begins where the last one ends. */
+        const from = Math.floor(((await ask("status")).end * 9) / 10);
+        const [a, b] = [from, end - origin];
+        const part = runJson("why", "--window", `--from=${a}ns`, `--to=${b}ns`, path);
+        ok(part.all > 10 && part.all <= 2000, `${part.all} steps in the range`);
+        const other = await open(`#tab=path&top=0&r=${a}-${b}`);
+        await rowsWhenThere(other);
+        equal(await other.locator(".panel p.warn").count(), 0, "nothing is left out");
+        const texts = await other.locator(".table tbody tr td:first-child").allTextContents();
+        equal(new Set(texts).size, texts.length, "the begins of steps differ as they are written");
     });
 });
 
