@@ -240,6 +240,9 @@ struct listed {
 struct list {
     const trail_lanes *lanes;
     struct pace pace;
+    /* Stacks that have the function that is asked for, by number; NULL: spans with any stack. */
+    bool *is_wanted;
+    size_t stacks;
     trail_lane_kind kind;
     struct window window;
     uint64_t all;
@@ -278,6 +281,34 @@ static void list_span(struct list *list, struct listed span)
         listed_down(list->rows, list->count, 0, span);
 }
 
+static bool has_function(const trail_lanes *lanes, size_t stack, const char *function)
+{
+    const trail_place *places;
+    size_t count = trail_lanes_stack(lanes, (trail_stack)stack, &places);
+    for (size_t i = 0; i < count; i++)
+        if (text_is(trail_lanes_text(lanes, places[i].function), function))
+            return true;
+    return false;
+}
+
+/* Returns false on out of memory. */
+static bool list_want_function(struct list *list, const char *function)
+{
+    list->stacks = trail_lanes_stack_count(list->lanes);
+    list->is_wanted = calloc(list->stacks + 1, sizeof *list->is_wanted);
+    if (!list->is_wanted)
+        return false;
+    for (size_t i = 1; i < list->stacks; i++)
+        list->is_wanted[i] = has_function(list->lanes, i, function);
+    return true;
+}
+
+static inline bool is_listed(const struct list *list, const trail_span *row)
+{
+    return row->state != TRAIL_SPAN_NONE && row->end_ns > list->window.from_ns &&
+           (!list->is_wanted || (row->stack < list->stacks && list->is_wanted[row->stack]));
+}
+
 static bool list_lane(void *context, size_t lane)
 {
     struct list *list = context;
@@ -288,7 +319,7 @@ static bool list_lane(void *context, size_t lane)
                      trail_lanes_span_at(list->lanes, list->kind, lane, window->from_ns), &cursor);
     while (trail_lanes_next(list->lanes, &cursor, &span.row) && span.row.begin_ns < window->to_ns) {
         walk_on(&list->pace, 1);
-        if (span.row.state == TRAIL_SPAN_NONE || span.row.end_ns <= window->from_ns)
+        if (!is_listed(list, &span.row))
             continue;
         span.span = cursor.next - 1;
         span.inside_ns = part_inside(window, &span.row);
@@ -315,12 +346,15 @@ static void put_listed(struct out *out, const struct list *list, const struct li
 void draw_spans(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
 {
     struct out *out = exchange->out;
+    const char *function = parameter_text(exchange, "function");
     struct list *list = calloc(1, sizeof *list);
-    if (!list) {
+    if (list)
+        list->lanes = lanes;
+    if (!list || (function && !list_want_function(list, function))) {
         exchange_refuse(exchange, 500, "no memory");
+        free(list);
         return;
     }
-    list->lanes = lanes;
     list->pace.model = model;
     list->kind = parameter_kind(exchange);
     list->window = parameter_window(exchange, trail_lanes_end(lanes));
@@ -337,6 +371,7 @@ void draw_spans(struct exchange *exchange, struct model *model, const trail_lane
         }
         out_str(out, "]}");
     }
+    free(list->is_wanted);
     free(list);
 }
 

@@ -406,6 +406,26 @@ def spans_like_one_are_counted_with_the_longest():
 
 
 @test
+def spans_that_begin_in_a_function_are_those_with_it_in_their_stack():
+    with Server(trace("why-1.26")) as server:
+        server.done()
+        for function in ("main.main", "main.holder", "main.feeder", "sync.(*Mutex).Lock", "main.mai", "no such"):
+            right = []
+            for lane in range(5):
+                for i in range(server.get("span", lane=lane, span=0)["spans"]):
+                    span = server.get("span", lane=lane, span=i)
+                    if span["state"] != "none" and any(f["function"] == function for f in span["stack"]):
+                        right.append((lane, i))
+            answer = server.get("spans", function=function)
+            equal(sorted((row["lane"], row["span"]) for row in answer["spans"]), right, function)
+            equal(answer["all"], len(right), function)
+            equal(bool(right), function.startswith("sync") or function in ("main.main", "main.holder", "main.feeder"))
+        # Of G 2, its wait from 60 to 100 is in main.holder, and the only one of these 20 ns.
+        answer = server.get("spans", function="main.holder", from_=70, to=90, lanes="1")
+        equal([(row["begin"], row["end"], row["inside"]) for row in answer["spans"]], [(60, 100, 20)])
+
+
+@test
 def what_is_looked_for_is_found_by_number_name_and_text():
     with Server(trace("times-1.26")) as server:
         server.done()

@@ -1,6 +1,7 @@
 /* A tree of calls as a table, whose rows unfold. At first the way to what takes most is open. */
 import { useSignal } from "@preact/signals";
 import { percent, shortName } from "./format";
+import { IN_FUNCTION, listSpansIn } from "./in_function";
 import { type Node, sorted } from "./stacks";
 import { toggle } from "./state";
 
@@ -67,7 +68,16 @@ export function CallTree(props: { root: Node; text: (value: number) => string })
                                     </button>
                                 ) : (
                                     shortName(node.name)
-                                )}
+                                )}{" "}
+                                <button
+                                    type="button"
+                                    class="textlink more"
+                                    aria-label={`${IN_FUNCTION}: ${node.name}`}
+                                    title={`List ${IN_FUNCTION}`}
+                                    onClick={() => listSpansIn(node.name)}
+                                >
+                                    spans
+                                </button>
                             </td>
                         </tr>
                     ))}

@@ -11,6 +11,7 @@ import {
 } from "./api";
 import { count, duration, shortName } from "./format";
 import { HeldBy } from "./held_by";
+import { IN_FUNCTION, listSpansIn } from "./in_function";
 import { laneTitle } from "./lanes";
 import { showPath } from "./path";
 import { timeText } from "./ruler";
@@ -115,6 +116,21 @@ function Where(props: { frame: Frame; isOpen: boolean; onToggle: () => void }) {
     );
 }
 
+/* A frame's function: a button for the spans that begin in it. */
+function Name(props: { of: string }) {
+    if (!props.of) return <span>?</span>;
+    return (
+        <button
+            type="button"
+            class="textlink plain"
+            title={`${props.of}\nA click lists ${IN_FUNCTION}`}
+            onClick={() => listSpansIn(props.of)}
+        >
+            {shortName(props.of) || props.of}
+        </button>
+    );
+}
+
 export function Stack(props: { frames: Frame[] }) {
     /* Indices of the frames whose source is shown; valid for this stack only. */
     const open = useSignal<{ frames: Frame[]; at: ReadonlySet<number> } | null>(null);
@@ -125,7 +141,7 @@ export function Stack(props: { frames: Frame[] }) {
         <ol class="stack">
             {props.frames.map((frame, i) => (
                 <li key={i}>
-                    <span title={frame.function}>{shortName(frame.function) || "?"}</span>
+                    <Name of={frame.function} />
                     {frame.file && (
                         <Where
                             frame={frame}

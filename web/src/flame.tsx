@@ -7,6 +7,8 @@ import { CallTree } from "./calltree";
 import { Choice } from "./choice";
 import { nameColor, palette } from "./colors";
 import { count, duration, percent, shortName } from "./format";
+import { IN_FUNCTION, InFunction, listSpansIn } from "./in_function";
+import { openMenu } from "./menu";
 import { About } from "./panel";
 import { useRun } from "./run";
 import { functions, type Node, type Profile, sorted, tree } from "./stacks";
@@ -62,12 +64,23 @@ function place(
     }
 }
 
+function openBoxMenu(event: MouseEvent, name: string, onFocus: (name: string) => void): void {
+    event.preventDefault();
+    openMenu(event.clientX, event.clientY, shortName(name), [
+        [
+            { text: IN_FUNCTION, run: () => listSpansIn(name) },
+            { text: "only stacks with this function", run: () => onFocus(name) },
+        ],
+    ]);
+}
+
 /* `zoomed`: the names from the root to the box that has the whole width. */
 function Boxes(props: {
     root: Node;
     zoomed: Signal<string[]>;
     marked: string;
     text: (value: number) => string;
+    onFocus: (name: string) => void;
 }) {
     const { root, zoomed, text } = props;
     let top = root;
@@ -93,6 +106,7 @@ function Boxes(props: {
                         ),
                     }}
                     title={`${box.node.name}\n${text(box.node.value)} (${percent(box.node.value, root.value)})`}
+                    onContextMenu={(event) => openBoxMenu(event, box.node.name, props.onFocus)}
                     onClick={() => {
                         const inside = box.path.slice(1).map((node) => node.name);
                         zoomed.value = [...zoomed.value, ...inside];
@@ -159,10 +173,15 @@ export function Flame() {
         ? tree(profile, { useCount, inverted: inverted.value, focus: focus.value })
         : null;
     const text = (value: number) => (useCount ? `${count(value)} samples` : duration(value));
+    const focusOn = (name: string) => {
+        focus.value = name;
+        zoomed.value = [];
+    };
     const isFull = answer.state === "good" && root && root.value > 0;
     return (
         <div class="flame">
             <About />
+            <InFunction />
             <div class="tools">
                 <Choice
                     label="Stacks of"
@@ -236,7 +255,13 @@ export function Flame() {
                 <p class="empty">{noneText(useCount)}</p>
             )}
             {isFull && form.value === "flame" && (
-                <Boxes root={root} zoomed={zoomed} marked={words.value} text={text} />
+                <Boxes
+                    root={root}
+                    zoomed={zoomed}
+                    marked={words.value}
+                    text={text}
+                    onFocus={focusOn}
+                />
             )}
             {isFull && form.value === "tree" && (
                 <CallTree
@@ -251,8 +276,7 @@ export function Flame() {
                     useCount={useCount}
                     text={text}
                     onFocus={(name) => {
-                        focus.value = name;
-                        zoomed.value = [];
+                        focusOn(name);
                         form.value = "tree";
                     }}
                 />

@@ -78,6 +78,8 @@ export function SpanTable(props: {
     name: string;
     query: ReadonlySignal<Query>;
     order: "begin" | "in the range";
+    /* The text where no span is there. */
+    empty?: string;
 }) {
     const of = useAnswer(props.query, api.spans);
     const kind = props.query.value.kind as Kind;
@@ -107,7 +109,7 @@ export function SpanTable(props: {
                 rows={of.spans}
                 sort={props.order}
                 up={props.order === "begin"}
-                empty="No span is there."
+                empty={props.empty ?? "No span is there."}
                 onRow={(row) => void selectSpan(kind, row.lane, row.span, false)}
             />
         </>

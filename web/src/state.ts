@@ -103,6 +103,8 @@ export const chain = signal<readonly Span[]>([]);
 export const why = signal("");
 /* The segments of the critical path that is shown, in time order. */
 export const path = signal<readonly { lane: number; begin: number; end: number }[]>([]);
+/* The Stacks panel lists the spans that begin in this function; "": no list. */
+export const inFunction = signal("");
 /* The query of the SQL panel. */
 const firstQuery =
     "select name, count(*) as goroutines, sum(exec_ns) as exec_ns\nfrom goroutines group by name order by exec_ns desc";
@@ -269,6 +271,7 @@ function toFragment(): string {
     if (tab.value) parts.set("tab", tab.value);
     if (!overview.value) parts.set("top", "0");
     if (why.value) parts.set("why", why.value);
+    if (inFunction.value) parts.set("fn", inFunction.value);
     if (query.value !== firstQuery) parts.set("sql", query.value);
     if (origin.value) parts.set("o", String(Math.round(origin.value)));
     if (axis.value === "wall") parts.set("x", "wall");
@@ -339,6 +342,7 @@ export function fromFragment(): boolean {
         tab.value = (parts.get("tab") as Tab | null) ?? null;
         overview.value = parts.get("top") !== "0";
         why.value = parts.get("why") ?? "";
+        inFunction.value = parts.get("fn") ?? "";
         query.value = parts.get("sql") ?? firstQuery;
         origin.value = Number(parts.get("o")) || 0;
         axis.value = parts.get("x") === "wall" ? "wall" : "relative";

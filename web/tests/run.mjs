@@ -467,7 +467,7 @@ testOnce("a frame shows the source around it, where trail view knows the folder"
     ok(file.endsWith("examples/load/main.go"), file);
     await fresh("#mark=l0&sel=g0.&tab=span");
     await page.waitForSelector(".stack li");
-    equal(await page.locator(".stack button").count(), 0, "no button without --source");
+    equal(await page.locator(".stack [aria-expanded]").count(), 0, "no button without --source");
     const other = await serve([words, `--source=${root}`, trace]);
     try {
         await reopen(`${other.url}#mark=l0&sel=g0.&tab=span`);

@@ -1,0 +1,63 @@
+// Calls: stacks, and the spans that begin in a function. Arguments: the trail command, the tree's folder, trail-generate.
+// Skipped without Chromium.
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import { equal, main, needBrowser, ok, scheduler as root, test, trail, until } from "./browser.mjs";
+import { folder, fragment, rowsOf, serving } from "./traces.mjs";
+
+needBrowser();
+
+/* Who waits for whom, written by hand: 421 ns. */
+const trace = join(folder, "why.trace");
+execFileSync(trail, ["assemble", join(root, "tests/data/why-1.26.txt"), "-o", trace]);
+
+/* What the list of spans shows: begin and duration, by begin. */
+async function listed(page, count) {
+    const rows = await until("the list", async () => {
+        const found = await rowsOf(page, "spans-in-function");
+        return found.length === count && found;
+    });
+    return rows
+        .map((row) => [Number(row.begin), Number(row.duration)])
+        .sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+}
+
+test("a frame of the call tree, of the flame graph and of a stack lists the spans that begin in it", async () => {
+    await serving(trace, async (open, ask) => {
+        const right = async (name) => {
+            const { all, spans } = await ask(`spans?function=${encodeURIComponent(name)}`);
+            equal(all, spans.length, "all are listed");
+            ok(all > 0, name);
+            return spans
+                .map(({ begin, end }) => [begin, end - begin])
+                .sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+        };
+        const lock = await right("sync.(*Mutex).Lock");
+        const holder = await right("main.holder");
+        const page = await open("#tab=flame");
+        await page.getByLabel("shown as").selectOption("tree");
+        await page.getByLabel("all spans that begin in this function: sync.(*Mutex).Lock").click();
+        equal(await listed(page, lock.length), lock, "of the tree");
+        equal(await fragment(page, "fn"), "sync.(*Mutex).Lock", "in the address");
+        await page.getByRole("button", { name: "Close the list" }).click();
+        equal(await page.locator(".in-function").count(), 0, "closed");
+
+        await page.getByLabel("shown as").selectOption("flame");
+        await page.locator(".boxes button", { hasText: "Lock" }).click({ button: "right" });
+        await page.getByRole("menuitem", { name: "All spans that begin in this function" }).click();
+        equal(await listed(page, lock.length), lock, "of the flame graph");
+
+        /* The wait of G 2 from 60 to 100 begins in main.holder. */
+        const span = await open("#sel=g1.2&tab=span");
+        await span.locator(".stack").getByRole("button", { name: "main.holder" }).click();
+        equal(await listed(span, holder.length), holder, "of a span's stack");
+        equal(await fragment(span, "fn"), "main.holder", "in the address");
+        const shared = await open(new URL(span.url()).hash);
+        equal(await listed(shared, holder.length), holder, "somebody else sees it");
+        /* Only what is in the selected range. */
+        const part = await open("#tab=flame&fn=main.holder&r=70-90&rl=g1");
+        equal(await listed(part, 1), [[60, 40]], "of the range and its lanes");
+    });
+});
+
+await main();
