@@ -1,13 +1,13 @@
 /* A tree of calls as a table, whose rows unfold. At first the way to what takes most is open. */
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import { percent, shortName } from "./format";
 import { IN_FUNCTION, listSpansIn } from "./in_function";
-import { type Node, sorted } from "./stacks";
+import { keyOf, type Matches, MOST_DEPTH, type Node, sorted } from "./stacks";
 import { toggle } from "./state";
 
 /* Rows with at least this share are open at first. */
 const OPEN = 0.2;
-const MOST_DEPTH = 200;
 
 interface Row {
     node: Node;
@@ -16,11 +16,29 @@ interface Row {
     isOpen: boolean;
 }
 
+function isOpenOf(root: Node, node: Node, key: string, toggled: ReadonlySet<string>): boolean {
+    return node.value >= OPEN * root.value !== toggled.has(key);
+}
+
+/* What is toggled when also all that is above the row of a key is open. */
+function opened(root: Node, key: string, toggled: ReadonlySet<string>): ReadonlySet<string> {
+    let result = toggled;
+    let node: Node | undefined = root;
+    let at = "";
+    for (const name of key.split("\n").slice(1, -1)) {
+        node = node.children.get(name);
+        if (!node) break;
+        at = keyOf(at, name);
+        if (!isOpenOf(root, node, at, result)) result = toggle(result, at);
+    }
+    return result;
+}
+
 function rowsOf(root: Node, toggled: ReadonlySet<string>): Row[] {
     const rows: Row[] = [];
     const add = (node: Node, above: string, depth: number) => {
-        const key = `${above}\n${node.name}`;
-        const isOpen = node.value >= OPEN * root.value !== toggled.has(key);
+        const key = keyOf(above, node.name);
+        const isOpen = isOpenOf(root, node, key, toggled);
         rows.push({ node, key, depth, isOpen });
         if (!isOpen || depth === MOST_DEPTH) return;
         for (const child of sorted(node)) add(child, key, depth + 1);
@@ -29,9 +47,23 @@ function rowsOf(root: Node, toggled: ReadonlySet<string>): Row[] {
     return rows;
 }
 
-export function CallTree(props: { root: Node; text: (value: number) => string }) {
+/* `current`: the match that is shown, as its place among the matches; -1: none. */
+export function CallTree(props: {
+    root: Node;
+    text: (value: number) => string;
+    found: Matches;
+    current: Signal<number>;
+}) {
     const toggled = useSignal<ReadonlySet<string>>(new Set());
-    const { root, text } = props;
+    const shown = useRef<HTMLTableRowElement>(null);
+    const { root, text, found } = props;
+    const marked = new Set(found.keys);
+    const current = found.keys[props.current.value];
+    useEffect(() => {
+        if (current === undefined) return;
+        toggled.value = opened(root, current, toggled.peek());
+        requestAnimationFrame(() => shown.current?.scrollIntoView({ block: "nearest" }));
+    }, [current]);
     return (
         <div class="table">
             <table class="calls">
@@ -46,7 +78,12 @@ export function CallTree(props: { root: Node; text: (value: number) => string })
                 </thead>
                 <tbody>
                     {rowsOf(root, toggled.value).map(({ node, key, depth, isOpen }) => (
-                        <tr key={key}>
+                        <tr
+                            key={key}
+                            class={marked.has(key) ? "match" : ""}
+                            aria-current={key === current ? "true" : undefined}
+                            ref={key === current ? shown : undefined}
+                        >
                             <td class="number" title={String(node.value)}>
                                 {text(node.value)}
                             </td>

@@ -11,7 +11,7 @@ import { IN_FUNCTION, InFunction, listSpansIn } from "./in_function";
 import { openMenu } from "./menu";
 import { About } from "./panel";
 import { useRun } from "./run";
-import { functions, type Node, type Profile, sorted, tree } from "./stacks";
+import { functions, type Matches, matches, type Node, type Profile, sorted, tree } from "./stacks";
 import { status } from "./state";
 import { Table } from "./table";
 import { hasMachines, inWords } from "./words";
@@ -159,6 +159,51 @@ function noneText(isCount: boolean): string {
         : "The trace has no CPU samples. In Go: pprof.StartCPUProfile while tracing; trail record takes them by itself.";
 }
 
+/* The field for what to mark, and the share that the marked functions have. */
+function Marks(props: {
+    words: Signal<string>;
+    current: Signal<number>;
+    found: Matches;
+    all: number;
+    /* Whether Enter goes from match to match. */
+    steps: boolean;
+}) {
+    const { words, current, found, all } = props;
+    const many = found.keys.length;
+    const at = current.value < 0 ? "" : `${count(current.value + 1)} of `;
+    const step = (by: 1 | -1) => {
+        if (many === 0) return;
+        current.value = current.value < 0 && by < 0 ? many - 1 : (current.value + by + many) % many;
+    };
+    return (
+        <>
+            <input
+                type="search"
+                placeholder="mark functions"
+                aria-label="Mark functions"
+                title={props.steps ? "Enter: the next match; Shift Enter: the one before" : ""}
+                value={words.value}
+                onInput={(event) => {
+                    words.value = event.currentTarget.value;
+                    current.value = -1;
+                }}
+                onKeyDown={(event) => {
+                    if (event.key !== "Enter" || !props.steps) return;
+                    event.preventDefault();
+                    step(event.shiftKey ? -1 : 1);
+                }}
+            />
+            {words.value.trim() && (
+                <span class="faint matches" aria-live="polite">
+                    {many === 0
+                        ? "no match"
+                        : `${at}${count(many)} ${many === 1 ? "match" : "matches"}, ${percent(found.value, all)}`}
+                </span>
+            )}
+        </>
+    );
+}
+
 export function Flame() {
     const type = useSignal("sync");
     const form = useSignal<string>("flame");
@@ -166,6 +211,7 @@ export function Flame() {
     const focus = useSignal("");
     const zoomed = useSignal<string[]>([]);
     const words = useSignal("");
+    const current = useSignal(-1);
     const answer = useRun<Profile>("profile", () => ({ type: type.value })).value;
     const useCount = type.value === "cpu";
     const profile = answer.value?.samples ? answer.value : null;
@@ -176,7 +222,9 @@ export function Flame() {
     const focusOn = (name: string) => {
         focus.value = name;
         zoomed.value = [];
+        current.value = -1;
     };
+    const found = root ? matches(root, words.value) : { keys: [], value: 0 };
     const isFull = answer.state === "good" && root && root.value > 0;
     return (
         <div class="flame">
@@ -191,6 +239,7 @@ export function Flame() {
                         type.value = name;
                         zoomed.value = [];
                         focus.value = "";
+                        current.value = -1;
                     }}
                 />
                 <Choice
@@ -209,31 +258,23 @@ export function Flame() {
                         onClick={() => {
                             inverted.value = !inverted.value;
                             zoomed.value = [];
+                            current.value = -1;
                         }}
                     >
                         Callers below
                     </button>
                 )}
-                {form.value === "flame" && (
-                    <input
-                        type="search"
-                        placeholder="mark functions"
-                        aria-label="Mark functions"
-                        value={words.value}
-                        onInput={(event) => {
-                            words.value = event.currentTarget.value;
-                        }}
+                {form.value !== "functions" && (
+                    <Marks
+                        words={words}
+                        current={current}
+                        found={found}
+                        all={root?.value ?? 0}
+                        steps={form.value === "tree"}
                     />
                 )}
                 {focus.value && (
-                    <button
-                        type="button"
-                        title={focus.value}
-                        onClick={() => {
-                            focus.value = "";
-                            zoomed.value = [];
-                        }}
-                    >
+                    <button type="button" title={focus.value} onClick={() => focusOn("")}>
                         Only {shortName(focus.value)} ✕
                     </button>
                 )}
@@ -268,6 +309,8 @@ export function Flame() {
                     key={`${type.value} ${inverted.value} ${focus.value}`}
                     root={root}
                     text={text}
+                    found={found}
+                    current={current}
                 />
             )}
             {isFull && profile && form.value === "functions" && (

@@ -98,3 +98,33 @@ export function functions(profile: Profile, options: { useCount: boolean }): Fun
 export function sorted(node: Node): Node[] {
     return [...node.children.values()].sort((a, b) => b.value - a.value);
 }
+
+/* The names from the root to a node, as one text. */
+export function keyOf(above: string, name: string): string {
+    return `${above}\n${name}`;
+}
+
+export interface Matches {
+    /* Where the names contain the text, in the order of the rows: the keys of the nodes. */
+    keys: string[];
+    /* What is in them, each part once: calls of a match in a match count as part of the outer one. */
+    value: number;
+}
+
+/* Looks as deep as a tree of calls is shown. */
+export const MOST_DEPTH = 200;
+
+export function matches(root: Node, text: string): Matches {
+    const wanted = text.trim().toLowerCase();
+    const found: Matches = { keys: [], value: 0 };
+    const look = (node: Node, above: string, depth: number, isInside: boolean) => {
+        const key = keyOf(above, node.name);
+        const isMatch = node.name.toLowerCase().includes(wanted);
+        if (isMatch) found.keys.push(key);
+        if (isMatch && !isInside) found.value += node.value;
+        if (depth === MOST_DEPTH) return;
+        for (const child of sorted(node)) look(child, key, depth + 1, isInside || isMatch);
+    };
+    if (wanted) for (const child of sorted(root)) look(child, "", 0, false);
+    return found;
+}

@@ -2,12 +2,22 @@
 // Skipped without Chromium.
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { equal, main, needBrowser, ok, scheduler as root, test, trail, until } from "./browser.mjs";
-import { folder, fragment, rowsOf, serving } from "./traces.mjs";
+import {
+    equal,
+    main,
+    needBrowser,
+    ok,
+    scheduler as root,
+    runJson,
+    test,
+    trail,
+    until,
+} from "./browser.mjs";
+import { example, folder, fragment, rowsOf, serving } from "./traces.mjs";
 
 needBrowser();
 
-/* Who waits for whom, written by hand: 421 ns. */
+/* Waits for each other, written by hand: 421 ns. */
 const trace = join(folder, "why.trace");
 execFileSync(trail, ["assemble", join(root, "tests/data/why-1.26.txt"), "-o", trace]);
 
@@ -57,6 +67,60 @@ test("a frame of the call tree, of the flame graph and of a stack lists the span
         /* Only what is in the selected range. */
         const part = await open("#tab=flame&fn=main.holder&r=70-90&rl=g1");
         equal(await listed(part, 1), [[60, 40]], "of the range and its lanes");
+    });
+});
+
+test("a search in the call tree marks matches, adds up their share once, and Enter goes through them", async () => {
+    const path = example("load-go1.23");
+    const profile = runJson("profile", "--type=sync", path);
+    const stacks = profile.samples.map(({ ns, stack }) => ({
+        ns,
+        names: stack.map((i) => profile.frames[i].name).reverse(),
+    }));
+    const word = "main.";
+    const isMatch = (name) => name.includes(word);
+    const ns = stacks.reduce((sum, of) => sum + (of.names.some(isMatch) ? of.ns : 0), 0);
+    const nodes = new Set(
+        stacks.flatMap(({ names }) =>
+            names.flatMap((name, i) => (isMatch(name) ? [names.slice(0, i + 1).join("\n")] : [])),
+        ),
+    );
+    ok(nodes.size > 2 && nodes.size < 60, `${nodes.size} matches`);
+    ok(
+        stacks.some(({ names }) => names.filter(isMatch).length > 1),
+        "a match in a match",
+    );
+    const share = `${((100 * ns) / profile.ns).toFixed(1)} %`;
+    await serving(path, async (open) => {
+        const page = await open("#tab=flame");
+        await page.getByLabel("shown as").selectOption("tree");
+        await page.locator("table.calls tbody tr").first().waitFor();
+        await page.getByLabel("Mark functions").fill(word);
+        const said = (text) =>
+            until(text, async () => (await page.textContent(".matches")) === text);
+        await said(`${nodes.size} matches, ${share}`);
+        const current = () =>
+            page.evaluate(() => {
+                const row = document.querySelector("tr[aria-current]");
+                if (!row?.classList.contains("match")) return null;
+                const { top, bottom } = row.getBoundingClientRect();
+                const box = document.querySelector(".panel").getBoundingClientRect();
+                return top >= box.top - 1 && bottom <= box.bottom + 1 && row.cells[3].title;
+            });
+        /* Each match is unfolded to and in view, also those in folded parts; after the last comes the first. */
+        for (let i = 0; i < nodes.size; i++) {
+            await page.keyboard.press("Enter");
+            await said(`${i + 1} of ${nodes.size} matches, ${share}`);
+            const name = await until("a row in view", current);
+            ok(isMatch(name), name);
+        }
+        equal(await page.locator("tr.match").count(), nodes.size, "all are marked");
+        await page.keyboard.press("Enter");
+        await said(`1 of ${nodes.size} matches, ${share}`);
+        await page.keyboard.press("Shift+Enter");
+        await said(`${nodes.size} of ${nodes.size} matches, ${share}`);
+        await page.getByLabel("Mark functions").fill("no such function");
+        await said("no match");
     });
 });
 
