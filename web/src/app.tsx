@@ -25,7 +25,7 @@ import { RangePanel } from "./range";
 import { RequestsPanel } from "./requests_panel";
 import { timeText } from "./ruler";
 import { markWord } from "./select";
-import { ShareButton } from "./share";
+import { ShareButton, ShareMenu } from "./share";
 import { spanWords } from "./span_words";
 import { SqlPanel } from "./sql";
 import {
@@ -269,6 +269,7 @@ function Head() {
             <Progress />
             <span class="space" />
             <OpenButton />
+            {status.value && !isNoTrace() && <ShareMenu />}
             <button
                 type="button"
                 onClick={() => {

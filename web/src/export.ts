@@ -1,11 +1,12 @@
 /* Exports the timeline as SVG and PNG, and the command line that extracts a part of the trace. */
+import { copyText } from "./clipboard";
 import { css, stateColors } from "./colors";
 import { LABELS, scale } from "./geometry";
 import { laneTitle, layout } from "./lanes";
 import type { LaneRow } from "./layout";
 import { cellAt } from "./pictures";
 import { ticks } from "./ruler";
-import { kind, range, say, scroll, size, status, view } from "./state";
+import { kind, range, scroll, size, status, view } from "./state";
 import { download } from "./table";
 import { pictureOf, timelineImage } from "./timeline";
 
@@ -72,8 +73,5 @@ export function cutCommand(): void {
     const quoted = /^[\w./-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
     const times = `--from=${Math.max(0, Math.round(from))}ns --to=${Math.round(to)}ns`;
     const command = `trail convert ${times} -o part.trace ${quoted}`;
-    navigator.clipboard.writeText(command).then(
-        () => say(`Copied: ${command}`),
-        () => say(command),
-    );
+    void copyText(command, `Copied: ${command}`, `The browser refuses to copy: ${command}`);
 }

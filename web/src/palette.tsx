@@ -9,7 +9,7 @@ import { foldAll, hasGroups, lanes, laneTitle, unfoldAll } from "./lanes";
 import { addNote } from "./notes";
 import { timeText } from "./ruler";
 import { selectAt } from "./select";
-import { saveOneFile } from "./share";
+import { canLink, copyLink, saveOneFile } from "./share";
 import { group, kind, palette, panels, showRange, sort, sorts, tab, theme, view } from "./state";
 import { inWords } from "./words";
 
@@ -25,6 +25,7 @@ const commands: Entry[] = [
     ...keys
         .filter((key) => key.group !== "Selection" && !key.keys.includes("/"))
         .map((key) => ({ ...key, what: key.shown })),
+    { what: "share", text: "copy link to this view", run: () => void copyLink(), isThere: canLink },
     { what: "save", text: "save the timeline as PNG", run: pngOfView },
     { what: "save", text: "save the timeline as SVG", run: () => void svgOfView() },
     {

@@ -1,11 +1,14 @@
 /*
- * One file for others: the viewer with the trace in it, which begins with the view and the notes of this page. It is what
- * `trail report --embed` writes, with one more element.
+ * For others: the link of this view; and one file, the viewer with the trace in it, which begins with the view and the
+ * notes of this page. It is what `trail report --embed` writes, with one more element.
  */
 import { api } from "./api";
+import { copyText } from "./clipboard";
+import { cutCommand, pngOfView, svgOfView } from "./export";
 import { isFramed } from "./framed";
+import { openMenu } from "./menu";
 import { addNotes, notes } from "./notes";
-import { say, status } from "./state";
+import { say, status, toFragment } from "./state";
 import { download } from "./table";
 import { source } from "./wasm/source";
 
@@ -21,6 +24,27 @@ interface Start {
 /* A trace that was opened in the page has no server that could pack it. */
 function canShare(): boolean {
     return source.value === "server" && !isFramed && Boolean(status.value?.can_run);
+}
+
+/* What a link needs to be of use. */
+const linkNeeds = {
+    server: "It works on this machine, while this trail view runs.",
+    page: "The trace is not in it: the same file has to be opened there.",
+    file: "It works where this file has the same path.",
+};
+
+/* In a comparison the address of the page does not have this view. */
+export function canLink(): boolean {
+    return !isFramed;
+}
+
+export async function copyLink(): Promise<void> {
+    const link = location.href.replace(/#.*/, "");
+    await copyText(
+        `${link}#${toFragment()}`,
+        `Copied the link of this view. ${linkNeeds[source.value]}`,
+        "The browser refuses to copy: copy the address from the address bar (Ctrl L, Ctrl C); it has this view.",
+    );
 }
 
 /* As JSON that does not end its element. */
@@ -52,6 +76,35 @@ export function ShareButton() {
     return (
         <button type="button" onClick={() => void saveOneFile()}>
             Save all in one file
+        </button>
+    );
+}
+
+const images = [
+    { text: "save the timeline as PNG", run: pngOfView },
+    { text: "save the timeline as SVG", run: () => void svgOfView() },
+];
+
+/* The button of the head with all that can be given to others. */
+export function ShareMenu() {
+    if (!canLink()) return null;
+    const link = { text: "copy link", run: () => void copyLink() };
+    const file = { text: "save all in one file", run: () => void saveOneFile() };
+    const cut = { text: "copy the command that cuts the trace to this part", run: cutCommand };
+    return (
+        <button
+            type="button"
+            aria-haspopup="menu"
+            onClick={(event) => {
+                const { left, bottom } = event.currentTarget.getBoundingClientRect();
+                openMenu(left, bottom, "Share", [
+                    [link, ...(canShare() ? [file] : [])],
+                    images,
+                    [cut],
+                ]);
+            }}
+        >
+            Share
         </button>
     );
 }

@@ -248,7 +248,8 @@ function parseSort(text: string): void {
     sortReason.value = slash < 0 ? null : text.slice(slash + 1);
 }
 
-function toFragment(): string {
+/* The fragment for what is shown now; the address has it a moment later. */
+export function toFragment(): string {
     const parts = new URLSearchParams();
     const { from, to } = view.value;
     parts.set("w", `${Math.round(from)}-${Math.round(to)}`);

@@ -4,6 +4,7 @@
  */
 import { type Signal, useSignal, useSignalEffect } from "@preact/signals";
 import { useRef } from "preact/hooks";
+import { copyText } from "./clipboard";
 import { count, duration } from "./format";
 import { type Item, isMenuKey, openMenu } from "./menu";
 import { inWords } from "./words";
@@ -102,7 +103,7 @@ function onHeadKey(event: KeyboardEvent, widths: Widths, i: number): void {
 /* MARK: Menus */
 
 function copy(text: string): Item["run"] {
-    return () => void navigator.clipboard.writeText(text).catch(() => {});
+    return () => void copyText(text, "Copied", `The browser refuses to copy: ${text}`);
 }
 
 /* The menu of a row; `cell` is the one under the pointer, if there is one. */

@@ -124,4 +124,60 @@ test("a search in the call tree marks matches, adds up their share once, and Ent
     });
 });
 
+test("the link of the view is copied, and shows it; where the browser refuses, it is said what to do", async () => {
+    await serving(trace, async (open) => {
+        const page = await open("#tab=locks&w=50-210&s=running");
+        /* What the page writes into the clipboard; null: it is refused. */
+        await page.evaluate(() => {
+            globalThis.copied = "";
+            navigator.clipboard.writeText = async (text) => {
+                if (globalThis.copied === null) throw new Error("refused");
+                globalThis.copied = text;
+            };
+        });
+        const message = (text, of = page) =>
+            until(text, async () => {
+                const shown = of.locator(".message");
+                return (await shown.count()) > 0 && (await shown.textContent()).includes(text);
+            });
+        const choose = async () => {
+            await page.getByRole("button", { name: "Share" }).click();
+            await page.getByRole("menuitem", { name: "Copy link" }).click();
+        };
+        /* At once after a change, which the address does not have yet. */
+        await page.getByLabel("Filter lanes").fill("main");
+        await choose();
+        await message("Copied the link");
+        const link = await page.evaluate(() => globalThis.copied);
+        equal(link.replace(/#.*/, ""), page.url().replace(/#.*/, ""), "the address");
+        equal(
+            Object.fromEntries(new URLSearchParams(new URL(link).hash.slice(1))),
+            { w: "50-210", s: "running", f: "main", tab: "locks" },
+            "the view",
+        );
+        const shared = await open(new URL(link).hash);
+        equal(await shared.getByLabel("Filter lanes").inputValue(), "main", "what the link shows");
+        equal(await fragment(shared, "w"), "50-210", "its window");
+
+        await page.evaluate(() => {
+            globalThis.copied = null;
+        });
+        await choose();
+        await message("The browser refuses to copy: copy the address from the address bar");
+        /* And where there is no clipboard at all; from the palette. */
+        const without = await open("");
+        await without.evaluate(() =>
+            Object.defineProperty(navigator, "clipboard", { value: undefined }),
+        );
+        await without.keyboard.press("/");
+        await without.locator(".palette input:focus").waitFor();
+        await without.keyboard.type("copy link");
+        await without.keyboard.press("Enter");
+        await message(
+            "The browser refuses to copy: copy the address from the address bar",
+            without,
+        );
+    });
+});
+
 await main();
