@@ -126,7 +126,8 @@ void recorder_process_title_by_program(const struct recorder *r, struct recorded
     if (process->titled || !area_program(area, path, sizeof path))
         return;
     slash = strrchr(path, '/');
-    (void)snprintf(process->title, sizeof process->title, "%s", path);
+    (void)snprintf(process->title, sizeof process->title, "%.*s", (int)sizeof process->title - 1,
+                   path);
     if (recorder_is_shared(r))
         (void)snprintf(process->label, sizeof process->label, "%.*s (%d)",
                        (int)sizeof process->label - 16, slash ? slash + 1 : path,
