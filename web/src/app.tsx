@@ -55,6 +55,7 @@ import {
     tab,
     theme,
 } from "./state";
+import { useSteady } from "./steady";
 import { Timeline } from "./timeline";
 import { reasons, waitTitle } from "./waits";
 import { OpenButton, SourceBanner } from "./wasm/open";
@@ -358,6 +359,16 @@ const shown: Record<Tab, () => ComponentChildren> = {
     ),
 };
 
+function List(props: { children: ComponentChildren }) {
+    const list = useSteady<HTMLDivElement>();
+    return (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls by keys
+        <div class="list" tabIndex={0} ref={list}>
+            {props.children}
+        </div>
+    );
+}
+
 function Panels() {
     const height = useSignal(isFramed ? 150 : 250);
     const open = panels.find(([name]) => name === tab.value);
@@ -416,12 +427,11 @@ function Panels() {
                 class="panel"
                 role="tabpanel"
                 aria-labelledby={open ? `tab-${open[0]}` : undefined}
-                tabIndex={open ? 0 : -1}
                 hidden={!open}
                 style={{ height: `${height.value}px` }}
             >
                 {open && <h2 class="hidden">{inWords(open[1])}</h2>}
-                {open && <div class="list">{shown[open[0]]()}</div>}
+                {open && <List key={open[0]}>{shown[open[0]]()}</List>}
                 {open && open[0] !== "span" && (span.value || mark.value) && (
                     <section class="beside" aria-label="Selection">
                         <Details />

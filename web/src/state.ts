@@ -116,8 +116,10 @@ export const tab = signal<Tab | null>(null);
 export const palette = signal(false);
 export const help = signal(false);
 export const follow = signal(false);
+/* On a narrow screen the figures above the timeline would leave no room for it. */
+const hasRoom = !matchMedia("(max-width: 700px)").matches;
 /* Whether the figures above the timeline are shown. */
-export const overview = signal(true);
+export const overview = signal(hasRoom);
 /* The zero of the ruler, in ns; with the axis "wall" it shows wall clock times. */
 export const origin = signal(0);
 export const axis = signal<"relative" | "wall">("relative");
@@ -270,7 +272,7 @@ export function toFragment(): string {
         if (of) parts.set("rl", `${letters[of.kind]}${of.lanes.join(".")}`);
     }
     if (tab.value) parts.set("tab", tab.value);
-    if (!overview.value) parts.set("top", "0");
+    if (overview.value !== hasRoom) parts.set("top", overview.value ? "1" : "0");
     if (why.value) parts.set("why", why.value);
     if (inFunction.value) parts.set("fn", inFunction.value);
     if (query.value !== firstQuery) parts.set("sql", query.value);
@@ -341,7 +343,7 @@ export function fromFragment(): boolean {
         mark.value = parseMark(parts.get("mark"));
         range.value = parseArea(parts.get("r"), parts.get("rl"));
         tab.value = (parts.get("tab") as Tab | null) ?? null;
-        overview.value = parts.get("top") !== "0";
+        overview.value = parts.has("top") ? parts.get("top") !== "0" : hasRoom;
         why.value = parts.get("why") ?? "";
         inFunction.value = parts.get("fn") ?? "";
         query.value = parts.get("sql") ?? firstQuery;

@@ -183,6 +183,54 @@ test("a click on a row of a table leaves the table open, with the span beside it
     });
 });
 
+test("a table stays scrolled to where it is when a click opens the span beside it", async () => {
+    await serving(example("shop-c-stuck"), async (open) => {
+        const page = await open("#tab=locks&top=0", { viewport: { width: 1000, height: 600 } });
+        await rowsWhenThere(page);
+        const scroll = (wanted) =>
+            page.evaluate((to) => {
+                const all = [...document.querySelectorAll(".panel, .list")];
+                for (const box of to ? all : []) [box.scrollLeft, box.scrollTop] = to;
+                const row = document.querySelector(".table tbody tr").getBoundingClientRect();
+                const panel = document.querySelector(".panel").getBoundingClientRect();
+                return [row.left - panel.left, row.top - panel.top].map(Math.round);
+            }, wanted);
+        const home = await scroll([0, 0]);
+        const before = await scroll([90, 20]);
+        equal(before, [home[0] - 90, home[1] - 20], "scrolled");
+        await page
+            .locator(".table tbody tr")
+            .first()
+            .click({ position: { x: 200, y: 8 } });
+        await page.waitForSelector(".beside .details h2");
+        await idle(page);
+        const after = await scroll(null);
+        /* Scrolling rounds to pixels of the screen. */
+        ok(
+            after.every((at, i) => Math.abs(at - before[i]) <= 1),
+            `after the click: ${after}, not ${before}`,
+        );
+    });
+});
+
+test("on a phone the overview is folded at first, and lanes are seen; it opens by its button", async () => {
+    await serving(example("load-go1.23"), async (open) => {
+        const phone = await open("", { viewport: { width: 390, height: 844 } });
+        const overview = phone.getByRole("button", { name: "Overview", exact: true });
+        await overview.waitFor();
+        equal(await overview.getAttribute("aria-pressed"), "false", "folded");
+        const { top, bottom } = await phone.evaluate(() =>
+            document.querySelector("canvas.rows").getBoundingClientRect().toJSON(),
+        );
+        ok(top >= 0 && Math.min(bottom, 844) - top >= 5 * 22, `lanes from ${top} to ${bottom}`);
+        await overview.click();
+        await phone.locator(".tile").first().waitFor();
+        equal(await fragment(phone, "top"), "1", "in the address");
+        const desk = await open("");
+        await desk.locator(".tile").first().waitFor();
+    });
+});
+
 /* The number of pixels of the lanes in the colour of the critical path. */
 function pathPixels(page) {
     return page.evaluate(() => {
