@@ -7,7 +7,7 @@ import { theme } from "./state";
 
 export type Rgb = [number, number, number];
 
-/* By state: none, runnable, running, waiting, system call, system call without P. */
+/* By state: none, ready, running, waiting, system call, system call without P. */
 export const stateColors: Rgb[] = [
     [0, 0, 0],
     [240, 168, 48],
@@ -32,7 +32,7 @@ export interface Palette {
     dark: boolean;
 }
 
-const light: Palette = {
+export const light: Palette = {
     background: "#ffffff",
     raised: "#f3f5f7",
     text: "#1c2328",

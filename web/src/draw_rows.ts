@@ -22,7 +22,7 @@ import {
 } from "./lanes";
 import type { GroupRow, LaneRow } from "./layout";
 import { kindWord } from "./panel";
-import { type Cell, cellAt, firstCell, type Pictures } from "./pictures";
+import { type Cell, cellAt, type Drawing, firstCell } from "./pictures";
 import { ticks } from "./ruler";
 import { placed, placedByLane } from "./sql_track";
 import {
@@ -175,7 +175,7 @@ function drawText(
 }
 
 /* An unfolded lane: regions by depth, then the stacks of spans that are wide enough. */
-function drawDepths(scene: Scene, row: LaneRow, y: number, pictures: Pictures): void {
+function drawDepths(scene: Scene, row: LaneRow, y: number, pictures: Drawing): void {
     const bars = scene.regions.get(row.lane.lane) ?? [];
     const deepest = bars.reduce((most, bar) => Math.max(most, bar.depth + 1), 0);
     const rows = Math.min(deepest, DEPTHS - 4);
@@ -263,7 +263,7 @@ function drawHeld(scene: Scene, row: LaneRow, y: number): void {
     }
 }
 
-function drawLane(scene: Scene, row: LaneRow, y: number, pictures: Pictures): void {
+function drawLane(scene: Scene, row: LaneRow, y: number, pictures: Drawing): void {
     const { to } = scene;
     const only = like.value ? stateNumber(like.value.state) : 0;
     const box = { x: LABELS, y: y + 2, width: scene.width - LABELS, height: stateHeight(row) };
@@ -420,7 +420,7 @@ export function drawRows(
     width: number,
     height: number,
     colors: Palette,
-    pictures: Pictures,
+    pictures: Drawing,
 ) {
     const window = view.value;
     const inner = width - LABELS;

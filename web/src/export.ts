@@ -1,63 +1,138 @@
 /* Exports the timeline as SVG and PNG, and the command line that extracts a part of the trace. */
 import { copyText } from "./clipboard";
-import { css, stateColors } from "./colors";
-import { LABELS, scale } from "./geometry";
-import { laneTitle, layout } from "./lanes";
-import type { LaneRow } from "./layout";
-import { cellAt } from "./pictures";
-import { ticks } from "./ruler";
-import { kind, range, scroll, size, status, view } from "./state";
+import { light, stateColors } from "./colors";
+import { pictures } from "./coordinates";
+import { drawHead, drawMap, headHeight, MAP_HEIGHT } from "./draw_head";
+import { drawRows } from "./draw_rows";
+import { layout } from "./lanes";
+import { alphas, cellAt, type Drawing, type Picture, sharesAt, stacking } from "./pictures";
+import { kind, type Range, range, scroll, size, status, view } from "./state";
+import { SvgContext } from "./svg";
 import { download } from "./table";
-import { pictureOf, timelineImage } from "./timeline";
+import { timelineImage } from "./timeline";
 
-function escapeXml(text: string): string {
-    return text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+/* MARK: SVG */
+
+/* Draws the states of a lane as rectangles, where the screen has a picture: they are sharp at every size. */
+function drawStates(
+    to: CanvasRenderingContext2D,
+    picture: Picture,
+    window: Range,
+    box: { x: number; y: number; width: number; height: number },
+    only: number,
+): void {
+    const end = box.x + box.width;
+    const perNs = box.width / (window.to - window.from);
+    const perPixel = (picture.to - picture.from) / picture.width;
+    const at = (pixel: number) => box.x + (picture.from + pixel * perPixel - window.from) * perNs;
+    for (let i = 0; i < picture.count; i++) {
+        const cell = cellAt(picture, i);
+        const left = Math.max(at(cell.x), box.x);
+        const right = Math.min(at(cell.x + cell.pixels), end);
+        if (right <= left) continue;
+        const shares = cell.mixture ? sharesAt(picture, i) : [];
+        const all = Math.max(
+            255,
+            shares.reduce((sum, share) => sum + share, 0),
+        );
+        let bottom = box.y + box.height;
+        for (const state of cell.mixture ? stacking : [cell.state]) {
+            const high = cell.mixture ? (box.height * shares[state]) / all : box.height;
+            const alpha = alphas[state] * (only && state !== only ? 0.2 : 1);
+            if (high === 0 || alpha === 0) continue;
+            bottom -= high;
+            to.fillStyle = `rgb(${stateColors[state].join(" ")} / ${alpha})`;
+            to.fillRect(left, bottom, right - left, high);
+        }
+    }
 }
 
-const HEIGHT = 20;
-const MOST_LANES = 60;
+function vectors(): Drawing {
+    const of = pictures[kind.value];
+    return {
+        get: (lane) => of.get(lane),
+        draw: (to, lane, window, box, only) => {
+            const picture = of.get(lane);
+            if (picture) drawStates(to, picture, window, box, only);
+            return picture !== undefined;
+        },
+    };
+}
 
-/* Exports the lanes from the top of the screen on, at most 60. */
-export async function svgOfView(): Promise<void> {
-    const window = view.value;
-    const width = Math.max(800, size.value.width);
-    const x = scale(window.from, window.to, width);
-    const rows: LaneRow[] = [];
-    for (const row of layout.value.from(scroll.value - 20)) {
-        if (row.type === "lane" && row.top >= scroll.value - 20) rows.push(row);
-        if (rows.length === MOST_LANES) break;
-    }
-    const parts: string[] = [];
-    for (const tick of ticks(window, width - LABELS))
-        parts.push(
-            `<path d="M${x(tick.at).toFixed(1)} 0V${(rows.length + 1) * HEIGHT}" stroke="#dde2e6"/>` +
-                `<text x="${(x(tick.at) + 3).toFixed(1)}" y="13">${escapeXml(tick.text)}</text>`,
-        );
-    rows.forEach((row, i) => {
-        const y = (i + 1) * HEIGHT;
-        parts.push(
-            `<text x="6" y="${y + 13}">${escapeXml(laneTitle(kind.value, row.lane)).slice(0, 200)}</text>`,
-        );
-        const picture = pictureOf(row.lane.lane);
-        if (!picture) return;
-        const perPixel = (picture.to - picture.from) / picture.width;
-        for (let c = 0; c < picture.count; c++) {
-            const cell = cellAt(picture, c);
-            const from = Math.max(x(picture.from + cell.x * perPixel), LABELS);
-            const to = Math.min(x(picture.from + (cell.x + cell.pixels) * perPixel), width);
-            if (to <= from || cell.state === 0) continue;
-            const opacity = cell.state === 3 ? ' opacity=".5"' : "";
-            const box = `x="${from.toFixed(1)}" y="${y + 3}" width="${(to - from).toFixed(1)}" height="13"`;
-            parts.push(`<rect ${box} fill="${css(stateColors[cell.state])}"${opacity}/>`);
+const LEGEND_LINE = 18;
+
+/* The page's legend, as it is shown: signs and their texts, in lines. Returns its height. */
+function drawLegend(to: CanvasRenderingContext2D, width: number): number {
+    let x = 8;
+    let y = LEGEND_LINE / 2 + 4;
+    to.font = "11px system-ui, sans-serif";
+    to.textBaseline = "middle";
+    for (const entry of document.querySelectorAll(".legend > span")) {
+        const sign = entry.querySelector(".swatch");
+        const text = entry.textContent?.trim() ?? "";
+        const long = 30 + to.measureText(text).width;
+        if (x + long > width && x > 8) {
+            x = 8;
+            y += LEGEND_LINE;
         }
-    });
-    const height = (rows.length + 1) * HEIGHT;
-    const head = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" font-family="sans-serif" font-size="11">`;
-    download(
-        "timeline.svg",
-        "image/svg+xml",
-        `${head}<rect width="100%" height="100%" fill="#fff"/>${parts.join("\n")}</svg>`,
-    );
+        if (sign) drawSign(to, getComputedStyle(sign), x, y);
+        to.fillStyle = light.text;
+        to.fillText(text, x + 16, y);
+        x += long;
+    }
+    return y + LEGEND_LINE / 2 + 4;
+}
+
+function drawSign(
+    to: CanvasRenderingContext2D,
+    of: CSSStyleDeclaration,
+    x: number,
+    y: number,
+): void {
+    const width = Number.parseFloat(of.width) || 11;
+    const height = Number.parseFloat(of.height) || 11;
+    const top = y - height / 2;
+    to.fillStyle = of.backgroundColor;
+    to.beginPath();
+    if (of.clipPath.startsWith("polygon")) {
+        to.moveTo(x, top);
+        to.lineTo(x + width, top);
+        to.lineTo(x + width / 2, top + height);
+    } else {
+        to.rect(x, top, width, height);
+    }
+    to.fill();
+    if (of.borderTopStyle !== "solid") return;
+    to.strokeStyle = of.borderTopColor;
+    to.lineWidth = 1;
+    to.strokeRect(x + 0.5, top + 0.5, width - 1, height - 1);
+}
+
+/* Exports what is on the screen, in light colours: the overview, the ruler and the counters, the lanes, and the legend. */
+export function svgOfView(): void {
+    const { width, height } = size.value;
+    const svg = new SvgContext();
+    const to = svg as unknown as CanvasRenderingContext2D;
+    const bottom = Math.min(height, Math.max(0, layout.value.height - scroll.value));
+    let top = 0;
+    const part = (high: number, draw: () => void) => {
+        svg.begin(top);
+        to.save();
+        to.beginPath();
+        to.rect(0, 0, width, high);
+        to.clip();
+        draw();
+        to.restore();
+        svg.end();
+        top += high;
+    };
+    part(MAP_HEIGHT, () => drawMap(to, width, light));
+    part(headHeight(), () => drawHead(to, width, light));
+    part(bottom, () => drawRows(to, width, bottom, light, vectors()));
+    svg.begin(top);
+    top += drawLegend(to, width);
+    svg.end();
+    download("timeline.svg", "image/svg+xml", svg.document(width, top, light.background));
 }
 
 export function pngOfView(): void {

@@ -316,7 +316,7 @@ export const keys: Key[] = [
         keys: ["e"],
         shown: "E",
         text: "save the timeline as SVG",
-        run: () => void svgOfView(),
+        run: svgOfView,
     },
     {
         group: "Other",

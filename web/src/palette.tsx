@@ -27,7 +27,7 @@ const commands: Entry[] = [
         .map((key) => ({ ...key, what: key.shown })),
     { what: "share", text: "copy link to this view", run: () => void copyLink(), isThere: canLink },
     { what: "save", text: "save the timeline as PNG", run: pngOfView },
-    { what: "save", text: "save the timeline as SVG", run: () => void svgOfView() },
+    { what: "save", text: "save the timeline as SVG", run: svgOfView },
     {
         what: "save",
         text: "save viewer, trace, this view and notes in one file",

@@ -92,10 +92,10 @@ export function cellIndex(picture: Picture, ns: number): number {
 
 /* Height of a lane's picture in pixels: states of a mixture are stacked by their shares. */
 const LANE_PIXELS = 8;
-/* From the bottom up: running states, then runnable, then waiting. */
-const stacking = [2, 4, 5, 1, 3];
+/* From the bottom up: running states, then ready, then waiting. */
+export const stacking = [2, 4, 5, 1, 3];
 /* By state. Waiting is pale: it takes most of the time, and is of the least interest. */
-const alphas = [0, 1, 1, 0.55, 1, 1];
+export const alphas = [0, 1, 1, 0.55, 1, 1];
 
 const littleEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
@@ -189,6 +189,9 @@ export async function picturesOf(
     }
     return found;
 }
+
+/* What the lanes are drawn from. */
+export type Drawing = Pick<Pictures, "get" | "draw">;
 
 /* The pictures of one kind of lanes. The least recently drawn one is replaced first. */
 export class Pictures {

@@ -82,7 +82,7 @@ export function ShareButton() {
 
 const images = [
     { text: "save the timeline as PNG", run: pngOfView },
-    { text: "save the timeline as SVG", run: () => void svgOfView() },
+    { text: "save the timeline as SVG", run: svgOfView },
 ];
 
 /* The button of the head with all that can be given to others. */

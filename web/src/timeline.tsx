@@ -15,7 +15,7 @@ import { Gestures, onWheel } from "./gestures";
 import { held } from "./held";
 import { onContextMenu } from "./lane_menu";
 import { lanes, layout } from "./lanes";
-import { arrived, type Picture } from "./pictures";
+import { arrived } from "./pictures";
 import { counter, placed } from "./sql_track";
 import {
     axis,
@@ -245,8 +245,4 @@ export function Timeline() {
             {tip.value && <TipBox of={tip.value} />}
         </div>
     );
-}
-
-export function pictureOf(lane: number): Picture | undefined {
-    return pictures[kind.peek()].get(lane);
 }

@@ -1,9 +1,11 @@
 // Calls: stacks, and the spans that begin in a function. Arguments: the trail command, the tree's folder, trail-generate.
 // Skipped without Chromium.
 import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
     equal,
+    idle,
     main,
     needBrowser,
     ok,
@@ -177,6 +179,85 @@ test("the link of the view is copied, and shows it; where the browser refuses, i
             "The browser refuses to copy: copy the address from the address bar",
             without,
         );
+    });
+});
+
+test("the SVG has what is on the screen: counters, pauses, groups, lanes, regions, logs, samples and the legend", async () => {
+    await serving(example("load-go1.23"), async (open, ask) => {
+        const { end } = await ask("status");
+        const page = await open(`#w=0-${end}&top=0`);
+        await until("logs", async () =>
+            page.evaluate(() => {
+                const rows = document.querySelector("canvas.rows");
+                const { data } = rows.getContext("2d").getImageData(0, 0, rows.width, rows.height);
+                for (let i = 0; i < data.length; i += 4)
+                    if (data[i] === 179 && data[i + 1] === 58 && data[i + 2] === 143) return true;
+                return false;
+            }),
+        );
+        await idle(page);
+        const [download] = await Promise.all([
+            page.waitForEvent("download"),
+            page.keyboard.press("e"),
+        ]);
+        const text = readFileSync(await download.path(), "utf8");
+        const size = await page.evaluate(() =>
+            ["map", "head", "rows"].map((name) => {
+                const { width, height } = document
+                    .querySelector(`canvas.${name}`)
+                    .getBoundingClientRect();
+                return [width, height];
+            }),
+        );
+        /* As a picture of its own, it has the colours of the screen at the same places. */
+        const drawn = await page.evaluate(
+            async ([source, [width], tops]) => {
+                const svg = new DOMParser().parseFromString(source, "image/svg+xml");
+                if (svg.querySelector("parsererror")) throw new Error(source.slice(0, 300));
+                const image = new Image();
+                image.src = `data:image/svg+xml,${encodeURIComponent(source)}`;
+                await image.decode();
+                const canvas = document.createElement("canvas");
+                [canvas.width, canvas.height] = [image.width, image.height];
+                const to = canvas.getContext("2d");
+                to.drawImage(image, 0, 0);
+                const same = ["map", "head", "rows"].map((name, i) => {
+                    const from = document.querySelector(`canvas.${name}`);
+                    const high = Math.min(from.height, image.height - tops[i]);
+                    const a = from.getContext("2d").getImageData(0, 0, width, high).data;
+                    const b = to.getImageData(0, tops[i], width, high).data;
+                    let alike = 0;
+                    for (let k = 0; k < a.length; k += 4)
+                        if ([0, 1, 2].every((c) => Math.abs(a[k + c] - b[k + c]) < 40)) alike++;
+                    return alike / (a.length / 4);
+                });
+                const texts = [...svg.querySelectorAll("text")].map((of) => of.textContent);
+                const fills = [...svg.querySelectorAll("[fill]")].map((of) =>
+                    of.getAttribute("fill"),
+                );
+                return { same, texts, fills: [...new Set(fills)], width: image.width };
+            },
+            [text, size[0], [0, size[0][1], size[0][1] + size[1][1]]],
+        );
+        equal(drawn.width, size[0][0], "as wide as the screen");
+        for (const [i, name] of ["overview", "head", "lanes"].entries())
+            ok(drawn.same[i] > 0.9, `${name}: ${drawn.same[i]} alike`);
+        const legend = await page.locator(".legend > span").allTextContents();
+        for (const sign of ["ready", "running", "stop-the-world pause", "log", "region or task"])
+            ok(legend.map((one) => one.trim()).includes(sign), `the page's legend has ${sign}`);
+        for (const sign of legend) ok(drawn.texts.includes(sign.trim()), `${sign} in the legend`);
+        ok(drawn.texts.includes("whole trace"), "the overview");
+        ok(
+            drawn.texts.some((of) => /^running, ready/.test(of)),
+            "the counters",
+        );
+        ok(
+            drawn.texts.some((of) => /^▾ /.test(of)),
+            "a group",
+        );
+        /* Of logs, and of the heap. */
+        for (const color of ["#b33a8f", "#bcd3ec"]) ok(drawn.fills.includes(color), color);
+        ok(!/NaN|undefined|Infinity/.test(text), "numbers");
     });
 });
 
