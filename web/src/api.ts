@@ -10,7 +10,7 @@ export type Kind = "goroutine" | "proc" | "thread";
 export const states = ["none", "runnable", "running", "waiting", "syscall", "blocked"] as const;
 export const stateNames = [
     "none",
-    "runnable",
+    "ready",
     "running",
     "waiting",
     "system call",

@@ -45,7 +45,7 @@ const order: [string, number][] = [
     ["runnable", 1],
 ];
 
-/* Running below, runnable above it: their sum is the demand for CPUs. */
+/* Running below, ready above it: their sum is the demand for CPUs. */
 function drawCounters(to: Context, of: Metrics, box: Box, at: (ns: number) => number): number {
     const columns = of.columns;
     const sums = new Float64Array(columns);
@@ -116,7 +116,7 @@ function drawHeap(
     return most;
 }
 
-/* Marks columns in which only one goroutine runs although there are several Ps, and none is runnable. */
+/* Marks columns in which only one goroutine runs although there are several Ps, and none is ready. */
 function drawAlone(to: Context, of: Metrics, y: number, x: (ns: number) => number): void {
     const step = (of.to - of.from) / of.columns;
     to.fillStyle = "#d05a30";
@@ -231,7 +231,7 @@ export function drawHead(to: Context, width: number, colors: Palette): void {
     to.restore();
     label(
         to,
-        `running, runnable (up to ${Number(most.toPrecision(3))})`,
+        `running, ready (up to ${Number(most.toPrecision(3))})`,
         RULER + COUNTERS / 2,
         colors,
     );

@@ -112,7 +112,7 @@ function blocked(row: Times): number {
 const times: Column<Times>[] = [
     { title: "total", value: (row) => row.total_ns, unit: "ns" },
     { title: "running", value: (row) => row.exec_ns, unit: "ns" },
-    { title: "runnable", value: (row) => row.sched_wait_ns, unit: "ns" },
+    { title: "ready", value: (row) => row.sched_wait_ns, unit: "ns" },
     { title: "syscall", value: (row) => row.syscall_ns, unit: "ns" },
     { title: "waiting", value: blocked, unit: "ns" },
     { title: "mostly for", value: mostly },
@@ -126,7 +126,7 @@ const FIRST = 10000;
 const sorts = [
     ["total", "total"],
     ["exec", "running"],
-    ["sched-wait", "runnable"],
+    ["sched-wait", "ready"],
     ["syscall", "syscall"],
     ["block", "waiting"],
 ] as const;

@@ -5,6 +5,7 @@ import { count, duration, shortName } from "./format";
 import { counted, kindWord } from "./panel";
 import { showPath } from "./path";
 import { timeText } from "./ruler";
+import { stateWord } from "./span_words";
 import { SpanTable, StateShares } from "./spans";
 import { filter, kind, MOST_IN_AREA, range, showRange, tab } from "./state";
 import { type Column, Table } from "./table";
@@ -100,7 +101,7 @@ export function RangePanel() {
         { title: `${lanesWord} of`, value: (row) => shortName(row.name) || "(unknown)" },
         { title: "how many", value: (row) => row.lanes, unit: "number" },
         ...states.slice(1).map((name) => ({
-            title: name as string,
+            title: stateWord(name),
             value: (row: Named) => row.states[name] ?? 0,
             unit: "ns" as const,
         })),

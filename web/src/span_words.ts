@@ -3,7 +3,7 @@ import { type Span, stateNames } from "./api";
 import { stateNumber } from "./state";
 import { inWords } from "./words";
 
-function stateWord(name: string): string {
+export function stateWord(name: string): string {
     return inWords(stateNames[stateNumber(name)] ?? name);
 }
 

@@ -6,7 +6,7 @@ import { laneTitle } from "./lanes";
 import { kindWord } from "./panel";
 import { timeText } from "./ruler";
 import { selectSpan } from "./select";
-import { spanWords } from "./span_words";
+import { spanWords, stateWord } from "./span_words";
 import { merged, selected, span } from "./state";
 import { type Column, Table } from "./table";
 
@@ -22,7 +22,7 @@ export function StateShares(props: { states: Record<string, number> }) {
                         key={name}
                         class={`s${i + 1}`}
                         style={{ width: `${all ? (100 * ns) / all : 0}%` }}
-                        title={`${name}: ${duration(ns)}`}
+                        title={`${stateWord(name)}: ${duration(ns)}`}
                     />
                 ))}
             </div>
@@ -31,7 +31,7 @@ export function StateShares(props: { states: Record<string, number> }) {
                     .filter(({ ns }) => ns > 0)
                     .map(({ name, i, ns }) => (
                         <span class="fact" key={name}>
-                            <i class={`swatch s${i + 1}`} /> {name} {duration(ns)} (
+                            <i class={`swatch s${i + 1}`} /> {stateWord(name)} {duration(ns)} (
                             {percent(ns, all)})
                         </span>
                     ))}

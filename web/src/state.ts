@@ -42,7 +42,7 @@ export const sorts = [
     ["first-wait", "first wait"],
     ["total", "total time"],
     ["running", "time running"],
-    ["runnable", "time runnable"],
+    ["runnable", "time ready"],
     ["waiting", "time waiting"],
     ["mostly", "what it mostly waited for"],
     ["syscall", "time in system calls"],

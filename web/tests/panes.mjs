@@ -1208,7 +1208,7 @@ test("of very many goroutines the table has the first by a column, and says of h
                 .map((row) => row[column])
                 .sort((a, b) => b - a)
                 .slice(0, 100);
-            const title = { total_ns: "total", exec_ns: "running", sched_wait_ns: "runnable" };
+            const title = { total_ns: "total", exec_ns: "running", sched_wait_ns: "ready" };
             await until(`sorted by ${column}`, async () => {
                 const rows = await rowsOf(page);
                 const first = rows.slice(0, 100).map((row) => Number(row[title[column]]));

@@ -211,7 +211,7 @@ task(
         /* Pressed before the first lanes have come, it does nothing. */
         await until("a span", async () => {
             if (await page.locator(".panel").isHidden()) await press.click();
-            return /running|runnable|waiting/.test(await page.textContent(".panel"));
+            return /running|ready|waiting/.test(await page.textContent(".panel"));
         });
         server.stdin.end(bytes.subarray(Math.floor(bytes.length * 0.8)));
         await page.locator(".progress").waitFor({ state: "detached" });
