@@ -1,4 +1,5 @@
 /* A list of findings (`trail summary`); each leads to its place in the timeline. */
+import { withSign } from "./format";
 import { jump } from "./run";
 
 export interface Finding {
@@ -25,7 +26,7 @@ export function Findings(props: { findings: Finding[]; origin: number }) {
                             )
                         }
                     >
-                        {finding.text}
+                        {withSign(finding.text)}
                     </button>
                 </li>
             ))}

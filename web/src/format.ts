@@ -18,6 +18,11 @@ export function duration(ns: number): string {
     return `${Math.round(ns)} ns`;
 }
 
+/* Texts of the command have "us", which the page writes with the sign of its own times. */
+export function withSign(text: string): string {
+    return text.replace(/(\d) us\b/g, "$1 µs");
+}
+
 /* Parses "1.5s", "-20 ms"; null if it is not a time. */
 export function parseDuration(text: string): number | null {
     const match = /^([+-]?\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|min|h)$/.exec(text.trim());

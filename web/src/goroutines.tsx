@@ -1,7 +1,7 @@
 /* The panels of the summary, of goroutines, and of start functions: the same figures as on the command line. */
 import { type Finding, Findings } from "./findings";
 import { First, queryOf, sortedBy, useFirst } from "./first";
-import { count, duration, percent, shortName } from "./format";
+import { count, duration, percent, shortName, withSign } from "./format";
 import { About, Waiting } from "./panel";
 import { showPath } from "./path";
 import { jump, useRun } from "./run";
@@ -80,7 +80,7 @@ export function SummaryPanel() {
                 )}
             </p>
             {of.findings.length === 0 && (
-                <p>No known problem found. The largest figures: {of.largest}.</p>
+                <p>No known problem found. The largest figures: {withSign(of.largest)}.</p>
             )}
             <Findings findings={of.findings} origin={of.origin_ns} />
         </div>

@@ -5,6 +5,7 @@
  */
 import { useEffect } from "preact/hooks";
 import { type Finding, Findings } from "./findings";
+import { withSign } from "./format";
 import { isFramed } from "./framed";
 import { laneOf, reveal } from "./lanes";
 import { showPath } from "./path";
@@ -84,12 +85,12 @@ function TileButton(props: { tile: Tile; origin: number }) {
                 type="button"
                 class="tile"
                 data-key={tile.key}
-                title={tile.note}
+                title={withSign(tile.note)}
                 onClick={() => lead(tile, origin)}
                 disabled={!panel && tile.begin_ns === undefined}
             >
-                <span class="faint">{tile.title}</span> <b>{tile.text}</b>
-                <span class="note faint">{tile.note}</span>
+                <span class="faint">{tile.title}</span> <b>{withSign(tile.text)}</b>
+                <span class="note faint">{withSign(tile.note)}</span>
             </button>
         </li>
     );
@@ -107,7 +108,7 @@ function Answer(props: { of: Summary }) {
                     ))}
             </ul>
             {findings.length === 0 ? (
-                <p>No known problem found. The largest figures: {largest}.</p>
+                <p>No known problem found. The largest figures: {withSign(largest)}.</p>
             ) : (
                 <Findings findings={findings.slice(0, FINDINGS)} origin={origin_ns} />
             )}

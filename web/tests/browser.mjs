@@ -48,6 +48,11 @@ export function runJson(...words) {
     );
 }
 
+/* A text of the command as the page shows it. */
+export function withSign(text) {
+    return text.replaceAll(/(\d) us\b/g, "$1 µs");
+}
+
 export function serve(words, input) {
     const server = spawn(trail, ["view", "--no-open", ...words], {
         stdio: [input ? "pipe" : "ignore", "pipe", "pipe"],

@@ -20,6 +20,7 @@ import {
     test,
     trail,
     until,
+    withSign,
 } from "./browser.mjs";
 
 needBrowser();
@@ -150,14 +151,16 @@ test("the first screen has the tiles and findings of the summary, and begins at 
             ),
         summary.tiles
             .filter(({ key }) => !IN_HEAD.includes(key))
-            .map(({ key, text, note }) => [key, text, note]),
+            .map(({ key, text, note }) => [key, withSign(text), withSign(note)]),
         "tiles",
     );
     equal(
         await page.locator(".overview .findings li").allTextContents(),
-        summary.findings.slice(0, 3).map(({ text }) => text),
+        summary.findings.slice(0, 3).map(({ text }) => withSign(text)),
         "findings",
     );
+    const shown = await page.textContent(".overview");
+    ok(!/\d us\b/.test(shown), `one sign for microseconds: ${shown}`);
     const worst = worstOf(summary);
     const [from, to] = await windowNow();
     if (!worst.isShown) equal([from, to], [0, status.end], "the whole trace");

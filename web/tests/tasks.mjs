@@ -19,6 +19,7 @@ import {
     test,
     trail,
     until,
+    withSign,
 } from "./browser.mjs";
 
 needBrowser();
@@ -227,7 +228,7 @@ async function hasTilesOf(page, path) {
             .evaluateAll((all) => all.map((one) => [one.dataset.key, one.title])),
         runJson("summary", path)
             .tiles.filter(({ key }) => key !== "length_ns" && key !== "goroutines")
-            .map(({ key, note }) => [key, note]),
+            .map(({ key, note }) => [key, withSign(note)]),
         "tiles",
     );
 }
