@@ -621,6 +621,8 @@ void names_file_is(struct collect *c, uint64_t file, const char *name)
 void names_forget_object(struct collect *c, uint64_t address)
 {
     (void)idmap_remove(objects_with(c, address), address);
+    if (shm_is_shared(address))
+        (void)idmap_remove(&c->trace->holds, address);
 }
 
 /* MARK: Places for people */
@@ -907,4 +909,20 @@ const char *names_lock(struct collect *c, uint64_t address, uint64_t pc, uint64_
                          sizeof place);
     snprintf(text, sizeof text, "%s (first seen locked in %s)", name, place);
     return keep_object(c, address, text);
+}
+
+void names_shared_lock(struct collect *c, uint64_t address, uint64_t pc, uint64_t key,
+                       uint64_t time)
+{
+    uint64_t *named_by = idmap_find(&c->trace->holds, address);
+    if (names_is_known(c, address) && (!named_by || *named_by <= time))
+        return;
+    names_forget_object(c, address);
+    (void)names_lock(c, address, pc, key);
+    named_by = arena_alloc(&c->trace->arena, sizeof *named_by);
+    if (!named_by || !idmap_put(&c->trace->holds, address, named_by)) {
+        collect_no_memory(c);
+        return;
+    }
+    *named_by = time;
 }

@@ -94,6 +94,13 @@ const char *names_object(struct collect *c, uint64_t address);
  */
 const char *names_lock(struct collect *c, uint64_t address, uint64_t pc, uint64_t key);
 
+/*
+ * Names a lock that processes share after a hold that began at `time`. Processes are not read in the order of time: an
+ * earlier hold renames what a later one has named.
+ */
+void names_shared_lock(struct collect *c, uint64_t address, uint64_t pc, uint64_t key,
+                       uint64_t time);
+
 /* Whether the object has a name already. */
 bool names_is_known(struct collect *c, uint64_t address);
 

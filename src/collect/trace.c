@@ -152,6 +152,7 @@ void trace_close(struct trace *t)
     releases_dispose(&t->releases);
     idmap_free(&t->threads);
     idmap_free(&t->objects);
+    idmap_free(&t->holds);
     arena_free(&t->arena);
     free(t);
 }

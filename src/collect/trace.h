@@ -38,6 +38,8 @@ struct trace {
     uint32_t numbers;         /* ... programs */
     struct idmap threads;     /* by the goroutine's ID */
     struct idmap objects;     /* names of what processes share; the texts are in the arena */
+    struct idmap
+        holds; /* of locks that processes share: when that hold began which named the lock */
     struct arena arena;
     uint64_t next_frame;        /* see FIRST_NUMBER in names.c */
     uint64_t watermark;         /* the model may write all ops before it */

@@ -43,7 +43,7 @@ struct world {
     bool hurried;
     uint64_t counts[64];   /* events by kind */
     uint64_t logged_at[8]; /* the innermost PC of the first logs */
-    char logged[8][64];    /* ... and their texts */
+    char logged[8][80];    /* ... and their texts */
     uint64_t threads;      /* different Ms of events */
     uint64_t woken;        /* goroutines whose wait another one ended */
     uint64_t wakers[32];   /* ... by that one, which is a slot's */

@@ -387,6 +387,35 @@ static void each_hold_is_logged_where_it_began(void **state)
     assert_memory_equal(w->logged_at, places, sizeof places);
 }
 
+/* Threads, and so processes, are not read in the order of time. */
+static void a_shared_lock_is_named_after_the_first_hold(void **state)
+{
+    struct world *w = *state;
+    static const char module[] =
+        "trail.module start=0xa000 end=0xc000 bias=0x0 build-id=- path=/x\n";
+    static const uint64_t places[] = {0xb001, 0xa001};
+    char *place;
+    memcpy(w->memory->modules, module, sizeof module - 1);
+    w->memory->header.modules_used = sizeof module - 1;
+    w->memory->header.modules_version = 2;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct shm_record release = record_at(SHM_RELEASED, 40 - 10 * i), wait = wait_at(29);
+        put_thread(w, 1 + i);
+        wait.object = release.object = SHM_MEMORY | 0x1000;
+        if (i == 0)
+            put(w, 1, wait);
+        release.wait = SHM_MUTEX;
+        release.end = release.time - 9 * MS;
+        release.object2 = places[i];
+        put(w, 1 + i, release);
+    }
+    finish(w);
+    assert_int_equal(w->summary.damage, 0);
+    place = strstr(w->logged[0], "first seen locked in ");
+    assert_non_null(place);
+    assert_string_equal(place, "first seen locked in x+0xa000)");
+}
+
 /* Threads have not waited for longer than they were looked at. */
 static void short_waits_are_no_longer_than_the_recording(void **state)
 {
@@ -582,6 +611,7 @@ int main(void)
         cmocka_unit_test_setup(holds_begin_within_the_recording, set_up),
         cmocka_unit_test_setup(a_hold_of_no_kind_is_not_logged, set_up),
         cmocka_unit_test_setup(each_hold_is_logged_where_it_began, set_up),
+        cmocka_unit_test_setup(a_shared_lock_is_named_after_the_first_hold, set_up),
         cmocka_unit_test_setup(short_waits_are_no_longer_than_the_recording, set_up),
         cmocka_unit_test_setup(a_call_of_the_future_is_not_open, set_up),
         cmocka_unit_test_setup(heaps_are_no_larger_than_addresses, set_up),
