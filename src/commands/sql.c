@@ -191,7 +191,9 @@ static const char *rest_of(const char *line, const char *word)
     if (strncasecmp(line, word, length) != 0 || (line[length] && line[length] != ' '))
         return NULL;
     line += length;
-    return line + strspn(line, " ");
+    while (*line == ' ')
+        line++;
+    return line;
 }
 
 /* Runs .schema and the like. Returns -1 if it is not such a command. */

@@ -95,7 +95,7 @@ static uint64_t pixel_at(const struct window *window, int64_t ns)
 /* Rounded up, so that a part greater than 0 is never shown as 0. */
 static uint8_t share_of(int64_t part, int64_t whole)
 {
-    return whole > 0 ? (uint8_t)(((__int128_t)part * 255 + whole - 1) / whole) : 0;
+    return (uint8_t)(whole > 0 ? ((__int128_t)part * 255 + whole - 1) / whole : 0);
 }
 
 /*

@@ -192,7 +192,7 @@ static size_t label_size(trail_string name)
 {
     static const char end[] = "): ";
     const char *found = NULL, *at = name.data, *behind = name.data + name.size;
-    while ((at = memmem(at, (size_t)(behind - at), end, sizeof end - 1)) != NULL)
+    while (at && (at = memmem(at, (size_t)(behind - at), end, sizeof end - 1)) != NULL)
         found = at += sizeof end - 1;
     return found ? (size_t)(found - name.data) : 0;
 }

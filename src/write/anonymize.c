@@ -112,7 +112,7 @@ static bool begins_with(trail_string text, const char *prefix)
 
 static bool contains(trail_string text, const char *what)
 {
-    return text.size > 0 && memmem(text.data, text.size, what, strlen(what));
+    return text.data && memmem(text.data, text.size, what, strlen(what));
 }
 
 static bool is_package_path(trail_string path, char end)
