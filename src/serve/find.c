@@ -1,6 +1,8 @@
 /*
  * Full-text search: everything whose name contains a text, and the goroutine, P or thread with that
- * number. The results of each type are limited, so that no type crowds out the others.
+ * number. The results of each type are limited, so that no type crowds out the others, unless one type is asked for.
+ *
+ * `from` and `last` are for pages of bars and logs: those that end at `from` or later, and the last ones instead of the first.
  */
 #include <stdlib.h>
 
@@ -16,7 +18,9 @@ struct search {
     struct exchange *exchange;
     struct model *model;
     const trail_lanes *lanes;
-    const char *text;
+    const char *text, *type; /* NULL: all types */
+    int64_t from_ns;
+    bool last;
     size_t most, each; /* maximum number of results, in total and per type */
     size_t count, of_type;
     bool more;
@@ -39,6 +43,11 @@ static bool has_text(struct search *s, trail_name name)
 static void begin_type(struct search *s)
 {
     s->of_type = 0;
+}
+
+static bool wants(const struct search *s, const char *type)
+{
+    return !s->type || strcmp(s->type, type) == 0;
 }
 
 /* Whether another result of this type is allowed. */
@@ -194,14 +203,15 @@ static void find_bars(struct search *s, trail_bar_kind kind, const char *type)
     const trail_bar *bars;
     size_t count = trail_lanes_bars(s->lanes, &bars);
     begin_type(s);
-    for (size_t i = 0; i < count; i++) {
-        if (bars[i].kind != kind || !has_text(s, bars[i].name))
+    for (size_t i = 0; wants(s, type) && i < count; i++) {
+        const trail_bar *bar = &bars[s->last ? count - 1 - i : i];
+        int64_t end_ns = bar->open ? trail_lanes_end(s->lanes) : bar->end_ns;
+        if (bar->kind != kind || end_ns < s->from_ns || !has_text(s, bar->name))
             continue;
         if (!has_room(s))
             return;
-        put_result(s, type, trail_lanes_text(s->lanes, bars[i].name),
-                   (struct place){TRAIL_LANE_GOROUTINE, bars[i].lane, bars[i].begin_ns,
-                                  bars[i].open ? trail_lanes_end(s->lanes) : bars[i].end_ns});
+        put_result(s, type, trail_lanes_text(s->lanes, bar->name),
+                   (struct place){TRAIL_LANE_GOROUTINE, bar->lane, bar->begin_ns, end_ns});
     }
 }
 
@@ -210,14 +220,15 @@ static void find_logs(struct search *s)
     const trail_mark *marks;
     size_t count = trail_lanes_logs(s->lanes, &marks);
     begin_type(s);
-    for (size_t i = 0; i < count; i++) {
-        if (!has_text(s, marks[i].name))
+    for (size_t i = 0; wants(s, "log") && i < count; i++) {
+        const trail_mark *mark = &marks[s->last ? count - 1 - i : i];
+        if (mark->time_ns < s->from_ns || !has_text(s, mark->name))
             continue;
         if (!has_room(s))
             return;
-        put_result(s, "log", trail_lanes_text(s->lanes, marks[i].name),
-                   (struct place){TRAIL_LANE_GOROUTINE, mark_lane(&marks[i]), marks[i].time_ns,
-                                  marks[i].time_ns});
+        put_result(
+            s, "log", trail_lanes_text(s->lanes, mark->name),
+            (struct place){TRAIL_LANE_GOROUTINE, mark_lane(mark), mark->time_ns, mark->time_ns});
     }
 }
 
@@ -238,19 +249,25 @@ void draw_find(struct exchange *exchange, struct model *model, const trail_lanes
     struct search s = {.exchange = exchange, .model = model, .lanes = lanes};
     s.text = parameter_text(exchange, "text");
     s.most = (size_t)parameter_number(exchange, "most", 1, 1000, 100);
-    s.each = s.most < 4 ? 1 : s.most / 4;
+    s.type = parameter_text(exchange, "type");
+    s.from_ns = parameter_number(exchange, "from", 0, MOST_TIME_NS, 0);
+    s.last = parameter_number(exchange, "last", 0, 1, 0) == 1;
+    s.each = s.type ? s.most : s.most < 4 ? 1 : s.most / 4;
     if (!s.text || !*s.text || strlen(s.text) > MOST_TEXT)
         exchange_refuse(exchange, 400, "text is what to find: 1 to %d bytes", MOST_TEXT);
     if (exchange->status || !s.text)
         return;
     out_str(exchange->out, "{\"results\":[");
-    find_number(&s);
-    find_functions(&s);
+    if (!s.type)
+        find_number(&s);
+    if (wants(&s, "function"))
+        find_functions(&s);
     find_bars(&s, TRAIL_BAR_TASK, "task");
     find_bars(&s, TRAIL_BAR_REGION, "region");
     find_bars(&s, TRAIL_BAR_RANGE, "range");
     find_logs(&s);
-    find_goroutines(&s);
+    if (wants(&s, "goroutine"))
+        find_goroutines(&s);
     out_char(exchange->out, ']');
     more_bool(exchange->out, "more", s.more);
     out_char(exchange->out, '}');

@@ -228,6 +228,9 @@ function ask<T>(path: string, query: Query, signal?: AbortSignal): Promise<T> {
 /* How many lanes are requested at a time: parsing an answer does not keep the page waiting. */
 const PAGE = 10000;
 
+/* Logs in one answer. */
+const MOST_LOGS = 1000;
+
 export const api = {
     status: () => ask<Status>("status", {}),
     /* One page of the lanes, from the `first` on. */
@@ -270,8 +273,16 @@ export const api = {
         ask<Metrics>("metrics", { from, to, width }),
     select: (query: Query) => ask<Selection>("select", query),
     spans: (query: Query) => ask<SpanList>("spans", query),
-    find: (text: string, signal?: AbortSignal, most = 100) =>
-        ask<{ results: Found[]; more: boolean }>("find", { text, most }, signal),
+    find: (text: string, signal?: AbortSignal) =>
+        ask<{ results: Found[]; more: boolean }>("find", { text, most: 100 }, signal),
+    /* The first logs with the text from a time on, or the last ones of all. */
+    logsWith: (text: string, where: { from: number } | { last: 1 }) =>
+        ask<{ results: Found[]; more: boolean }>("find", {
+            text,
+            type: "log",
+            most: MOST_LOGS,
+            ...where,
+        }),
     like: (state: string, reason: string) =>
         ask<Like>("like", { kind: "goroutine", state, reason: reason || undefined }),
     source: (file: string, line: number) => ask<SourceLines>("source", { file, line }),

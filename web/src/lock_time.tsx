@@ -13,14 +13,12 @@ import { Waiting } from "./panel";
 import { named } from "./path";
 import { timeText } from "./ruler";
 import { jump, useRun } from "./run";
-import { end, type Range } from "./state";
+import { end, type Range, view } from "./state";
 import { inWords } from "./words";
 
 /* Of very many waits the first are shown. */
 const MOST_WAITS = 20000;
 const MOST_ROWS = 50;
-
-const MOST_HOLDS = 1000;
 
 /* Distinguishes locks: kind and name, or, in traces of Go, the stacks of the waits and of the calls that ended them. */
 export interface LockId {
@@ -83,13 +81,13 @@ function lengthOfHold(text: string): number | null {
 }
 
 /* The holds that recordings have logs of, in time order. */
-export interface Holds {
+export interface Holds extends Range {
     of: Hold[];
-    /* There are more, later ones. */
+    /* There are more than are here, which are those that end from `from` to `to`. */
     isCut: boolean;
 }
 
-const noHolds: Holds = { of: [], isCut: false };
+const noHolds: Holds = { of: [], isCut: false, from: 0, to: Number.POSITIVE_INFINITY };
 
 function goroutineOf(lane: number): number | undefined {
     return lanes.peek().get(lane)?.id;
@@ -99,29 +97,76 @@ function goroutineOf(lane: number): number | undefined {
 async function openHold(lock: LockId): Promise<Hold[]> {
     if (lock.holder === undefined) return [];
     const text = `holds: ${lock.wait_kind} ${lock.object}`;
-    const { results } = await api.find(text, undefined, MOST_HOLDS);
-    const logs = results.filter(
-        (one) =>
-            one.type === "log" && one.text.endsWith(text) && goroutineOf(one.lane) === lock.holder,
+    const { results } = await api.logsWith(text, { last: 1 });
+    const last = results.find(
+        (one) => one.text.endsWith(text) && goroutineOf(one.lane) === lock.holder,
     );
-    if (logs.length === 0) return [];
-    const from = Math.max(...logs.map(({ at }) => at));
-    return [{ goroutine: lock.holder, from, to: end.peek(), isOpen: true }];
+    if (!last) return [];
+    return [{ goroutine: lock.holder, from: last.at, to: end.peek(), isOpen: true }];
 }
 
-async function holdsOf(lock: LockId): Promise<Holds> {
+/* The first holds that end at a time or later. */
+async function holdsOf(lock: LockId, from: number): Promise<Holds> {
     if (!lock.wait_kind || !lock.object) return noHolds;
-    const words = `${lock.wait_kind} ${lock.object} `;
+    const words = `held: ${lock.wait_kind} ${lock.object} `;
     const [{ results, more }, open] = await Promise.all([
-        api.find(words, undefined, MOST_HOLDS),
+        api.logsWith(words, { from }),
         openHold(lock),
     ]);
-    const ended = results.flatMap(({ type, text, lane, at }) => {
-        const ns = type === "log" && text.includes(`held: ${words}`) ? lengthOfHold(text) : null;
+    const ended = results.flatMap(({ text, lane, at }) => {
+        const ns = text.includes(words) ? lengthOfHold(text) : null;
         const goroutine = goroutineOf(lane);
         return ns === null || goroutine === undefined ? [] : [{ goroutine, from: at - ns, to: at }];
     });
-    return { of: [...ended, ...open], isCut: more };
+    const to = more ? (results.at(-1)?.at ?? from) : Number.POSITIVE_INFINITY;
+    return { of: [...ended, ...open], isCut: more || from > 0, from, to };
+}
+
+/* In ms, so that a gesture is one request. */
+const REST = 200;
+
+/* The holds of a lock: all, or of very many the first ones in the timeline's window. */
+function useHolds(of: LockId): Holds {
+    const holds = useSignal(noHolds);
+    const isMany = useSignal(false);
+    useSignalEffect(() => {
+        let isOld = false;
+        if (lanes.value.count === 0) return;
+        const from = isMany.value ? Math.max(0, Math.floor(view.value.from)) : 0;
+        const timer = setTimeout(
+            () => {
+                holdsOf(of, from)
+                    .then((found) => {
+                        if (isOld) return;
+                        holds.value = found;
+                        isMany.value ||= found.isCut;
+                    })
+                    .catch(() => {
+                        /* Without them holders are inferred. */
+                    });
+            },
+            isMany.peek() ? REST : 0,
+        );
+        return () => {
+            isOld = true;
+            clearTimeout(timer);
+        };
+    });
+    return holds.value;
+}
+
+/* Of very many holds: which are shown, and how to see others. */
+function ShownHolds(props: { of: Holds }) {
+    const { isCut, from, to } = props.of;
+    if (!isCut) return null;
+    const until = Math.min(to, end.value);
+    const step = Math.max(1, (until - from) / 1000);
+    return (
+        <p class="warn">
+            Of very many holds those that end from {timeText(from, step)} to {timeText(until, step)}{" "}
+            are shown: move or zoom the timeline to see others.
+        </p>
+    );
 }
 
 /* MARK: A moment */
@@ -139,7 +184,7 @@ export function momentOf(waits: Wait[], holds: Holds, at: number): Moment {
         const { goroutine, from: since, isOpen } = hold;
         return { waiting, holder: { goroutine, since, isOpen } };
     }
-    if (holds.isCut) return { waiting };
+    if (at < holds.from || at > holds.to) return { waiting };
     const [next] = waiting.filter(({ waker }) => waker !== undefined).sort((a, b) => a.to - b.to);
     return { waiting, holder: next && { goroutine: next.waker as number } };
 }
@@ -349,21 +394,7 @@ export function LockOverTime(props: { of: LockId; title: string }) {
         pattern: patternOf(of),
         limit: MOST_WAITS,
     })).value;
-    const holds = useSignal(noHolds);
-    useSignalEffect(() => {
-        let isOld = false;
-        if (lanes.value.count > 0)
-            holdsOf(of)
-                .then((found) => {
-                    if (!isOld) holds.value = found;
-                })
-                .catch(() => {
-                    /* Without them holders are inferred. */
-                });
-        return () => {
-            isOld = true;
-        };
-    });
+    const holds = useHolds(of);
     const { value } = answer;
     const waits = useMemo<Wait[]>(
         () =>
@@ -380,7 +411,7 @@ export function LockOverTime(props: { of: LockId; title: string }) {
         [value, of],
     );
     const inferred = useMemo(() => (of.can_be_held ? inferHolds(waits) : []), [of, waits]);
-    useOnLanes(props.title, holds.value.of, inferred);
+    useOnLanes(props.title, holds.of, inferred);
     if (!value?.hits) return <Waiting answer={answer} />;
     return (
         <section class="lock-time">
@@ -388,9 +419,9 @@ export function LockOverTime(props: { of: LockId; title: string }) {
             {waits.length === 0 ? (
                 <p class="empty">No wait for it has both its ends in the range.</p>
             ) : (
-                <Picture of={of} waits={waits} holds={holds.value} />
+                <Picture of={of} waits={waits} holds={holds} />
             )}
-            {holds.value.isCut && <p class="warn">Of very many holds only the first are shown.</p>}
+            <ShownHolds of={holds} />
             {value.hits.length >= MOST_WAITS && (
                 <p class="warn">Of very many waits only the first are shown: select a range.</p>
             )}

@@ -1,6 +1,7 @@
 // What the page says of traces that are made by hand, where a plain reading of the trace says what is right.
 // Arguments: the trail command, the tree's folder, trail-generate. Skipped without Chromium.
-import { equal, idle, main, needBrowser, ok, runJson, test, until } from "./browser.mjs";
+import { execFileSync } from "node:child_process";
+import { equal, idle, main, needBrowser, ok, runJson, test, trail, until } from "./browser.mjs";
 import { assembled, example, generated, rowsWhenThere, serving } from "./traces.mjs";
 
 needBrowser();
@@ -108,6 +109,52 @@ test("what is only signalled, as a WaitGroup or a Cond, is not said to be held",
             equal(/held it, as is inferred/.test(text), isHeld, `${kind}: ${text}`);
             equal((await page.locator(".swatch.held").count()) > 0, isHeld, `${kind}: bars`);
         }
+    });
+});
+
+test("of more holds than one answer has, those of the timeline's window are shown", async () => {
+    const HOLDS = 2500;
+    const path = ofOne(
+        "holds",
+        `UserLog dt=1000 task=0 key_string=1 value_string=2 stack=0
+GoBlock dt=1 reason_string=3 stack=0
+GoStart dt=20000 g=1 g_seq=2
+${"UserLog dt=10000 task=0 key_string=4 value_string=5 stack=0\n".repeat(HOLDS).trim()}`,
+        { 1: "wait", 2: "mutex hot_mu", 3: "sync", 4: "held", 5: "mutex hot_mu 2us" },
+        `EventBatch gen=1 m=101 time=1000 size=auto
+ProcStatus dt=1 p=1 pstatus=1
+GoStatus dt=1 g=2 m=101 gstatus=2
+GoUnblock dt=10000 g=1 g_seq=1 stack=0
+`,
+    );
+    const ends = String(execFileSync(trail, ["print", path]))
+        .split("\n")
+        .filter((line) => line.includes('held: "mutex hot_mu'))
+        .map((line) => Math.round(1e9 * Number(line.trim().split(" ")[0])));
+    equal(ends.length, HOLDS, "holds in the trace");
+    await serving(path, async (open, ask) => {
+        const { end } = await ask("status");
+        const page = await open("#tab=locks&top=0");
+        await page.locator(".table tbody tr", { hasText: "hot_mu" }).click();
+        const bars = page.locator(".lock-time .region:not(.wait-bar)");
+        const shows = (from) => {
+            const wanted = Math.min(1000, ends.filter((at) => at >= from).length);
+            return until(`${wanted} holds`, async () => (await bars.count()) === wanted);
+        };
+        const show = async (window) => {
+            /* The page's own address, still to be written, would replace this one. */
+            await idle(page);
+            await page.evaluate((wanted) => {
+                location.hash = location.hash.replace(/w=[^&]*/, `w=${wanted}`);
+            }, window);
+        };
+        await show(`0-${end}`);
+        await shows(0);
+        const from = Math.round(end * 0.9);
+        await show(`${from}-${end}`);
+        await shows(from);
+        const said = await page.locator(".lock-time .warn").textContent();
+        ok(/^Of very many holds those that end from .* to .* are shown/.test(said), said);
     });
 });
 
