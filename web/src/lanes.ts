@@ -28,7 +28,7 @@ import {
     unfolded,
 } from "./state";
 import type { WaitTable } from "./wait_table";
-import { waits } from "./waits";
+import { waits, waitTitle } from "./waits";
 import { term } from "./words";
 
 export const LANE_HEIGHT = 22;
@@ -220,7 +220,7 @@ const orders: Record<Sort, (of: LaneTable) => Order | null> = {
     runnable: ({ columns: { runnable } }) => ({ key: (lane) => -runnable[lane] }),
     running: ({ columns: { running } }) => ({ key: (lane) => -running[lane] }),
     waiting: (of) => waitOrder(of, waits.value),
-    mostly: () => (kind.value === "goroutine" ? waits.value.mostlyOrder() : null),
+    mostly: () => (kind.value === "goroutine" ? waits.value.mostlyOrder(waitTitle) : null),
     syscall: ({ columns: { syscall, blocked } }) => ({
         key: (lane) => -syscall[lane] - blocked[lane],
     }),

@@ -62,8 +62,8 @@ export class WaitTable {
         return sum;
     }
 
-    /* By the text of what a lane waited for longest. Lanes that never wait are last. */
-    mostlyOrder(): Order {
+    /* By the title of what a lane waited for longest. Lanes that never wait are last. */
+    mostlyOrder(title: (name: string) => string): Order {
         const sums = new Float64Array(this.names.length);
         const key = (lane: number): number => {
             this.each(lane, (name, ns) => {
@@ -78,6 +78,6 @@ export class WaitTable {
             });
             return most;
         };
-        return { key, texts: this.names.map((name) => name || "(no reason given)") };
+        return { key, texts: this.names.map(title) };
     }
 }

@@ -10,22 +10,9 @@ import { term } from "./words";
 /* Time in ns, by reason, or by kind of wait where that is recorded. */
 type Waits = Record<string, number>;
 
-/* Titles of kinds of waits where the word alone is none, as the commands have them (src/wire/wait_kinds.def). */
-const titles: Record<string, string> = {
-    spin: "spin lock",
-    condition: "condition variable",
-    lookup: "name look-up",
-    "file-lock": "file lock",
-    child: "child process",
-    "openmp-lock": "OpenMP lock",
-    "openmp-critical": "OpenMP critical",
-    "openmp-ordered": "OpenMP ordered",
-    "openmp-barrier": "OpenMP barrier",
-    "openmp-tasks": "OpenMP tasks",
-    "openmp-work": "OpenMP work",
-    "page-fault": "page fault",
-    kernel: "kernel, call not seen",
-};
+/* Titles of kinds of waits by their words, which build.mjs reads from src/wire/wait_kinds.def. */
+declare const WAIT_TITLES: Record<string, string>;
+const titles = WAIT_TITLES;
 
 /* What a kind of wait or a reason is called. */
 export function waitTitle(name: string): string {
