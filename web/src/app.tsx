@@ -42,6 +42,7 @@ import {
     overview,
     palette,
     panels,
+    path,
     range,
     type Sort,
     selected,
@@ -253,6 +254,11 @@ function Legend() {
                     <i class={`swatch held${held.value.isInferred ? " inferred" : ""}`} /> holds{" "}
                     {held.value.lock}
                     {held.value.isInferred && ", as is inferred"}
+                </span>
+            )}
+            {path.value.length > 0 && (
+                <span>
+                    <i class="swatch path" /> critical path
                 </span>
             )}
         </span>

@@ -168,6 +168,8 @@ test("of very many steps of a critical path the longest are shown, in order, and
     await serving(path, async (open, ask) => {
         const page = await open(`#tab=path&top=0&why=${encodeURIComponent("window=1")}`);
         const rows = await rowsWhenThere(page);
+        const legend = page.locator(".legend");
+        ok((await legend.textContent()).includes("critical path"), "its line is in the legend");
         const note = await page.locator(".panel p.warn").textContent();
         const [shown, all, left] = note.match(/\d[\d,]*/g).map((text) => text.replace(/,/g, ""));
         equal([shown, all, left], ["2000", `${whole.all}`, `${whole.all - 2000}`], note);
@@ -182,6 +184,11 @@ test("of very many steps of a critical path the longest are shown, in order, and
             ats,
             [...ats].sort((a, b) => a - b),
             "in time order",
+        );
+        await page.getByRole("tab", { name: "Summary", exact: true }).click();
+        await until(
+            "no path in the legend",
+            async () => !(await legend.textContent()).includes("critical path"),
         );
         /* In a range with fewer steps all of them are there; each begins where the last one ends. */
         const from = Math.floor(((await ask("status")).end * 9) / 10);
