@@ -11,7 +11,7 @@
 
 #define FD_CALL(kind, ...) FD_CALL_OF(kind, 0, __VA_ARGS__)
 
-/* Called after a read or an accept that a signal's handler ended, and no write or connection. */
+/* Called after a read, a write or an accept that a signal's handler ended, and no other end. */
 static void interrupted(void)
 {
     if (!self_has_slot() || !open_blocked())
@@ -27,15 +27,17 @@ ALWAYS void perhaps_interrupted(bool is_open, int64_t result)
         interrupted();
 }
 
-#define READ_CALL(kind, ...)                                                                       \
+/* The body of a wrapper of a call for which the other end of `object` waits. */
+#define END_CALL(kind, object, ...)                                                                \
     struct unwind_start caller = CALLER();                                                         \
     struct brief_call call BRIEF =                                                                 \
-        brief_begin(&caller, SHM_GROUP_IO, kind, descriptor_reads(fd, &caller), (uint32_t)fd + 1); \
+        brief_begin(&caller, SHM_GROUP_IO, kind, object, (uint32_t)fd + 1);                        \
     __typeof__(__VA_ARGS__) result = BRIEF_RETURNED(__VA_ARGS__);                                  \
     perhaps_interrupted(call.open, result);                                                        \
     return result
 
-#define WRITE_CALL(kind, ...) FD_CALL_OF(kind, descriptor_writes(fd, &caller), __VA_ARGS__)
+#define READ_CALL(kind, ...)  END_CALL(kind, descriptor_reads(fd, &caller), __VA_ARGS__)
+#define WRITE_CALL(kind, ...) END_CALL(kind, descriptor_writes(fd, &caller), __VA_ARGS__)
 
 /* MARK: Reading */
 
@@ -178,8 +180,8 @@ EXPORT ssize_t send(int fd, const void *data, size_t size, int flags)
 EXPORT ssize_t sendto(int fd, const void *data, size_t size, int flags, const struct sockaddr *to,
                       socklen_t length)
 {
-    FD_CALL_OF(SHM_WRITE, to ? 0 : descriptor_writes(fd, &caller),
-               REAL(sendto)(fd, data, size, flags, to, length));
+    END_CALL(SHM_WRITE, to ? 0 : descriptor_writes(fd, &caller),
+             REAL(sendto)(fd, data, size, flags, to, length));
 }
 
 /* Descriptors that are passed to other processes, which may then have what this one opened. */
@@ -200,17 +202,17 @@ static void passes(const struct msghdr *message)
 EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
     passes(message);
-    FD_CALL_OF(SHM_WRITE, message && message->msg_name ? 0 : descriptor_writes(fd, &caller),
-               REAL(sendmsg)(fd, message, flags));
+    END_CALL(SHM_WRITE, message && message->msg_name ? 0 : descriptor_writes(fd, &caller),
+             REAL(sendmsg)(fd, message, flags));
 }
 
 EXPORT int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 {
     for (unsigned i = 0; messages && i < count; i++)
         passes(&messages[i].msg_hdr);
-    FD_CALL_OF(SHM_WRITE,
-               messages && count && messages->msg_hdr.msg_name ? 0 : descriptor_writes(fd, &caller),
-               REAL(sendmmsg)(fd, messages, count, flags));
+    END_CALL(SHM_WRITE,
+             messages && count && messages->msg_hdr.msg_name ? 0 : descriptor_writes(fd, &caller),
+             REAL(sendmmsg)(fd, messages, count, flags));
 }
 
 EXPORT ssize_t sendfile(int fd, int from, off_t *offset, size_t size)
@@ -525,7 +527,7 @@ EXPORT ssize_t mq_timedreceive(mqd_t fd, char *restrict text, size_t size,
 
 EXPORT int mq_send(mqd_t fd, const char *text, size_t size, unsigned priority)
 {
-    FD_CALL_OF(SHM_WRITE, queue_writes(fd, &caller), REAL(mq_send)(fd, text, size, priority));
+    END_CALL(SHM_WRITE, queue_writes(fd, &caller), REAL(mq_send)(fd, text, size, priority));
 }
 
 EXPORT int mq_timedsend(mqd_t fd, const char *text, size_t size, unsigned priority,

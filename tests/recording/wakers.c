@@ -1083,6 +1083,21 @@ static void wait_read_interrupted(void)
     CHECK(read(fds[0], &byte, 1) == -1 && errno == EINTR);
 }
 
+static void make_full_pipe_handled(void)
+{
+    make_handled();
+    make_full_pipe();
+}
+
+static bool interrupted; /* atomic */
+
+static void wait_write_interrupted(void)
+{
+    let_signal_in();
+    CHECK(write(fds[1], &byte, 1) == -1 && errno == EINTR);
+    __atomic_store_n(&interrupted, true, __ATOMIC_RELEASE);
+}
+
 /* The kernel finds a name for it. */
 static void make_listener_handled(void)
 {
@@ -1154,6 +1169,15 @@ static void wake_thread(void)
 static void wake_tgkill(void)
 {
     CHECK(tgkill(target, waiter_tid, SIGUSR1) == 0);
+}
+
+/* A signal that comes before the call would not end it. */
+static void wake_thread_until_it_ends(void)
+{
+    while (!__atomic_load_n(&interrupted, __ATOMIC_ACQUIRE)) {
+        wake_thread();
+        moment(30);
+    }
 }
 
 /* A timer ends the wait, of this thread alone. */
@@ -1371,6 +1395,8 @@ static const struct {
     {"poll-interrupted-group", make_group, wait_poll_interrupted, wake_own_group},
     {"read-interrupted-thread", make_pipe_handled, wait_read_interrupted, wake_thread},
     {"read-interrupted", make_pipe_handled, wait_read_interrupted, wake_kill},
+    {"write-interrupted-thread", make_full_pipe_handled, wait_write_interrupted,
+     wake_thread_until_it_ends},
     {"accept-interrupted-thread", make_listener_handled, wait_accept_interrupted, wake_thread},
     {"select-interrupted-thread", make_pipe_handled, wait_select_interrupted, wake_thread},
     {"epoll-interrupted-thread", make_pipe_handled, wait_epoll_interrupted, wake_thread},
