@@ -9,8 +9,8 @@
 
 enum { HAS_STACK = 1, HAS_OTHER = 2, STATE_SHIFT = 2, TIME_SHIFT = 5 };
 
-/* In place of the state of a span. */
-enum { LANE_REST = 7 };
+/* In place of the state of a span: a system call with a reason, and what is no span. */
+enum { LANE_DESCRIBED_CALL = 6, LANE_REST = 7 };
 
 /* Maximum bytes of a 48-bit time with its flags and a rest before it, and of three 32-bit numbers. */
 enum { MOST_TIME = 10, MOST_DETAILS = 15, ROOM_AT_FIRST = 16 };
@@ -39,9 +39,15 @@ static inline const uint8_t *get(const uint8_t *at, uint64_t *value)
     return at;
 }
 
-static inline unsigned state_of(uint64_t time)
+static inline unsigned code_of(uint64_t time)
 {
     return (unsigned)(time >> STATE_SHIFT) & 7;
+}
+
+static inline unsigned state_of(uint64_t time)
+{
+    unsigned code = code_of(time);
+    return code == LANE_DESCRIBED_CALL ? TRAIL_SPAN_SYSCALL : code;
 }
 
 static uint8_t *put_time(uint8_t *to, uint64_t delta_ns, unsigned shift, unsigned flags)
@@ -58,7 +64,7 @@ static inline const uint8_t *get_time(const uint8_t *at, unsigned shift, uint64_
 {
     uint64_t number, rest = 0;
     at = get(at, &number);
-    if (__builtin_expect(state_of(number) == LANE_REST, 0)) {
+    if (__builtin_expect(code_of(number) == LANE_REST, 0)) {
         rest = number >> TIME_SHIFT;
         at = get(at, &number);
     }
@@ -169,17 +175,22 @@ static bool add_chunk(struct lane *lane, int64_t begin_ns, size_t *bytes)
     return true;
 }
 
-/* Whether spans of the state have a reason in the second row. */
-static bool has_reason(unsigned state)
+/* Most system calls have no reason: they take no byte for it. */
+static unsigned code_for(const struct lane_span *span)
 {
-    return state == TRAIL_SPAN_WAITING || state == TRAIL_SPAN_SYSCALL ||
-           state == TRAIL_SPAN_BLOCKED;
+    return span->state == TRAIL_SPAN_SYSCALL && span->reason ? LANE_DESCRIBED_CALL : span->state;
+}
+
+/* Whether a span with this code has a reason in the second row. */
+static bool has_reason(unsigned code)
+{
+    return code == TRAIL_SPAN_WAITING || code == TRAIL_SPAN_BLOCKED || code == LANE_DESCRIBED_CALL;
 }
 
 static void add_details(struct lane *lane, const struct lane_span *span)
 {
     uint8_t *begin = last_chunk(lane)->details + lane->details_size, *at = begin;
-    if (has_reason(span->state))
+    if (has_reason(code_for(span)))
         at = put(at, span->reason);
     if (span->stack != 0)
         at = put(at, span->stack);
@@ -190,7 +201,7 @@ static void add_details(struct lane *lane, const struct lane_span *span)
 
 static bool has_details(const struct lane_span *span)
 {
-    return has_reason(span->state) || span->stack != 0 || span->other != 0;
+    return has_reason(code_for(span)) || span->stack != 0 || span->other != 0;
 }
 
 bool lane_add(struct lane *lane, const struct lane_span *span, size_t *bytes)
@@ -213,8 +224,8 @@ bool lane_add(struct lane *lane, const struct lane_span *span, size_t *bytes)
         return false;
     uint64_t delta = first ? 0 : (uint64_t)(begin - lane->last_ns);
     uint8_t *at = chunk->times + lane->times_size;
-    unsigned flags =
-        span->state << STATE_SHIFT | (span->other ? HAS_OTHER : 0) | (span->stack ? HAS_STACK : 0);
+    unsigned flags = code_for(span) << STATE_SHIFT | (span->other ? HAS_OTHER : 0) |
+                     (span->stack ? HAS_STACK : 0);
     lane->times_size =
         (uint16_t)(lane->times_size + (put_time(at, delta, lane->shift, flags) - at));
     if (has_details(span))
@@ -272,7 +283,7 @@ static const uint8_t *get_details(const uint8_t *at, uint64_t flags, struct lane
 {
     uint64_t reason = 0, stack = 0, other = 0;
     span->state = state_of(flags);
-    if (has_reason(span->state))
+    if (has_reason(code_of(flags)))
         at = get(at, &reason);
     if (flags & HAS_STACK)
         at = get(at, &stack);

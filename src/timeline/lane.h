@@ -9,7 +9,8 @@
  *     time since the last span's begin | state: 3 bits | has `other` | has a stack
  *
  * and those of these that it has in the second row: the reason of a wait or system call, the stack, `other`. A
- * span takes about four bytes, and drawing reads the first row only.
+ * system call with a reason has a code of its own in place of its state, as most have none. A span takes about
+ * four bytes, and drawing reads the first row only.
  *
  * The time is in units of the lane: the clock of Go 1.22 and later ticks every 64 ns. Where it is no
  * whole number of units, a number with the state LANE_REST stands before it: the ns that are missing.
