@@ -917,9 +917,10 @@ void names_shared_lock(struct collect *c, uint64_t address, uint64_t pc, uint64_
     uint64_t *named_by = idmap_find(&c->trace->holds, address);
     if (names_is_known(c, address) && (!named_by || *named_by <= time))
         return;
-    names_forget_object(c, address);
+    (void)idmap_remove(&c->trace->objects, address);
     (void)names_lock(c, address, pc, key);
-    named_by = arena_alloc(&c->trace->arena, sizeof *named_by);
+    if (!named_by)
+        named_by = arena_alloc(&c->trace->arena, sizeof *named_by);
     if (!named_by || !idmap_put(&c->trace->holds, address, named_by)) {
         collect_no_memory(c);
         return;
