@@ -19,6 +19,7 @@ export const stateNames = [
 export const RUNNABLE = 1;
 export const RUNNING = 2;
 export const WAITING = 3;
+export const SYSCALL = 4;
 
 export interface Status {
     version: number;

@@ -21,6 +21,23 @@ export function css([r, g, b]: Rgb): string {
     return `rgb(${r} ${g} ${b})`;
 }
 
+/* Relative luminance, as WCAG 2 defines it. */
+function luminance(color: Rgb): number {
+    const [r, g, b] = color.map((byte) => {
+        const share = byte / 255;
+        return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+/* Luminance at which black and white text have the same contrast. */
+const MIDDLE = Math.sqrt(1.05 * 0.05) - 0.05;
+
+/* The colour, black or white, of text that is read best on this one. */
+export function textOn(color: Rgb): string {
+    return luminance(color) > MIDDLE ? "#000" : "#fff";
+}
+
 export interface Palette {
     background: string;
     raised: string;

@@ -5,7 +5,8 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import { nameColor, palette } from "./colors";
+import { RUNNABLE, RUNNING, SYSCALL, WAITING } from "./api";
+import { css, nameColor, palette, stateColors, textOn } from "./colors";
 import { duration } from "./format";
 import { laneOf, lanes } from "./lanes";
 import { named, type Path, type Segment, stateText } from "./path";
@@ -164,13 +165,28 @@ function RegionBar(props: { of: Region; at: Range; depth: number; member: Member
     );
 }
 
+/* The states of lanes that segments have. */
+const laneStates: Record<string, number> = {
+    ready: RUNNABLE,
+    running: RUNNING,
+    blocked: WAITING,
+    syscall: SYSCALL,
+};
+
+/* Text over the states of a lane stands on the colour of the segment's own state, whatever is drawn below it. */
+function textStyle(state: string): { color: string; background: string } | undefined {
+    const number = laneStates[state];
+    if (number === undefined) return undefined;
+    return { color: textOn(stateColors[number]), background: css(stateColors[number]) };
+}
+
 /* A segment of the critical path, with its text if there is room. */
 function OnPath(props: { of: Segment; at: Range; member: Member; scale: number }) {
     const { of, at } = props;
     const text = `${stateText(of)} ${duration(lengthOf(at))}`;
     return (
         <i class="onpath" title={text} style={place(at, props.member, props.scale)}>
-            {lengthOf(at) > ROOM * props.scale && <span>{text}</span>}
+            {lengthOf(at) > ROOM * props.scale && <span style={textStyle(of.state)}>{text}</span>}
         </i>
     );
 }

@@ -158,6 +158,62 @@ GoUnblock dt=10000 g=1 g_seq=1 stack=0
     });
 });
 
+/* MARK: Tasks over time */
+
+/* The contrast of two colours "rgb(r, g, b)", as WCAG 2.1 defines it. */
+function contrast(...colors) {
+    const [a, b] = colors
+        .map((color) => {
+            const [red, green, blue] = /^rgb\((\d+), (\d+), (\d+)\)$/
+                .exec(color)
+                .slice(1)
+                .map((byte) => byte / 255)
+                .map((of) => (of <= 0.04045 ? of / 12.92 : ((of + 0.055) / 1.055) ** 2.4));
+            return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+        })
+        .sort((one, other) => other - one);
+    return (a + 0.05) / (b + 0.05);
+}
+
+test("text over a task's states can be read on the colour of each, in light and dark", async () => {
+    const path = ofOne(
+        "states",
+        `UserTaskBegin dt=98 task=1 parent_task=0 name_string=1 stack=0
+GoSyscallBegin dt=4000000 p_seq=1 stack=0
+GoSyscallEnd dt=4000000
+GoBlock dt=1000 reason_string=2 stack=0
+GoStart dt=8000000 g=1 g_seq=2
+UserTaskEnd dt=4000000 task=1 stack=0`,
+        { 1: "request", 2: "sleep" },
+        `EventBatch gen=1 m=101 time=1000 size=auto
+ProcStatus dt=1 p=1 pstatus=1
+GoUnblock dt=12000000 g=1 g_seq=1 stack=0
+`,
+    );
+    await serving(path, async (open) => {
+        for (const colorScheme of ["light", "dark"]) {
+            const page = await open("#tab=requests&why=task%3D1", { colorScheme });
+            const texts = page.locator(".onpath span");
+            await texts.first().waitFor();
+            const shown = await texts.evaluateAll((all) =>
+                all.map((of) => {
+                    const { color, backgroundColor } = getComputedStyle(of);
+                    return [of.textContent.replace(/ [\d.]+ ms$/, ""), color, backgroundColor];
+                }),
+            );
+            equal(
+                shown.map(([state]) => state).sort(),
+                ["blocked: sleep", "ready", "running", "running", "syscall"],
+                "the path",
+            );
+            for (const [state, color, background] of shown) {
+                const found = contrast(color, background);
+                ok(found >= 4.5, `${colorScheme}, ${state}: ${found.toFixed(2)}`);
+            }
+        }
+    });
+});
+
 /* MARK: Critical paths */
 
 test("of very many steps of a critical path the longest are shown, in order, and how many are not; a range has all", async () => {
