@@ -96,11 +96,34 @@ function TileButton(props: { tile: Tile; origin: number }) {
     );
 }
 
+/* Beside an open panel a low window has no room for the findings (app.css): a tile stands for them. */
+function FindingsTile(props: { findings: Finding[] }) {
+    const { findings } = props;
+    const texts = findings.map(({ text }) => withSign(text));
+    return (
+        <li class="instead">
+            <button
+                type="button"
+                title={texts.join("\n")}
+                onClick={() => {
+                    tab.value = "summary";
+                }}
+            >
+                <b>
+                    {findings.length} {findings.length === 1 ? "finding" : "findings"}
+                </b>
+                <span class="note faint">{texts[0]}</span>
+            </button>
+        </li>
+    );
+}
+
 function Answer(props: { of: Summary }) {
     const { tiles, findings, largest, origin_ns } = props.of;
     return (
         <>
             <ul class="tiles">
+                {findings.length > 0 && <FindingsTile findings={findings} />}
                 {tiles
                     .filter((tile) => !inHead.has(tile.key))
                     .map((tile) => (

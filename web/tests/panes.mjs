@@ -16,6 +16,7 @@ import {
     test,
     trail,
     until,
+    withSign,
 } from "./browser.mjs";
 import {
     assembled,
@@ -229,6 +230,68 @@ test("on a phone the overview is folded at first, and lanes are seen; it opens b
         const desk = await open("");
         await desk.locator(".tile").first().waitFor();
     });
+});
+
+test("at 1280 pixels the notes of tiles are whole; beside a panel their titles have what is cut", async () => {
+    for (const name of ["load-go1.23", "shop-c"]) {
+        const tiles = runJson("summary", example(name)).tiles.map(({ note }) => withSign(note));
+        await serving(example(name), async (open) => {
+            const page = await open("", { viewport: { width: 1280, height: 800 } });
+            const notes = page.locator(".tile .note");
+            await notes.first().waitFor();
+            const isCut = (all) =>
+                all.filter(
+                    (of) => of.scrollWidth > of.clientWidth || of.scrollHeight > of.clientHeight,
+                ).length;
+            equal(await notes.evaluateAll(isCut), 0, "cut");
+            const overview = page.locator(".overview");
+            const heights = await overview.evaluate((of) => [of.scrollHeight, of.clientHeight]);
+            equal(heights[0], heights[1], "nothing is below the overview's edge");
+            await page.getByRole("tab", { name: "Latency" }).click();
+            await idle(page);
+            ok((await notes.evaluateAll(isCut)) > 0, "some are shortened");
+            const titles = await page
+                .locator(".tile")
+                .evaluateAll((all) => all.map((of) => of.title));
+            ok(
+                titles.every((title) => tiles.includes(title)),
+                `whole notes: ${titles}`,
+            );
+        });
+    }
+});
+
+test("in a low window findings give way to an open panel, and a tile leads to them", async () => {
+    for (const [name, words] of [
+        ["shop-go-stuck", "4 findings"],
+        ["shop-c", "1 finding"],
+    ]) {
+        const { findings } = runJson("summary", example(name));
+        await serving(example(name), async (open) => {
+            const page = await open("", { viewport: { width: 1280, height: 800 } });
+            const above = page.locator(".overview .findings");
+            const tile = page.locator(".tiles .instead button");
+            await above.waitFor();
+            ok(!(await tile.isVisible()), "not beside the findings themselves");
+            await page.getByRole("tab", { name: "Latency" }).click();
+            await tile.waitFor();
+            ok(!(await above.isVisible()), "there is no room for both");
+            equal(await tile.locator("b").textContent(), words, "how many");
+            equal(
+                await tile.getAttribute("title"),
+                findings.map(({ text }) => withSign(text)).join("\n"),
+                "their texts",
+            );
+            const box = await tile.boundingBox();
+            ok(box.x >= 0 && box.x + box.width <= 1280, "it is in view");
+            equal(await complaints(page), [], "axe");
+            await tile.click();
+            await until("all of them", async () => {
+                const shown = await page.locator(".panel .findings li").allTextContents();
+                return shown.length === findings.length;
+            });
+        });
+    }
 });
 
 /* The number of pixels of the lanes in the colour of the critical path. */
