@@ -69,16 +69,17 @@ function Facts() {
     if (!now) return <span class="faint">opening …</span>;
     if (isNoTrace()) return null;
     const version = now.version ? `Go 1.${now.version} format` : "";
+    const text = [
+        version,
+        duration(now.end),
+        `${count(now.events)} events`,
+        `${count(now.goroutines)} ${term(now.goroutines === 1 ? "task" : "tasks")}`,
+    ]
+        .filter(Boolean)
+        .join(" · ");
     return (
-        <span class="faint facts">
-            {[
-                version,
-                duration(now.end),
-                `${count(now.events)} events`,
-                `${count(now.goroutines)} ${term(now.goroutines === 1 ? "task" : "tasks")}`,
-            ]
-                .filter(Boolean)
-                .join(" · ")}
+        <span class="faint facts" title={text}>
+            {text}
         </span>
     );
 }
@@ -90,13 +91,15 @@ function Progress() {
     // Events can be put in order when all of their generation have arrived: about a second's.
     const held = now.live ? Math.max(0, (now.received_bytes ?? 0) - now.read_bytes) : 0;
     const share = known ? Math.min(1, now.read_bytes / now.size_bytes) : undefined;
+    const text =
+        `${now.live ? "arriving" : "reading"}: ${bytes(now.read_bytes + held)}` +
+        (known ? ` of ${bytes(now.size_bytes)}` : "") +
+        (held > 0 ? `, ${bytes(held)} of them of a generation that has not ended` : "");
     return (
         <div class="progress">
             <progress value={share} max={1} aria-label="Reading the trace" />
-            <span class="faint">
-                {now.live ? "arriving" : "reading"}: {bytes(now.read_bytes + held)}
-                {known && ` of ${bytes(now.size_bytes)}`}
-                {held > 0 && `, ${bytes(held)} of them of a generation that has not ended`}
+            <span class="faint" title={text}>
+                {text}
             </span>
             {now.live && (
                 <button

@@ -1,8 +1,23 @@
 // What the page says of traces that are made by hand, where a plain reading of the trace says what is right.
 // Arguments: the trail command, the tree's folder, trail-generate. Skipped without Chromium.
 import { execFileSync } from "node:child_process";
-import { equal, idle, main, needBrowser, ok, runJson, test, trail, until } from "./browser.mjs";
-import { assembled, example, generated, rowsWhenThere, serving } from "./traces.mjs";
+import { readFileSync } from "node:fs";
+import { open as openFile } from "node:fs/promises";
+import { join } from "node:path";
+import {
+    equal,
+    idle,
+    main,
+    needBrowser,
+    ok,
+    openPage,
+    runJson,
+    serve,
+    test,
+    trail,
+    until,
+} from "./browser.mjs";
+import { assembled, example, folder, generated, rowsWhenThere, serving } from "./traces.mjs";
 
 needBrowser();
 
@@ -257,6 +272,44 @@ test("of very many steps of a critical path the longest are shown, in order, and
         const texts = await other.locator(".table tbody tr td:first-child").allTextContents();
         equal(new Set(texts).size, texts.length, "the begins of steps differ as they are written");
     });
+});
+
+/* MARK: The head */
+
+test("while a trace arrives the head has its whole name, and whole buttons, and gives way in the rest", async () => {
+    const whole = readFileSync(generated("arriving", "--events=300K", "--rate=100K"));
+    const fifo = join(folder, "checkout-service.trace");
+    execFileSync("mkfifo", [fifo]);
+    /* Open for both, so that neither the reader nor the writer waits for the other. */
+    const writer = await openFile(fifo, "r+");
+    const { server, url } = await serve([fifo]);
+    const pages = [];
+    try {
+        await writer.write(whole, 0, Math.floor(whole.length * 0.9));
+        for (const width of [1280, 800]) {
+            const page = await openPage(url, { viewport: { width, height: 800 } });
+            pages.push(page);
+            const progress = page.locator(".progress span");
+            await until("part of a generation", async () =>
+                /that has not ended/.test(await progress.textContent()),
+            );
+            const title = page.locator("h1");
+            equal(await title.textContent(), "trail checkout-service.trace", "the name");
+            const [needs, has] = await title.evaluate((of) => [of.scrollWidth, of.clientWidth]);
+            ok(needs <= has, `the name has ${has} of ${needs} pixels at ${width}`);
+            for (const button of await page.locator("header :is(button, .button)").all()) {
+                const box = await button.boundingBox();
+                ok(box.x + box.width <= width, `${await button.textContent()} is in view`);
+                ok(box.height < 34, `${await button.textContent()} is on one line`);
+            }
+            const [said, shown] = await progress.evaluate((of) => [of.title, of.textContent]);
+            equal(said, shown, "all of it");
+        }
+    } finally {
+        await writer.close();
+        for (const page of pages) await page.context().close();
+        server.kill();
+    }
 });
 
 await main();
