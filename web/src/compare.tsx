@@ -11,10 +11,12 @@ import { bytes, count, duration, parseDuration } from "./format";
 import type { Framed } from "./framed";
 import { LABELS } from "./geometry";
 import { ContextMenu } from "./menu";
-import { type Range, theme } from "./state";
+import { message, type Range, theme } from "./state";
 import { type Column, Table } from "./table";
 
 const names = ["a", "b"] as const;
+/* The parameters of the fragment. */
+export const parameters = [...names, "off", "diff"];
 
 /* How much later the second trace is shown, in ns. */
 const offset = signal(0);
@@ -390,6 +392,11 @@ export function Compare() {
             <Frame which={1} />
             {isDiffOpen.value && <Differences />}
             <ContextMenu />
+            {message.value && (
+                <div class="message" role="status">
+                    {message.value}
+                </div>
+            )}
         </main>
     );
 }

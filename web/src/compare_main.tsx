@@ -2,9 +2,11 @@
 import { render } from "preact";
 import "./app.css";
 import "./compare.css";
+import { keepKnown } from "./address";
 import { keepColors } from "./colors";
-import { Compare, keepComparison } from "./compare";
+import { Compare, keepComparison, parameters } from "./compare";
 
 keepColors();
+keepKnown(parameters);
 keepComparison();
 render(<Compare />, document.body);

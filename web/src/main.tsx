@@ -3,6 +3,7 @@ import { batch } from "@preact/signals";
 import { render } from "preact";
 import "uplot/dist/uPlot.min.css";
 import "./app.css";
+import { keepKnown } from "./address";
 import { ApiError, api } from "./api";
 import { App } from "./app";
 import { keepColors } from "./colors";
@@ -12,7 +13,16 @@ import { keepLanes, keepRows, keepTasks } from "./lanes";
 import { keepNotes } from "./notes";
 import { keepMark, keepSpan } from "./select";
 import { beginAsShared } from "./share";
-import { follow, fromFragment, keepFragment, offline, status, view, whole } from "./state";
+import {
+    follow,
+    fromFragment,
+    keepFragment,
+    offline,
+    parameters,
+    status,
+    view,
+    whole,
+} from "./state";
 import { frameTimes } from "./timeline";
 import { keepWaits } from "./waits";
 import { acceptDrops } from "./wasm/open";
@@ -68,6 +78,7 @@ async function poll(afterwards = 0): Promise<void> {
 }
 
 keepColors();
+keepKnown(parameters);
 keepFragment();
 keepLanes();
 keepRows();

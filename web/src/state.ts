@@ -250,35 +250,62 @@ function parseSort(text: string): void {
     sortReason.value = slash < 0 ? null : text.slice(slash + 1);
 }
 
+/* The parameters of the fragment. */
+export const parameters = [
+    "w",
+    "v",
+    "s",
+    "g",
+    "f",
+    "pin",
+    "fold",
+    "open",
+    "y",
+    "sel",
+    "mark",
+    "r",
+    "rl",
+    "tab",
+    "top",
+    "why",
+    "fn",
+    "sql",
+    "o",
+    "x",
+    "like",
+] as const;
+type Parameter = (typeof parameters)[number];
+
 /* The fragment for what is shown now; the address has it a moment later. */
 export function toFragment(): string {
     const parts = new URLSearchParams();
+    const set = (name: Parameter, text: string) => parts.set(name, text);
     const { from, to } = view.value;
-    parts.set("w", `${Math.round(from)}-${Math.round(to)}`);
-    if (kind.value !== "goroutine") parts.set("v", letters[kind.value]);
-    if (sort.value !== "appearance") parts.set("s", sortText());
-    if (group.value !== "name") parts.set("g", group.value);
-    if (filter.value) parts.set("f", filter.value);
-    if (pinned.value.length) parts.set("pin", pinned.value.join("."));
-    if (folded.value.size) parts.set("fold", JSON.stringify([...folded.value]));
-    if (unfolded.value.size) parts.set("open", [...unfolded.value].join("."));
-    if (scroll.value) parts.set("y", String(Math.round(scroll.value)));
+    set("w", `${Math.round(from)}-${Math.round(to)}`);
+    if (kind.value !== "goroutine") set("v", letters[kind.value]);
+    if (sort.value !== "appearance") set("s", sortText());
+    if (group.value !== "name") set("g", group.value);
+    if (filter.value) set("f", filter.value);
+    if (pinned.value.length) set("pin", pinned.value.join("."));
+    if (folded.value.size) set("fold", JSON.stringify([...folded.value]));
+    if (unfolded.value.size) set("open", [...unfolded.value].join("."));
+    if (scroll.value) set("y", String(Math.round(scroll.value)));
     const place = selected.value;
-    if (place) parts.set("sel", `${letters[place.kind]}${place.lane}.${place.span ?? ""}`);
-    if (mark.value) parts.set("mark", `${mark.value.kind[0]}${mark.value.number}`);
+    if (place) set("sel", `${letters[place.kind]}${place.lane}.${place.span ?? ""}`);
+    if (mark.value) set("mark", `${mark.value.kind[0]}${mark.value.number}`);
     if (range.value) {
         const { from, to, of } = range.value;
-        parts.set("r", `${Math.round(from)}-${Math.round(to)}`);
-        if (of) parts.set("rl", `${letters[of.kind]}${of.lanes.join(".")}`);
+        set("r", `${Math.round(from)}-${Math.round(to)}`);
+        if (of) set("rl", `${letters[of.kind]}${of.lanes.join(".")}`);
     }
-    if (tab.value) parts.set("tab", tab.value);
-    if (overview.value !== hasRoom) parts.set("top", overview.value ? "1" : "0");
-    if (why.value) parts.set("why", why.value);
-    if (inFunction.value) parts.set("fn", inFunction.value);
-    if (query.value !== firstQuery) parts.set("sql", query.value);
-    if (origin.value) parts.set("o", String(Math.round(origin.value)));
-    if (axis.value === "wall") parts.set("x", "wall");
-    if (like.value) parts.set("like", `${like.value.state}/${like.value.reason}`);
+    if (tab.value) set("tab", tab.value);
+    if (overview.value !== hasRoom) set("top", overview.value ? "1" : "0");
+    if (why.value) set("why", why.value);
+    if (inFunction.value) set("fn", inFunction.value);
+    if (query.value !== firstQuery) set("sql", query.value);
+    if (origin.value) set("o", String(Math.round(origin.value)));
+    if (axis.value === "wall") set("x", "wall");
+    if (like.value) set("like", `${like.value.state}/${like.value.reason}`);
     return parts.toString();
 }
 
@@ -326,30 +353,31 @@ function parseMark(text: string | null): { kind: MarkKind; number: number } | nu
 /* Restores the state from the fragment. Returns false if that has no window. */
 export function fromFragment(): boolean {
     const parts = new URLSearchParams(location.hash.slice(1));
-    const window = parseRange(parts.get("w"));
+    const get = (name: Parameter) => parts.get(name);
+    const window = parseRange(get("w"));
     isFirst &&= parts.size === 0;
     batch(() => {
         if (window) view.value = window;
-        kind.value = kindOf(parts.get("v") ?? "g");
-        parseSort(parts.get("s") ?? "");
-        const grouped = parts.get("g");
+        kind.value = kindOf(get("v") ?? "g");
+        parseSort(get("s") ?? "");
+        const grouped = get("g");
         group.value = groups.find((name) => name === grouped) ?? "name";
-        filter.value = parts.get("f") ?? "";
-        pinned.value = parseNumbers(parts.get("pin"));
-        folded.value = new Set(parseNames(parts.get("fold")));
-        unfolded.value = new Set(parseNumbers(parts.get("open")));
-        scroll.value = Number(parts.get("y")) || 0;
-        selected.value = parsePlace(parts.get("sel"));
-        mark.value = parseMark(parts.get("mark"));
-        range.value = parseArea(parts.get("r"), parts.get("rl"));
-        tab.value = (parts.get("tab") as Tab | null) ?? null;
-        overview.value = parts.has("top") ? parts.get("top") !== "0" : hasRoom;
-        why.value = parts.get("why") ?? "";
-        inFunction.value = parts.get("fn") ?? "";
-        query.value = parts.get("sql") ?? firstQuery;
-        origin.value = Number(parts.get("o")) || 0;
-        axis.value = parts.get("x") === "wall" ? "wall" : "relative";
-        const alike = parts.get("like")?.split("/");
+        filter.value = get("f") ?? "";
+        pinned.value = parseNumbers(get("pin"));
+        folded.value = new Set(parseNames(get("fold")));
+        unfolded.value = new Set(parseNumbers(get("open")));
+        scroll.value = Number(get("y")) || 0;
+        selected.value = parsePlace(get("sel"));
+        mark.value = parseMark(get("mark"));
+        range.value = parseArea(get("r"), get("rl"));
+        tab.value = (get("tab") as Tab | null) ?? null;
+        overview.value = parts.has("top") ? get("top") !== "0" : hasRoom;
+        why.value = get("why") ?? "";
+        inFunction.value = get("fn") ?? "";
+        query.value = get("sql") ?? firstQuery;
+        origin.value = Number(get("o")) || 0;
+        axis.value = get("x") === "wall" ? "wall" : "relative";
+        const alike = get("like")?.split("/");
         like.value = alike ? { state: alike[0], reason: alike.slice(1).join("/") } : null;
     });
     return window !== null;

@@ -17,7 +17,15 @@ import {
     trail,
     until,
 } from "./browser.mjs";
-import { assembled, example, folder, generated, rowsWhenThere, serving } from "./traces.mjs";
+import {
+    assembled,
+    example,
+    folder,
+    fragment,
+    generated,
+    rowsWhenThere,
+    serving,
+} from "./traces.mjs";
 
 needBrowser();
 
@@ -308,6 +316,59 @@ test("while a trace arrives the head has its whole name, and whole buttons, and 
     } finally {
         await writer.close();
         for (const page of pages) await page.context().close();
+        server.kill();
+    }
+});
+
+/* MARK: The address */
+
+/* Keeps the texts of messages, which are shown for some seconds only. */
+function noteMessages() {
+    globalThis.messages = [];
+    new MutationObserver(() => {
+        const text = document.querySelector(".message")?.textContent;
+        if (text && globalThis.messages.at(-1) !== text) globalThis.messages.push(text);
+    }).observe(document, { subtree: true, childList: true, characterData: true });
+}
+
+const messagesOf = (page) => page.evaluate(() => globalThis.messages);
+
+test("parameters of the address that the page does not know are named, and others are not", async () => {
+    const one = "The address has an unknown parameter, which is ignored: run.";
+    const two = "The address has unknown parameters, which are ignored: run, day.";
+    await serving(example("shop-c"), async (open) => {
+        const page = await open("#run=7&tab=locks", {}, ".facts", noteMessages);
+        await until("the message", async () => (await messagesOf(page)).includes(one));
+        equal(await fragment(page, "tab"), "locks", "what is known holds");
+        /* The server's cookie is there: this is how the page is opened again. */
+        const address = page.url().replace(/[?#].*/, "");
+        await page.goto(`${address}?run=7#day=2`);
+        await until("both", async () => (await messagesOf(page)).includes(two));
+        await idle(page);
+        /* A change of the fragment by hand; the query was there before. */
+        await page.evaluate(() => {
+            location.hash += "&run=8";
+        });
+        await until("again", async () => (await messagesOf(page)).at(-1) === one);
+
+        /* All that the page itself writes. */
+        await page.goto(`${address}#tab=requests&why=task%3D7&g=none&f=work&s=name&v=p&top=0`);
+        await page.reload();
+        await page.waitForSelector(".facts");
+        await idle(page);
+        equal(await messagesOf(page), [], "what it knows");
+    });
+});
+
+test("a comparison names the parameters that it does not know", async () => {
+    const { server, url } = await serve([example("shop-c"), example("shop-c-fixed")]);
+    const page = await openPage(`${url}#off=5&run=7`, {}, "iframe", noteMessages);
+    try {
+        const wanted = "The address has an unknown parameter, which is ignored: run.";
+        await until("the message", async () => (await messagesOf(page)).includes(wanted));
+        equal(await fragment(page, "off"), "5", "what is known holds");
+    } finally {
+        await page.context().close();
         server.kill();
     }
 });
