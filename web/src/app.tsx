@@ -5,7 +5,7 @@ import { type MarkFacts, type MarkKind, stateNames } from "./api";
 import { Choice } from "./choice";
 import { Details } from "./details";
 import { Flame } from "./flame";
-import { bytes, count, duration, shortName } from "./format";
+import { bytes, count, duration, eventsText, shortName } from "./format";
 import { isFramed } from "./framed";
 import { FunctionsPanel, GoroutinesPanel, SummaryPanel } from "./goroutines";
 import { HeatPanel } from "./heat";
@@ -18,6 +18,7 @@ import { ContextMenu } from "./menu";
 import { MmuPanel } from "./mmu";
 import { MorePanel } from "./more";
 import { NotesPanel } from "./notes";
+import { Empty, isEmpty, isNoTrace, NoTrace } from "./nothing";
 import { hasOverview, Overview } from "./overview";
 import { SearchBox } from "./palette";
 import { PathPanel } from "./path";
@@ -72,7 +73,7 @@ function Facts() {
     const text = [
         version,
         duration(now.end),
-        `${count(now.events)} events`,
+        eventsText(now.events),
         `${count(now.goroutines)} ${term(now.goroutines === 1 ? "task" : "tasks")}`,
     ]
         .filter(Boolean)
@@ -307,23 +308,6 @@ function Head() {
                 ?
             </button>
         </header>
-    );
-}
-
-/* Whether what was opened is no trace, or ends before the version of its format is known. */
-function isNoTrace(): boolean {
-    const now = status.value;
-    return Boolean(now?.done && now.error && !now.version);
-}
-
-function NoTrace() {
-    return (
-        <main>
-            <div class="no-trace" role="alert">
-                <h2>{status.value?.title.split("/").pop() ?? "This file"} cannot be opened</h2>
-                <p>{status.value?.error}</p>
-            </div>
-        </main>
     );
 }
 
@@ -582,8 +566,14 @@ export function App() {
             ) : (
                 <main>
                     <Overview />
-                    <Lanes />
-                    <Timeline />
+                    {isEmpty() ? (
+                        <Empty />
+                    ) : (
+                        <>
+                            <Lanes />
+                            <Timeline />
+                        </>
+                    )}
                     {live && <p class="wait">Waiting for the first events …</p>}
                     <Panels />
                     <ContextMenu />

@@ -4,6 +4,7 @@ import { light, stateColors } from "./colors";
 import { pictures } from "./coordinates";
 import { drawHead, drawMap, headHeight, MAP_HEIGHT } from "./draw_head";
 import { drawRows } from "./draw_rows";
+import { shellWord } from "./format";
 import { layout } from "./lanes";
 import { alphas, cellAt, type Drawing, type Picture, sharesAt, stacking } from "./pictures";
 import { kind, type Range, range, scroll, size, status, view } from "./state";
@@ -145,8 +146,7 @@ export function pngOfView(): void {
 export function cutCommand(): void {
     const { from, to } = range.value ?? view.value;
     const name = status.value?.title ?? "app.trace";
-    const quoted = /^[\w./-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
     const times = `--from=${Math.max(0, Math.round(from))}ns --to=${Math.round(to)}ns`;
-    const command = `trail convert ${times} -o part.trace ${quoted}`;
+    const command = `trail convert ${times} -o part.trace ${shellWord(name)}`;
     void copyText(command, `Copied: ${command}`, `The browser refuses to copy: ${command}`);
 }

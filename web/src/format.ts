@@ -51,6 +51,11 @@ export function count(value: number): string {
     return value.toLocaleString("en-US");
 }
 
+/* "2 events" */
+export function eventsText(many: number): string {
+    return `${count(many)} ${many === 1 ? "event" : "events"}`;
+}
+
 export function bytes(value: number): string {
     const names = ["B", "KiB", "MiB", "GiB", "TiB"];
     let i = 0;
@@ -74,4 +79,9 @@ export function shortName(name: string): string {
 export function niceStep(ns: number): number {
     const power = 10 ** Math.floor(Math.log10(Math.max(ns, 1)));
     return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= ns) ?? power * 10;
+}
+
+/* A name as one word of a shell's command. */
+export function shellWord(name: string): string {
+    return /^[\w./-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
 }

@@ -1,7 +1,7 @@
 /* The panels of the summary, of goroutines, and of start functions: the same figures as on the command line. */
 import { type Finding, Findings } from "./findings";
 import { First, queryOf, sortedBy, useFirst } from "./first";
-import { count, duration, percent, shortName, withSign } from "./format";
+import { count, duration, eventsText, percent, shortName, withSign } from "./format";
 import { About, Waiting } from "./panel";
 import { showPath } from "./path";
 import { jump, useRun } from "./run";
@@ -35,7 +35,7 @@ interface Summary {
 /* Of a trace, or of a range, in which there is nothing to sum up. */
 function NothingRead(props: { events: number }) {
     const error = status.value?.error;
-    const events = `${count(props.events)} ${props.events === 1 ? "event" : "events"}`;
+    const events = eventsText(props.events);
     return (
         <div>
             <About ofAll />

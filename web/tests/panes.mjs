@@ -899,6 +899,53 @@ test("a file that is no trace says that and nothing else; a trace without gorout
     });
 });
 
+/* A trace that ends after its first generation has begun, without an event of a goroutine. */
+function withoutEvents() {
+    return assembled(
+        "nothing ran",
+        `Trace Go1.26
+EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
+Sync
+Frequency freq=1000000000
+ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0
+EndOfGeneration
+`,
+    );
+}
+
+test("a trace in which nothing can be drawn says what was in the file, and what to do, in place of the lanes", async () => {
+    const beginning = (name, size) => {
+        const path = join(folder, `${name} of ${size}.trace`);
+        writeFileSync(path, readFileSync(example(name)).subarray(0, size));
+        return [path, name.replace("load-go", ""), `${size} B`, true];
+    };
+    const versions = ["1.19", "1.21", "1.22", "1.23"];
+    const whole = withoutEvents();
+    for (const [path, version, size, isCut] of [
+        ...versions.map((version) => beginning(`load-go${version}`, 16)),
+        beginning("load-go1.23", 400),
+        [whole, "1.26", `${readFileSync(whole).length} B`, false],
+    ])
+        await serving(path, async (open, ask) => {
+            const { events } = await ask("status");
+            const page = await open("");
+            const shown = await until("why", () => page.textContent(".no-trace"));
+            for (const words of [
+                `${path.split("/").pop()} has no goroutine to show`,
+                `It has ${size} in the format of Go ${version}.`,
+                events === 0
+                    ? "No event follows the header."
+                    : `${events} event${events === 1 ? "" : "s"} could be read, none of a goroutine.`,
+                isCut ? "cut short" : "ended before anything ran",
+                `trail check '${path}'`,
+            ])
+                ok(shown.includes(words), `${words} is not in: ${shown}`);
+            equal(await page.locator("canvas").count(), 0, "no timeline");
+            ok(!/\b1 events/.test(await page.textContent("header")), "one event");
+            equal(await complaints(page), [], "axe");
+        });
+});
+
 test("a bar of the histogram of latencies lists as many spans as it counts", async () => {
     await serving(generated("latency", "--goroutines=1000", "--events=60K"), async (open) => {
         const page = await open("#tab=latency");
