@@ -65,7 +65,8 @@ const struct sql_named sql_queries[] = {
     {"heap", "memory in use over time, in 50 intervals",
      "WITH heap AS (SELECT time_ns, value FROM events WHERE name = '/memory/classes/heap/objects:bytes'),\n"
      "     span AS (SELECT min(time_ns) AS first, greatest(max(time_ns) - min(time_ns), 1) AS length FROM heap)\n"
-     "SELECT (time_ns - first) * 50 // (length + 1) AS piece, min(value) AS least, max(value) AS most\n"
+     "SELECT (time_ns - first) * 50 // (length + 1) AS piece, min(time_ns) AS time_ns, min(value) AS least,\n"
+     "       max(value) AS most\n"
      "FROM heap, span GROUP BY piece ORDER BY piece"},
     {"pauses", "each stop-the-world pause",
      "WITH stops AS (\n"

@@ -111,13 +111,33 @@ for (const [name, id] of [
         });
     });
 
+/* Each point's value is drawn from its time to the next, in proportion to the largest. */
+async function drawsCounter(page, points, name, origin) {
+    const most = Math.max(...points.map((row) => row[name]));
+    const { x } = await placing(page);
+    let seen = 0;
+    for (const [i, row] of points.entries()) {
+        const next = points[i + 1]?.time_ns ?? row.time_ns;
+        const [left, right] = [x(row.time_ns - origin), x(next - origin)];
+        if (right - left < 6) continue;
+        seen++;
+        const heights = await violetAt(page, "head", (left + right) / 2, true);
+        const height = 3 + 2 + (row[name] / most) * (COUNTER - 6);
+        const own = heights.filter((y) => y <= COUNTER);
+        ok(
+            own.some((y) => Math.abs(y - height) <= 1.5),
+            `point ${i}: ${own}, not ${height}`,
+        );
+    }
+    ok(seen >= 5, `${seen} points are wide enough`);
+}
+
 test("a number over time is a counter", async () => {
     const trace = example("load-go1.23");
     const sql =
         "select time_ns, value as heap from events where kind = 'Metric' and name like '%heap/objects%' order by time_ns";
     const points = runJson("sql", trace, sql);
     const { origin_ns } = runJson("summary", trace);
-    const most = Math.max(...points.map(({ heap }) => heap));
     await serving(trace, async (open, ask) => {
         const page = await openSql(open, ask);
         await askPage(page, sql);
@@ -126,22 +146,37 @@ test("a number over time is a counter", async () => {
             "heap",
             "the only number is shown without being asked for",
         );
-        const { x } = await placing(page);
-        let seen = 0;
-        for (const [i, { time_ns, heap }] of points.entries()) {
-            const next = points[i + 1]?.time_ns ?? time_ns;
-            const [left, right] = [x(time_ns - origin_ns), x(next - origin_ns)];
-            if (right - left < 6) continue;
-            seen++;
-            const heights = await violetAt(page, "head", (left + right) / 2, true);
-            const height = 3 + 2 + (heap / most) * (COUNTER - 6);
-            const own = heights.filter((y) => y <= COUNTER);
-            ok(
-                own.some((y) => Math.abs(y - height) <= 1.5),
-                `point ${i}: ${own}, not ${height}`,
-            );
-        }
-        ok(seen >= 5, `${seen} points are wide enough`);
+        await drawsCounter(page, points, "heap", origin_ns);
+    });
+});
+
+test("memory in use over time, by its query with a name, is a counter", async () => {
+    const trace = example("load-go1.23");
+    const points = runJson(
+        "sql",
+        trace,
+        "select time_ns, value from events where name = '/memory/classes/heap/objects:bytes' order by time_ns",
+    );
+    const [first, last] = [points[0].time_ns, points.at(-1).time_ns];
+    const pieces = new Map();
+    for (const { time_ns, value } of points) {
+        const piece = Math.floor(((time_ns - first) * 50) / (last - first + 1));
+        const of = pieces.get(piece) ?? { piece, time_ns, least: value, most: value };
+        of.least = Math.min(of.least, value);
+        of.most = Math.max(of.most, value);
+        pieces.set(piece, of);
+    }
+    equal(runJson("sql", trace, "@heap"), [...pieces.values()], "the rows");
+    await serving(trace, async (open, ask) => {
+        const page = await openSql(open, ask);
+        const { meaning } = runJson("sql", ".queries").find(({ name }) => name === "heap");
+        await page.getByLabel("Queries").selectOption({ label: `heap: ${meaning}` });
+        await page.getByRole("button", { name: /Ask/ }).click();
+        equal((await rowsWhenThere(page)).length, pieces.size, "rows");
+        await page.getByLabel("as a counter").selectOption("most");
+        await idle(page);
+        const { origin_ns } = runJson("summary", trace);
+        await drawsCounter(page, [...pieces.values()], "most", origin_ns);
     });
 });
 
