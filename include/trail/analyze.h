@@ -369,9 +369,10 @@ TRAIL_API size_t trail_analysis_groups(const trail_analysis *analysis, const tra
 typedef struct trail_region {
     int64_t goroutine;
     uint64_t task;
-    trail_name name; /* 0: inherited from the goroutine that created this one */
+    trail_name name; /* 0: none, as of inherited ones */
     bool has_start;
     bool has_end;
+    bool is_inherited; /* from the goroutine that created this one; it is the whole goroutine */
     int64_t start_ns, end_ns; /* 0: not in the trace */
     trail_times times;
 } trail_region;

@@ -69,6 +69,7 @@ static bool inherit(void *part, struct goroutine *g, const trail_event *event)
         .goroutine = g->id,
         .task = creator->region->region.task,
         .has_start = true,
+        .is_inherited = true,
         .start_ns = event->time_ns,
     };
     g->region = open;

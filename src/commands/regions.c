@@ -25,7 +25,7 @@ struct request {
     bool members;
     const trail_region *regions;
     size_t count;
-    /* Of JSON, by region: its number among those of its name that began in the trace, as trail why has it; 0: none. */
+    /* Of JSON, by region: its number among those of its name that were begun in the trace, as trail why has it; 0: none. */
     uint64_t *numbers;
 };
 
@@ -191,7 +191,7 @@ static bool number_regions(struct request *request)
     request->numbers = calloc(request->count + 1, sizeof *request->numbers);
     bool good = counts && list && request->numbers;
     for (size_t i = 0; good && i < request->count; i++)
-        if (list[i]->has_start)
+        if (list[i]->has_start && !list[i]->is_inherited)
             request->numbers[list[i] - request->regions] = ++counts[list[i]->name];
     free(list);
     free(counts);
@@ -304,9 +304,9 @@ static void show_members(const struct request *request, const trail_region *cons
             table_word(&table, "before");
         table_duration(&table, list[i]->times.total_ns);
         groups_put_times(&request->analysis, &table, &list[i]->times);
-        table_text(&table, list[i]->name
-                               ? trail_analysis_text(request->analysis.answers, list[i]->name)
-                               : (trail_string){"(inherited)", strlen("(inherited)")});
+        table_text(&table, list[i]->is_inherited
+                               ? (trail_string){"(inherited)", strlen("(inherited)")}
+                               : analysis_text(&request->analysis, list[i]->name));
     }
     table_print(&table);
 }

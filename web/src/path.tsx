@@ -134,13 +134,13 @@ function whose(of: Path): string {
 }
 
 /*
- * What `trail why` is asked: for a task or region all of it; else within the selected range; for nothing, the range, or the
- * longest task or region.
+ * What `trail why` is asked: for a task or region all of it, as for another if it `isWhole`; else within the selected range;
+ * for nothing, the range, or the longest task or region.
  */
-export function queryOf(of: string): Query {
+export function queryOf(of: string, isWhole = false): Query {
     const [name, value] = of.split(/=(.*)/s);
     const limit = MOST_SEGMENTS;
-    if (name === "task" || name === "region") return { [name]: value, limit };
+    if (name === "task" || name === "region" || isWhole) return { [name]: value, limit };
     const what = name ? { [name]: value } : range.value ? { window: 1 } : {};
     return { ...window("why"), ...what, limit };
 }

@@ -3,6 +3,7 @@
  * tasks --json` and `trail regions --json`, slowest first.
  */
 import type { Range } from "./state";
+import { inWords } from "./words";
 
 export interface Log {
     time_ns: number;
@@ -29,7 +30,7 @@ export interface Region {
     goroutine: number;
     task: number;
     name: string;
-    /* Among those of its name, by begin; 0: it began before the trace. */
+    /* Among those of its name, by begin; 0: it began before the trace, or is inherited. */
     number: number;
     start_ns: number;
     end_ns: number;
@@ -102,12 +103,23 @@ export function rangeOf(of: { start_ns: number; end_ns: number }, answers: Origi
     return { from, to: Math.max(from, of.end_ns > 0 ? of.end_ns - origin_ns : end) };
 }
 
+/* Regions without a name are shown as `trail regions` shows them. */
+export const NO_NAME = "(unknown)";
+
+/* Whether it is a whole goroutine, which was created in a region and so is part of its task. */
+export function isInherited({ name, number, start_ns }: Region): boolean {
+    return name === "" && number === 0 && start_ns > 0;
+}
+
 export function memberOfRegion(region: Region, answers: Origin): Member {
-    const { name, number } = region;
+    const { name, number, goroutine } = region;
+    const inherits = isInherited(region);
     return {
         ...rangeOf(region, answers),
-        why: `region=${name}#${number}`,
-        title: `region ${name}#${number}`,
+        why: inherits ? `goroutine=${goroutine}` : `region=${name}#${number}`,
+        title: inherits
+            ? inWords(`{task} ${goroutine}, created in a region`)
+            : `region ${name || NO_NAME}#${number}`,
         name,
         complete: region.start_ns > 0 && region.end_ns > 0,
         region,
@@ -130,8 +142,9 @@ export function fullTitle(of: Member): string {
     return of.task && of.name ? `${of.title} ${of.name}` : of.title;
 }
 
-/* "task request", or "task" of those without a name. */
+/* "task request", or "task" of those without a name; "region parse", "region (unknown)" */
 export function groupTitle(of: "task" | "region", name: string): string {
+    if (of === "region") return `region ${name || NO_NAME}`;
     return name ? `${of} ${name}` : of;
 }
 
@@ -166,21 +179,20 @@ function byName(of: "task" | "region", members: Member[]): Group[] {
     return groups.sort((a, b) => total(b) - total(a));
 }
 
-/*
- * By name, tasks before regions; the groups that took most time in all first. Regions without a name are goroutines that
- * were created in a task: they are part of that, and no members of their own.
- */
+/* By name, tasks before regions; the groups that took most time in all first, and regions without a name last. */
 export function groupsOf(answers: Answers): Group[] {
-    const regions = answers.regions.filter(({ name }) => name !== "");
+    const regions = byName(
+        "region",
+        answers.regions.map((region) => memberOfRegion(region, answers)),
+    );
+    const isNamed = (group: Group) => group.members[0].name !== "";
     return [
         ...byName(
             "task",
             answers.tasks.map((task) => memberOfTask(task, answers)),
         ),
-        ...byName(
-            "region",
-            regions.map((region) => memberOfRegion(region, answers)),
-        ),
+        ...regions.filter(isNamed),
+        ...regions.filter((group) => !isNamed(group)),
     ];
 }
 

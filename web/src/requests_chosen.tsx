@@ -228,7 +228,7 @@ function Fall(props: Shown & { path: Path; scale: number }) {
 /* The median of the group below the chosen one, on the same scale. */
 function Beside(props: Shown & { median: Member; path: Path }) {
     const { of, median, path } = props;
-    const answer = useRun<Path>("why", () => queryOf(median.why), "whole").value;
+    const answer = useRun<Path>("why", () => queryOf(median.why, true), "whole").value;
     const other = answer.state === "good" ? answer.value : undefined;
     const scale = Math.max(lengthOf(of), lengthOf(median));
     return (
@@ -329,7 +329,7 @@ function Head(props: Shown) {
 export function Chosen(props: Shown) {
     const { of } = props;
     const { median } = props.group;
-    const asked = useRun<Path>("why", () => queryOf(of.why), "whole");
+    const asked = useRun<Path>("why", () => queryOf(of.why, true), "whole");
     useOverLanes(asked);
     const answer = asked.value;
     const path = answer.state === "good" ? answer.value : undefined;

@@ -75,13 +75,14 @@ function nameOf(
 }
 
 function namesOf(tasks: TaskGroup[], regions: RegionGroup[], origin: Origin): Name[] {
-    const named = regions.filter(({ name }) => name !== "");
-    named.sort((a, b) => b.total_ns - a.total_ns);
+    const sorted = [...regions].sort(
+        (a, b) => Number(a.name === "") - Number(b.name === "") || b.total_ns - a.total_ns,
+    );
     return [
         ...tasks.map((of) =>
             nameOf("tasks", of, of.took, of.median ? memberOfTask(of.median, origin) : undefined),
         ),
-        ...named.map((of) =>
+        ...sorted.map((of) =>
             nameOf(
                 "regions",
                 of,

@@ -15,9 +15,11 @@ import {
     type Answers,
     depthsOf,
     fullTitle,
+    isInherited,
     type Log,
     lengthOf,
     type Member,
+    NO_NAME,
     type Region,
     rangeOf,
     regionsOf,
@@ -35,8 +37,6 @@ const PALE = 0.3;
 const DEPTH_PX = 15;
 /* Share of the track in which a text has room. */
 const ROOM = 0.12;
-/* Of the nameless region that a goroutine has which was created in a task. */
-const CREATED = "created in the task";
 
 interface Row {
     goroutine: number;
@@ -127,6 +127,10 @@ function States(props: { picture?: Picture; own: Range[] }) {
     return <canvas ref={canvas} class="states" />;
 }
 
+function barName(of: Region): string {
+    return isInherited(of) ? "created in the task" : of.name || NO_NAME;
+}
+
 /* "look up: 4.058 ms; running 3.689 µs; waited for mutex 2.89 ms" */
 function regionText(of: Region): string {
     const waits = waitsIn(of).map(
@@ -135,7 +139,7 @@ function regionText(of: Region): string {
     const facts = [`running ${duration(of.exec_ns)}`, ...waits];
     if (of.sched_wait_ns > 0) facts.push(`ready ${duration(of.sched_wait_ns)}`);
     if (of.syscall_ns > 0) facts.push(`in system calls ${duration(of.syscall_ns)}`);
-    return `${of.name || CREATED}: ${duration(of.total_ns)}; ${facts.join("; ")}`;
+    return `${barName(of)}: ${duration(of.total_ns)}; ${facts.join("; ")}`;
 }
 
 /* Places things in a track of `scale` ns. */
@@ -160,7 +164,7 @@ function RegionBar(props: { of: Region; at: Range; depth: number; member: Member
             }}
             onClick={() => jump(of.goroutine, at.from, at.to)}
         >
-            {of.name || CREATED}
+            {barName(of)}
         </button>
     );
 }

@@ -899,6 +899,90 @@ test("a file that is no trace says that and nothing else; a trace without gorout
     });
 });
 
+/* Of two nameless regions, and of a goroutine that is created in a region with a name. */
+function namelessRegions() {
+    return assembled(
+        "nameless regions",
+        `Trace Go1.26
+EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
+Sync
+Frequency freq=1000000000
+ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0
+EventBatch gen=1 m=100 time=1000 size=auto
+ProcStatus dt=1 p=0 pstatus=1
+GoStatus dt=1 g=1 m=100 gstatus=2
+UserRegionBegin dt=100 task=0 name_string=2 stack=0
+GoCreate dt=1000 new_g=2 new_stack=1 stack=0
+UserRegionEnd dt=1999000 task=0 name_string=2 stack=0
+UserRegionBegin dt=100 task=0 name_string=1 stack=0
+UserRegionEnd dt=3000000 task=0 name_string=1 stack=0
+UserRegionBegin dt=100 task=0 name_string=1 stack=0
+UserRegionEnd dt=1000000 task=0 name_string=1 stack=0
+GoBlock dt=100 reason_string=3 stack=0
+GoStart dt=100 g=2 g_seq=1
+GoDestroy dt=4000000
+EventBatch gen=1 m=18446744073709551615 time=20000000 size=auto
+Stacks
+Stack id=1 nframes=1
+	pc=8192 func=4 file=4 line=7
+EventBatch gen=1 m=18446744073709551615 time=20000000 size=auto
+Strings
+String id=1
+	data=""
+String id=2
+	data="parse"
+String id=3
+	data="sleep"
+String id=4
+	data="main.work"
+EndOfGeneration
+`,
+    );
+}
+
+test("regions without a name are a group of their own, by which each is found, as in the command", async () => {
+    const path = namelessRegions();
+    const { regions } = runJson("regions", path);
+    const numbers = regions.filter(({ name }) => name === "").map((of) => of.number);
+    equal(numbers.sort(), [0, 1, 2], "the goroutine that was created in a region has no number");
+    /* From its creation to its end: 9.9994 ms, of which it ran 4. */
+    const inherited = "goroutine 2, created in a region: 9.999 ms";
+    await serving(path, async (open) => {
+        const page = await open("#tab=requests");
+        const group = page.getByLabel("Those of");
+        await group.waitFor();
+        equal(
+            await group.locator("option").allTextContents(),
+            ["region parse (1)", "region (unknown) (3)"],
+            "groups",
+        );
+        await group.selectOption("region (unknown)");
+        const rows = page.getByRole("table", { name: "region (unknown)" }).locator("tbody tr");
+        for (const [i, [title, why]] of [
+            [inherited, "goroutine=2"],
+            ["region (unknown)#1: 3 ms", "region=#1"],
+            ["region (unknown)#2: 1 ms", "region=#2"],
+        ].entries()) {
+            await rows.nth(i).click();
+            await until("it is chosen", async () => (await fragment(page, "why")) === why);
+            const heading = await page.textContent(".request h2");
+            ok(heading.startsWith(title), `${heading}, not ${title}`);
+            await page.getByRole("table", { name: "where the time went" }).waitFor();
+            const sums = (await tableOf(page, "where the time went")).map((row) =>
+                Number(row.time),
+            );
+            equal(
+                sums.reduce((a, b) => a + b, 0),
+                regions
+                    .filter(({ name }) => name === "")
+                    .map(({ total_ns }) => total_ns)
+                    .sort((a, b) => b - a)[i],
+                "its path is as long as it",
+            );
+        }
+    });
+});
+
 /* A trace that ends after its first generation has begun, without an event of a goroutine. */
 function withoutEvents() {
     return assembled(
