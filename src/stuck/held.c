@@ -170,10 +170,25 @@ struct stop {
     int signal; /* that the thread was about to receive */
 };
 
+/*
+ * Reads what a thread is doing. The kernel may report for a moment that a thread runs which sleeps: it is asked again, as
+ * the thread's call may be one that a stop would end.
+ */
+static bool read_state(pid_t pid, struct held_thread *thread)
+{
+    for (int i = 0; i < 3; i++) {
+        thread->state = state_of(pid, thread->tid);
+        if (read_call(pid, thread))
+            return true;
+        if (thread->state != 'S')
+            break;
+    }
+    return false;
+}
+
 static void seize(pid_t pid, struct held_thread *thread, struct stop *stop)
 {
-    thread->state = state_of(pid, thread->tid);
-    if (read_call(pid, thread) && (held_is_ended_by_stop(thread->call) || thread->state == 'D'))
+    if (read_state(pid, thread) && (held_is_ended_by_stop(thread->call) || thread->state == 'D'))
         return;
     if (thread->state == '\0' || thread->state == 'Z' || thread->state == 'X')
         return;

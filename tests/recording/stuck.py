@@ -101,21 +101,37 @@ class Freezes:
 FREEZES = Freezes()
 
 
+class Interrupted(AssertionError):
+    """A call of the program ended with EINTR."""
+
+
+def undisturbed(function):
+    """Calls a function until nothing has stopped all processes meanwhile."""
+    for _ in range(10):
+        before = FREEZES.count
+        try:
+            return function()
+        except (AssertionError, OSError):
+            if before == FREEZES.count:
+                raise
+    raise Skip("something else than trail stops all processes again and again")
+
+
 def test(function):
-    """Makes a function a test, which is begun again when others have stopped all processes meanwhile."""
+    """
+    Makes a function a test. The kernel may end semop by itself, of a program that nothing has stopped (seen in one of some
+    hundred runs): a call may end early once, if it does not in three more runs.
+    """
 
     @functools.wraps(function)
-    def undisturbed():
-        for _ in range(10):
-            before = FREEZES.count
-            try:
-                return function()
-            except (AssertionError, OSError):
-                if before == FREEZES.count:
-                    raise
-        raise Skip("something else than trail stops all processes again and again")
+    def run():
+        try:
+            return undisturbed(function)
+        except Interrupted:
+            for _ in range(3):
+                undisturbed(function)
 
-    tap.test(undisturbed)
+    tap.test(run)
 
 
 class Program:
@@ -145,6 +161,8 @@ class Program:
     def goes_on(self):
         """Lets it go: none of its calls was interrupted."""
         out, _ = self.process.communicate("x", timeout=120)
+        if self.process.returncode == 3:
+            raise Interrupted("a call of the program was interrupted")
         assert (self.process.returncode, out) == (0, "good\n"), (self.process.returncode, out)
 
     def __exit__(self, *unused):
