@@ -191,10 +191,13 @@ static bool has_brackets(trail_string name)
 static size_t label_size(trail_string name)
 {
     static const char end[] = "): ";
-    const char *found = NULL, *at = name.data, *behind = name.data + name.size;
-    while (at && (at = memmem(at, (size_t)(behind - at), end, sizeof end - 1)) != NULL)
-        found = at += sizeof end - 1;
-    return found ? (size_t)(found - name.data) : 0;
+    const size_t length = sizeof end - 1;
+    size_t size = 0;
+    for (size_t i = 0; i + length <= name.size; i++) {
+        if (memcmp(name.data + i, end, length) == 0)
+            size = i + length;
+    }
+    return size;
 }
 
 trail_string function_name_short(trail_string name, char *buf)
