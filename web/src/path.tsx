@@ -208,7 +208,7 @@ function Segments(props: { of: Path }) {
                     unit: "ns",
                     text: (row) => timeText(row.begin_ns - origin, Math.max(1, step)),
                 },
-                { title: "duration", value: (row) => row.end_ns - row.begin_ns, unit: "ns" },
+                { title: "duration", value: lengthOf, unit: "ns" },
                 { title: "{task}", value: (row) => named(row.goroutine, row.group) },
                 { title: "state", value: stateText },
                 { title: "in", value: (row) => shortName(row.function ?? "") },

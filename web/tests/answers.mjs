@@ -18,39 +18,16 @@ import {
     until,
 } from "./browser.mjs";
 import {
-    assembled,
     example,
     folder,
     fragment,
     generated,
+    ofOne,
     rowsWhenThere,
     serving,
 } from "./traces.mjs";
 
 needBrowser();
-
-/* A trace of one goroutine on M 100 and P 0, at 1 ns a tick, with these events and strings by number. */
-function ofOne(name, events, strings, others = "") {
-    const texts = Object.entries(strings).map(
-        ([id, text]) => `String id=${id}\n\tdata=${JSON.stringify(text)}\n`,
-    );
-    return assembled(
-        name,
-        `Trace Go1.26
-EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
-Sync
-Frequency freq=1000000000
-ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0
-EventBatch gen=1 m=100 time=1000 size=auto
-ProcStatus dt=1 p=0 pstatus=1
-GoStatus dt=1 g=1 m=100 gstatus=2
-${events}
-${others}EventBatch gen=1 m=18446744073709551615 time=90000000 size=auto
-Strings
-${texts.join("")}EndOfGeneration
-`,
-    );
-}
 
 /* MARK: Spans */
 

@@ -24,6 +24,7 @@ import {
     folder,
     fragment,
     generated,
+    ofOne,
     rowsOf,
     rowsWhenThere,
     serving,
@@ -837,28 +838,13 @@ test("tasks that have not ended are shown to the end of the trace", async () => 
 
 /* A task without a name, with a region "parse" of it. */
 function nameless() {
-    return assembled(
+    return ofOne(
         "nameless",
-        `Trace Go1.26
-EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
-Sync
-Frequency freq=1000000000
-ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0
-EventBatch gen=1 m=100 time=1000 size=auto
-ProcStatus dt=1 p=0 pstatus=1
-GoStatus dt=1 g=1 m=100 gstatus=2
-UserTaskBegin dt=100 task=10 parent_task=0 name_string=1 stack=0
+        `UserTaskBegin dt=100 task=10 parent_task=0 name_string=1 stack=0
 UserRegionBegin dt=100 task=10 name_string=2 stack=0
 UserRegionEnd dt=2000000 task=10 name_string=2 stack=0
-UserTaskEnd dt=1000000 task=10 stack=0
-EventBatch gen=1 m=18446744073709551615 time=4000000 size=auto
-Strings
-String id=1
-	data=""
-String id=2
-	data="parse"
-EndOfGeneration
-`,
+UserTaskEnd dt=1000000 task=10 stack=0`,
+        { 1: "", 2: "parse" },
     );
 }
 
@@ -901,17 +887,9 @@ test("a file that is no trace says that and nothing else; a trace without gorout
 
 /* Of two nameless regions, and of a goroutine that is created in a region with a name. */
 function namelessRegions() {
-    return assembled(
+    return ofOne(
         "nameless regions",
-        `Trace Go1.26
-EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
-Sync
-Frequency freq=1000000000
-ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0
-EventBatch gen=1 m=100 time=1000 size=auto
-ProcStatus dt=1 p=0 pstatus=1
-GoStatus dt=1 g=1 m=100 gstatus=2
-UserRegionBegin dt=100 task=0 name_string=2 stack=0
+        `UserRegionBegin dt=100 task=0 name_string=2 stack=0
 GoCreate dt=1000 new_g=2 new_stack=1 stack=0
 UserRegionEnd dt=1999000 task=0 name_string=2 stack=0
 UserRegionBegin dt=100 task=0 name_string=1 stack=0
@@ -920,22 +898,12 @@ UserRegionBegin dt=100 task=0 name_string=1 stack=0
 UserRegionEnd dt=1000000 task=0 name_string=1 stack=0
 GoBlock dt=100 reason_string=3 stack=0
 GoStart dt=100 g=2 g_seq=1
-GoDestroy dt=4000000
-EventBatch gen=1 m=18446744073709551615 time=20000000 size=auto
+GoDestroy dt=4000000`,
+        { 1: "", 2: "parse", 3: "sleep", 4: "main.work" },
+        `EventBatch gen=1 m=18446744073709551615 time=20000000 size=auto
 Stacks
 Stack id=1 nframes=1
-	pc=8192 func=4 file=4 line=7
-EventBatch gen=1 m=18446744073709551615 time=20000000 size=auto
-Strings
-String id=1
-	data=""
-String id=2
-	data="parse"
-String id=3
-	data="sleep"
-String id=4
-	data="main.work"
-EndOfGeneration
+\tpc=8192 func=4 file=4 line=7
 `,
     );
 }
