@@ -378,7 +378,26 @@ static struct thread *thread_at(struct collect *c, uint32_t slot, const struct a
     return thread_new(c, slot, shared->serial);
 }
 
-/* Takes the records of a slot; lowers *limit to before records that are being written or were not read yet. */
+static void lower(uint64_t *time, uint64_t to)
+{
+    if (to < *time)
+        *time = to;
+}
+
+/* A record that is being written may be of a wait that ended when the last step had begun that found none. */
+static void note_writing(struct collect *c, struct thread *thread, bool writing, uint64_t *limit)
+{
+    if (writing) {
+        lower(limit, thread->ops.last_time);
+        lower(&c->feed.ended_until, thread->feed.written_at);
+    } else {
+        thread->feed.written_at = c->feed.fed_at;
+    }
+}
+
+/*
+ * Takes the records of a slot; lowers *limit and `ended_until` to before records that are being written or were not read yet.
+ */
 static void feed_slot(struct collect *c, uint32_t slot, uint64_t delayed, bool last,
                       uint64_t *limit)
 {
@@ -388,16 +407,15 @@ static void feed_slot(struct collect *c, uint32_t slot, uint64_t delayed, bool l
     struct shm_record record;
     if (shared.state == SHM_FREE || !(thread = thread_at(c, slot, &shared)))
         return;
-    if (shared.state == SHM_LIVE && !last && shared.writing && thread->ops.last_time < *limit)
-        *limit = thread->ops.last_time;
+    note_writing(c, thread, shared.state == SHM_LIVE && !last && shared.writing, limit);
     for (; !c->trace->failed && area_next(c->area, slot, &thread->feed.cursor, &record);
          c->feed.records++)
         take_record(c, thread, &record);
     take_counts(c, thread, &shared);
     heap_look(c, thread, shared.heap);
     if (!last && area_is_exhausted(c->area)) {
-        if (thread->ops.last_time < *limit)
-            *limit = thread->ops.last_time;
+        lower(limit, thread->ops.last_time);
+        lower(&c->feed.ended_until, thread->ops.last_time);
     } else if (shared.state == SHM_ENDED) {
         thread_ended(c, thread, &shared);
     } else {
@@ -405,7 +423,7 @@ static void feed_slot(struct collect *c, uint32_t slot, uint64_t delayed, bool l
     }
 }
 
-/* Returns the time up to which all is known. No thread delays the others for longer than MAX_WRITING_NS. */
+/* Returns the time up to which all is known, as far as `limit` says. No thread delays the others for longer than MAX_WRITING_NS. */
 static uint64_t least_limit(const struct collect *c, uint64_t limit, uint64_t now)
 {
     uint64_t longest = ticks_of_ns(c->ticks, MAX_WRITING_NS);
@@ -455,7 +473,7 @@ void feed_all(struct collect *c, bool last)
     uint32_t threads = area_threads(c->area);
     uint64_t holds = c->feed.holds, records = c->feed.records;
     c->feed.fed_before = c->feed.fed_at ? c->feed.fed_at : now;
-    c->feed.fed_at = now;
+    c->feed.fed_at = c->feed.ended_until = now;
     open_stacks_step(c);
     area_begin_step(c->area, last);
     /* `writing` and open calls are read after the clock: what begins now is later than the limit. */
@@ -464,6 +482,7 @@ void feed_all(struct collect *c, bool last)
     heap_look_at_rest(c);
     heap_sort(c);
     limit = least_limit(c, limit, now);
+    c->feed.ended_until = least_limit(c, c->feed.ended_until, now);
     c->watermark = last ? UINT64_MAX : limit > c->watermark ? limit : c->watermark;
     if (!last)
         compute_rates(c, holds, records);

@@ -14,6 +14,7 @@
 struct feed {
     uint64_t fed_at;         /* the start of the last step: the records of before have been taken */
     uint64_t fed_before;     /* the start of the step before that */
+    uint64_t ended_until;    /* the records of waits that ended before this have been taken */
     uint64_t holds, records; /* of all threads so far */
     uint64_t short_ticks;    /* spent in calls whose waits were too short to be recorded */
     struct collect_rates rates;

@@ -583,8 +583,7 @@ static bool is_ending(const struct trace *t, const struct ended_wait *wait, uint
 }
 
 /*
- * Waits that ended before `time`, when the first program's step began, are all there, and so are their releases, which are
- * recorded before they happen.
+ * Waits that ended before `time` are all there, and so are their releases, which are recorded before they happen.
  */
 void releases_match(struct trace *t, const struct ticks *ticks, uint64_t time)
 {

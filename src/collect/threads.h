@@ -84,6 +84,7 @@ struct thread_feed {
     struct area_cursor cursor;
     struct given given; /* to the thread that it creates next */
     uint64_t wait_numbers;
+    uint64_t written_at;      /* the start of the last step that did not find it writing a record */
     uint64_t open_time;       /* of the open call that is an op already */
     uint64_t waited_until;    /* the end of its last wait */
     uint64_t stack_time;      /* of the open call whose stack was read from outside, */

@@ -73,13 +73,13 @@ static uint64_t known_until(const struct trace *t, uint64_t limit)
 /* Releases are kept for this many times COLLECT_DELAY_NS, for waits that are recorded late. */
 #define KEEP_DELAYS 4
 
-/* Finds the release of each wait that has ended. All records before the programs' last steps are there. */
+/* Finds the release of each wait that has ended before a time from which on records may be missing. */
 static void match(struct trace *t, uint64_t time)
 {
     const struct ticks *ticks = t->programs ? t->programs->ticks : NULL;
     for (const struct collect *c = t->programs; c; c = c->next_in_trace) {
-        if (!c->ended && c->feed.fed_at < time)
-            time = c->feed.fed_at;
+        if (!c->ended && c->feed.ended_until < time)
+            time = c->feed.ended_until;
     }
     if (!ticks)
         return;

@@ -104,11 +104,9 @@ void call_record(const struct call *call)
 {
     struct shm_thread *slot = self.slot;
     int old_errno = errno;
-    uint64_t end = clock_now(), begin = slot->open_time;
     uint64_t polled = call->polled ? call->polled : slot->open_object;
     struct shm_record record = {.kind = SHM_WAITED,
-                                .time = begin,
-                                .end = end > begin ? end : begin,
+                                .time = slot->open_time,
                                 .object = shm_is_pollfds(slot->open_object) ? 0 : slot->open_object,
                                 .object2 = call->object2,
                                 .stack = slot->open_stack,
@@ -117,14 +115,20 @@ void call_record(const struct call *call)
                                 .release2 = call->release2,
                                 .flags = call->flags,
                                 .wait = slot->open_wait};
+    bool writes;
     /* The call was already recorded as left by a jump, which stayed in a signal handler. */
-    if (begin == 0)
+    if (record.time == 0)
         return;
+    /* Before the end is read: the collector matches waits in the order of their ends. */
+    writes = record_begin();
+    record.end = clock_now();
+    if (record.end < record.time)
+        record.end = record.time;
     if (self.on_board)
         board_leaves();
-    if (record.end - begin < preload.min_wait_ticks && !call->blocks) {
-        record_short(slot, record.end - begin);
-    } else if (record_begin()) {
+    if (record.end - record.time < preload.min_wait_ticks && !call->blocks) {
+        record_short(slot, record.end - record.time);
+    } else if (writes) {
         if (!record.stack)
             record.stack = stack_of_open();
         *call_place(slot->open_pc) = slot->open_pc;
@@ -134,8 +138,9 @@ void call_record(const struct call *call)
         if (record.flags & SHM_LEFT)
             record_left(&record);
         record_put(&record);
-        record_end();
     }
+    if (writes)
+        record_end();
     __atomic_store_n(&slot->open_time, 0, __ATOMIC_RELEASE);
     errno = old_errno;
 }

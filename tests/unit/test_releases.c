@@ -100,6 +100,29 @@ static void who_went_on_first_is_served_first(void **state)
     assert_int_equal(w.woken, 3);
 }
 
+/*
+ * A waiter read the end of its wait, and was off its CPU before its record was complete. One that went on later is known by
+ * then; it must not take the only post that was there when the first went on.
+ */
+static void who_is_still_writing_is_waited_for(void **state)
+{
+    struct world w;
+    (void)state;
+    begin_with_post(&w);
+    step_later(&w);
+    put(&w, 1, post(2, 1510));
+    put(&w, 1, post(3, 1520));
+    put(&w, 2, wait_for(3, 1505, 1526));
+    w.memory->threads[3].writing = 1;
+    now += 100 * MS;
+    step(&w);
+    put(&w, 3, wait_for(2, 1506, 1515));
+    w.memory->threads[3].writing = 0;
+    step_later(&w);
+    finish(&w);
+    assert_int_equal(w.woken, 2);
+}
+
 /* Post n is 2 ms after post n - 1; each seventh is the second thread's, and what the next waiter waits for. */
 static void the_first_since_the_begin_is_found(void **state)
 {
@@ -127,6 +150,7 @@ int main(void)
         cmocka_unit_test(who_is_late_was_let_in_too),
         cmocka_unit_test(nobody_was_let_in_later),
         cmocka_unit_test(who_went_on_first_is_served_first),
+        cmocka_unit_test(who_is_still_writing_is_waited_for),
         cmocka_unit_test(the_first_since_the_begin_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,15 +17,7 @@ import {
     trail,
     until,
 } from "./browser.mjs";
-import {
-    example,
-    folder,
-    fragment,
-    generated,
-    ofOne,
-    rowsWhenThere,
-    serving,
-} from "./traces.mjs";
+import { example, folder, fragment, generated, ofOne, rowsWhenThere, serving } from "./traces.mjs";
 
 needBrowser();
 
