@@ -21,6 +21,18 @@ export function css([r, g, b]: Rgb): string {
     return `rgb(${r} ${g} ${b})`;
 }
 
+const littleEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
+
+/* As a pixel of ImageData, as a number of 32 bits. */
+export function pixelOf([r, g, b]: Rgb, alpha: number): number {
+    const a = Math.round(255 * alpha);
+    return (
+        (littleEndian
+            ? (a << 24) | (b << 16) | (g << 8) | r
+            : (r << 24) | (g << 16) | (b << 8) | a) >>> 0
+    );
+}
+
 /* Relative luminance, as WCAG 2 defines it. */
 function luminance(color: Rgb): number {
     const [r, g, b] = color.map((byte) => {

@@ -2,19 +2,20 @@
  * Draws the part above the lanes: the overview of the whole trace, and, in the window's scale, the ruler, the number
  * of goroutines by state, the heap, and the phases of the garbage collector.
  */
-import type { Metrics } from "./api";
-import { css, type Palette, stateColors } from "./colors";
+import type { DrawChart } from "./charts";
+import type { Palette } from "./colors";
 import { drawSqlTrack, sqlHeight, sqlLabels } from "./draw_sql";
-import { metrics, ranges, wholeMetrics } from "./extras";
+import { metrics, wholeMetrics } from "./extras";
 import { bytes } from "./format";
 import { type Box, LABELS, scale } from "./geometry";
+import { HEAP_HEIGHT, heapOf, type MetricCharts, metricCharts } from "./metric_charts";
 import { ticks } from "./ruler";
-import { end, origin, type Range, range, view } from "./state";
+import { end, origin, type Range, range, status, view } from "./state";
 
 export const MAP_HEIGHT = 36;
 const RULER = 22;
 const COUNTERS = 44;
-const HEAP = 26;
+const HEAP = HEAP_HEIGHT + 4;
 const PHASES = 12;
 
 type Context = CanvasRenderingContext2D;
@@ -24,150 +25,12 @@ export function headHeight(): number {
     return own + sqlHeight() + 2;
 }
 
-function heapOf(of: Metrics | null) {
-    const heap = of?.metrics.heap ?? of?.metrics["heap objects"] ?? null;
-    return heap?.max.some((value) => value > 0) ? heap : null;
-}
-
 function hasHeap(): boolean {
     return heapOf(wholeMetrics.value.value) !== null;
 }
 
 function hasPhases(): boolean {
-    return (ranges.value.value?.length ?? 0) > 0;
-}
-
-/* MARK: Area charts */
-
-const order: [string, number][] = [
-    ["running", 2],
-    ["syscall", 4],
-    ["runnable", 1],
-];
-
-/* Running below, ready above it: their sum is the demand for CPUs. */
-function drawCounters(to: Context, of: Metrics, box: Box, at: (ns: number) => number): number {
-    const columns = of.columns;
-    const sums = new Float64Array(columns);
-    for (const [name] of order)
-        (of.counters[name] ?? []).forEach((value, i) => {
-            sums[i] += value;
-        });
-    const most = Math.max(1, ...sums);
-    const low = new Float64Array(columns);
-    const step = (of.to - of.from) / columns;
-    for (const [name, state] of order) {
-        const values = of.counters[name];
-        if (!values) continue;
-        to.fillStyle = css(stateColors[state]);
-        to.beginPath();
-        for (let i = 0; i < columns; i++) {
-            const high = low[i] + values[i];
-            const y0 = box.y + box.height * (1 - low[i] / most);
-            const y1 = box.y + box.height * (1 - high / most);
-            const x = at(of.from + i * step);
-            to.rect(x, y1, at(of.from + (i + 1) * step) - x + 0.3, y0 - y1);
-            low[i] = high;
-        }
-        to.fill();
-    }
-    return most;
-}
-
-function line(
-    to: Context,
-    values: number[],
-    of: Metrics,
-    box: Box,
-    most: number,
-    x: (ns: number) => number,
-) {
-    const step = (of.to - of.from) / of.columns;
-    to.beginPath();
-    values.forEach((value, i) => {
-        const y = box.y + box.height * (1 - value / most);
-        to.lineTo(x(of.from + i * step), y);
-        to.lineTo(x(of.from + (i + 1) * step), y);
-    });
-}
-
-function drawHeap(
-    to: Context,
-    of: Metrics,
-    box: Box,
-    x: (ns: number) => number,
-    colors: Palette,
-): number {
-    const heap = heapOf(of);
-    const goal = of.metrics.goal ?? of.metrics["heap goal"];
-    if (!heap) return 0;
-    const most = Math.max(1, ...heap.max, ...(goal?.max ?? []));
-    line(to, heap.max, of, box, most, x);
-    to.lineTo(x(of.to), box.y + box.height);
-    to.lineTo(x(of.from), box.y + box.height);
-    to.fillStyle = colors.dark ? "#35506b" : "#bcd3ec";
-    to.fill();
-    if (goal) {
-        line(to, goal.max, of, box, most, x);
-        to.strokeStyle = colors.faint;
-        to.lineWidth = 1;
-        to.stroke();
-    }
-    return most;
-}
-
-/* Marks columns in which only one goroutine runs although there are several Ps, and none is ready. */
-function drawAlone(to: Context, of: Metrics, y: number, x: (ns: number) => number): void {
-    const step = (of.to - of.from) / of.columns;
-    to.fillStyle = "#d05a30";
-    for (let i = 0; i < of.columns; i++) {
-        const working = (of.counters.running?.[i] ?? 0) + (of.counters.syscall?.[i] ?? 0);
-        const ready = of.counters.runnable?.[i] ?? 0;
-        const procs = of.metrics.gomaxprocs?.max[i] ?? 0;
-        if (working > 0.9 && working < 1.1 && ready < 0.1 && procs > 1)
-            to.fillRect(
-                x(of.from + i * step),
-                y,
-                x(of.from + (i + 1) * step) - x(of.from + i * step) + 0.3,
-                3,
-            );
-    }
-}
-
-/*
- * Shades the columns of the metrics by a share of their time: what fills a tenth of a pixel has a tenth of the colour,
- * so that many short pauses do not look like one long one.
- */
-export function drawShares(
-    to: Context,
-    name: "stopped" | "marking",
-    box: Box,
-    x: (ns: number) => number,
-    [red, green, blue, alpha]: number[],
-): void {
-    const of = metrics.value.value;
-    const shares = of?.shares?.[name];
-    if (!of || !shares) return;
-    const step = (of.to - of.from) / of.columns;
-    shares.forEach((share, i) => {
-        const left = Math.max(x(of.from + i * step), box.x);
-        const right = Math.min(x(of.from + (i + 1) * step), box.x + box.width);
-        if (share <= 0 || right <= left) return;
-        to.fillStyle = `rgba(${red},${green},${blue},${alpha * share})`;
-        to.fillRect(left, box.y, right - left, box.height);
-    });
-}
-
-function drawPhases(
-    to: Context,
-    y: number,
-    width: number,
-    x: (ns: number) => number,
-    colors: Palette,
-): void {
-    const box = { x: LABELS, y, width, height: PHASES - 3 };
-    drawShares(to, "marking", box, x, colors.dark ? [122, 106, 47, 1] : [220, 198, 95, 1]);
-    drawShares(to, "stopped", box, x, [194, 52, 44, 1]);
+    return (status.value?.bars?.ranges ?? 0) > 0;
 }
 
 function label(to: Context, text: string, y: number, colors: Palette): void {
@@ -175,10 +38,69 @@ function label(to: Context, text: string, y: number, colors: Palette): void {
     to.fillText(text, 8, y, LABELS - 14);
 }
 
-export function drawHead(to: Context, width: number, colors: Palette): void {
+/* What is drawn in the window's scale. */
+interface Head {
+    to: Context;
+    x: (ns: number) => number;
+    width: number;
+    colors: Palette;
+    charts: MetricCharts | null;
+    chart: DrawChart;
+}
+
+function drawRuler({ to, x, width, colors }: Head): void {
+    for (const tick of ticks(view.value, width)) {
+        to.fillStyle = colors.line;
+        to.fillRect(Math.round(x(tick.at)), 0, 1, headHeight());
+        to.fillStyle = colors.text;
+        to.fillText(tick.text, x(tick.at) + 4, RULER / 2);
+    }
+}
+
+/* The charts below each other, from `y` on. Returns their end. */
+function drawCharts({ to, width, charts, chart }: Head, y: number): number {
     const window = view.value;
+    const at = (top: number, height: number): Box => ({ x: LABELS, y: top, width, height });
+    let top = y;
+    if (charts) {
+        chart(to, charts.counters, window, at(top + 4, COUNTERS - 6));
+        chart(to, charts.alone, window, at(top, 3));
+    }
+    top += COUNTERS;
+    if (hasHeap()) {
+        if (charts?.heap) chart(to, charts.heap, window, at(top + 2, HEAP_HEIGHT));
+        top += HEAP;
+    }
+    if (hasPhases()) {
+        if (charts) chart(to, charts.marking, window, at(top, PHASES - 3));
+        if (charts) chart(to, charts.stopped, window, at(top, PHASES - 3));
+        top += PHASES;
+    }
+    return top;
+}
+
+function drawLabels({ to, colors, charts }: Head): void {
+    let y = RULER;
+    const most = Number((charts?.most ?? 0).toPrecision(3));
+    label(to, `running, ready (up to ${most})`, y + COUNTERS / 2, colors);
+    y += COUNTERS;
+    if (hasHeap()) {
+        label(to, `heap, goal (${bytes(charts?.heapMost ?? 0)})`, y + HEAP / 2, colors);
+        y += HEAP;
+    }
+    if (hasPhases()) {
+        label(to, "GC, stop-the-world", y + PHASES / 2 - 1, colors);
+        y += PHASES;
+    }
+    for (const of of sqlLabels(y)) label(to, of.text, of.y, colors);
+}
+
+export function drawHead(to: Context, width: number, colors: Palette, chart: DrawChart): void {
     const inner = width - LABELS;
-    const x = scale(window.from, window.to, width);
+    const x = scale(view.value.from, view.value.to, width);
+    const now = metrics.value.value;
+    const charts = now && metricCharts(now, colors.dark);
+    const head: Head = { to, x, width: inner, colors, charts, chart };
     to.fillStyle = colors.raised;
     to.fillRect(0, 0, width, headHeight());
     to.font = "11px system-ui, sans-serif";
@@ -187,41 +109,8 @@ export function drawHead(to: Context, width: number, colors: Palette): void {
     to.beginPath();
     to.rect(LABELS, 0, inner, headHeight());
     to.clip();
-    for (const tick of ticks(window, inner)) {
-        to.fillStyle = colors.line;
-        to.fillRect(Math.round(x(tick.at)), 0, 1, headHeight());
-        to.fillStyle = colors.text;
-        to.fillText(tick.text, x(tick.at) + 4, RULER / 2);
-    }
-    let y = RULER;
-    const now = metrics.value.value;
-    let most = 0;
-    let heapMost = 0;
-    if (now) {
-        most = drawCounters(
-            to,
-            now,
-            { x: LABELS, y: y + 4, width: inner, height: COUNTERS - 6 },
-            x,
-        );
-        drawAlone(to, now, y, x);
-    }
-    y += COUNTERS;
-    if (hasHeap() && now) {
-        heapMost = drawHeap(
-            to,
-            now,
-            { x: LABELS, y: y + 2, width: inner, height: HEAP - 4 },
-            x,
-            colors,
-        );
-        y += HEAP;
-    }
-    if (hasPhases()) {
-        drawPhases(to, y, inner, x, colors);
-        y += PHASES;
-    }
-    drawSqlTrack(to, x, y, inner, colors);
+    drawRuler(head);
+    drawSqlTrack(to, x, drawCharts(head, RULER), inner, colors);
     const zero = x(origin.value);
     if (origin.value && zero > LABELS) {
         to.fillStyle = colors.accent;
@@ -229,22 +118,7 @@ export function drawHead(to: Context, width: number, colors: Palette): void {
     }
     drawRange(to, x, { y: 0, height: headHeight() }, colors);
     to.restore();
-    label(
-        to,
-        `running, ready (up to ${Number(most.toPrecision(3))})`,
-        RULER + COUNTERS / 2,
-        colors,
-    );
-    y = RULER + COUNTERS;
-    if (hasHeap()) {
-        label(to, `heap, goal (${bytes(heapMost)})`, y + HEAP / 2, colors);
-        y += HEAP;
-    }
-    if (hasPhases()) {
-        label(to, "GC, stop-the-world", y + PHASES / 2 - 1, colors);
-        y += PHASES;
-    }
-    for (const of of sqlLabels(y)) label(to, of.text, of.y, colors);
+    drawLabels(head);
 }
 
 /* Draws the selected range, from one height to another. */
@@ -267,19 +141,14 @@ export function drawRange(
 
 /* MARK: Overview */
 
-export function drawMap(to: Context, width: number, colors: Palette): void {
+export function drawMap(to: Context, width: number, colors: Palette, chart: DrawChart): void {
     const whole = end.value;
     const x = scale(0, whole, width);
     to.fillStyle = colors.background;
     to.fillRect(0, 0, width, MAP_HEIGHT);
     const now = wholeMetrics.value.value;
-    if (now)
-        drawCounters(
-            to,
-            now,
-            { x: LABELS, y: 3, width: width - LABELS, height: MAP_HEIGHT - 6 },
-            x,
-        );
+    const box = { x: LABELS, y: 3, width: width - LABELS, height: MAP_HEIGHT - 6 };
+    if (now) chart(to, metricCharts(now, colors.dark).counters, { from: 0, to: whole }, box);
     const { from, to: until } = view.value;
     const left = Math.max(x(from), LABELS);
     const right = Math.min(Math.max(x(until), left + 2), width);

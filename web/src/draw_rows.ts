@@ -3,10 +3,11 @@
  * span with arrows for its wake-ups, and stop-the-world pauses across all lanes.
  */
 import type { Span } from "./api";
+import type { DrawChart } from "./charts";
 import { css, nameColor, type Palette, stateColors } from "./colors";
-import { drawRange, drawShares } from "./draw_head";
+import { drawRange } from "./draw_head";
 import { drawPlaced } from "./draw_sql";
-import { type Bar, logs, type Mark, regions, samples, tasks } from "./extras";
+import { type Bar, logs, type Mark, metrics, regions, samples, tasks } from "./extras";
 import { shortName } from "./format";
 import { framesOf } from "./frames";
 import { LABELS, scale } from "./geometry";
@@ -21,6 +22,7 @@ import {
     titleWithin,
 } from "./lanes";
 import type { GroupRow, LaneRow } from "./layout";
+import { metricCharts } from "./metric_charts";
 import { kindWord } from "./panel";
 import { type Cell, cellAt, type Drawing, firstCell } from "./pictures";
 import { ticks } from "./ruler";
@@ -381,10 +383,10 @@ function drawPath(scene: Scene): void {
 }
 
 /* Each pixel is as dark as the share of it that the world was stopped. */
-function drawStops(scene: Scene): void {
+function drawStops(scene: Scene, chart: DrawChart): void {
+    const now = metrics.value.value;
     const box = { x: LABELS, y: 0, width: scene.width - LABELS, height: scene.height };
-    const color = scene.colors.dark ? [255, 110, 100, 0.3] : [194, 52, 44, 0.24];
-    drawShares(scene.to, "stopped", box, scene.x, color);
+    if (now) chart(scene.to, metricCharts(now, scene.colors.dark).stoppedOver, view.value, box);
 }
 
 /* The selected range: over all lanes, or over those that it is restricted to. */
@@ -421,6 +423,7 @@ export function drawRows(
     height: number,
     colors: Palette,
     pictures: Drawing,
+    chart: DrawChart,
 ) {
     const window = view.value;
     const inner = width - LABELS;
@@ -446,7 +449,7 @@ export function drawRows(
         if (row.type === "group") drawGroup(scene, row, y);
         else drawLane(scene, row, y, pictures);
     }
-    drawStops(scene);
+    drawStops(scene, chart);
     drawChain(scene);
     drawSelected(scene);
     drawSelectedMark(scene);

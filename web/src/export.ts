@@ -1,4 +1,5 @@
 /* Exports the timeline as SVG and PNG, and the command line that extracts a part of the trace. */
+import { drawPaths } from "./charts";
 import { copyText } from "./clipboard";
 import { light, stateColors } from "./colors";
 import { pictures } from "./coordinates";
@@ -127,9 +128,9 @@ export function svgOfView(): void {
         svg.end();
         top += high;
     };
-    part(MAP_HEIGHT, () => drawMap(to, width, light));
-    part(headHeight(), () => drawHead(to, width, light));
-    part(bottom, () => drawRows(to, width, bottom, light, vectors()));
+    part(MAP_HEIGHT, () => drawMap(to, width, light, drawPaths));
+    part(headHeight(), () => drawHead(to, width, light, drawPaths));
+    part(bottom, () => drawRows(to, width, bottom, light, vectors(), drawPaths));
     svg.begin(top);
     top += drawLegend(to, width);
     svg.end();

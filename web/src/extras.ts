@@ -1,14 +1,15 @@
 /*
- * Data drawn over and above the lanes: regions, tasks, ranges of the runtime, logs, CPU samples and counters.
+ * Data drawn over and above the lanes: regions, tasks, logs, CPU samples and counters.
  * Requested for one window at a time; the last answer is shown until the next one arrives.
  */
 import { signal } from "@preact/signals";
 import { api, type Kind, type Metrics } from "./api";
+import { moving, NEARLY } from "./moving";
 import type { Range } from "./state";
 
 export interface Bar {
     bar: number;
-    kind: "range" | "region" | "task";
+    kind: "region" | "task";
     name: string;
     lane: number;
     begin: number;
@@ -67,14 +68,14 @@ interface Wanted {
     kind: Bar["kind"];
 }
 
-function around({ window }: Wanted): { from: number; to: number } {
+function around(window: Range): Range {
     const margin = (window.to - window.from) / 2;
     const from = Math.max(0, Math.floor(window.from - margin));
     return { from, to: Math.max(from + 1, Math.ceil(window.to + margin)) };
 }
 
 async function askBars(wanted: Wanted): Promise<Bar[]> {
-    const query = { ...around(wanted), width: wanted.width * 2, kind: wanted.kind };
+    const query = { ...around(wanted.window), width: wanted.width * 2, kind: wanted.kind };
     const answer = await api.bars({ ...query, lanes: wanted.lanes || undefined });
     return answer.bars.map((row) => ({
         bar: Number(row[0]),
@@ -91,7 +92,7 @@ async function askBars(wanted: Wanted): Promise<Bar[]> {
 }
 
 async function askMarks(kind: "log" | "sample", wanted: Wanted) {
-    const query = { ...around(wanted), width: wanted.width * 2, kind };
+    const query = { ...around(wanted.window), width: wanted.width * 2, kind };
     const answer = await api.marks({ ...query, lanes: wanted.lanes || undefined });
     return answer.marks.map(
         (row): Mark => ({
@@ -103,24 +104,31 @@ async function askMarks(kind: "log" | "sample", wanted: Wanted) {
     );
 }
 
-export const ranges = new Kept<Bar[]>(askBars);
 export const regions = new Kept<Bar[]>(askBars);
 export const tasks = new Kept<Bar[]>(askBars);
 export const logs = new Kept<Mark[]>((wanted: Wanted) => askMarks("log", wanted));
 export const samples = new Kept<Mark[]>((wanted: Wanted) => askMarks("sample", wanted));
+/* A column for each pixel. */
 export const metrics = new Kept<Metrics>(({ window, width }: Wanted) => {
-    const from = Math.max(0, Math.floor(window.from));
-    return api.metrics(from, Math.max(from + 1, Math.ceil(window.to)), width);
+    const { from, to } = around(window);
+    const columns = Math.round(((to - from) / (window.to - window.from)) * width);
+    return api.metrics(from, to, Math.max(1, columns));
 });
 /* Metrics of the whole trace, for the overview. */
 export const wholeMetrics = new Kept<Metrics>(({ window, width }: Wanted) =>
     api.metrics(0, Math.max(1, window.to), width),
 );
 
-/* Identifies a window coarsely, so that small moves cause no request. */
-function coarse(window: Range): string {
-    const step = 2 ** Math.floor(Math.log2(Math.max((window.to - window.from) / 8, 1)));
-    return `${Math.round(window.from / step)} ${Math.round((window.to - window.from) / step)} ${step}`;
+let lastWindow: Range = { from: 0, to: 0 };
+
+/* The window that is requested: while it moves, the last one as long as that has all of it, at nearly its scale. */
+function windowOf(now: Range): Range {
+    const has = around(lastWindow);
+    const ratio = (lastWindow.to - lastWindow.from) / (now.to - now.from);
+    const isNear = ratio > 1 / NEARLY && ratio < NEARLY;
+    const isIn = has.from <= Math.max(0, now.from) && has.to >= now.to;
+    if (!(moving.value && isNear && isIn)) lastWindow = now;
+    return lastWindow;
 }
 
 export function wantExtras(of: {
@@ -131,14 +139,11 @@ export function wantExtras(of: {
     fresh: number;
     has: { regions: boolean; tasks: boolean; logs: boolean; samples: boolean };
 }): void {
-    const base = `${coarse(of.window)} ${of.width} ${of.fresh}`;
+    const window = windowOf(of.window);
+    const base = `${window.from} ${window.to} ${of.width} ${of.fresh}`;
     const lanes = of.lanes.join(",");
-    const wanted = { window: of.window, width: of.width, lanes: "" };
-    ranges.want(base, { ...wanted, kind: "range" });
-    metrics.want(`${of.window.from} ${of.window.to} ${of.width} ${of.fresh}`, {
-        ...wanted,
-        width: of.width,
-    });
+    const wanted = { window, width: of.width, lanes: "" };
+    metrics.want(base, wanted);
     /* To the server, no lanes are all of them. */
     if (of.kind !== "goroutine" || of.lanes.length === 0) return;
     const laned = { ...wanted, lanes };

@@ -10,6 +10,7 @@ import { keepColors } from "./colors";
 import { offerFrame } from "./framed";
 import { listen } from "./keys";
 import { keepLanes, keepRows, keepTasks } from "./lanes";
+import { keepMoving } from "./moving";
 import { keepNotes } from "./notes";
 import { keepMark, keepSpan } from "./select";
 import { beginAsShared } from "./share";
@@ -80,6 +81,7 @@ async function poll(afterwards = 0): Promise<void> {
 keepColors();
 keepKnown(parameters);
 keepFragment();
+keepMoving();
 keepLanes();
 keepRows();
 keepTasks();

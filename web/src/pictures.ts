@@ -4,7 +4,9 @@
  */
 import { signal } from "@preact/signals";
 import { api, type Kind } from "./api";
-import { type Rgb, stateColors } from "./colors";
+import { pixelOf, stateColors } from "./colors";
+import { canvasOf, drawPart, emptyImage } from "./images";
+import { NEARLY } from "./moving";
 import type { Range } from "./state";
 
 /* Pixels of a lane from `x` on; the layout of its bytes is in docs/http-api.md. */
@@ -28,12 +30,16 @@ export interface Picture {
     /* The painted picture, and the only state that it shows in full colours (0: all). */
     canvas?: OffscreenCanvas;
     only?: number;
+    /* The painted one that it replaces, until it is painted itself. */
+    before?: Picture;
 }
 
 const CELL = 16;
 const MOST_WIDTH = 8192;
 const MOST_KEPT = 400;
 const MOST_ASKED = 200;
+/* In a frame no more pictures are painted in place of earlier ones when this time has passed. */
+const PAINT_MS = 4;
 
 /* Incremented when a picture arrives. */
 export const arrived = signal(0);
@@ -97,17 +103,6 @@ export const stacking = [2, 4, 5, 1, 3];
 /* By state. Waiting is pale: it takes most of the time, and is of the least interest. */
 export const alphas = [0, 1, 1, 0.55, 1, 1];
 
-const littleEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
-
-function pixelOf([r, g, b]: Rgb, alpha: number): number {
-    const a = Math.round(255 * alpha);
-    return (
-        (littleEndian
-            ? (a << 24) | (b << 16) | (g << 8) | r
-            : (r << 24) | (g << 16) | (b << 8) | a) >>> 0
-    );
-}
-
 /* The pixel value of each state; all states but `only` are pale, unless that is 0. */
 function statePixels(only: number): number[] {
     return stateColors.map((color, state) =>
@@ -140,7 +135,7 @@ function paintMixture(
 
 function paintLane(picture: Picture, only: number): ImageData {
     const { data, width } = picture;
-    const image = new ImageData(width, LANE_PIXELS);
+    const image = emptyImage(width, LANE_PIXELS);
     const into = new Uint32Array(image.data.buffer);
     const pixels = statePixels(only);
     for (let i = 0; i < picture.count; i++) {
@@ -157,17 +152,14 @@ function paintLane(picture: Picture, only: number): ImageData {
     return image;
 }
 
-/*
- * Paints the picture on a canvas of its own: browsers without a GPU copy a whole canvas each time if it is both
- * written and drawn from.
- */
+/* Paints the picture, if that was not done yet. */
 export function painted(picture: Picture, only: number): OffscreenCanvas {
     if (picture.canvas && picture.only === only) return picture.canvas;
-    const canvas = new OffscreenCanvas(picture.width, LANE_PIXELS);
-    canvas.getContext("2d")?.putImageData(paintLane(picture, only), 0, 0);
-    picture.canvas = canvas;
+    const own = picture.canvas ?? picture.before?.canvas;
+    picture.canvas = canvasOf(paintLane(picture, only), own);
     picture.only = only;
-    return canvas;
+    picture.before = undefined;
+    return picture.canvas;
 }
 
 /* MARK: Pictures */
@@ -198,11 +190,32 @@ export class Pictures {
     private readonly pictures = new Map<number, Picture>();
     /* One request at a time; the next call of want() requests what is missing then. */
     private busy = false;
+    private paintUntil = 0;
+    private isLate = false;
 
     constructor(readonly kind: Kind) {}
 
     get(lane: number): Picture | undefined {
         return this.pictures.get(lane);
+    }
+
+    beginFrame(): void {
+        this.paintUntil = performance.now() + PAINT_MS;
+        this.isLate = false;
+    }
+
+    /* Another frame is needed if the time did not suffice for all pictures. */
+    endFrame(): void {
+        if (this.isLate) arrived.value++;
+    }
+
+    /* What a lane is drawn from in this frame. */
+    private inTime(picture: Picture, only: number): Picture {
+        const { before } = picture;
+        if (!before || picture.canvas || before.only !== only) return picture;
+        if (performance.now() < this.paintUntil) return picture;
+        this.isLate = true;
+        return before;
     }
 
     /* Draws the window's part of a lane into a rectangle of `to`. Returns false if there is no picture yet. */
@@ -213,29 +226,29 @@ export class Pictures {
         box: { x: number; y: number; width: number; height: number },
         only: number,
     ): boolean {
-        const picture = this.pictures.get(lane);
-        if (!picture) return false;
+        const newest = this.pictures.get(lane);
+        if (!newest) return false;
         this.pictures.delete(lane);
-        this.pictures.set(lane, picture);
-        const canvas = painted(picture, only);
-        const scale = picture.width / (picture.to - picture.from);
-        const left = Math.max(window.from, picture.from);
-        const right = Math.min(window.to, picture.to);
-        if (right <= left) return true;
-        const perNs = box.width / (window.to - window.from);
-        const sx = (left - picture.from) * scale;
-        const sw = (right - left) * scale;
-        const dx = box.x + (left - window.from) * perNs;
-        const dw = (right - left) * perNs;
-        to.drawImage(canvas, sx, 0, sw, LANE_PIXELS, dx, box.y, dw, box.height);
+        this.pictures.set(lane, newest);
+        const picture = this.inTime(newest, only);
+        drawPart(to, painted(picture, only), picture, window, box);
         return true;
     }
 
-    /* Requests the missing pictures of these lanes around the window; `fresh` is the current end of the trace. */
-    async want(lanes: number[], window: Range, pixels: number, endNs: number, fresh: number) {
+    /*
+     * Requests the missing pictures of these lanes around the window; `fresh` is the current end of the trace. `roughly`:
+     * those of nearly its scale are not missing.
+     */
+    async want(
+        lanes: number[],
+        window: Range,
+        pixels: number,
+        { endNs, fresh, roughly }: { endNs: number; fresh: number; roughly: boolean },
+    ) {
         const length = window.to - window.from;
         const scale = pixels / length;
-        const missing = lanes.filter((lane) => !this.covers(lane, window, scale, fresh));
+        const least = roughly ? NEARLY - 1 : 0;
+        const missing = lanes.filter((lane) => !this.covers(lane, window, { scale, fresh, least }));
         if (missing.length === 0) return;
         const margin = length * 0.5;
         const from = Math.max(0, Math.floor(window.from - margin));
@@ -252,13 +265,17 @@ export class Pictures {
         arrived.value++;
     }
 
-    private covers(lane: number, window: Range, scale: number, fresh: number): boolean {
+    private covers(
+        lane: number,
+        window: Range,
+        { scale, fresh, least }: { scale: number; fresh: number; least: number },
+    ): boolean {
         const picture = this.pictures.get(lane);
         if (!picture) return false;
         if (picture.fresh < fresh && window.to >= picture.to) return false;
         const its = picture.width / (picture.to - picture.from);
         /* Widths are whole pixels: in a narrow window no other picture would have a closer scale. */
-        const near = 0.001 + 0.5 / picture.width;
+        const near = Math.max(least, 0.001 + 0.5 / picture.width);
         if (Math.abs(its / scale - 1) > near && !(its > scale && picture.width >= MOST_WIDTH))
             return false;
         const last = Math.min(window.to, Math.max(fresh, picture.to));
@@ -267,6 +284,8 @@ export class Pictures {
 
     private take(found: ReadonlyMap<number, Picture>) {
         for (const [lane, picture] of found) {
+            const old = this.pictures.get(lane);
+            picture.before = old?.canvas ? old : old?.before;
             this.pictures.delete(lane);
             this.pictures.set(lane, picture);
         }

@@ -4,17 +4,19 @@
 import { effect, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { begin, finish } from "./busy";
+import { drawPainted } from "./charts";
 import { palette as colors } from "./colors";
 import { notePointer, pictures } from "./coordinates";
 import { drawHead, drawMap, headHeight, MAP_HEIGHT } from "./draw_head";
 import { drawRows } from "./draw_rows";
-import { logs, metrics, ranges, regions, samples, tasks, wantExtras, wholeMetrics } from "./extras";
+import { logs, metrics, regions, samples, tasks, wantExtras, wholeMetrics } from "./extras";
 import { framesArrived } from "./frames";
 import { LABELS } from "./geometry";
 import { Gestures, onWheel } from "./gestures";
 import { held } from "./held";
 import { onContextMenu } from "./lane_menu";
 import { lanes, layout } from "./lanes";
+import { moving } from "./moving";
 import { arrived } from "./pictures";
 import { counter, placed } from "./sql_track";
 import {
@@ -70,7 +72,11 @@ function ask(): void {
         samples: now.samples > 0,
     };
     pictures[kind.value]
-        .want(visibleLanes(300), view.value, pixels, end.value, fresh)
+        .want(visibleLanes(300), view.value, pixels, {
+            endNs: end.value,
+            fresh,
+            roughly: moving.value,
+        })
         .catch(() => {});
     if (firstPictureComes()) return;
     const wanted = { kind: kind.value, window: view.value, width: Math.round(width - LABELS) };
@@ -125,9 +131,12 @@ function paint(of: Canvases): void {
     const head = headHeight();
     const height = Math.max(of.box.clientHeight - head - MAP_HEIGHT, 40);
     if (height !== size.value.height) size.value = { width, height };
-    drawMap(fit(of.map, width, MAP_HEIGHT), width, colors.value);
-    drawHead(fit(of.head, width, head), width, colors.value);
-    drawRows(fit(of.rows, width, height), width, height, colors.value, pictures[kind.value]);
+    const lanesDrawn = pictures[kind.value];
+    lanesDrawn.beginFrame();
+    drawMap(fit(of.map, width, MAP_HEIGHT), width, colors.value, drawPainted);
+    drawHead(fit(of.head, width, head), width, colors.value, drawPainted);
+    drawRows(fit(of.rows, width, height), width, height, colors.value, lanesDrawn, drawPainted);
+    lanesDrawn.endFrame();
     frameTimes.push(performance.now() - began);
     if (frameTimes.length > 2000) frameTimes.shift();
 }
@@ -155,8 +164,8 @@ function touch(): void {
         origin.value,
         axis.value,
     ];
-    void [placed.value, counter.value, held.value];
-    void [ranges.value.value, regions.value.value, tasks.value.value, logs.value.value];
+    void [placed.value, counter.value, held.value, moving.value];
+    void [regions.value.value, tasks.value.value, logs.value.value];
     void [
         samples.value.value,
         metrics.value.value,

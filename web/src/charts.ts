@@ -1,0 +1,107 @@
+/*
+ * Charts over columns of time, such as the number of goroutines by state. A chart is described once, and drawn in two
+ * ways: on the screen from a picture that is painted once, as browsers without a GPU need several ms for long paths in
+ * each frame; in SVG as paths.
+ */
+import { css, pixelOf, type Rgb } from "./colors";
+import type { Box } from "./geometry";
+import { canvasOf, drawPart, emptyImage } from "./images";
+import type { Range } from "./state";
+
+type Context = CanvasRenderingContext2D;
+
+/* In each column, a part of the chart's height in one colour: from `low` to `high`, from 0 at the bottom to 1. */
+export interface Area {
+    color: Rgb;
+    low: ArrayLike<number>;
+    high: ArrayLike<number>;
+    /* From 0 to 1; left out: 1 in all columns. */
+    alpha?: ArrayLike<number>;
+}
+
+export interface Chart extends Range {
+    columns: number;
+    /* The later ones cover the earlier ones. */
+    areas: Area[];
+    painted?: OffscreenCanvas;
+}
+
+/* Draws the part of a chart that is in the window into a box of the window's width. */
+export type DrawChart = (to: Context, chart: Chart, window: Range, box: Box) => void;
+
+/* MARK: On the screen */
+
+/* Draws the colour over a pixel that is there, `share` of it. */
+function blend(into: Uint8ClampedArray, at: number, color: Rgb, share: number): void {
+    const below = (into[at + 3] / 255) * (1 - share);
+    const whole = share + below;
+    if (whole === 0) return;
+    for (let i = 0; i < 3; i++) into[at + i] = (color[i] * share + into[at + i] * below) / whole;
+    into[at + 3] = 255 * whole;
+}
+
+/* Of the pixels at an edge as much is coloured as the area covers. */
+function paintArea(area: Area, image: ImageData): void {
+    const { width, height, data } = image;
+    const pixels = new Uint32Array(data.buffer);
+    const full = pixelOf(area.color, 1);
+    for (let i = 0; i < width; i++) {
+        const alpha = area.alpha?.[i] ?? 1;
+        const from = height * (1 - area.high[i]);
+        const until = height * (1 - area.low[i]);
+        if (!(alpha > 0 && until > from)) continue;
+        for (let y = Math.max(0, Math.floor(from)); y < until && y < height; y++) {
+            const share = alpha * (Math.min(y + 1, until) - Math.max(y, from));
+            if (share >= 1) pixels[y * width + i] = full;
+            else blend(data, (y * width + i) * 4, area.color, share);
+        }
+    }
+}
+
+/* A column is one pixel wide. */
+function painted(chart: Chart, height: number): OffscreenCanvas {
+    if (chart.painted?.height === height) return chart.painted;
+    const image = emptyImage(chart.columns, height);
+    for (const area of chart.areas) paintArea(area, image);
+    chart.painted = canvasOf(image);
+    return chart.painted;
+}
+
+/* A chart whose columns are each of one colour is a pixel high. */
+function isFlat(chart: Chart): boolean {
+    return chart.areas.every(({ alpha }) => alpha !== undefined);
+}
+
+export const drawPainted: DrawChart = (to, chart, window, box) => {
+    const height = isFlat(chart) ? 1 : Math.ceil(box.height * devicePixelRatio);
+    const smoothing = to.imageSmoothingEnabled;
+    to.imageSmoothingEnabled = false;
+    drawPart(to, painted(chart, height), chart, window, box);
+    to.imageSmoothingEnabled = smoothing;
+};
+
+/* MARK: In SVG */
+
+export const drawPaths: DrawChart = (to, chart, window, box) => {
+    const perNs = box.width / (window.to - window.from);
+    const step = (chart.to - chart.from) / chart.columns;
+    const at = (i: number) => box.x + (chart.from + i * step - window.from) * perNs;
+    for (const { color, low, high, alpha } of chart.areas) {
+        to.beginPath();
+        for (let i = 0; i < chart.columns; i++) {
+            const left = Math.max(at(i), box.x);
+            const right = Math.min(at(i + 1), box.x + box.width);
+            const tall = box.height * (high[i] - low[i]);
+            if (right <= left || tall <= 0 || alpha?.[i] === 0) continue;
+            const top = box.y + box.height * (1 - high[i]);
+            if (alpha) {
+                to.fillStyle = `rgb(${color.join(" ")} / ${alpha[i]})`;
+                to.fillRect(left, top, right - left, tall);
+            } else {
+                to.rect(left, top, right - left, tall);
+            }
+        }
+        to.fillStyle = css(color);
+        if (!alpha) to.fill();
+    }
+};
