@@ -98,6 +98,37 @@ test("a held key moves the window evenly until it is released; a short press is 
     });
 });
 
+test("a window that has come to rest is drawn at its own scale", async () => {
+    await serving(example("load-go1.23"), async (open) => {
+        const page = await open("#w=10000000-12000000", {}, ".facts");
+        const asked = new Map();
+        page.on("request", (request) => {
+            const [, name, query] = /\/api\/(\w+)\?(.*)/.exec(request.url()) ?? [];
+            const its = new URLSearchParams(query);
+            if (name === "picture" || its.get("to") - its.get("from") < 1e7) asked.set(name, its);
+        });
+        for (const key of ["w", "d"]) {
+            await hold(page, key, 7);
+            const [from, to] = await windowOf(page);
+            const { width } = (await geometry(page)).box;
+            for (const name of ["picture", "metrics"]) {
+                const its = asked.get(name);
+                const [first, last, pixels] = ["from", "to", "width"].map((of) =>
+                    Number(its.get(of)),
+                );
+                ok(first < from && last > to, `${name}: all of the window`);
+                const each = (pixels / (last - first)) * (to - from);
+                ok(Math.abs(each - (width - LABELS)) < 1, `${name}: ${each} of ${width - LABELS}`);
+            }
+            const middle =
+                (Number(asked.get("metrics").get("from")) +
+                    Number(asked.get("metrics").get("to"))) /
+                2;
+            ok(Math.abs(middle - (from + to) / 2) < 3, "counters: around the window");
+        }
+    });
+});
+
 test("two short presses in a row are two steps; with less motion wanted, a step is at once", async () => {
     await serving(example("load-go1.23"), async (open) => {
         for (const reducedMotion of ["no-preference", "reduce"]) {
