@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "serve/gate.h"
 #include "serve/http_library.h"
+#include "serve/location.h"
 
 enum { IDLE_SECONDS = 60, MEMORY_EACH = 64 << 10, STACK_EACH = 512 << 10 };
 
@@ -225,23 +226,48 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status
                  "GET, HEAD");
 }
 
-/* Answers the first URL: stores the token in a cookie, and redirects to drop it from the address. */
-static enum MHD_Result welcome(const struct http *http, struct MHD_Connection *connection)
+/*
+ * Called with a request's target as it was sent, which libmicrohttpd then decodes in place. What is returned is
+ * the request's state: a copy of the query if the path is that of the first URL, NULL for other requests.
+ */
+static void *keep_query(void *context, const char *target, struct MHD_Connection *connection)
 {
-    char name[24], cookie[128];
-    struct http_answer answer = {.status = MHD_HTTP_SEE_OTHER, .data = "", .size = 0};
+    (void)context;
+    (void)connection;
+    return strncmp(target, "/?", 2) == 0 ? strdup(target + 1) : NULL;
+}
+
+static void drop_query(void *context, struct MHD_Connection *connection, void **query,
+                       enum MHD_RequestTerminationCode code)
+{
+    (void)context;
+    (void)connection;
+    (void)code;
+    free(*query);
+}
+
+/* Answers the first URL: stores the token in a cookie, and redirects to drop it from the address. */
+static enum MHD_Result welcome(const struct http *http, struct MHD_Connection *connection,
+                               const char *query)
+{
+    char name[24], cookie[128], location[LOCATION_SIZE];
+    unsigned status = location_without_token(query, location);
+    if (status != MHD_HTTP_SEE_OTHER)
+        return refuse(connection, status,
+                      status == MHD_HTTP_URI_TOO_LONG ? "The address is too long.\n"
+                                                      : "The address has an invalid character.\n");
     cookie_name(http, name);
     (void)snprintf(cookie, sizeof cookie, "%s=%s; Path=/; HttpOnly; SameSite=Strict", name,
                    http->token);
     struct MHD_Response *response =
-        MHD_create_response_from_buffer(0, (void *)(uintptr_t)answer.data, MHD_RESPMEM_PERSISTENT);
+        MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
     if (!response)
         return MHD_NO;
     (void)MHD_add_response_header(response, "Set-Cookie", cookie);
-    (void)MHD_add_response_header(response, "Location", "/");
+    (void)MHD_add_response_header(response, "Location", location);
     (void)MHD_add_response_header(response, "Cache-Control", "no-store");
     (void)MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
-    enum MHD_Result result = MHD_queue_response(connection, answer.status, response);
+    enum MHD_Result result = MHD_queue_response(connection, status, response);
     MHD_destroy_response(response);
     return result;
 }
@@ -261,16 +287,16 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
         "This page needs the address that trail view printed, with its token.\n";
     struct http *http = context;
     const char *host = header(connection, "Host");
-    (void)version, (void)upload, (void)upload_size, (void)state;
+    (void)version, (void)upload, (void)upload_size;
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
         return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "Only GET and HEAD.\n");
     if (!is_known_host(http, host))
         return refuse(connection, MHD_HTTP_FORBIDDEN, "This Host is not served here.\n");
     if (!is_same_origin(header(connection, "Origin"), host))
         return refuse(connection, MHD_HTTP_FORBIDDEN, "Not from another site.\n");
-    if (strcmp(url, "/") == 0 &&
+    if (*state &&
         is_token(http, MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "token")))
-        return mark_known(http, connection), welcome(http, connection);
+        return mark_known(http, connection), welcome(http, connection, *state);
     if (!has_token(http, connection))
         return refuse(connection, MHD_HTTP_UNAUTHORIZED, no_token);
     mark_known(http, connection);
@@ -386,7 +412,8 @@ struct http *http_start(const struct http_options *options, trail_error *err)
         options->port, NULL, NULL, handle, http, MHD_OPTION_LISTEN_SOCKET, fd,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_EACH,
-        MHD_OPTION_NOTIFY_CONNECTION, notice, http, MHD_OPTION_THREAD_STACK_SIZE,
+        MHD_OPTION_NOTIFY_CONNECTION, notice, http, MHD_OPTION_URI_LOG_CALLBACK, keep_query, NULL,
+        MHD_OPTION_NOTIFY_COMPLETED, drop_query, NULL, MHD_OPTION_THREAD_STACK_SIZE,
         (size_t)STACK_EACH, MHD_OPTION_END);
     if (!http->daemon) {
         /* libmicrohttpd may or may not have closed the socket, so it is not closed here. */

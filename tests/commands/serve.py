@@ -797,6 +797,26 @@ def the_first_url_gives_a_cookie_and_the_cookie_opens():
 
 
 @test
+def the_first_url_keeps_its_other_parameters():
+    with Server(trace("why-1.26")) as server:
+        first = "/?run=a%20b%0d%0aX&token=" + server.token + "&t=5&t=%2f%2Fhost"
+        status, headers, _ = server.ask(first, token=False)
+        equal((status, headers["Location"]), (303, "/?run=a%20b%0d%0aX&t=5&t=%2f%2Fhost"))
+        assert "Set-Cookie" in headers and "X" not in headers, headers
+        for size, good in ((4000, (303, True)), (4096, (414, False))):
+            status, headers, _ = server.ask(f"/?token={server.token}&x={'y' * size}", token=False)
+            equal((status, "Location" in headers), good)
+        # Python's client would not send it.
+        with half(server, f"GET /?token={server.token}&x=\x7f HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n") as s:
+            answer = s.makefile("rb").read()
+        assert answer.split()[1] == b"400" and b"Set-Cookie" not in answer, answer
+        # Other paths are none that redirects.
+        for path in "//host/?token=", "/%2fhost/?token=", "%2f?token=", "/index.html?token=":
+            equal(server.ask(path + server.token, token=False)[0], 401, path)
+        equal(server.ask("http://host/?token=" + server.token, token=False)[0], 403)
+
+
+@test
 def every_digit_of_the_token_counts():
     with Server(trace("why-1.26")) as server:
         right, name = server.token, f"trail-{server.port}"

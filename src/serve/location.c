@@ -1,0 +1,63 @@
+#include "serve/location.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+static int digit(char c)
+{
+    static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+    const char *at = c ? strchr(digits, c) : NULL;
+    return at ? (int)((at - digits) % 16) : -1;
+}
+
+/* Takes the next character of a name, decoded. */
+static char next(const char **at)
+{
+    const char *text = *at;
+    int high = text[0] == '%' ? digit(text[1]) : -1;
+    int low = high >= 0 ? digit(text[2]) : -1;
+    *at += low >= 0 ? 3 : 1;
+    return (char)(low >= 0 ? high * 16 + low : text[0]);
+}
+
+/* Whether the parameter is a token for libmicrohttpd: it decodes names, and compares them without regard to case. */
+static bool is_token(const char *parameter, size_t size)
+{
+    static const char token[] = "token";
+    char name[sizeof token] = "";
+    const char *at = parameter, *end = parameter + size;
+    for (size_t i = 0; i < sizeof token && at < end && *at != '='; i++)
+        name[i] = next(&at);
+    return memchr(name, '\0', sizeof name) && strcasecmp(name, token) == 0;
+}
+
+static bool is_of_url(const char *query)
+{
+    while (*query > ' ' && *query <= '~')
+        query++;
+    return *query == '\0';
+}
+
+unsigned location_without_token(const char *query, char location[LOCATION_SIZE])
+{
+    size_t used = 1;
+    location[0] = '\0';
+    if (!is_of_url(query))
+        return 400;
+    /* What is written is no longer than the query and the '/'. */
+    if (strlen(query) + 2 > LOCATION_SIZE)
+        return 414;
+    location[0] = '/';
+    for (size_t size; *query; query += size) {
+        const char *parameter = query + 1;
+        size = 1 + strcspn(parameter, "&");
+        if (size == 1 || is_token(parameter, size - 1))
+            continue;
+        location[used] = used == 1 ? '?' : '&';
+        memcpy(location + used + 1, parameter, size - 1);
+        used += size;
+    }
+    location[used] = '\0';
+    return 303;
+}
