@@ -5,11 +5,8 @@
 #include "preload/connections.h"
 #include "preload/file_locks.h"
 
-/* The body of a wrapper of a call on `fd` that waits for `object`. */
-#define FD_CALL_OF(kind, object, ...)                                                              \
-    BRIEF_CALL(SHM_GROUP_IO, kind, object, (uint32_t)fd + 1, __VA_ARGS__)
-
-#define FD_CALL(kind, ...) FD_CALL_OF(kind, 0, __VA_ARGS__)
+/* The body of a wrapper of a call on `fd` for which no other end is known to wait. */
+#define FD_CALL(kind, ...) BRIEF_CALL(SHM_GROUP_IO, kind, 0, (uint32_t)fd + 1, __VA_ARGS__)
 
 /* Called after a read, a write or an accept that a signal's handler ended, and no other end. */
 static void interrupted(void)
@@ -33,6 +30,15 @@ ALWAYS void perhaps_interrupted(bool is_open, int64_t result)
     struct brief_call call BRIEF =                                                                 \
         brief_begin(&caller, SHM_GROUP_IO, kind, object, (uint32_t)fd + 1);                        \
     __typeof__(__VA_ARGS__) result = BRIEF_RETURNED(__VA_ARGS__);                                  \
+    perhaps_interrupted(call.open, result);                                                        \
+    return result
+
+/* The same for a call with a time limit. */
+#define TIMED_END_CALL(kind, object, ...)                                                          \
+    struct unwind_start caller = CALLER();                                                         \
+    struct call call CALL = call_begin(&caller, SHM_GROUP_IO, kind, object, (uint32_t)fd + 1, 0);  \
+    __typeof__(__VA_ARGS__) result = __VA_ARGS__;                                                  \
+    call_expired(&call, result < 0 && errno == ETIMEDOUT);                                         \
     perhaps_interrupted(call.open, result);                                                        \
     return result
 
@@ -515,14 +521,14 @@ static uint64_t queue_writes(mqd_t fd, const struct unwind_start *caller)
 
 EXPORT ssize_t mq_receive(mqd_t fd, char *text, size_t size, unsigned *priority)
 {
-    FD_CALL_OF(SHM_READ, queue_reads(fd, &caller), REAL(mq_receive)(fd, text, size, priority));
+    END_CALL(SHM_READ, queue_reads(fd, &caller), REAL(mq_receive)(fd, text, size, priority));
 }
 
 EXPORT ssize_t mq_timedreceive(mqd_t fd, char *restrict text, size_t size,
                                unsigned *restrict priority, const struct timespec *restrict until)
 {
-    TIMED_CALL(ETIMEDOUT, SHM_GROUP_IO, SHM_READ, queue_reads(fd, &caller), (uint32_t)fd + 1,
-               REAL(mq_timedreceive)(fd, text, size, priority, until));
+    TIMED_END_CALL(SHM_READ, queue_reads(fd, &caller),
+                   REAL(mq_timedreceive)(fd, text, size, priority, until));
 }
 
 EXPORT int mq_send(mqd_t fd, const char *text, size_t size, unsigned priority)
@@ -533,8 +539,8 @@ EXPORT int mq_send(mqd_t fd, const char *text, size_t size, unsigned priority)
 EXPORT int mq_timedsend(mqd_t fd, const char *text, size_t size, unsigned priority,
                         const struct timespec *until)
 {
-    TIMED_CALL(ETIMEDOUT, SHM_GROUP_IO, SHM_WRITE, queue_writes(fd, &caller), (uint32_t)fd + 1,
-               REAL(mq_timedsend)(fd, text, size, priority, until));
+    TIMED_END_CALL(SHM_WRITE, queue_writes(fd, &caller),
+                   REAL(mq_timedsend)(fd, text, size, priority, until));
 }
 
 EXPORT int mq_close(mqd_t fd)

@@ -1098,6 +1098,29 @@ static void wait_write_interrupted(void)
     __atomic_store_n(&interrupted, true, __ATOMIC_RELEASE);
 }
 
+static void make_queue_handled(void)
+{
+    make_handled();
+    make_queue();
+}
+
+static void wait_receive_interrupted(void)
+{
+    char text[8];
+    let_signal_in();
+    CHECK(mq_receive(fds[0], text, sizeof text, NULL) == -1 && errno == EINTR);
+    __atomic_store_n(&interrupted, true, __ATOMIC_RELEASE);
+}
+
+static void wait_receive_timed_interrupted(void)
+{
+    struct timespec late = {INT32_MAX, 0};
+    char text[8];
+    let_signal_in();
+    CHECK(mq_timedreceive(fds[0], text, sizeof text, NULL, &late) == -1 && errno == EINTR);
+    __atomic_store_n(&interrupted, true, __ATOMIC_RELEASE);
+}
+
 /* The kernel finds a name for it. */
 static void make_listener_handled(void)
 {
@@ -1396,6 +1419,10 @@ static const struct {
     {"read-interrupted-thread", make_pipe_handled, wait_read_interrupted, wake_thread},
     {"read-interrupted", make_pipe_handled, wait_read_interrupted, wake_kill},
     {"write-interrupted-thread", make_full_pipe_handled, wait_write_interrupted,
+     wake_thread_until_it_ends},
+    {"queue-interrupted-thread", make_queue_handled, wait_receive_interrupted,
+     wake_thread_until_it_ends},
+    {"queue-timed-interrupted-thread", make_queue_handled, wait_receive_timed_interrupted,
      wake_thread_until_it_ends},
     {"accept-interrupted-thread", make_listener_handled, wait_accept_interrupted, wake_thread},
     {"select-interrupted-thread", make_pipe_handled, wait_select_interrupted, wake_thread},

@@ -110,7 +110,7 @@ futex-bitset futex-op mtx cnd sysv-semaphore sysv-queue queue queue-timed queue-
 flock flock-shared flock-weaker flock-closed description description-closed
 sigwait sigqueue sigwait-thread sigtimedwait sigsuspend-thread pause-thread signalfd signalfd-poll signalfd-epoll
 nanosleep-thread clock-nanosleep-thread sleep-thread sigwait-group
-poll-interrupted-thread read-interrupted-thread write-interrupted-thread accept-interrupted-thread select-interrupted-thread epoll-interrupted-thread datagrams
+poll-interrupted-thread read-interrupted-thread write-interrupted-thread queue-interrupted-thread queue-timed-interrupted-thread accept-interrupted-thread select-interrupted-thread epoll-interrupted-thread datagrams
 shared-mutex shared-lock shared-condition shared-semaphore shared-barrier shared-futex""".split()
 PROCESSES = """pipe pipe-vectors pipe-stdio pipe-closed pipe-full pair pair-send pair-sendmsg tcp tcp-back tcp-epoll eventfd eventfd-write
 poll poll-eventfd select epoll epoll-eventfd duplicates duplicates-poll
