@@ -474,6 +474,8 @@ static bool has_sound_fields(const struct shm_record *r)
         return r->flags <= SHM_TEXT_PIECE;
     case SHM_POLLED:
         return r->flags <= SHM_POLLED_MAX && r->detail & SHM_SEVERAL;
+    case SHM_INTERRUPTED:
+        return shm_is_signals(r->object);
     case SHM_HEAP:
         return (int64_t)r->object == sane_heap((int64_t)r->object);
     default:

@@ -66,14 +66,29 @@ static struct op *complete_block(struct collect *c, struct thread *thread,
     return NULL;
 }
 
-static void take_waited(struct collect *c, struct thread *thread, const struct shm_record *r)
+/* Returns what the releases that may have ended a wait are found by. */
+static struct shm_record ended_by(const struct thread *thread, const struct shm_record *r)
 {
-    struct ended_wait ended = {.record = *r};
-    const char *several = name_of_several(c, thread, r);
-    struct op *op;
+    const struct shm_record *by = &thread->feed.interrupted;
+    struct shm_record ended = *r;
     /* A wait for several futexes is for the first one, and ended by the release of any. */
     if (r->wait == SHM_FUTEX && r->object2)
-        ended.record.object = r->object2;
+        ended.object = r->object2;
+    if (by->kind == SHM_INTERRUPTED && by->time == r->time) {
+        ended.object = by->object;
+        ended.object2 = by->object2;
+        ended.release = by->release;
+        ended.release2 = by->release2;
+        ended.generation = by->generation;
+    }
+    return ended;
+}
+
+static void take_waited(struct collect *c, struct thread *thread, const struct shm_record *r)
+{
+    struct ended_wait ended = {.record = ended_by(thread, r)};
+    const char *several = name_of_several(c, thread, r);
+    struct op *op;
     if (r->time != thread->feed.open_time)
         op = add_block(c, thread, r->time, r->wait, r->object, r->wait == SHM_COND ? 0 : r->object2,
                        r->stack, r->detail, r->generation, 0);
@@ -289,6 +304,9 @@ static void take_record(struct collect *c, struct thread *thread, const struct s
         break;
     case SHM_POLLED:
         thread->feed.polled = *r;
+        break;
+    case SHM_INTERRUPTED:
+        thread->feed.interrupted = *r;
         break;
     case SHM_HEAP:
         heap_take(c, thread, r->time, (int64_t)r->object);

@@ -92,8 +92,9 @@ struct thread_feed {
     uint64_t name_time;       /* of the open call whose object was read from outside, */
     const char *name;         /* ... and is called this; NULL: it could not be read */
     struct shm_record polled; /* the last SHM_POLLED, if the next record is its wait */
-    bool ended;               /* nothing more comes */
-    char *text;               /* of the log whose pieces are being read */
+    struct shm_record interrupted; /* the last SHM_INTERRUPTED */
+    bool ended;                    /* nothing more comes */
+    char *text;                    /* of the log whose pieces are being read */
     size_t text_size;
     uint64_t holds; /* the slot's counters when they were read last */
     uint32_t short_waits;

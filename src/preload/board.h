@@ -52,9 +52,12 @@ bool board_released_since(uint64_t object, uint64_t time);
 /* The object of the process's signals (signals.c); 0: they are not recorded. */
 uint64_t signals_object(void);
 
-/* The open call has failed with EINTR: its object becomes the process's signals if one may have ended it. `mask`: those that
- * were blocked meanwhile; NULL: as they are now. */
+/* The open call has failed with EINTR: records the signals that may have ended it, if there are any. `mask`: those that were
+ * blocked meanwhile; NULL: as they are now. */
 void signals_interrupted(const sigset_t *mask);
+
+/* Sets what the record of a wait for `object`, the process's signals, has of them. */
+void signals_record(struct shm_record *record);
 
 /* MARK: Identities */
 

@@ -36,14 +36,14 @@ static void record_descriptor(struct shm_record *record)
     if (shm_is_shared(record->object))
         record->release = board_number(record->object);
     if (shm_is_signals(record->object))
-        record->object2 = self.signals;
-    if (shm_is_signals(record->object) && (!record->detail || record->detail & SHM_SEVERAL)) {
-        record->generation = (uint32_t)getpgrp();
-        record->release2 = board_number(shm_group_signals(record->generation));
-    }
-    if (record->detail && record->detail <= SHM_DESCRIPTORS)
+        signals_record(record);
+    if (record->detail && record->detail <= SHM_DESCRIPTORS) {
+        /* There is no room for the group of signals, too. */
+        if (shm_is_signals(record->object))
+            record->release2 = 0;
         record->generation =
             __atomic_load_n(&area->generations[record->detail - 1], __ATOMIC_ACQUIRE);
+    }
 }
 
 /* There is room for it. */

@@ -141,6 +141,8 @@ static bool take_semaphore(sem_t *semaphore)
     int status = __VA_ARGS__;                                                                      \
     object_got(&call, semaphore, status == 0);                                                     \
     call_expired(&call, status != 0 && errno == ETIMEDOUT);                                        \
+    if (UNLIKELY(status != 0) && errno == EINTR && call.open)                                      \
+        signals_interrupted(NULL);                                                                 \
     return status
 
 EXPORT int sem_wait(sem_t *semaphore)

@@ -94,6 +94,14 @@ EXPORT int pthread_sigqueue(pthread_t thread, int number, const union sigval val
 
 /* MARK: Waiting */
 
+void signals_record(struct shm_record *record)
+{
+    record->object2 = self.signals;
+    record->release = board_number(record->object);
+    record->generation = (uint32_t)getpgrp();
+    record->release2 = board_number(shm_group_signals(record->generation));
+}
+
 uint64_t signals_object(void)
 {
     return is_wanted_now() ? object_of((pid_t)preload.area->header.claimed) : 0;
@@ -146,20 +154,24 @@ static bool was_sent_since(uint64_t object, uint64_t time)
  */
 void signals_interrupted(const sigset_t *mask)
 {
-    uint64_t object = signals_object();
-    struct shm_thread *slot = self.slot;
+    struct shm_record record = {.kind = SHM_INTERRUPTED, .object = signals_object()};
     int old_errno = errno;
     sigset_t now;
     self.signals = 0;
-    if (!self_has_slot() || !object || !was_sent_since(object, slot->open_time))
+    if (!self_has_slot() || !record.object || !was_sent_since(record.object, self.slot->open_time))
         return;
     if (!mask)
         (void)pthread_sigmask(SIG_BLOCK, NULL, &now);
-    slot->open_object = object;
     self.signals = handled() & ~bits_of(mask ? mask : &now) & ~SHM_SIGNALS_OF_PROCESS;
-    if (slot->tid == preload.area->header.claimed)
+    if (self.slot->tid == preload.area->header.claimed)
         self.signals |= SHM_SIGNALS_OF_PROCESS;
     errno = old_errno;
+    if (!record_begin())
+        return;
+    record.time = self.slot->open_time;
+    signals_record(&record);
+    record_put(&record);
+    record_end();
 }
 
 EXPORT int pause(void)

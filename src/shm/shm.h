@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define SHM_MAGIC   UINT64_C(0x006c696172742e31) /* "1.trail" */
-#define SHM_VERSION 9
+#define SHM_VERSION 10
 
 /* Environment variable: "pid:PID:FD:WORD", for the area /proc/PID/fd/FD, or asked for by the word; or "path:FILE". */
 #define SHM_VARIABLE  "TRAIL_SHM"
@@ -103,6 +103,9 @@ enum shm_kind {
     /* Before SHM_WAITED: the descriptors that it was for. detail: shm_of_several; the first `flags` of them (shm_polled) are
      * in `end`, `object` and `object2` */
     SHM_POLLED,
+    /* Before SHM_WAITED, which has the same time: a signal may have ended the wait, whatever it was for. object, object2,
+     * release, release2 and generation are those of a wait for signals */
+    SHM_INTERRUPTED,
     SHM_KINDS
 };
 

@@ -1098,6 +1098,29 @@ static void wait_write_interrupted(void)
     __atomic_store_n(&interrupted, true, __ATOMIC_RELEASE);
 }
 
+static sem_t no_posts;
+
+static void make_semaphore_handled(void)
+{
+    make_handled();
+    CHECK(sem_init(&no_posts, 0, 0) == 0);
+}
+
+static void wait_semaphore_interrupted(void)
+{
+    let_signal_in();
+    CHECK(sem_wait(&no_posts) == -1 && errno == EINTR);
+    __atomic_store_n(&interrupted, true, __ATOMIC_RELEASE);
+}
+
+static void wait_semaphore_timed_interrupted(void)
+{
+    struct timespec late = {INT32_MAX, 0};
+    let_signal_in();
+    CHECK(sem_timedwait(&no_posts, &late) == -1 && errno == EINTR);
+    __atomic_store_n(&interrupted, true, __ATOMIC_RELEASE);
+}
+
 static void make_queue_handled(void)
 {
     make_handled();
@@ -1423,6 +1446,13 @@ static const struct {
     {"queue-interrupted-thread", make_queue_handled, wait_receive_interrupted,
      wake_thread_until_it_ends},
     {"queue-timed-interrupted-thread", make_queue_handled, wait_receive_timed_interrupted,
+     wake_thread_until_it_ends},
+    {"semaphore-interrupted", make_semaphore_handled, wait_semaphore_interrupted, wake_kill},
+    {"read-interrupted-group", make_group, wait_read_interrupted, wake_own_group},
+    {"epoll-interrupted-group", make_group, wait_epoll_interrupted, wake_own_group},
+    {"semaphore-interrupted-thread", make_semaphore_handled, wait_semaphore_interrupted,
+     wake_thread_until_it_ends},
+    {"semaphore-timed-interrupted-thread", make_semaphore_handled, wait_semaphore_timed_interrupted,
      wake_thread_until_it_ends},
     {"accept-interrupted-thread", make_listener_handled, wait_accept_interrupted, wake_thread},
     {"select-interrupted-thread", make_pipe_handled, wait_select_interrupted, wake_thread},

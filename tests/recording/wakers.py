@@ -110,13 +110,13 @@ futex-bitset futex-op mtx cnd sysv-semaphore sysv-queue queue queue-timed queue-
 flock flock-shared flock-weaker flock-closed description description-closed
 sigwait sigqueue sigwait-thread sigtimedwait sigsuspend-thread pause-thread signalfd signalfd-poll signalfd-epoll
 nanosleep-thread clock-nanosleep-thread sleep-thread sigwait-group
-poll-interrupted-thread read-interrupted-thread write-interrupted-thread queue-interrupted-thread queue-timed-interrupted-thread accept-interrupted-thread select-interrupted-thread epoll-interrupted-thread datagrams
+poll-interrupted-thread read-interrupted-thread write-interrupted-thread queue-interrupted-thread queue-timed-interrupted-thread semaphore-interrupted-thread semaphore-timed-interrupted-thread accept-interrupted-thread select-interrupted-thread epoll-interrupted-thread datagrams
 shared-mutex shared-lock shared-condition shared-semaphore shared-barrier shared-futex""".split()
 PROCESSES = """pipe pipe-vectors pipe-stdio pipe-closed pipe-full pair pair-send pair-sendmsg tcp tcp-back tcp-epoll eventfd eventfd-write
 poll poll-eventfd select epoll epoll-eventfd duplicates duplicates-poll
 named sysv-semaphore sysv-queue queue queue-timed queue-full flock flock-shared flock-weaker range range-weaker range-closed description lockf
 sigwait sigqueue sigsuspend pause signalfd signalfd-poll signalfd-epoll
-sleep sleep-group pause-group sigwait-group poll-interrupted poll-interrupted-group read-interrupted epoll-interrupted
+sleep sleep-group pause-group sigwait-group poll-interrupted poll-interrupted-group read-interrupted read-interrupted-group epoll-interrupted epoll-interrupted-group semaphore-interrupted
 datagrams udp eventfd-passed shared-mutex shared-lock shared-condition shared-semaphore shared-barrier shared-futex""".split()
 NOBODY = "foreign tcp-foreign disarmed reused queue-closed signal-to-another signal-of-others".split()
 
@@ -231,6 +231,15 @@ for case in "flock-killed", "range-killed":
 def _():
     block, end = waker_of(events_of(record(program(), "flock-left", options=["--children"])))
     assert end.m == block.m and end.stack == block.stack, "woken by: " + end.text + "\n" + "\n".join(end.stack)
+
+
+@test("semaphore-interrupted-thread: what a signal ended keeps the name of what it was for")
+@tried
+def _():
+    events = events_of(record(program(), "semaphore-interrupted-thread"))
+    block, end = waker_of(events)
+    log = events[events.index(block) - 1].text.strip()
+    assert log.endswith('log wait: "semaphore no_posts"') and "wake_here" in end.functions(), log
 
 
 for case in "shared-mutex", "shared-lock", "flock", "range":

@@ -326,8 +326,9 @@ static void kinds_and_waits_are_of_their_tables(void **state)
     put(w, 1, wait);
     put(w, 1, (struct shm_record){.kind = SHM_TEXT, .flags = SHM_TEXT_PIECE + 1});
     put(w, 1, (struct shm_record){.kind = SHM_HEAP, .time = OPENED + MS, .object = UINT64_MAX / 2});
+    put(w, 1, (struct shm_record){.kind = SHM_INTERRUPTED, .time = OPENED + MS, .object = 1});
     finish(w);
-    assert_int_equal(w->summary.damage, 7);
+    assert_int_equal(w->summary.damage, 8);
     assert_int_equal(w->summary.waits, 0);
 }
 
