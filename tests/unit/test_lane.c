@@ -201,11 +201,12 @@ static void test_a_cursor_outlives_what_is_added(void **state)
     int64_t end;
     (void)state;
     for (uint32_t i = 0; i < 1000; i++) {
-        assert_true(add(&lane, i * 10, 1 + i % 5, i, &bytes));
-        assert_true(lane_next(&lane, &cursor, i * 10 + 5, &span, &end));
-        assert_int_equal(span.begin_ns, i * 10);
+        int64_t ns = INT64_C(10) * i;
+        assert_true(add(&lane, ns, 1 + i % 5, i, &bytes));
+        assert_true(lane_next(&lane, &cursor, ns + 5, &span, &end));
+        assert_int_equal(span.begin_ns, ns);
         assert_int_equal(span.stack, i * 1000);
-        assert_int_equal(end, i * 10 + 5);
+        assert_int_equal(end, ns + 5);
         assert_false(lane_next(&lane, &cursor, 0, &span, &end));
     }
     lane_free(&lane);
