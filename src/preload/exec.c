@@ -10,6 +10,7 @@
 
 #include "preload/call.h"
 #include "preload/exec.h"
+#include "preload/file_locks.h"
 #include "shm/shm.h"
 
 static const char PRELOAD[] = "LD_PRELOAD=";
@@ -193,13 +194,18 @@ static bool is_in_child(void)
 
 /* Calls with the recorder in the environment `given`. Returns, with -1, if `call` fails. */
 #define EXECUTE(given, file, call)                                                                 \
+    struct unwind_start caller = CALLER();                                                         \
     EXEC_JOINED(given);                                                                            \
     bool in_child = is_in_child();                                                                 \
     if (in_child)                                                                                  \
         exec_note((uint32_t)getpid(), file);                                                       \
+    else                                                                                           \
+        file_locks_execute(&caller);                                                               \
     int result = (call);                                                                           \
     if (in_child)                                                                                  \
         exec_note((uint32_t)getpid() | SHM_NOT_EXECUTED, file);                                    \
+    else                                                                                           \
+        file_locks_kept();                                                                         \
     return result
 
 EXPORT int execve(const char *path, char *const *arguments, char *const *environment)

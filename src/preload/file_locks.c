@@ -165,6 +165,7 @@ static void enter(const struct lock *lock, bool alone)
         entry->since = lock->since;
         entry->exclusive = lock->exclusive;
         entry->alone = alone;
+        __atomic_store_n(&entry->given, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&entry->object, lock->object, __ATOMIC_RELEASE);
         __atomic_fetch_add(&file_locks_held, 1, __ATOMIC_RELAXED);
         return;
@@ -280,6 +281,10 @@ static uint32_t remove_left(const struct lock *lock, bool *known)
             is_mine(entry, lock) || !overlaps(entry, lock) ||
             !(entry->exclusive || lock->exclusive))
             continue;
+        if (__atomic_load_n(&entry->given, __ATOMIC_RELAXED)) {
+            (void)remove_entry(entry, lock->object);
+            continue;
+        }
         if (!entry->alone || of == own_pid() || (pid && pid != of))
             *known = false;
         if (remove_entry(entry, lock->object))
@@ -485,14 +490,55 @@ void file_locks_closed(int fd, const struct unwind_start *caller)
     give(&lock, caller);
 }
 
+/* Returns the next lock that the process holds, from index *at; NULL: there is no other. */
+static struct board_lock *next_held(size_t *at)
+{
+    while (file_locks_held && *at < ALL_LOCKS) {
+        struct board_lock *entry = &board->locks[*at / BOARD_LOCKS_OF].of[*at % BOARD_LOCKS_OF];
+        (*at)++;
+        if (entry->pid == own_pid() && __atomic_load_n(&entry->object, __ATOMIC_ACQUIRE))
+            return entry;
+    }
+    return NULL;
+}
+
 void file_locks_exit(const struct unwind_start *caller)
 {
-    for (size_t i = 0; file_locks_held && i < ALL_LOCKS; i++) {
-        const struct board_lock *entry = &board->locks[i / BOARD_LOCKS_OF].of[i % BOARD_LOCKS_OF];
+    size_t at = 0;
+    for (const struct board_lock *entry; (entry = next_held(&at)) != NULL;) {
         struct lock lock = lock_of(entry);
-        if (entry->pid == own_pid() && lock.object && entry->alone)
+        if (entry->alone)
             give(&lock, caller);
     }
+}
+
+/* Whether a descriptor is closed when the process executes a program; errno stays as it was. */
+static bool is_closed_by_exec(int fd)
+{
+    int old_errno = errno;
+    int flags = REAL(fcntl64)(fd, F_GETFD);
+    errno = old_errno;
+    return flags >= 0 && flags & FD_CLOEXEC;
+}
+
+/* The locks stay entered: the program may not be there, or not be executable. */
+void file_locks_execute(const struct unwind_start *caller)
+{
+    size_t at = 0;
+    for (struct board_lock *entry; is_wanted_now() && (entry = next_held(&at)) != NULL;) {
+        struct lock lock = lock_of(entry);
+        if (!entry->alone || !is_closed_by_exec(entry->by))
+            continue;
+        record_release(&lock, caller);
+        __atomic_store_n(&entry->given, 1, __ATOMIC_RELAXED);
+    }
+}
+
+void file_locks_kept(void)
+{
+    size_t at = 0;
+    for (struct board_lock *entry; is_wanted_now() && (entry = next_held(&at)) != NULL;)
+        __atomic_store_n(&entry->given, 0, __ATOMIC_RELAXED);
 }
 
 void file_locks_forget(void)

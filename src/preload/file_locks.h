@@ -19,6 +19,10 @@ void file_locks_closed(int fd, const struct unwind_start *caller);
 /* Called before the process exits. */
 void file_locks_exit(const struct unwind_start *caller);
 
+/* Called before the process executes a program, which closes descriptors; and if it has executed none. */
+void file_locks_execute(const struct unwind_start *caller);
+void file_locks_kept(void);
+
 /*
  * The process opened the descriptor itself: a close of it gives flock's locks back, unless another process or descriptor
  * got it as well; called before that, of one descriptor or of all.

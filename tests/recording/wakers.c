@@ -6,6 +6,7 @@
  * wakers others: the same by a pipe, which a third process closes in close_here() while one waits.
  * wakers child, wakers any-child: waits for a process, which ends.
  * wakers flock-killed, range-killed, flock-left: waits for a lock of a file, whose holder is killed.
+ * wakers flock-executes, flock-passed, flock-kept, ...: the same, whose holder executes another program.
  * wakers reads, wakers writes: one of the two, by stdin or stdout.
  *
  * wakers names FIFO FIFO: waits for the one, then for the other by the same descriptor, then for a socket; prints
@@ -1758,6 +1759,70 @@ static int holder_ends(bool by_flock, bool left)
     return 0;
 }
 
+static HERE void execute_here(char *path, const char *program)
+{
+    char *arguments[] = {path, (char *)(uintptr_t)program, NULL};
+    (void)execv(path, arguments);
+    __asm__ volatile("" ::: "memory");
+}
+
+/* What the holder of a lock executes in its place, by the name of the program; `kept`: none. */
+static const struct execution {
+    const char *name;
+    const char *program;
+    int flags; /* of the open of the lock's file */
+    bool by_flock, kept;
+} executions[] = {
+    {"flock-executes", "ends", O_CLOEXEC, true, false},
+    {"flock-executes-long", "ends-late", O_CLOEXEC, true, false},
+    {"flock-passed", "ends-late", 0, true, false},
+    {"flock-kept", "ends", O_CLOEXEC, true, true},
+    {"range-executes", "ends", O_CLOEXEC, false, false},
+};
+
+static const char *next_program;
+
+static void wake_execute(void)
+{
+    execute_here("/proc/self/exe", next_program);
+}
+
+/*
+ * The holder of a lock that this process waits for executes another program, which closes the lock's descriptor, and ends at
+ * once or later; or, kept: finds none to execute, and is killed.
+ */
+static int holder_executes(const struct execution *execution)
+{
+    int ready[2];
+    make_lock_file();
+    CHECK(pipe(ready) == 0);
+    wait_by = execution->by_flock ? wait_flock : wait_range;
+    wake_by = wake_execute;
+    next_program = execution->program;
+    child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        int fd = open(lock_path, O_RDWR | execution->flags);
+        if (execution->by_flock)
+            CHECK(fd >= 0 && flock(fd, LOCK_EX) == 0);
+        else
+            set_lock(fd, F_SETLK, F_WRLCK, 0, 0);
+        CHECK(write(ready[1], &byte, 1) == 1);
+        moment(40);
+        if (!execution->kept)
+            wake_here();
+        execute_here("/nonexistent/program", "");
+        moment(40);
+        CHECK(raise(SIGKILL) == 0);
+    }
+    CHECK(read(ready[0], &byte, 1) == 1);
+    printf("%d\n", (int)child);
+    (void)fflush(stdout);
+    wait_here();
+    CHECK(waitpid(child, NULL, 0) == child);
+    return 0;
+}
+
 static int one_side(bool reads)
 {
     fds[0] = STDIN_FILENO;
@@ -1791,6 +1856,14 @@ int main(int argc, char **argv)
         return holder_ends(true, true);
     if (argc == 2 && strcmp(argv[1], "range-killed") == 0)
         return holder_ends(false, false);
+    for (size_t i = 0; argc == 2 && i < sizeof executions / sizeof executions[0]; i++) {
+        if (strcmp(executions[i].name, argv[1]) == 0)
+            return holder_executes(&executions[i]);
+    }
+    if (argc == 2 && strcmp(argv[1], "ends") == 0)
+        return 0;
+    if (argc == 2 && strcmp(argv[1], "ends-late") == 0)
+        return moment(300), 0;
     if (argc == 2 && (strcmp(argv[1], "reads") == 0 || strcmp(argv[1], "writes") == 0))
         return one_side(argv[1][0] == 'r');
     if (argc == 4 && strcmp(argv[1], "names") == 0)

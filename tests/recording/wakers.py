@@ -213,7 +213,7 @@ def _():
     between(f"WAKERS writes > {fifo} & WAKERS reads < {fifo}; wait")
 
 
-for case in "flock-killed", "range-killed":
+for case in "flock-killed", "range-killed", "flock-passed":
 
     @test(f"{case}: what waits for the lock of a file is woken by the end of the process that held it")
     @tried
@@ -224,6 +224,24 @@ for case in "flock-killed", "range-killed":
         assert end.m == int(output[0]) != block.m, "woken by: " + end.text
         log = events[events.index(block) - 1].text.strip()
         assert re.search(r'log wait: "file lock /tmp/trail-wakers-\d+\.lock"$', log), log
+
+
+for case in "flock-executes", "flock-executes-long", "range-executes":
+
+    @test(f"{case}: what waits for the lock of a file is woken by the exec of the process that held it, which closes the file")
+    @tried
+    def _(case=case):
+        output = []
+        events = events_of(record(program(), case, options=["--children"], output=output))
+        block, end = waker_of(events)
+        assert end.m == int(output[0]) != block.m and "wake_here" in end.functions(), "woken by: " + end.text
+
+
+@test("flock-kept: an exec that fails has given no lock back")
+@tried
+def _():
+    block, end = waker_of(events_of(record(program(), "flock-kept", options=["--children"])), least=0.06)
+    assert end.m == block.m and end.stack == block.stack, "woken by: " + end.text + "\n" + "\n".join(end.stack)
 
 
 @test("flock-left: a lock of what another process has as well is said to be given back by none")
