@@ -41,6 +41,9 @@ static int open_area(const char *word)
 /* The number of the fork that made this process, until its area has it; 0: none. */
 static uint32_t forked;
 
+/* The child of a fork begins, in which locks of the C library may stay taken. */
+static bool in_fork;
+
 /* Where an area was that was left: another may be mapped there; NULL: nowhere. */
 static void *left;
 
@@ -174,6 +177,7 @@ static void record_fork(void)
 static void before_fork(void)
 {
     struct shm_area *area = preload.area;
+    modules_before_fork();
     file_locks_inherited();
     record_fork();
     if (!area || !area->header.children)
@@ -189,6 +193,7 @@ static void after_fork(void)
     struct shm_area *parents = mapped;
     bool children = parents && parents->header.children;
     uint32_t number = self.fork;
+    modules_after_fork();
     /* Not unmapped: a signal handler may have forked during a call. */
     preload.area = NULL;
     mapped = NULL;
@@ -197,7 +202,9 @@ static void after_fork(void)
     if (!children)
         return;
     forked = number;
+    in_fork = true;
     (void)preload_attach(getenv(SHM_VARIABLE));
+    in_fork = false;
     /* Pairs with the load in area_is_forking. */
     (void)__atomic_sub_fetch(&parents->header.forking, 1, __ATOMIC_RELEASE);
 }
@@ -228,7 +235,10 @@ bool preload_attach(const char *word)
     mapped = area;
     samples_prepare();
     (void)madvise(&preload, sizeof preload, MADV_WIPEONFORK);
-    modules_changed();
+    if (in_fork)
+        modules_inherit(area);
+    else
+        modules_changed();
     if (area->header.announced)
         threads_begin_announced();
     else
@@ -298,7 +308,7 @@ void preload_survive_forks(void)
 {
     static bool done;
     if (!done)
-        (void)pthread_atfork(before_fork, NULL, after_fork);
+        (void)pthread_atfork(before_fork, modules_after_fork, after_fork);
     done = true;
 }
 

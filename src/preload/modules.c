@@ -36,6 +36,7 @@ static void add_line(const char *line, void *context)
 
 /* The lines from before a change. Unused pages of the array take no memory. */
 static char former[SHM_MODULES_SIZE];
+static uint32_t former_size;
 
 static bool starts_with(const char *line, size_t size, const char *word)
 {
@@ -58,7 +59,7 @@ static bool is_listed(const char *rest, size_t size, const char *end)
  * Keeps libraries that are no longer mapped in the list, with another first word: names for PCs in them may be looked up
  * later.
  */
-static void add_unloaded(struct lines *lines, size_t former_size)
+static void add_unloaded(struct lines *lines)
 {
     const char *limit = lines->at + UNLOADED_SIZE, *end = former + former_size;
     size_t size, word;
@@ -80,23 +81,62 @@ static void add_unloaded(struct lines *lines, size_t former_size)
     }
 }
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The thread is changing the lines: a signal handler of it does not. */
+static PER_THREAD bool changes;
+
+/* Keeps the lines from before a change, or a fork. */
+static void keep_former(const struct shm_area *area)
+{
+    former_size = area->header.modules_used;
+    memcpy(former, area->modules, former_size);
+}
+
+/*
+ * A forked child does not list its libraries, but has its parent's lines: a thread of the parent may have had the loader's
+ * lock, which then stays taken in the child. For the same reason none changes the lines meanwhile.
+ */
+void modules_before_fork(void)
+{
+    if (changes)
+        return;
+    REAL(pthread_mutex_lock)(&lock);
+    if (preload.area)
+        keep_former(preload.area);
+}
+
+void modules_after_fork(void)
+{
+    if (!changes)
+        REAL(pthread_mutex_unlock)(&lock);
+}
+
+void modules_inherit(struct shm_area *area)
+{
+    memcpy(area->modules, former, former_size);
+    __atomic_store_n(&area->header.modules_used, former_size, __ATOMIC_RELEASE);
+    __atomic_add_fetch(&area->header.modules_version, 2, __ATOMIC_ACQ_REL);
+}
+
 void modules_changed(void)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     struct shm_header *header = &preload.area->header;
     struct lines lines = {preload.area->modules, SHM_MODULES_SIZE};
-    size_t former_size;
     int old_errno = errno;
+    if (changes)
+        return;
     REAL(pthread_mutex_lock)(&lock);
-    former_size = header->modules_used;
-    memcpy(former, preload.area->modules, former_size);
+    changes = true;
+    keep_former(preload.area);
     /* Odd while the lines change: the collector then reads them again later. */
     __atomic_add_fetch(&header->modules_version, 1, __ATOMIC_ACQ_REL);
     modules_each(add_line, &lines);
-    add_unloaded(&lines, former_size);
+    add_unloaded(&lines);
     __atomic_store_n(&header->modules_used, (uint32_t)(SHM_MODULES_SIZE - lines.room),
                      __ATOMIC_RELEASE);
     __atomic_add_fetch(&header->modules_version, 1, __ATOMIC_ACQ_REL);
+    changes = false;
     REAL(pthread_mutex_unlock)(&lock);
     errno = old_errno;
 }

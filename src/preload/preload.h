@@ -225,4 +225,9 @@ extern int64_t preload_heap_early __attribute__((visibility("hidden")));
 /* Writes the changed list of modules into the area. */
 void modules_changed(void);
 
+/* Called around a fork, the latter in both processes; a child then writes its parent's list into its own area. */
+void modules_before_fork(void);
+void modules_after_fork(void);
+void modules_inherit(struct shm_area *area);
+
 #endif

@@ -2,6 +2,7 @@
  * Programs of several processes, as servers are:
  *
  *   forks N      for a line on stdin N children, one after the other
+ *   loads N      N children, one after the other, while other threads load and unload a library
  *   kills N      N children, each a little later after its beginning than the one before
  *   daemon       its child goes on, waits, and ends when it is done
  *   stays        its child goes on until it is killed; its PID is printed
@@ -13,6 +14,7 @@
  *
  * Every child waits in wait_here, in which nothing but one pipe is waited for.
  */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -76,6 +78,39 @@ static int forks(int count)
     return STATUS;
 }
 
+static bool loaded_enough; /* atomic */
+
+static void *loads(void *unused)
+{
+    while (!__atomic_load_n(&loaded_enough, __ATOMIC_ACQUIRE)) {
+        void *library = dlopen("libm.so.6", RTLD_NOW);
+        if (!library || dlclose(library) != 0)
+            abort();
+    }
+    return unused;
+}
+
+/* Other threads may have the loader's lock while the process forks: it stays taken in the child, which does not need it. */
+static int forks_while_loading(int count)
+{
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++) {
+        if (pthread_create(&threads[i], NULL, loads, NULL) != 0)
+            return 1;
+    }
+    while (count-- > 0) {
+        pid_t pid = fork();
+        if (pid == 0)
+            _exit(0);
+        if (pid < 0 || waitpid(pid, NULL, 0) != pid)
+            return 1;
+    }
+    __atomic_store_n(&loaded_enough, true, __ATOMIC_RELEASE);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    return STATUS;
+}
+
 static int kills(int count)
 {
     for (int i = 0; i < count; i++) {
@@ -135,6 +170,8 @@ int main(int argc, char **argv)
     char *no_environment[] = {NULL};
     if (strcmp(word, "forks") == 0 && argc > 2)
         return forks(atoi(argv[2]));
+    if (strcmp(word, "loads") == 0 && argc > 2)
+        return forks_while_loading(atoi(argv[2]));
     if (strcmp(word, "daemon") == 0)
         become_daemon();
     if (strcmp(word, "kills") == 0 && argc > 2)

@@ -131,6 +131,12 @@ def what_is_killed_at_its_beginning_has_a_good_trace():
 
 
 @test
+def children_begin_that_were_forked_while_other_threads_loaded_libraries():
+    with Recording("loads", "100", options=["-q"]) as recording:
+        assert recording.end() == STATUS, recording.err
+
+
+@test
 def a_program_that_becomes_a_daemon_is_recorded_until_it_ends():
     with Recording("daemon") as recording:
         assert recording.end() == STATUS, recording.err
