@@ -71,6 +71,7 @@ typedef struct trail_print_options {
     bool stacks;                /* text, jsonl: with all frames */
     bool colour;                /* text: with terminal colours */
     trail_words words;          /* text: what goroutines, Ps and threads are called */
+    bool micro_sign;            /* text: microseconds as "\xc2\xb5s" in UTF-8, else as "us" */
     bool flush;                 /* write to the sink after each batch of events, for live output */
     void (*progress)(void *context); /* called regularly while reading, if not NULL */
     void *progress_context;

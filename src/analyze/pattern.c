@@ -154,7 +154,9 @@ static bool read_time(struct parser *parser, int64_t *ns)
     const char *begin = parser->at, *digits = begin;
     while ((*digits >= '0' && *digits <= '9') || *digits == '.')
         digits++;
-    const char *end = word_end(digits);
+    const char *end = digits;
+    while (is_word(*end) || (*end & 0x80)) /* a unit may begin with a micro sign */
+        end++;
     if (digits == begin)
         return wrong(parser, begin, thing_end(begin), "a time must stand here, as 10ms or 1.5s");
     parser->at = end;

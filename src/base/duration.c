@@ -110,10 +110,36 @@ const char *duration_on_axis(char *buf, double ns)
     return buf;
 }
 
+/* Whether a word could continue with the character. */
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           (c & 0x80);
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+const char *duration_us_in(const char *text)
+{
+    for (const char *at = text; (at = strstr(at, "us")); at += 2) {
+        const char *before = at > text && at[-1] == ' ' ? at - 1 : at;
+        if (before > text && is_digit(before[-1]) && !is_letter(at[2]))
+            return at;
+    }
+    return text + strlen(text);
+}
+
 /* MARK: From text */
 
 int64_t duration_unit(const char *name, size_t size)
 {
+    static const char *const signs[] = {MICRO_SIGN "s", "\xce\xbcs"}; /* and the Greek letter */
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+        if (strlen(signs[i]) == size && memcmp(signs[i], name, size) == 0)
+            return 1000;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (strlen(units[i].name) == size && memcmp(units[i].name, name, size) == 0)
             return units[i].ns;
@@ -125,7 +151,7 @@ int64_t duration_parse(const char *at, const char *end)
     const char *begin = at;
     double value = 0, scale = 1;
     bool point = false;
-    for (; at < end && ((*at >= '0' && *at <= '9') || (*at == '.' && !point)); at++) {
+    for (; at < end && (is_digit(*at) || (*at == '.' && !point)); at++) {
         if (*at == '.') {
             point = true;
             continue;

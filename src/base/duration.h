@@ -1,11 +1,15 @@
-/* Durations as text in the units s, ms, us and ns, and back. */
+/*
+ * Durations as text in the units s, ms, us and ns, and back. The texts are ASCII, for files; where
+ * people read UTF-8, a micro sign takes the place of the u (duration_us_in).
+ */
 #ifndef TRAIL_BASE_DURATION_H
 #define TRAIL_BASE_DURATION_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define DURATION_SIZE 64 /* enough for each function below */
+#define DURATION_SIZE 64 /* enough for each function below, and a micro sign */
+#define MICRO_SIGN    "\xc2\xb5"
 
 /* The forms of a duration, each with its reason. */
 enum duration_form {
@@ -38,7 +42,16 @@ const char *duration_text(char *buf, int64_t ns, enum duration_form form);
  */
 const char *duration_on_axis(char *buf, double ns);
 
-/* Returns the nanoseconds of a unit: ns, us, ms, s, m or h; 0 for any other name. */
+/*
+ * Returns the first "us" in the text that is the unit of a number, as in "17 us" and "9.4us"; the
+ * end of the text if there is none.
+ */
+const char *duration_us_in(const char *text);
+
+/*
+ * Returns the nanoseconds of a unit: ns, us (or with the sign, or Greek mu), ms, s, m or h; 0 for
+ * any other name.
+ */
 int64_t duration_unit(const char *name, size_t size);
 
 /* Returns the nanoseconds of "110ms" or "1.5s", which must fill [at, end); -1 otherwise. */

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/duration.h"
-
 const char *show_bytes(char *buf, uint64_t bytes)
 {
     static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
@@ -18,11 +16,6 @@ const char *show_bytes(char *buf, uint64_t bytes)
     else
         (void)snprintf(buf, SHOW_SIZE, value < 10 ? "%.2f %s" : "%.1f %s", value, units[i]);
     return buf;
-}
-
-const char *show_duration(char *buf, int64_t ns)
-{
-    return duration_text(buf, ns, DURATION_COLUMN);
 }
 
 const char *show_percent(char *buf, double percent)

@@ -1,4 +1,4 @@
-/* Show: sizes and times for people, in the form of all commands. */
+/* Show: sizes, shares and wall-clock times for people, in the form of all commands. */
 #ifndef TRAIL_BASE_SHOW_H
 #define TRAIL_BASE_SHOW_H
 
@@ -8,7 +8,6 @@
 
 /* Write to `buf` of SHOW_SIZE bytes and return it. */
 const char *show_bytes(char *buf, uint64_t bytes);        /* "1.66 MiB" */
-const char *show_duration(char *buf, int64_t ns);         /* DURATION_COLUMN: "1.020 s" */
 const char *show_percent(char *buf, double percent);      /* "12.3 %" */
 const char *show_wall(char *buf, int64_t s, uint32_t ns); /* "2026-11-21 06:46:11.160535358 UTC" */
 

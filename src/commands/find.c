@@ -181,8 +181,9 @@ static void show_waker(const struct request *request, const trail_hit_step *step
 static void show_step(const struct request *request, const trail_hit_step *step, int64_t origin)
 {
     char begin[SHOW_SIZE], length[SHOW_SIZE], text[400];
-    printf("%14s %14s%c %s", show_duration(begin, step->begin_ns - origin),
-           step->lasts ? show_duration(length, step->end_ns - step->begin_ns) : "",
+    printf("%s %s%c %s", show_right(begin, 14, show_duration(begin, step->begin_ns - origin)),
+           show_right(length, 14,
+                      step->lasts ? show_duration(length, step->end_ns - step->begin_ns) : ""),
            step->open ? '+' : ' ', step->what);
     if (step->reason) {
         printf("[");

@@ -10,6 +10,7 @@
 #include "symbols/symbols.h"
 #include "ui/cli.h"
 #include "ui/progress.h"
+#include "ui/show.h"
 #include "ui/values.h"
 #include "ui/window.h"
 #include "ui/words.h"
@@ -268,6 +269,7 @@ static int print_events(struct request *request, trail_source *source, trail_err
         .stacks = request->format == TRAIL_FORMAT_JSONL ? !request->no_stacks : request->stacks,
         .colour = want_colour(request),
         .words = request->words,
+        .micro_sign = show_is_utf8(),
         .flush = trail_source_size(source) < 0,
         .progress = progress_step,
         .progress_context = &progress,

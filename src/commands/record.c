@@ -26,6 +26,7 @@
 #include "inspect/preload_path.h"
 #include "inspect/program.h"
 #include "ui/cli.h"
+#include "ui/show.h"
 #include "ui/skip_frames.h"
 #include "ui/values.h"
 
@@ -622,7 +623,7 @@ static void print_pause(const struct recording *r)
 {
     char pause[DURATION_SIZE];
     print_message("a thread of process %d was held up for at most %s", (int)r->options.process,
-                  duration_text(pause, r->attach.paused_ns, DURATION_WORDS));
+                  show_duration_as(pause, r->attach.paused_ns, DURATION_WORDS));
 }
 
 static int record_program(struct recording *r)

@@ -85,8 +85,8 @@ static void print_worst(const struct collect_summary *s)
         const struct collect_wait_place *p = &s->worst[i];
         put_line("    %s: %" PRIu64 " x %s, %s in all, longest %s%s%s", *p->place ? p->place : "?",
                  p->count, wire_wait_kinds[wait_kinds[p->wait]].title,
-                 duration_text(total, p->total_ns, DURATION_SUMMARY),
-                 duration_text(longest, p->longest_ns, DURATION_SUMMARY),
+                 show_duration_as(total, p->total_ns, DURATION_SUMMARY),
+                 show_duration_as(longest, p->longest_ns, DURATION_SUMMARY),
                  *p->waker ? ", woken by " : "", p->waker);
     }
 }
@@ -124,7 +124,7 @@ static void print_recorder(const struct collect_summary *s)
         fprintf(stderr, "%" PRIu64 " CPU %s, ", s->samples,
                 numbered(s->samples, "sample", "samples"));
     fprintf(stderr, "%s of CPU; ",
-            duration_text(cpu, record_summary_cpu_ns(RUSAGE_SELF), DURATION_SUMMARY));
+            show_duration_as(cpu, record_summary_cpu_ns(RUSAGE_SELF), DURATION_SUMMARY));
     print_loss(&between, s->lost_records, "record", "records");
     print_loss(&between, s->lost_stacks, "stack", "stacks");
     print_loss(&between, s->lost_threads, "thread", "threads");
@@ -156,8 +156,8 @@ void record_summary_print(const struct collect_summary *s, const char *path, int
     char wall[DURATION_SIZE], cpu[DURATION_SIZE];
     print_message("%s: %" PRIu64 " %s (%" PRIu64 " at once), %s%s%s%s", path, s->threads,
                   numbered(s->threads, "thread", "threads"), s->most_threads,
-                  duration_text(wall, s->wall_ns, DURATION_SUMMARY), cpu_ns >= 0 ? ", " : "",
-                  cpu_ns >= 0 ? duration_text(cpu, cpu_ns, DURATION_SUMMARY) : "",
+                  show_duration_as(wall, s->wall_ns, DURATION_SUMMARY), cpu_ns >= 0 ? ", " : "",
+                  cpu_ns >= 0 ? show_duration_as(cpu, cpu_ns, DURATION_SUMMARY) : "",
                   cpu_ns >= 0 ? " of CPU" : "");
     print_states(s, cpu_ns);
     if (s->worst[0].count)
@@ -174,7 +174,7 @@ void record_summary_print(const struct collect_summary *s, const char *path, int
         put_line(
             "  ready: inferred for %s, in which a CPU switched threads too often to record each "
             "switch; --max-switches=0 records them",
-            duration_text(wall, s->unseen_ns, DURATION_SUMMARY));
+            show_duration_as(wall, s->unseen_ns, DURATION_SUMMARY));
     if (s->faults)
         put_line("  page faults: %" PRIu64 " %s that had to be read from the disk", s->faults,
                  numbered(s->faults, "page", "pages"));
@@ -217,6 +217,11 @@ static int width_of_titles(const struct record_summary_process *processes, size_
     return (int)width;
 }
 
+static const char *column_text(char *buf, int64_t ns)
+{
+    return show_right(buf, 10, show_duration_as(buf, ns, DURATION_SUMMARY));
+}
+
 /* Those that ran longest come first. */
 static int by_cpu(const void *a, const void *b)
 {
@@ -256,12 +261,10 @@ void record_summary_print_all(struct record_summary_process *processes, size_t a
     for (size_t i = 0; i < count; i++) {
         const struct record_summary_process *p = &processes[i];
         char wall[DURATION_SIZE], cpu[DURATION_SIZE], cost[DURATION_SIZE];
-        put_line("  %-*.*s %8d %8" PRIu64 " %10s %10s %6.0f %% %10s%s%s", width, width, p->title,
-                 p->pid, p->summary.threads,
-                 duration_text(wall, p->summary.wall_ns, DURATION_SUMMARY),
-                 duration_text(cpu, p->cpu_ns, DURATION_SUMMARY), waiting_share(&p->summary),
-                 duration_text(cost, p->cost_ns, DURATION_SUMMARY), split ? "  " : "",
-                 split ? p->path : "");
+        put_line("  %-*.*s %8d %8" PRIu64 " %s %s %6.0f %% %s%s%s", width, width, p->title, p->pid,
+                 p->summary.threads, column_text(wall, p->summary.wall_ns),
+                 column_text(cpu, p->cpu_ns), waiting_share(&p->summary),
+                 column_text(cost, p->cost_ns), split ? "  " : "", split ? p->path : "");
     }
     if (count < all)
         put_line("  ... and %zu more processes, which ran for less", all - count);

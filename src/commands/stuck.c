@@ -339,7 +339,7 @@ static void print_process_heading(const struct stuck_process *process, size_t ch
 {
     const char *missing = what_is_missing(process);
     char stopped[DURATION_SIZE];
-    duration_text(stopped, process->held.stopped_ns, DURATION_WORDS);
+    show_duration_as(stopped, process->held.stopped_ns, DURATION_WORDS);
     show_line("process %d (%s): %zu thread%s, stopped for %s", process->held.pid,
               process->held.name, process->held.count, process->held.count == 1 ? "" : "s",
               stopped);

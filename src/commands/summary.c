@@ -442,7 +442,9 @@ static void show_findings(const struct request *request)
     if (count == 0) {
         char largest[OVERVIEW_SIZE];
         (void)overview_largest(request->analysis.answers, &request->analysis.vocabulary, largest);
-        show_line("No known problem found. The largest figures: %s.", largest);
+        printf("No known problem found. The largest figures: ");
+        show_figures(largest);
+        puts(".");
     }
     for (size_t i = 0; i < count; i++) {
         const trail_finding *finding = &findings[i];
@@ -450,7 +452,7 @@ static void show_findings(const struct request *request)
         putchar('*');
         put_colour(request, "\033[0m");
         putchar(' ');
-        show_plain((trail_string){finding->text, strlen(finding->text)});
+        show_figures(finding->text);
         putchar('\n');
         put_commands(request, finding);
     }

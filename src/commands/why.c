@@ -373,10 +373,10 @@ static void show_segment(const struct request *request, const trail_path_segment
     enum { COLUMNS = 26, DEEPEST = 20 };
     char begin[SHOW_SIZE], length[SHOW_SIZE];
     unsigned depth = segment->depth < DEEPEST ? segment->depth : DEEPEST;
-    printf("%12s %12s %*s%s%" PRId64 " ",
-           show_duration(begin, segment->begin_ns - request->analysis.span.origin_ns),
-           show_duration(length, segment->end_ns - segment->begin_ns), (int)(2 * depth), "",
-           word(request, TERM_task_id), segment->goroutine);
+    (void)show_duration(begin, segment->begin_ns - request->analysis.span.origin_ns);
+    (void)show_duration(length, segment->end_ns - segment->begin_ns);
+    printf("%s %s %*s%s%" PRId64 " ", show_right(begin, 12, begin), show_right(length, 12, length),
+           (int)(2 * depth), "", word(request, TERM_task_id), segment->goroutine);
     put_name(request, segment->group);
     char text[WAIT_TEXT_SIZE];
     printf(": ");
@@ -406,8 +406,9 @@ static void show_gap(const struct request *request, uint64_t count, int64_t ns)
     char length[SHOW_SIZE], number[32];
     (void)request;
     if (count > 0)
-        printf("%12s %12s %s shorter segment%s\n", "...", show_duration(length, ns),
-               table_thousands(number, count), count == 1 ? "" : "s");
+        printf("%12s %s %s shorter segment%s\n", "...",
+               show_right(length, 12, show_duration(length, ns)), table_thousands(number, count),
+               count == 1 ? "" : "s");
 }
 
 static void show_segments(const struct request *request)

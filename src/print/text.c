@@ -14,6 +14,7 @@
 #include "base/duration.h"
 #include "base/plain.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "print/print.h"
 #include "wire/wire.h"
 
@@ -303,9 +304,11 @@ static void put_duration(struct print *print, const char *before)
 {
     if (print->span_ns < 0)
         return;
+    char text[DURATION_SIZE];
+    const char *us = duration_us_in(duration_text(text, print->span_ns, DURATION_EVENT));
     out_str(&print->out, before);
-    out_room(&print->out, DURATION_SIZE);
-    print->out.at = duration_put(print->out.at, print->span_ns, DURATION_EVENT);
+    out_bytes(&print->out, text, (size_t)(us - text));
+    out_str(&print->out, *us && print->options->micro_sign ? MICRO_SIGN "s" : us);
 }
 
 static void what_range(struct print *print, const trail_event *event)
@@ -692,6 +695,15 @@ static void text_line(struct print *print, const trail_event *event)
     put_style(print, STYLE_PLAIN);
 }
 
+/* Columns of the terminal, if no character is wide or has combining ones. */
+static size_t columns_of(const char *begin, const char *end)
+{
+    size_t columns = 0;
+    for (const char *at = begin; at < end; at++)
+        columns += !utf8_continues(*at);
+    return columns;
+}
+
 static void text_event(struct print *print, const trail_event *event)
 {
     struct out *out = &print->out;
@@ -701,7 +713,7 @@ static void text_event(struct print *print, const trail_event *event)
     struct cache_block place = cache_get(&print->stacks, event->stack);
     if (event->stack != 0 && place.size > 0) {
         /* A line so long that the buffer was flushed is not padded. */
-        size_t width = out->at > begin ? (size_t)(out->at - begin) : PLACE_COLUMN;
+        size_t width = out->at > begin ? columns_of(begin, out->at) : PLACE_COLUMN;
         size_t column = PLACE_COLUMN + (print->options->colour ? COLOUR_BYTES : 0);
         put_spaces(out, width < column ? column - width : 0);
         put_style(print, STYLE_DIM);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/duration.h"
 #include "base/show.h"
 #include "base/utf8.h"
 #include "base/whole.h"
@@ -67,6 +68,27 @@ void html_word(struct out *out, const char *text)
     html_text(out, (trail_string){text, strlen(text)});
 }
 
+/* In pieces, because html_text truncates. */
+static void put_whole(struct out *out, trail_string text)
+{
+    while (text.size > 0) {
+        trail_string piece = utf8_first(text, HTML_TEXT_MOST);
+        html_text(out, piece);
+        text.data += piece.size;
+        text.size -= piece.size;
+    }
+}
+
+void html_figures(struct out *out, const char *text)
+{
+    const char *us;
+    for (; *(us = duration_us_in(text)); text = us + 2) {
+        put_whole(out, (trail_string){text, (size_t)(us - text)});
+        out_str(out, MICRO_SIGN "s");
+    }
+    put_whole(out, (trail_string){text, (size_t)(us - text)});
+}
+
 /* MARK: Numbers */
 
 void html_number(struct out *out, uint64_t value)
@@ -82,8 +104,8 @@ void html_number(struct out *out, uint64_t value)
 
 void html_duration(struct out *out, int64_t ns)
 {
-    char text[SHOW_SIZE];
-    out_str(out, ns == 0 ? "-" : show_duration(text, ns));
+    char text[DURATION_SIZE];
+    html_figures(out, ns == 0 ? "-" : duration_text(text, ns, DURATION_COLUMN));
 }
 
 void html_share(struct out *out, double share)
@@ -196,7 +218,7 @@ void html_cell_hint(struct html_table *table, const char *text, const char *hint
     out_str(table->out, " class=\"hint\" title=\"");
     html_word(table->out, hint);
     out_str(table->out, "\">");
-    html_word(table->out, text);
+    html_figures(table->out, text);
     cell_end(table);
 }
 

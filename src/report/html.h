@@ -23,6 +23,9 @@ enum { HTML_TEXT_MOST = 400 };
 void html_text(struct out *out, trail_string text);
 void html_word(struct out *out, const char *text);
 
+/* The same for a text with durations, of any length: microseconds have their sign. */
+void html_figures(struct out *out, const char *text);
+
 /* "12,345"; "1.234 ms", "-" for 0; "12.3 %" of 0.123. */
 void html_number(struct out *out, uint64_t value);
 void html_duration(struct out *out, int64_t ns);
@@ -53,7 +56,7 @@ void html_table_end(struct html_table *table);
 void html_cell_text(struct html_table *table, trail_string text);
 void html_cell_word(struct html_table *table, const char *text);
 void html_cell_hint(struct html_table *table, const char *text,
-                    const char *hint); /* shown on hover */
+                    const char *hint); /* figures; shown on hover */
 void html_cell_number(struct html_table *table, uint64_t value);
 void html_cell_id(struct html_table *table, int64_t id);
 void html_cell_duration(struct html_table *table, int64_t ns);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/duration.h"
 #include "base/show.h"
 #include "report/html.h"
 #include "report/overview.h"
@@ -61,7 +62,7 @@ static void put_bars(struct plot *plot, const uint64_t *powers, unsigned first, 
             continue;
         double high = (double)powers[i] / most;
         (void)snprintf(title, sizeof title, "from %s to twice that: %" PRIu64,
-                       show_duration(from, INT64_C(1) << i), powers[i]);
+                       duration_text(from, INT64_C(1) << i, DURATION_COLUMN), powers[i]);
         plot_bar(plot, drawn_as, (i - first) * wide + wide * 0.06, wide * 0.88,
                  high < 0.02 ? 0.02 : high, title);
     }
@@ -80,11 +81,12 @@ static void put_histogram(const struct report *report, const trail_histogram *su
         return;
     if (last - first < PLOT_LABELS - 1)
         last = first + PLOT_LABELS - 1 < POWERS ? first + PLOT_LABELS - 1 : POWERS - 1;
-    (void)snprintf(
-        note, sizeof note, "%" PRIu64 " times; median about %s, p95 %s, p99 %s, longest %s",
-        sum->count, show_duration(p50, trail_histogram_quantile(sum, 0.5)),
-        show_duration(p95, trail_histogram_quantile(sum, 0.95)),
-        show_duration(p99, trail_histogram_quantile(sum, 0.99)), show_duration(max, sum->max_ns));
+    (void)snprintf(note, sizeof note,
+                   "%" PRIu64 " times; median about %s, p95 %s, p99 %s, longest %s", sum->count,
+                   duration_text(p50, trail_histogram_quantile(sum, 0.5), DURATION_COLUMN),
+                   duration_text(p95, trail_histogram_quantile(sum, 0.95), DURATION_COLUMN),
+                   duration_text(p99, trail_histogram_quantile(sum, 0.99), DURATION_COLUMN),
+                   duration_text(max, sum->max_ns, DURATION_COLUMN));
     double most = plot_round_up((double)most_of(powers));
     (void)snprintf(top, sizeof top, "%.10g", most);
     (void)snprintf(middle, sizeof middle, "%.10g", most / 2);

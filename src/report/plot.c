@@ -14,7 +14,7 @@ void plot_begin(struct plot *plot, struct out *out, const char *title, const cha
     out_str(out, "<figure class=\"plot\"><figcaption><h3>");
     html_word(out, title);
     out_str(out, "</h3> ");
-    html_word(out, note);
+    html_figures(out, note);
     out_str(out, "</figcaption>\n");
 }
 
@@ -77,7 +77,7 @@ void plot_open(struct plot *plot, const char *seen)
     struct out *out = plot->out;
     out_str(out, "<svg class=\"area\" viewBox=\"0 0 1000 100\" preserveAspectRatio=\"none\" "
                  "role=\"img\" aria-label=\"");
-    html_word(out, seen);
+    html_figures(out, seen);
     out_str(out, "\"><path class=\"grid\" d=\"M0 0H1000M0 50H1000");
     for (unsigned i = 0; i < plot->labels; i++)
         out_format(out, "M%u 0V100", plot->labels > 1 ? i * 1000 / (plot->labels - 1) : 0);
@@ -122,7 +122,7 @@ void plot_bar(struct plot *plot, const char *drawn_as, double x, double width, d
         return;
     }
     out_str(out, "><title>");
-    html_word(out, title);
+    html_figures(out, title);
     out_str(out, "</title></rect>\n");
 }
 
@@ -132,7 +132,7 @@ void plot_end(struct plot *plot)
     out_str(out, "</svg><div class=\"x\" aria-hidden=\"true\">");
     for (unsigned i = 0; i < plot->labels; i++) {
         out_str(out, "<span>");
-        html_word(out, plot->x[i]);
+        html_figures(out, plot->x[i]);
         out_str(out, "</span>");
     }
     out_str(out, "</div></div></figure>\n");

@@ -22,9 +22,9 @@ static void put_figure(const struct report *report, const struct tile *tile)
     out_str(out, "<div><dt>");
     report_words(report, tile->title);
     out_format(out, "</dt><dd data-key=\"%s\" data-v=\"%" PRId64 "\"><b>", tile->key, tile->value);
-    html_word(out, tile->text);
+    html_figures(out, tile->text);
     out_str(out, "</b> ");
-    html_word(out, tile->note);
+    html_figures(out, tile->note);
     out_str(out, "</dd></div>\n");
 }
 
@@ -58,17 +58,13 @@ static void put_findings(const struct report *report)
     if (count == 0) {
         char largest[OVERVIEW_SIZE];
         (void)overview_largest(report->answers, report->words, largest);
-        html_text(out, (trail_string){largest, strlen(largest)});
+        html_figures(out, largest);
         out_str(out, ".</p>\n");
     }
     for (size_t i = 0; i < count; i++) {
         const trail_finding *f = &findings[i];
         out_format(out, "<li data-kind=\"%s\"><span class=\"text\">", f->kind);
-        /* In pieces: the text of a finding is never truncated. */
-        for (size_t at = 0, size = strlen(f->text); at < size; at += HTML_TEXT_MOST / 2)
-            html_text(out, (trail_string){f->text + at, size - at < HTML_TEXT_MOST / 2
-                                                            ? size - at
-                                                            : HTML_TEXT_MOST / 2});
+        html_figures(out, f->text);
         out_str(out, "</span>");
         put_moment_link(report, i);
         if (f->has_moment) {

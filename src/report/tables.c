@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/show.h"
 #include "report/rows.h"
 #include "words/place.h"
@@ -34,7 +35,7 @@ void rows_longest(const struct report *report, struct html_table *table,
     char text[100], at[SHOW_SIZE], command[512];
     int64_t from = ns_between(report->span.origin_ns, longest->begin_ns);
     (void)snprintf(text, sizeof text, "%s%" PRId64 " at %s", term(report->words, TERM_task_id),
-                   longest->goroutine, show_duration(at, from));
+                   longest->goroutine, duration_text(at, from, DURATION_COLUMN));
     html_cell_hint(table, longest->ns > 0 ? text : "-",
                    report_command(report, longest->goroutine, longest->begin_ns, longest->ns,
                                   command, sizeof command));

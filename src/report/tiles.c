@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyze/goroutines.h"
+#include "base/duration.h"
 #include "base/share.h"
 #include "base/utf8.h"
 #include "report/overview.h"
@@ -115,7 +116,7 @@ static const char *lock_title(const struct maker *m, const trail_lock *lock, cha
 static void add_length(const struct maker *m)
 {
     struct tile *tile = add(m, "length_ns", "Length", m->length_ns);
-    (void)show_duration(tile->text, m->length_ns);
+    (void)duration_text(tile->text, m->length_ns, DURATION_COLUMN);
     set_note(tile, "%" PRIu64 " events", m->span.events);
 }
 
@@ -172,7 +173,7 @@ static void add_ready(const struct maker *m)
     char function[FUNCTION_NAME_SIZE];
     trail_string name = function_shown(m, worst->name, function);
     tile = add(m, "longest_ready_ns", "Longest ready", worst->ready_longest.ns);
-    (void)show_duration(tile->text, worst->ready_longest.ns);
+    (void)duration_text(tile->text, worst->ready_longest.ns, DURATION_COLUMN);
     set_note(tile, "%s %" PRId64 "%s%.*s%s", term(m->words, TERM_task),
              worst->ready_longest.goroutine, name.size > 0 ? " (" : "", TEXT(name),
              name.size > 0 ? ")" : "");
@@ -229,13 +230,13 @@ static void add_waiting(const struct maker *m)
     if (sum > 0) {
         struct tile *tile = add(m, "waiting_ns", "Waited", sum);
         size_t used = 0;
-        (void)show_duration(tile->text, sum);
+        (void)duration_text(tile->text, sum, DURATION_COLUMN);
         for (size_t i = 0; i < reasons && i < SHOWN && used < sizeof tile->note; i++) {
             char text[SHOW_SIZE];
             trail_string reason = utf8_first(sums[i].reason, 60);
-            used +=
-                (size_t)snprintf(tile->note + used, sizeof tile->note - used, "%s%.*s %s",
-                                 i > 0 ? ", " : "", TEXT(reason), show_duration(text, sums[i].ns));
+            used += (size_t)snprintf(tile->note + used, sizeof tile->note - used, "%s%.*s %s",
+                                     i > 0 ? ", " : "", TEXT(reason),
+                                     duration_text(text, sums[i].ns, DURATION_COLUMN));
         }
         tile->command = "latency";
         set_longest(tile, &sums[0].longest);
@@ -256,10 +257,10 @@ static void add_lock(const struct maker *m)
     if (!lock || lock->wait.sum_ns <= 0)
         return;
     struct tile *tile = add(m, "lock_ns", "Most waited-for lock", lock->wait.sum_ns);
-    (void)show_duration(tile->text, lock->wait.sum_ns);
+    (void)duration_text(tile->text, lock->wait.sum_ns, DURATION_COLUMN);
     set_note(tile, "%s: %" PRIu64 " wait%s, at most %s", lock_title(m, lock, title),
              lock->wait.count, plural_s(lock->wait.count),
-             show_duration(longest, lock->longest.ns));
+             duration_text(longest, lock->longest.ns, DURATION_COLUMN));
     tile->command = "locks";
     set_longest(tile, &lock->longest);
 }
@@ -280,7 +281,8 @@ static void add_open(const struct maker *m)
     struct tile *tile = add(m, "open_waits", "Open waits", (int64_t)open);
     set_text(tile, "%" PRIu64, open);
     set_note(tile, "at the end; the longest for %s: %s",
-             show_duration(longest, worst->longest_open.ns), lock_title(m, worst, title));
+             duration_text(longest, worst->longest_open.ns, DURATION_COLUMN),
+             lock_title(m, worst, title));
     tile->command = "locks";
     set_longest(tile, &worst->longest_open);
 }
@@ -298,10 +300,10 @@ static void add_task(const struct maker *m)
         return;
     trail_string name = shown(m, worst->name);
     struct tile *tile = add(m, "slowest_task_ns", "Slowest task", worst->longest.ns);
-    (void)show_duration(tile->text, worst->longest.ns);
+    (void)duration_text(tile->text, worst->longest.ns, DURATION_COLUMN);
     set_note(tile, "%.*s%stask %" PRId64 "; the median of %" PRIu64 " is about %s", TEXT(name),
              name.size > 0 ? ", " : "", worst->longest.goroutine, worst->spread.count,
-             show_duration(p50, trail_histogram_quantile(&worst->spread, 0.5)));
+             duration_text(p50, trail_histogram_quantile(&worst->spread, 0.5), DURATION_COLUMN));
     tile->command = "tasks";
     set_longest(tile, &worst->longest);
     tile->task = worst->longest.goroutine;
@@ -336,7 +338,8 @@ static void add_gc(const struct maker *m)
     struct tile *tile = add(m, "gc_cycles", "Garbage collection", (int64_t)count);
     (void)show_percent(tile->text, 100 * (1 - trail_analysis_mmu(m->answers, 0, m->length_ns)));
     set_note(tile, "of the %s' time, in %zu cycle%s; longest pause %s", term(m->words, TERM_slots),
-             count, plural_s(count), longest ? show_duration(text, pause_length(longest)) : "-");
+             count, plural_s(count),
+             longest ? duration_text(text, pause_length(longest), DURATION_COLUMN) : "-");
     tile->command = "mmu";
     if (longest)
         set_moment(tile, longest->begin_ns, longest->end_ns, longest->goroutine);

@@ -120,7 +120,7 @@ static void print_line(const struct tree *tree, const struct node *node, unsigne
     double share = whole > 0 ? weight(tree, node) / whole * 100 : 0;
     printf("%6.1f %%  ", share);
     if (tree->times)
-        printf("%10s  ", show_duration(time, node->ns));
+        printf("%s  ", show_right(time, 10, show_duration(time, node->ns)));
     printf("%10s  %*s", table_thousands(count, node->count), (int)(2 * depth), "");
     print_name(tree, node);
     putchar('\n');

@@ -4,9 +4,56 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/json.h"
+#include "base/utf8.h"
 
 /* MARK: For people */
+
+bool show_is_utf8(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value)
+            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+    }
+    return false;
+}
+
+const char *show_duration_as(char *buf, int64_t ns, enum duration_form form)
+{
+    char *us = buf + (duration_us_in(duration_text(buf, ns, form)) - buf);
+    if (*us && show_is_utf8())
+        memcpy(us, MICRO_SIGN "s", sizeof MICRO_SIGN "s");
+    return buf;
+}
+
+const char *show_duration(char *buf, int64_t ns)
+{
+    return show_duration_as(buf, ns, DURATION_COLUMN);
+}
+
+const char *show_right(char *buf, int columns, const char *text)
+{
+    size_t size = strlen(text);
+    int width = utf8_columns(text);
+    size_t pad = width < columns ? (size_t)(columns - width) : 0;
+    pad = pad + size < SHOW_SIZE ? pad : 0;
+    memmove(buf + pad, text, size + 1);
+    memset(buf, ' ', pad);
+    return buf;
+}
+
+void show_figures(const char *text)
+{
+    const char *us;
+    for (; show_is_utf8() && *(us = duration_us_in(text)); text = us + 2) {
+        show_plain((trail_string){text, (size_t)(us - text)});
+        fputs(MICRO_SIGN "s", stdout);
+    }
+    show_plain((trail_string){text, strlen(text)});
+}
 
 void show_plain_on(FILE *to, trail_string text)
 {

@@ -10,9 +10,29 @@
 #include <stdio.h>
 #include <trail/read.h>
 
+#include "base/duration.h"
 #include "base/json.h"
 #include "base/plain.h"
 #include "base/show.h"
+
+/* Whether the locale's text is UTF-8, by the variables that setlocale(3) reads. */
+bool show_is_utf8(void);
+
+/*
+ * Write a duration to `buf` of SHOW_SIZE bytes and return it: "1.020 s", or in another form. In
+ * UTF-8 microseconds have their sign.
+ */
+const char *show_duration(char *buf, int64_t ns);
+const char *show_duration_as(char *buf, int64_t ns, enum duration_form form);
+
+/*
+ * Copies the text to `buf` of SHOW_SIZE bytes, which may be the text itself, behind spaces that make
+ * it as wide as `columns` of the terminal; printf counts bytes. Returns `buf`.
+ */
+const char *show_right(char *buf, int columns, const char *text);
+
+/* Prints a text with durations, escaped as in base/plain.h; in UTF-8 microseconds have their sign. */
+void show_figures(const char *text);
 
 /* Prints text of a trace, a file name or the like, escaped as in base/plain.h. */
 void show_plain(trail_string text); /* on stdout */

@@ -2,26 +2,15 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/whole.h"
-
-static bool is_utf8(void)
-{
-    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *value = getenv(names[i]);
-        if (value && *value)
-            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
-    }
-    return false;
-}
+#include "ui/show.h"
 
 void spark_put(double level)
 {
     double eighths = level * 8;
     int step = eighths > 0 ? (int)whole_within(eighths + 0.5, 1, 8) : 0;
-    if (step > 0 && is_utf8())
+    if (step > 0 && show_is_utf8())
         printf("\xe2\x96%c", 0x80 + step);
     else
         putchar(" .:-=+*#@"[step]);

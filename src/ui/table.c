@@ -299,7 +299,8 @@ static void print_bar(int64_t from, uint64_t count, uint64_t most)
 {
     char text[SHOW_SIZE], number[32];
     int bar = (int)whole_within((double)count * 50 / (double)most + 0.5, 0, 50);
-    printf("  %12s  %10s  ", show_duration(text, from), table_thousands(number, count));
+    printf("  %s  %10s  ", show_right(text, 12, show_duration(text, from)),
+           table_thousands(number, count));
     for (int i = 0; i < bar; i++)
         putchar('#');
     if (bar == 0 && count > 0)

@@ -48,13 +48,6 @@ bool parse_id_list(const char *text, const char *letters, struct id_list *list)
     }
 }
 
-static int64_t unit_ns(const char *unit)
-{
-    bool micro =
-        strcmp(unit, "\xc2\xb5s") == 0 || strcmp(unit, "\xce\xbcs") == 0; /* sign, Greek letter */
-    return micro ? 1000 : duration_unit(unit, strlen(unit));
-}
-
 bool parse_time(const char *text, int64_t *ns)
 {
     int64_t whole = 0;
@@ -67,7 +60,8 @@ bool parse_time(const char *text, int64_t *ns)
         if (text == fraction)
             return false;
     }
-    int64_t unit = *text == '\0' && whole == 0 && *fraction == '\0' ? 1 : unit_ns(text);
+    int64_t unit =
+        *text == '\0' && whole == 0 && *fraction == '\0' ? 1 : duration_unit(text, strlen(text));
     if (unit == 0 || __builtin_mul_overflow(whole, unit, ns))
         return false;
     for (; isdigit((unsigned char)*fraction); fraction++) {

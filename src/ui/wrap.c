@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/duration.h"
 #include "base/utf8.h"
 
 /* Further lines are indented by this more than the first. */
@@ -54,7 +55,8 @@ static bool may_break(const char *line, const char *space)
 {
     return space > line && *space == ' ' && space[1] != '\0' && space[1] != ' ' &&
            !(isdigit((unsigned char)space[-1]) &&
-             (isalpha((unsigned char)space[1]) || space[1] == '%'));
+             (isalpha((unsigned char)space[1]) || space[1] == '%' ||
+              strncmp(space + 1, MICRO_SIGN, strlen(MICRO_SIGN)) == 0));
 }
 
 /* Returns the last space at which [at, ...) fits, or the first one at all; NULL: there is none. */

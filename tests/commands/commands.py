@@ -693,10 +693,9 @@ def waits_of(lengths):
 
 @test
 def lengths_in_patterns_have_units():
-    units = {unit: ns for unit, ns in UNITS.items() if unit.isascii()}
-    lengths = sorted({ns + d for ns in units.values() for d in (-1, 0, 1)} - {0})
+    lengths = sorted({ns + d for ns in UNITS.values() for d in (-1, 0, 1)} - {0})
     path = waits_of(lengths)
-    for unit, ns in units.items():
+    for unit, ns in UNITS.items():
         for sign, holds in (
             (">", int.__gt__), (">=", int.__ge__), ("<", int.__lt__), ("<=", int.__le__),
         ):  # fmt: skip
@@ -712,8 +711,54 @@ def lengths_are_told_in_the_unit_that_fits():
         10_100: "10.1us", 100_900: "100us", 999_999: "999us", 10**6: "1ms", 10**9 - 1: "999ms", 10**9: "1s", 12_340_000_000: "12.3s",
         3600 * 10**9: "3600s",
     }  # fmt: skip
-    text = good("print", waits_of(told)).out.decode()
-    equal(re.findall(r"made runnable, after (\S+)", text), list(told.values()))
+    for locale, unit in (("C", "us"), ("C.UTF-8", "µs")):
+        text = good("print", waits_of(told), env={**ENV, "LC_ALL": locale}).out.decode()
+        equal(re.findall(r"made runnable, after (\S+)", text), [t.replace("us", unit) for t in told.values()])
+
+
+LOCALES = [
+    ({"LC_ALL": "de_DE.utf8", "LANG": "C"}, True), ({"LC_CTYPE": "C.UTF-8", "LANG": "C"}, True),
+    ({"LANG": "en_GB.UTF-8"}, True), ({"LC_ALL": "", "LC_CTYPE": "", "LANG": "C.UTF-8"}, True),
+    ({"LC_ALL": "C", "LC_CTYPE": "C.UTF-8", "LANG": "C.UTF-8"}, False), ({"LC_CTYPE": "C", "LANG": "C.UTF-8"}, False),
+    ({"LC_ALL": "de_DE.ISO-8859-15"}, False), ({}, False),
+]  # fmt: skip
+
+
+@test
+def microseconds_have_their_sign_where_text_is_utf8():
+    plain = {k: v for k, v in ENV.items() if k not in ("LC_ALL", "LC_CTYPE", "LANG")}
+    path = waits_of([12_340])
+    for names, signed in LOCALES:
+        out = good("find", path, "block >=10us", env={**plain, **names}).out
+        assert (b"12.340 \xc2\xb5s" in out, b"12.340 us" in out) == (signed, not signed), (names, out)
+
+
+# Analyses with durations in sentences, in tables, and in columns of their own.
+SHOWN = [
+    ["summary"], ["gc"], ["goroutines"], ["latency"], ["locks"], ["mmu"], ["procs"], ["profile"], ["regions"],
+    ["tasks"], ["threads"], ["why", "--goroutine=15"], ["why", "--goroutine=15", "--limit=3"], ["check"], ["info"],
+    ["find", "--limit=30", "ready >1us"], ["print", "--to=+1ms"],
+]  # fmt: skip
+
+
+@test
+def the_locale_changes_nothing_else():
+    """Signs and bars take the columns of what stands for them in ASCII, so that tables stay aligned."""
+    path, signs = EXAMPLES[3], 0
+    utf8 = {**ENV, "LC_ALL": "C.UTF-8"}
+    for args in SHOWN:
+        words = [args[0], path, *args[1:]] if args[0] == "find" else [*args, path]
+        plain, signed = run(*words).out.decode(), run(*words, env=utf8).out.decode()
+        assert "µ" not in plain, (args, plain)
+        signs += signed.count("µ")
+        for ours, right in zip(signed.split("\n"), plain.split("\n"), strict=True):
+            equal(len(ours), len(right), args)
+            rest = [(a, b) for a, b in zip(ours, right, strict=True) if a != b]
+            assert all(b == "u" if a == "µ" else a in "▁▂▃▄▅▆▇█" for a, b in rest), (args, ours, right)
+    assert signs > 100, signs
+    for args in (["summary"], ["gc"], ["latency"], ["why", "--goroutine=15"]):
+        equal(run(*args, "--json", path, env=utf8).out, run(*args, "--json", path).out, args)
+    equal(run("print", "-f", "go", path, env=utf8).out, run("print", "-f", "go", path).out)
 
 
 def generations_of(count, special):

@@ -491,14 +491,23 @@ def times_below_a_plot_have_the_unit_that_fits():
     path = EXAMPLES[1]
     for unit, step in (("us", 8), ("ms", 2)):
         page = report(path, f"--from=5{unit}", f"--to=+{5 * step}{unit}")[1]
-        equal(times_below(plot(page, "Running")), [f"{5 + i * step}.0 {unit}" for i in range(6)])
+        shown = "µs" if unit == "us" else unit
+        equal(times_below(plot(page, "Running")), [f"{5 + i * step}.0 {shown}" for i in range(6)])
     # From 10 us to 10 ms in steps of the same factor.
     lengths = [10_000 * 1000 ** (i / 5) for i in range(6)]
     page = report(path, "--from=5ms", "--to=+10ms")[1]
     for text, right in zip(times_below(plot(page, "What garbage collection left (MMU)")), lengths, strict=True):
         value, unit = text.split()
-        near(float(value) * {"us": 1000, "ms": 1_000_000}[unit], right, 0.01)
+        near(float(value) * {"µs": 1000, "ms": 1_000_000}[unit], right, 0.01)
         assert 1 <= float(value) < 1000, text
+
+
+@test
+def microseconds_have_their_sign_everywhere():
+    """Also in the locale C, in which the command is run here."""
+    for path in EXAMPLES:
+        text = report(path)[0]
+        assert re.search(r"\d µs", text) and not re.search(r"\d us\b", text), path
 
 
 @test

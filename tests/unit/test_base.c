@@ -389,7 +389,9 @@ static void durations_are_read_back(void **state)
         {"5m", -1},           {"1.2.3s", -1},
         {"5 ms", -1},         {"-5ms", -1},
         {"5msx", -1},         {"9e3s", -1},
-        {"9000000000s", -1},
+        {"9000000000s", -1},  {"9.4\xc2\xb5s", 9400},
+        {"3\xce\xbcs", 3000}, {"3\xc2\xb5", -1},
+        {"3\xc2s", -1},       {"3\xc2\xb4s", -1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(duration_parse(cases[i].text, cases[i].text + strlen(cases[i].text)),
@@ -398,6 +400,23 @@ static void durations_are_read_back(void **state)
     assert_int_equal(duration_parse(log, end), 123000000000000);
     assert_int_equal(duration_unit("hours", 1), 3600000000000);
     assert_int_equal(duration_unit("hours", 2), 0);
+}
+
+static void microseconds_are_found_behind_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t at;
+    } cases[] = {
+        {"5.000 us", 6}, {"9.4us", 3},        {"took 5 us, then 6 us", 7},
+        {"5 us;", 2},    {"us", 2},           {" us", 3},
+        {"5  us", 5},    {"user 5 used", 11}, {"bus 5 us", 6},
+        {"5 us_t", 6},   {"5 us2", 5},        {"5usually 7 us", 11},
+        {"", 0},         {"5 us\xc3\xa9", 6}, {"5 uus 5us", 7},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(duration_us_in(cases[i].text) - cases[i].text, cases[i].at);
 }
 
 static void shares_of_nothing_are_none(void **state)
@@ -511,6 +530,7 @@ int main(void)
         cmocka_unit_test(texts_are_cut_between_characters),
         cmocka_unit_test(durations_have_a_form_for_each_place),
         cmocka_unit_test(durations_are_read_back),
+        cmocka_unit_test(microseconds_are_found_behind_numbers),
         cmocka_unit_test(shares_of_nothing_are_none),
         cmocka_unit_test(a_heap_gives_the_first_again_and_again),
         cmocka_unit_test(equal_entries_of_a_heap_leave_as_in_go),

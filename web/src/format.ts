@@ -25,9 +25,10 @@ export function withSign(text: string): string {
 
 /* Parses "1.5s", "-20 ms"; null if it is not a time. */
 export function parseDuration(text: string): number | null {
-    const match = /^([+-]?\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|min|h)$/.exec(text.trim());
+    const match = /^([+-]?\d+(?:\.\d+)?)\s*(ns|us|µs|\u03bcs|ms|s|min|h)$/.exec(text.trim());
     if (!match) return /^0$/.test(text.trim()) ? 0 : null;
-    const name = match[2] === "us" ? "µs" : match[2];
+    /* "us", or the Greek letter instead of the sign. */
+    const name = match[2].replace(/^[u\u03bc]s$/, "µs");
     return Number(match[1]) * (units.find((unit) => unit[1] === name)?.[0] ?? 1);
 }
 

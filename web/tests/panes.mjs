@@ -1218,6 +1218,11 @@ test("groups are folded by commands, where there are groups; a long name is shor
         await page.getByLabel("group by").selectOption("none");
         await idle(page);
         equal(await command("fold all"), [], "without groups");
+        for (const text of ["5us", "5 \u00b5s", "5\u03bcs"]) {
+            await page.keyboard.press("Escape");
+            const [first] = await command(text);
+            ok(first?.endsWith("go to 5.000 µs"), `${text}: ${first}`);
+        }
     });
 });
 
