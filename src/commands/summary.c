@@ -683,9 +683,7 @@ static void show_regions(const struct request *request)
     for (size_t i = 0; i < count && i < request->limit; i++) {
         table_spread(&table, &groups[i].columns[TRAIL_COLUMN_TOTAL]);
         table_duration(&table, groups[i].times.exec_ns);
-        table_text(&table, groups[i].name
-                               ? trail_analysis_text(request->analysis.answers, groups[i].name)
-                               : (trail_string){"(inherited)", 11});
+        table_text(&table, analysis_text(&request->analysis, groups[i].name));
         put_why(request, &table, groups[i].name);
     }
     table_print(&table);

@@ -177,8 +177,7 @@ static void put_regions(const struct report *report)
     }
     html_table_begin(&table, report->out, "Regions", "name< " ROWS_SPREAD "running>");
     for (size_t i = 0; i < count && i < report->limit; i++) {
-        html_cell_text(&table, groups[i].name ? report_text(report, groups[i].name)
-                                              : (trail_string){"(inherited)", 11});
+        html_cell_text(&table, report_text(report, groups[i].name));
         rows_spread(&table, &groups[i].columns[TRAIL_COLUMN_TOTAL]);
         html_cell_duration(&table, groups[i].times.exec_ns);
     }

@@ -84,6 +84,56 @@ def an_open_system_call_without_p_counts_as_in_go_and_corrected_beside():
     equal((states(g1), states(g2)), (201, 191))
 
 
+NAMELESS = """Trace Go1.26
+EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
+Sync
+Frequency freq=1000000000
+ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0
+EventBatch gen=1 m=5 time=1000 size=auto
+ProcStatus dt=10 p=0 pstatus=1
+GoStatus dt=10 g=1 m=5 gstatus=2
+UserRegionBegin dt=10 task=0 name_string=1 stack=0
+GoCreate dt=10 new_g=2 new_stack=1 stack=0
+UserRegionEnd dt=200 task=0 name_string=1 stack=0
+UserRegionBegin dt=10 task=0 name_string=2 stack=0
+UserRegionEnd dt=100 task=0 name_string=2 stack=0
+EventBatch gen=1 m=18446744073709551615 time=2000 size=auto
+Stacks
+Stack id=1 nframes=1
+\tpc=8192 func=3 file=3 line=7
+EventBatch gen=1 m=18446744073709551615 time=2000 size=auto
+Strings
+String id=1
+\tdata="parse"
+String id=2
+\tdata=""
+String id=3
+\tdata="main.work"
+EndOfGeneration
+"""
+
+
+@test
+def only_a_region_that_was_inherited_is_called_so():
+    """One with a name, one without, and G 2, which was created in the first."""
+    path = assembled("nameless", NAMELESS)
+
+    def names(command, *more):
+        """The names of the table of regions, the last or the last but one of its columns."""
+        text = good_text(command, *more, path).split("\nRegions\n")[-1]
+        return sorted(re.findall(r"(parse|\(\w+\))(?: {2,}(?:trail|-).*)?$", text, re.M))
+
+    equal(names("regions", "--members"), ["(inherited)", "(unknown)", "parse"])
+    # What has no name is one group.
+    equal(sorted({*names("regions")}), ["(unknown)", "parse"])
+    equal(names("summary"), ["(unknown)", "parse"])
+    report = os.path.join(WORK, "nameless.html")
+    good_text("report", path, "-o", report)
+    with open(report, encoding="utf-8") as file:
+        table = re.search(r"<caption>Regions</caption>(.*?)</table>", file.read(), re.S)[1]
+    equal(sorted(re.findall(r"class=\"name\">([^<]+)<", table)), ["(unknown)", "parse"])
+
+
 STOLEN = """Trace Go1.26
 EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
 Sync

@@ -260,7 +260,7 @@ def tasks_and_regions_are_those_of_the_summary():
         equal(
             [(r["name"], r["times"], r["sum"], r["running"]) for r in page.table("Regions") or []],
             [
-                (r["name"] or "(inherited)", r["count"], r["total_ns"], r["exec_ns"])
+                (r["name"] or "(unknown)", r["count"], r["total_ns"], r["exec_ns"])
                 for r in right["regions"]
             ],
         )
