@@ -417,11 +417,11 @@ static void show_sides(const struct request *request)
     char duration[SHOW_SIZE], goroutines[SHOW_SIZE], events[SHOW_SIZE];
     for (int i = 0; i < 2; i++) {
         const struct side *side = &request->sides[i];
-        show_line("%c: %s: %s, %s %s, %s events", 'A' + i, source_title(side->word),
+        show_line("%c: %s: %s, %s %s, %s event%s", 'A' + i, source_title(side->word),
                   show_duration(duration, side->duration_ns),
                   table_thousands(goroutines, side->goroutines),
                   term_count(&request->common.vocabulary, side->goroutines, TERM_task),
-                  table_thousands(events, side->events));
+                  table_thousands(events, side->events), plural_s(side->events));
     }
     if (request->per_second)
         printf("sums and counts are per second\n");

@@ -377,13 +377,26 @@ static void show_head(const struct request *request)
 {
     const trail_analysis_span *span = &request->analysis.span;
     char length[SHOW_SIZE], goroutines[32], alive[32], events[32];
-    show_line("%s: %s, %" PRIu64 " %s, %s %s (%s alive at the end), %s events",
+    show_line("%s: %s, %" PRIu64 " %s, %s %s (%s alive at the end), %s event%s",
               source_title(request->analysis.word), show_duration(length, length_of(request)),
               request->activity.procs, count_word(request, request->activity.procs, TERM_slot),
               table_thousands(goroutines, span->goroutines),
               count_word(request, span->goroutines, TERM_task),
-              table_thousands(alive, span->goroutines_alive),
-              table_thousands(events, span->events));
+              table_thousands(alive, span->goroutines_alive), table_thousands(events, span->events),
+              plural_s(span->events));
+}
+
+static bool nothing_ran(const struct request *request)
+{
+    return request->analysis.span.goroutines == 0;
+}
+
+static void show_nothing(const struct request *request)
+{
+    const struct window *window = &request->analysis.window;
+    bool whole = !window->has_from && !window->has_to;
+    printf("Nothing ran: no %s is in %s\n", word(request, TERM_task),
+           whole ? "the trace. Record while the program works." : "this window.");
 }
 
 /* Prints the number of goroutines in a state, over time, relative to the number of Ps. */
@@ -485,7 +498,6 @@ static void show_times(const struct request *request)
     size_t count;
     trail_times sum = overview_times(request->analysis.answers, false, &parts, &count);
     (void)snprintf(text, sizeof text, "Time of all %s", word(request, TERM_tasks));
-    title(request, text);
     table_begin(&table, "time> share> state< for<");
     put_part(&table, "running", none, sum.exec_ns, sum.total_ns);
     put_part(&table, "ready", none, sum.sched_wait_ns, sum.total_ns);
@@ -498,7 +510,10 @@ static void show_times(const struct request *request)
     for (size_t i = 0; i < count && i < request->limit; i++)
         put_part(&table, "of these, in", parts[i].name, parts[i].ns, sum.total_ns);
     free(parts);
-    table_print(&table);
+    if (table.count > 0) {
+        title(request, text);
+        table_print(&table);
+    }
 }
 
 static void print_more(const struct request *request, size_t count)
@@ -609,13 +624,14 @@ static void show_gc(const struct request *request)
     if (cycle_count == 0 && pause_count == 0)
         return;
     title(request, "Garbage collection");
-    printf("%zu cycles, marking %s; it took %.1f %% of the %s' time; left to the program at worst: "
-           "%.1f %% of 1 ms, %.1f %% of 10 ms, %.1f %% of 100 ms\n",
-           cycle_count, show_duration(text, overview_marking(answers)),
-           100 * (1 - trail_analysis_mmu(answers, 0, length_of(request))),
-           word(request, TERM_slots), 100 * trail_analysis_mmu(answers, 0, mmu_windows[0]),
-           100 * trail_analysis_mmu(answers, 0, mmu_windows[1]),
-           100 * trail_analysis_mmu(answers, 0, mmu_windows[2]));
+    printf(
+        "%zu cycle%s, marking %s; it took %.1f %% of the %s' time; left to the program at worst: "
+        "%.1f %% of 1 ms, %.1f %% of 10 ms, %.1f %% of 100 ms\n",
+        cycle_count, plural_s(cycle_count), show_duration(text, overview_marking(answers)),
+        100 * (1 - trail_analysis_mmu(answers, 0, length_of(request))), word(request, TERM_slots),
+        100 * trail_analysis_mmu(answers, 0, mmu_windows[0]),
+        100 * trail_analysis_mmu(answers, 0, mmu_windows[1]),
+        100 * trail_analysis_mmu(answers, 0, mmu_windows[2]));
     if (!longest)
         return;
     printf("%zu stop-the-world pause%s, %s in all, at most %s: %s\n", pause_count,
@@ -699,15 +715,20 @@ static int show(void *context)
         return EXIT_GOOD;
     }
     show_head(request);
-    show_activity(request);
-    show_findings(request);
-    show_times(request);
+    if (nothing_ran(request)) {
+        show_nothing(request);
+    } else {
+        show_activity(request);
+        show_findings(request);
+        show_times(request);
+    }
     show_processes(request);
     if (summary_recording_has(request->analysis.reader)) {
         title(request, "Recording");
         summary_recording_show(request->analysis.reader);
     }
-    show_ready(request);
+    if (!nothing_ran(request))
+        show_ready(request);
     show_waits(request);
     show_gc(request);
     show_heap(request);

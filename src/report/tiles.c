@@ -117,7 +117,7 @@ static void add_length(const struct maker *m)
 {
     struct tile *tile = add(m, "length_ns", "Length", m->length_ns);
     (void)duration_text(tile->text, m->length_ns, DURATION_COLUMN);
-    set_note(tile, "%" PRIu64 " events", m->span.events);
+    set_note(tile, "%" PRIu64 " event%s", m->span.events, plural_s(m->span.events));
 }
 
 static void add_goroutines(const struct maker *m)

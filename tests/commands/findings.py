@@ -951,5 +951,33 @@ def a_region_is_slow_from_ten_times_the_median_and_10_ms_on():
     equal(regions(20 * MS, count=3), {})
 
 
+NOTHING = """Trace Go1.26
+EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
+Sync
+Frequency freq=1000000000
+ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0
+EndOfGeneration
+"""
+
+
+@test
+def of_a_trace_in_which_nothing_ran_that_is_said_and_no_table_is_empty():
+    path = assembled("nothing", NOTHING)
+    name, *rest = good_text("summary", path).splitlines()
+    # It begins and ends with a Sync event.
+    assert name.startswith(f"{path}: ") and name.endswith(", 0 goroutines (0 alive at the end), 2 events"), name
+    equal(rest, ["Nothing ran: no goroutine is in the trace. Record while the program works."])
+    # Of the header alone there is the Sync event at the end.
+    with open(path, "rb") as file:
+        header = file.read()[:16]
+    name, *rest = good_text("summary", "-", stdin=header).splitlines()
+    assert name.endswith(", 1 event"), name
+    equal(len(rest), 1)
+    # A window beyond the end of another trace: what is known from before, but no goroutines.
+    text = good_text("summary", "--from=1h", EXAMPLES[3])
+    assert "\nNothing ran: no goroutine is in this window.\n" in text, text
+    assert "Findings" not in text and "Scheduling latency" not in text, text
+
+
 if __name__ == "__main__":
     sys.exit(main())
