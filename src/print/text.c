@@ -3,7 +3,7 @@
  * which goroutine, after how long, and the place in the code:
  *
  *     0.004213312  G 18   P 0  M 4512  blocks: chan receive     at main.worker (main.go:42)
- *     0.004230912  G 7    P 1  M 4510  G 18 made runnable by G 7, after 17.6us
+ *     0.004230912  G 7    P 1  M 4510  G 18 made ready by G 7, after 17.6us
  *
  * The line is written from the view of the event's context; the resource it is about is named if it
  * is another one. Text from the trace is escaped, so that it cannot control a terminal.
@@ -419,7 +419,7 @@ static const struct phrase go_phrases[TRAIL_GO_STATES][TRAIL_GO_STATES] =
     {
         [TRAIL_GO_UNDETERMINED] =
             {
-                [TRAIL_GO_RUNNABLE] = {"is runnable", PASSIVE, STYLE_DIM},
+                [TRAIL_GO_RUNNABLE] = {"is ready", PASSIVE, STYLE_DIM},
                 [TRAIL_GO_RUNNING] = {"is running", PASSIVE, STYLE_DIM},
                 [TRAIL_GO_WAITING] = {"is waiting", PASSIVE, STYLE_DIM},
                 [TRAIL_GO_SYSCALL] = {"is in a system call", PASSIVE, STYLE_DIM},
@@ -427,12 +427,12 @@ static const struct phrase go_phrases[TRAIL_GO_STATES][TRAIL_GO_STATES] =
         [TRAIL_GO_NOT_EXIST] =
             {
                 [TRAIL_GO_RUNNABLE] = {"created", PASSIVE, STYLE_RUN},
-                [TRAIL_GO_WAITING] = {"created, not yet runnable,", PASSIVE, STYLE_RUN},
+                [TRAIL_GO_WAITING] = {"created, not yet ready,", PASSIVE, STYLE_RUN},
                 [TRAIL_GO_SYSCALL] = {"created by a call from C", PASSIVE, STYLE_RUN},
             },
         [TRAIL_GO_RUNNABLE] =
             {
-                [TRAIL_GO_RUNNABLE] = {"is still runnable", PASSIVE, STYLE_DIM},
+                [TRAIL_GO_RUNNABLE] = {"is still ready", PASSIVE, STYLE_DIM},
                 [TRAIL_GO_RUNNING] = {"runs", ACTIVE, STYLE_RUN},
             },
         [TRAIL_GO_RUNNING] =
@@ -445,7 +445,7 @@ static const struct phrase go_phrases[TRAIL_GO_STATES][TRAIL_GO_STATES] =
             },
         [TRAIL_GO_WAITING] =
             {
-                [TRAIL_GO_RUNNABLE] = {"made runnable", PASSIVE, STYLE_RUN},
+                [TRAIL_GO_RUNNABLE] = {"made ready", PASSIVE, STYLE_RUN},
                 [TRAIL_GO_WAITING] = {"is still waiting", PASSIVE, STYLE_DIM},
             },
         [TRAIL_GO_SYSCALL] =

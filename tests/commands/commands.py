@@ -510,7 +510,7 @@ def text_tells_what_happened():
     for part in (
         "G 2 created by G 1: main.worker",
         "blocks: chan receive",
-        "G 1 made runnable by G 2, after 960ns",
+        "G 1 made ready by G 2, after 960ns",
         "enters a system call: read",
         "leaves the system call after 1.28us",
         "heap: 12.3 MiB",
@@ -713,7 +713,7 @@ def lengths_are_told_in_the_unit_that_fits():
     }  # fmt: skip
     for locale, unit in (("C", "us"), ("C.UTF-8", "µs")):
         text = good("print", waits_of(told), env={**ENV, "LC_ALL": locale}).out.decode()
-        equal(re.findall(r"made runnable, after (\S+)", text), [t.replace("us", unit) for t in told.values()])
+        equal(re.findall(r"made ready, after (\S+)", text), [t.replace("us", unit) for t in told.values()])
 
 
 LOCALES = [

@@ -183,7 +183,7 @@ def text_has_the_locks_and_the_commands_that_show_them():
     command = next(line for line in lines if "--goroutine=1,2,4" in line).split()
     equal(command[:2], ["trail", "print"])
     code, shown, _ = run_text(*command[1:])
-    assert code == 0 and "G 2 made runnable" not in shown and "G 4 made runnable by G 5" in shown, shown
+    assert code == 0 and "G 2 made ready" not in shown and "G 4 made ready by G 5" in shown, shown
     code, out, _ = run_text("locks", "--stacks", "--limit=1", HAND)
     assert "take_a /src/x.c:7" in out and "... and 4 more" in out, out
 

@@ -45,7 +45,7 @@ def ends_of(function):
             continue
         g = re.search(r"\bG (\d+)", text)[1]
         for end, after, functions in EVENTS[i + 1 :]:
-            if re.search(rf"\bG {g} made runnable", after):
+            if re.search(rf"\bG {g} made ready", after):
                 if end - begin >= HOLD_S:
                     found.append((after, functions))
                 break
@@ -56,7 +56,7 @@ def woken_in(waiting, waker):
     ends = ends_of(waiting)
     assert ends, f"no long wait in {waiting}"
     for text, functions in ends:
-        assert "made runnable by G" in text and waker in functions, f"{waiting}: {text}: {functions}"
+        assert "made ready by G" in text and waker in functions, f"{waiting}: {text}: {functions}"
 
 
 @test

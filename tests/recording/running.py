@@ -167,7 +167,7 @@ def waits_that_end_in_the_recording_end_in_the_trace():
         text = trail("print", path)
         assert "good" in trail("check", path)
         # main gives the signal and posts the semaphore; then each thread sleeps and ends.
-        assert len(re.findall(r"thread 1 .* thread \d+ made runnable by thread 1, .* at run_waits ", text)) == 2, text
+        assert len(re.findall(r"thread 1 .* thread \d+ made ready by thread 1, .* at run_waits ", text)) == 2, text
         assert len(re.findall(r"thread \d+ .* blocks: sleep .* at rest ", text)) == 4, text
         assert len(re.findall(r"thread \d+ .* ends$", text, re.M)) == 5, text
 

@@ -78,8 +78,8 @@ def waker_of(events, function="wait_here", least=0.02):
         if "blocks: " not in block.text or function not in block.functions():
             continue
         for end in events[i + 1:]:
-            if re.search(rf"\bG {block.g} made runnable", end.text) or \
-                    re.search(rf"\bG {block.g} .*made runnable", end.text):
+            if re.search(rf"\bG {block.g} made ready", end.text) or \
+                    re.search(rf"\bG {block.g} .*made ready", end.text):
                 if end.time - block.time < least:
                     break
                 return block, end
