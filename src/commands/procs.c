@@ -46,6 +46,7 @@ static void put_cells(const struct analysis *analysis, struct table *table, cons
 }
 
 static const struct running_kind kind = {
+    .one = TERM_slot,
     .id = TERM_slot_id,
     .list = "procs",
     .titles =

@@ -391,12 +391,11 @@ static bool nothing_ran(const struct request *request)
     return request->analysis.span.goroutines == 0;
 }
 
-static void show_nothing(const struct request *request)
+/* Of the three lines of activity. */
+static int label_width(const struct request *request)
 {
-    const struct window *window = &request->analysis.window;
-    bool whole = !window->has_from && !window->has_to;
-    printf("Nothing ran: no %s is in %s\n", word(request, TERM_task),
-           whole ? "the trace. Record while the program works." : "this window.");
+    size_t widest = strlen(word(request, TERM_slots_idle)), least = sizeof "running " - 1;
+    return (int)(widest > least ? widest : least);
 }
 
 /* Prints the number of goroutines in a state, over time, relative to the number of Ps. */
@@ -408,7 +407,7 @@ static void show_counts(const struct request *request, const char *name, bool ru
     struct spark spark = {ns, a->slice_count, a->slice_ns, length};
     for (size_t i = 0; ns && i < a->slice_count; i++)
         ns[i] = runnable ? a->slices[i].runnable_ns : a->slices[i].running_ns;
-    printf("%-8s ", name);
+    printf("%-*s ", label_width(request), name);
     spark_line(&spark, (double)(a->procs ? a->procs : 1));
     printf(" %.2f on average, of %" PRIu64 " %s\n", length > 0 ? (double)sum / (double)length : 0,
            a->procs, count_word(request, a->procs, TERM_slot));
@@ -421,9 +420,9 @@ static void show_activity(const struct request *request)
     int64_t idle = a->idle_work_ns + a->idle_lock_ns + a->idle_nothing_ns;
     show_counts(request, "running", false);
     show_counts(request, "ready", true);
-    printf("%-8s %.1f %% of their time: %.1f %% nothing to do, %.1f %% waiting for locks, "
+    printf("%-*s %.1f %% of their time: %.1f %% nothing to do, %.1f %% waiting for locks, "
            "%.1f %% although work was ready\n",
-           word(request, TERM_slots_idle), percent_of(idle, a->available_ns),
+           label_width(request), word(request, TERM_slots_idle), percent_of(idle, a->available_ns),
            percent_of(a->idle_nothing_ns, a->available_ns),
            percent_of(a->idle_lock_ns, a->available_ns),
            percent_of(a->idle_work_ns, a->available_ns));
@@ -716,7 +715,7 @@ static int show(void *context)
     }
     show_head(request);
     if (nothing_ran(request)) {
-        show_nothing(request);
+        analysis_nothing_ran(&request->analysis, TERM_task);
     } else {
         show_activity(request);
         show_findings(request);

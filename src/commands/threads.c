@@ -46,6 +46,7 @@ static void put_cells(const struct analysis *analysis, struct table *table, cons
 }
 
 static const struct running_kind kind = {
+    .one = TERM_machine,
     .id = TERM_machine_id,
     .list = "threads",
     .titles = "{machine_column}> seen_at> running> syscall> idle> running> runs> syscalls> "

@@ -189,6 +189,13 @@ int analysis_answer(struct analysis *analysis, int code, int (*show)(void *conte
     return code == OPTIONS_HELP ? EXIT_GOOD : code;
 }
 
+void analysis_nothing_ran(const struct analysis *analysis, enum term kind)
+{
+    bool whole = !analysis->window.has_from && !analysis->window.has_to;
+    printf("Nothing ran: no %s is in %s\n", term(&analysis->vocabulary, kind),
+           whole ? "the trace. Record while the program works." : "this window.");
+}
+
 trail_string analysis_text(const struct analysis *analysis, trail_name name)
 {
     static const char unknown[] = "(unknown)";

@@ -108,6 +108,9 @@ void analysis_speak(struct analysis *analysis);
 /* Returns a reason of a wait as shown, also for waits without one. */
 trail_string analysis_reason(const struct analysis *analysis, trail_name reason);
 
+/* Prints that nothing ran, as there is no `kind` of thing: a goroutine, a P. */
+void analysis_nothing_ran(const struct analysis *analysis, enum term kind);
+
 /* Returns the text of a name; "(unknown)" for 0. */
 trail_string analysis_text(const struct analysis *analysis, trail_name name);
 

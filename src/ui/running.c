@@ -108,6 +108,10 @@ int running_show(const struct analysis *analysis, const struct running_kind *kin
         show_json(analysis, kind, rows, count);
         return EXIT_GOOD;
     }
+    if (count == 0) {
+        analysis_nothing_ran(analysis, kind->one);
+        return EXIT_GOOD;
+    }
     show_table(analysis, kind, rows, count);
     return running_lines(analysis, kind, rows, count);
 }

@@ -16,6 +16,7 @@ struct running {
 
 /* The kind of rows: `rows` is the library's array, `i` an index. */
 struct running_kind {
+    enum term one;      /* what they are called */
     enum term id;       /* the word before an ID */
     const char *list;   /* in JSON */
     const char *titles; /* of the table, for table_begin_with */

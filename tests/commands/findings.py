@@ -967,6 +967,8 @@ def of_a_trace_in_which_nothing_ran_that_is_said_and_no_table_is_empty():
     # It begins and ends with a Sync event.
     assert name.startswith(f"{path}: ") and name.endswith(", 0 goroutines (0 alive at the end), 2 events"), name
     equal(rest, ["Nothing ran: no goroutine is in the trace. Record while the program works."])
+    equal(good_text("threads", path), "Nothing ran: no M is in the trace. Record while the program works.\n")
+    equal(good_text("procs", path), "Nothing ran: no P is in the trace. Record while the program works.\n")
     # Of the header alone there is the Sync event at the end.
     with open(path, "rb") as file:
         header = file.read()[:16]
