@@ -232,7 +232,7 @@ static void futile_wakeups(struct findings *findings)
         say(findings, "futile-wakeups", (double)place->futile / (double)(place->waits + 1) / 10,
             NULL,
             "wake-ups without effect: %" PRIu64 " of %" PRIu64
-            " times a %s that was woken at %.*s woke nobody and waited there again within "
+            " times a %s that was woken at %.*s woke no other and waited there again within "
             "10 us; wake one instead of all, or only when the condition holds",
             place->futile, place->waits, word(findings, TERM_task), (int)at.size, at.data);
     }

@@ -306,7 +306,7 @@ const struct command command_check = {
     COMMAND_ROW(check),
     .synopsis = "[options] FILE...",
     .details =
-        "Reads everything with all checks on. For a bad trace it says what is wrong, where, and\n"
+        "Reads everything with all checks on. For a bad trace it shows what is wrong, where, and\n"
         "how much of the file before it is good. The exit status is 1 if any trace is bad.",
     .examples = "  trail check *.trace\n"
                 "  trail check --repair --list --limit=20 cgo.trace\n"

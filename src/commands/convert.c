@@ -277,8 +277,8 @@ const struct command command_convert = {
         "is written beside and gets its name when it is complete. Of some goroutines "
         "(--goroutine,\n"
         "--name, --task) everything is kept, with those that woke them and garbage collection.\n"
-        "With --anonymize it can be shown to strangers: of texts only those of the language's own\n"
-        "library stay; times, numbers, lines and addresses do.",
+        "With --anonymize it can be published: of texts only those of the language's own library\n"
+        "stay; times, numbers, lines and addresses do.",
     .examples = "  trail convert old.trace -o new.trace && go tool trace new.trace\n"
                 "  trail convert --to=go1.23 app.trace -o app-1.23.trace\n"
                 "  trail convert --from=1.5s --to=+20ms app.trace -o moment.trace\n"

@@ -43,7 +43,7 @@ static const struct option rows[] = {
      "the format, see above; a time: nothing after it\n(+TIME: as long after --from)", TAKE(OPT_TO),
      .values = format_names + 1},
     {'o', "output", "FILE",
-     "where it goes (- is stdout, the default); its suffix may\ntell the format", TAKE(OPT_OUTPUT)},
+     "where it goes (- is stdout, the default); its suffix can\nname the format", TAKE(OPT_OUTPUT)},
     {0, "from", "TIME", "nothing before this time since the first event: 1.5s, 20ms, 300us",
      TAKE(OPT_FROM)},
     {'g', "goroutine", "N,...", "only these goroutines", TAKE(OPT_GOROUTINE)},

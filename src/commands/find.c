@@ -167,7 +167,7 @@ static void show_waker(const struct request *request, const trail_hit_step *step
         printf(", by %s%" PRId64 " in %s", term(&request->analysis.vocabulary, TERM_task_id),
                step->waker, place_text(&request->analysis, step->waker_stack, text, sizeof text));
     else if (has_waker(step) && !step->open)
-        printf(", by nobody in the trace");
+        printf(", without a waker in the trace");
     putchar('\n');
     if (!request->stacks)
         return;
@@ -271,11 +271,11 @@ const struct command command_find = {
         "            category of a log: block[sync], block[chan*|select]. net, chan and cond\n"
         "            are short for reasons\n"
         "  in F      a function of its stack: block in main.work; run in *.parse\n"
-        "  by F      a function of who ended the wait: block[sync] by main.flush\n"
+        "  by F      a function of the waker: block[sync] by main.flush\n"
         "  or        either: log[error] or region[retry]\n"
         "  then directly STEP      no other state between\n"
-        "  then within 5ms STEP    it begins at most so long after the step before\n"
-        "  within 5ms              at the end: from begin to end at most so long\n"
+        "  then within 5ms STEP    it begins at most 5 ms after the step before\n"
+        "  within 5ms              at the end: at most 5 ms from begin to end\n"
         "* stands for anything. Hits of a goroutine do not overlap, and of several beginnings\n"
         "the last counts. A state counts if its beginning is in the trace and the window.\n"
         "Exit status: 0 found, 1 nothing found or the trace is damaged, 2 the command line or\n"

@@ -519,7 +519,7 @@ static void show_times(const struct info *info)
     if (duration >= 0)
         printf("  duration     %s%s\n", duration_quality(info), show_duration(text, duration));
     else
-        printf("  duration     not known: the trace does not say how fast its clock is\n");
+        printf("  duration     not known: the frequency of its clock is not in the trace\n");
     if (wall_start(info, &s, &ns))
         printf("  started      %s\n", show_wall(text, s, ns));
 }

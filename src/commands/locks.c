@@ -8,6 +8,7 @@
 
 #include "base/match.h"
 #include "commands/panels.h"
+#include "ui/empty.h"
 #include "ui/follow_up.h"
 #include "ui/goroutine_filter.h"
 #include "ui/lock_name.h"
@@ -427,7 +428,7 @@ static void show_chain(const struct request *request, const trail_lock_chain *ch
             continue;
         printf("  ");
         if (link->holder == TRAIL_NONE) {
-            printf("nobody in the trace");
+            printf("nothing in the trace");
         } else {
             put_goroutine(request, link->holder, link->holder_name);
             (void)goroutine_list_add(&goroutines, link->holder);
@@ -458,6 +459,14 @@ static void show_list(const struct request *request, const struct lock_list *lis
     show_chains(request);
 }
 
+static const char *why_empty(const struct request *request)
+{
+    if (request->match)
+        return "no lock has these words";
+    return request->analysis.options.locks.channels ? "No waits for locks or channels."
+                                                    : EMPTY_LOCKS;
+}
+
 static int show(void *context)
 {
     const struct request *request = context;
@@ -470,7 +479,7 @@ static int show(void *context)
     if (request->analysis.json)
         show_json(request, &list);
     else if (list.count == 0)
-        printf(request->match ? "no lock has these words\n" : "nobody waited for a lock\n");
+        puts(why_empty(request));
     else
         show_list(request, &list);
     free(list.items);

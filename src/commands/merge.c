@@ -46,7 +46,7 @@ struct request {
 
 static const struct option rows[] = {
     {0, "offset", "NAME=TIME",
-     "that trace begins so long after the first one (-TIME:\nbefore): 1.5s, -20ms",
+     "that trace begins this time after the first one (-TIME:\nbefore): 1.5s, -20ms",
      TAKE(OPT_OFFSET)},
     {0, "align", "BY",
      "how traces without --offset are aligned: by their\n"
@@ -304,7 +304,7 @@ static int print_failure(const struct request *request, const trail_error *err)
     int code = exit_code_of(err);
     print_message("%s", err->message);
     if (code == EXIT_USAGE)
-        print_message("say when the others begin: --offset=%s=TIME, so long after '%s' does; or "
+        print_message("state when the others begin: --offset=%s=TIME, relative to '%s'; or "
                       "--align=start",
                       request->count > 1 ? request->parts[1].name : "NAME", request->parts[0].name);
     return code;

@@ -28,7 +28,7 @@ struct request {
 };
 
 static const struct option rows[] = {
-    {'w', "window", "TIME,...", "lengths of windows: 10us,1ms (default: from 10 us on)",
+    {'w', "window", "TIME,...", "lengths of windows: 10us,1ms (default: from 10us on)",
      TAKE(OPT_WINDOW)},
     {0, "flags", "WHAT,...",
      "what takes from the program: stw, background, assist, sweep\n"
@@ -254,7 +254,7 @@ static void show_curve(const struct request *request)
     }
     table_print(&table);
     if (request->quantile_count > 0)
-        printf("(50 %%: half of all windows have at least so much%s)\n",
+        printf("(50 %%: half of all windows have at least this%s)\n",
                curve_of_go(request) != BEST ? ", workers counted once" : "");
 }
 

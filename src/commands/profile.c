@@ -242,10 +242,10 @@ const struct command command_profile = {
     .details =
         "Adds up by call stack: waits for channels and locks (sync), for the network (net), "
         "system\n"
-        "calls (syscall), time from ready to running (sched; the stack is that of who made the\n"
-        "goroutine ready), CPU samples (cpu), time running (running; the stack is where that\n"
-        "ended), waits of any kind with the stack of who ended them (offcpu). net, sync, syscall\n"
-        "and sched are what 'go tool trace -pprof' computes.",
+        "calls (syscall), time from ready to running (sched; the stack is that of the\n"
+        "waker), CPU samples (cpu), time running (running; the stack is where that ended), waits\n"
+        "of any kind with the stack of the waker (offcpu). net, sync, syscall and sched are what\n"
+        "'go tool trace -pprof' computes.",
     .examples =
         "  trail profile app.trace\n"
         "  trail profile --type=sched -o sched.pb.gz app.trace && go tool pprof sched.pb.gz\n"

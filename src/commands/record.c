@@ -95,7 +95,7 @@ static const struct option rows[] = {
      "fp: by frame pointers; none",
      TO_WORD(struct recording, options.stacks, stacks)},
     {0, "only", "GROUPS",
-     "record these only: locks, conditions, io, sleep, threads, openmp;\nseveral with commas",
+     "record only these: locks, conditions, io, sleep, threads, openmp;\nseparated by commas",
      TO_WORDS(struct recording, options.groups, groups)},
     {0, "min-wait", "TIME", "leave out calls that blocked for less (10us)",
      TO_TIME(struct recording, options.min_wait_ns)},
@@ -104,7 +104,7 @@ static const struct option rows[] = {
     {0, "all", NULL, "record every hold of every lock",
      TO_FLAG(struct recording, options.all_holds)},
     {0, "openmp", NULL,
-     "run a program that gcc has built with LLVM's OpenMP library, which\ntells of parallel "
+     "run a program that gcc has built with LLVM's OpenMP library, which\nreports parallel "
      "regions, tasks, barriers and locks",
      TO_FLAG(struct recording, openmp)},
     {0, "heap", NULL, "record how much memory of malloc the program has at each time",
@@ -116,15 +116,15 @@ static const struct option rows[] = {
      "one of all",
      TO_FLAG(struct recording, options.split)},
     {0, "switches", "WHEN",
-     "ask the kernel when threads were really on a CPU: auto (the\ndefault): if it lets us; off; "
-     "need: refuse to record without",
+     "record the kernel's context switches: auto (the default): where it\npermits that; off; need: "
+     "refuse to record without",
      TO_WORD(struct recording, options.switches, switches)},
     {0, "max-switches", "RATE",
-     "do not ask while a CPU switches threads more often in a second, as\neach switch takes "
+     "not while a CPU switches threads more often per second, as each\nswitch takes "
      "about a microsecond longer; 0: no limit (25000)",
      TO_NUMBER(struct recording, options.max_switches), .most = 1000000000},
     {0, "cpu-samples", "HZ",
-     "have the kernel sample each thread's stack so often in a second of\nits CPU time",
+     "have the kernel sample each thread's stack at this rate, by its CPU\ntime",
      TO_NUMBER(struct recording, options.cpu_samples), .least = 1, .most = 10000},
     {0, "cpu-signal", NULL,
      "take these samples by a timer signal (PROF) in the program, where\nthe kernel gives none",
@@ -137,21 +137,21 @@ static const struct option rows[] = {
      "start no program: record process PID, which runs already, until it\nends, --duration, or "
      "Ctrl-C; it goes on",
      TAKE(OPT_PID)},
-    {0, "delay", "TIME", "begin to record after so long",
+    {0, "delay", "TIME", "begin to record after this time",
      TO_TIME(struct recording, options.delay_ns)},
-    {0, "duration", "TIME", "record for so long; the program goes on",
+    {0, "duration", "TIME", "record for this time; the program goes on",
      TO_TIME(struct recording, options.duration_ns), .least = 1},
     {0, "flight", "TIME",
-     "keep the newest so long in memory; it is written when the program\nends, in whatever way, "
-     "and on a signal",
+     "keep the newest part, of this length, in memory; it is written when\nthe program ends, in "
+     "whatever way, and on a signal",
      TO_TIME(struct recording, options.limits.flight_ns), .least = 1},
-    {0, "flight-signal", "NAME", "the signal to 'trail record' that has a snapshot written (USR2)",
+    {0, "flight-signal", "NAME", "the signal to 'trail record' that writes a snapshot (USR2)",
      TO_WORD(struct recording, flight_signal, signals)},
-    {0, "max-size", "BYTES", "end the recording when the trace is so large (64M)",
+    {0, "max-size", "BYTES", "end the recording when the trace has this size (64M)",
      TO_SIZE(struct recording, options.max_size), .least = 1},
-    {0, "rotate", "AMOUNT", "begin another file after so many bytes (64M) or so long (60s)",
+    {0, "rotate", "AMOUNT", "begin another file after this size (64M) or time (60s)",
      TAKE(OPT_ROTATE)},
-    {0, "progress", NULL, "show what is going on while the program runs",
+    {0, "progress", NULL, "show the counts so far while the program runs",
      TO_FLAG(struct recording, progress)},
     {0, "format", "VERSION", "1.22, 1.23 (the default), 1.25 or 1.26",
      TO_WORD(struct recording, options.version, formats)},
@@ -725,11 +725,10 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_record = {
     COMMAND_ROW(record),
     .synopsis = "[options] -- PROGRAM [ARGUMENT...]",
-    .details =
-        "Runs the program with a library that sees its locks, conditions, I/O, sleeps and "
-        "threads,\n"
-        "and writes an execution trace with stacks, and with who woke whom. No rebuild, no root.\n"
-        "The program's exit status is passed on; 128 + n if signal n ended it.\n",
+    .details = "Runs the program with a library that sees its locks, conditions, I/O, sleeps and "
+               "threads,\n"
+               "and writes an execution trace with stacks and wakers. No rebuild, no root.\n"
+               "The program's exit status is passed on; 128 + n if signal n ended it.",
     .examples = "  trail record -- ./server --port=8080\n"
                 "  trail record --view -- ./server --port=8080\n"
                 "  trail record -p $(pidof server) --duration=10s\n"

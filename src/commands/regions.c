@@ -355,7 +355,7 @@ static void show_list(const struct request *request, const trail_region *const *
     if (request->analysis.json) {
         json_regions(request, list, wanted);
     } else if (wanted == 0) {
-        fputs(request->count > 0 ? "no region took so long, or none has these words\n"
+        fputs(request->count > 0 ? "no region took this long, or none has these words\n"
                                  : EMPTY_REGIONS,
               stdout);
     } else {

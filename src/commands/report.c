@@ -259,7 +259,8 @@ const struct command command_report = {
         "time, where the program ran and waited as flame graphs, histograms of latency, heap and\n"
         "garbage collection, tables, and what goroutines did in the worst moments. It needs no\n"
         "network and asks for nothing; without scripts all but sorting, zooming and searching\n"
-        "works. Of a damaged trace it is of the good part, says so on top, and the exit status\n"
+        "works. Of a damaged trace it is of the good part, with a note on top, and the exit "
+        "status\n"
         "is 1. The file is written beside and gets its name when it is complete.\n"
         "With --embed it is the viewer of 'trail view' instead, with all of the trace in it.",
     .examples =

@@ -55,7 +55,7 @@ static const struct option rows[] = {
      TAKE(OPT_THREADS)},
     {0, "allow-files", NULL, "queries may read and write files: COPY, read_parquet(...)",
      TO_FLAG(struct request, duckdb.files)},
-    {0, "host", "NAME", "what the column host says", TO_TEXT(struct request, host)},
+    {0, "host", "NAME", "the value of the column host", TO_TEXT(struct request, host)},
     {0, "repair", NULL, "Go 1.5 to 1.21: repair what has no consistent order",
      TO_FLAG(struct request, repair)},
     {0, "binary", "FILE", "Go 1.5 and 1.6: the traced program, for names",

@@ -598,8 +598,9 @@ const struct command command_stuck = {
         "Stops the threads of a process for some milliseconds, copies their registers, stacks and\n"
         "what they wait for, and lets them go on. Shows deadlocks; then each thread: what it "
         "waits\n"
-        "for, who has that, and its stack. Needs no preparation of the process. Exit status: 0,\n"
-        "also if there is a deadlock; 3 if the process may not be looked at.",
+        "for, what holds that, and its stack. Needs no preparation of the process. Exit status: "
+        "0,\n"
+        "also if there is a deadlock; 3 if the process may not be read.",
     .examples = "  trail stuck $(pidof server)\n"
                 "  trail stuck --children $(pidof -s postgres)\n"
                 "  trail stuck --repeat=1s --count=5 1234\n"

@@ -184,7 +184,7 @@ const struct command command_symbolize = {
         "belong to. This finds the files, checks their build IDs, and writes a copy of the trace\n"
         "in which stacks have functions, files, lines and inlined calls, for 'go tool trace' and\n"
         "all others. Frames that have lines already stay as they are. Nothing is fetched from\n"
-        "the network unless DEBUGINFOD_URLS says from where.",
+        "the network unless DEBUGINFOD_URLS names servers.",
     .examples =
         "  trail symbolize app.trace -o named.trace && go tool trace named.trace\n"
         "  trail symbolize --module-path=build --module-path=/mnt/root app.trace -o named.trace\n"

@@ -558,7 +558,7 @@ static int show_tasks(struct request *request)
     if (!list_wanted(request, &list))
         return EXIT_INOUT;
     if (list.count == 0) {
-        printf("no task took so long, or none has these words\n");
+        printf("no task took this long, or none has these words\n");
         free(list.items);
         return EXIT_GOOD;
     }

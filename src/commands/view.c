@@ -44,7 +44,7 @@ static const struct option rows[] = {
     {0, "no-open", NULL, "do not open a browser", TO_FLAG(struct request, no_open)},
     {0, "keep", NULL, "serve until Ctrl-C, also when no page is open any more",
      TO_FLAG(struct request, keep)},
-    {0, "idle", "TIME", "end so long after the last request (300s)",
+    {0, "idle", "TIME", "end this time after the last request (300s)",
      TO_TIME(struct request, idle_ns), .expects = "a time like 300s"},
     {0, "save", "FILE", "with -: keep the trace that arrives in this file",
      TO_TEXT(struct request, save)},
@@ -58,7 +58,7 @@ static const struct option rows[] = {
      TO_TEXT(struct request, source)},
     WORDS_ROW(OPT_WORDS),
     {0, "skip-frames", "FILE", SKIP_FRAMES_HELP, TO_TEXT(struct request, skip_frames)},
-    {0, "assets", "DIR", "serve the page's files from here, for who works on it",
+    {0, "assets", "DIR", "serve the page's files from here, to develop it",
      TO_TEXT(struct request, assets)},
     {0},
 };

@@ -48,7 +48,8 @@ static const struct option rows[] = {
      TO_TEXT(struct request, run)},
     {0, "once", NULL, "handle what is there, and end", TO_FLAG(struct request, once)},
     {0, "settle", "TIME",
-     "a file that is found is complete if it was not changed for\nso long (2s); one that is closed "
+     "a file that is found is complete if it was not changed for\nthis time (2s); one that is "
+     "closed "
      "or moved here is complete",
      TAKE(OPT_SETTLE)},
     {0},

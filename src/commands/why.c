@@ -652,11 +652,11 @@ const struct command command_why = {
     COMMAND_ROW(why),
     .synopsis = "[options] FILE",
     .details =
-        "Shows where the time of a task, a region, a goroutine or a window went, whoever spent\n"
-        "it: from its end back through the wake-ups. While one goroutine waited for another, the\n"
-        "time is the other's, indented; but no longer than it really waited. Blocked is what\n"
-        "nobody in the trace ended: timers, the network. Without an option: the longest task or\n"
-        "region; with --from or --to: the window.",
+        "Shows where the time of a task, a region, a goroutine or a window went, in whatever\n"
+        "goroutine: from its end back through the wake-ups. While one goroutine waited for\n"
+        "another, the time is the other's, indented; at most as long as it really waited. Blocked\n"
+        "is a wait without a waker in the trace: timers, the network. Without an option: the\n"
+        "longest task or region; with --from or --to: the window.",
     .examples = "  trail why app.trace\n"
                 "  trail why --task=7 --stacks app.trace\n"
                 "  trail why --region=parse#3 app.trace\n"

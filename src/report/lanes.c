@@ -210,20 +210,20 @@ void report_moments(const struct report *report)
         {"waiting", "waiting"},
         {"syscall", "in a system call"},
         {"p-released", words_text(report->words, "the same, {slot_lost}", lost, sizeof lost)},
-        {"wake", "was woken, by whom"},
+        {"wake", "wake-up, from its waker"},
     };
     struct plot legend = {.out = report->out};
     report_section(report, "moments", "Moments");
     if (report->moments->count == 0) {
-        out_str(report->out, "<p class=\"none\">Nothing was found that has a moment: no wait, no "
-                             "stop of the world.</p>");
+        out_str(report->out, "<p class=\"none\">No moments: the trace has no wait and no "
+                             "stop-the-world pause.</p>");
     } else {
         out_str(report->out, "<p>");
         report_words(
             report,
             "What the {tasks} did in the worst case of each finding and in the longest "
-            "waits. The one whom it is about is on top, then who woke it, whom it woke, and "
-            "who ran longest. Where a {task} changed its state too often to be drawn, "
+            "waits. The {task} of the moment is on top, then its wakers, those that it woke, and "
+            "those that ran longest. Where a {task} changed its state too often to be drawn, "
             "the height of a colour is its share.");
         out_str(report->out, "</p>");
         plot_legend(&legend, keys, sizeof keys / sizeof *keys);

@@ -246,7 +246,7 @@ void descriptor_peer(pid_t pid, int fd, char *text, size_t size)
     }
     pid_t found = find_end(&end);
     if (!found) {
-        (void)snprintf(text, size, "whose other end no process has that may be looked at");
+        (void)snprintf(text, size, "whose other end is in no process that may be read");
         return;
     }
     (void)snprintf(path, sizeof path, "/proc/%d/comm", found);

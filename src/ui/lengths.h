@@ -13,7 +13,7 @@ struct lengths {
 /* For a command whose rows fill a `request` with `lengths` in it. */
 /* clang-format off */
 #define LENGTHS_ROWS(request, lengths)                                                             \
-    {0, "longer", "TIME", "one by one, those that took so long or longer",                         \
+    {0, "longer", "TIME", "one by one, those that took this time or longer",                         \
      TO_TIME(request, lengths.longer_ns), .expects = "a time like 10ms"},                          \
     {0, "shorter", "TIME", "one by one, those that took less",                                     \
      TO_TIME(request, lengths.shorter_ns), .expects = "a time like 10ms"}

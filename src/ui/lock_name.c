@@ -112,7 +112,7 @@ static const char *functions_of(const struct analysis *analysis, trail_stack sta
 static void identify_places(const struct analysis *analysis, const trail_lock *lock,
                             trail_string kind, char *buf)
 {
-    char waited[PLACE_SIZE / 2 + 80], woken[PLACE_SIZE / 2 + 80] = "nobody in the trace";
+    char waited[PLACE_SIZE / 2 + 80], woken[PLACE_SIZE / 2 + 80] = "nothing in the trace";
     if (lock->woken)
         functions_of(analysis, lock->woken, woken, sizeof woken);
     (void)snprintf(buf, LOCK_NAME_SIZE, "%.*s in %s, woken by %s", at_most(kind.size, KIND_MOST),

@@ -8,7 +8,7 @@
 #include "ui/values.h"
 
 const struct option input_options[] = {
-    {0, "max-inflated", "SIZE", "compressed input may give so many bytes",
+    {0, "max-inflated", "SIZE", "the most that compressed input may give",
      TO_SIZE_LIMIT(struct input_limits, max_bytes), .expects = "a size like 100G, or 0 for any"},
     {0, "max-ratio", "N", "compressed input may give N times its size",
      TO_LIMIT(struct input_limits, max_ratio), .expects = "a number like 1000, or 0 for any"},

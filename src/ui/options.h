@@ -5,7 +5,7 @@
  *
  *     static const struct option rows[] = {
  *         {'q', "quiet", NULL, "no summary", TO_FLAG(struct request, quiet)},
- *         {0, "idle", "TIME", "end so long after the last request (300s)",
+ *         {0, "idle", "TIME", "end this time after the last request (300s)",
  *          TO_TIME(struct request, idle_ns), .expects = "a time like 300s"},
  *         {'f', "format", "FORM", "the form of the output: ...", TAKE(OPT_FORMAT)},
  *         {0},
