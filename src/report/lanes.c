@@ -160,7 +160,7 @@ static void put_axis(const struct report *report, const struct moment *moment)
     out_str(report->out, "<div class=\"x\" aria-hidden=\"true\">");
     for (unsigned i = 0; i < labels.labels; i++) {
         out_str(report->out, "<span>");
-        html_word(report->out, labels.x[i]);
+        html_figures(report->out, labels.x[i]);
         out_str(report->out, "</span>");
     }
     out_str(report->out, "</div>");

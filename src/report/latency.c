@@ -82,7 +82,8 @@ static void put_histogram(const struct report *report, const trail_histogram *su
     if (last - first < PLOT_LABELS - 1)
         last = first + PLOT_LABELS - 1 < POWERS ? first + PLOT_LABELS - 1 : POWERS - 1;
     (void)snprintf(note, sizeof note,
-                   "%" PRIu64 " times; median about %s, p95 %s, p99 %s, longest %s", sum->count,
+                   "%" PRIu64 " time%s; median about %s, p95 %s, p99 %s, longest %s", sum->count,
+                   plural_s(sum->count),
                    duration_text(p50, trail_histogram_quantile(sum, 0.5), DURATION_COLUMN),
                    duration_text(p95, trail_histogram_quantile(sum, 0.95), DURATION_COLUMN),
                    duration_text(p99, trail_histogram_quantile(sum, 0.99), DURATION_COLUMN),
