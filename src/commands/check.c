@@ -12,6 +12,7 @@
 #include "ui/progress.h"
 #include "ui/show.h"
 #include "ui/values.h"
+#include "words/vocabulary.h"
 
 struct request {
     const struct command *command;
@@ -81,9 +82,9 @@ static void print_speed(const struct verdict *verdict, int64_t spent_ns)
 {
     uint64_t events = verdict->stats.wire_events ? verdict->stats.wire_events : 1;
     double mb = (double)verdict->stats.bytes / 1e6, s = (double)spent_ns / 1e9;
-    print_message("%s: %.1f ns/event, %.0f MB/s, %" PRIu64 " events, %.3f s",
+    print_message("%s: %.1f ns/event, %.0f MB/s, %" PRIu64 " event%s, %.3f s",
                   source_title(verdict->word), (double)spent_ns / (double)events,
-                  s > 0 ? mb / s : 0, events, s);
+                  s > 0 ? mb / s : 0, events, plural_s(events), s);
 }
 
 static void judge(struct verdict *verdict, trail_reader *reader, trail_source *source)

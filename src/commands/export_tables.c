@@ -18,6 +18,7 @@
 #include "sql/tables.h"
 #include "symbols/symbols.h"
 #include "ui/folders.h"
+#include "words/vocabulary.h"
 
 struct tables_request {
     struct export_request *request;
@@ -226,7 +227,8 @@ static void print_count(const struct export_request *request, int code, uint64_t
     const char *title = source_title(request->word);
     bool window = request->window.has_from || request->window.has_to;
     if (code == EXIT_BAD && count > 0)
-        print_message("%s: what is good of it was exported: %" PRIu64 " rows", title, count);
+        print_message("%s: what is good of it was exported: %" PRIu64 " row%s", title, count,
+                      plural_s(count));
     else if (code == EXIT_GOOD && count == 0 && window)
         print_message("%s: no row is in that window", title);
 }

@@ -277,7 +277,8 @@ static void show_kind(const struct request *request, const struct kind *kind)
     put_rows(request, &table, &profile);
     table_print(&table);
     if (profile.sample_count > request->limit)
-        printf("... and %zu more stacks\n", profile.sample_count - request->limit);
+        printf("... and %zu more stack%s\n", profile.sample_count - request->limit,
+               plural_s(profile.sample_count - request->limit));
     show_command(request, kind, &profile.times);
 }
 

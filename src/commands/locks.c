@@ -377,7 +377,8 @@ static void show_places(const struct request *request, const char *title, const 
     for (size_t i = 0; i < shown; i++)
         show_place(request, word, places, shown < PLACES ? shown : PLACES, i);
     if (count > PLACES && !request->stacks)
-        printf("    ... and %zu more places; --stacks shows all\n", count - PLACES);
+        printf("    ... and %zu more place%s; --stacks shows all\n", count - PLACES,
+               plural_s(count - PLACES));
 }
 
 static void show_holder(const struct request *request, const trail_lock *lock)

@@ -29,6 +29,7 @@
 #include "ui/show.h"
 #include "ui/skip_frames.h"
 #include "ui/values.h"
+#include "words/vocabulary.h"
 
 /* Between lines of progress. */
 #define PROGRESS_NS 500000000
@@ -354,9 +355,10 @@ static void show_progress(struct recording *r)
     recorder_summarize(&r->recorder, r->recorder.program, &summary);
     terminal_control(stderr, "\r");
     fprintf(stderr,
-            "trail: %" PRIu64 " threads, %" PRIu64 " waits, %" PRIu64 " events, %.1f MB, %" PRIu64
-            " lost ",
-            summary.threads, summary.waits, summary.events,
+            "trail: %" PRIu64 " thread%s, %" PRIu64 " wait%s, %" PRIu64
+            " event%s, %.1f MB, %" PRIu64 " lost ",
+            summary.threads, plural_s(summary.threads), summary.waits, plural_s(summary.waits),
+            summary.events, plural_s(summary.events),
             (double)trace_bytes(r->recorder.program->to->trace) / 1e6, summary.lost_records);
     terminal_control(stderr, "\033[K");
 }
@@ -435,9 +437,10 @@ static void finish(struct recording *r)
     recorder_finish(&r->recorder);
     if (r->recorder.refused)
         print_message("refused to record %" PRIu64
-                      " process%s that had claimed to be of the program, but "
-                      "was not",
-                      r->recorder.refused, r->recorder.refused == 1 ? "" : "es");
+                      " process%s that claimed to be of the program, but "
+                      "%s not",
+                      r->recorder.refused, r->recorder.refused == 1 ? "" : "es",
+                      r->recorder.refused == 1 ? "was" : "were");
 }
 
 /* Records until a signal, or the end of the recording. */
@@ -604,7 +607,8 @@ static void print_summaries(const struct recording *r)
     record_summary_print_executed(&r->recorder.executed, turned_away);
     if (turned_away > 0)
         print_message("%" PRIu64
-                      " process%s not recorded: they came faster than they could be taken up",
+                      " process%s not recorded: processes started faster than the recorder could "
+                      "take them up",
                       turned_away, turned_away == 1 ? " was" : "es were");
 }
 
@@ -615,8 +619,8 @@ static void print_cut_files(void)
     if (pages)
         print_message(
             "a file became shorter while it was read, the shared memory or a library of the "
-            "program: %" PRIu64 " page%s of it are missing",
-            pages, pages == 1 ? "" : "s");
+            "program: %" PRIu64 " page%s of it missing",
+            pages, pages == 1 ? " is" : "s are");
 }
 
 static void print_pause(const struct recording *r)

@@ -136,10 +136,9 @@ static void print_recorder(const struct collect_summary *s)
     fputs(strcmp(between, "lost: ") == 0 ? "nothing lost\n" : "\n", stderr);
     if (s->unnamed)
         fprintf(stderr,
-                "  %" PRIu64
-                " places have addresses instead of names, as the recording was to end at once: "
-                "'trail symbolize' adds them\n",
-                s->unnamed);
+                "  %" PRIu64 " %s without a name, as the recording was to end at once: "
+                "'trail symbolize' adds names\n",
+                s->unnamed, numbered(s->unnamed, "place", "places"));
 }
 
 int64_t record_summary_cpu_ns(int who)
@@ -181,11 +180,10 @@ void record_summary_print(const struct collect_summary *s, const char *path, int
     if (s->refused_stacks)
         fprintf(stderr,
                 "  long calls with only their place: %" PRIu64
-                "; the kernel refuses to let us read "
-                "the program's memory\n",
+                "; the kernel does not permit reading the program's memory\n",
                 s->refused_stacks);
     if (s->left)
-        fputs("  not recorded: what was executed in its place, for it did not load the recorder\n",
+        fputs("  not recorded: what was executed in its place, which did not load the recorder\n",
               stderr);
     print_heap(s);
     print_recorder(s);
@@ -267,7 +265,8 @@ void record_summary_print_all(struct record_summary_process *processes, size_t a
                  column_text(cost, p->cost_ns), split ? "  " : "", split ? p->path : "");
     }
     if (count < all)
-        put_line("  ... and %zu more processes, which ran for less", all - count);
+        put_line("  ... and %zu more %s, which ran for less", all - count,
+                 numbered(all - count, "process", "processes"));
     print_left(processes, all, program);
     if (split)
         put_line("  next: trail merge -o all.trace with these files, and trail summary all.trace");
@@ -281,8 +280,8 @@ void record_summary_print_executed(const struct executed_list *executed, uint64_
     char text[MOST_EXECUTED * (sizeof executed->items->name + 16)];
     size_t size = 0;
     if (executed->unknown > 0)
-        put_line("  not known whether recorded: %" PRIu64 " processes, which came too fast",
-                 executed->unknown);
+        put_line("  not known whether recorded: %" PRIu64 " %s, which came too fast",
+                 executed->unknown, numbered(executed->unknown, "process", "processes"));
     if (executed->count <= turned_away)
         return;
     for (size_t i = 0; i < shown && size < sizeof text; i++)

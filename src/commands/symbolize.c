@@ -12,6 +12,7 @@
 #include "ui/progress.h"
 #include "ui/show.h"
 #include "ui/trace_file.h"
+#include "words/vocabulary.h"
 
 enum { OPT_MODULE_PATH = 1 };
 
@@ -82,12 +83,13 @@ static void print_result(const struct modules *modules, const trail_symbolize_st
     if (stats->modules == 0 && stats->pcs > 0)
         print_message(
             "the trace has no module map, as libtrail-record writes it: nothing can be named");
-    fprintf(stderr, "trail: %" PRIu64 " PCs: %" PRIu64 " named, %" PRIu64 " left as they were",
-            stats->pcs, stats->resolved, left);
+    fprintf(stderr, "trail: %" PRIu64 " PC%s: %" PRIu64 " named, %" PRIu64 " left as they were",
+            stats->pcs, plural_s(stats->pcs), stats->resolved, left);
     if (stats->homeless > 0)
         fprintf(stderr, " (%" PRIu64 " in no module)", stats->homeless);
     if (stats->cut_stacks > 0)
-        fprintf(stderr, "; %" PRIu64 " stacks lost outer frames", stats->cut_stacks);
+        fprintf(stderr, "; %" PRIu64 " stack%s lost outer frames", stats->cut_stacks,
+                plural_s(stats->cut_stacks));
     fputc('\n', stderr);
     if (strcmp(path, "-") != 0)
         print_message("next: trail summary %s, or trail print --stacks %s", path, path);

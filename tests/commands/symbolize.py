@@ -685,7 +685,7 @@ def stacks_have_128_frames_at_most():
         got = names(Tables(path).stacks[0][1])
         want = program.frames(pc - program.bias) * 128
         assert depth > 1 and got == want[:128], got
-        assert "1 stacks lost outer frames" in told
+        assert "1 stack lost outer frames" in told
         assert good("check", path).returncode == 0
         if version in READ_BY_GO and go_tool():
             assert go_stacks(go_tool(), path)[1] == got, f"Go, 1.{version}"

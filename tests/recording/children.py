@@ -25,6 +25,8 @@ TRAIL, CHILDREN = nobody.copies(*(os.path.abspath(a) for a in sys.argv[1:3]))
 ENV = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "TRAIL_SHM")}
 # AddressSanitizer is not to keep what was freed: the recorder's memory is looked at.
 ENV["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=0:thread_local_quarantine_size_kb=0"
+# Microseconds have their sign, of two bytes in one column.
+ENV["LC_ALL"] = "C.UTF-8"
 LIMIT = 120  # s, for what hangs
 TID_LIMIT = 1 << 22  # Linux's PID_MAX_LIMIT
 # What children.c returns when all went well; when it may not do what it is asked for.
@@ -248,6 +250,10 @@ def sleepers(count, *options):
         rows = [line for line in table[1:] if re.search(r" +\d+ +1 +[\d.]+ (ms|s) ", line)]
         assert len(rows) == count + 1 or "not recorded" in done.stderr, done.stderr
         assert any("sleep 0.15" in row for row in rows) and any("sh -c" in row for row in rows), done.stderr
+        # A figure ends where its title does.
+        for title in (" time", " CPU", " recorder"):
+            end = table[0].index(title) + len(title)
+            assert all(re.search(r"\d (ns|µs|ms|s)$", row[:end]) and row[end : end + 1].strip() == "" for row in rows), table
         # Only the program, or all in one, has a summary of its own.
         assert done.stderr.count("at once)") == 1, done.stderr
         trace = Trace(TRAIL, path, ENV)
@@ -257,7 +263,7 @@ def sleepers(count, *options):
         for process in trace.processes if "--split" not in options else []:
             (row,) = [row.split() for row in rows if f" {process['pid']} " in row]
             for at, key in ((-5, "cpu_ns"), (-1, "recorder_ns")):
-                printed = float(row[at - 1]) * {"us": 1e3, "ms": 1e6, "s": 1e9}[row[at]]
+                printed = float(row[at - 1]) * {"µs": 1e3, "ms": 1e6, "s": 1e9}[row[at]]
                 assert abs(process[key] - printed) <= printed * 0.006, (row, process)
         return rows, sorted(os.listdir(folder)), trace
     finally:
