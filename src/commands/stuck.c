@@ -598,7 +598,7 @@ const struct command command_stuck = {
         "Stops the threads of a process for some milliseconds, copies their registers, stacks and\n"
         "what they wait for, and lets them go on. Shows deadlocks; then each thread: what it "
         "waits\n"
-        "for, what holds that, and its stack. Needs no preparation of the process. Exit status: "
+        "for, the holder of that, and its stack. Needs no preparation of the process. Exit status: "
         "0,\n"
         "also if there is a deadlock; 3 if the process may not be read.",
     .examples = "  trail stuck $(pidof server)\n"
