@@ -3,7 +3,7 @@
  * ways: on the screen from a picture that is painted once, as browsers without a GPU need several ms for long paths in
  * each frame; in SVG as paths.
  */
-import { css, pixelOf, type Rgb } from "./colors";
+import { pixelOf, type Rgb } from "./colors";
 import type { Box } from "./geometry";
 import { canvasOf, drawPart, emptyImage } from "./images";
 import type { Range } from "./state";
@@ -15,15 +15,21 @@ export interface Area {
     color: Rgb;
     low: ArrayLike<number>;
     high: ArrayLike<number>;
-    /* From 0 to 1; left out: 1 in all columns. */
-    alpha?: ArrayLike<number>;
+    /* From 0 to 1, of all columns or each; left out: 1. */
+    alpha?: number | ArrayLike<number>;
 }
 
 export interface Chart extends Range {
     columns: number;
     /* The later ones cover the earlier ones. */
     areas: Area[];
+    /* Each column has one colour from top to bottom: its picture is a pixel high. */
+    flat?: boolean;
     painted?: OffscreenCanvas;
+}
+
+function alphaOf({ alpha = 1 }: Area, i: number): number {
+    return typeof alpha === "number" ? alpha : (alpha[i] ?? 1);
 }
 
 /* Draws the part of a chart that is in the window into a box of the window's width. */
@@ -46,7 +52,7 @@ function paintArea(area: Area, image: ImageData): void {
     const pixels = new Uint32Array(data.buffer);
     const full = pixelOf(area.color, 1);
     for (let i = 0; i < width; i++) {
-        const alpha = area.alpha?.[i] ?? 1;
+        const alpha = alphaOf(area, i);
         const from = height * (1 - area.high[i]);
         const until = height * (1 - area.low[i]);
         if (!(alpha > 0 && until > from)) continue;
@@ -67,13 +73,8 @@ function painted(chart: Chart, height: number): OffscreenCanvas {
     return chart.painted;
 }
 
-/* A chart whose columns are each of one colour is a pixel high. */
-function isFlat(chart: Chart): boolean {
-    return chart.areas.every(({ alpha }) => alpha !== undefined);
-}
-
 export const drawPainted: DrawChart = (to, chart, window, box) => {
-    const height = isFlat(chart) ? 1 : Math.ceil(box.height * devicePixelRatio);
+    const height = chart.flat ? 1 : Math.ceil(box.height * devicePixelRatio);
     const smoothing = to.imageSmoothingEnabled;
     to.imageSmoothingEnabled = false;
     drawPart(to, painted(chart, height), chart, window, box);
@@ -82,26 +83,40 @@ export const drawPainted: DrawChart = (to, chart, window, box) => {
 
 /* MARK: In SVG */
 
+/* The column behind those that are like the first. */
+function endOfAlike(area: Area, first: number, columns: number): number {
+    const isAlike = (i: number) =>
+        area.low[i] === area.low[first] &&
+        area.high[i] === area.high[first] &&
+        alphaOf(area, i) === alphaOf(area, first);
+    let end = first + 1;
+    while (end < columns && isAlike(end)) end++;
+    return end;
+}
+
+/* One path, or, where the columns differ in their alpha, rectangles; columns alike are one. */
 export const drawPaths: DrawChart = (to, chart, window, box) => {
     const perNs = box.width / (window.to - window.from);
     const step = (chart.to - chart.from) / chart.columns;
     const at = (i: number) => box.x + (chart.from + i * step - window.from) * perNs;
-    for (const { color, low, high, alpha } of chart.areas) {
+    for (const area of chart.areas) {
+        const color = area.color.join(" ");
+        const isEven = !(typeof area.alpha === "object");
+        to.fillStyle = `rgb(${color} / ${alphaOf(area, 0)})`;
         to.beginPath();
-        for (let i = 0; i < chart.columns; i++) {
+        for (let i = 0, end = 0; i < chart.columns; i = end) {
+            end = endOfAlike(area, i, chart.columns);
             const left = Math.max(at(i), box.x);
-            const right = Math.min(at(i + 1), box.x + box.width);
-            const tall = box.height * (high[i] - low[i]);
-            if (right <= left || tall <= 0 || alpha?.[i] === 0) continue;
-            const top = box.y + box.height * (1 - high[i]);
-            if (alpha) {
-                to.fillStyle = `rgb(${color.join(" ")} / ${alpha[i]})`;
+            const right = Math.min(at(end), box.x + box.width);
+            const tall = box.height * (area.high[i] - area.low[i]);
+            if (right <= left || tall <= 0 || alphaOf(area, i) === 0) continue;
+            const top = box.y + box.height * (1 - area.high[i]);
+            if (isEven) to.rect(left, top, right - left, tall);
+            else {
+                to.fillStyle = `rgb(${color} / ${alphaOf(area, i)})`;
                 to.fillRect(left, top, right - left, tall);
-            } else {
-                to.rect(left, top, right - left, tall);
             }
         }
-        to.fillStyle = css(color);
-        if (!alpha) to.fill();
+        if (isEven) to.fill();
     }
 };

@@ -60,14 +60,13 @@ function counters(of: Metrics): { counters: Chart; most: number } {
  * short pauses do not look like one long one.
  */
 function shades(of: Metrics, color: Rgb, shares: ArrayLike<number>, alpha = 1): Chart {
-    return chartOf(of, [
-        {
-            color,
-            low: new Float64Array(of.columns),
-            high: columnsOf(of, () => 1),
-            alpha: columnsOf(of, (i) => (shares[i] ?? 0) * alpha),
-        },
-    ]);
+    const area = {
+        color,
+        low: new Float64Array(of.columns),
+        high: columnsOf(of, () => 1),
+        alpha: columnsOf(of, (i) => (shares[i] ?? 0) * alpha),
+    };
+    return { ...chartOf(of, [area]), flat: true };
 }
 
 function isAlone(of: Metrics, i: number): boolean {
