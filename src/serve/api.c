@@ -103,7 +103,7 @@ static const struct path {
     {"stack", draw_stack}, {"bars", draw_bars},       {"marks", draw_marks},
     {"mark", draw_mark},   {"metrics", draw_metrics}, {"select", draw_select},
     {"spans", draw_spans}, {"waits", draw_waits},     {"like", draw_like},
-    {"find", draw_find},
+    {"find", draw_find},   {"group", draw_group},
 };
 
 static void draw(struct exchange *exchange, const struct api_trace *trace, draw_fn fn)

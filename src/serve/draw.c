@@ -84,8 +84,7 @@ static void put_u32(uint8_t *to, uint64_t value)
     put_u16(to + 2, value >> 16);
 }
 
-/* The first pixel that begins at `ns` or later: the inverse of the division into pixels. */
-static uint64_t pixel_at(const struct window *window, int64_t ns)
+uint64_t pixel_at(const struct window *window, int64_t ns)
 {
     uint64_t length = (uint64_t)(window->to_ns - window->from_ns);
     uint64_t offset = (uint64_t)(ns - window->from_ns);

@@ -23,10 +23,21 @@ void draw_select(struct exchange *exchange, struct model *model, const trail_lan
 void draw_spans(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
 void draw_waits(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
 void draw_like(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
+void draw_group(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
 void draw_find(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
 
 /* The API's names of the states, NULL-terminated. */
 extern const char *const state_words[TRAIL_SPAN_STATES + 1];
+
+/* The first pixel that begins at `ns` or later: the inverse of the division into pixels. */
+uint64_t pixel_at(const struct window *window, int64_t ns);
+
+/*
+ * Calls `add` for the lanes that the parameters `lanes` and `match` select, in their order, until it
+ * returns false. Returns whether it never did. Without a call if a parameter is wrong.
+ */
+bool each_lane(struct exchange *exchange, const trail_lanes *lanes, trail_lane_kind kind,
+               bool (*add)(void *context, size_t lane), void *context);
 
 /* The goroutine lane of a mark; -1: none, or not known. */
 static inline int64_t mark_lane(const trail_mark *mark)

@@ -191,12 +191,8 @@ static bool lane_matches(const trail_lanes *lanes, trail_lane_kind kind, size_t 
     return match_words(trail_lanes_text(lanes, row.name), row.id, filter);
 }
 
-/*
- * Calls `add` for the lanes that the parameters `lanes` and `match` select, in their order, until it
- * returns false. Returns whether it never did. Without a call if a parameter is wrong.
- */
-static bool each_lane(struct exchange *exchange, const trail_lanes *lanes, trail_lane_kind kind,
-                      bool (*add)(void *context, size_t lane), void *context)
+bool each_lane(struct exchange *exchange, const trail_lanes *lanes, trail_lane_kind kind,
+               bool (*add)(void *context, size_t lane), void *context)
 {
     const char *filter = parameter_text(exchange, "match");
     size_t count = trail_lanes_count(lanes, kind);

@@ -221,6 +221,49 @@ def pictures_are_cells_of_spans_and_mixtures():
 
 
 @test
+def a_group_has_the_average_number_of_its_lanes_in_each_state():
+    with Server(trace("why-1.26")) as server:
+        server.done()
+        # The helpers: G 4 is ready from 260, runs from 280 and ends at 300; G 5 is ready from 360, runs from 380 and waits
+        # from 400. Each state begins and ends with a column of 20 ns.
+        answer = server.get("group", name="main.helper", from_=240, to=420, width=9)
+        equal({k: answer[k] for k in ("from", "to", "columns")}, {"from": 240, "to": 420, "columns": 9})
+        equal([answer[k] for k in ("members", "summed", "peak")], [2, 2, 1])
+        right = {"runnable": [0, 1, 0, 0, 0, 0, 1, 0, 0], "running": [0, 0, 1, 0, 0, 0, 0, 1, 0]}
+        right |= {"waiting": [0, 0, 0, 0, 0, 0, 0, 0, 1], "syscall": [0] * 9, "blocked": [0] * 9}
+        equal(answer["states"], right)
+        # With columns of 30 ns they do not: 10 ns are a third.
+        states = server.get("group", name="main.helper", from_=240, to=420, width=6)["states"]
+        equal([round(3 * n, 4) for n in states["runnable"]], [1, 1, 0, 0, 2, 0])
+        equal([round(3 * n, 4) for n in states["running"]], [0, 2, 0, 0, 1, 1])
+        equal([round(3 * n, 4) for n in states["waiting"]], [0, 0, 0, 0, 0, 2])
+        # G 1 created G 2, ready from 100 to 120, and G 3, which waits from 110.
+        answer = server.get("group", creator=0, from_=100, to=120, width=2)
+        equal((answer["members"], answer["peak"]), (2, 2))
+        equal((answer["states"]["running"], answer["states"]["runnable"]), ([1, 0], [1, 1]))
+        equal(answer["states"]["waiting"], [0, 1])
+        # G 1 to 4 at once, before G 5 takes the place of G 4; named one by one, with a filter, or from no known creator.
+        equal(server.get("group")["peak"], 4)
+        equal(server.get("group", lanes="3,4")["states"], server.get("group", name="main.helper")["states"])
+        equal(server.get("group", match="help -4")["members"], 1)
+        equal(server.get("group", creator=-1)["members"], 1)
+        answer = server.get("group", name="help")
+        equal((answer["members"], answer["summed"], answer["peak"], set(answer["states"]["running"])), (0, 0, 0, {0}))
+        # No more columns than nanoseconds; G 3 runs from 250 to 270.
+        equal(server.get("group", from_=260, to=263, width=100)["states"]["running"], [1, 1, 1])
+
+
+@test
+def of_a_group_of_too_many_lanes_some_are_summed_spread_over_it():
+    with Server(trace("why-1.26")) as server:
+        server.done()
+        answer = server.get("group", most=2)
+        equal((answer["members"], answer["summed"]), (5, 2))
+        # Of five, the first and the fourth.
+        equal(answer["states"], server.get("group", lanes="0,3")["states"])
+
+
+@test
 def bars_are_regions_and_tasks_over_their_goroutines():
     with Server(trace("why-1.26")) as server:
         server.done()
@@ -492,6 +535,11 @@ def the_sums_of_a_selection_are_those_of_its_lanes():
         lanes = server.lanes()
         answer = server.get("select")
         equal(answer["states"], {s: sum(row[s] for row in lanes) for s in STATES})
+        group = server.get("group", width=700)
+        column = answer["duration"] / 700
+        for s in STATES:
+            sums = sum(group["states"][s]) * column
+            assert abs(sums - answer["states"][s]) <= 1e-5 * answer["states"][s], (s, sums, answer["states"][s])
         counters = server.get("metrics", width=1)
         for s in ("running", "runnable", "waiting"):
             average = sum(row[s] for row in lanes) / answer["duration"]
@@ -879,7 +927,8 @@ def other_hosts_origins_and_methods_are_refused():
 
 
 BAD = (
-    ["lanes?" + q for q in ("kind=x", "first=-1", "first=1e9", "count=0", "count=50001", "count=", "first=0x10")]
+    ["group?" + q for q in ("kind=x", "lanes=x", "width=0", "width=16385", "from=3&to=2", "creator=-2", "creator=x", "creator=99999999999999999999", "most=0", "most=4294967296")]
+    + ["lanes?" + q for q in ("kind=x", "first=-1", "first=1e9", "count=0", "count=50001", "count=", "first=0x10")]
     + ["picture?" + q for q in ("", "lanes=1,", "lanes=,1", "lanes=-1", "lanes=1;2", "lanes=99999999999999999999")]
     + ["picture?lanes=0&" + q for q in ("from=5&to=5", "from=9&to=3", "from=-1", "to=-5", "width=0", "width=16385", "from=99999999999999999999", "to=9223372036854775807", "from=%201", "from=+1", "width=NaN")]
     + ["picture?lanes=" + ",".join(["0"] * 2049)]

@@ -115,6 +115,18 @@ export interface Metrics {
     exact?: boolean;
 }
 
+/* How many lanes of a group are in each state: averages of columns. */
+export interface GroupSums {
+    from: number;
+    to: number;
+    columns: number;
+    members: number;
+    /* So many of the members the numbers are of, and of these so many existed at once. */
+    summed: number;
+    peak: number;
+    states: Record<string, number[]>;
+}
+
 export interface Bars {
     bars: (number | boolean | string)[][];
     names: string[];
@@ -272,6 +284,7 @@ export const api = {
     ) => ask<MarkFacts>("mark", { kind, ...where }, signal),
     metrics: (from: number, to: number, width: number) =>
         ask<Metrics>("metrics", { from, to, width }),
+    group: (query: Query) => ask<GroupSums>("group", query),
     select: (query: Query) => ask<Selection>("select", query),
     spans: (query: Query) => ask<SpanList>("spans", query),
     find: (text: string, signal?: AbortSignal) =>

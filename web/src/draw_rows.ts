@@ -8,9 +8,10 @@ import { css, nameColor, type Palette, stateColors } from "./colors";
 import { drawRange } from "./draw_head";
 import { drawPlaced } from "./draw_sql";
 import { type Bar, logs, type Mark, metrics, regions, samples, tasks } from "./extras";
-import { shortName } from "./format";
+import { count, shortName } from "./format";
 import { framesOf } from "./frames";
 import { LABELS, scale } from "./geometry";
+import { groupChart, groupPictures } from "./group_pictures";
 import { held } from "./held";
 import {
     DEPTH_HEIGHT,
@@ -56,6 +57,7 @@ interface Scene {
     width: number;
     height: number;
     colors: Palette;
+    chart: DrawChart;
     x: (ns: number) => number;
     regions: Map<number, Bar[]>;
     logs: Map<number, Mark[]>;
@@ -74,29 +76,57 @@ function byLane<T extends { lane: number }>(items: T[] | null): Map<number, T[]>
 
 /* MARK: Rows */
 
-function drawGroup(scene: Scene, row: GroupRow, y: number): void {
+/* The name of a group, which ends before `end`, with its middle at `y`. */
+function drawGroupName(scene: Scene, row: GroupRow, end: number, y: number): void {
     const { to, colors } = scene;
-    to.fillStyle = colors.raised;
-    to.fillRect(0, y, scene.width, row.height - 1);
-    /* The count is at the right of the column of names, and the name ends before it. */
-    to.font = "12px system-ui, sans-serif";
-    const count = row.lanes.length;
-    const members = `${count} ${kindWord(kind.value, count !== 1)}`;
-    const end = LABELS - 8 - to.measureText(members).width;
-    to.fillStyle = colors.faint;
-    to.fillText(members, end, y + row.height / 2);
     to.save();
     to.beginPath();
-    to.rect(0, y, end - 6, row.height);
+    to.rect(0, y - 12, end, 24);
     to.clip();
     to.fillStyle = colors.text;
     to.font = "600 12px system-ui, sans-serif";
     const name = shortName(row.name) || "no start function";
     const arrow = `${row.folded ? "▸" : "▾"} `;
-    const width = end - 14 - to.measureText(arrow).width;
+    const width = end - 8 - to.measureText(arrow).width;
     const title = nameWithin(name, "", width, (text) => to.measureText(text).width);
-    to.fillText(arrow + title, 8, y + row.height / 2);
+    to.fillText(arrow + title, 8, y);
     to.restore();
+}
+
+/* A folded group: its lanes' states on top of each other. What the height stands for is below the name. */
+function drawFolded(scene: Scene, row: GroupRow, y: number): void {
+    const { to, colors } = scene;
+    const only = like.value ? stateNumber(like.value.state) : 0;
+    const box = { x: LABELS, y: y + 2, width: scene.width - LABELS, height: row.height - 5 };
+    drawGroupName(scene, row, LABELS - 8, y + 12);
+    const picture = groupPictures.get(row.name);
+    const atOnce = picture ? `, at most ${count(Math.round(picture.peak))} at once` : "";
+    to.fillStyle = colors.faint;
+    to.font = "11px system-ui, sans-serif";
+    to.fillText(`${membersText(row)}${atOnce}`, 22, y + 27, LABELS - 30);
+    if (picture) scene.chart(to, groupChart(picture, only), view.value, box);
+}
+
+function membersText(row: GroupRow): string {
+    const many = row.lanes.length;
+    return `${count(many)} ${kindWord(kind.value, many !== 1)}`;
+}
+
+function drawGroup(scene: Scene, row: GroupRow, y: number): void {
+    const { to, colors } = scene;
+    to.fillStyle = colors.raised;
+    to.fillRect(0, y, scene.width, row.height - 1);
+    if (row.folded) {
+        drawFolded(scene, row, y);
+        return;
+    }
+    /* The count is at the right of the column of names, and the name ends before it. */
+    to.font = "12px system-ui, sans-serif";
+    const members = membersText(row);
+    const end = LABELS - 8 - to.measureText(members).width;
+    to.fillStyle = colors.faint;
+    to.fillText(members, end, y + row.height / 2);
+    drawGroupName(scene, row, end - 6, y + row.height / 2);
 }
 
 function drawName(scene: Scene, row: LaneRow, y: number): void {
@@ -383,10 +413,11 @@ function drawPath(scene: Scene): void {
 }
 
 /* Each pixel is as dark as the share of it that the world was stopped. */
-function drawStops(scene: Scene, chart: DrawChart): void {
+function drawStops(scene: Scene): void {
     const now = metrics.value.value;
     const box = { x: LABELS, y: 0, width: scene.width - LABELS, height: scene.height };
-    if (now) chart(scene.to, metricCharts(now, scene.colors.dark).stoppedOver, view.value, box);
+    if (now)
+        scene.chart(scene.to, metricCharts(now, scene.colors.dark).stoppedOver, view.value, box);
 }
 
 /* The selected range: over all lanes, or over those that it is restricted to. */
@@ -432,6 +463,7 @@ export function drawRows(
         width,
         height,
         colors,
+        chart,
         x: scale(window.from, window.to, width),
         regions: byLane([...(regions.value.value ?? []), ...(tasks.value.value ?? [])]),
         logs: byLane(logs.value.value),
@@ -449,7 +481,7 @@ export function drawRows(
         if (row.type === "group") drawGroup(scene, row, y);
         else drawLane(scene, row, y, pictures);
     }
-    drawStops(scene, chart);
+    drawStops(scene);
     drawChain(scene);
     drawSelected(scene);
     drawSelectedMark(scene);

@@ -6,8 +6,9 @@ import { pictures } from "./coordinates";
 import { drawHead, drawMap, headHeight, MAP_HEIGHT } from "./draw_head";
 import { drawRows } from "./draw_rows";
 import { shellWord } from "./format";
+import type { Box } from "./geometry";
 import { layout } from "./lanes";
-import { alphas, cellAt, type Drawing, type Picture, sharesAt, stacking } from "./pictures";
+import { alphaOf, cellAt, type Drawing, type Picture, sharesAt, stacking } from "./pictures";
 import { kind, type Range, range, scroll, size, status, view } from "./state";
 import { SvgContext } from "./svg";
 import { download } from "./table";
@@ -20,7 +21,7 @@ function drawStates(
     to: CanvasRenderingContext2D,
     picture: Picture,
     window: Range,
-    box: { x: number; y: number; width: number; height: number },
+    box: Box,
     only: number,
 ): void {
     const end = box.x + box.width;
@@ -40,7 +41,7 @@ function drawStates(
         let bottom = box.y + box.height;
         for (const state of cell.mixture ? stacking : [cell.state]) {
             const high = cell.mixture ? (box.height * shares[state]) / all : box.height;
-            const alpha = alphas[state] * (only && state !== only ? 0.2 : 1);
+            const alpha = alphaOf(state, only);
             if (high === 0 || alpha === 0) continue;
             bottom -= high;
             to.fillStyle = `rgb(${stateColors[state].join(" ")} / ${alpha})`;

@@ -21,6 +21,8 @@ export type GroupRow = Place & {
 export type Row = GroupRow | LaneRow;
 
 const GROUP_HEIGHT = 24;
+/* A folded one shows what its lanes do. */
+const FOLDED_HEIGHT = 38;
 
 export interface Looks {
     laneHeight: number;
@@ -63,8 +65,9 @@ export class Layout {
     /* Adds the group's row, if it has one. Returns whether its lanes are hidden. */
     private addGroup(groups: Groups, group: number): boolean {
         if (!this.hasRow(groups, group)) return false;
-        this.add(-1 - group, GROUP_HEIGHT);
-        return this.looks.folded.has(groups.names[group]);
+        const isFolded = this.looks.folded.has(groups.names[group]);
+        this.add(-1 - group, isFolded ? FOLDED_HEIGHT : GROUP_HEIGHT);
+        return isFolded;
     }
 
     *fill(): Work<Layout> {

@@ -5,6 +5,7 @@
 import { signal } from "@preact/signals";
 import { api, type Kind } from "./api";
 import { pixelOf, stateColors } from "./colors";
+import type { Box } from "./geometry";
 import { canvasOf, drawPart, emptyImage } from "./images";
 import { NEARLY } from "./moving";
 import type { Range } from "./state";
@@ -18,15 +19,17 @@ export interface Cell {
     first: number;
 }
 
-export interface Picture {
-    from: number;
-    to: number;
+/* A range of the trace in pixels, as the server drew it. */
+export interface Drawn extends Range {
     width: number;
+    /* The end of the trace, as far as it had been read. */
+    fresh: number;
+}
+
+export interface Picture extends Drawn {
     data: DataView;
     offset: number;
     count: number;
-    /* The end of the trace, as far as it had been read. */
-    fresh: number;
     /* The painted picture, and the only state that it shows in full colours (0: all). */
     canvas?: OffscreenCanvas;
     only?: number;
@@ -101,13 +104,11 @@ const LANE_PIXELS = 8;
 /* From the bottom up: running states, then ready, then waiting. */
 export const stacking = [2, 4, 5, 1, 3];
 /* By state. Waiting is pale: it takes most of the time, and is of the least interest. */
-export const alphas = [0, 1, 1, 0.55, 1, 1];
+const alphas = [0, 1, 1, 0.55, 1, 1];
 
-/* The pixel value of each state; all states but `only` are pale, unless that is 0. */
-function statePixels(only: number): number[] {
-    return stateColors.map((color, state) =>
-        pixelOf(color, alphas[state] * (only !== 0 && state !== only ? 0.2 : 1)),
-    );
+/* All states but `only` are pale, unless that is 0. */
+export function alphaOf(state: number, only: number): number {
+    return alphas[state] * (only !== 0 && state !== only ? 0.2 : 1);
 }
 
 /* Stacks the states of a mixture; every state that occurs gets at least one pixel. */
@@ -137,7 +138,7 @@ function paintLane(picture: Picture, only: number): ImageData {
     const { data, width } = picture;
     const image = emptyImage(width, LANE_PIXELS);
     const into = new Uint32Array(image.data.buffer);
-    const pixels = statePixels(only);
+    const pixels = stateColors.map((color, state) => pixelOf(color, alphaOf(state, only)));
     for (let i = 0; i < picture.count; i++) {
         const at = picture.offset + i * CELL;
         const x = data.getUint16(at, true);
@@ -182,6 +183,41 @@ export async function picturesOf(
     return found;
 }
 
+/* What is requested to show the window: more than it, so that it can be moved. */
+export function rangeAround({ window, pixels, endNs }: Wanted) {
+    const margin = (window.to - window.from) * 0.5;
+    const scale = pixels / (window.to - window.from);
+    const from = Math.max(0, Math.floor(window.from - margin));
+    const to = Math.max(from + 1, Math.min(Math.ceil(window.to + margin), endNs));
+    return { from, to, width: Math.max(1, Math.min(MOST_WIDTH, Math.round((to - from) * scale))) };
+}
+
+/* What is wanted of pictures. */
+export interface Wanted {
+    window: Range;
+    /* The window's width. */
+    pixels: number;
+    endNs: number;
+    /* The current end of the trace. */
+    fresh: number;
+    /* Nearly the window's scale will do. */
+    roughly: boolean;
+}
+
+/* Whether a picture shows all of the window, at its scale. */
+export function covers(picture: Drawn, wanted: Wanted): boolean {
+    const { window, pixels, fresh, roughly } = wanted;
+    if (picture.fresh < fresh && window.to >= picture.to) return false;
+    const scale = pixels / (window.to - window.from);
+    const its = picture.width / (picture.to - picture.from);
+    /* Widths are whole pixels: in a narrow window no other picture would have a closer scale. */
+    const near = roughly ? NEARLY - 1 : 0.001 + 0.5 / picture.width;
+    if (Math.abs(its / scale - 1) > near && !(its > scale && picture.width >= MOST_WIDTH))
+        return false;
+    const last = Math.min(window.to, Math.max(fresh, picture.to));
+    return picture.from <= Math.max(0, window.from) && picture.to >= last;
+}
+
 /* What the lanes are drawn from. */
 export type Drawing = Pick<Pictures, "get" | "draw">;
 
@@ -223,7 +259,7 @@ export class Pictures {
         to: CanvasRenderingContext2D,
         lane: number,
         window: Range,
-        box: { x: number; y: number; width: number; height: number },
+        box: Box,
         only: number,
     ): boolean {
         const newest = this.pictures.get(lane);
@@ -235,51 +271,23 @@ export class Pictures {
         return true;
     }
 
-    /*
-     * Requests the missing pictures of these lanes around the window; `fresh` is the current end of the trace. `roughly`:
-     * those of nearly its scale are not missing.
-     */
-    async want(
-        lanes: number[],
-        window: Range,
-        pixels: number,
-        { endNs, fresh, roughly }: { endNs: number; fresh: number; roughly: boolean },
-    ) {
-        const length = window.to - window.from;
-        const scale = pixels / length;
-        const least = roughly ? NEARLY - 1 : 0;
-        const missing = lanes.filter((lane) => !this.covers(lane, window, { scale, fresh, least }));
+    /* Requests the missing pictures of these lanes around the window. */
+    async want(lanes: number[], wanted: Wanted) {
+        const missing = lanes.filter((lane) => {
+            const picture = this.pictures.get(lane);
+            return !picture || !covers(picture, wanted);
+        });
         if (missing.length === 0) return;
-        const margin = length * 0.5;
-        const from = Math.max(0, Math.floor(window.from - margin));
-        const to = Math.max(from + 1, Math.min(Math.ceil(window.to + margin), endNs));
-        const width = Math.max(1, Math.min(MOST_WIDTH, Math.round((to - from) * scale)));
+        const how = { ...rangeAround(wanted), fresh: wanted.fresh };
         const some = missing.slice(0, MOST_ASKED);
         if (this.busy) return;
         this.busy = true;
         try {
-            this.take(await picturesOf(this.kind, some, { from, to, width, fresh }));
+            this.take(await picturesOf(this.kind, some, how));
         } finally {
             this.busy = false;
         }
         arrived.value++;
-    }
-
-    private covers(
-        lane: number,
-        window: Range,
-        { scale, fresh, least }: { scale: number; fresh: number; least: number },
-    ): boolean {
-        const picture = this.pictures.get(lane);
-        if (!picture) return false;
-        if (picture.fresh < fresh && window.to >= picture.to) return false;
-        const its = picture.width / (picture.to - picture.from);
-        /* Widths are whole pixels: in a narrow window no other picture would have a closer scale. */
-        const near = Math.max(least, 0.001 + 0.5 / picture.width);
-        if (Math.abs(its / scale - 1) > near && !(its > scale && picture.width >= MOST_WIDTH))
-            return false;
-        const last = Math.min(window.to, Math.max(fresh, picture.to));
-        return picture.from <= Math.max(0, window.from) && picture.to >= last;
     }
 
     private take(found: ReadonlyMap<number, Picture>) {

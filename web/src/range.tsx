@@ -7,7 +7,7 @@ import { showPath } from "./path";
 import { timeText } from "./ruler";
 import { stateWord } from "./span_words";
 import { SpanTable, StateShares } from "./spans";
-import { filter, kind, MOST_IN_AREA, range, showRange, tab } from "./state";
+import { filter, filterWords, kind, MOST_IN_AREA, range, showRange, tab } from "./state";
 import { type Column, Table } from "./table";
 import { waitName, waitTitle } from "./waits";
 
@@ -16,8 +16,7 @@ function queryOf(): Query {
     const now = range.value ?? { from: 0, to: 1 };
     const times = { from: Math.round(now.from), to: Math.round(now.to) };
     if (now.of) return { ...times, kind: now.of.kind, lanes: now.of.lanes.join(",") };
-    const match = filter.value.trim().split(/\s+/).join(" ") || undefined;
-    return { ...times, kind: kind.value, match };
+    return { ...times, kind: kind.value, match: filterWords() };
 }
 
 /* Which lanes the sums are of, where that is not all. */

@@ -80,6 +80,10 @@ export const sort = signal<Sort>("appearance");
 export const sortReason = signal<string | null>(null);
 export const group = signal<Group>("name");
 export const filter = signal("");
+/* The filter as the server is given it. */
+export function filterWords(): string | undefined {
+    return filter.value.trim().split(/\s+/).join(" ") || undefined;
+}
 export const pinned = signal<readonly number[]>([]);
 export const folded = signal<ReadonlySet<string>>(new Set());
 export const unfolded = signal<ReadonlySet<number>>(new Set());

@@ -13,9 +13,11 @@ import { logs, metrics, regions, samples, tasks, wantExtras, wholeMetrics } from
 import { framesArrived } from "./frames";
 import { LABELS } from "./geometry";
 import { Gestures, onWheel } from "./gestures";
+import { groupPictures } from "./group_pictures";
 import { held } from "./held";
 import { onContextMenu } from "./lane_menu";
 import { lanes, layout } from "./lanes";
+import type { GroupRow, Row } from "./layout";
 import { moving } from "./moving";
 import { arrived } from "./pictures";
 import { counter, placed } from "./sql_track";
@@ -45,10 +47,19 @@ export const frameTimes: number[] = [];
 
 /* MARK: Requests */
 
-function visibleLanes(margin: number): number[] {
+function visibleRows(margin: number): Row[] {
     const { height } = size.value;
-    const rows = layout.value.between(scroll.value - margin, scroll.value + height + margin);
-    return rows.flatMap((row) => (row.type === "lane" ? [row.lane.lane] : []));
+    return layout.value.between(scroll.value - margin, scroll.value + height + margin);
+}
+
+function visibleLanes(margin: number): number[] {
+    return visibleRows(margin).flatMap((row) => (row.type === "lane" ? [row.lane.lane] : []));
+}
+
+function foldedGroups(): GroupRow[] {
+    return visibleRows(0)
+        .filter((row) => row.type === "group")
+        .filter((row) => row.folded);
 }
 
 /* Whether the first picture is still to come: until then nothing else is requested, to show it sooner. */
@@ -71,16 +82,13 @@ function ask(): void {
         logs: now.logs > 0,
         samples: now.samples > 0,
     };
-    pictures[kind.value]
-        .want(visibleLanes(300), view.value, pixels, {
-            endNs: end.value,
-            fresh,
-            roughly: moving.value,
-        })
-        .catch(() => {});
+    const window = view.value;
+    const wanted = { window, pixels, endNs: end.value, fresh, roughly: moving.value };
+    pictures[kind.value].want(visibleLanes(300), wanted).catch(() => {});
     if (firstPictureComes()) return;
-    const wanted = { kind: kind.value, window: view.value, width: Math.round(width - LABELS) };
-    wantExtras({ ...wanted, lanes: visibleLanes(0).slice(0, 200), fresh, has });
+    groupPictures.want(foldedGroups(), layout.value.of, wanted).catch(() => {});
+    const extras = { kind: kind.value, window, width: Math.round(width - LABELS) };
+    wantExtras({ ...extras, lanes: visibleLanes(0).slice(0, 200), fresh, has });
     wholeMetrics.want(`${now.done} ${Math.round(Math.log2(fresh) * 8)}`, {
         window: { from: 0, to: end.value },
         width: 400,

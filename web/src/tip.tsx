@@ -3,10 +3,13 @@ import { stateNames } from "./api";
 import { inner, markAt, pictures, rowAt, timeAt } from "./coordinates";
 import { headHeight, MAP_HEIGHT } from "./draw_head";
 import { regions, tasks } from "./extras";
-import { duration } from "./format";
+import { count, duration, shortName } from "./format";
 import { LABELS } from "./geometry";
+import { columnAt, type GroupPicture, groupPictures } from "./group_pictures";
 import { held } from "./held";
 import { LANE_HEIGHT, laneTitle } from "./lanes";
+import type { GroupRow } from "./layout";
+import { kindWord } from "./panel";
 import { cellAt, cellIndex, sharesAt } from "./pictures";
 import { markWord } from "./select";
 import { kind, scroll, size } from "./state";
@@ -55,9 +58,47 @@ function heldText(lane: number, at: number): string {
         : `; holds ${now.lock} for about ${length}`;
 }
 
+/* "2.3", "0.04", "120" */
+function averageText(of: number): string {
+    return of < 100 ? String(Number(of.toPrecision(2))) : count(Math.round(of));
+}
+
+/* How many of a folded group's lanes are in each state. */
+function groupText(picture: GroupPicture, column: number): string {
+    const { members, summed, peak, counts } = picture;
+    const here = counts.map((of) => of[column] ?? 0);
+    const all = here.reduce((sum, one) => sum + one, 0);
+    const text = here
+        .map((many, state) => ({ many, state }))
+        .filter(({ many }) => many > 0)
+        .sort((a, b) => b.many - a.many)
+        .map(({ many, state }) => {
+            const percent = Math.round((100 * many) / all) || "<1";
+            return `${inWords(stateNames[state])} ${averageText(many)} (${percent} %)`;
+        })
+        .join(", ");
+    const length = duration((picture.to - picture.from) / picture.columns);
+    const some =
+        summed < members ? ` Estimated from ${count(summed)} of the ${count(members)}.` : "";
+    const scale = `The row is as high as the most at once, ${count(Math.round(peak))}.`;
+    return `${text || "none exists"}, on average in ${length}. ${scale}${some}`;
+}
+
+function groupTip(row: GroupRow, x: number, y: number): Tip | null {
+    if (!row.folded) return null;
+    const many = count(row.lanes.length);
+    const name = shortName(row.name) || "no start function";
+    const title = `${name}: ${many} ${kindWord(kind.value, row.lanes.length !== 1)}`;
+    if (x < LABELS) return { x, y, title, text: "A click unfolds the group." };
+    const picture = groupPictures.get(row.name);
+    const column = picture ? columnAt(picture, timeAt(x)) : -1;
+    return picture && column >= 0 ? { x, y, title, text: groupText(picture, column) } : null;
+}
+
 export function tipAt(x: number, y: number): Tip | null {
     const row = rowAt(y);
-    if (!row || row.type === "group") return null;
+    if (!row) return null;
+    if (row.type === "group") return groupTip(row, x, y);
     const title = laneTitle(kind.value, row.lane);
     /* In the column of names, which shortens long ones. */
     if (x < LABELS) return { x, y, title, text: "" };

@@ -255,7 +255,7 @@ test("the rows are those of a plain reference: groups, folded ones, unfolded and
             for (const [name, lanes] of plain.groups) {
                 const hasRow = grouping && !(grouping.hidesSingle && lanes.length === 1);
                 const folded = Boolean(hasRow && looks.folded.has(name));
-                if (hasRow) add({ name, lanes, folded }, 24);
+                if (hasRow) add({ name, lanes, folded }, folded ? 38 : 24);
                 if (!folded) for (const lane of lanes) addLane(lane, false);
             }
             const got = layout.between(0, layout.height).map(({ type, ...row }) => {

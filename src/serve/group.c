@@ -1,0 +1,253 @@
+/*
+ * The answer `group` of the API: how many lanes of a group were in each state over time, as averages of columns.
+ *
+ * A span that fills whole columns is two changes, at its ends, so a lane costs as much as it has cells, and not the width.
+ * The lanes are taken in an order of which every beginning is spread evenly over the group; when they have cost as much as
+ * a request may, the rest is left out, and the answer says how many there were.
+ */
+#include <stdlib.h>
+
+#include "base/grow.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "serve/draw.h"
+#include "serve/pace.h"
+
+/* Maximum cells of an answer, and cells that the search for a lane's place costs. About half a second. */
+#define MOST_CELLS (UINT64_C(4) << 20)
+enum { LANE_COST = 2, NO_CREATOR = -2 };
+
+/* MARK: Members */
+
+struct members {
+    const trail_lanes *lanes;
+    trail_lane_kind kind;
+    const char *name; /* start function; NULL: any */
+    int64_t creator;  /* lane; -1: not known, NO_CREATOR: any */
+    struct pace pace;
+    uint32_t *items;
+    size_t count, capacity;
+};
+
+static bool is_member(const struct members *members, size_t lane)
+{
+    if (members->name &&
+        !text_is(
+            trail_lanes_text(members->lanes, trail_lanes_name(members->lanes, members->kind, lane)),
+            members->name))
+        return false;
+    if (members->creator == NO_CREATOR)
+        return true;
+    trail_lane row;
+    trail_lanes_get(members->lanes, members->kind, lane, &row);
+    return row.parent == members->creator;
+}
+
+static bool add_member(void *context, size_t lane)
+{
+    struct members *members = context;
+    walk_on(&members->pace, 1);
+    if (!is_member(members, lane))
+        return true;
+    if (!GROW(members->items, members->capacity, members->count + 1))
+        return false;
+    members->items[members->count++] = (uint32_t)lane;
+    return true;
+}
+
+static size_t divisor(size_t a, size_t b)
+{
+    while (b > 0) {
+        size_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* A step by the golden ratio through `count` members meets all of them, and those it has met are spread evenly. */
+static size_t even_step(size_t count)
+{
+    size_t step = (size_t)((uint64_t)count * 618 / 1000);
+    if (step == 0)
+        return 1;
+    while (divisor(step, count) != 1)
+        step++;
+    return step;
+}
+
+/* MARK: Sums */
+
+struct column {
+    int64_t
+        whole[TRAIL_SPAN_STATES];  /* lanes that fill it: those more than fill the column before */
+    int64_t ns[TRAIL_SPAN_STATES]; /* time of lanes that do not */
+};
+
+struct life {
+    int64_t *begins, *ends; /* of the lanes, each in ascending order once they are sorted */
+};
+
+struct sums {
+    struct window window;
+    struct column *columns; /* one more than the width */
+    trail_cell *cells;
+    struct life life;
+    size_t summed;
+};
+
+static bool sums_init(struct sums *sums, const struct window *window, size_t members)
+{
+    *sums = (struct sums){.window = *window};
+    sums->columns = calloc(window->width + 1, sizeof *sums->columns);
+    sums->cells = malloc(window->width * sizeof *sums->cells);
+    sums->life.begins = calloc(members + 1, sizeof *sums->life.begins);
+    sums->life.ends = calloc(members + 1, sizeof *sums->life.ends);
+    return sums->columns && sums->cells && sums->life.begins && sums->life.ends;
+}
+
+static void sums_free(struct sums *sums)
+{
+    free(sums->columns);
+    free(sums->cells);
+    free(sums->life.begins);
+    free(sums->life.ends);
+}
+
+static void add_cell(struct sums *sums, const trail_cell *cell)
+{
+    uint64_t x = pixel_at(&sums->window, cell->begin_ns);
+    bool is_whole = cell->count == 1 && cell->ns[cell->state] == cell->end_ns - cell->begin_ns;
+    if (is_whole) {
+        sums->columns[x].whole[cell->state]++;
+        sums->columns[pixel_at(&sums->window, cell->end_ns)].whole[cell->state]--;
+        return;
+    }
+    for (unsigned state = 1; state < TRAIL_SPAN_STATES; state++)
+        sums->columns[x].ns[state] += cell->ns[state];
+}
+
+/* Returns what it cost, in cells. */
+static uint64_t add_lane(struct sums *sums, const struct members *members, size_t lane)
+{
+    trail_lane row;
+    trail_lanes_get(members->lanes, members->kind, lane, &row);
+    sums->life.begins[sums->summed] = row.begin_ns;
+    sums->life.ends[sums->summed++] = row.end_ns;
+    if (row.end_ns < sums->window.from_ns || row.begin_ns >= sums->window.to_ns)
+        return 1;
+    size_t count = trail_lanes_cells(members->lanes, members->kind, lane, sums->window.from_ns,
+                                     sums->window.to_ns, sums->window.width, sums->cells);
+    for (size_t i = 0; i < count; i++)
+        add_cell(sums, &sums->cells[i]);
+    return LANE_COST + count;
+}
+
+static void add_lanes(struct sums *sums, struct members *members, size_t most)
+{
+    size_t step = even_step(members->count), at = 0;
+    uint64_t cost = 0;
+    while (sums->summed < members->count && sums->summed < most && cost < MOST_CELLS) {
+        uint64_t its = add_lane(sums, members, members->items[at]);
+        cost += its;
+        walk_on(&members->pace, its);
+        at = (at + step) % members->count;
+    }
+}
+
+static int compare_times(const void *left, const void *right)
+{
+    const int64_t *a = left, *b = right;
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* The most lanes that existed at once; one that ends as another begins is not there with it. */
+static int64_t find_peak(struct life *life, size_t count)
+{
+    int64_t peak = 0;
+    size_t ended = 0;
+    qsort(life->begins, count, sizeof *life->begins, compare_times);
+    qsort(life->ends, count, sizeof *life->ends, compare_times);
+    for (size_t begun = 0; begun < count; begun++) {
+        while (ended < count && life->ends[ended] <= life->begins[begun])
+            ended++;
+        int64_t now = (int64_t)begun + 1 - (int64_t)ended;
+        peak = now > peak ? now : peak;
+    }
+    return peak;
+}
+
+/* MARK: Answer */
+
+static int64_t edge(const struct window *window, size_t x)
+{
+    uint64_t length = (uint64_t)(window->to_ns - window->from_ns);
+    return (int64_t)((__uint128_t)length * x / window->width);
+}
+
+static void put_state(struct out *out, const struct sums *sums, unsigned state)
+{
+    int64_t whole = 0;
+    json_put_key(out, state_words[state]);
+    out_char(out, '[');
+    for (size_t x = 0; x < sums->window.width; x++) {
+        const struct column *column = &sums->columns[x];
+        whole += column->whole[state];
+        if (x > 0)
+            out_char(out, ',');
+        double part = (double)column->ns[state] /
+                      (double)(edge(&sums->window, x + 1) - edge(&sums->window, x));
+        if (column->ns[state] == 0)
+            out_i64(out, whole);
+        else
+            out_format(out, "%.6g", (double)whole + part);
+    }
+    out_char(out, ']');
+}
+
+static void put_sums(struct out *out, struct sums *sums, size_t members)
+{
+    out_char(out, '{');
+    put_number(out, "from", sums->window.from_ns);
+    more_number(out, "to", sums->window.to_ns);
+    more_number(out, "columns", (int64_t)sums->window.width);
+    more_number(out, "members", (int64_t)members);
+    more_number(out, "summed", (int64_t)sums->summed);
+    more_number(out, "peak", find_peak(&sums->life, sums->summed));
+    out_str(out, ",\"states\":{");
+    for (unsigned state = 1; state < TRAIL_SPAN_STATES; state++) {
+        if (state > 1)
+            out_char(out, ',');
+        put_state(out, sums, state);
+    }
+    out_str(out, "}}");
+}
+
+void draw_group(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
+{
+    struct window window = parameter_window(exchange, trail_lanes_end(lanes));
+    size_t most = (size_t)parameter_number(exchange, "most", 1, UINT32_MAX, UINT32_MAX);
+    struct members members = {
+        .lanes = lanes,
+        .kind = parameter_kind(exchange),
+        .name = parameter_text(exchange, "name"),
+        .creator = parameter_number(exchange, "creator", -1, UINT32_MAX, NO_CREATOR),
+        .pace = {.model = model},
+    };
+    /* A column lasts at least a nanosecond. */
+    if ((uint64_t)(window.to_ns - window.from_ns) < window.width)
+        window.width = (size_t)(window.to_ns - window.from_ns);
+    bool good = each_lane(exchange, lanes, members.kind, add_member, &members);
+    if (!exchange->status) {
+        struct sums sums = {0};
+        good = good && sums_init(&sums, &window, members.count);
+        if (good) {
+            add_lanes(&sums, &members, most);
+            put_sums(exchange->out, &sums, members.count);
+        }
+        sums_free(&sums);
+    }
+    if (!good)
+        exchange_refuse(exchange, 500, "no memory");
+    free(members.items);
+}

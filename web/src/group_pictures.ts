@@ -1,0 +1,155 @@
+/*
+ * Pictures of folded groups: how many of a group's lanes are in each state, as areas on top of each other. The whole height
+ * is the most of them that exist at once, wherever the window is, so that moving it does not change the scale.
+ */
+import { api, type Query, states } from "./api";
+import type { Arrangement } from "./arrange";
+import type { Area, Chart } from "./charts";
+import { stateColors } from "./colors";
+import { lanes } from "./lanes";
+import type { GroupRow } from "./layout";
+import {
+    alphaOf,
+    arrived,
+    covers,
+    type Drawn,
+    rangeAround,
+    stacking,
+    type Wanted,
+} from "./pictures";
+import { filterWords, group } from "./state";
+
+export interface GroupPicture extends Drawn {
+    /* The rows that the group is part of. */
+    of: Arrangement;
+    members: number;
+    /* So many of the members the numbers are of; those of all are estimated from them. */
+    summed: number;
+    /* The most lanes at once. */
+    peak: number;
+    columns: number;
+    /* By number of the state, then by column. */
+    counts: Float32Array[];
+    /* With one state in full colours (0: all): that is drawn now. */
+    chart?: Chart;
+    only?: number;
+}
+
+const MOST_KEPT = 200;
+/* The most lanes that a request names one by one: the API's limit. */
+const MOST_NAMED = 2048;
+/* The least height of a state that occurs, as a part of the row's: about a pixel. */
+const LEAST = 1 / 33;
+
+/* Every k-th of the lanes, as far as a request may name them. */
+function someOf(members: Uint32Array): Uint32Array {
+    const step = Math.ceil(members.length / MOST_NAMED);
+    return members.filter((_, i) => i % step === 0);
+}
+
+/*
+ * How the server finds the members. Many are described by what they have in common, which includes pinned ones; groups by
+ * task are known to the page only.
+ */
+function whichOf(row: GroupRow): Query {
+    if (row.lanes.length > MOST_NAMED && group.value === "name")
+        return { name: row.name, match: filterWords() };
+    if (row.lanes.length > MOST_NAMED && group.value === "creator")
+        return { creator: lanes.value.columns.parent[row.lanes[0]], match: filterWords() };
+    return { lanes: someOf(row.lanes).join(",") };
+}
+
+/* MARK: The chart */
+
+function areasOf(picture: GroupPicture, only: number): Area[] {
+    const { columns, counts, peak } = picture;
+    let low = new Float32Array(columns);
+    return stacking.map((state) => {
+        const below = low;
+        low = counts[state].map((count, i) => {
+            const its = count > 0 ? Math.max(LEAST, count / peak) : 0;
+            return Math.min(1, below[i] + its);
+        });
+        const alpha = alphaOf(state, only);
+        return { color: stateColors[state], low: below, high: low, alpha };
+    });
+}
+
+/* All states but `only` are pale, unless that is 0. */
+export function groupChart(picture: GroupPicture, only: number): Chart {
+    if (picture.chart && picture.only === only) return picture.chart;
+    const { from, to, columns } = picture;
+    picture.chart = { from, to, columns, areas: areasOf(picture, only) };
+    picture.only = only;
+    return picture.chart;
+}
+
+/* The column at a time; -1: there is none. */
+export function columnAt(picture: GroupPicture, ns: number): number {
+    const share = (ns - picture.from) / (picture.to - picture.from);
+    return share >= 0 && share < 1 ? Math.floor(share * picture.columns) : -1;
+}
+
+/* MARK: Pictures */
+
+/* By name of the group. The oldest is replaced first. */
+class GroupPictures {
+    private readonly pictures = new Map<string, GroupPicture>();
+    /* One request at a time; the next call of want() requests what is missing then. */
+    private busy = false;
+    /* When each was last asked for, so that all have their turn while the window moves. */
+    private readonly turns = new Map<string, number>();
+    private turn = 0;
+
+    get(name: string): GroupPicture | undefined {
+        return this.pictures.get(name);
+    }
+
+    /* Requests the picture of the group that has waited longest; the old one stays until it is there. */
+    async want(rows: GroupRow[], of: Arrangement, wanted: Wanted): Promise<void> {
+        const missing = rows.filter(({ name }) => {
+            const picture = this.pictures.get(name);
+            return !picture || picture.of !== of || !covers(picture, wanted);
+        });
+        if (missing.length === 0 || this.busy) return;
+        const since = ({ name }: GroupRow) => this.turns.get(name) ?? 0;
+        const next = missing.reduce((a, b) => (since(b) < since(a) ? b : a));
+        this.turns.set(next.name, ++this.turn);
+        this.busy = true;
+        try {
+            await this.ask(next, of, { ...rangeAround(wanted), fresh: wanted.fresh });
+        } finally {
+            this.busy = false;
+        }
+        arrived.value++;
+    }
+
+    private async ask(row: GroupRow, of: Arrangement, how: Drawn): Promise<void> {
+        const { from, to, width } = how;
+        const found = await api.group({ kind: "goroutine", from, to, width, ...whichOf(row) });
+        const members = row.lanes.length;
+        const summed = Math.min(found.summed, members);
+        const factor = members / Math.max(1, summed);
+        const counts = states.map((state) =>
+            Float32Array.from(found.states[state] ?? [], (count) => count * factor),
+        );
+        const peak = Math.max(1, found.peak * factor);
+        this.pictures.delete(row.name);
+        this.pictures.set(row.name, {
+            ...how,
+            of,
+            members,
+            summed,
+            peak,
+            columns: found.columns,
+            counts,
+        });
+        for (const name of this.pictures.keys()) {
+            if (this.pictures.size <= MOST_KEPT) break;
+            this.pictures.delete(name);
+            this.turns.delete(name);
+        }
+    }
+}
+
+export const groupPictures = new GroupPictures();
