@@ -13,9 +13,9 @@
 #include "serve/draw.h"
 #include "serve/pace.h"
 
-/* Maximum cells of an answer, and cells that the search for a lane's place costs. About half a second. */
-#define MOST_CELLS (UINT64_C(4) << 20)
-enum { LANE_COST = 2, NO_CREATOR = -2 };
+/* Maximum cells of an answer, which take about a second, and how many a lane costs of which nothing is drawn. */
+#define MOST_CELLS (UINT64_C(8) << 20)
+enum { LANE_COST = 8, NO_CREATOR = -2 };
 
 /* MARK: Members */
 
@@ -135,7 +135,7 @@ static uint64_t add_lane(struct sums *sums, const struct members *members, size_
     sums->life.begins[sums->summed] = row.begin_ns;
     sums->life.ends[sums->summed++] = row.end_ns;
     if (row.end_ns < sums->window.from_ns || row.begin_ns >= sums->window.to_ns)
-        return 1;
+        return LANE_COST;
     size_t count = trail_lanes_cells(members->lanes, members->kind, lane, sums->window.from_ns,
                                      sums->window.to_ns, sums->window.width, sums->cells);
     for (size_t i = 0; i < count; i++)

@@ -115,7 +115,7 @@ function membersText(row: GroupRow): string {
 function drawGroup(scene: Scene, row: GroupRow, y: number): void {
     const { to, colors } = scene;
     to.fillStyle = colors.raised;
-    to.fillRect(0, y, scene.width, row.height - 1);
+    to.fillRect(0, y, row.folded ? LABELS : scene.width, row.height - 1);
     if (row.folded) {
         drawFolded(scene, row, y);
         return;

@@ -80,8 +80,8 @@ function groupText(picture: GroupPicture, column: number): string {
     const length = duration((picture.to - picture.from) / picture.columns);
     const some =
         summed < members ? ` Estimated from ${count(summed)} of the ${count(members)}.` : "";
-    const scale = `The row is as high as the most at once, ${count(Math.round(peak))}.`;
-    return `${text || "none exists"}, on average in ${length}. ${scale}${some}`;
+    const average = text ? `${text}, on average in ${length}` : "none exists here";
+    return `${average}. The height of the row is the most at once, ${count(Math.round(peak))}.${some}`;
 }
 
 function groupTip(row: GroupRow, x: number, y: number): Tip | null {

@@ -1,5 +1,7 @@
 // The page by hand: keys that are held, boxes, areas of lanes, merged spans, menus, widths of columns. Arguments: those of
 // traces.mjs. Skipped without Chromium.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import {
     complaints,
     equal,
@@ -8,10 +10,19 @@ import {
     needBrowser,
     ok,
     runJson,
+    scheduler,
     test,
     until,
 } from "./browser.mjs";
-import { example, fragment, generated, rowsOf, rowsWhenThere, serving } from "./traces.mjs";
+import {
+    assembled,
+    example,
+    fragment,
+    generated,
+    rowsOf,
+    rowsWhenThere,
+    serving,
+} from "./traces.mjs";
 
 needBrowser();
 /* Width of the column of names (geometry.ts), and height of a lane (lanes.ts). */
@@ -358,6 +369,96 @@ test("a group's menu hides its lanes, or sums them up", async () => {
         await page.getByRole("menuitem", { name: /^Hide lanes of/ }).click();
         const short = groups[before].replace(/^.*\//, "");
         equal(await fragment(page, "f"), `-${short}`, "the filter");
+    });
+});
+
+/*
+ * By tests/data/why-1.26.txt: G 1 creates G 2 and G 3. At 105 G 2 is ready and G 3 runs, at 115 G 2 is ready and G 3 waits,
+ * at 15 there is G 2 only, which is ready. The group's row is below that of the other creator and G 1.
+ */
+const source = readFileSync(join(scheduler, "tests/data/why-1.26.txt"), "utf8");
+const GROUP = { top: 24 + LANE, height: 38, name: "created by G1 main.main" };
+const ofGroup = `#g=creator&fold=${encodeURIComponent(JSON.stringify([GROUP.name]))}`;
+
+/* The colours of a column of the group's picture, from the bottom up, with the part of its height that each has. */
+function columnOf(page, x) {
+    return page.evaluate(
+        ([at, { top, height }]) => {
+            const rows = document.querySelector("canvas.rows");
+            const high = height - 5;
+            const { data } = rows.getContext("2d").getImageData(at, top + 2, 1, high);
+            const parts = [];
+            for (let y = high - 1; y >= 0; y--) {
+                const color = [...data.slice(4 * y, 4 * y + 3)].join();
+                if (parts.at(-1)?.[0] !== color) parts.push([color, 0]);
+                parts.at(-1)[1] += 1 / high;
+            }
+            return parts.map(([color, part]) => [color, Math.round(4 * part) / 4]);
+        },
+        [Math.round(x), GROUP],
+    );
+}
+
+test("a folded group shows how many of its lanes are in each state", async () => {
+    await serving(assembled("why", source), async (open) => {
+        const page = await open(`${ofGroup}&w=0-420`, { colorScheme: "light" });
+        const { box, perPixel } = await geometry(page);
+        const xOf = (ns) => LABELS + ns / perPixel;
+        await until("its picture", async () => (await columnOf(page, xOf(105))).length > 1);
+        const [ready, running] = ["240,168,48", "76,175,114"];
+        equal(await columnOf(page, xOf(105)), [
+            [running, 0.5],
+            [ready, 0.5],
+        ]);
+        /* Waiting is pale, and on top. */
+        const waiting = await columnOf(page, xOf(115));
+        equal([waiting.length, waiting[0]], [2, [ready, 0.5]], "ready below waiting");
+        const alone = await columnOf(page, xOf(15));
+        equal(alone, [
+            [ready, 0.5],
+            ["255,255,255", 0.5],
+        ]);
+        const tipAt = async (ns) => {
+            await page.mouse.move(box.x + xOf(ns), box.y + GROUP.top + 10);
+            return page.locator(".tip").textContent();
+        };
+        const title = `${GROUP.name}: 2 goroutines`;
+        const atOnce = "The height of the row is the most at once, 2.";
+        const at105 = await tipAt(105);
+        ok(at105.startsWith(`${title}ready 1 (50 %), running 1 (50 %), on average in `), at105);
+        ok(at105.endsWith(atOnce), at105);
+        const at15 = await tipAt(15);
+        ok(at15.startsWith(`${title}ready 1 (100 %), on average in `), at15);
+        equal(await tipAt(5), `${title}none exists here. ${atOnce}`, "before the first");
+        /* The picture that the window was moved away from stays until there is another. */
+        const asked = new Promise((done) => page.route("**/api/group*", done));
+        await page.mouse.move(box.x + xOf(200), box.y + GROUP.top + 10);
+        await page.mouse.wheel(0, -100);
+        await asked;
+        const moved = await columnOf(page, xOf(200));
+        ok(
+            moved.some(([color]) => color !== "255,255,255"),
+            `drawn meanwhile: ${moved}`,
+        );
+    });
+});
+
+test("the SVG has a folded group's states as rectangles", async () => {
+    await serving(assembled("why", source), async (open) => {
+        const page = await open(`${ofGroup}&w=0-420`);
+        await idle(page);
+        const [download] = await Promise.all([
+            page.waitForEvent("download"),
+            page.keyboard.press("e"),
+        ]);
+        const text = readFileSync(await download.path(), "utf8");
+        ok(text.includes("2 goroutines, at most 2 at once"), "what the height stands for");
+        const half = `height="${(GROUP.height - 5) / 2}"`;
+        for (const color of ["#f0a830", "#4caf72"])
+            ok(
+                text.split("<rect").some((of) => of.includes(half) && of.includes(color)),
+                `half of a row in ${color}`,
+            );
     });
 });
 
