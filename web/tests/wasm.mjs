@@ -138,6 +138,7 @@ function questions(end) {
         all.push(`picture?kind=${kind}&lanes=0,1,2,3,4,5&width=900`);
         all.push(`picture?kind=${kind}&lanes=0,3&from=${a}&to=${b}&width=16384`);
         all.push(`span?kind=${kind}&lane=0&span=3`, `span?kind=${kind}&lane=1&at=${b}`);
+        all.push(`group?kind=${kind}&from=${a}&to=${b}`, `group?kind=${kind}&lanes=0,1&width=9`);
         all.push(`select?kind=${kind}&from=${a}&to=${b}`);
     }
     for (const kind of ["range", "region", "task"]) all.push(`bars?kind=${kind}&width=500`);
