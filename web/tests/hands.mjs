@@ -433,7 +433,7 @@ test("a folded group shows how many of its lanes are in each state", async () =>
         /* The picture that the window was moved away from stays until there is another. */
         const asked = new Promise((done) => page.route("**/api/group*", done));
         await page.mouse.move(box.x + xOf(200), box.y + GROUP.top + 10);
-        await page.mouse.wheel(0, -100);
+        await page.keyboard.press("w");
         await asked;
         const moved = await columnOf(page, xOf(200));
         ok(
