@@ -37,30 +37,17 @@ export type DrawChart = (to: Context, chart: Chart, window: Range, box: Box) => 
 
 /* MARK: On the screen */
 
-/* Draws the colour over a pixel that is there, `share` of it. */
-function blend(into: Uint8ClampedArray, at: number, color: Rgb, share: number): void {
-    const below = (into[at + 3] / 255) * (1 - share);
-    const whole = share + below;
-    if (whole === 0) return;
-    for (let i = 0; i < 3; i++) into[at + i] = (color[i] * share + into[at + i] * below) / whole;
-    into[at + 3] = 255 * whole;
-}
-
-/* Of the pixels at an edge as much is coloured as the area covers. */
+/* Heights are whole pixels, so that a colour is always that of its area. */
 function paintArea(area: Area, image: ImageData): void {
-    const { width, height, data } = image;
-    const pixels = new Uint32Array(data.buffer);
-    const full = pixelOf(area.color, 1);
+    const { width, height } = image;
+    const pixels = new Uint32Array(image.data.buffer);
     for (let i = 0; i < width; i++) {
         const alpha = alphaOf(area, i);
-        const from = height * (1 - area.high[i]);
-        const until = height * (1 - area.low[i]);
-        if (!(alpha > 0 && until > from)) continue;
-        for (let y = Math.max(0, Math.floor(from)); y < until && y < height; y++) {
-            const share = alpha * (Math.min(y + 1, until) - Math.max(y, from));
-            if (share >= 1) pixels[y * width + i] = full;
-            else blend(data, (y * width + i) * 4, area.color, share);
-        }
+        if (alpha === 0) continue;
+        const pixel = pixelOf(area.color, alpha);
+        const from = Math.round(height * (1 - area.high[i]));
+        const until = Math.round(height * (1 - area.low[i]));
+        for (let y = from; y < until; y++) pixels[y * width + i] = pixel;
     }
 }
 

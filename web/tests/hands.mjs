@@ -443,7 +443,7 @@ test("a folded group shows how many of its lanes are in each state", async () =>
     });
 });
 
-test("the SVG has a folded group's states as rectangles", async () => {
+test("the SVG has a folded group's states in their heights", async () => {
     await serving(assembled("why", source), async (open) => {
         const page = await open(`${ofGroup}&w=0-420`);
         await idle(page);
@@ -453,10 +453,10 @@ test("the SVG has a folded group's states as rectangles", async () => {
         ]);
         const text = readFileSync(await download.path(), "utf8");
         ok(text.includes("2 goroutines, at most 2 at once"), "what the height stands for");
-        const half = `height="${(GROUP.height - 5) / 2}"`;
+        const half = `v${(GROUP.height - 5) / 2}h`;
         for (const color of ["#f0a830", "#4caf72"])
             ok(
-                text.split("<rect").some((of) => of.includes(half) && of.includes(color)),
+                text.split("<path").some((of) => of.includes(half) && of.includes(color)),
                 `half of a row in ${color}`,
             );
     });
