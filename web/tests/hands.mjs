@@ -435,6 +435,10 @@ test("a folded group shows how many of its lanes are in each state", async () =>
         await page.mouse.move(box.x + xOf(200), box.y + GROUP.top + 10);
         await page.keyboard.press("w");
         await asked;
+        /* Frames are drawn meanwhile. */
+        await page.evaluate(async () => {
+            for (let i = 0; i < 5; i++) await new Promise(requestAnimationFrame);
+        });
         const moved = await columnOf(page, xOf(200));
         ok(
             moved.some(([color]) => color !== "255,255,255"),
