@@ -54,6 +54,33 @@ do {
 const indexed = performance.now() - began;
 const memory = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${server.pid}/status`, "utf8"))[1] / 1024;
 
+/* What the browser gives a page that only fills three canvases, as large as the timeline's, in each frame. */
+async function bareIntervals(count) {
+    const bare = await browser.newPage({ viewport: { width: 1920, height: 1080 } });
+    await bare.setContent(
+        [36, 100, 800].map((height) => `<canvas width="1920" height="${height}"></canvas>`).join(""),
+    );
+    const intervals = await bare.evaluate(async (many) => {
+        const all = [...document.querySelectorAll("canvas")];
+        const pens = all.map((canvas) => canvas.getContext("2d", { alpha: false }));
+        const found = [];
+        let last = performance.now();
+        for (let i = 0; i < many; i++) {
+            await new Promise(requestAnimationFrame);
+            const now = performance.now();
+            found.push(now - last);
+            last = now;
+            for (const pen of pens) {
+                pen.fillStyle = i % 2 ? "#fff" : "#eee";
+                pen.fillRect(0, 0, pen.canvas.width, pen.canvas.height);
+            }
+        }
+        return found;
+    }, count);
+    await bare.close();
+    return intervals;
+}
+
 /*
  * Frames while `step` runs once in each; main-thread work is what the page notes of itself. The steps are written here as
  * text, because they run in the page.
@@ -104,6 +131,8 @@ for (const [name, step] of [
 ])
     moved[name] = await frames(400, step);
 
+const bare = await bareIntervals(400);
+
 /* Pictures as the page asks for them: 50 lanes, the width of a screen. */
 const requests = await page.evaluate(async (end) => {
     const lanes = Array.from({ length: 50 }, (_, i) => i).join();
@@ -129,6 +158,7 @@ for (const [name, { work, intervals }] of Object.entries(moved)) {
     console.log(`${name}, a frame's work: median, p95, p99, worst ${spread(work)}`);
     console.log(`${name}, between frames: median, p95, p99, worst ${spread(intervals)}`);
 }
+console.log(`a bare page, between frames: median, p95, p99, worst ${spread(bare)}`);
 console.log(`a picture request: median ${ms(quantile(requests, 0.5))}, p99 ${ms(quantile(requests, 0.99))}`);
 server.kill();
 await browser.close();
