@@ -79,8 +79,8 @@ static size_t even_step(size_t count)
 /* MARK: Sums */
 
 struct column {
-    int64_t
-        whole[TRAIL_SPAN_STATES];  /* lanes that fill it: those more than fill the column before */
+    /* Lanes that fill it: how many more than fill the column before. */
+    int64_t whole[TRAIL_SPAN_STATES];
     int64_t ns[TRAIL_SPAN_STATES]; /* time of lanes that do not */
 };
 

@@ -62,8 +62,8 @@ struct board_lock {
     int32_t by;           /* the descriptor that it was taken by */
     uint8_t exclusive;
     uint8_t alone; /* no other process or descriptor can have it: the process's end gives it back */
-    uint8_t
-        given; /* atomic: the process executes a program, which gives it back; the release is recorded */
+    /* Atomic: the process executes a program, which gives it back; the release is recorded. */
+    uint8_t given;
 };
 
 #define BOARD_BY_PROCESS (-1)
