@@ -65,7 +65,7 @@ static bool read_lock(const struct board_lock *shared, uint32_t pid, struct area
                            .serial = __atomic_load_n(&shared->serial, __ATOMIC_RELAXED),
                            .wait = SHM_FILE_LOCK,
                            .detail = (uint32_t)__atomic_load_n(&shared->by, __ATOMIC_RELAXED) + 1};
-    return shm_is_file(object) && is_whole &&
+    return shm_is_file(object) && is_whole && !__atomic_load_n(&shared->given, __ATOMIC_RELAXED) &&
            __atomic_load_n(&shared->exclusive, __ATOMIC_RELAXED) &&
            __atomic_load_n(&shared->pid, __ATOMIC_RELAXED) == pid;
 }

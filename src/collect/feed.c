@@ -15,6 +15,9 @@
 /* How long a record that is being written is waited for: a thread that is stopped there must not delay all others. */
 #define MAX_WRITING_NS 2000000000
 
+/* A processor reads its clock at most this long before its earlier stores are visible to others. */
+#define STORED_LATE_NS 10000
+
 /* MARK: Records */
 
 static struct op *add_block(struct collect *c, struct thread *thread, uint64_t time, uint8_t wait,
@@ -402,14 +405,26 @@ static void lower(uint64_t *time, uint64_t to)
         *time = to;
 }
 
-/* A record that is being written may be of a wait that ended when the last step had begun that found none. */
+/* What a thread stored before this time is there for a step that begins now. */
+static uint64_t visible_at(const struct collect *c)
+{
+    uint64_t late = ticks_of_ns(c->ticks, STORED_LATE_NS);
+    return c->feed.fed_at > late ? c->feed.fed_at - late : 0;
+}
+
+/*
+ * A record that is being written may be of a wait that ended after the thread's last one, and after the last step had begun
+ * that found none.
+ */
 static void note_writing(struct collect *c, struct thread *thread, bool writing, uint64_t *limit)
 {
     if (writing) {
         lower(limit, thread->ops.last_time);
-        lower(&c->feed.ended_until, thread->feed.written_at);
+        lower(&c->feed.ended_until, thread->feed.written_at > thread->ops.last_time
+                                        ? thread->feed.written_at
+                                        : thread->ops.last_time);
     } else {
-        thread->feed.written_at = c->feed.fed_at;
+        thread->feed.written_at = visible_at(c);
     }
 }
 
@@ -491,7 +506,8 @@ void feed_all(struct collect *c, bool last)
     uint32_t threads = area_threads(c->area);
     uint64_t holds = c->feed.holds, records = c->feed.records;
     c->feed.fed_before = c->feed.fed_at ? c->feed.fed_at : now;
-    c->feed.fed_at = c->feed.ended_until = now;
+    c->feed.fed_at = now;
+    c->feed.ended_until = visible_at(c);
     open_stacks_step(c);
     area_begin_step(c->area, last);
     /* `writing` and open calls are read after the clock: what begins now is later than the limit. */

@@ -132,10 +132,16 @@ static uint32_t own_pid(void)
     return preload.area->header.claimed;
 }
 
+/* The program that the process executed before this one has given it back. */
+static bool is_given(const struct board_lock *entry)
+{
+    return __atomic_load_n(&entry->given, __ATOMIC_RELAXED) != 0;
+}
+
 static bool is_mine(const struct board_lock *entry, const struct lock *lock)
 {
     return __atomic_load_n(&entry->object, __ATOMIC_ACQUIRE) == lock->object &&
-           entry->pid == own_pid() && entry->fd == lock->fd;
+           entry->pid == own_pid() && entry->fd == lock->fd && !is_given(entry);
 }
 
 /* False: another thread has removed it meanwhile. */
@@ -207,7 +213,9 @@ static void cut(struct board_lock *entry, const struct lock *part)
     after.last = entry->last;
     if (!remove_entry(entry, part->object))
         return;
-    __atomic_fetch_sub(&file_locks_held, 1, __ATOMIC_RELAXED);
+    /* Of the locks that the program executed before this one has left, none was counted. */
+    if (file_locks_held)
+        __atomic_fetch_sub(&file_locks_held, 1, __ATOMIC_RELAXED);
     if (has_before)
         enter(&before, alone);
     if (has_after)
@@ -281,7 +289,7 @@ static uint32_t remove_left(const struct lock *lock, bool *known)
             is_mine(entry, lock) || !overlaps(entry, lock) ||
             !(entry->exclusive || lock->exclusive))
             continue;
-        if (__atomic_load_n(&entry->given, __ATOMIC_RELAXED)) {
+        if (is_given(entry)) {
             (void)remove_entry(entry, lock->object);
             continue;
         }
@@ -527,7 +535,7 @@ void file_locks_execute(const struct unwind_start *caller)
     size_t at = 0;
     for (struct board_lock *entry; is_wanted_now() && (entry = next_held(&at)) != NULL;) {
         struct lock lock = lock_of(entry);
-        if (!entry->alone || !is_closed_by_exec(entry->by))
+        if (!entry->alone || is_given(entry) || !is_closed_by_exec(entry->by))
             continue;
         record_release(&lock, caller);
         __atomic_store_n(&entry->given, 1, __ATOMIC_RELAXED);

@@ -83,8 +83,8 @@ static void add_unloaded(struct lines *lines)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The thread is changing the lines: a signal handler of it does not. */
-static PER_THREAD bool changes;
+/* How often the thread is in what has the lock: a signal handler of it neither waits for that, nor changes the lines. */
+static PER_THREAD int within;
 
 /* Keeps the lines from before a change, or a fork. */
 static void keep_former(const struct shm_area *area)
@@ -99,7 +99,7 @@ static void keep_former(const struct shm_area *area)
  */
 void modules_before_fork(void)
 {
-    if (changes)
+    if (within++ > 0)
         return;
     REAL(pthread_mutex_lock)(&lock);
     if (preload.area)
@@ -108,8 +108,9 @@ void modules_before_fork(void)
 
 void modules_after_fork(void)
 {
-    if (!changes)
+    if (within == 1)
         REAL(pthread_mutex_unlock)(&lock);
+    within--;
 }
 
 void modules_inherit(struct shm_area *area)
@@ -124,20 +125,24 @@ void modules_changed(void)
     struct shm_header *header = &preload.area->header;
     struct lines lines = {preload.area->modules, SHM_MODULES_SIZE};
     int old_errno = errno;
-    if (changes)
+    pid_t pid = getpid();
+    if (within > 0)
         return;
+    within = 1;
     REAL(pthread_mutex_lock)(&lock);
-    changes = true;
     keep_former(preload.area);
     /* Odd while the lines change: the collector then reads them again later. */
     __atomic_add_fetch(&header->modules_version, 1, __ATOMIC_ACQ_REL);
     modules_each(add_line, &lines);
     add_unloaded(&lines);
-    __atomic_store_n(&header->modules_used, (uint32_t)(SHM_MODULES_SIZE - lines.room),
-                     __ATOMIC_RELEASE);
-    __atomic_add_fetch(&header->modules_version, 1, __ATOMIC_ACQ_REL);
-    changes = false;
+    /* A child that a signal handler has forked meanwhile leaves its parent's lines to that. */
+    if (getpid() == pid) {
+        __atomic_store_n(&header->modules_used, (uint32_t)(SHM_MODULES_SIZE - lines.room),
+                         __ATOMIC_RELEASE);
+        __atomic_add_fetch(&header->modules_version, 1, __ATOMIC_ACQ_REL);
+    }
     REAL(pthread_mutex_unlock)(&lock);
+    within = 0;
     errno = old_errno;
 }
 

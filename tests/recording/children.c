@@ -3,6 +3,7 @@
  *
  *   forks N      for a line on stdin N children, one after the other
  *   loads N      N children, one after the other, while other threads load and unload a library
+ *   alarms N     N children, one after the other, while a signal handler forks as well
  *   kills N      N children, each a little later after its beginning than the one before
  *   daemon       its child goes on, waits, and ends when it is done
  *   stays        its child goes on until it is killed; its PID is printed
@@ -23,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -111,6 +113,30 @@ static int forks_while_loading(int count)
     return STATUS;
 }
 
+static void forks_once(int number)
+{
+    pid_t pid = fork();
+    (void)number;
+    if (pid == 0)
+        _exit(0);
+    if (pid < 0 || waitpid(pid, NULL, 0) != pid)
+        abort();
+}
+
+/* The signal comes a little later after the beginning of each fork than of the one before: in some while it goes on. */
+static int forks_in_a_handler(int count)
+{
+    if (signal(SIGALRM, forks_once) == SIG_ERR)
+        return 1;
+    while (count-- > 0) {
+        struct itimerval once = {.it_value.tv_usec = 1 + count * 7 % 700};
+        if (setitimer(ITIMER_REAL, &once, NULL) != 0)
+            return 1;
+        forks_once(0);
+    }
+    return STATUS;
+}
+
 static int kills(int count)
 {
     for (int i = 0; i < count; i++) {
@@ -172,6 +198,8 @@ int main(int argc, char **argv)
         return forks(atoi(argv[2]));
     if (strcmp(word, "loads") == 0 && argc > 2)
         return forks_while_loading(atoi(argv[2]));
+    if (strcmp(word, "alarms") == 0 && argc > 2)
+        return forks_in_a_handler(atoi(argv[2]));
     if (strcmp(word, "daemon") == 0)
         become_daemon();
     if (strcmp(word, "kills") == 0 && argc > 2)

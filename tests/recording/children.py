@@ -139,6 +139,12 @@ def children_begin_that_were_forked_while_other_threads_loaded_libraries():
 
 
 @test
+def a_signal_handler_forks_while_its_thread_does():
+    with Recording("alarms", "200", options=["-q"]) as recording:
+        assert recording.end() == STATUS, recording.err
+
+
+@test
 def a_program_that_becomes_a_daemon_is_recorded_until_it_ends():
     with Recording("daemon") as recording:
         assert recording.end() == STATUS, recording.err
