@@ -119,16 +119,19 @@ export const wholeMetrics = new Kept<Metrics>(({ window, width }: Wanted) =>
     api.metrics(0, Math.max(1, window.to), width),
 );
 
-let lastWindow: Range = { from: 0, to: 0 };
+let last = { window: { from: 0, to: 0 }, fresh: 0 };
 
-/* The window that is requested: while it moves, the last one as long as that has all of it, at nearly its scale. */
-function windowOf(now: Range): Range {
-    const has = around(lastWindow);
-    const ratio = (lastWindow.to - lastWindow.from) / (now.to - now.from);
+/*
+ * The window that is requested, with the end of the trace: while it moves, the last one as long as that has all of it, at
+ * nearly its scale.
+ */
+function windowOf(window: Range, fresh: number): { window: Range; fresh: number } {
+    const has = around(last.window);
+    const ratio = (last.window.to - last.window.from) / (window.to - window.from);
     const isNear = ratio > 1 / NEARLY && ratio < NEARLY;
-    const isIn = has.from <= Math.max(0, now.from) && has.to >= now.to;
-    if (!(moving.value && isNear && isIn)) lastWindow = now;
-    return lastWindow;
+    const isIn = has.from <= Math.max(0, window.from) && has.to >= window.to;
+    if (!(moving.value && isNear && isIn)) last = { window, fresh };
+    return last;
 }
 
 export function wantExtras(of: {
@@ -139,8 +142,8 @@ export function wantExtras(of: {
     fresh: number;
     has: { regions: boolean; tasks: boolean; logs: boolean; samples: boolean };
 }): void {
-    const window = windowOf(of.window);
-    const base = `${window.from} ${window.to} ${of.width} ${of.fresh}`;
+    const { window, fresh } = windowOf(of.window, of.fresh);
+    const base = `${window.from} ${window.to} ${of.width} ${fresh}`;
     const lanes = of.lanes.join(",");
     const wanted = { window, width: of.width, lanes: "" };
     metrics.want(base, wanted);

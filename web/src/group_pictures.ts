@@ -17,11 +17,11 @@ import {
     stacking,
     type Wanted,
 } from "./pictures";
-import { filterWords, group } from "./state";
+import { filterWords, group, status } from "./state";
 
 export interface GroupPicture extends Drawn {
-    /* The rows that the group is part of. */
-    of: Arrangement;
+    /* The rows that the group is part of. Old ones are not kept for it. */
+    of: WeakRef<Arrangement>;
     members: number;
     /* So many of the members the numbers are of; those of all are estimated from them. */
     summed: number;
@@ -36,6 +36,8 @@ export interface GroupPicture extends Drawn {
 }
 
 const MOST_KEPT = 200;
+/* While the trace is read, pictures that are there are renewed after this many times as long as the last one took. */
+const RESTS = 5;
 /* The most lanes that a request names one by one: the API's limit. */
 const MOST_NAMED = 2048;
 /* The least height of a state that occurs, as a part of the row's: about a pixel. */
@@ -97,6 +99,7 @@ class GroupPictures {
     private readonly pictures = new Map<string, GroupPicture>();
     /* One request at a time; the next call of want() requests what is missing then. */
     private busy = false;
+    private restsUntil = 0;
     /* When each was last asked for, so that all have their turn while the window moves. */
     private readonly turns = new Map<string, number>();
     private turn = 0;
@@ -107,19 +110,24 @@ class GroupPictures {
 
     /* Requests the picture of the group that has waited longest; the old one stays until it is there. */
     async want(rows: GroupRow[], of: Arrangement, wanted: Wanted): Promise<void> {
+        const isRead = status.value?.done ?? false;
         const missing = rows.filter(({ name }) => {
             const picture = this.pictures.get(name);
-            return !picture || picture.of !== of || !covers(picture, wanted);
+            if (!picture) return true;
+            if (picture.of.deref() === of && covers(picture, wanted)) return false;
+            return isRead || performance.now() >= this.restsUntil;
         });
         if (missing.length === 0 || this.busy) return;
         const since = ({ name }: GroupRow) => this.turns.get(name) ?? 0;
         const next = missing.reduce((a, b) => (since(b) < since(a) ? b : a));
         this.turns.set(next.name, ++this.turn);
         this.busy = true;
+        const asked = performance.now();
         try {
             await this.ask(next, of, { ...rangeAround(wanted), fresh: wanted.fresh });
         } finally {
             this.busy = false;
+            this.restsUntil = performance.now() + RESTS * (performance.now() - asked);
         }
         arrived.value++;
     }
@@ -137,7 +145,7 @@ class GroupPictures {
         this.pictures.delete(row.name);
         this.pictures.set(row.name, {
             ...how,
-            of,
+            of: new WeakRef(of),
             members,
             summed,
             peak,

@@ -208,12 +208,15 @@ export interface Wanted {
 export function covers(picture: Drawn, wanted: Wanted): boolean {
     const { window, pixels, fresh, roughly } = wanted;
     if (picture.fresh < fresh && window.to >= picture.to) return false;
+    /* Widths are whole pixels: of very few none has a closer scale than the one that would be requested. */
+    const next = rangeAround(wanted);
+    if (next.from === picture.from && next.to === picture.to && next.width === picture.width)
+        return true;
     const scale = pixels / (window.to - window.from);
     const its = picture.width / (picture.to - picture.from);
-    /* Widths are whole pixels: in a narrow window no other picture would have a closer scale. */
-    const near = roughly ? NEARLY - 1 : 0.001 + 0.5 / picture.width;
-    if (Math.abs(its / scale - 1) > near && !(its > scale && picture.width >= MOST_WIDTH))
-        return false;
+    const most = roughly ? NEARLY : 1.001 + 0.5 / picture.width;
+    if (its * most < scale) return false;
+    if (its > scale * most && picture.width < MOST_WIDTH) return false;
     const last = Math.min(window.to, Math.max(fresh, picture.to));
     return picture.from <= Math.max(0, window.from) && picture.to >= last;
 }
@@ -227,6 +230,7 @@ export class Pictures {
     /* One request at a time; the next call of want() requests what is missing then. */
     private busy = false;
     private paintUntil = 0;
+    private hasPainted = false;
     private isLate = false;
 
     constructor(readonly kind: Kind) {}
@@ -237,6 +241,7 @@ export class Pictures {
 
     beginFrame(): void {
         this.paintUntil = performance.now() + PAINT_MS;
+        this.hasPainted = false;
         this.isLate = false;
     }
 
@@ -245,13 +250,16 @@ export class Pictures {
         if (this.isLate) arrived.value++;
     }
 
-    /* What a lane is drawn from in this frame. */
+    /* What a lane is drawn from in this frame, in which at least one picture is painted. */
     private inTime(picture: Picture, only: number): Picture {
         const { before } = picture;
         if (!before || picture.canvas || before.only !== only) return picture;
-        if (performance.now() < this.paintUntil) return picture;
-        this.isLate = true;
-        return before;
+        if (this.hasPainted && performance.now() >= this.paintUntil) {
+            this.isLate = true;
+            return before;
+        }
+        this.hasPainted = true;
+        return picture;
     }
 
     /* Draws the window's part of a lane into a rectangle of `to`. Returns false if there is no picture yet. */

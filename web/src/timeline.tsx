@@ -140,9 +140,9 @@ function paint(of: Canvases): void {
     const height = Math.max(of.box.clientHeight - head - MAP_HEIGHT, 40);
     if (height !== size.value.height) size.value = { width, height };
     const lanesDrawn = pictures[kind.value];
-    lanesDrawn.beginFrame();
     drawMap(fit(of.map, width, MAP_HEIGHT), width, colors.value, drawPainted);
     drawHead(fit(of.head, width, head), width, colors.value, drawPainted);
+    lanesDrawn.beginFrame();
     drawRows(fit(of.rows, width, height), width, height, colors.value, lanesDrawn, drawPainted);
     lanesDrawn.endFrame();
     frameTimes.push(performance.now() - began);
