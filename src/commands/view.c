@@ -14,6 +14,7 @@
 #include "serve/api.h"
 #include "serve/assets.h"
 #include "serve/intake.h"
+#include "serve/rest.h"
 #include "serve/runs.h"
 #include "ui/cli.h"
 #include "ui/skip_frames.h"
@@ -24,6 +25,9 @@ enum { OPT_HTTP = 1, OPT_WORDS };
 
 /* The server ends this long after the last request: the page polls the status. */
 #define IDLE_NS (INT64_C(300) * 1000000000)
+
+/* How long a page takes to open at most. */
+#define OPENING_MS 500
 
 struct request {
     const struct command *command;
@@ -137,6 +141,7 @@ struct served {
     struct intake *intake;
     struct model *model;
     struct runs *runs;
+    struct rest rest;
     pthread_t reader;
     bool reads; /* the thread is running */
 };
@@ -144,7 +149,8 @@ struct served {
 /* What the server's handler needs. */
 struct site {
     struct api api;
-    const char *assets; /* folder with the files of the page; NULL: those built in */
+    struct served *served; /* the traces, as many as the API has */
+    const char *assets;    /* folder with the files of the page; NULL: those built in */
 };
 
 static struct api api_of(const struct request *request, const struct served *served)
@@ -158,6 +164,13 @@ static struct api api_of(const struct request *request, const struct served *ser
     return api;
 }
 
+/* While a page opens, until it has the data of its first picture. */
+static void rest_all(const struct site *site, int ms)
+{
+    for (size_t i = 0; i < site->api.count; i++)
+        rest_for(&site->served[i].rest, ms);
+}
+
 /* A file of the page, or an answer of the API. */
 static void answer(void *context, const struct http_request *asked, struct http_answer *answered)
 {
@@ -167,14 +180,19 @@ static void answer(void *context, const struct http_request *asked, struct http_
     /* With two traces, the page shows both. */
     if (site->api.count > 1 && strcmp(asked->path, "/") == 0)
         path = "/compare.html";
-    if (!assets_answer(site->assets, asked, path, answered))
-        api_answer(&site->api, asked, answered);
+    if (strcmp(asked->path, "/") == 0)
+        rest_all(site, OPENING_MS);
+    if (assets_answer(site->assets, asked, path, answered))
+        return;
+    api_answer(&site->api, asked, answered);
+    if (strcmp(path, "/api/picture") == 0)
+        rest_all(site, 0);
 }
 
-static int serve(const struct request *request, const struct served *served,
-                 const sigset_t *signals)
+static int serve(const struct request *request, struct served *served, const sigset_t *signals)
 {
-    struct site site = {.api = api_of(request, served), .assets = request->assets};
+    struct site site = {
+        .api = api_of(request, served), .served = served, .assets = request->assets};
     struct http_options options = {.host = request->host[0] ? request->host : NULL,
                                    .port = request->port,
                                    .handler = answer,
@@ -214,8 +232,9 @@ static void block_signals(sigset_t *signals)
 static void *read_all(void *context)
 {
     const struct served *served = context;
-    while (model_read(served->model))
-        ;
+    do
+        rest_before_reading(&served->rest, served->model);
+    while (model_read(served->model));
     return NULL;
 }
 

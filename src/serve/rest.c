@@ -1,0 +1,41 @@
+#include "serve/rest.h"
+
+#include <time.h>
+
+/* Between two looks at whether the rest is over. */
+#define LOOK_NS 2000000
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+void rest_for(struct rest *rest, int ms)
+{
+    __atomic_store_n(&rest->until, ms > 0 ? now_ns() + ms * INT64_C(1000000) : 0, __ATOMIC_RELAXED);
+}
+
+static bool is_resting(const struct rest *rest)
+{
+    int64_t until = __atomic_load_n(&rest->until, __ATOMIC_RELAXED);
+    return until != 0 && now_ns() < until;
+}
+
+/* Traces of v1 can be drawn at their end only. */
+static bool draws(struct model *model)
+{
+    struct model_status status;
+    model_get_status(model, &status);
+    return !status.waits && status.lane_counts[TRAIL_LANE_GOROUTINE] > 0;
+}
+
+void rest_before_reading(const struct rest *rest, struct model *model)
+{
+    const struct timespec look = {.tv_nsec = LOOK_NS};
+    if (!is_resting(rest) || !draws(model))
+        return;
+    while (is_resting(rest))
+        (void)nanosleep(&look, NULL);
+}

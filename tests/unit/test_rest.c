@@ -1,0 +1,149 @@
+/*
+ * When the reading of a trace rests: while a page opens, once there is something to draw. The clock is the test's: it goes
+ * on while the reading sleeps only.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <time.h>
+
+#include "serve/rest.h"
+
+enum { REST_MS = 500 };
+
+static int64_t now_ns = INT64_C(1000000000), slept_ns;
+static const char *v2, *v1;
+
+/* NOLINTBEGIN(bugprone-reserved-identifier): the linker's names. */
+int __wrap_clock_gettime(clockid_t clock, struct timespec *at);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *rest);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *at)
+{
+    (void)clock;
+    *at = (struct timespec){.tv_sec = now_ns / 1000000000, .tv_nsec = now_ns % 1000000000};
+    return 0;
+}
+
+int __wrap_nanosleep(const struct timespec *time, struct timespec *rest)
+{
+    (void)rest;
+    slept_ns += time->tv_sec * INT64_C(1000000000) + time->tv_nsec;
+    now_ns += time->tv_sec * INT64_C(1000000000) + time->tv_nsec;
+    return 0;
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
+
+struct opened {
+    struct intake *intake;
+    struct model *model;
+    struct rest rest;
+};
+
+static struct opened open_trace(const char *path)
+{
+    const struct intake_options options = {.path = path};
+    trail_error err;
+    struct opened opened = {.intake = intake_open(&options, &err)};
+    assert_non_null(opened.intake);
+    opened.model = model_open(opened.intake, &err);
+    assert_non_null(opened.model);
+    slept_ns = 0;
+    return opened;
+}
+
+static void close_trace(struct opened *opened)
+{
+    model_close(opened->model);
+    intake_close(opened->intake);
+}
+
+static size_t goroutines(struct model *model)
+{
+    struct model_status status;
+    model_get_status(model, &status);
+    return status.lane_counts[TRAIL_LANE_GOROUTINE];
+}
+
+static bool read_on(struct opened *opened)
+{
+    rest_before_reading(&opened->rest, opened->model);
+    return model_read(opened->model);
+}
+
+static void read_until_it_draws(struct opened *opened)
+{
+    while (goroutines(opened->model) == 0)
+        assert_true(read_on(opened));
+}
+
+static int64_t slept_in_next(struct opened *opened)
+{
+    slept_ns = 0;
+    (void)read_on(opened);
+    return slept_ns;
+}
+
+static void reading_rests_while_a_page_opens(void **state)
+{
+    struct opened opened = open_trace(v2);
+    (void)state;
+    read_until_it_draws(&opened);
+    assert_int_equal(slept_ns, 0);
+    rest_for(&opened.rest, REST_MS);
+    assert_int_equal(slept_in_next(&opened), REST_MS * INT64_C(1000000));
+    assert_int_equal(slept_in_next(&opened), 0);
+    close_trace(&opened);
+}
+
+static void it_goes_on_when_the_page_has_its_picture(void **state)
+{
+    struct opened opened = open_trace(v2);
+    (void)state;
+    read_until_it_draws(&opened);
+    rest_for(&opened.rest, REST_MS);
+    rest_for(&opened.rest, 0);
+    assert_int_equal(slept_in_next(&opened), 0);
+    close_trace(&opened);
+}
+
+static void it_does_not_rest_with_nothing_to_draw(void **state)
+{
+    struct opened opened = open_trace(v2);
+    (void)state;
+    rest_for(&opened.rest, REST_MS);
+    read_until_it_draws(&opened);
+    assert_int_equal(slept_ns, 0);
+    assert_int_equal(slept_in_next(&opened), REST_MS * INT64_C(1000000));
+    close_trace(&opened);
+}
+
+/* What such a trace shows is known at its end. */
+static void traces_of_v1_do_not_rest(void **state)
+{
+    struct opened opened = open_trace(v1);
+    (void)state;
+    rest_for(&opened.rest, REST_MS);
+    while (read_on(&opened))
+        continue;
+    assert_int_equal(slept_ns, 0);
+    close_trace(&opened);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reading_rests_while_a_page_opens),
+        cmocka_unit_test(it_goes_on_when_the_page_has_its_picture),
+        cmocka_unit_test(it_does_not_rest_with_nothing_to_draw),
+        cmocka_unit_test(traces_of_v1_do_not_rest),
+    };
+    if (argc != 3)
+        return 2;
+    v2 = argv[1];
+    v1 = argv[2];
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
