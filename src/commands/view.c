@@ -164,11 +164,17 @@ static struct api api_of(const struct request *request, const struct served *ser
     return api;
 }
 
-/* While a page opens, until it has the data of its first picture. */
-static void rest_all(const struct site *site, int ms)
+/* Reading rests while a page opens, until it has the data of its first picture. */
+static void page_opens(const struct site *site)
 {
     for (size_t i = 0; i < site->api.count; i++)
-        rest_for(&site->served[i].rest, ms);
+        rest_begin(&site->served[i].rest, OPENING_MS);
+}
+
+static void page_draws(const struct site *site)
+{
+    for (size_t i = 0; i < site->api.count; i++)
+        rest_end(&site->served[i].rest);
 }
 
 /* A file of the page, or an answer of the API. */
@@ -181,12 +187,12 @@ static void answer(void *context, const struct http_request *asked, struct http_
     if (site->api.count > 1 && strcmp(asked->path, "/") == 0)
         path = "/compare.html";
     if (strcmp(asked->path, "/") == 0)
-        rest_all(site, OPENING_MS);
+        page_opens(site);
     if (assets_answer(site->assets, asked, path, answered))
         return;
     api_answer(&site->api, asked, answered);
-    if (strcmp(path, "/api/picture") == 0)
-        rest_all(site, 0);
+    if (strcmp(path, "/api/picture") == 0 || strcmp(path, "/api/group") == 0)
+        page_draws(site);
 }
 
 static int serve(const struct request *request, struct served *served, const sigset_t *signals)
@@ -281,6 +287,7 @@ static void stop_reading(struct served *served)
 {
     if (!served->reads)
         return;
+    rest_end(&served->rest);
     model_stop(served->model);
     (void)pthread_join(served->reader, NULL);
 }

@@ -2,6 +2,9 @@
 
 #include <time.h>
 
+/* From one beginning to the next: what requests pages all the time does not stop the reading. */
+#define AGAIN_NS INT64_C(10000000000)
+
 /* Between two looks at whether the rest is over. */
 #define LOOK_NS 2000000
 
@@ -12,9 +15,18 @@ static int64_t now_ns(void)
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-void rest_for(struct rest *rest, int ms)
+void rest_begin(struct rest *rest, int ms)
 {
-    __atomic_store_n(&rest->until, ms > 0 ? now_ns() + ms * INT64_C(1000000) : 0, __ATOMIC_RELAXED);
+    int64_t now = now_ns(), began = __atomic_load_n(&rest->began, __ATOMIC_RELAXED);
+    if (began && now - began < AGAIN_NS)
+        return;
+    __atomic_store_n(&rest->began, now, __ATOMIC_RELAXED);
+    __atomic_store_n(&rest->until, now + ms * INT64_C(1000000), __ATOMIC_RELAXED);
+}
+
+void rest_end(struct rest *rest)
+{
+    __atomic_store_n(&rest->until, 0, __ATOMIC_RELAXED);
 }
 
 static bool is_resting(const struct rest *rest)

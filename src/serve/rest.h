@@ -7,12 +7,16 @@
 
 #include "serve/model.h"
 
+/* Atomic; ns of the monotonic clock. */
 struct rest {
-    int64_t until; /* atomic: ns of the monotonic clock */
+    int64_t began, until;
 };
 
-/* Reading rests for so many ms; with 0 it goes on. May be called from any thread. */
-void rest_for(struct rest *rest, int ms);
+/* Reading rests for so many ms, but not again within 10 s. May be called from any thread. */
+void rest_begin(struct rest *rest, int ms);
+
+/* Reading goes on. May be called from any thread. */
+void rest_end(struct rest *rest);
 
 /* Called before each batch. Returns at once if there is nothing to draw yet. */
 void rest_before_reading(const struct rest *rest, struct model *model);

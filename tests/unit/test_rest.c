@@ -93,7 +93,7 @@ static void reading_rests_while_a_page_opens(void **state)
     (void)state;
     read_until_it_draws(&opened);
     assert_int_equal(slept_ns, 0);
-    rest_for(&opened.rest, REST_MS);
+    rest_begin(&opened.rest, REST_MS);
     assert_int_equal(slept_in_next(&opened), REST_MS * INT64_C(1000000));
     assert_int_equal(slept_in_next(&opened), 0);
     close_trace(&opened);
@@ -104,8 +104,8 @@ static void it_goes_on_when_the_page_has_its_picture(void **state)
     struct opened opened = open_trace(v2);
     (void)state;
     read_until_it_draws(&opened);
-    rest_for(&opened.rest, REST_MS);
-    rest_for(&opened.rest, 0);
+    rest_begin(&opened.rest, REST_MS);
+    rest_end(&opened.rest);
     assert_int_equal(slept_in_next(&opened), 0);
     close_trace(&opened);
 }
@@ -114,9 +114,25 @@ static void it_does_not_rest_with_nothing_to_draw(void **state)
 {
     struct opened opened = open_trace(v2);
     (void)state;
-    rest_for(&opened.rest, REST_MS);
+    rest_begin(&opened.rest, REST_MS);
     read_until_it_draws(&opened);
     assert_int_equal(slept_ns, 0);
+    assert_int_equal(slept_in_next(&opened), REST_MS * INT64_C(1000000));
+    close_trace(&opened);
+}
+
+static void it_does_not_rest_for_each_page(void **state)
+{
+    struct opened opened = open_trace(v2);
+    (void)state;
+    read_until_it_draws(&opened);
+    rest_begin(&opened.rest, REST_MS);
+    assert_int_equal(slept_in_next(&opened), REST_MS * INT64_C(1000000));
+    now_ns += INT64_C(9000000000);
+    rest_begin(&opened.rest, REST_MS);
+    assert_int_equal(slept_in_next(&opened), 0);
+    now_ns += INT64_C(1000000000);
+    rest_begin(&opened.rest, REST_MS);
     assert_int_equal(slept_in_next(&opened), REST_MS * INT64_C(1000000));
     close_trace(&opened);
 }
@@ -126,7 +142,7 @@ static void traces_of_v1_do_not_rest(void **state)
 {
     struct opened opened = open_trace(v1);
     (void)state;
-    rest_for(&opened.rest, REST_MS);
+    rest_begin(&opened.rest, REST_MS);
     while (read_on(&opened))
         continue;
     assert_int_equal(slept_ns, 0);
@@ -139,6 +155,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(reading_rests_while_a_page_opens),
         cmocka_unit_test(it_goes_on_when_the_page_has_its_picture),
         cmocka_unit_test(it_does_not_rest_with_nothing_to_draw),
+        cmocka_unit_test(it_does_not_rest_for_each_page),
         cmocka_unit_test(traces_of_v1_do_not_rest),
     };
     if (argc != 3)
