@@ -140,6 +140,27 @@ test("a window that has come to rest is drawn at its own scale", async () => {
     });
 });
 
+/* Each look at the clock takes longer than a frame may paint. */
+function slowClock() {
+    const real = performance.now.bind(performance);
+    let looks = 0;
+    performance.now = () => real() + 5 * looks++;
+}
+
+test("where painting is slow, all lanes have their new pictures in the end, and the page rests", async () => {
+    await serving(example("load-go1.23"), async (open) => {
+        const page = await open("#w=10000000-12000000", {}, ".facts", slowClock);
+        await hold(page, "w", 7);
+        const image = () => page.evaluate(() => document.querySelector("canvas.rows").toDataURL());
+        const moved = await image();
+        const hash = await page.evaluate(() => location.hash);
+        const other = await open(hash, {}, ".facts");
+        await idle(other);
+        const fresh = await other.evaluate(() => document.querySelector("canvas.rows").toDataURL());
+        ok(moved === fresh, "the same as in a page that begins there");
+    });
+});
+
 test("two short presses in a row are two steps; with less motion wanted, a step is at once", async () => {
     await serving(example("load-go1.23"), async (open) => {
         for (const reducedMotion of ["no-preference", "reduce"]) {
