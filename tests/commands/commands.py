@@ -707,14 +707,14 @@ def lengths_in_patterns_have_units():
 @test
 def lengths_are_told_in_the_unit_that_fits():
     """Three digits, cut off."""
-    told = {
+    lengths = {
         1: "1ns", 999: "999ns", 1000: "1us", 1009: "1us", 1010: "1.01us", 1500: "1.5us", 9999: "9.99us", 10_090: "10us",
         10_100: "10.1us", 100_900: "100us", 999_999: "999us", 10**6: "1ms", 10**9 - 1: "999ms", 10**9: "1s", 12_340_000_000: "12.3s",
         3600 * 10**9: "3600s",
     }  # fmt: skip
     for locale, unit in (("C", "us"), ("C.UTF-8", "µs")):
-        text = good("print", waits_of(told), env={**ENV, "LC_ALL": locale}).out.decode()
-        equal(re.findall(r"made ready, after (\S+)", text), [t.replace("us", unit) for t in told.values()])
+        text = good("print", waits_of(lengths), env={**ENV, "LC_ALL": locale}).out.decode()
+        equal(re.findall(r"made ready, after (\S+)", text), [t.replace("us", unit) for t in lengths.values()])
 
 
 LOCALES = [

@@ -514,11 +514,11 @@ def library(name, *flags):
 
 def check_named(program, path, strings, *options):
     stacks = [[pc] for pc in program.pcs()]
-    out, told = symbolized(trace(23, stacks, strings), *options)
+    out, message = symbolized(trace(23, stacks, strings), *options)
     for i, pc in enumerate(program.pcs(), 1):
         got, want = names(Tables(out).stacks[0][i]), program.frames(pc - program.bias)
         assert got == want, f"{got} != {want}"
-    return told
+    return message
 
 
 @test
@@ -535,8 +535,8 @@ def separate_debug_information_is_found_by_name_and_by_build_id():
     folder = os.path.join(WORK, "by-name")
     os.makedirs(folder, exist_ok=True)
     shutil.copy(debug, os.path.join(folder, "app.debug"))
-    told = check_named(program, stripped, [program.module(stripped)], "--module-path", folder)
-    assert "debug information" not in told, told
+    message = check_named(program, stripped, [program.module(stripped)], "--module-path", folder)
+    assert "debug information" not in message, message
     tree = os.path.join(WORK, "tree")
     identity = program.build_id
     write(os.path.join(tree, ".build-id", identity[:2], identity[2:] + ".debug"), read(debug))
@@ -560,9 +560,9 @@ def without_debug_information_functions_have_names():
     bare = os.path.join(WORK, "bare")
     sh("objcopy", "--strip-debug", program.path, bare)
     stacks = [[(pc, 1, 2, 0)] for pc in program.pcs()]
-    out, told = symbolized(trace(23, stacks, ["bare+0x1234", bare, program.module(bare)]))
-    assert "names without lines, for want of debug information: bare" in told, told
-    assert "--module-path" in told
+    out, message = symbolized(trace(23, stacks, ["bare+0x1234", bare, program.module(bare)]))
+    assert "names without lines, for want of debug information: bare" in message, message
+    assert "--module-path" in message
     for i, pc in enumerate(program.pcs(), 1):
         outermost = program.frames(pc - program.bias)[-1]
         ((name, path, line),) = names(Tables(out).stacks[0][i])
@@ -601,9 +601,9 @@ def what_cannot_be_named_is_copied_byte_for_byte():
     made = [trace(v, [[4096], [(4096, 1, 0, 0)]], ["main"], f"none-{v}") for v in V1 + V2]
     assert paths
     for path in paths + made:
-        out, told = symbolized(path)
+        out, message = symbolized(path)
         assert read(out) == read(path), path
-        assert path not in made or "no module map" in told, told
+        assert path not in made or "no module map" in message, message
 
 
 @test
@@ -618,9 +618,9 @@ def a_name_that_is_there_is_used_again():
 def a_name_of_the_recording_process_stays_where_nothing_better_is_known():
     program = plain()
     module = program.module("/nonexistent/app")
-    path, told = symbolized(trace(23, [[(program.pcs()[0], 1, 0, 0)]], ["known to dladdr", module]))
+    path, message = symbolized(trace(23, [[(program.pcs()[0], 1, 0, 0)]], ["known to dladdr", module]))
     assert names(Tables(path).stacks[0][1]) == [("known to dladdr", "", 0)]
-    assert "/nonexistent/app: No such file or directory; its frames stay" in told, told
+    assert "/nonexistent/app: No such file or directory; its frames stay" in message, message
 
 
 @test
@@ -629,15 +629,15 @@ def a_file_with_another_build_id_is_not_taken():
     other = compiled("other", "gcc", C, "-DOTHER", "-O1")
     strings = ["old", program.module(other.path)]
     before = trace(23, [[(pc, 1, 0, 0) for pc in program.pcs()]], strings)
-    out, told = symbolized(before)
+    out, message = symbolized(before)
     assert read(out) == read(before)
-    assert "not the file that was recorded" in told and other.build_id in told, told
-    assert program.build_id in told and "--module-path" in told
+    assert "not the file that was recorded" in message and other.build_id in message, message
+    assert program.build_id in message and "--module-path" in message
     # Found elsewhere, it is no matter any more.
     folder = os.path.join(WORK, "right")
     write(os.path.join(folder, "other"), read(program.path))
-    out, told = symbolized(before, "-m", folder)
-    assert "not the file" not in told and Tables(out).stacks[0][1][0][3] > 0
+    out, message = symbolized(before, "-m", folder)
+    assert "not the file" not in message and Tables(out).stacks[0][1][0][3] > 0
 
 
 @test
@@ -681,11 +681,11 @@ def stacks_have_128_frames_at_most():
     program = plain()
     pc, depth = deepest(program)
     for version in (11, 19, 21, 22, 23, 25, 26):
-        path, told = symbolized(trace(version, [[pc] * 128], [program.module()]))
+        path, message = symbolized(trace(version, [[pc] * 128], [program.module()]))
         got = names(Tables(path).stacks[0][1])
         want = program.frames(pc - program.bias) * 128
         assert depth > 1 and got == want[:128], got
-        assert "1 stack lost outer frames" in told
+        assert "1 stack lost outer frames" in message
         assert good("check", path).returncode == 0
         if version in READ_BY_GO and go_tool():
             assert go_stacks(go_tool(), path)[1] == got, f"Go, 1.{version}"
@@ -701,13 +701,13 @@ def stacks_before_1_22_have_2048_bytes_at_most():
         for odd in range(8):
             # Frames of 10 bytes, of 18, and one more that tries every length.
             kept = [(2**63 + 10, 1, 1, 2**40)] * size + [(2**63 + 11, 1, 1, 2 ** (7 * odd))]
-            path, told = symbolized(trace(21, [[pc] + kept], ["far", program.module()]))
+            path, message = symbolized(trace(21, [[pc] + kept], ["far", program.module()]))
             length = 2 + 10 * depth + 18 * size + 13 + odd  # with ID and count
             lost = 0 if length <= 2048 else 1 if length - 13 - odd <= 2048 else 2
             cut.add(length - 2048)
             got = Tables(path).stacks[0][1]
             assert len(got) == depth + size + 1 - lost, f"{length} bytes: {len(got)} frames"
-            assert ("lost outer frames" in told) == (lost > 0)
+            assert ("lost outer frames" in message) == (lost > 0)
             if lost != 1 and odd == 0 and go_tool():
                 assert len(go_stacks(go_tool(), path)[1]) == len(got)
     assert {0, 1} <= cut, f"lengths around the limit: {sorted(cut)}"
@@ -781,8 +781,8 @@ def lines_that_only_look_like_modules_are_none():
     ]
     for line in wrong:
         before = trace(23, [[program.pcs()[0]]], [line])
-        out, told = symbolized(before)
-        assert read(out) == read(before) and "no module map" in told, line
+        out, message = symbolized(before)
+        assert read(out) == read(before) and "no module map" in message, line
 
 
 @test
@@ -793,8 +793,8 @@ def paths_of_traces_open_nothing_but_programs():
     os.mkfifo(fifo)
     for path in (fifo, "/dev/zero", "/dev/stdin", "/", "/etc/passwd", "relative", "..", "/x\x1b[31m"):
         before = trace(23, [[program.pcs()[0]]], [program.module(path)])
-        out, told = symbolized(before)
-        assert read(out) == read(before) and "\x1b" not in told, path
+        out, message = symbolized(before)
+        assert read(out) == read(before) and "\x1b" not in message, path
 
 
 @test
@@ -853,9 +853,9 @@ def mistakes_are_told():
 def the_result_is_told():
     program = plain()
     path = trace(23, [[program.pcs()[0], 99]], [program.module()])
-    out, told = symbolized(path)
-    assert "2 PCs: 1 named, 1 left as they were (1 in no module)" in told, told
-    assert f"trail summary {out}" in told
+    out, message = symbolized(path)
+    assert "2 PCs: 1 named, 1 left as they were (1 in no module)" in message, message
+    assert f"trail summary {out}" in message
 
 
 failed = main()

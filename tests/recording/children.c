@@ -65,16 +65,22 @@ static int child_waits(void)
     return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
+/* Has a child that ends at once. */
+static bool fork_once(void)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    return pid > 0 && waitpid(pid, NULL, 0) == pid;
+}
+
 static int forks(int count)
 {
     char line[16];
     if (!fgets(line, sizeof line, stdin))
         return 1;
     while (count-- > 0) {
-        pid_t pid = fork();
-        if (pid == 0)
-            _exit(0);
-        if (pid < 0 || waitpid(pid, NULL, 0) != pid)
+        if (!fork_once())
             return 1;
     }
     return STATUS;
@@ -101,10 +107,7 @@ static int forks_while_loading(int count)
             return 1;
     }
     while (count-- > 0) {
-        pid_t pid = fork();
-        if (pid == 0)
-            _exit(0);
-        if (pid < 0 || waitpid(pid, NULL, 0) != pid)
+        if (!fork_once())
             return 1;
     }
     __atomic_store_n(&loaded_enough, true, __ATOMIC_RELEASE);
@@ -113,26 +116,22 @@ static int forks_while_loading(int count)
     return STATUS;
 }
 
-static void forks_once(int number)
+static void on_alarm(int number)
 {
-    pid_t pid = fork();
     (void)number;
-    if (pid == 0)
-        _exit(0);
-    if (pid < 0 || waitpid(pid, NULL, 0) != pid)
+    if (!fork_once())
         abort();
 }
 
 /* The signal comes a little later after the beginning of each fork than of the one before: in some while it goes on. */
 static int forks_in_a_handler(int count)
 {
-    if (signal(SIGALRM, forks_once) == SIG_ERR)
+    if (signal(SIGALRM, on_alarm) == SIG_ERR)
         return 1;
     while (count-- > 0) {
         struct itimerval once = {.it_value.tv_usec = 1 + count * 7 % 700};
-        if (setitimer(ITIMER_REAL, &once, NULL) != 0)
+        if (setitimer(ITIMER_REAL, &once, NULL) != 0 || !fork_once())
             return 1;
-        forks_once(0);
     }
     return STATUS;
 }
