@@ -4,7 +4,7 @@
  */
 import { signal } from "@preact/signals";
 import { api, type Kind, type Metrics } from "./api";
-import { moving, NEARLY } from "./moving";
+import { around, moving, NEARLY } from "./moving";
 import type { Range } from "./state";
 
 export interface Bar {
@@ -66,12 +66,6 @@ interface Wanted {
     width: number;
     lanes: string;
     kind: Bar["kind"];
-}
-
-function around(window: Range): Range {
-    const margin = (window.to - window.from) / 2;
-    const from = Math.max(0, Math.floor(window.from - margin));
-    return { from, to: Math.max(from + 1, Math.ceil(window.to + margin)) };
 }
 
 async function askBars(wanted: Wanted): Promise<Bar[]> {

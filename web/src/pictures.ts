@@ -7,7 +7,7 @@ import { api, type Kind } from "./api";
 import { pixelOf, stateColors } from "./colors";
 import type { Box } from "./geometry";
 import { canvasOf, drawPart, emptyImage } from "./images";
-import { NEARLY } from "./moving";
+import { around, NEARLY } from "./moving";
 import type { Range } from "./state";
 
 /* Pixels of a lane from `x` on; the layout of its bytes is in docs/http-api.md. */
@@ -183,12 +183,11 @@ export async function picturesOf(
     return found;
 }
 
-/* What is requested to show the window: more than it, so that it can be moved. */
+/* What is requested of the trace to show the window, and in how many pixels. */
 export function rangeAround({ window, pixels, endNs }: Wanted) {
-    const margin = (window.to - window.from) * 0.5;
+    const { from, to: until } = around(window);
+    const to = Math.max(from + 1, Math.min(until, endNs));
     const scale = pixels / (window.to - window.from);
-    const from = Math.max(0, Math.floor(window.from - margin));
-    const to = Math.max(from + 1, Math.min(Math.ceil(window.to + margin), endNs));
     return { from, to, width: Math.max(1, Math.min(MOST_WIDTH, Math.round((to - from) * scale))) };
 }
 
