@@ -1,16 +1,15 @@
 """Runs the command in a test, and makes the traces that it reads.
 
 For scripts that are called as SCRIPT TRAIL SOURCE_ROOT. The command runs in the locale C, in UTC and without NO_COLOR,
-whatever the environment of the test. WORK is a folder of the script's own, removed at its end.
+whatever the environment of the test. WORK is a folder of the script's own (work.py).
 """
 
-import atexit
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
+
+import work
 
 TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 DATA = os.path.join(ROOT, "tests", "data")
@@ -21,8 +20,7 @@ ENV = {**os.environ, "LC_ALL": "C", "TZ": "UTC"}
 ENV.pop("NO_COLOR", None)
 ENV.pop("COLUMNS", None)
 SCRIPT = os.path.splitext(os.path.basename(sys.argv[0]))[0]
-WORK = tempfile.mkdtemp(prefix=f"trail-{SCRIPT}-")
-atexit.register(shutil.rmtree, WORK, ignore_errors=True)
+WORK = work.folder(SCRIPT)
 
 
 def run(*args, stdin=None, **more):

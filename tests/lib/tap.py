@@ -16,6 +16,7 @@ A script that finds its cases itself, such as the traces in a folder, reports on
 import sys
 
 tests = []
+count = failures = 0  # of the results so far
 
 
 class Skip(Exception):
@@ -28,8 +29,8 @@ def test(function):
 
 
 def main():
+    global failures
     print(f"1..{len(tests)}")
-    failed = 0
     for i, function in enumerate(tests, 1):
         name = function.__name__.replace("_", " ")
         try:
@@ -38,15 +39,12 @@ def main():
         except Skip as e:
             print(f"ok {i} - {name} # SKIP {e}")
         except Exception as e:  # a test that breaks is a test that fails
-            failed += 1
+            failures += 1
             print(f"not ok {i} - {name}")
             for line in (f"{type(e).__name__}: {e}"[:3000]).splitlines():
                 print(f"# {line}")
         sys.stdout.flush()
-    return failed > 0
-
-
-count = failures = 0
+    return failures > 0
 
 
 def report(ok, name, *why):
