@@ -13,9 +13,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 #define CLOCK_UNIT_NS        64
 #define CLOCK_UNITS_A_SECOND (1000000000 / CLOCK_UNIT_NS)
@@ -50,7 +47,7 @@ static inline uint64_t clock_ns(clockid_t id)
 static inline uint64_t clock_counter(void)
 {
 #if defined(__x86_64__)
-    return __rdtsc();
+    return __builtin_ia32_rdtsc();
 #elif defined(__aarch64__)
     uint64_t value;
     __asm__ volatile("mrs %0, cntvct_el0" : "=r"(value)::"memory");
@@ -64,7 +61,7 @@ static inline uint64_t clock_counter(void)
 static inline void clock_order(void)
 {
 #if defined(__x86_64__)
-    _mm_lfence();
+    __builtin_ia32_lfence();
 #elif defined(__aarch64__)
     __asm__ volatile("isb" ::: "memory");
 #endif

@@ -12,9 +12,6 @@
 #include <stdbool.h>
 #include <sys/rseq.h>
 #include <time.h>
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 #include "host/unwind.h"
 #include "preload/real.h"
@@ -145,7 +142,7 @@ ALWAYS uint64_t clock_now(void)
     struct timespec now;
 #if defined(__x86_64__)
     if (LIKELY(preload.has_counter))
-        return __rdtsc();
+        return __builtin_ia32_rdtsc();
 #elif defined(__aarch64__)
     if (LIKELY(preload.has_counter)) {
         uint64_t value;
