@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """trail import: recordings written by hand in the forms of other tools, with states and wakers that follow from them. TAP.
 
-usage: import.py TRAIL SOURCE_ROOT
+usage: import.py TRAIL SOURCE_ROOT [long]      long: the recordings of many events, and no others
 
 Times are in microseconds. A switch takes the trace a few nanoseconds, as no two events of it have the same time.
 """
@@ -18,7 +18,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from command import ENV, TRAIL, WORK, answer, equal, good, good_text, run
-from tap import Skip, main, test
+from tap import Skip, main, test, tests
 
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "import")
 made = 0
@@ -313,34 +313,6 @@ def many(count, begin=T, step=10):
     for i in range(count):
         a, b = 300 + i % 2, 301 - i % 2
         yield ("t", a, 2, begin + i * step, switch("t", a, "R", "t", b))
-
-
-@test
-def what_is_too_late_is_counted_and_left_out():
-    early = perf(("late", 500, 3, T - 100, switch("late", 500, "S", "swapper/3", 0)))
-    # The window holds 65,536 events.
-    path, err = imported(perf(*many(65_535)) + early)
-    assert "late" not in err and 500 in states(path), err
-    path, err = imported(perf(*many(65_537)) + early)
-    assert "1 event left out, too late" in err and 500 not in states(path), err
-
-
-@test
-def a_long_recording_has_generations_and_states_go_on_in_them():
-    count = 700_000
-    sleeper = [("s", 600, 3, T - 5, switch("s", 600, "S", "swapper/3", 0))]
-    # A thread that is first seen late was not there for all that the trace knows.
-    end = T + count * 10
-    late = [("t", 300, 2, end + 10, wake("waking", "s", 600)), ("swapper", 0, 3, end + 20, switch("swapper/3", 0, "R", "new", 700)),
-            ("new", 700, 3, end + 30, switch("new", 700, "S", "swapper/3", 0))]  # fmt: skip
-    path, err = imported(perf(*sleeper, *many(count), *late))
-    generations = int(re.search(r"generations +(\d+)", good_text("check", path)).group(1))
-    assert generations > 1, generations
-    got = states(path)
-    equal(got[600], [("Running", T - 5, T - 5, 0), ("Waiting", T - 5, end + 10, 300), ("Runnable", end + 10, end + 30, 0)])
-    equal([s for s in got[700] if s[1] < s[2]], [("Running", end + 20, end + 30, 0)])
-    # Half of the turns; it also ran for 5 before the first, and its last one is longer by 30.
-    equal(sum(e - b for s, b, e, w in got[300] if s == "Running"), count * 10 // 2 + 5 + 30)
 
 
 @test
@@ -983,5 +955,38 @@ def damaged_protocol_buffers_are_read_up_to_there():
     has_states_of_the_story(path)
 
 
+# MARK: Many events
 
+short = len(tests)
+
+
+@test
+def what_is_too_late_is_counted_and_left_out():
+    early = perf(("late", 500, 3, T - 100, switch("late", 500, "S", "swapper/3", 0)))
+    # The window holds 65,536 events.
+    path, err = imported(perf(*many(65_535)) + early)
+    assert "late" not in err and 500 in states(path), err
+    path, err = imported(perf(*many(65_537)) + early)
+    assert "1 event left out, too late" in err and 500 not in states(path), err
+
+
+@test
+def a_long_recording_has_generations_and_states_go_on_in_them():
+    count = 700_000
+    sleeper = [("s", 600, 3, T - 5, switch("s", 600, "S", "swapper/3", 0))]
+    # A thread that is first seen late was not there for all that the trace knows.
+    end = T + count * 10
+    late = [("t", 300, 2, end + 10, wake("waking", "s", 600)), ("swapper", 0, 3, end + 20, switch("swapper/3", 0, "R", "new", 700)),
+            ("new", 700, 3, end + 30, switch("new", 700, "S", "swapper/3", 0))]  # fmt: skip
+    path, err = imported(perf(*sleeper, *many(count), *late))
+    generations = int(re.search(r"generations +(\d+)", good_text("check", path)).group(1))
+    assert generations > 1, generations
+    got = states(path)
+    equal(got[600], [("Running", T - 5, T - 5, 0), ("Waiting", T - 5, end + 10, 300), ("Runnable", end + 10, end + 30, 0)])
+    equal([s for s in got[700] if s[1] < s[2]], [("Running", end + 20, end + 30, 0)])
+    # Half of the turns; it also ran for 5 before the first, and its last one is longer by 30.
+    equal(sum(e - b for s, b, e, w in got[300] if s == "Running"), count * 10 // 2 + 5 + 30)
+
+
+tests[:] = tests[short:] if sys.argv[3:] == ["long"] else tests[:short]
 sys.exit(main())
