@@ -28,7 +28,7 @@ struct lane {
     static IN_STACKS void waits_##name(struct lane *lane)                                          \
     {                                                                                              \
         about(&lane->waiter);                                                                      \
-        WAIT("mutex", &lane->mutex, lane->waker, pthread_mutex_lock(&lane->mutex));                \
+        MEASURED("mutex", &lane->mutex, lane->waker, pthread_mutex_lock(&lane->mutex));            \
         pthread_mutex_unlock(&lane->mutex);                                                        \
     }                                                                                              \
     static void *waiter_##name(void *lane)                                                         \
@@ -83,7 +83,7 @@ static about_to_wait a_waits, b_waits;
 static IN_STACKS void a_waits_for_b(void)
 {
     about(&a_waits);
-    WAIT("mutex", &first, first_waker, pthread_mutex_lock(&first));
+    MEASURED("mutex", &first, first_waker, pthread_mutex_lock(&first));
     pthread_mutex_unlock(&first);
 }
 
@@ -96,7 +96,7 @@ static void *chain_a(void *none)
 static IN_STACKS void b_waits_for_c(void)
 {
     about(&b_waits);
-    WAIT("mutex", &second, second_waker, pthread_mutex_lock(&second));
+    MEASURED("mutex", &second, second_waker, pthread_mutex_lock(&second));
 }
 
 static IN_STACKS void b_lets_a_go(void)
@@ -152,7 +152,7 @@ static IN_STACKS void serves_next(void)
 static IN_STACKS void queues_up(void)
 {
     about(&queued);
-    WAIT("mutex", &counter, counter_waker, pthread_mutex_lock(&counter));
+    MEASURED("mutex", &counter, counter_waker, pthread_mutex_lock(&counter));
 }
 
 static void *customer(void *none)
@@ -178,7 +178,7 @@ static void queue(void)
 
 static IN_STACKS void joins_convoy(void)
 {
-    WAIT("mutex", &counter, counter_waker, pthread_mutex_lock(&counter));
+    MEASURED("mutex", &counter, counter_waker, pthread_mutex_lock(&counter));
 }
 
 static IN_STACKS void leaves_convoy(void)
@@ -219,7 +219,7 @@ static atomic_int turn;
 static IN_STACKS void reads_table(about_to_wait *who)
 {
     about(who);
-    WAIT("rwlock to read", &table, writer_waker, pthread_rwlock_rdlock(&table));
+    MEASURED("rwlock to read", &table, writer_waker, pthread_rwlock_rdlock(&table));
 }
 
 static IN_STACKS void stops_reading(int number)
@@ -242,7 +242,7 @@ static void *reader(void *number)
 static IN_STACKS void writes_table(void)
 {
     about(&writer_waits);
-    WAIT("rwlock to write", &table, reader_waker, pthread_rwlock_wrlock(&table));
+    MEASURED("rwlock to write", &table, reader_waker, pthread_rwlock_wrlock(&table));
     pthread_rwlock_unlock(&table);
 }
 
@@ -289,12 +289,12 @@ static struct waker producer_is, consumer_is;
 
 static IN_STACKS void waits_for_goods(void)
 {
-    WAIT("condition", &not_empty, producer_is, pthread_cond_wait(&not_empty, &goods_lock));
+    MEASURED("condition", &not_empty, producer_is, pthread_cond_wait(&not_empty, &goods_lock));
 }
 
 static IN_STACKS void waits_for_room(void)
 {
-    WAIT("condition", &not_full, consumer_is, pthread_cond_wait(&not_full, &goods_lock));
+    MEASURED("condition", &not_full, consumer_is, pthread_cond_wait(&not_full, &goods_lock));
 }
 
 static IN_STACKS void produces(void)
@@ -357,7 +357,7 @@ static bool pool_over;
 static IN_STACKS void waits_for_work(int number)
 {
     about(&workers_wait[number]);
-    WAIT("condition", &not_empty, submitter, pthread_cond_wait(&not_empty, &goods_lock));
+    MEASURED("condition", &not_empty, submitter, pthread_cond_wait(&not_empty, &goods_lock));
 }
 
 static void *worker(void *number)
@@ -425,7 +425,7 @@ static IN_STACKS void waits_for_storm(int number)
     int round = storm_round;
     about(&storm_waits[number]);
     while (round == storm_round)
-        WAIT("condition", &storm, storm_waker, pthread_cond_wait(&storm, &storm_lock));
+        MEASURED("condition", &storm, storm_waker, pthread_cond_wait(&storm, &storm_lock));
 }
 
 static void *storm_thread(void *number)
@@ -522,21 +522,21 @@ static about_to_wait ticket_waits;
 static IN_STACKS void waits_for_ticket(void)
 {
     about(&ticket_waits);
-    WAIT("semaphore", &tickets, ticket_waker, sem_wait(&tickets));
+    MEASURED("semaphore", &tickets, ticket_waker, sem_wait(&tickets));
 }
 
 static IN_STACKS void waits_for_ticket_in_time(void)
 {
     struct timespec until = after(CLOCK_REALTIME, 600000 * MS);
     about(&ticket_waits);
-    WAIT("semaphore", &tickets, ticket_waker, sem_timedwait(&tickets, &until));
+    MEASURED("semaphore", &tickets, ticket_waker, sem_timedwait(&tickets, &until));
 }
 
 static IN_STACKS void waits_for_ticket_by_clock(void)
 {
     struct timespec until = after(CLOCK_MONOTONIC, 600000 * MS);
     about(&ticket_waits);
-    WAIT("semaphore", &tickets, ticket_waker, sem_clockwait(&tickets, CLOCK_MONOTONIC, &until));
+    MEASURED("semaphore", &tickets, ticket_waker, sem_clockwait(&tickets, CLOCK_MONOTONIC, &until));
 }
 
 static void *visitor(void *none)
@@ -573,7 +573,7 @@ static about_to_wait gate_waits[4];
 static IN_STACKS void waits_at_gate(int number)
 {
     about(&gate_waits[number]);
-    WAIT("barrier", &gate, gate_waker, pthread_barrier_wait(&gate));
+    MEASURED("barrier", &gate, gate_waker, pthread_barrier_wait(&gate));
 }
 
 static void *gate_thread(void *number)
@@ -619,7 +619,7 @@ static void the_once_routine(void)
 static IN_STACKS void waits_for_once(void)
 {
     about(&once_waits);
-    WAIT("once", &once_control, once_waker, pthread_once(&once_control, the_once_routine));
+    MEASURED("once", &once_control, once_waker, pthread_once(&once_control, the_once_routine));
 }
 
 static void *once_second(void *none)
@@ -654,21 +654,21 @@ static void *leaves_late(void *none)
 static IN_STACKS void waits_for_end(pthread_t thread)
 {
     about(&joiner_waits);
-    WAIT("join", 0, leaver, pthread_join(thread, NULL));
+    MEASURED("join", 0, leaver, pthread_join(thread, NULL));
 }
 
 static IN_STACKS void waits_for_end_in_time(pthread_t thread)
 {
     struct timespec until = after(CLOCK_REALTIME, 600000 * MS);
     about(&joiner_waits);
-    WAIT("join", 0, leaver, pthread_timedjoin_np(thread, NULL, &until));
+    MEASURED("join", 0, leaver, pthread_timedjoin_np(thread, NULL, &until));
 }
 
 static IN_STACKS void waits_for_end_by_clock(pthread_t thread)
 {
     struct timespec until = after(CLOCK_MONOTONIC, 600000 * MS);
     about(&joiner_waits);
-    WAIT("join", 0, leaver, pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until));
+    MEASURED("join", 0, leaver, pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until));
 }
 
 static void joins(void)
@@ -694,7 +694,7 @@ static void *stays(void *lock)
         struct timespec mono = after(CLOCK_MONOTONIC, 15 * MS);                                    \
         int status;                                                                                \
         (void)real, (void)mono;                                                                    \
-        status = WAIT(kind, object, NOBODY, __VA_ARGS__);                                          \
+        status = MEASURED(kind, object, NOBODY, __VA_ARGS__);                                      \
         return status == -1 ? errno : status;                                                      \
     }
 
@@ -755,7 +755,7 @@ static about_to_wait crowd_waits[2000];
 static IN_STACKS void waits_in_crowd(int number)
 {
     about(&crowd_waits[number]);
-    WAIT("semaphore", &tickets, ticket_waker, sem_wait(&tickets));
+    MEASURED("semaphore", &tickets, ticket_waker, sem_wait(&tickets));
 }
 
 static void *crowd_thread(void *number)

@@ -74,7 +74,7 @@ static inline void tell(struct answer answer)
 }
 
 /* A call that waits. The struct waker is evaluated afterwards. */
-#define WAIT(kind_, object_, who, call)                                                            \
+#define MEASURED(kind_, object_, who, call)                                                        \
     __extension__({                                                                                \
         int64_t begin_ = now();                                                                    \
         __typeof__(call) result_ = (call);                                                         \

@@ -1,9 +1,14 @@
 /*
  * Three threads of which each waits for the next: a chain with a known answer. With the word "often": a lock that is held
- * for long, while another one is taken as often as can be, and then while none is. Prints how long each
- * lock was held at least and at most, by the clock: "NAME LEAST MOST", in ns.
+ * for long, while another one is taken as often as can be, and then while none is.
+ *
+ * Prints how long each lock was held at least and at most, in ns: "NAME BEGIN LEAST MOST". BEGIN is "exact", or "coarse" if
+ * the recorder's library took the begin of the hold from the recorder's coarse clock, or "either". "chain" is the wait of all
+ * threads of the chain together.
  */
 #include "answers.h"
+
+#include "shm/shm.h"
 
 static pthread_mutex_t orders_mu = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t stock_mu = PTHREAD_MUTEX_INITIALIZER;
@@ -14,7 +19,7 @@ static pthread_t packer_thread;
 static void hold_told(const char *name, int64_t before, int64_t got, int64_t releases,
                       int64_t released)
 {
-    printf("%s %ld %ld\n", name, (long)(releases - got), (long)(released - before));
+    printf("%s exact %ld %ld\n", name, (long)(releases - got), (long)(released - before));
 }
 
 static IN_STACKS void take_orders(void)
@@ -73,15 +78,17 @@ static void *reader(void *unused)
 /* Has the stock until both others wait. */
 static IN_STACKS void count_stock(void)
 {
-    int64_t before = now(), got, releases;
+    int64_t before = now(), got, all_wait, releases;
     pthread_mutex_lock(&stock_mu);
     got = now();
     packer_thread = start(packer, NULL);
     until_it_waits(&packer_waits);
+    all_wait = now();
     sleep_ns(20 * MS);
     releases = now();
     pthread_mutex_unlock(&stock_mu);
     hold_told("stock_mu", before, got, releases, now());
+    hold_told("chain", 0, all_wait, releases, INT64_MAX);
 }
 
 static IN_STACKS void write_prices(void)
@@ -99,40 +106,115 @@ static IN_STACKS void write_prices(void)
 
 #define HOLDS 10
 
-static pthread_mutex_t counter_mu = PTHREAD_MUTEX_INITIALIZER;
+/* The recorder's library keeps one hold for all locks of a slot: the one that is taken often has another one's. */
+static pthread_mutex_t counters[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 static pthread_mutex_t ledger_mu = PTHREAD_MUTEX_INITIALIZER;
 static bool enough;
+static const struct shm_area *area;
 
-static void *count_often(void *unused)
+static void find_area(void)
 {
-    while (!__atomic_load_n(&enough, __ATOMIC_RELAXED)) {
-        pthread_mutex_lock(&counter_mu);
-        pthread_mutex_unlock(&counter_mu);
+    unsigned long begin;
+    char line[512];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps && !area && fgets(line, sizeof line, maps)) {
+        if (strstr(line, "/memfd:trail (") && sscanf(line, "%lx-", &begin) == 1)
+            area = (const struct shm_area *)begin;
     }
-    return unused;
+    if (maps)
+        fclose(maps);
+    if (!area)
+        exit(99);
 }
 
-static IN_STACKS void keep_ledger(void)
+/* The clock of the area's times. */
+static uint64_t ticks(void)
 {
-    for (int i = 0; i < HOLDS; i++) {
-        int64_t before = now(), got, releases;
-        pthread_mutex_lock(&ledger_mu);
-        got = now();
-        sleep_ns(20 * MS);
-        releases = now();
-        pthread_mutex_unlock(&ledger_mu);
-        hold_told("ledger_mu", before, got, releases, now());
-        sleep_ns(20 * MS);
+#if defined(__x86_64__)
+    if (area->header.has_counter)
+        return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    if (area->header.has_counter) {
+        uint64_t value;
+        __asm__ volatile("mrs %0, cntvct_el0" : "=r"(value)::"memory");
+        return value;
     }
+#endif
+    return (uint64_t)now();
+}
+
+/* The step of the coarse clock is one millisecond. */
+static uint64_t ticks_of_ms(uint64_t ms)
+{
+    return ms * area->header.step_ticks;
+}
+
+static long ns_of_ticks(uint64_t span)
+{
+    return (long)((double)span * MS / (double)area->header.step_ticks);
+}
+
+/* 0: it is not going. */
+static uint64_t coarse_clock(void)
+{
+    return __atomic_load_n(&area->header.coarse, __ATOMIC_ACQUIRE);
+}
+
+static void *count_often(void *counter)
+{
+    while (!__atomic_load_n(&enough, __ATOMIC_RELAXED)) {
+        pthread_mutex_lock(counter);
+        pthread_mutex_unlock(counter);
+    }
+    return NULL;
+}
+
+/*
+ * Holds the ledger for 20 ms by both clocks. The begin of a hold by the coarse clock is half a step after what it showed.
+ * Returns whether the coarse clock was going.
+ */
+static IN_STACKS bool keep_ledger(void)
+{
+    uint64_t half = area->header.step_ticks / 2, coarse[2], begin[2], end[2], shown;
+    const char *kind;
+    coarse[0] = coarse_clock();
+    begin[0] = ticks();
+    pthread_mutex_lock(&ledger_mu);
+    begin[1] = ticks();
+    coarse[1] = coarse_clock();
+    do {
+        sleep_ns(MS);
+        shown = coarse_clock();
+    } while (ticks() < begin[1] + ticks_of_ms(20) || (shown && shown < begin[1] + ticks_of_ms(20)));
+    end[0] = ticks();
+    pthread_mutex_unlock(&ledger_mu);
+    end[1] = ticks();
+    kind = !coarse[0] != !coarse[1] ? "either" : coarse[0] ? "coarse" : "exact";
+    for (int i = 0; i < 2 && coarse[0] && coarse[1]; i++)
+        begin[i] = coarse[i] + half;
+    printf("ledger_mu %s %ld %ld\n", kind, ns_of_ticks(end[0] - begin[1]),
+           ns_of_ticks(end[1] - begin[0]));
+    return coarse[0] && coarse[1];
 }
 
 static int often(void)
 {
-    pthread_t counter = start(count_often, NULL);
-    keep_ledger();
+    pthread_mutex_t *counter = counters;
+    pthread_t thread;
+    find_area();
+    counter += shm_object_slot((uintptr_t)counter) == shm_object_slot((uintptr_t)&ledger_mu);
+    thread = start(count_often, counter);
+    for (int i = 0; i < HOLDS;) {
+        while (!coarse_clock())
+            sleep_ns(MS);
+        i += keep_ledger();
+    }
     __atomic_store_n(&enough, true, __ATOMIC_RELAXED);
-    pthread_join(counter, NULL);
-    keep_ledger();
+    pthread_join(thread, NULL);
+    while (coarse_clock())
+        sleep_ns(MS);
+    for (int i = 0; i < HOLDS; i++)
+        (void)keep_ledger();
     return 0;
 }
 
