@@ -19,7 +19,7 @@ static void join_all(const pthread_t *threads, size_t count)
 
 struct lane {
     pthread_mutex_t mutex;
-    struct waker waker;
+    struct release *waker;
     about_to_wait waiter;
     long hold_ns;
 };
@@ -43,8 +43,7 @@ struct lane {
         waiter = start(waiter_##name, lane);                                                       \
         until_it_waits(&lane->waiter);                                                             \
         sleep_ns(lane->hold_ns);                                                                   \
-        LETS_GO(lane->waker);                                                                      \
-        pthread_mutex_unlock(&lane->mutex);                                                        \
+        LETS_GO(lane->waker, pthread_mutex_unlock(&lane->mutex));                                  \
         pthread_join(waiter, NULL);                                                                \
     }                                                                                              \
     static void *holder_##name(void *lane_)                                                        \
@@ -77,7 +76,7 @@ static void mutexes(void)
 /* MARK: A chain: A waits for what B holds; B waits for what C holds */
 
 static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
-static struct waker first_waker, second_waker;
+static struct release *first_waker, *second_waker;
 static about_to_wait a_waits, b_waits;
 
 static IN_STACKS void a_waits_for_b(void)
@@ -102,8 +101,7 @@ static IN_STACKS void b_waits_for_c(void)
 static IN_STACKS void b_lets_a_go(void)
 {
     pthread_mutex_unlock(&second);
-    LETS_GO(first_waker);
-    pthread_mutex_unlock(&first);
+    LETS_GO(first_waker, pthread_mutex_unlock(&first));
 }
 
 static void *chain_b(void *none)
@@ -121,8 +119,7 @@ static void *chain_b(void *none)
 
 static IN_STACKS void c_lets_b_go(void)
 {
-    LETS_GO(second_waker);
-    pthread_mutex_unlock(&second);
+    LETS_GO(second_waker, pthread_mutex_unlock(&second));
 }
 
 static void chain(void)
@@ -139,14 +136,13 @@ static void chain(void)
 /* MARK: A queue: first come, first woken, each by the one before */
 
 static pthread_mutex_t counter = PTHREAD_MUTEX_INITIALIZER;
-static struct waker counter_waker;
+static struct release *counter_waker;
 static about_to_wait queued;
 
 static IN_STACKS void serves_next(void)
 {
     sleep_ns(2 * MS);
-    LETS_GO(counter_waker);
-    pthread_mutex_unlock(&counter);
+    LETS_GO(counter_waker, pthread_mutex_unlock(&counter));
 }
 
 static IN_STACKS void queues_up(void)
@@ -174,7 +170,12 @@ static void queue(void)
     join_all(threads, COUNT(threads));
 }
 
-/* MARK: A convoy: many threads, one mutex, again and again */
+/*
+ * MARK: A convoy: many threads, one mutex, again and again. Only the order of its begin is forced: all wait then. Later a
+ * thread may take the mutex that another one was woken for.
+ */
+
+static about_to_wait members_wait[8];
 
 static IN_STACKS void joins_convoy(void)
 {
@@ -183,36 +184,36 @@ static IN_STACKS void joins_convoy(void)
 
 static IN_STACKS void leaves_convoy(void)
 {
-    LETS_GO(counter_waker);
-    pthread_mutex_unlock(&counter);
+    LETS_GO(counter_waker, pthread_mutex_unlock(&counter));
 }
 
-static pthread_barrier_t all_there;
-
-static void *convoy_member(void *none)
+static void *convoy_member(void *number)
 {
-    pthread_barrier_wait(&all_there);
+    about(&members_wait[(intptr_t)number]);
     for (int i = 0; i < 25; i++) {
         joins_convoy();
         sleep_ns(MS / 5);
         leaves_convoy();
     }
-    return none;
+    return NULL;
 }
 
 static void convoy(void)
 {
-    pthread_t threads[8];
-    pthread_barrier_init(&all_there, NULL, COUNT(threads));
-    for (size_t i = 0; i < COUNT(threads); i++)
-        threads[i] = start(convoy_member, NULL);
+    pthread_t threads[COUNT(members_wait)];
+    pthread_mutex_lock(&counter);
+    for (size_t i = 0; i < COUNT(threads); i++) {
+        threads[i] = start(convoy_member, (void *)(uintptr_t)i);
+        until_it_waits(&members_wait[i]);
+    }
+    leaves_convoy();
     join_all(threads, COUNT(threads));
 }
 
 /* MARK: Readers and writers */
 
 static pthread_rwlock_t table = PTHREAD_RWLOCK_INITIALIZER;
-static struct waker writer_waker, reader_waker;
+static struct release *writer_waker, *reader_waker;
 static about_to_wait readers_wait[4], writer_waits;
 static atomic_int turn;
 
@@ -226,8 +227,7 @@ static IN_STACKS void stops_reading(int number)
 {
     while (atomic_load(&turn) != number)
         sleep_ns(MS / 5);
-    LETS_GO(reader_waker);
-    pthread_rwlock_unlock(&table);
+    LETS_GO(reader_waker, pthread_rwlock_unlock(&table));
     atomic_store(&turn, number + 1);
 }
 
@@ -254,8 +254,7 @@ static void *writer(void *none)
 
 static IN_STACKS void stops_writing(void)
 {
-    LETS_GO(writer_waker);
-    pthread_rwlock_unlock(&table);
+    LETS_GO(writer_waker, pthread_rwlock_unlock(&table));
 }
 
 /* All readers wait for the first writer; then the second writer for all readers, which leave in turns. */
@@ -279,31 +278,36 @@ static void readers(void)
     join_all(threads, COUNT(threads));
 }
 
-/* MARK: Producer and consumers; a pool of threads */
+/* MARK: A producer and a consumer; a pool of threads */
+
+#define ROOM  4
+#define TURNS 10
 
 static pthread_mutex_t goods_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t not_empty = PTHREAD_COND_INITIALIZER, not_full = PTHREAD_COND_INITIALIZER;
 static int goods, delivered;
-static const int to_deliver = 200;
-static struct waker producer_is, consumer_is;
+static struct release *produced, *consumed;
+static about_to_wait producer_waits, consumer_waits;
 
 static IN_STACKS void waits_for_goods(void)
 {
-    MEASURED("condition", &not_empty, producer_is, pthread_cond_wait(&not_empty, &goods_lock));
+    about(&consumer_waits);
+    MEASURED("condition", &not_empty, produced, pthread_cond_wait(&not_empty, &goods_lock));
 }
 
 static IN_STACKS void waits_for_room(void)
 {
-    MEASURED("condition", &not_full, consumer_is, pthread_cond_wait(&not_full, &goods_lock));
+    about(&producer_waits);
+    MEASURED("condition", &not_full, consumed, pthread_cond_wait(&not_full, &goods_lock));
 }
 
 static IN_STACKS void produces(void)
 {
     pthread_mutex_lock(&goods_lock);
-    while (goods == 4)
+    while (goods == ROOM)
         waits_for_room();
     goods++;
-    pthread_cond_signal(&not_empty);
+    LETS_GO(produced, pthread_cond_signal(&not_empty));
     pthread_mutex_unlock(&goods_lock);
 }
 
@@ -313,18 +317,18 @@ static IN_STACKS void consumes(void)
     while (goods == 0)
         waits_for_goods();
     goods--;
-    delivered++;
-    pthread_cond_signal(&not_full);
+    LETS_GO(consumed, pthread_cond_signal(&not_full));
     pthread_mutex_unlock(&goods_lock);
 }
 
+/* Waits for room TURNS times; later comes with the next only when the consumer waits for it. */
 static void *producer(void *none)
 {
-    producer_is = (struct waker){me(), "produces", 0};
-    for (int i = 0; i < to_deliver; i++) {
-        /* Faster than the consumer at first, slower later: both have to wait. */
-        if (i > to_deliver / 2)
-            sleep_ns(MS / 2);
+    for (int i = 0; i < ROOM + TURNS; i++)
+        produces();
+    atomic_store(&turn, 1);
+    for (int i = 0; i < TURNS; i++) {
+        until_it_waits(&consumer_waits);
         produces();
     }
     return none;
@@ -332,32 +336,32 @@ static void *producer(void *none)
 
 static void *consumer(void *none)
 {
-    consumer_is = (struct waker){me(), "consumes", 0};
-    while (delivered < to_deliver) {
-        if (delivered < to_deliver / 2)
-            sleep_ns(MS / 2);
+    for (int i = 0; i < TURNS; i++) {
+        until_it_waits(&producer_waits);
         consumes();
     }
+    while (!atomic_load(&turn))
+        sleep_ns(MS / 5);
+    for (int i = 0; i < ROOM + TURNS; i++)
+        consumes();
     return none;
 }
 
 static void producer_consumer(void)
 {
-    pthread_t threads[2] = {start(producer, NULL)};
-    while (!producer_is.tid)
-        sleep_ns(MS / 5);
-    threads[1] = start(consumer, NULL);
+    pthread_t threads[2] = {start(producer, NULL), start(consumer, NULL)};
     join_all(threads, COUNT(threads));
 }
 
 static about_to_wait workers_wait[4];
-static struct waker submitter;
+static struct release *submitted;
 static bool pool_over;
 
 static IN_STACKS void waits_for_work(int number)
 {
     about(&workers_wait[number]);
-    MEASURED("condition", &not_empty, submitter, pthread_cond_wait(&not_empty, &goods_lock));
+    MEASURED("condition", &not_empty, submitted, pthread_cond_wait(&not_empty, &goods_lock));
+    atomic_store(&workers_wait[number], 0);
 }
 
 static void *worker(void *number)
@@ -369,9 +373,6 @@ static void *worker(void *number)
         if (!goods)
             break;
         goods--;
-        pthread_mutex_unlock(&goods_lock);
-        sleep_ns(MS);
-        pthread_mutex_lock(&goods_lock);
         delivered++;
     }
     pthread_mutex_unlock(&goods_lock);
@@ -381,19 +382,37 @@ static void *worker(void *number)
 static IN_STACKS void submits(void)
 {
     pthread_mutex_lock(&goods_lock);
-    submitter = (struct waker){me(), NULL, 0};
     goods++;
-    pthread_cond_signal(&not_empty);
+    LETS_GO(submitted, pthread_cond_signal(&not_empty));
     pthread_mutex_unlock(&goods_lock);
 }
 
 static IN_STACKS void closes_pool(void)
 {
     pthread_mutex_lock(&goods_lock);
-    submitter = (struct waker){me(), NULL, 0};
     pool_over = true;
-    pthread_cond_broadcast(&not_empty);
+    LETS_GO(submitted, pthread_cond_broadcast(&not_empty));
     pthread_mutex_unlock(&goods_lock);
+}
+
+static bool all_is_delivered(int count)
+{
+    bool is;
+    pthread_mutex_lock(&goods_lock);
+    is = delivered == count;
+    pthread_mutex_unlock(&goods_lock);
+    return is;
+}
+
+/* A worker that has delivered says anew that it waits. */
+static void until_the_pool_waits(int count)
+{
+    while (!all_is_delivered(count))
+        sleep_ns(MS / 5);
+    for (size_t i = 0; i < COUNT(workers_wait); i++) {
+        while (!it_waits(&workers_wait[i]))
+            sleep_ns(MS / 5);
+    }
 }
 
 static void pool(void)
@@ -401,13 +420,11 @@ static void pool(void)
     pthread_t threads[COUNT(workers_wait)];
     for (size_t i = 0; i < COUNT(threads); i++)
         threads[i] = start(worker, (void *)(uintptr_t)i);
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < TURNS; i++) {
+        until_the_pool_waits(i);
         submits();
-        sleep_ns(i % 8 ? MS / 3 : 5 * MS);
     }
-    /* All work is done, and all workers wait: the end is the same word for each of them. */
-    for (size_t i = 0; i < COUNT(threads); i++)
-        until_it_waits(&workers_wait[i]);
+    until_the_pool_waits(TURNS);
     closes_pool();
     join_all(threads, COUNT(threads));
 }
@@ -416,7 +433,7 @@ static void pool(void)
 
 static pthread_mutex_t storm_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t storm = PTHREAD_COND_INITIALIZER;
-static struct waker storm_waker, storm_releaser;
+static struct release *storm_waker, *storm_releaser;
 static int storm_round;
 static about_to_wait storm_waits[16];
 
@@ -441,8 +458,7 @@ static IN_STACKS void broadcasts(void)
 {
     pthread_mutex_lock(&storm_lock);
     storm_round++;
-    LETS_GO(storm_waker);
-    pthread_cond_broadcast(&storm);
+    LETS_GO(storm_waker, pthread_cond_broadcast(&storm));
     pthread_mutex_unlock(&storm_lock);
 }
 
@@ -464,19 +480,12 @@ static about_to_wait again_waits;
 
 static IN_STACKS void waits_twice(void)
 {
-    struct answer mutex = {.in = __func__, .kind = "mutex again", .object = &storm_lock};
     int64_t begin;
     about(&again_waits);
     begin = now();
     pthread_cond_wait(&storm, &storm_lock);
-    mutex.end = now();
-    mutex.begin = storm_waker.at;
-    mutex.waker = storm_releaser.tid;
-    mutex.by = storm_releaser.in;
-    mutex.at = storm_releaser.at;
-    tell((struct answer){0, storm_waker.tid, __func__, "condition", &storm, begin, storm_waker.at,
-                         storm_waker.in, storm_waker.at});
-    tell(mutex);
+    tell_end(__func__, "condition", &storm, begin, storm_waker);
+    tell_end(__func__, "mutex again", &storm_lock, storm_waker->at, storm_releaser);
 }
 
 static void *again_thread(void *none)
@@ -490,24 +499,28 @@ static void *again_thread(void *none)
 static IN_STACKS void signals_and_keeps(void)
 {
     pthread_mutex_lock(&storm_lock);
-    LETS_GO(storm_waker);
-    pthread_cond_signal(&storm);
+    LETS_GO(storm_waker, pthread_cond_signal(&storm));
 }
 
 static IN_STACKS void gives_mutex_up(void)
 {
-    LETS_GO(storm_releaser);
-    pthread_mutex_unlock(&storm_lock);
+    LETS_GO(storm_releaser, pthread_mutex_unlock(&storm_lock));
+}
+
+/* The C library marks a mutex before a thread waits for it. */
+static bool is_waited_for(pthread_mutex_t *mutex)
+{
+    return __atomic_load_n(&mutex->__data.__lock, __ATOMIC_ACQUIRE) == 2;
 }
 
 static void mutex_again(void)
 {
     for (int i = 1; i <= 3; i++) {
         pthread_t thread = start(again_thread, NULL);
-        until_it_waits(&again_waits);
-        sleep_ns(5 * MS * i);
+        int tid = until_it_waits(&again_waits);
         signals_and_keeps();
-        sleep_ns(10 * MS * i);
+        while (!is_waited_for(&storm_lock) || state_of(tid) != 'S')
+            sleep_ns(MS / 5);
         gives_mutex_up();
         pthread_join(thread, NULL);
     }
@@ -516,7 +529,7 @@ static void mutex_again(void)
 /* MARK: Semaphores, barriers, once, join */
 
 static sem_t tickets;
-static struct waker ticket_waker;
+static struct release *ticket_waker;
 static about_to_wait ticket_waits;
 
 static IN_STACKS void waits_for_ticket(void)
@@ -549,8 +562,7 @@ static void *visitor(void *none)
 
 static IN_STACKS void posts_ticket(void)
 {
-    LETS_GO(ticket_waker);
-    sem_post(&tickets);
+    LETS_GO(ticket_waker, sem_post(&tickets));
 }
 
 static void semaphores(void)
@@ -567,7 +579,7 @@ static void semaphores(void)
 }
 
 static pthread_barrier_t gate;
-static struct waker gate_waker;
+static struct release *gate_waker;
 static about_to_wait gate_waits[4];
 
 static IN_STACKS void waits_at_gate(int number)
@@ -584,8 +596,7 @@ static void *gate_thread(void *number)
 
 static IN_STACKS void arrives_last(void)
 {
-    LETS_GO(gate_waker);
-    pthread_barrier_wait(&gate);
+    LETS_GO(gate_waker, pthread_barrier_wait(&gate));
 }
 
 static void barriers(void)
@@ -602,7 +613,7 @@ static void barriers(void)
 }
 
 static pthread_once_t once_control = PTHREAD_ONCE_INIT;
-static struct waker once_waker;
+static struct release *once_waker;
 static about_to_wait once_waits;
 static void *once_second(void *none);
 static pthread_t once_thread;
@@ -612,8 +623,7 @@ static void the_once_routine(void)
     once_thread = start(once_second, NULL);
     until_it_waits(&once_waits);
     sleep_ns(10 * MS);
-    LETS_GO(once_waker);
-    once_waker.in = "runs_once";
+    once_waker = new_release(me(), "runs_once", now());
 }
 
 static IN_STACKS void waits_for_once(void)
@@ -631,6 +641,7 @@ static void *once_second(void *none)
 static IN_STACKS void runs_once(void)
 {
     pthread_once(&once_control, the_once_routine);
+    once_waker->done = now();
 }
 
 static void once(void)
@@ -639,15 +650,14 @@ static void once(void)
     pthread_join(once_thread, NULL);
 }
 
-static struct waker leaver;
+static struct release *leaver;
 static about_to_wait joiner_waits;
 
 static void *leaves_late(void *none)
 {
     until_it_waits(&joiner_waits);
     sleep_ns(10 * MS);
-    LETS_GO(leaver);
-    leaver.in = NULL;
+    leaver = new_release(me(), NULL, now());
     return none;
 }
 
@@ -690,11 +700,12 @@ static void *stays(void *lock)
 #define LIMITED(name, kind, object, ...)                                                           \
     static IN_STACKS int limited_##name(void)                                                      \
     {                                                                                              \
+        int64_t until = now() + 15 * MS;                                                           \
         struct timespec real = after(CLOCK_REALTIME, 15 * MS);                                     \
         struct timespec mono = after(CLOCK_MONOTONIC, 15 * MS);                                    \
         int status;                                                                                \
         (void)real, (void)mono;                                                                    \
-        status = MEASURED(kind, object, NOBODY, __VA_ARGS__);                                      \
+        status = MEASURED(kind, object, nobody_before(until), __VA_ARGS__);                        \
         return status == -1 ? errno : status;                                                      \
     }
 
@@ -766,9 +777,7 @@ static void *crowd_thread(void *number)
 
 static IN_STACKS void lets_crowd_go(void)
 {
-    ticket_waker = (struct waker){me(), __func__, 0};
-    for (size_t i = 0; i < COUNT(crowd_waits); i++)
-        sem_post(&tickets);
+    LETS_GO(ticket_waker, for (size_t i = 0; i < COUNT(crowd_waits); i++) sem_post(&tickets));
 }
 
 static void crowd(void)
@@ -848,6 +857,8 @@ static IN_STACKS void deadlocks_second(void)
     about(&b_waits);
     pthread_mutex_lock(&first);
 }
+
+static pthread_barrier_t all_there;
 
 static void *dead_a(void *none)
 {

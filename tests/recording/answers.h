@@ -2,13 +2,18 @@
  * Programs that know the answer: what waits in them where, how long, and what wakes it. They measure each
  * wait by the clock around the call, and print a line a wait, which the trace is compared with:
  *
- *   {"tid":12,"in":"waits_alpha","kind":"mutex","object":4096,"begin":100,"end":900,"waker":11,"by":"holds_alpha","at":850}
+ *   {"tid":12,"in":"waits_alpha","kind":"mutex","object":4096,"begin":100,"end":900,"slept":1,
+ *    "waker":11,"by":"holds_alpha","at":850,"done":870}
  *
- * Times are CLOCK_MONOTONIC in ns; `at` is when the waker let go, 0 where that is not known; waker 0: none,
- * the wait reached its time limit.
+ * and a line a release:
  *
- * Nothing is assumed about how long anything takes: a thread that is to find a lock taken is waited for until the
- * kernel reports that it sleeps.
+ *   {"release":11,"by":"holds_alpha","at":850,"done":870}
+ *
+ * Times are CLOCK_MONOTONIC in ns. The waker let go between `at` and `done`; 0: not known. Waker 0: none, the wait reached
+ * its time limit, not before `at`. `slept`: how often the kernel switched the thread out because it had to wait.
+ *
+ * Nothing is assumed about how long anything takes: threads take turns. A thread that is to find a lock taken is waited for
+ * until the kernel reports that it sleeps, and only then comes the release: it began to wait before `at`.
  */
 #ifndef TRAIL_TESTS_ANSWERS_H
 #define TRAIL_TESTS_ANSWERS_H
@@ -26,6 +31,7 @@ using std::atomic_int;
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,19 +45,27 @@ using std::atomic_int;
 
 #define MS 1000000L
 
+/* A release. Threads that it wakes read it under the lock that is released, or when only it can have ended their wait. */
+struct release {
+    int tid;
+    const char *in;
+    int64_t at, done;
+};
+
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): in the order of what happens. */
 struct answer {
-    int tid, waker;
+    int tid;
     const char *in, *kind;
     const volatile void *object;
     int64_t begin, end;
-    const char *by;
-    int64_t at;
+    long slept;
+    const struct release *by;
 };
 
 #define MAX_ANSWERS 16384
 static struct answer answers[MAX_ANSWERS];
-static atomic_int answer_count;
+static struct release all_releases[MAX_ANSWERS];
+static atomic_int answer_count, release_count;
 
 static inline int64_t now(void)
 {
@@ -65,54 +79,85 @@ static inline int me(void)
     return (int)syscall(SYS_gettid);
 }
 
+/* How often the kernel has switched the calling thread out because it had to wait. */
+static inline long times_slept(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw;
+}
+
 static inline void tell(struct answer answer)
 {
     int i = atomic_fetch_add(&answer_count, 1);
     answer.tid = me();
-    if (i < MAX_ANSWERS)
-        answers[i] = answer;
+    if (i >= MAX_ANSWERS)
+        exit(99);
+    answers[i] = answer;
 }
 
-/* A call that waits. The struct waker is evaluated afterwards. */
-#define MEASURED(kind_, object_, who, call)                                                        \
+static inline struct release *new_release(int tid, const char *in, int64_t at)
+{
+    int i = atomic_fetch_add(&release_count, 1);
+    if (i >= MAX_ANSWERS)
+        exit(99);
+    all_releases[i].tid = tid;
+    all_releases[i].in = in;
+    all_releases[i].at = at;
+    return &all_releases[i];
+}
+
+/* A call that waits. The release that woke it is evaluated afterwards. */
+#define MEASURED(kind_, object_, release_, call)                                                   \
     __extension__({                                                                                \
+        long slept_ = times_slept();                                                               \
         int64_t begin_ = now();                                                                    \
         __typeof__(call) result_ = (call);                                                         \
         int64_t end_ = now();                                                                      \
-        struct waker waker_ = (who);                                                               \
-        tell((struct answer){0, waker_.tid, __func__, kind_, object_, begin_, end_, waker_.in,     \
-                             waker_.at});                                                          \
+        slept_ = times_slept() - slept_;                                                           \
+        tell((struct answer){0, __func__, kind_, object_, begin_, end_, slept_, release_});        \
         result_;                                                                                   \
     })
 
-/* The thread that wakes others. Guarded by the lock that it releases, so that the next holder reads the right one. */
-struct waker {
-    int tid;
-    const char *in;
-    int64_t at;
-};
+/* Calls what wakes another thread. */
+#define LETS_GO(release_, call)                                                                    \
+    do {                                                                                           \
+        struct release *this_ = new_release(me(), __func__, now());                                \
+        (release_) = this_;                                                                        \
+        call;                                                                                      \
+        this_->done = now();                                                                       \
+    } while (0)
 
-#define NOBODY ((struct waker){0, NULL, 0})
+/* Of a wait that reached its time limit: that is not before `until`. */
+static inline struct release *nobody_before(int64_t until)
+{
+    return new_release(0, NULL, until);
+}
 
-#define LETS_GO(who) ((who) = (struct waker){me(), __func__, now()})
-
+/* Called when all threads have ended. */
 static inline void print_answers(void)
 {
-    for (int i = 0; i < answer_count && i < MAX_ANSWERS; i++) {
+    for (int i = 0; i < answer_count; i++) {
         const struct answer *a = &answers[i];
         printf("{\"tid\":%d,\"in\":\"%s\",\"kind\":\"%s\",\"object\":%lu,\"begin\":%ld,\"end\":%ld,"
-               "\"waker\":%d,\"by\":\"%s\",\"at\":%ld}\n",
+               "\"slept\":%ld,\"waker\":%d,\"by\":\"%s\",\"at\":%ld,\"done\":%ld}\n",
                a->tid, a->in, a->kind, (unsigned long)(uintptr_t)a->object, (long)a->begin,
-               (long)a->end, a->waker, a->by ? a->by : "", (long)a->at);
+               (long)a->end, a->slept, a->by->tid, a->by->in ? a->by->in : "", (long)a->by->at,
+               (long)a->by->done);
+    }
+    for (int i = 0; i < release_count; i++) {
+        const struct release *r = &all_releases[i];
+        printf("{\"release\":%d,\"by\":\"%s\",\"at\":%ld,\"done\":%ld}\n", r->tid,
+               r->in ? r->in : "", (long)r->at, (long)r->done);
     }
     fflush(stdout);
 }
 
-/* A wait that has just ended, in the function `in`. */
+/* A wait that has just ended, in the function `in`, for a release. */
 static inline void tell_end(const char *in, const char *kind, const volatile void *object,
-                            int64_t begin, struct waker waker)
+                            int64_t begin, const struct release *by)
 {
-    struct answer answer = {0, waker.tid, in, kind, object, begin, now(), waker.in, waker.at};
+    struct answer answer = {0, in, kind, object, begin, now(), 1, by};
     tell(answer);
 }
 
@@ -151,12 +196,19 @@ static inline void about(about_to_wait *who)
     atomic_store(who, me());
 }
 
-/* Returns when the thread has said so, and sleeps. */
-static inline void until_it_waits(about_to_wait *who)
+/* Whether the thread has said so, and sleeps. */
+static inline bool it_waits(about_to_wait *who)
 {
-    while (!atomic_load(who) || state_of(atomic_load(who)) != 'S')
+    int tid = atomic_load(who);
+    return tid && state_of(tid) == 'S';
+}
+
+/* Returns when it does: its TID. */
+static inline int until_it_waits(about_to_wait *who)
+{
+    while (!it_waits(who))
         sleep_ns(MS / 5);
-    atomic_store(who, 0);
+    return atomic_exchange(who, 0);
 }
 
 static inline struct timespec after(clockid_t clock, long ns)

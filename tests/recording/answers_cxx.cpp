@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 /* MARK: std::mutex */
 
 static std::mutex mutex;
-static struct waker waker;
+static struct release *waker;
 static about_to_wait waiter;
 
 IN_STACKS static void waits_for_mutex()
@@ -33,8 +33,7 @@ IN_STACKS static void holds_mutex()
     std::thread thread(waits_for_mutex);
     until_it_waits(&waiter);
     sleep_ns(10 * MS);
-    LETS_GO(waker);
-    lock.unlock();
+    LETS_GO(waker, lock.unlock());
     thread.join();
 }
 
@@ -44,10 +43,10 @@ static std::timed_mutex timed;
 
 IN_STACKS static void waits_in_vain()
 {
-    int64_t begin = now();
+    int64_t begin = now(), until = begin + 15 * MS;
     if (timed.try_lock_for(15ms))
         throw std::logic_error("a mutex that is taken was taken");
-    tell_end(__func__, "mutex", timed.native_handle(), begin, NOBODY);
+    tell_end(__func__, "mutex", timed.native_handle(), begin, nobody_before(until));
 }
 
 static void time_limit()
@@ -72,8 +71,7 @@ IN_STACKS static void holds_shared()
     std::thread thread(waits_for_shared);
     until_it_waits(&waiter);
     sleep_ns(10 * MS);
-    LETS_GO(waker);
-    lock.unlock();
+    LETS_GO(waker, lock.unlock());
     thread.join();
 }
 
@@ -106,8 +104,7 @@ IN_STACKS static void notifies()
     sleep_ns(10 * MS);
     std::lock_guard<std::mutex> lock(mutex);
     happened++;
-    LETS_GO(waker);
-    condition.notify_one();
+    LETS_GO(waker, condition.notify_one());
 }
 
 static void conditions()
@@ -157,8 +154,7 @@ IN_STACKS static void keeps_promise()
 {
     until_it_waits(&waiter);
     sleep_ns(10 * MS);
-    LETS_GO(waker);
-    promise.set_value(7);
+    LETS_GO(waker, promise.set_value(7));
 }
 
 static void futures()
@@ -184,9 +180,8 @@ IN_STACKS static void changes_word()
 {
     until_it_waits(&waiter);
     sleep_ns(10 * MS);
-    LETS_GO(waker);
     word = 1;
-    word.notify_one();
+    LETS_GO(waker, word.notify_one());
 }
 
 static void atomics()

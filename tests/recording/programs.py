@@ -11,9 +11,8 @@ survival: what a recorder may spoil in a program, each scenario with and without
 The programs beside this file print who waited where, how long and for whom, measured by themselves; what the
 trace says is compared with that. Every trace must be accepted by `trail check` and by Go's own tools.
 
-Nothing depends on how long anything takes. A thread that loses its processor between its own reading of the
-clock and the recorder's makes both differ: what is compared by length is tried again, up to TRIES times, and
-each wait must be right in one of them; of many, all but the few that were disturbed in every one.
+Nothing depends on how long anything takes. The programs' threads take turns, so that it is known which waits for which; and
+they read the clock around each call, which the recorder's readings lie between, whatever is taken from them a processor.
 """
 
 import collections
@@ -35,6 +34,8 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import nobody
+import tap
+import work
 from recorded import Trace
 from tap import finish, report, skip
 
@@ -49,14 +50,10 @@ EMULATOR = ENV.get("TRAIL_TEST_EMULATOR", "").split()
 # Where the libraries of the programs are, if they are for another machine (tools/foreign).
 FOREIGN_ROOT = ENV.get("QEMU_LD_PREFIX", "/") if PART != "attached" else "/"
 
-TRIES = 10
 LIMIT = 120  # s, for what hangs
 
-# What two readings of a length may differ by: the greater of both.
-SHARE, LEAST_NS = 0.05, 50_000
-# What two clocks may: the trace's is the processor's counter, scaled.
+# What two clocks may differ by: the trace's is the processor's counter, scaled.
 CLOCK_NS = 1_000
-
 
 
 def run(*args, **more):
@@ -153,21 +150,21 @@ def accepted(name, path):
 REASONS = {"condition": "sync.(*Cond).Wait"}  # all others here: "sync"
 
 
-def close(a, b, whole):
-    return abs(a - b) <= max(SHARE * whole, LEAST_NS)
+def is_within(time, begin, end):
+    return begin - CLOCK_NS <= time <= end + CLOCK_NS
 
 
-def wait_of(trace, answer):
-    """The trace's wait that began within the answer's times. A wait for a mutex again begins at the signal."""
-    found = [
+def waits_of(trace, answer):
+    """The trace's waits within the answer's times: one, or several where a mutex is taken again."""
+    return [
         w
         for w in trace.waits
         if w.tid == answer["tid"]
-        and answer["begin"] - CLOCK_NS <= w.begin <= answer["end"]
         and not w.of_kernel  # on the way to the call
-        and (w.end is None or w.end > answer["begin"] + CLOCK_NS)
+        and w.begin >= answer["begin"] - CLOCK_NS
+        and w.end
+        and w.end <= answer["end"] + CLOCK_NS
     ]
-    return found[0] if found else None
 
 
 @functools.lru_cache
@@ -201,14 +198,17 @@ def called(name, functions):
     return name in names and all(re.search(r"std::|^__|[<>]", f) for f in functions[: names.index(name)])
 
 
-def wrong_names(answer, wait, scenario):
-    """What must be so, however busy the machine is: where, for what, for whom."""
-    kind = answer["kind"].removesuffix(" again")
+def kind_of(answer):
+    return answer["kind"].removesuffix(" again")
+
+
+def wrong_names(answer, wait):
+    """Where, for what, for which thread."""
     if not called(answer["in"], wait.functions):
         yield f"waited in {wait.functions}"
-    if wait.reason != REASONS.get(kind, "sync"):
+    if wait.reason != REASONS.get(kind_of(answer), "sync"):
         yield f"reason is {wait.reason!r}"
-    if answer["object"] and not is_object(wait.object, kind, answer["object"]):
+    if answer["object"] and not is_object(wait.object, kind_of(answer), answer["object"]):
         yield f"object is {wait.object!r}"
     if wait.waker != answer["waker"]:
         yield f"waker is {wait.waker} in {wait.waker_functions}"
@@ -216,71 +216,22 @@ def wrong_names(answer, wait, scenario):
         yield f"waker let go in {wait.waker_functions}"
 
 
-def wrong_times(answer, wait, last):
-    """What a machine that takes processors away may spoil now and then."""
-    whole = answer["end"] - answer["begin"]
-    length = (last.end or 0) - wait.begin
-    # The C++ library spins and yields before it waits for a futex.
-    if answer["kind"] != "futex" and not close(length, whole, whole):
-        yield f"waited {length} ns, by the program {whole}"
-    if answer["at"] and not close(wait.ready or 0, answer["at"], whole):
-        yield f"let go at {wait.ready}, by the program {answer['at']}"
+def wrong_times(answer, waits):
+    """The program's readings of the clock that come before and after each of the trace's."""
+    begin, at, end = answer["begin"], answer["at"], answer["end"]
+    # The waker saw that it slept. A time limit may be over before the call.
+    if not is_within(waits[0].begin, begin, at if answer["waker"] else end):
+        yield f"began at {waits[0].begin}"
+    if not is_within(waits[0].ready or 0, at, answer["done"] or end):
+        yield f"let go at {waits[0].ready}"
+    if not is_within(waits[-1].end, at, end):
+        yield f"ended at {waits[-1].end}"
 
-
-# Of short waits, where the program cannot know whether it waited at all, or only for the mutex after it.
-MAYBE_NS = 300_000
-
-
-def numbered(answers):
-    """Each with the same key in every run: how many waits in that function, for that kind, began before."""
-    before = collections.Counter()
-    for answer in sorted(answers, key=lambda a: a["begin"]):
-        place = answer["in"], answer["kind"]
-        yield (*place, before[place]), answer
-        before[place] += 1
-
-
-def compare(scenario, answers, trace):
-    """Answers without a wait and wrong names, in each answer's own words; by key of each wait, its wrong times."""
-    missing, names, times = [], [], {}
-    for key, answer in numbered(answers):
-        wait = wait_of(trace, answer)
-        said = json.dumps(answer)
-        long = answer["end"] - answer["begin"] > MAYBE_NS
-        if not wait or not (long or wait.object.startswith(answer["kind"].removesuffix(" again"))):
-            missing += [said] if long else []
-            continue
-        names += [f"{said}: {why}" for why in wrong_names(answer, wait, scenario)]
-        last = max(
-            (w for w in trace.waits if w.tid == wait.tid and w.end and w.end <= answer["end"] + CLOCK_NS),
-            key=lambda w: w.end,
-            default=wait,
-        )
-        again = answer["kind"] == "condition" and scenario == "mutex-again"
-        wrong = list(wrong_ready(answer, wait) if again else wrong_times(answer, wait, last))
-        times[key] = f"{said}: {', '.join(wrong)}" if wrong else None
-    return missing, names, times
-
-
-def wrong_ready(answer, wait):
-    """The first of two waits ends when it is let go."""
-    whole = answer["end"] - answer["begin"]
-    if not close((wait.ready or 0) - wait.begin, whole, whole):
-        yield f"let go after {(wait.ready or 0) - wait.begin} ns, by the program {whole}"
-
-
-# How many of the answers may be wrong: where threads take a lock that another one was woken for, the
-# waiters change before they can be recorded (a convoy).
-MAY_BE_WRONG = {"convoy": 0.05}
-
-# How many of the lengths may be wrong in all tries. Of ten and more only: a scenario has at least one.
-MAY_BE_DISTURBED = 0.1
 
 ANSWERS = [
     "mutexes",
     "chain",
     "queue",
-    "convoy",
     "readers",
     "producer-consumer",
     "pool",
@@ -299,60 +250,98 @@ ANSWERS_CXX = ["std-mutex", "std-time-limit", "std-shared", "std-condition", "st
 # These wait by syscall(SYS_futex, ...) in the C++ library.
 ANSWERS_CXX += ["std-future", "std-atomic"]
 
-# How many waits there are, at least: those that the scenario makes sure of.
-AT_LEAST = {
-    "mutexes": 16, "chain": 2, "queue": 6, "convoy": 4, "readers": 5, "producer-consumer": 10, "pool": 4,
-    "storms": 160, "mutex-again": 6, "semaphores": 3, "barriers": 4, "once": 1, "joins": 3, "time-limits": 12,
-    "preempted": 10, "crowd": 100, "std-condition": 2,
+# How many waits the programs make sure of.
+WAITS = {
+    "mutexes": 16, "chain": 2, "queue": 6, "readers": 5, "producer-consumer": 20, "pool": 14, "storms": 160,
+    "mutex-again": 6, "semaphores": 3, "barriers": 4, "once": 1, "joins": 3, "time-limits": 12, "preempted": 10,
+    "crowd": 2000, "std-condition": 2,
 }  # fmt: skip
 
 
-def try_answers(program, scenario, path):
+def recorded_answers(program, scenario, path):
+    """The program's answers and releases, and the trace; None: it was not recorded, which is reported."""
     code, out, err = record(path, program, scenario)
-    assert code == 0, f"exit {code}: {err}"
-    assert "nothing lost" in err, err
-    answers = [json.loads(line) for line in out.splitlines()]
+    with open(path + ".told", "w") as told:
+        told.write(out + err)
     trace = Trace(TRAIL, path, ENV)
-    assert trace.exit == 0, trace.error
-    return answers, trace
+    ok = code == 0 and "nothing lost" in err and trace.exit == 0
+    report(ok, f"{scenario}: is recorded", code, err, trace.error)
+    told = [json.loads(line) for line in out.splitlines()] if ok else []
+    return [t for t in told if "tid" in t], [t for t in told if "release" in t], trace
 
 
 def test_answers(program, scenario, folder):
-    """Where it waited, for what and for whom in every run; how long, each wait in one of TRIES."""
+    """Where it waited, for what, for which thread and from when to when: each wait."""
     path = os.path.join(folder, scenario + ".trace")
-    missing, names, times = [], [], None
-    for attempt in range(TRIES):
-        try:
-            answers, trace = try_answers(program, scenario, path)
-        except AssertionError as e:
-            report(False, f"{scenario}: is recorded", e)
-            return
-        m, n, found_times = compare(scenario, answers, trace)
-        allowed = MAY_BE_WRONG.get(scenario, 0) * len(answers)
-        missing += m if len(m) > allowed else []
-        names += n if len(n) > allowed else []
-        if times is None:
-            times = found_times
-        times = {key: why for key, why in times.items() if why and found_times.get(key, why)}
-        if len(times) <= max(allowed, MAY_BE_DISTURBED * len(answers)):
-            times = {}
-        if missing or names or not times:
-            break
-    found = sum(wait_of(trace, a) is not None for a in answers)
+    answers, _, trace = recorded_answers(program, scenario, path)
+    missing, names, times, found = [], [], [], 0
+    for answer in answers:
+        waits = waits_of(trace, answer)
+        said = json.dumps(answer)
+        if waits:
+            found += 1
+            names += [f"{said}: {why}" for why in wrong_names(answer, waits[0])]
+            times += [f"{said}: {why}" for why in wrong_times(answer, waits)]
+        elif answer["slept"]:  # else its time limit was over before the call
+            missing.append(said)
     report(
-        not missing and found >= AT_LEAST.get(scenario, 1),
+        not missing and len(answers) == WAITS.get(scenario, 1),
         f"{scenario}: every wait is in the trace",
-        f"{found} waits",
+        f"{found} waits of {len(answers)}",
         *missing,
     )
+    # The condition variable's answers have the wait for the mutex in them.
+    one = {(a["tid"], a["in"], kind_of(a)) for a in answers}
+    more = [w for w in trace.waits if any(w.tid == tid and called(name, w.functions) and w.object.startswith(kind)
+                                          for tid, name, kind in one)]  # fmt: skip
+    report(len(more) == found, f"{scenario}: and no other", f"{len(more)} waits, not {found}")
     report(not names, f"{scenario}: where it waited, for what and who let it go", *names)
-    report(not times, f"{scenario}: how long it waited", *times.values())
+    report(not times, f"{scenario}: from when to when it waited", *times)
     accepted(scenario, path)
     if GO:
         profile = sync_profile(path)
         missing = [a["in"] for a in answers if not any(called(a["in"], [f]) for f in profile)]
         why = f"{missing} not in {profile}"
         report(not missing, f"{scenario}: Go's sync profile names who waited", why)
+
+
+def wrong_in_convoy(answers, releases, trace):
+    """
+    What is so in whatever order threads take a mutex: a wait lies within a call; its waker released the mutex
+    meanwhile; and a call that slept has a wait.
+    """
+    used = 0
+    for answer in answers:
+        waits = waits_of(trace, answer)
+        said = json.dumps(answer)
+        used += len(waits)
+        if len(waits) > 1 or (not waits and answer["slept"]):
+            yield f"{said}: {len(waits)} waits"
+        for wait in waits:
+            if not is_object(wait.object, "mutex", answer["object"]):
+                yield f"{said}: object is {wait.object!r}"
+            if wait.waker and not any(
+                wait.waker == r["release"]
+                and called(r["by"], wait.waker_functions)
+                and is_within(wait.ready, max(r["at"], answer["begin"]), min(r["done"], answer["end"]))
+                for r in releases
+            ):
+                yield f"{said}: waker is {wait.waker} in {wait.waker_functions} at {wait.ready}"
+    inside = [w for w in trace.in_function("joins_convoy") if not w.of_kernel]
+    if len(inside) != used:
+        yield f"{len(inside)} waits, {used} of them in calls"
+
+
+def test_convoy(folder):
+    path = os.path.join(folder, "convoy.trace")
+    answers, releases, trace = recorded_answers(PROGRAMS["answers"], "convoy", path)
+    wrong = list(wrong_in_convoy(answers, releases, trace))
+    report(len(answers) == 200 and not wrong, "convoy: what is so in every order", *wrong)
+    # All came while the mutex was held.
+    first = {a["tid"]: a for a in sorted(answers, key=lambda a: a["begin"], reverse=True)}.values()
+    wrong = [a for a in first if not any(w.waker for w in waits_of(trace, a))]
+    report(len(first) == 8 and not wrong, "convoy: who let each go that came first", *wrong)
+    accepted("convoy", path)
 
 
 def test_command_line(folder):
@@ -378,20 +367,22 @@ def test_command_line(folder):
 
 def test_summary(folder):
     """
-    The places that the summary names are those where the trace's waits are longest, in their order; but of two that are as
-    long as two readings of a length may differ by, either is first: a wait ends when it is let go, or when it runs again.
+    The places that the summary names are those where the trace's waits are longest, in their order. A wait ends when it is let
+    go, or when its thread runs again: a place comes after another one if by some of these it is not longer.
     """
     path = os.path.join(folder, "chain.trace")
     _, _, err = record(path, PROGRAMS["answers"], "chain")
-    totals = collections.Counter()
+    least, most = collections.Counter(), collections.Counter()
     for wait in Trace(TRAIL, path, ENV).waits:
         if wait.end and wait.functions:
-            totals[tuple(wait.functions)] += wait.end - wait.begin
+            least[tuple(wait.functions)] += min(wait.ready or wait.end, wait.end) - wait.begin
+            most[tuple(wait.functions)] += wait.end - wait.begin
     named = re.findall(r"^    (\S+) \(.*: \d+ x ", err, re.M)
-    longest = [total for _, total in totals.most_common(3)]
-    ranks = [{f[0] for f, total in totals.items() if close(total, rank, rank)} for rank in longest]
-    ok = len(named) == len(set(named)) == len(ranks) == 3 and all(name in rank for name, rank in zip(named, ranks))
-    report(ok, "summary: where most of the waiting was", *totals.most_common(5), err)
+    places = [max((place for place in most if place[0] == name), key=most.get, default=None) for name in named]
+    ok = len(named) == len(set(named)) == 3 and None not in places
+    for i, place in enumerate(places if ok else []):
+        ok = ok and all(most[place] >= least[other] for other in most if other not in places[:i])
+    report(ok, "summary: where most of the waiting was", least, most, err)
 
 
 def test_short_lives(folder):
@@ -1100,6 +1091,7 @@ def test_answers_all(folder):
     test_symbols()
     for scenario in ANSWERS:
         test_answers(PROGRAMS["answers"], scenario, folder)
+    test_convoy(folder)
     test_answers_cxx(folder)
     test_identity(folder)
     test_command_line(folder)
@@ -1135,8 +1127,8 @@ def test_survival_all(folder):
 
 
 def main():
-    with tempfile.TemporaryDirectory() as folder:
-        {"answers": test_answers_all, "attached": test_attached_all, "survival": test_survival_all}[PART](folder)
+    parts = {"answers": test_answers_all, "attached": test_attached_all, "survival": test_survival_all}
+    parts[PART](work.folder("recording-" + PART))
     return finish()
 
 
