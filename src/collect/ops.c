@@ -221,8 +221,8 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
 {
     uint64_t stack = names_stack(c, op->stack, op->pc);
     state_run(c, thread, ns);
-    /* Its end is not known yet: it has lasted for longer than most. */
-    if (thread->ops.count == 0 && op->wait != SHM_KERNEL)
+    /* No end is known: the wait has lasted for longer than most, or until the process ended. */
+    if (!oncpu_does_more(thread) && op->wait != SHM_KERNEL)
         holds_log(c, thread, ns);
     log_wait(c, thread, op, ns);
     thread->g.wait = op->wait;

@@ -4,6 +4,7 @@
  * the first lock, and the other waits for it. With "private held" the other one waits for a mutex of its own process at the same
  * address, which its main thread holds. The processes print their PIDs and go on until they are killed.
  */
+#include "asleep.h"
 #include "check.h"
 
 #include <fcntl.h>
@@ -18,7 +19,12 @@
 #include <unistd.h>
 
 static pthread_mutex_t a_mu = PTHREAD_MUTEX_INITIALIZER, b_mu = PTHREAD_MUTEX_INITIALIZER;
-static pthread_barrier_t own_barrier, *both = &own_barrier;
+/* Waits of a deadlock last for 1 ms at least. */
+enum { HOLD_US = 2000 };
+
+/* How many threads have their first lock. They do not sleep for each other: a thread that sleeps waits for its second one. */
+static int own_ready, *ready = &own_ready;
+static pid_t tids[2];
 
 static void lock_own(int which)
 {
@@ -30,7 +36,7 @@ static void lock_own(int which)
 static struct shared {
     pthread_mutex_t mutexes[2];
     pthread_rwlock_t rwlocks[2];
-    pthread_barrier_t both;
+    int ready;
 } * shared;
 
 static int shared_fd, files[2];
@@ -40,7 +46,7 @@ static void map_shared(void)
 {
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, shared_fd, 0);
     CHECK(shared != MAP_FAILED);
-    both = &shared->both;
+    ready = &shared->ready;
 }
 
 static void open_files(void)
@@ -57,16 +63,12 @@ static void make_shared(void)
 {
     pthread_mutexattr_t mutexes;
     pthread_rwlockattr_t rwlocks;
-    pthread_barrierattr_t barriers;
     shared_fd = memfd_create("shared", MFD_CLOEXEC);
     CHECK(shared_fd >= 0 && ftruncate(shared_fd, sizeof *shared) == 0);
     map_shared();
     CHECK(pthread_mutexattr_init(&mutexes) == 0 && pthread_mutexattr_setpshared(&mutexes, 1) == 0);
     CHECK(pthread_rwlockattr_init(&rwlocks) == 0 &&
           pthread_rwlockattr_setpshared(&rwlocks, 1) == 0);
-    CHECK(pthread_barrierattr_init(&barriers) == 0 &&
-          pthread_barrierattr_setpshared(&barriers, 1) == 0 &&
-          pthread_barrier_init(&shared->both, &barriers, 2) == 0);
     for (int i = 0; i < 2; i++) {
         CHECK(pthread_mutex_init(&shared->mutexes[i], &mutexes) == 0);
         CHECK(pthread_rwlock_init(&shared->rwlocks[i], &rwlocks) == 0);
@@ -124,10 +126,18 @@ static const struct kind {
 static const struct kind *kind = &kinds[0];
 static bool only_held;
 
+static void meet(void)
+{
+    __atomic_add_fetch(ready, 1, __ATOMIC_ACQ_REL);
+    while (__atomic_load_n(ready, __ATOMIC_ACQUIRE) < 2)
+        sched_yield();
+}
+
 static void *forward(void *unused)
 {
     kind->lock(0);
-    pthread_barrier_wait(both);
+    tids[0] = gettid();
+    meet();
     if (only_held)
         pause();
     kind->second(1);
@@ -138,7 +148,8 @@ static void *backward(void *unused)
 {
     if (!only_held)
         kind->lock(1);
-    pthread_barrier_wait(both);
+    tids[1] = gettid();
+    meet();
     kind->second(0);
     return unused;
 }
@@ -179,11 +190,14 @@ int main(int argc, char **argv)
     only_held = argc > 2;
     if (kind != &kinds[0])
         in_two_processes();
-    CHECK(pthread_barrier_init(both, NULL, 2) == 0);
     begin(forward, &threads[0]);
     begin(backward, &threads[1]);
     if (argc > 1)
         pthread_join(threads[0], NULL);
-    usleep(300000);
+    while (__atomic_load_n(ready, __ATOMIC_ACQUIRE) < 2)
+        sched_yield();
+    for (int i = 0; i < 2; i++)
+        until_asleep(&tids[i]);
+    usleep(HOLD_US);
     _exit(0);
 }

@@ -10,16 +10,21 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import states
 import tap
+import work
 from tap import test
 
 TRAIL, PROGRAM = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[3])
-WORK = tempfile.TemporaryDirectory(prefix="trail-deadlock-")
-TRACE = os.path.join(WORK.name, "x.trace")
+WORK = work.folder("deadlock")
+TRACE = os.path.join(WORK, "x.trace")
+
+
+# A wait is a finding if it lasts for 100 ms at least.
+HOLD_S = 0.2
 
 
 def answer(command):
@@ -36,39 +41,26 @@ def check(of=""):
         assert re.search(rf"{function} \(\d+\) holds mutex {has}{of} and waits for mutex {wants}{of}[;\n]", text), text
 
 
-def until_they_wait(pids, threads):
-    """Returns when all threads of the processes sleep in system calls, twice in the same ones."""
-    before = None
-    for _ in range(2000):
-        time.sleep(0.02)
-        states = []
-        for pid in pids() if callable(pids) else pids:
-            tasks = f"/proc/{pid}/task"
-            states += [open(f"{tasks}/{t}/syscall").read() for t in sorted(os.listdir(tasks))]
-        if len(states) == threads and "running\n" not in states and states == before:
-            return
-        before = states
-    raise AssertionError("the program is not in its deadlock")
-
-
 def start():
     """A recording of the program, which waits for ever: when its threads are in the deadlock."""
     recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", TRACE, "--", PROGRAM, "wait"])
     children = f"/proc/{recorder.pid}/task/{recorder.pid}/children"
-    until_they_wait(lambda: open(children).read().split(), 3)
+    states.until_all_wait(lambda: open(children).read().split(), 3)
+    time.sleep(HOLD_S)
     return recorder, int(open(children).read())
 
 
 def record_processes(*words):
     """Records two processes until they wait for each other. Returns their PIDs."""
     recorder = subprocess.Popen([TRAIL, "record", "-q", "--children", "-o", TRACE, "--", PROGRAM, *words],
-                                stdout=subprocess.PIPE, text=True, cwd=WORK.name)
+                                stdout=subprocess.PIPE, text=True, cwd=WORK)
     pids = recorder.stdout.readline().split()
     try:
-        until_they_wait(pids, 4)
+        states.until_all_wait(pids, 4)
+        time.sleep(HOLD_S)
         for _ in range(2):  # the second ends the recording only
             recorder.send_signal(signal.SIGTERM)
-            time.sleep(0.1)
+            states.until_taken(recorder.pid, signal.SIGTERM)
         assert recorder.wait(timeout=120) == 0
     finally:
         for pid in pids:

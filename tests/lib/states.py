@@ -1,0 +1,64 @@
+"""What processes are doing, as /proc has it: a test waits for a state, not for a time.
+
+Meson's time limit is the only one: a state that never comes is a test that hangs.
+"""
+
+import os
+import re
+import time
+
+STEP_S = 0.005
+
+
+def until(holds):
+    """Waits until the function returns what is true, and returns that."""
+    while not (result := holds()):
+        time.sleep(STEP_S)
+    return result
+
+
+def text_of(path):
+    """The file's text; empty: its process or thread has ended."""
+    try:
+        with open(path) as file:
+            return file.read()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def tids(pid):
+    try:
+        return sorted(map(int, os.listdir(f"/proc/{pid}/task")))
+    except FileNotFoundError:
+        return []
+
+
+def calls(pids):
+    """{TID: the system call that the thread sleeps in, with its arguments; "running\\n": none}"""
+    return {tid: text_of(f"/proc/{pid}/task/{tid}/syscall") for pid in pids for tid in tids(pid)}
+
+
+def until_all_wait(pids, threads):
+    """Returns when there are so many threads, which all sleep in system calls, twice in the same ones. `pids` may be a function."""
+    before = None
+    while True:
+        now = calls(pids() if callable(pids) else pids)
+        if len(now) == threads and now == before and not {"", "running\n"} & set(now.values()):
+            return
+        before = now
+        time.sleep(STEP_S)
+
+
+def status(pid, name):
+    """A line of /proc/PID/status; empty: the process has ended."""
+    found = re.search(rf"^{name}:\t(.*)", text_of(f"/proc/{pid}/status"), re.M)
+    return found[1] if found else ""
+
+
+def is_stopped(pid):
+    return status(pid, "State").startswith("T")
+
+
+def until_taken(pid, number):
+    """Returns when the signal, which was sent to the process, is not pending any more: the next one is another."""
+    until(lambda: not int(status(pid, "ShdPnd") or "0", 16) >> number - 1 & 1)

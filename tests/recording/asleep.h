@@ -1,0 +1,32 @@
+/* Threads that surely wait: /proc is asked until they sleep in the kernel. */
+#ifndef TESTS_RECORDING_ASLEEP_H
+#define TESTS_RECORDING_ASLEEP_H
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+static inline bool is_asleep(pid_t tid)
+{
+    char path[64], state = 0;
+    FILE *file;
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)tid);
+    file = fopen(path, "r");
+    if (!file)
+        return false;
+    if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+        state = 0;
+    fclose(file);
+    return state == 'S';
+}
+
+/* `tid` is 0 until the thread has begun, which writes it. */
+static inline void until_asleep(const pid_t *tid)
+{
+    while (!__atomic_load_n(tid, __ATOMIC_ACQUIRE) ||
+           !is_asleep(__atomic_load_n(tid, __ATOMIC_ACQUIRE)))
+        sched_yield();
+}
+
+#endif
