@@ -25,7 +25,7 @@
 
 struct request {
     bool json, children;
-    int64_t repeat_ns;
+    int64_t repeat_ns, limit_ns;
     unsigned long count;
     size_t frames;
 };
@@ -39,6 +39,9 @@ static const struct option rows[] = {
      .expects = "a time like 1s"},
     {0, "count", "N", "with --repeat: end after N looks", TO_NUMBER(struct request, count),
      .least = 1, .most = UINT32_MAX},
+    {0, "limit", "TIME", "how long threads have to stop (40ms)",
+     TO_TIME(struct request, limit_ns), .least = 1000000, .most = INT64_C(3600000000000),
+     .expects = "a time like 40ms"},
     {0, "frames", "N", "show N frames of each stack (20); 0: all",
      TO_LIMIT(struct request, frames)},
     {0},
@@ -519,7 +522,7 @@ static bool add_children(struct pids *pids)
 
 static int look(const struct request *request, const struct pids *pids, struct history *history)
 {
-    struct stuck stuck = {0};
+    struct stuck stuck = {.limit_ns = request->limit_ns};
     trail_error err;
     int code = EXIT_GOOD;
     for (size_t i = 0; i < pids->count && code == EXIT_GOOD; i++) {
@@ -576,7 +579,7 @@ static int read_pids(const struct command *command, const struct options *option
 static int run(const struct command *command, int argc, char **argv)
 {
     struct options options;
-    struct request request = {.frames = 20};
+    struct request request = {.frames = 20, .limit_ns = HELD_LIMIT_NS};
     struct pids pids = {0};
     int code = options_each(&options, command, argc, argv, NULL, &request);
     if (code != EXIT_GOOD)

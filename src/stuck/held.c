@@ -379,7 +379,7 @@ static void take_in_thread(void *context)
 {
     struct take *take = context;
     struct held *held = take->held;
-    int64_t begin = now_ns(), deadline = begin + HELD_LIMIT_NS;
+    int64_t begin = now_ns(), deadline = begin + held->limit_ns;
     size_t from = 0;
     int found;
     /* Threads that running ones have made meanwhile. */
@@ -487,9 +487,9 @@ static bool take_now(struct held *held, trail_error *err)
     return take.error ? held_refuse(held->pid, err) : !take.no_memory;
 }
 
-bool held_take(struct held *held, pid_t pid, trail_error *err)
+bool held_take(struct held *held, pid_t pid, int64_t limit_ns, trail_error *err)
 {
-    *held = (struct held){.pid = pid};
+    *held = (struct held){.pid = pid, .limit_ns = limit_ns};
     read_name(pid, pid, held->name, sizeof held->name);
     if (!*held->name) {
         error_set(err, TRAIL_IO, "there is no process %d", pid);

@@ -3,8 +3,8 @@
  * what they wait for, and lets them go on (ptrace(2), process_vm_readv(2)). Nothing is written into
  * the process.
  *
- * Threads have HELD_LIMIT_NS to stop; one that has not by then, as in an uninterruptible sleep, has
- * what the kernel reports without a stop. So have threads in system
+ * Threads have limit_ns to stop; one that has not by then, as it got no processor, has what the kernel
+ * reports without a stop. So have threads in an uninterruptible sleep, and threads in system
  * calls that a stop would end with EINTR (signal(7)): they are not stopped at all. If this process
  * ends in between, the kernel lets the threads go on.
  */
@@ -17,7 +17,7 @@
 #include <sys/types.h>
 #include <trail/error.h>
 
-#define HELD_LIMIT_NS   INT64_C(40000000)
+#define HELD_LIMIT_NS   INT64_C(40000000) /* by default */
 #define HELD_STACK_SIZE ((size_t)256 << 10) /* limit of a stack's copy */
 #define HELD_AROUND     64                  /* bytes on both sides of an address */
 
@@ -56,6 +56,7 @@ struct held {
     size_t count, capacity;
     struct held_mapping *mappings;
     size_t mapping_count, mapping_capacity;
+    int64_t limit_ns;   /* for the threads to stop */
     int64_t stopped_ns; /* from the first stop to the last thread's release */
     size_t unstopped;   /* threads that did not stop in time */
 };
@@ -64,7 +65,7 @@ struct held {
  * Fills in *held, which is freed by held_free also on errors. False with *err set: there is no such
  * process, or it may not be looked at; the message names the setting.
  */
-bool held_take(struct held *held, pid_t pid, trail_error *err);
+bool held_take(struct held *held, pid_t pid, int64_t limit_ns, trail_error *err);
 /* Whether a stop has a system call fail with EINTR, although no signal is delivered (signal(7)). */
 bool held_is_ended_by_stop(long call);
 

@@ -282,7 +282,7 @@ bool stuck_add(struct stuck *stuck, pid_t pid, trail_error *err)
     }
     process = &stuck->processes[stuck->count++];
     *process = (struct stuck_process){0};
-    if (!held_take(&process->held, pid, err))
+    if (!held_take(&process->held, pid, stuck->limit_ns, err))
         return false;
     process->threads = calloc(process->held.count + 1, sizeof *process->threads);
     if (!process->threads) {

@@ -10,16 +10,16 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import states
 import tap
+import work
 from tap import Skip, test
 
 TRAIL, PROGRAM = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[3])
-WORK = tempfile.TemporaryDirectory(prefix="trail-generated-")
-TRACE = os.path.join(WORK.name, "x.trace")
+WORK = work.folder("generated")
+TRACE = os.path.join(WORK, "x.trace")
 
 
 class NotHere(Exception):
@@ -66,23 +66,17 @@ def of_python_with_their_files():
 
 
 def in_read(pid):
-    with open(f"/proc/{pid}/syscall") as file:
-        return file.read().startswith("0 0x0 ")  # read(0, ...)
+    return states.text_of(f"/proc/{pid}/syscall").startswith("0 0x0 ")  # read(0, ...)
 
 
 @contextlib.contextmanager
 def waiting(*args):
     """The program while it waits to read from stdin, and the path of its list; both end afterwards."""
-    with subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=WORK.name) as process:
+    with subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=WORK) as process:
         path = f"/tmp/perf-{process.pid}.map"
         try:
-            for _ in range(12000):
-                assert process.poll() is None, process.returncode
-                if in_read(process.pid):
-                    break
-                time.sleep(0.01)
-            else:
-                raise AssertionError("it does not wait")
+            states.until(lambda: process.poll() is not None or in_read(process.pid))
+            assert process.poll() is None, process.returncode
             yield process.pid, path
         finally:
             process.kill()
@@ -92,16 +86,13 @@ def waiting(*args):
 
 def stuck(pid):
     """The process's first thread as `trail stuck` sees it."""
-    for _ in range(100):
-        done = subprocess.run([TRAIL, "stuck", "--json", str(pid)], capture_output=True, text=True, timeout=120)
-        if "ptrace_scope" in done.stderr:
-            raise Skip(done.stderr.strip())
-        assert done.returncode == 0, done.stderr
-        (process,) = json.loads(done.stdout)["processes"]
-        if not process["unstopped"]:
-            return next(t for t in process["threads"] if t["tid"] == pid)
-        time.sleep(0.05)
-    raise Skip("the machine is too busy: some thread never stops in time")
+    done = subprocess.run([TRAIL, "stuck", "--json", "--limit=100s", str(pid)], capture_output=True, text=True, timeout=120)
+    if "ptrace_scope" in done.stderr:
+        raise Skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    (process,) = json.loads(done.stdout)["processes"]
+    assert process["unstopped"] == 0, process
+    return next(t for t in process["threads"] if t["tid"] == pid)
 
 
 def functions(thread):
@@ -134,7 +125,7 @@ def stuck_names_what_was_listed_meanwhile():
 def stuck_reads_only_a_regular_file_of_the_program_s_user():
     with waiting(PROGRAM, "one", "two", "stay") as (pid, path):
         text = open(path).read()
-        other = os.path.join(WORK.name, "other.map")
+        other = os.path.join(WORK, "other.map")
         with open(other, "w") as file:
             file.write(text)
         for make in (os.mkfifo, os.mkdir, lambda path: os.symlink(other, path)):
@@ -171,7 +162,7 @@ outermost();
 def stuck_names_the_functions_of_nodejs():
     if not shutil.which("node"):
         raise Skip("no node; install nodejs")
-    script = os.path.join(WORK.name, "app.js")
+    script = os.path.join(WORK, "app.js")
     with open(script, "w") as file:
         file.write(NODE)
     with waiting("node", "--perf-basic-prof", "--interpreted-frames-native-stack", script) as (pid, path):

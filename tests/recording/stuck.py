@@ -8,8 +8,8 @@ import ctypes
 import errno
 import functools
 import json
+import mmap
 import os
-import random
 import re
 import shutil
 import signal
@@ -17,18 +17,16 @@ import socket
 import struct
 import subprocess
 import sys
-import tempfile
-import threading
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import states
 import tap
+import work
 from tap import Skip
 
 TRAIL, PROGRAM, DEADLOCK, *STATIC = (os.path.abspath(a) for a in sys.argv[1:])
-WORK = tempfile.TemporaryDirectory(prefix="trail-stuck-")
-FILE = os.path.join(WORK.name, "file")
-KILLS = 20 * int(os.environ.get("TRAIL_TEST_COUNT", "100")) // 100
+WORK = work.folder("stuck")
+FILE = os.path.join(WORK, "file")
 # ptrace(2)
 SEIZE, INTERRUPT = 0x4206, 0x4207
 
@@ -42,13 +40,10 @@ def stuck(*args, code=0):
 
 
 def stuck_whole(*args):
-    """On a busy machine some threads may not stop in time: looks again until all have."""
-    for _ in range(100):
-        out = stuck(*args)
-        if "could not be stopped" not in out and not re.search(r'"unstopped": ?[1-9]', out):
-            return out
-        time.sleep(0.05)
-    raise Skip("the machine is too busy: some thread never stops in time")
+    """However long it takes on a busy machine until all threads have stopped."""
+    out = stuck("--limit=100s", *args)
+    assert "could not be stopped" not in out and not re.search(r'"unstopped": ?[1-9]', out), out
+    return out
 
 
 def knows_unix_sockets():
@@ -80,56 +75,52 @@ def tasks(pid):
 
 class Freezes:
     """
-    Counts the stops of this process by others, as by a freezer of control groups, which stop the program, too, and end
-    some of its calls with EINTR: trail never looks at this process, whose thread waits in such a call.
+    Counts the stops of all processes by others, as by a freezer of control groups, which stop the program, too, and end
+    some of its calls with EINTR: trail never looks at the witness, a process that waits in such a call.
     """
 
     def __init__(self):
         self.libc = ctypes.CDLL(None, use_errno=True)
         self.semaphore = self.libc.semget(0, 1, 0o600)  # IPC_PRIVATE
         assert self.semaphore >= 0, os.strerror(ctypes.get_errno())
-        self.count = 0
-        threading.Thread(target=self.wait, daemon=True).start()
-        atexit.register(self.libc.semctl, self.semaphore, 0, 0)  # IPC_RMID
+        self.counted = mmap.mmap(-1, 4)
+        self.witness = os.fork()
+        if self.witness == 0:
+            self.wait()
+        atexit.register(self.end, os.getpid())
 
     def wait(self):
         down = struct.pack("=HhH", 0, -1, 0)
         while self.libc.semop(self.semaphore, down, 1) < 0 and ctypes.get_errno() == errno.EINTR:
-            self.count += 1
+            struct.pack_into("=I", self.counted, 0, struct.unpack_from("=I", self.counted)[0] + 1)
+        os._exit(0)
+
+    def end(self, owner):
+        if os.getpid() == owner:
+            self.libc.semctl(self.semaphore, 0, 0)  # IPC_RMID
+            os.waitpid(self.witness, 0)
+
+    def count(self):
+        """Once the witness waits again: it has counted what has stopped it so far."""
+        states.until(lambda: states.status(self.witness, "State").startswith("S"))
+        return struct.unpack_from("=I", self.counted)[0]
 
 
 FREEZES = Freezes()
 
 
-class Interrupted(AssertionError):
-    """A call of the program ended with EINTR."""
-
-
-def undisturbed(function):
-    """Calls a function until nothing has stopped all processes meanwhile."""
-    for _ in range(10):
-        before = FREEZES.count
-        try:
-            return function()
-        except (AssertionError, OSError):
-            if before == FREEZES.count:
-                raise
-    raise Skip("something else than trail stops all processes again and again")
-
-
 def test(function):
-    """
-    Makes a function a test. The kernel may end semop by itself, of a program that nothing has stopped (seen in one of some
-    hundred runs): a call may end early once, if it does not in three more runs.
-    """
+    """Makes a function a test. A failure says nothing if others have stopped all processes meanwhile."""
 
     @functools.wraps(function)
     def run():
-        try:
-            return undisturbed(function)
-        except Interrupted:
-            for _ in range(3):
-                undisturbed(function)
+        while True:
+            before = FREEZES.count()
+            try:
+                return function()
+            except (AssertionError, OSError):
+                if before == FREEZES.count():
+                    raise
 
     tap.test(run)
 
@@ -145,24 +136,20 @@ class Program:
         self.process = subprocess.Popen([self.path, FILE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.pid = self.process.pid
         self.tids = self.waiting = None
-        for _ in range(3000):
-            time.sleep(0.05)
-            assert self.process.poll() is None, "the program has ended"
-            before, (self.tids, waiting) = (self.tids, self.waiting), tasks(self.pid)
-            self.waiting = waiting
-            # All are there, and in the same calls as before.
-            if "sleeper" in self.tids and len(waiting) >= len(self.tids) - 1 and before == (self.tids, waiting):
-                break
-        else:
-            raise AssertionError(f"{len(waiting)} of {len(self.tids)} threads wait")
+        states.until(self.all_wait)
         self.child = int(open(f"/proc/{self.pid}/task/{self.pid}/children").read())
         return self
+
+    def all_wait(self):
+        """Whether all threads are there, and in the same calls as before."""
+        assert self.process.poll() is None, "the program has ended"
+        before = self.tids, self.waiting
+        self.tids, self.waiting = tasks(self.pid)
+        return "sleeper" in self.tids and len(self.waiting) >= len(self.tids) - 1 and before == (self.tids, self.waiting)
 
     def goes_on(self):
         """Lets it go: none of its calls was interrupted."""
         out, _ = self.process.communicate("x", timeout=120)
-        if self.process.returncode == 3:
-            raise Interrupted("a call of the program was interrupted")
         assert (self.process.returncode, out) == (0, "good\n"), (self.process.returncode, out)
 
     def __exit__(self, *unused):
@@ -296,9 +283,7 @@ def a_holder_in_another_process():
 def deadlocks():
     process = subprocess.Popen([DEADLOCK, "wait"])
     try:
-        while len(tasks(process.pid)[1]) < 3 or len(os.listdir(f"/proc/{process.pid}/task")) < 3:
-            time.sleep(0.01)
-        time.sleep(0.05)  # from the last barrier to the second lock
+        states.until_all_wait([process.pid], 3)
         text = stuck_whole(process.pid)
         tids = sorted(int(t) for t in os.listdir(f"/proc/{process.pid}/task"))[1:]
         for tid, holds, waits in ((tids[0], "a_mu", "b_mu"), (tids[1], "b_mu", "a_mu")):
@@ -326,15 +311,23 @@ def a_repeated_look_shows_what_has_changed():
         program.goes_on()
 
 
+def holds(looking, pid):
+    """Stops the process that looks; whether it has stopped the threads of the other one. It goes on if not."""
+    os.kill(looking, signal.SIGSTOP)
+    states.until(lambda: states.is_stopped(looking))
+    if states.status(pid, "TracerPid") != "0":
+        return True
+    os.kill(looking, signal.SIGCONT)
+    return False
+
+
 @test
 def the_program_goes_on_when_trail_is_killed():
-    order = random.Random(1)
     with Program() as program:
-        for _ in range(KILLS):
-            looking = subprocess.Popen([TRAIL, "stuck", "--json", "--repeat=1ms", str(program.pid)], stdout=subprocess.DEVNULL)
-            time.sleep(order.random() * 0.05)
-            looking.kill()
-            looking.wait()
+        looking = subprocess.Popen([TRAIL, "stuck", "--json", "--repeat=1ms", str(program.pid)], stdout=subprocess.DEVNULL)
+        states.until(lambda: holds(looking.pid, program.pid))
+        looking.kill()
+        looking.wait()
         for tid in os.listdir(f"/proc/{program.pid}/task"):
             status = open(f"/proc/{program.pid}/task/{tid}/status").read()
             assert "\nTracerPid:\t0\n" in status, status
@@ -359,18 +352,14 @@ int main(void)
 
 def waiting_threads(process, count):
     """Waits until the process has so many threads that wait."""
-    for _ in range(3000):
-        if len(tasks(process.pid)[1]) >= count:
-            return
-        time.sleep(0.01)
-    raise AssertionError(tasks(process.pid))
+    states.until(lambda: len(tasks(process.pid)[1]) >= count)
 
 
 @test
 def a_plain_mutex_of_musl_has_no_holder():
     if not shutil.which("musl-gcc"):
         raise Skip("no musl-gcc")
-    program = os.path.join(WORK.name, "musl")
+    program = os.path.join(WORK, "musl")
     subprocess.run(["musl-gcc", "-pthread", "-o", program, "-x", "c", "-"], input=MUSL, text=True, check=True)
     with subprocess.Popen([program], stdin=subprocess.PIPE) as process:
         try:
@@ -421,13 +410,11 @@ def a_refusal_says_why():
 def a_stopped_process_stays_stopped():
     with Program() as program:
         os.kill(program.pid, signal.SIGSTOP)
-        folder = f"/proc/{program.pid}/task"
-        while not all(re.search(r"^State:\tT", open(f"{folder}/{t}/status").read(), re.M) for t in os.listdir(folder)):
-            time.sleep(0.01)
+        states.until(lambda: all(map(states.is_stopped, states.tids(program.pid))))
         threads = threads_of(json.loads(stuck_whole("--json", program.pid)), program.pid)
         assert {t["state"] for t in threads.values()} == {"stopped"}, threads
         assert "mutex" in [f["function"] for f in threads["mutex"]["stack"]], threads["mutex"]
-        assert re.search(r"^State:\tT", open(f"/proc/{program.pid}/status").read(), re.M)
+        assert states.is_stopped(program.pid)
         os.kill(program.pid, signal.SIGCONT)
 
 
