@@ -5,8 +5,33 @@ A thread is a goroutine that never leaves its M, whose number is the thread's ID
 
 import dataclasses
 import json
+import os
+import signal
 import subprocess
+import time
 from typing import Optional
+
+
+def send(recorder, number):
+    """Sends a signal to `trail record`, by its PID; returns when it has taken it, which it does between two steps."""
+
+    def has(key):
+        with open(f"/proc/{recorder}/status") as f:
+            words = dict(line.split(":", 1) for line in f)
+        assert words["State"].split()[0] != "Z", "the recorder has ended"
+        return int(words[key], 16) >> (number - 1) & 1
+
+    while not has("SigBlk"):
+        time.sleep(0.001)
+    os.kill(recorder, number)
+    while has("ShdPnd"):
+        time.sleep(0.001)
+
+
+def step(recorder):
+    """Returns when `trail record` has made a whole step since the call. Programs ignore the signal, which it passes on."""
+    for _ in range(2):
+        send(recorder, signal.SIGWINCH)
 
 
 @dataclasses.dataclass

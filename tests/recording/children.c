@@ -1,22 +1,23 @@
 /*
  * Programs of several processes, as servers are:
  *
- *   forks N      for a line on stdin N children, one after the other
- *   loads N      N children, one after the other, while other threads load and unload a library
- *   alarms N     N children, one after the other, while a signal handler forks as well
- *   kills N      N children, each a little later after its beginning than the one before
+ *   forks N      for a line on stdin N children, one after the other; prints the most sleeps of any
+ *   loads        a child, while other threads have the loader's locks
+ *   alarms N SEED  N children, one after the other, while a signal handler forks as well
+ *   kills N SEED   N children, each a little later after its beginning than the one before
  *   daemon       its child goes on, waits, and ends when it is done
  *   stays        its child goes on until it is killed; its PID is printed
  *   root-forks   sees no /proc any more, and then has a child
  *   user-forks   is another user, and then has a child
  *   user-executes  is another user, and executes "waits"
- *   executes     waits in wait_here, and executes cat without an environment
+ *   executes     waits in wait_here, prints its PID, and executes cat without an environment
  *   waits        waits in wait_here
  *
  * Every child waits in wait_here, in which nothing but one pipe is waited for.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -24,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,8 +34,27 @@ enum { WAIT_US = 20000, STATUS = 5, NO_RIGHT = 77, NOBODY = 65534 };
 
 static int ends[2];
 
+/* /proc, which its threads see in any root. */
+static int proc;
+
+static bool sleeps(pid_t tid)
+{
+    char path[64], text[256] = "";
+    const char *state;
+    snprintf(path, sizeof path, "%d/task/%d/stat", (int)getpid(), (int)tid);
+    int fd = openat(proc, path, O_RDONLY);
+    if (fd < 0 || read(fd, text, sizeof text - 1) <= 0)
+        abort();
+    close(fd);
+    state = strrchr(text, ')');
+    return state && state[2] == 'S';
+}
+
+/* Writes when the main thread has slept for a while. */
 static void *write_later(void *unused)
 {
+    while (!sleeps(getpid()))
+        sched_yield();
     usleep(WAIT_US);
     return write(ends[1], "x", 1) == 1 ? unused : NULL;
 }
@@ -65,84 +86,109 @@ static int child_waits(void)
     return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-/* Has a child that ends at once. */
-static bool fork_once(void)
+/* Has a child that ends at once. *usage, which may be NULL, has what it used. */
+static bool fork_once(struct rusage *usage)
 {
     pid_t pid = fork();
     if (pid == 0)
         _exit(0);
-    return pid > 0 && waitpid(pid, NULL, 0) == pid;
+    return pid > 0 && wait4(pid, NULL, 0, usage) == pid;
 }
 
 static int forks(int count)
 {
     char line[16];
+    long most = 0;
     if (!fgets(line, sizeof line, stdin))
         return 1;
     while (count-- > 0) {
-        if (!fork_once())
+        struct rusage usage;
+        if (!fork_once(&usage))
             return 1;
+        if (usage.ru_nvcsw > most)
+            most = usage.ru_nvcsw;
     }
+    printf("%ld\n", most);
     return STATUS;
 }
 
-static bool loaded_enough; /* atomic */
+static bool walks, has_forked; /* atomic */
+static pid_t loader;           /* atomic */
 
-static void *loads(void *unused)
+/* The walk has the lock of the list of libraries. */
+static int stay(struct dl_phdr_info *info, size_t size, void *unused)
 {
-    while (!__atomic_load_n(&loaded_enough, __ATOMIC_ACQUIRE)) {
-        void *library = dlopen("libm.so.6", RTLD_NOW);
-        if (!library || dlclose(library) != 0)
-            abort();
-    }
+    (void)info;
+    (void)size;
+    (void)unused;
+    __atomic_store_n(&walks, true, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&has_forked, __ATOMIC_ACQUIRE))
+        sched_yield();
+    return 1;
+}
+
+static void *walk(void *unused)
+{
+    dl_iterate_phdr(stay, NULL);
     return unused;
 }
 
-/* Other threads may have the loader's lock while the process forks: it stays taken in the child, which does not need it. */
-static int forks_while_loading(int count)
+/* It has the loader's own lock, and waits for that of the list. */
+static void *load(void *unused)
+{
+    __atomic_store_n(&loader, gettid(), __ATOMIC_RELEASE);
+    if (!dlopen("libresolv.so.2", RTLD_NOW))
+        abort();
+    return unused;
+}
+
+/* The locks stay taken in the child, which does not need them. */
+static int forks_while_loading(void)
 {
     pthread_t threads[2];
-    for (int i = 0; i < 2; i++) {
-        if (pthread_create(&threads[i], NULL, loads, NULL) != 0)
-            return 1;
-    }
-    while (count-- > 0) {
-        if (!fork_once())
-            return 1;
-    }
-    __atomic_store_n(&loaded_enough, true, __ATOMIC_RELEASE);
+    pid_t tid;
+    if (pthread_create(&threads[0], NULL, walk, NULL) != 0)
+        return 1;
+    while (!__atomic_load_n(&walks, __ATOMIC_ACQUIRE))
+        sched_yield();
+    if (pthread_create(&threads[1], NULL, load, NULL) != 0)
+        return 1;
+    while ((tid = __atomic_load_n(&loader, __ATOMIC_ACQUIRE)) == 0 || !sleeps(tid))
+        sched_yield();
+    bool forked = fork_once(NULL);
+    __atomic_store_n(&has_forked, true, __ATOMIC_RELEASE);
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
-    return STATUS;
+    return forked ? STATUS : 1;
 }
 
 static void on_alarm(int number)
 {
     (void)number;
-    if (!fork_once())
+    if (!fork_once(NULL))
         abort();
 }
 
 /* The signal comes a little later after the beginning of each fork than of the one before: in some while it goes on. */
-static int forks_in_a_handler(int count)
+static int forks_in_a_handler(int count, int seed)
 {
     if (signal(SIGALRM, on_alarm) == SIG_ERR)
         return 1;
     while (count-- > 0) {
-        struct itimerval once = {.it_value.tv_usec = 1 + count * 7 % 700};
-        if (setitimer(ITIMER_REAL, &once, NULL) != 0 || !fork_once())
+        struct itimerval once = {.it_value.tv_usec = 1 + (seed * 31 + count * 7) % 700};
+        if (setitimer(ITIMER_REAL, &once, NULL) != 0 || !fork_once(NULL))
             return 1;
     }
     return STATUS;
 }
 
-static int kills(int count)
+static int kills(int count, int seed)
 {
     for (int i = 0; i < count; i++) {
         pid_t pid = fork();
         while (pid == 0)
             pause();
-        usleep((useconds_t)i * 5);
+        usleep((useconds_t)(seed * 31 + i * 5) % 700);
         if (pid < 0 || kill(pid, SIGKILL) != 0 || waitpid(pid, NULL, 0) != pid)
             return 1;
     }
@@ -193,17 +239,18 @@ int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
     char *no_environment[] = {NULL};
+    proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (strcmp(word, "forks") == 0 && argc > 2)
         return forks(atoi(argv[2]));
-    if (strcmp(word, "loads") == 0 && argc > 2)
-        return forks_while_loading(atoi(argv[2]));
-    if (strcmp(word, "alarms") == 0 && argc > 2)
-        return forks_in_a_handler(atoi(argv[2]));
+    if (strcmp(word, "loads") == 0)
+        return forks_while_loading();
+    if (strcmp(word, "alarms") == 0 && argc > 3)
+        return forks_in_a_handler(atoi(argv[2]), atoi(argv[3]));
     if (strcmp(word, "daemon") == 0)
         become_daemon();
-    if (strcmp(word, "kills") == 0 && argc > 2)
-        return kills(atoi(argv[2]));
-    if (strcmp(word, "executes") == 0 && waits() == STATUS && puts(word) >= 0 &&
+    if (strcmp(word, "kills") == 0 && argc > 3)
+        return kills(atoi(argv[2]), atoi(argv[3]));
+    if (strcmp(word, "executes") == 0 && waits() == STATUS && printf("%d\n", (int)getpid()) > 0 &&
         fflush(stdout) == 0)
         execle("/bin/cat", "cat", (char *)NULL, no_environment);
     if (strcmp(word, "daemon") == 0 || strcmp(word, "waits") == 0)
