@@ -7,15 +7,14 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import tap
+import work
 from tap import test
 
 TRAIL, PROGRAM = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[3])
-WORK = tempfile.TemporaryDirectory(prefix="trail-ended-")
-TRACE = os.path.join(WORK.name, "x.trace")
+TRACE = os.path.join(work.folder("ended"), "x.trace")
 HOLD_S = 0.049  # HOLD_MS of ended.c, less what two clocks may differ by
 
 

@@ -11,6 +11,9 @@
 #include <vector>
 
 #include <pthread.h>
+#include <unistd.h>
+
+#include "waiting.h"
 
 namespace
 {
@@ -24,14 +27,15 @@ template <class Unit> [[gnu::noinline]] void sleep_a_while(Unit time)
     std::this_thread::sleep_for(time);
 }
 
-[[gnu::noinline]] void take_turn(std::promise<void> &there)
+[[gnu::noinline]] void take_turn(std::promise<pid_t> &there)
 {
-    there.set_value();
+    there.set_value(gettid());
     std::lock_guard<std::mutex> lock(results_mu);
 }
 
 [[gnu::noinline]] void wait_ready()
 {
+    waiter_tid = gettid();
     std::unique_lock<std::mutex> lock(results_mu);
     ready.wait(lock, [] { return is_ready; });
 }
@@ -94,12 +98,15 @@ void nothing()
 
 int main()
 {
-    std::promise<void> there;
+    std::promise<pid_t> there;
     std::thread waiter(wait_ready), sleeper(Sleeper{}, 30), turn;
+    await_waiter();
     {
         std::lock_guard<std::mutex> lock(results_mu);
         turn = std::thread(take_turn, std::ref(there));
-        there.get_future().wait();
+        pid_t tid = there.get_future().get();
+        while (!sleeps(tid))
+            sched_yield();
         sleep_a_while(std::chrono::milliseconds(40));
         is_ready = true;
     }

@@ -8,15 +8,15 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import tap
+import work
 from tap import test
 
 TRAIL, PROGRAM = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[3])
-WORK = tempfile.TemporaryDirectory(prefix="trail-places-")
-TRACE = os.path.join(WORK.name, "x.trace")
+WORK = work.folder("places")
+TRACE = os.path.join(WORK, "x.trace")
 SOURCE = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "places.cpp")).read().splitlines()
 
 
@@ -36,7 +36,7 @@ OURS = r"(?:\(anonymous namespace\)::)?"
 
 SUMMARY = run(TRAIL, "record", "-o", TRACE, "--", PROGRAM).stderr
 SLEEP = f"places.cpp:{line_of('sleep_for(time)')}"
-TURN = f"places.cpp:{line_of('there.set_value();') + 1}"
+TURN = f"places.cpp:{line_of('there.set_value(') + 1}"
 
 
 @test
@@ -90,12 +90,12 @@ def a_thread_that_never_waits_is_named_after_the_function_that_it_was_given():
 
 @test
 def what_the_user_skips_names_no_place():
-    skip = os.path.join(WORK.name, "skip")
+    skip = os.path.join(WORK, "skip")
     with open(skip, "w") as f:
         f.write("# ours\n\n*sleep_a_while\n")
     why = run(TRAIL, "why", "--window", "--limit=1000", f"--skip-frames={skip}", TRACE).stdout
     assert SLEEP not in why and ": in sleep" in why, why
-    again = os.path.join(WORK.name, "y.trace")
+    again = os.path.join(WORK, "y.trace")
     told = run(TRAIL, "record", f"--skip-frames={skip}", "-o", again, "--", PROGRAM).stderr
     assert "sleep_a_while" not in told and "most of the waiting" in told, told
 

@@ -13,7 +13,7 @@ enum { HOLD_MS = 50 };
 /* Set by the waiter before it waits. */
 static volatile pid_t waiter_tid;
 
-static void expect(int right)
+static inline void expect(int right)
 {
     if (!right)
         abort();
@@ -39,18 +39,24 @@ static int sleeps(pid_t tid)
     return sleeps_by(path);
 }
 
-static void pass(int ms)
+static inline void pass(int ms)
 {
     struct timespec left = {0, ms * 1000000L};
     while (nanosleep(&left, &left) != 0)
         ;
 }
 
-/* Returns HOLD_MS after the waiter was seen waiting. */
-static void keep_waiting(void)
+/* Returns when the waiter was seen waiting. */
+static void await_waiter(void)
 {
     while (waiter_tid == 0 || !sleeps(waiter_tid))
         sched_yield();
+}
+
+/* Returns HOLD_MS later. */
+static inline void keep_waiting(void)
+{
+    await_waiter();
     pass(HOLD_MS);
 }
 

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <sys/ipc.h>
 #include <sys/msg.h>
+#include <sys/resource.h>
 #include <sys/sem.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -320,8 +321,7 @@ static int open_after_ms;
 static void *open_other_end(void *ready)
 {
     sem_post(ready);
-    while (waiter_tid == 0 || !sleeps(waiter_tid))
-        sched_yield();
+    await_waiter();
     pass(open_after_ms);
     int fd = open(fifo, O_WRONLY);
     expect(fd != -1);
@@ -418,19 +418,34 @@ static void wait_in_vfork(void)
     expect(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 3);
 }
 
-static void time_out_of_condition(void)
+static long sleeps_so_far(void)
 {
-    struct timespec until = limit(CLOCK_REALTIME);
+    struct rusage usage;
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw;
+}
+
+/* On a busy machine the limit may have passed before the call waits: it is called again, until it does wait. */
+static void time_out(void (*call)(const struct timespec *until))
+{
+    long before = sleeps_so_far();
+    while (sleeps_so_far() == before) {
+        struct timespec until = limit(CLOCK_REALTIME);
+        call(&until);
+    }
+}
+
+static void time_out_of_condition(const struct timespec *until)
+{
     pthread_mutex_lock(&queue_mu);
-    while (pthread_cond_timedwait(&queue_filled, &queue_mu, &until) != ETIMEDOUT)
+    while (pthread_cond_timedwait(&queue_filled, &queue_mu, until) != ETIMEDOUT)
         ;
     pthread_mutex_unlock(&queue_mu);
 }
 
-static void time_out_of_semaphore(void)
+static void time_out_of_semaphore(const struct timespec *until)
 {
-    struct timespec until = limit(CLOCK_REALTIME);
-    while (sem_timedwait(&tickets, &until) != -1 || errno != ETIMEDOUT)
+    while (sem_timedwait(&tickets, until) != -1 || errno != ETIMEDOUT)
         ;
 }
 
@@ -462,25 +477,26 @@ static void time_out_of_operation(void)
     semctl(unnamed, 0, IPC_RMID);
 }
 
-static void time_out_of_messages(void)
+static void time_out_of_messages(const struct timespec *until)
 {
-    struct timespec until = limit(CLOCK_REALTIME);
     struct mq_attr shape = {.mq_maxmsg = 1, .mq_msgsize = 8};
     char name[64], text[8];
     snprintf(name, sizeof name, "/trail-waits-%d", (int)getpid());
     mqd_t queue = mq_open(name, O_CREAT | O_EXCL | O_RDWR, 0600, &shape);
     expect(queue != (mqd_t)-1);
     mq_unlink(name);
-    expect(mq_timedreceive(queue, text, sizeof text, NULL, &until) == -1 && errno == ETIMEDOUT);
+    expect(mq_timedreceive(queue, text, sizeof text, NULL, until) == -1 && errno == ETIMEDOUT);
     mq_close(queue);
 }
 
+enum { JOBS = 6 };
 static int jobs, closed;
 
 /* A worker of a pool: it returns to one wait for each job, and hardly does anything else. */
 static void *work(void *unused)
 {
     (void)unused;
+    waiter_tid = gettid();
     pthread_mutex_lock(&queue_mu);
     while (!closed) {
         while (jobs == 0 && !closed)
@@ -494,12 +510,13 @@ static void *work(void *unused)
 static void give_jobs(void)
 {
     pthread_t worker;
+    waiter_tid = 0;
     expect(pthread_create(&worker, NULL, work, NULL) == 0);
-    for (int i = 0; i < 6; i++) {
-        pass(HOLD_MS);
+    for (int i = 0; i < JOBS; i++) {
+        keep_waiting();
         pthread_mutex_lock(&queue_mu);
         jobs = 1;
-        closed = i == 5;
+        closed = i == JOBS - 1;
         pthread_cond_signal(&queue_filled);
         pthread_mutex_unlock(&queue_mu);
     }
@@ -530,12 +547,12 @@ int main(void)
     wait_for_futexes();
     wait_by_pidfd();
     in_a_thread(poll_pidfd);
-    time_out_of_condition();
-    time_out_of_semaphore();
+    time_out(time_out_of_condition);
+    time_out(time_out_of_semaphore);
     time_out_of_poll();
     time_out_of_signal();
     time_out_of_operation();
-    time_out_of_messages();
+    time_out(time_out_of_messages);
     give_jobs();
     semctl(set, 0, IPC_RMID);
     msgctl(messages, IPC_RMID, NULL);
