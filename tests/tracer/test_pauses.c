@@ -13,6 +13,7 @@
 #include "tracer/context.h"
 #include "tracer/pause.h"
 #include "tracer/roster.h"
+#include "tracer/runnable.h"
 
 #include <link.h>
 #include <pthread.h>
@@ -386,11 +387,11 @@ static void announced_at_the_end(void **state)
 
 /* MARK: A fork while the modules are walked */
 
-static bool forks; /* atomic: a thread is in fork() */
+static pid_t forking; /* atomic: the thread that is in fork() */
 
 static void note_fork(void)
 {
-    set(&forks);
+    __atomic_store_n(&forking, gettid(), __ATOMIC_RELEASE);
 }
 
 static int visit_module(struct dl_phdr_info *info, size_t size, void *context)
@@ -416,15 +417,16 @@ static void fork_and_walk(void)
     waitpid(child, &child_status, 0);
 }
 
-/* The walk goes on when the other thread is in fork() and has had the time to create the child. */
+/* The walk goes on when the other thread waits: for the end of the walk, or already for the child. */
 static void fork_when_walked(enum pause at)
 {
     /* Two lines are written before the walk. */
     if (is_other || at != PAUSE_LISTS || ++lines != 3)
         return;
     set(&other.go);
-    wait_for(&forks);
-    (void)nanosleep(&(struct timespec){0, 50000000}, NULL);
+    pid_t tid;
+    while ((tid = __atomic_load_n(&forking, __ATOMIC_ACQUIRE)) == 0 || thread_is_runnable(tid))
+        sched_yield();
 }
 
 static void fork_at_end(int format)
@@ -432,7 +434,7 @@ static void fork_at_end(int format)
     trail_options options = {.format = format, .unwinder = TRAIL_UNWIND_FRAME_POINTERS};
     struct trace trace = {0};
     alone(true);
-    forks = false;
+    forking = 0;
     child_status = -1;
     lines = 0;
     other_begin(be_announced, fork_and_walk);
