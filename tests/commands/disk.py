@@ -8,6 +8,7 @@ takes all sizes. Parquet needs DuckDB's library (TRAIL_DUCKDB, or where trail lo
 """
 
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -202,8 +203,15 @@ def a_next_file_that_cannot_be_begun_is_told():
     folder = fresh("rotated")
     os.makedirs(os.path.join(folder, "x.1.trace"))
     out = os.path.join(folder, "x.trace")
-    p = run("record", "--rotate=100ms", "-o", out, "--", "sleep", "3")
-    assert p.returncode == 3 and "cannot write" in p.stderr.decode() and "x.1.trace" in p.stderr.decode(), p
+    # The program goes on until it is.
+    messages = os.path.join(folder, "messages")
+    program = ["sh", "-c", 'until grep -q x.1.trace "$0"; do sleep 0.05; done', messages]
+    with open(messages, "wb") as to:
+        command = [TRAIL, "record", "--rotate=100ms", "-o", out, "--", *program]
+        status = subprocess.run(command, stderr=to, env=ENV, timeout=120).returncode
+    with open(messages) as f:
+        said = f.read()
+    assert status == 3 and re.search("cannot write.*x.1.trace", said), (status, said)
     good = run("check", out)
     assert good.returncode == 0, good
 

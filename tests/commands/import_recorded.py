@@ -104,14 +104,11 @@ def lttng_daemon():
     if call("lttng", "--no-sessiond", "list").returncode == 0:
         return None
     daemon = subprocess.Popen(["lttng-sessiond", "--no-kernel"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    for _ in range(600):
-        if call("lttng", "--no-sessiond", "list").returncode == 0:
-            return daemon
+    while call("lttng", "--no-sessiond", "list").returncode != 0:
         if daemon.poll() is not None:
-            break
+            raise Skip("lttng-sessiond does not start")
         time.sleep(0.1)
-    daemon.kill()
-    raise Skip("lttng-sessiond does not start")
+    return daemon
 
 
 def lttng_records(folder):

@@ -4,33 +4,43 @@
 usage: words.py TRAIL SOURCE_ROOT records|records-not THREAD_POOL CC...
 """
 
-import atexit
 import glob
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import work
 from tap import Skip, main, test
 
 TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 CAN_RECORD, CC = sys.argv[3] == "records", sys.argv[5:]
-WORK = tempfile.mkdtemp(prefix="trail-words-")
-atexit.register(shutil.rmtree, WORK, ignore_errors=True)
+WORK = work.folder("words")
 ENV = os.environ | {"LC_ALL": "C.UTF-8", "TZ": "UTC", "COLUMNS": "160"}
 
-# Three threads wait for a mutex that the main thread holds, until they all are in line.
+# Three threads wait for a mutex that the main thread holds until they all sleep, and for 30 ms more; again until there is a
+# file, if one is named.
 PROGRAM = r"""
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 static pthread_mutex_t stock_mu = PTHREAD_MUTEX_INITIALIZER;
+static int sleeps(int tid)
+{
+    char path[64], state = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
+    FILE *file = fopen(path, "r");
+    if (!file || fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+        state = 0;
+    if (file)
+        fclose(file);
+    return state == 'S';
+}
 static void *worker(void *arg)
 {
+    *(volatile int *)arg = gettid();
     pthread_mutex_lock(&stock_mu);
     pthread_mutex_unlock(&stock_mu);
     return arg;
@@ -38,16 +48,20 @@ static void *worker(void *arg)
 int main(int argc, char **argv)
 {
     pthread_t threads[3];
-    (void)argv;
-    for (int round = 0; round < (argc > 1 ? 60 : 1); round++) {
+    do {
+        volatile int tids[3] = {0};
         pthread_mutex_lock(&stock_mu);
         for (int i = 0; i < 3; i++)
-            pthread_create(&threads[i], NULL, worker, NULL);
+            pthread_create(&threads[i], NULL, worker, (void *)&tids[i]);
+        for (int i = 0; i < 3; i++) {
+            while (!tids[i] || !sleeps(tids[i]))
+                usleep(1000);
+        }
         usleep(30000);
         pthread_mutex_unlock(&stock_mu);
         for (int i = 0; i < 3; i++)
             pthread_join(threads[i], NULL);
-    }
+    } while (argc > 1 && access(argv[1], F_OK) != 0);
     return 0;
 }
 """
@@ -79,7 +93,7 @@ def program():
     if not os.path.exists(path("program")):
         with open(path("program.c"), "w") as f:
             f.write(PROGRAM)
-        subprocess.run([*CC, "-g", "-O1", "-pthread", "-o", path("program"), path("program.c")], check=True)
+        subprocess.run([*CC, "-D_GNU_SOURCE", "-g", "-O1", "-pthread", "-o", path("program"), path("program.c")], check=True)
     return path("program")
 
 
@@ -231,7 +245,7 @@ def symbolizing_keeps_it():
 
 @test
 def each_file_of_a_rotation_has_it():
-    run("record", "-q", "--rotate=100ms", "-o", path("r.trace"), "--", program(), "long")
+    run("record", "-q", "--rotate=100ms", "-o", path("r.trace"), "--", program(), path("r.1.trace"))
     files = glob.glob(path("r.*trace"))
     assert len(files) > 1, files
     for file in files:

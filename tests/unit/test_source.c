@@ -404,6 +404,17 @@ static void test_flushed_gzip_is_read_as_it_arrives(void **state)
     (void)deflateEnd(&z);
 }
 
+static bool sleeps(pid_t pid)
+{
+    char path[64], state = 0;
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "r");
+    bool found = file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1;
+    if (file)
+        (void)fclose(file);
+    return found && state == 'S';
+}
+
 static void test_waits_on_a_descriptor_that_does_not_block(void **state)
 {
     (void)state;
@@ -411,9 +422,11 @@ static void test_waits_on_a_descriptor_that_does_not_block(void **state)
     trail_error err;
     char buf[16];
     assert_int_equal(pipe2(ends, O_NONBLOCK), 0);
-    pid_t child = fork();
+    pid_t parent = getpid(), child = fork();
     if (child == 0) {
-        (void)usleep(20000);
+        /* Until the parent waits, or has failed. */
+        while (!sleeps(parent) && getppid() == parent)
+            (void)usleep(1000);
         write_all(ends[1], (const uint8_t *)"late", 4);
         _exit(0);
     }
