@@ -13,6 +13,7 @@
 
 #include "stress.h"
 #include "tracer/memory.h"
+#include "tracer/runnable.h"
 #include "tracer/sample.h"
 #include "tracer/tracer.h"
 
@@ -159,7 +160,7 @@ static void quiet_threads_make_none_wait(void **state)
 /* A thread that must wait for the reader is counted, with its time. */
 static void *write_much(void *arg)
 {
-    (void)arg;
+    __atomic_store_n((pid_t *)arg, gettid(), __ATOMIC_RELEASE);
     for (int i = 0; i < 20000; i++)
         trail_logf(0, "much", "%d %0100d", i, 0);
     return NULL;
@@ -172,18 +173,19 @@ static void waits_are_counted(void **state)
     unsigned long logs = 0;
     pthread_t thread;
     trail_stats stats;
-    bool waits;
+    bool full;
+    pid_t tid = 0;
     (void)state;
     alone(true);
     held_start(&held, &options);
     assert_int_equal(stats_now().waits, 0);
-    assert_int_equal(pthread_create(&thread, NULL, write_much, NULL), 0);
+    assert_int_equal(pthread_create(&thread, NULL, write_much, &tid), 0);
     do {
         pthread_mutex_lock(&tracer.lock);
-        waits = tracer.queued >= tracer.limit;
+        full = tracer.queued >= tracer.limit;
         pthread_mutex_unlock(&tracer.lock);
         sched_yield();
-    } while (!waits);
+    } while (!full || thread_is_runnable(__atomic_load_n(&tid, __ATOMIC_ACQUIRE)));
     sem_post(&held.go);
     pthread_join(thread, NULL);
     stats = stats_now();

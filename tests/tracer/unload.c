@@ -44,11 +44,13 @@ static void *annotate(void *arg)
 static bool has_forked;
 
 /* At exit LeakSanitizer would look for the parent's threads, and wait for locks that they had at the fork. */
+/* NOLINTBEGIN(bugprone-reserved-identifier): LeakSanitizer's name for it */
 int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void)
 {
     return has_forked;
 }
+/* NOLINTEND(bugprone-reserved-identifier) */
 
 static bool find(void *library)
 {
