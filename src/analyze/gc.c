@@ -25,17 +25,30 @@ static trail_gc_cycle *cycle_now(struct gc *gc)
     return gc->cycles;
 }
 
+/* Returns when a range began; one that is found open, with the generation. */
+static int64_t range_since(const struct gc *gc, const trail_event *event)
+{
+    const struct goroutines *all = &gc->analysis->goroutines;
+    return event->kind == TRAIL_RANGE_ACTIVE ? counted_since(all, all->follow.sync_ns)
+                                             : event->time_ns;
+}
+
 static bool cycle_begin(struct gc *gc, const trail_event *event)
 {
     bool known = event->kind == TRAIL_RANGE_BEGIN;
+    trail_gc_cycle *last = gc->cycle_count > 0 ? &gc->cycles[gc->cycle_count - 1] : NULL;
     if (gc->marking)
+        return true; /* repeated in a later generation */
+    gc->marking = true;
+    if (!known && last && !last->has_begin && !last->has_end) {
+        last->begin_ns = range_since(gc, event); /* assists ended before it was found open */
         return true;
+    }
     if (!GROW(gc->cycles, gc->cycle_capacity, gc->cycle_count + 1))
         return false;
-    gc->marking = true;
     gc->cycles[gc->cycle_count++] = (trail_gc_cycle){
         .has_begin = known,
-        .begin_ns = event->time_ns,
+        .begin_ns = range_since(gc, event),
         .heap_at_begin = gc->heap,
         .heap_goal = gc->goal,
     };
@@ -56,15 +69,20 @@ static bool cycle_end(struct gc *gc, const trail_event *event)
 
 /* MARK: Assists, sweeps, pauses */
 
-static bool open_range(struct gc *gc, struct idmap *map, int64_t owner, int64_t ns, trail_name name)
+static bool open_range(struct gc *gc, struct idmap *map, const trail_event *event)
 {
+    int64_t owner = event->range.scope_id;
     struct gc_open *open = idmap_find(map, (uint64_t)owner);
     if (open)
         return true; /* repeated in a later generation */
     open = slab_get(&gc->slab);
     if (!open)
         return false;
-    *open = (struct gc_open){.owner = owner, .since_ns = ns, .name = name};
+    *open = (struct gc_open){
+        .owner = owner,
+        .since_ns = range_since(gc, event),
+        .name = names_of(&gc->analysis->names, event->range.name),
+    };
     return idmap_put(map, (uint64_t)owner, open);
 }
 
@@ -138,10 +156,7 @@ static bool take_event(void *part, const trail_event *event)
     struct idmap *map = event->range.range == TRAIL_RANGE_STW     ? &gc->stops
                         : event->range.range == TRAIL_RANGE_SWEEP ? &gc->sweeps
                                                                   : &gc->assists;
-    if (end)
-        return close_range(gc, map, event);
-    return open_range(gc, map, event->range.scope_id, event->time_ns,
-                      names_of(&gc->analysis->names, event->range.name));
+    return end ? close_range(gc, map, event) : open_range(gc, map, event);
 }
 
 /* MARK: Window and end */

@@ -70,11 +70,6 @@ static bool named(void *context, struct followed *followed, const trail_frame *s
 }
 
 /* Returns where the counted part of [since_ns, ...) begins. */
-static int64_t counted_since(const struct goroutines *all, int64_t since_ns)
-{
-    return since_ns > all->counted_from_ns ? since_ns : all->counted_from_ns;
-}
-
 static bool ends(void *context, struct followed *followed, const trail_event *event)
 {
     struct trail_analysis *analysis = context;

@@ -128,6 +128,12 @@ const trail_event *goroutines_transitions(struct trail_analysis *analysis, const
 /* Takes an event that begins, continues or ends a range. Returns false on out of memory. */
 bool goroutines_range(struct trail_analysis *analysis, const trail_event *event);
 
+/* Returns since when a state or range that began at `since_ns` counts. */
+static inline int64_t counted_since(const struct goroutines *goroutines, int64_t since_ns)
+{
+    return since_ns > goroutines->counted_from_ns ? since_ns : goroutines->counted_from_ns;
+}
+
 /* Starts counting at `ns`: what was counted before is dropped. */
 void goroutines_count_from(struct goroutines *goroutines, int64_t ns);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/overview.h"
 #include "ui/lock_name.h"
 
 /* Where new rows go: which trace, and which part of it. */
@@ -399,11 +400,10 @@ static void collect_gc(struct collector *c)
     size_t count = trail_analysis_gc_cycles(c->analysis->answers, &cycles);
     for (size_t i = 0; i < count; i++) {
         const trail_gc_cycle *cycle = &cycles[i];
-        int64_t begin = cycle->begin_ns > span->begin_ns ? cycle->begin_ns : span->begin_ns;
+        int64_t begin, end;
         assist_ns += cycle->assist_ns;
         sweep_ns += cycle->sweep_ns;
-        if ((cycle->begin_ns != 0 || cycle->has_end) &&
-            !trail_histogram_add(&mark, (cycle->has_end ? cycle->end_ns : span->end_ns) - begin))
+        if (overview_marked(span, cycle, &begin, &end) && !trail_histogram_add(&mark, end - begin))
             c->rows->no_memory = true;
     }
     add_time(c, "gc.mark", mark.sum_ns, &mark);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "report/overview.h"
 #include "ui/analysis.h"
 #include "ui/empty.h"
 #include "ui/follow_up.h"
@@ -95,22 +96,12 @@ static void put_bytes(struct table *table, uint64_t bytes)
     table_word(table, bytes ? show_bytes(buf, bytes) : "-");
 }
 
-/* Sets when it was marking. Returns false if none of that is in the trace. */
-static bool marked(const struct request *request, const trail_gc_cycle *cycle, int64_t *begin_ns,
-                   int64_t *end_ns)
-{
-    const trail_analysis_span *span = &request->analysis.span;
-    *begin_ns = cycle->begin_ns > span->begin_ns ? cycle->begin_ns : span->begin_ns;
-    *end_ns = cycle->has_end ? cycle->end_ns : span->end_ns;
-    return cycle->begin_ns != 0 || cycle->has_end;
-}
-
 static void put_cycle(const struct request *request, struct table *table,
                       const trail_gc_cycle *cycle)
 {
     const trail_analysis_span *span = &request->analysis.span;
     int64_t begin, end;
-    bool known = marked(request, cycle, &begin, &end);
+    bool known = overview_marked(span, cycle, &begin, &end);
     if (cycle->has_begin)
         table_duration(table, cycle->begin_ns - span->origin_ns);
     else
@@ -133,7 +124,8 @@ static void show_longest_cycle(const struct request *request)
     int64_t begin, end, longest_begin = 0, longest = 0;
     char command[FOLLOW_UP_SIZE];
     for (size_t i = 0; i < request->cycle_count; i++)
-        if (marked(request, &request->cycles[i], &begin, &end) && end - begin > longest) {
+        if (overview_marked(&request->analysis.span, &request->cycles[i], &begin, &end) &&
+            end - begin > longest) {
             longest_begin = begin;
             longest = end - begin;
         }
@@ -171,7 +163,7 @@ static void show_times(const struct request *request)
     spark_begin(&marking, span->begin_ns, span->end_ns);
     spark_begin(&stopped, span->begin_ns, span->end_ns);
     for (size_t i = 0; i < request->cycle_count; i++) {
-        if (!marked(request, &request->cycles[i], &begin, &end))
+        if (!overview_marked(&request->analysis.span, &request->cycles[i], &begin, &end))
             continue;
         spark_cover(&marking, begin, end);
         sum += end - begin;

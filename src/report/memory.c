@@ -53,11 +53,11 @@ static void put_phases(const struct report *report, struct plot *plot)
     size_t pause_count = trail_analysis_gc_pauses(report->answers, &pauses);
     if (report_length(report) <= 0)
         return;
-    for (size_t i = 0; i < count; i++)
-        if (cycles[i].has_begin || cycles[i].has_end)
-            mark_bands(report, marking,
-                       cycles[i].has_begin ? cycles[i].begin_ns : report->span.begin_ns,
-                       cycles[i].has_end ? cycles[i].end_ns : report->span.end_ns);
+    for (size_t i = 0; i < count; i++) {
+        int64_t begin, end;
+        if (overview_marked(&report->span, &cycles[i], &begin, &end))
+            mark_bands(report, marking, begin, end);
+    }
     for (size_t i = 0; i < pause_count; i++)
         mark_bands(report, stopped, pauses[i].begin_ns, pauses[i].end_ns);
     put_bands(plot, marking, "marking", 1);
@@ -181,7 +181,7 @@ static void put_collections(const struct report *report, size_t cycles)
     const trail_gc_pause *longest = overview_pauses(report->answers, &count, &sum_ns);
     out_str(out, "<p>");
     html_number(out, cycles);
-    out_str(out, " cycles, marking ");
+    out_format(out, " cycle%s, marking ", plural_s(cycles));
     html_duration(out, overview_marking(report->answers));
     out_str(out, "; it took ");
     html_share(out, 1 - trail_analysis_mmu(report->answers, 0, report_length(report)));

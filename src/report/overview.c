@@ -159,6 +159,14 @@ const trail_gc_pause *overview_pauses(const trail_analysis *answers, size_t *cou
     return longest;
 }
 
+bool overview_marked(const trail_analysis_span *span, const trail_gc_cycle *cycle,
+                     int64_t *begin_ns, int64_t *end_ns)
+{
+    *begin_ns = cycle->begin_ns > span->begin_ns ? cycle->begin_ns : span->begin_ns;
+    *end_ns = cycle->has_end ? cycle->end_ns : span->end_ns;
+    return cycle->has_begin || cycle->has_end || cycle->begin_ns != 0;
+}
+
 int64_t overview_marking(const trail_analysis *answers)
 {
     trail_analysis_span span;
@@ -167,9 +175,9 @@ int64_t overview_marking(const trail_analysis *answers)
     size_t count = trail_analysis_gc_cycles(answers, &cycles);
     trail_analysis_get_span(answers, &span);
     for (size_t i = 0; i < count; i++) {
-        int64_t begin = cycles[i].begin_ns > span.begin_ns ? cycles[i].begin_ns : span.begin_ns;
-        if (cycles[i].begin_ns != 0 || cycles[i].has_end)
-            sum += (cycles[i].has_end ? cycles[i].end_ns : span.end_ns) - begin;
+        int64_t begin, end;
+        if (overview_marked(&span, &cycles[i], &begin, &end))
+            sum += end - begin;
     }
     return sum;
 }

@@ -56,6 +56,10 @@ static inline int64_t pause_length(const trail_gc_pause *pause)
 const trail_gc_pause *overview_pauses(const trail_analysis *answers, size_t *count,
                                       int64_t *sum_ns);
 
+/* Sets when a cycle was marking within the analysed window. Returns false if that is unknown. */
+bool overview_marked(const trail_analysis_span *span, const trail_gc_cycle *cycle,
+                     int64_t *begin_ns, int64_t *end_ns);
+
 /* Returns the time of mark phases within the analysed window. */
 int64_t overview_marking(const trail_analysis *answers);
 

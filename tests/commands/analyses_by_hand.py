@@ -546,6 +546,100 @@ def gc_tells_cycles_and_pauses():
     equal(found["pauses"], [{"name": STW, "begin_ns": 1996, "end_ns": 2000, "goroutine": 1}])
 
 
+def generation(number, begin, end, *batches):
+    """A generation in which P 0 runs G 1 on M 100, P 1 runs G 2 on M 101, and each continues with a text of events."""
+    lines = [f"EventBatch gen={number} m=18446744073709551615 time={begin} size=auto", "Sync"]
+    lines += ["Frequency freq=1000000000", f"ClockSnapshot dt=0 mono={begin} sec=1700000000 nsec={begin}"]
+    for p, events in enumerate(batches):
+        lines += [f"EventBatch gen={number} m={100 + p} time={begin} size=auto", f"ProcStatus dt=0 p={p} pstatus=1"]
+        lines += [f"GoStatus dt=0 g={p + 1} m={100 + p} gstatus=2", *events.split(";")]
+    for what in ("Stacks", "Strings"):
+        lines += [f"EventBatch gen={number} m=18446744073709551615 time={end} size=auto", what]
+    return "\n".join([*lines, "String id=1", '\tdata="GC mark termination"', "EndOfGeneration\n"])
+
+
+# Marking from 1100 to 1700, an assist from 1150 to 1450, a sweep from 1160 to 1460, a pause from 1650 to 1850.
+COLLECTION = [
+    generation(
+        1, 1000, 1200,
+        "GCBegin dt=100 gc_seq=1 stack=0;GCMarkAssistBegin dt=50 stack=0", "GCSweepBegin dt=160 stack=0",
+    ),
+    generation(
+        2, 1300, 1500,
+        "GCMarkAssistActive dt=0 g=1;GCActive dt=0 gc_seq=2;GCMarkAssistEnd dt=150",
+        "GCSweepActive dt=0 p=1;GCSweepEnd dt=160 swept_value=8192 reclaimed_value=4096",
+    ),
+    generation(3, 1600, 1750, "GCActive dt=0 gc_seq=3;STWBegin dt=50 kind_string=1 stack=0;GCEnd dt=50 gc_seq=4", ""),
+    generation(4, 1800, 1900, "STWEnd dt=50", ""),
+]  # fmt: skip
+
+
+def collection(name, *generations):
+    return assembled(name, "Trace Go1.26\n" + "".join(generations))
+
+
+def spans_of(path):
+    """Begin and end of each range in the timeline, in ns since the first event; a begin before the trace is None."""
+    found, ends = [], {}
+    events = json.loads(good_text("export", "--to=chrome", path))["traceEvents"]
+    ends = {e["id"]: e["ts"] for e in events if e["ph"] == "e"}
+    for e in events:
+        if e["ph"] == "X" and e["pid"] == 4 or e["ph"] == "b":
+            end = e["ts"] + e["dur"] if e["ph"] == "X" else ends[e["id"]]
+            found.append((e["name"].split(" (")[0], round(e["ts"] * 1000), round(end * 1000)))
+    return sorted(found)
+
+
+@test
+def a_collection_over_several_generations_is_one():
+    path = collection("over-generations", *COLLECTION)
+    found = answer("gc", path)
+    (cycle,), (pause,) = found["cycles"], found["pauses"]
+    equal((cycle["begin_ns"], cycle["end_ns"]), (1100, 1700))
+    equal((cycle["assists"], cycle["assist_ns"]), (1, 300))
+    equal((cycle["sweeps"], cycle["sweep_ns"], cycle["swept_bytes"]), (1, 300, 8192))
+    equal((pause["begin_ns"], pause["end_ns"]), (1650, 1850))
+    equal(answer("summary", path)["gc"]["marking_ns"], 600)
+    g1, g2 = answer("goroutines", path)["goroutines"]
+    equal(g1["range_ns"], {"GC mark assist": 300, "stop-the-world (GC mark termination)": 200})
+    equal(g2["range_ns"], {"GC incremental sweep": 300})
+    right = [("GC concurrent mark phase", 100, 700), ("GC incremental sweep", 160, 460), ("GC mark assist", 150, 450)]
+    equal(spans_of(path), [*right, ("stop-the-world", 650, 850)])
+
+
+@test
+def ranges_found_open_last_since_the_begin_of_the_trace():
+    path = collection("found-open", *COLLECTION[1:])
+    (cycle,) = answer("gc", path)["cycles"]
+    equal((cycle["begin_ns"], cycle["end_ns"]), (0, 1700))
+    equal((cycle["assists"], cycle["assist_ns"]), (1, 150))
+    equal((cycle["sweeps"], cycle["sweep_ns"]), (1, 160))
+    equal(answer("summary", path)["gc"]["marking_ns"], 400)
+    right = [("GC concurrent mark phase", 0, 400), ("GC incremental sweep", 0, 160), ("GC mark assist", 0, 150)]
+    equal(spans_of(path), [*right, ("stop-the-world", 350, 550)])
+
+
+@test
+def a_collection_is_found_open_after_an_assist_has_ended():
+    """The runtime writes GCActive when a generation has begun, on one thread."""
+    first = "GCMarkAssistActive dt=0 g=1;GCMarkAssistEnd dt=50"
+    path = collection("assist-first", generation(1, 1300, 1500, first, "GCActive dt=100 gc_seq=2;GCEnd dt=50 gc_seq=3"))
+    (cycle,) = answer("gc", path)["cycles"]
+    equal((cycle["end_ns"], cycle["assists"], cycle["assist_ns"]), (1450, 1, 50))
+    equal(answer("summary", path)["gc"]["marking_ns"], 150)
+
+
+@test
+def a_collection_longer_than_the_trace_is_drawn_all_over():
+    path = collection("longer", generation(1, 1000, 1200, "GCActive dt=0 gc_seq=2;HeapAlloc dt=200 heapalloc_value=1", ""))
+    assert answer("summary", path)["gc"]["marking_ns"] >= 200
+    report = os.path.join(WORK, "longer.html")
+    good_text("report", path, "-o", report)
+    with open(report, encoding="utf-8") as file:
+        drawn = file.read()
+    assert '<rect class="marking" x="0" width="1000"' in drawn and "<p>1 cycle, marking" in drawn
+
+
 # Whatever the trace
 
 
