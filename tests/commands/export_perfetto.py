@@ -14,6 +14,7 @@ import subprocess
 import sys
 
 from exports import EXAMPLES, ROOT, STATES, add, assembled, compare, data, examples, expected, trail
+from command import text_of
 from tap import main, test
 
 PROTO = os.path.join(ROOT, "tests", "commands")
@@ -244,6 +245,13 @@ def what_was_written_by_hand_is_there():
             for _, s in export.samples] == [(100, 1, "main.serve")]
     wall = next(c for c in export.clocks if 1 in c)
     assert wall[1] == 1_700_000_000_120_000_000 and wall[6] == first, wall
+
+
+@test
+def a_long_reason_is_there_as_a_whole():
+    reason = "a wait for " + 8 * "something else, " + "and for the end"
+    trace = assembled("long-reason", text_of("everything-1.26").replace("chan receive", reason))
+    assert f"waiting ({reason})" in {s.name for s in Export(trace).slices}
 
 
 def both():

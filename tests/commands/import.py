@@ -315,6 +315,35 @@ def many(count, begin=T, step=10):
         yield ("t", a, 2, begin + i * step, switch("t", a, "R", "t", b))
 
 
+def written(path):
+    """(time, thread) of each event in the file, without the states at the beginning of a generation."""
+    thread, time, found = 0, 0, []
+    for line in good_text("print", "--format=wire", path).splitlines():
+        if batch := re.match(r"EventBatch .*\bm=(\d+) time=(\d+)", line):
+            thread, time = int(batch[1]), int(batch[2])
+        elif event := re.match(r"(\w+) dt=(\d+)", line):
+            time += int(event[2])
+            found += [(time, thread)] if "Status" not in event[1] else []
+    return found
+
+
+@test
+def events_of_two_threads_at_one_time_are_one_after_the_other():
+    at_once = (
+        ("a", 100, 0, T, switch("swapper/0", 0, "R", "a", 100)),
+        ("b", 101, 1, T, switch("swapper/1", 0, "R", "b", 101)),
+        ("a", 100, 0, T + 10, switch("a", 100, "S", "c", 102)),
+        ("b", 101, 1, T + 10, switch("b", 101, "S", "d", 103)),
+        # That these two have left their CPUs was not recorded.
+        ("a", 100, 0, T + 20, switch("swapper/0", 0, "R", "a", 100)),
+        ("b", 101, 1, T + 20, switch("swapper/1", 0, "R", "b", 101)),
+    )
+    threads = {}
+    for time, thread in written(imported(perf(*at_once))[0]):
+        threads.setdefault(time, set()).add(thread)
+    assert all(len(of) == 1 for of in threads.values()), threads
+
+
 @test
 def a_recording_of_some_processes_has_switches_that_are_inferred():
     # Only what thread 100 itself did: it was put on its CPU while another thread, or none, was seen there.

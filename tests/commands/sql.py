@@ -753,6 +753,9 @@ def values_of_all_kinds_are_shown():
         "big": "9007199254740993", "d": 1.5, "list": [1, 2], "none": None, "t": True, 'te"xt': 'a"b,c',
         "huge": "170141183460469231731687303715884105727", "r": 0.1, "small": -5, "day": "2026-01-02", "w": "Running",
     }])
+    for huge in (-(2**127), -(2**64), -(2**64) - 1, 2**64, -(10**20)):
+        equal(sql(HAND, f"select ({huge})::hugeint as huge"), [{"huge": str(huge)}])
+    equal(sql(HAND, "select (-7)::hugeint as huge"), [{"huge": -7}])
     query = """select {'a': 1, 'b': ['x"N', 'NaN', null]} as struct, map {1: true} as map, [1, 2]::int[2] as array,
         ['nan'::double, '-inf'::double, 0.5] as reals, [date '2026-01-02'] as days"""
     equal(sql(HAND, query), [{

@@ -450,12 +450,18 @@ static void a_run_for_which_nobody_waits_is_ended(void **state)
     expect_refusal(&running[1], "nobody waits for it");
     finish(&waiting);
     assert_int_equal(waiting.exchange.status, 503);
-    /* Its place is free again. */
+    /* Their places are free again, and the one that waited has taken none. */
     __atomic_store_n(&gone, false, __ATOMIC_SEQ_CST);
     ask(&running[0], runs, "limit=1");
+    ask(&running[1], runs, "limit=01");
+    expect_events(AT_A_TIME, 0);
+    ask(&waiting, runs, "limit=001");
+    expect_events(0, 1);
+    let_go(3);
     expect_events(1, 0);
-    let_go(1);
     expect_answer(&running[0], 2);
+    expect_answer(&running[1], 2);
+    expect_answer(&waiting, 2);
     close_runs(runs);
 }
 
