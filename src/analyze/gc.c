@@ -33,15 +33,24 @@ static int64_t range_since(const struct gc *gc, const trail_event *event)
                                              : event->time_ns;
 }
 
+/* Returns the last cycle if all that is known of it is that assists belonged to it, or NULL. */
+static trail_gc_cycle *cycle_of_assists(const struct gc *gc)
+{
+    if (gc->cycle_count == 0)
+        return NULL;
+    trail_gc_cycle *last = &gc->cycles[gc->cycle_count - 1];
+    return last->has_begin || last->has_end ? NULL : last;
+}
+
 static bool cycle_begin(struct gc *gc, const trail_event *event)
 {
     bool known = event->kind == TRAIL_RANGE_BEGIN;
-    trail_gc_cycle *last = gc->cycle_count > 0 ? &gc->cycles[gc->cycle_count - 1] : NULL;
     if (gc->marking)
         return true; /* repeated in a later generation */
     gc->marking = true;
-    if (!known && last && !last->has_begin && !last->has_end) {
-        last->begin_ns = range_since(gc, event); /* assists ended before it was found open */
+    trail_gc_cycle *found_open = known ? NULL : cycle_of_assists(gc);
+    if (found_open) {
+        found_open->begin_ns = range_since(gc, event);
         return true;
     }
     if (!GROW(gc->cycles, gc->cycle_capacity, gc->cycle_count + 1))
