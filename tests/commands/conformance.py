@@ -98,14 +98,11 @@ def check_alloc_free(name, path, entry, code, out, err):
     report(twice == out, f"{name}: survives assembling", err.strip()[:300])
 
 
-def by_goroutine(lines, pattern, name_of):
+def by_goroutine(text, pattern):
+    """What the groups `what` of the matches are, by the group `g`."""
     sequences = collections.defaultdict(list)
-    for line in lines:
-        m = re.match(pattern, line)
-        if m:
-            item = name_of(m)
-            if item:
-                sequences[item[0]].append(item[1])
+    for m in re.finditer(pattern, text, re.M):
+        sequences[m["g"]].append(m["what"])
     return sequences
 
 
@@ -115,8 +112,8 @@ def check_goroutines(entry):
     file's own view, which is compared with Go's elsewhere.
     """
     path = os.path.join(TRACES, entry["file"])
-    v1 = run("print", "--format=go-v1", path)[1].decode("utf-8", "replace").split("\n")
-    go = run("print", "--format=go", path)[1].decode("utf-8", "replace").split("\n")
+    v1 = run("print", "--format=go-v1", path)[1].decode("utf-8", "replace")
+    go = run("print", "--format=go", path)[1].decode("utf-8", "replace")
     names = {
         "GoBlock": "Waiting", "GoBlockSend": "Waiting", "GoBlockRecv": "Waiting", "GoBlockSelect": "Waiting",
         "GoBlockSync": "Waiting", "GoBlockCond": "Waiting", "GoBlockNet": "Waiting", "GoBlockGC": "Waiting",
@@ -124,14 +121,11 @@ def check_goroutines(entry):
         "GoEnd": "NotExist",
     }  # fmt: skip
     ours = by_goroutine(
-        go,
-        r"M=\S+ P=\S+ G=(\d+) StateTransition Time=\S+ GoID=(\d+) Running->(Waiting|Runnable|NotExist) ",
-        lambda m: (m[2], m[3]),
+        go, r"^M=\S+ P=\S+ G=\d+ StateTransition Time=\S+ GoID=(?P<g>\d+) Running->(?P<what>Waiting|Runnable|NotExist) "
     )
-    theirs = by_goroutine(
-        v1, r"\d+ (\w+) p=\S+ g=(\d+) ", lambda m: (m[2], names[m[1]]) if m[1] in names else None
-    )
-    wrong = [g for g in set(ours) | set(theirs) if ours[g] != theirs[g]]
+    theirs = by_goroutine(v1, rf"^\d+ (?P<what>{'|'.join(names)}) p=\S+ g=(?P<g>\d+) ")
+    theirs = {g: [names[name] for name in sequence] for g, sequence in theirs.items()}
+    wrong = [g for g in set(ours) | set(theirs) if ours.get(g) != theirs.get(g)]
     report(
         not wrong,
         f"{entry['file']} parsed: every goroutine's sequence is that of v1",
