@@ -197,6 +197,11 @@ struct area *collect_area(const struct collect *c)
     return c->area;
 }
 
+pid_t collect_pid(const struct collect *c)
+{
+    return c->options.process.pid ? c->options.process.pid : area_claimed(c->area);
+}
+
 bool collect_forking(const struct collect *c)
 {
     return area_is_forking(c->area);

@@ -149,6 +149,9 @@ bool collect_has_left(const struct collect *c);
 
 struct area *collect_area(const struct collect *c);
 
+/* Returns the process's number; if it had ended before its claim was read, the one of the claim, which no one confirmed. */
+pid_t collect_pid(const struct collect *c);
+
 /* Whether a forked child has not decided yet whether it is recorded. */
 bool collect_forking(const struct collect *c);
 

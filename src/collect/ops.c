@@ -41,8 +41,8 @@ static void do_create(struct collect *c, struct thread *thread, const struct op 
 static struct thread *forked_thread(const struct trace *t, uint64_t number)
 {
     for (struct collect *c = t->programs; c && number; c = c->next_in_trace) {
-        if (c->options.process.pid && area_fork(c->area) == number)
-            return thread_with_tid(c, (uint64_t)c->options.process.pid);
+        if (area_fork(c->area) == number)
+            return thread_with_tid(c, (uint64_t)collect_pid(c));
     }
     return NULL;
 }

@@ -177,8 +177,9 @@ static void end_process(struct recorder *r, struct recorded *process)
 static void end_all(struct recorder *r)
 {
     for (struct recorded *p = r->processes; p; p = p->next) {
+        /* One that claimed its area since the last step may have ended as well: what waited for that was woken by it. */
         if (!p->over)
-            complete(r, p, true);
+            complete(r, p, p->to != r->shared || !recorder_process_has_ended(r, p));
         if (p->to != r->shared && !p->to->over)
             recorder_trace_finish(r, p->to);
     }

@@ -349,7 +349,7 @@ static struct collect *program_of(const struct trace *t, const struct collect *p
     if (parent->options.process.nested)
         return NULL;
     for (struct collect *c = t->programs; c; c = c->next_in_trace) {
-        if (c->options.process.pid == pid && (!found || c->number > found->number))
+        if (collect_pid(c) == pid && (!found || c->number > found->number))
             found = c;
     }
     return found;
@@ -374,7 +374,7 @@ static struct collect *child_of(const struct trace *t, const struct ended_wait *
 
 static void match_child(struct collect *child, const struct ended_wait *wait)
 {
-    struct thread *first = thread_with_tid(child, (uint64_t)child->options.process.pid);
+    struct thread *first = thread_with_tid(child, (uint64_t)awaited_process(&wait->record));
     if (!first || !child->ended || child->end_ticks < wait->record.time)
         return;
     collect_ended_before(child, wait->record.end);
