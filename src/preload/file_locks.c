@@ -243,17 +243,24 @@ static void give(const struct lock *lock, const struct unwind_start *caller)
     }
 }
 
-/* A lock of fcntl's that becomes shared: other shared ones need not wait any more. */
+/*
+ * A lock of fcntl's that becomes shared: other shared ones need not wait any more. It is entered as shared before it is, as a
+ * thread that gets one finds then what conflicts with it.
+ */
 static void weaken(const struct lock *lock, const struct unwind_start *caller)
 {
-    const struct board_locks *at = locks_of(lock->object);
+    struct board_locks *at = locks_of(lock->object);
     for (int i = 0; i < BOARD_LOCKS_OF && !lock->exclusive; i++) {
-        const struct board_lock *entry = &at->of[i];
+        struct board_lock *entry = &at->of[i];
         struct lock part;
+        bool alone = entry->alone;
         if (!is_mine(entry, lock) || !entry->exclusive || !overlaps(entry, lock))
             continue;
         part = common(entry, lock);
         record_release(&part, caller);
+        cut(entry, &part);
+        part.exclusive = false;
+        enter(&part, alone);
     }
 }
 
