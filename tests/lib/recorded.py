@@ -50,6 +50,7 @@ class Wait:
     end: Optional[int] = None  # when it ran again
     waker: int = 0  # 0: none, it went on by itself
     waker_functions: list = dataclasses.field(default_factory=list)
+    ready_functions: list = dataclasses.field(default_factory=list)  # of the waker, or of itself
 
     @property
     def of_kernel(self):
@@ -82,10 +83,12 @@ class Trace:
         self.threads = []  # in order of their creation
         self.types = {}
         self.procs = set()
+        self.events = []  # as they are printed
         self._by_g = {}
         self._logs = {}
         for line in text.stdout.decode("utf-8", "replace").splitlines():
-            self._take(json.loads(line))
+            self.events.append(json.loads(line))
+            self._take(self.events[-1])
         for thread in self.threads:
             for wait in thread.waits:
                 wait.tid = thread.tid
@@ -141,6 +144,7 @@ class Trace:
         wait = thread.waits[-1] if thread.waits else None
         if wait and wait.ready is None:
             wait.ready = event["time_ns"]
+            wait.ready_functions = functions(event)
             # No goroutine runs there if it was a signal handler in a thread that waits itself.
             if event["m"] != thread.tid:
                 wait.waker = event["m"]

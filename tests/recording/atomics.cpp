@@ -1,7 +1,8 @@
 // C++20's waits, which go through syscall(SYS_futex): atomics CASE. See wakers.c.
+#include "answers.h"
+
 #include <atomic>
 #include <barrier>
-#include <chrono>
 #include <cstring>
 #include <latch>
 #include <semaphore>
@@ -14,9 +15,11 @@ static std::barrier gate(2);
 static std::latch latch(1);
 static std::counting_semaphore<8> semaphore(0);
 static const char *how;
+static about_to_wait waiter_is;
 
 __attribute__((noinline)) static void wait_here()
 {
+    about(&waiter_is);
     if (std::strcmp(how, "atomic") == 0)
         number.wait(0);
     else if (std::strcmp(how, "flag") == 0)
@@ -34,6 +37,7 @@ __attribute__((noinline)) static void wait_here()
 
 __attribute__((noinline)) static void wake_here()
 {
+    fprintf(stderr, "wakes %d %ld\n", me(), (long)now());
     if (std::strcmp(how, "atomic") == 0) {
         number = 1;
         number.notify_one();
@@ -57,7 +61,7 @@ int main(int, char **argv)
 {
     how = argv[1];
     std::thread waiter(wait_here);
-    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    until_it_waits(&waiter_is);
     wake_here();
     waiter.join();
     return 0;

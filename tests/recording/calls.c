@@ -1,4 +1,5 @@
 /* Calls whose wrappers do more than pass on: results, errno and arguments as without a recorder. calls FOLDER. */
+#include "answers.h"
 #include "check.h"
 
 #include <errno.h>
@@ -268,16 +269,19 @@ static void c11(void)
 /* MARK: vfork: the child closes what it likes, and the parent's descriptors are what they were */
 
 static int ends[2];
+static about_to_wait reader_is;
 
 static void *read_one(void *arg)
 {
     char byte;
+    about(&reader_is);
     CHECK(read(ends[0], &byte, 1) == 1);
     return arg;
 }
 
 static __attribute__((noinline)) void wake_here(void)
 {
+    fprintf(stderr, "wakes %d %ld\n", me(), (long)now());
     CHECK(write(ends[1], "x", 1) == 1);
     __asm__ volatile("" ::: "memory");
 }
@@ -299,7 +303,7 @@ static void vforks(void)
     }
     CHECK(waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 9);
     CHECK(pthread_create(&thread, NULL, read_one, NULL) == 0);
-    usleep(30000);
+    until_it_waits(&reader_is);
     wake_here();
     CHECK(pthread_join(thread, NULL) == 0);
 }
@@ -316,7 +320,7 @@ static void fork_here(int number)
 
 static void *interrupt(void *arg)
 {
-    usleep(20000);
+    until_it_waits(&reader_is);
     CHECK(pthread_kill(*(pthread_t *)arg, SIGUSR1) == 0);
     return arg;
 }
@@ -324,11 +328,12 @@ static void *interrupt(void *arg)
 static void forks_in_handler(void)
 {
     struct sigaction action = {.sa_handler = fork_here};
-    pthread_t me = pthread_self(), thread;
+    pthread_t reader = pthread_self(), thread;
     int fds[2], status;
     char byte;
     CHECK(pipe(fds) == 0 && sigaction(SIGUSR1, &action, NULL) == 0);
-    CHECK(pthread_create(&thread, NULL, interrupt, &me) == 0);
+    CHECK(pthread_create(&thread, NULL, interrupt, &reader) == 0);
+    about(&reader_is);
     CHECK(read(fds[0], &byte, 1) == -1 && errno == EINTR);
     if (forked == 0)
         _exit(write(fds[1], "c", 1) == 1 ? 11 : 1);

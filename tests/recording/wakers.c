@@ -1,13 +1,16 @@
 /*
- * Programs with a known answer for `trail record`: wakers CASE. A thread waits in the function wait_here(), for
- * 30 ms at least, until another one lets it in, in wake_here(); what they wait by is the case.
+ * Programs with a known answer for `trail record`: wakers CASE. A thread waits in the function wait_here() until
+ * another one lets it in, in wake_here(); what they wait by is the case. The waker comes when the kernel reports that the
+ * waiter sleeps, and prints on stderr, before it wakes: "wakes TID NS", with the time of CLOCK_MONOTONIC.
  *
  * wakers processes CASE: the same in two processes, of which one has forked the other.
  * wakers others: the same by a pipe, which a third process closes in close_here() while one waits.
  * wakers child, wakers any-child: waits for a process, which ends.
  * wakers flock-killed, range-killed, flock-left: waits for a lock of a file, whose holder is killed.
  * wakers flock-executes, flock-passed, flock-kept, ...: the same, whose holder executes another program.
- * wakers reads, wakers writes: one of the two, by stdin or stdout.
+ * wakers reads FILE, wakers writes FILE: one of the two, by stdin or stdout; they take turns by the file, of a page.
+ *
+ * With the further word "looked" the waker of one of these cases also waits until the recorder has looked at the waiter.
  *
  * wakers names FIFO FIFO: waits for the one, then for the other by the same descriptor, then for a socket; prints
  * the port of its peer.
@@ -65,6 +68,114 @@ static void moment(long ms)
     struct timespec time = {ms / 1000, ms % 1000 * 1000000};
     while (nanosleep(&time, &time) != 0)
         ;
+}
+
+/* MARK: Turns */
+
+/* In memory that the waiter and the waker share. */
+static struct turn {
+    pid_t waiter; /* the thread whose next call waits; atomic */
+    pid_t waited; /* the same, when it was seen to sleep */
+} * turn;
+
+static void make_turn(int fd)
+{
+    turn =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0), fd, 0);
+    CHECK(turn != MAP_FAILED);
+}
+
+static void about_to_wait(void)
+{
+    __atomic_store_n(&turn->waiter, gettid(), __ATOMIC_RELEASE);
+}
+
+/* "12 (a name) S 1 ...": proc(5). */
+static bool is_asleep(pid_t tid)
+{
+    char path[64], line[512] = "";
+    const char *name_end;
+    FILE *file;
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)tid);
+    file = fopen(path, "re");
+    CHECK(file && fgets(line, sizeof line, file) && fclose(file) == 0);
+    name_end = strrchr(line, ')');
+    return name_end && strncmp(name_end, ") S", 3) == 0;
+}
+
+static pid_t recorder;
+static bool looked;
+
+static long switches_of_recorder(void)
+{
+    char path[64], line[256];
+    long count = -1;
+    FILE *file;
+    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)recorder);
+    CHECK((file = fopen(path, "re")) != NULL);
+    while (count < 0 && fgets(line, sizeof line, file))
+        (void)sscanf(line, "voluntary_ctxt_switches: %ld", &count);
+    CHECK(fclose(file) == 0 && count >= 0);
+    return count;
+}
+
+/*
+ * Returns when the recorder has looked at a call that waits now, and at its descriptors: it looks at calls that have
+ * waited for 20 ms, and sleeps between its steps.
+ */
+static void until_the_recorder_has_looked(void)
+{
+    long before;
+    moment(20);
+    before = switches_of_recorder();
+    while (switches_of_recorder() < before + 6)
+        moment(5);
+}
+
+/* Returns when the waiter has said that it will wait, and sleeps: the next one is another. */
+static void until_it_waits(void)
+{
+    pid_t tid;
+    while ((tid = __atomic_load_n(&turn->waiter, __ATOMIC_ACQUIRE)) == 0 || !is_asleep(tid))
+        moment(1);
+    turn->waited = tid;
+    __atomic_store_n(&turn->waiter, 0, __ATOMIC_RELEASE);
+    if (looked)
+        until_the_recorder_has_looked();
+}
+
+/* Called before what wakes the waiter. */
+static void say_wakes(void)
+{
+    struct timespec now;
+    CHECK(clock_gettime(CLOCK_MONOTONIC, &now) == 0);
+    CHECK(dprintf(STDERR_FILENO, "wakes %d %ld%09ld\n", (int)gettid(), (long)now.tv_sec,
+                  now.tv_nsec) > 0);
+}
+
+/*
+ * A process of which the recorder knows nothing: it does something when it is told to. It is made by _Fork, and calls the
+ * kernel itself.
+ */
+static int told[2] = {-1, -1};
+
+static void make_stranger(void (*act)(void))
+{
+    pid_t pid;
+    CHECK(pipe(told) == 0);
+    pid = _Fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        syscall(SYS_close, told[1]);
+        if (syscall(SYS_read, told[0], &byte, 1) == 1)
+            act();
+        syscall(SYS_exit_group, 0);
+    }
+}
+
+static void tell_stranger(void)
+{
+    CHECK(write(told[1], &byte, 1) == 1);
 }
 
 /* MARK: How to wait */
@@ -274,6 +385,7 @@ static char fifo_path[64];
 
 static void *open_to_read(void *unused)
 {
+    about_to_wait();
     CHECK((fds[0] = open(fifo_path, O_RDONLY)) >= 0);
     return unused;
 }
@@ -285,7 +397,7 @@ static void make_fifo(void)
     snprintf(fifo_path, sizeof fifo_path, "/tmp/trail-wakers-%d.fifo", (int)getpid());
     CHECK(mkfifo(fifo_path, 0600) == 0);
     CHECK(pthread_create(&opener, NULL, open_to_read, NULL) == 0);
-    moment(30);
+    until_it_waits();
     CHECK((fds[1] = open(fifo_path, O_WRONLY)) >= 0);
     CHECK(pthread_join(opener, NULL) == 0 && unlink(fifo_path) == 0);
 }
@@ -366,7 +478,7 @@ static void make_tcp_epoll(void)
 /* Accepted, and waited for, before the other end is known: connect() has not returned, or was another thread's. */
 static void *connects(void *address)
 {
-    moment(20);
+    until_it_waits();
     CHECK(connect(fds[1], address, sizeof(struct sockaddr_in)) == 0);
     return NULL;
 }
@@ -379,6 +491,7 @@ static void make_tcp_thread(void)
     int listener = listen_at(&address, &size, AF_INET);
     CHECK((fds[1] = socket(AF_INET, SOCK_STREAM, 0)) >= 0);
     CHECK(pthread_create(&thread, NULL, connects, &address) == 0);
+    about_to_wait();
     CHECK((fds[0] = accept(listener, NULL, NULL)) >= 0);
     make_set_of(fds[0], EPOLLIN | EPOLLET);
     CHECK(pthread_join(thread, NULL) == 0);
@@ -393,11 +506,11 @@ static void make_tcp_foreign(void)
     CHECK((fds[1] = socket(AF_INET, SOCK_STREAM, 0)) >= 0);
     CHECK(connect(fds[1], (struct sockaddr *)&address, size) == 0);
     CHECK(accept(listener, NULL, NULL) >= 0);
+    CHECK(pipe(told) == 0);
     if (fork() == 0) {
-        fds[1] = socket(AF_INET, SOCK_STREAM, 0);
+        CHECK(close(told[1]) == 0 && (fds[1] = socket(AF_INET, SOCK_STREAM, 0)) >= 0);
         CHECK(connect(fds[1], (struct sockaddr *)&address, size) == 0);
-        moment(80);
-        _exit(write(fds[1], &byte, 1) == 1 ? 0 : 1);
+        _exit(read(told[0], &byte, 1) == 1 && write(fds[1], &byte, 1) == 1 ? 0 : 1);
     }
     CHECK((fds[0] = accept(listener, NULL, NULL)) >= 0);
 }
@@ -476,15 +589,16 @@ static void make_signal(void)
     CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
 }
 
-/* The waiter's pipe is inherited: no thread of the process wakes it; another of this process is written to. */
+static void stranger_writes(void)
+{
+    syscall(SYS_write, fds[1], &byte, 1);
+}
+
+/* No thread of the process wakes the waiter; another pipe of this process is written to. */
 static void make_foreign(void)
 {
-    char end = 0;
     make_pipe();
-    if (fork() == 0) {
-        moment(60);
-        _exit(write(fds[1], &end, 1) == 1 ? 0 : 1);
-    }
+    make_stranger(stranger_writes);
 }
 
 static void wake_nobody(void)
@@ -493,9 +607,11 @@ static void wake_nobody(void)
     CHECK(pipe(unrelated) == 0 && write(unrelated[1], &byte, 1) == 1);
 }
 
+static int timer;
+
 /*
  * The write end's number has become that of another file, which is written to while the reader waits: that
- * wakes none. Then the reader's time is over.
+ * wakes none. Then the time comes that the reader waits for as well.
  */
 static void make_reused(void)
 {
@@ -505,14 +621,20 @@ static void make_reused(void)
     out = dup(fds[1]);
     CHECK(null >= 0 && out >= 0 && close(fds[1]) == 0);
     CHECK(open("/dev/null", O_WRONLY | O_CLOEXEC) == fds[1]);
+    CHECK((timer = timerfd_create(CLOCK_MONOTONIC, 0)) >= 0);
+}
+
+static void set_timer(void)
+{
+    struct itimerspec time = {.it_value.tv_nsec = 1};
+    CHECK(timerfd_settime(timer, 0, &time, NULL) == 0);
 }
 
 /* The set has the pipe, but does not wait for it; a timer ends the wait. */
 static void make_disarmed(void)
 {
-    struct itimerspec time = {.it_value.tv_nsec = 60000000};
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = 0x1234567890};
-    int timer = timerfd_create(CLOCK_MONOTONIC, 0);
+    CHECK((timer = timerfd_create(CLOCK_MONOTONIC, 0)) >= 0);
     make_pipe();
     make_set_of(fds[0], EPOLLIN);
     event.data.u64 = 1;
@@ -521,13 +643,12 @@ static void make_disarmed(void)
     event.data.u64 = 0x1234567890;
     event.events = EPOLLIN;
     CHECK(epoll_ctl(set, EPOLL_CTL_ADD, timer, &event) == 0);
-    CHECK(timerfd_settime(timer, 0, &time, NULL) == 0);
 }
 
-static void wait_timeout(void)
+static void wait_timer(void)
 {
-    struct pollfd polls = {fds[0], POLLIN, 0};
-    CHECK(poll(&polls, 1, 60) == 0);
+    struct pollfd polls[2] = {{fds[0], POLLIN, 0}, {timer, POLLIN, 0}};
+    CHECK(poll(polls, 2, -1) == 1 && polls[1].revents == POLLIN);
 }
 
 /* MARK: In memory that processes share */
@@ -672,12 +793,12 @@ static void make_named(void)
     CHECK(fds[1] >= 0);
 }
 
-/* The recorder finds out the peer soon after the first use. */
+/* The recorder finds out the peer after the first use. */
 static void wake_write_again(void)
 {
     char in[8];
     CHECK(recv(fds[1], in, sizeof in, MSG_DONTWAIT) < 0);
-    moment(150);
+    until_the_recorder_has_looked();
     wake_write();
 }
 
@@ -713,11 +834,10 @@ static void wait_semop(void)
     CHECK(semop(set_id, &down, 1) == 0);
 }
 
-/* Adding to another semaphore of the set wakes none. */
+/* Adding to another semaphore of the set wakes none. The kernel gives the waiter what it waits for, which the removal does not change. */
 static void wake_semop(void)
 {
     CHECK(semop(set_id, &up, 1) == 0);
-    moment(20);
     remove_set();
 }
 
@@ -735,7 +855,6 @@ static void wait_message(void)
 static void wake_message(void)
 {
     CHECK(msgsnd(queue_id, &message, sizeof message.text, 0) == 0);
-    moment(20);
     remove_queue();
 }
 
@@ -792,18 +911,28 @@ static void ignore(int number)
     (void)number;
 }
 
-/* A used queue; a timer will interrupt the waiter alone. */
-static void make_idle_queue(void)
+/* A signal to the waiter alone: the other threads have it blocked. */
+static void stranger_interrupts(void)
+{
+    syscall(SYS_tkill, turn->waited, SIGALRM);
+}
+
+static void make_interrupted(void)
 {
     struct sigaction action = {.sa_handler = ignore};
-    struct itimerval time = {.it_value.tv_usec = 80000};
     sigset_t alarm;
+    CHECK(sigemptyset(&alarm) == 0 && sigaddset(&alarm, SIGALRM) == 0);
+    CHECK(pthread_sigmask(SIG_BLOCK, &alarm, NULL) == 0 && sigaction(SIGALRM, &action, NULL) == 0);
+    make_stranger(stranger_interrupts);
+}
+
+/* A used queue; the waiter will be interrupted. */
+static void make_idle_queue(void)
+{
     char text[8];
     make_queue();
     CHECK(mq_send(fds[1], &byte, 1, 0) == 0 && mq_receive(fds[1], text, sizeof text, NULL) == 1);
-    CHECK(sigemptyset(&alarm) == 0 && sigaddset(&alarm, SIGALRM) == 0);
-    CHECK(pthread_sigmask(SIG_BLOCK, &alarm, NULL) == 0 && sigaction(SIGALRM, &action, NULL) == 0);
-    CHECK(setitimer(ITIMER_REAL, &time, NULL) == 0);
+    make_interrupted();
 }
 
 static void wait_no_message(void)
@@ -1090,13 +1219,10 @@ static void make_full_pipe_handled(void)
     make_full_pipe();
 }
 
-static bool interrupted; /* atomic */
-
 static void wait_write_interrupted(void)
 {
     let_signal_in();
     CHECK(write(fds[1], &byte, 1) == -1 && errno == EINTR);
-    __atomic_store_n(&interrupted, true, __ATOMIC_RELEASE);
 }
 
 static sem_t no_posts;
@@ -1111,7 +1237,6 @@ static void wait_semaphore_interrupted(void)
 {
     let_signal_in();
     CHECK(sem_wait(&no_posts) == -1 && errno == EINTR);
-    __atomic_store_n(&interrupted, true, __ATOMIC_RELEASE);
 }
 
 static void wait_semaphore_timed_interrupted(void)
@@ -1119,7 +1244,6 @@ static void wait_semaphore_timed_interrupted(void)
     struct timespec late = {INT32_MAX, 0};
     let_signal_in();
     CHECK(sem_timedwait(&no_posts, &late) == -1 && errno == EINTR);
-    __atomic_store_n(&interrupted, true, __ATOMIC_RELEASE);
 }
 
 static void make_queue_handled(void)
@@ -1133,7 +1257,6 @@ static void wait_receive_interrupted(void)
     char text[8];
     let_signal_in();
     CHECK(mq_receive(fds[0], text, sizeof text, NULL) == -1 && errno == EINTR);
-    __atomic_store_n(&interrupted, true, __ATOMIC_RELEASE);
 }
 
 static void wait_receive_timed_interrupted(void)
@@ -1142,7 +1265,6 @@ static void wait_receive_timed_interrupted(void)
     char text[8];
     let_signal_in();
     CHECK(mq_timedreceive(fds[0], text, sizeof text, NULL, &late) == -1 && errno == EINTR);
-    __atomic_store_n(&interrupted, true, __ATOMIC_RELEASE);
 }
 
 /* The kernel finds a name for it. */
@@ -1218,29 +1340,16 @@ static void wake_tgkill(void)
     CHECK(tgkill(target, waiter_tid, SIGUSR1) == 0);
 }
 
-/* A signal that comes before the call would not end it. */
-static void wake_thread_until_it_ends(void)
-{
-    while (!__atomic_load_n(&interrupted, __ATOMIC_ACQUIRE)) {
-        wake_thread();
-        moment(30);
-    }
-}
-
-/* A timer ends the wait, of this thread alone. */
+/* The wait will be interrupted. */
 static void make_alarm(void)
 {
-    struct sigaction action = {.sa_handler = ignore};
-    sigset_t alarm = set_of(SIGALRM);
     make_handled();
-    CHECK(pthread_sigmask(SIG_BLOCK, &alarm, NULL) == 0 && sigaction(SIGALRM, &action, NULL) == 0);
+    make_interrupted();
 }
 
 static void wait_alarm_but(int blocked)
 {
-    struct itimerval time = {.it_value.tv_usec = 80000};
     sigset_t signals = set_of(blocked);
-    CHECK(setitimer(ITIMER_REAL, &time, NULL) == 0);
     CHECK(sigsuspend(&signals) == -1 && errno == EINTR);
 }
 
@@ -1297,17 +1406,15 @@ static void make_udp(void)
         CHECK(connect(fds[i], (struct sockaddr *)&address[1 - i], sizeof address[0]) == 0);
 }
 
-static void make_udp_timed(void)
+static void stranger_sends(void)
 {
-    struct timeval time = {0, 80000};
-    make_udp();
-    CHECK(setsockopt(fds[0], SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time) == 0);
+    syscall(SYS_sendto, fds[1], &byte, 1, 0, NULL, 0);
 }
 
-static void wait_no_datagram(void)
+static void make_udp_of_stranger(void)
 {
-    char in;
-    CHECK(recv(fds[0], &in, 1, 0) == -1 && errno == EAGAIN);
+    make_udp();
+    make_stranger(stranger_sends);
 }
 
 /* To a socket that is not the peer. */
@@ -1401,7 +1508,7 @@ static const struct {
     {"cnd", make_condition, wait_cnd, wake_cnd},
     {"foreign", make_foreign, wait_poll, wake_nobody},
     {"disarmed", make_disarmed, wait_epoll, wake_write},
-    {"reused", make_reused, wait_timeout, wake_write},
+    {"reused", make_reused, wait_timer, wake_write},
     {"named", make_named, wait_read, wake_write_again},
     {"sysv-semaphore", make_set_sysv, wait_semop, wake_semop},
     {"sysv-queue", make_queue_sysv, wait_message, wake_message},
@@ -1442,19 +1549,17 @@ static const struct {
     {"poll-interrupted-group", make_group, wait_poll_interrupted, wake_own_group},
     {"read-interrupted-thread", make_pipe_handled, wait_read_interrupted, wake_thread},
     {"read-interrupted", make_pipe_handled, wait_read_interrupted, wake_kill},
-    {"write-interrupted-thread", make_full_pipe_handled, wait_write_interrupted,
-     wake_thread_until_it_ends},
-    {"queue-interrupted-thread", make_queue_handled, wait_receive_interrupted,
-     wake_thread_until_it_ends},
+    {"write-interrupted-thread", make_full_pipe_handled, wait_write_interrupted, wake_thread},
+    {"queue-interrupted-thread", make_queue_handled, wait_receive_interrupted, wake_thread},
     {"queue-timed-interrupted-thread", make_queue_handled, wait_receive_timed_interrupted,
-     wake_thread_until_it_ends},
+     wake_thread},
     {"semaphore-interrupted", make_semaphore_handled, wait_semaphore_interrupted, wake_kill},
     {"read-interrupted-group", make_group, wait_read_interrupted, wake_own_group},
     {"epoll-interrupted-group", make_group, wait_epoll_interrupted, wake_own_group},
     {"semaphore-interrupted-thread", make_semaphore_handled, wait_semaphore_interrupted,
-     wake_thread_until_it_ends},
+     wake_thread},
     {"semaphore-timed-interrupted-thread", make_semaphore_handled, wait_semaphore_timed_interrupted,
-     wake_thread_until_it_ends},
+     wake_thread},
     {"accept-interrupted-thread", make_listener_handled, wait_accept_interrupted, wake_thread},
     {"select-interrupted-thread", make_pipe_handled, wait_select_interrupted, wake_thread},
     {"epoll-interrupted-thread", make_pipe_handled, wait_epoll_interrupted, wake_thread},
@@ -1463,7 +1568,7 @@ static const struct {
     {"signal-of-others", make_alarm, wait_alarm_alone, wake_by_others},
     {"datagrams", make_datagrams, wait_recv, wake_send},
     {"udp", make_udp, wait_recv, wake_send},
-    {"udp-elsewhere", make_udp_timed, wait_no_datagram, wake_elsewhere},
+    {"udp-elsewhere", make_udp_of_stranger, wait_recv, wake_elsewhere},
     {"eventfd-passed", make_channel, wait_passed, wake_passed},
     {"shared-mutex", make_shared_mutex, wait_shared_mutex, wake_shared_mutex},
     {"shared-lock", make_shared_lock, wait_shared_lock, wake_shared_lock},
@@ -1473,63 +1578,50 @@ static const struct {
     {"shared-futex", make_shared, wait_shared_futex, wake_shared_futex},
 };
 
-static void (*wait_by)(void), (*wake_by)(void);
+/* What ends the wait where it is not what is done in wake_here(). */
+static const struct {
+    const char *name;
+    void (*end)(void);
+} endings[] = {
+    {"foreign", tell_stranger},
+    {"tcp-foreign", tell_stranger},
+    {"disarmed", set_timer},
+    {"reused", set_timer},
+    {"queue-closed", tell_stranger},
+    {"signal-to-another", tell_stranger},
+    {"signal-of-others", tell_stranger},
+    {"udp-elsewhere", tell_stranger},
+};
+
+static void (*wait_by)(void), (*wake_by)(void), (*end_by)(void);
 
 static HERE void wait_here(void)
 {
+    about_to_wait();
     wait_by();
     __asm__ volatile("" ::: "memory");
 }
 
 static HERE void wake_here(void)
 {
+    say_wakes();
     wake_by();
     __asm__ volatile("" ::: "memory");
 }
 
-static pid_t waiter_tid; /* atomic; 0: it has not begun */
-
 static void *waits(void *arg)
 {
-    __atomic_store_n(&waiter_tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
     wait_here();
     return arg;
 }
 
-/* "12 (a name) S 1 ...": proc(5). */
-static bool is_asleep(pid_t tid)
-{
-    char path[64], line[512] = "";
-    const char *name_end;
-    FILE *file;
-    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)tid);
-    file = fopen(path, "re");
-    if (!file)
-        return true; /* it has ended */
-    (void)!fgets(line, sizeof line, file);
-    (void)fclose(file);
-    name_end = strrchr(line, ')');
-    return name_end && strncmp(name_end, ") S", 3) == 0;
-}
-
-/* A signal that came before its wait would not end it. Not all waits sleep. */
-static void moment_of_wait(const pid_t *tid)
-{
-    moment(50);
-    for (int i = 0; i < 2000; i++) {
-        pid_t now = __atomic_load_n(tid, __ATOMIC_ACQUIRE);
-        if (now && is_asleep(now))
-            return;
-        moment(1);
-    }
-}
-
 static void let_in(void)
 {
-    waiter_tid = 0;
     CHECK(pthread_create(&waiter, NULL, waits, NULL) == 0);
-    moment_of_wait(&waiter_tid);
+    until_it_waits();
     wake_here();
+    if (end_by)
+        end_by();
     CHECK(pthread_join(waiter, NULL) == 0);
 }
 
@@ -1559,6 +1651,7 @@ static int names(char **paths)
     int first = 0, ports[2], pairs[2][2];
     wait_by = wait_read;
     wake_by = wake_write;
+    looked = true;
     for (int i = 0; i < 2; i++) {
         CHECK((fds[0] = fds[1] = open(paths[i], O_RDWR | O_CLOEXEC)) >= 0);
         CHECK(i == 0 || first == fds[0]);
@@ -1580,7 +1673,6 @@ static int names(char **paths)
         if (ports[i] != 0)
             let_in();
     }
-    moment(100); /* the recorder looks at descriptors of programs that go on */
     return 0;
 }
 
@@ -1618,10 +1710,13 @@ static void wait_forever(void)
     (void)poll(polls, 2, -1);
 }
 
-/* Prints the pipe that is read and the one that is not, and the parent; then waits in each way, the last time for ever. */
+/*
+ * Prints the pipe that is read and the one that is not, and the parent; then waits in each way, the last time for ever. The
+ * recorder has looked at the pipes in the first wait, at the epoll set, and at the last.
+ */
 static int several(void)
 {
-    void (*const ways[])(void) = {wait_poll, wait_select, wait_seven, wait_processes};
+    void (*const ways[])(void) = {wait_poll, wait_poll, wait_select, wait_seven, wait_processes};
     make_pipe();
     CHECK(pipe(other) == 0);
     printf("%lu %lu %d\n", inode_of(fds[0]), inode_of(other[0]), getppid());
@@ -1629,12 +1724,13 @@ static int several(void)
     wake_by = wake_write;
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         wait_by = ways[i];
+        looked = i == 0 || ways[i] == wait_processes;
         let_in();
         wait_read();
     }
     wait_by = wait_forever;
     CHECK(pthread_create(&waiter, NULL, waits, NULL) == 0);
-    moment(300);
+    until_it_waits();
     return 0;
 }
 
@@ -1666,10 +1762,12 @@ static int ended_well(pid_t pid)
 static int processes(void)
 {
     pid_t pid = target = fork_waiter();
-    moment_of_wait(&pid);
+    until_it_waits();
     if (set_id >= 0)
         CHECK(semop(set_id, &up_other, 1) == 0);
     wake_here();
+    if (end_by)
+        end_by();
     return ended_well(pid);
 }
 
@@ -1685,16 +1783,18 @@ static int others(void)
     wait_by = wait_read;
     wake_by = wake_write;
     make_pipe();
+    CHECK(pipe(told) == 0);
     pid = fork_waiter();
     third = fork();
     CHECK(third >= 0);
     if (third == 0) {
-        moment(90);
+        CHECK(read(told[0], &byte, 1) == 1);
         wake_here();
         exit(0);
     }
-    moment(50);
+    until_it_waits();
     close_here();
+    CHECK(write(told[1], &byte, 1) == 1);
     return ended_well(third) + ended_well(pid);
 }
 
@@ -1716,7 +1816,8 @@ static int parent_of(void (*how)(void))
     child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        moment(60);
+        until_it_waits();
+        say_wakes();
         _exit(0);
     }
     printf("%d\n", (int)child);
@@ -1744,10 +1845,10 @@ static int holder_ends(bool by_flock, bool left)
         else
             set_lock(fd, F_SETLK, F_WRLCK, 0, 0);
         CHECK(write(ready[1], &byte, 1) == 1);
-        moment(40);
+        until_it_waits();
         if (!by_flock) /* what the other does not wait for */
             set_lock(fd, F_SETLK, F_UNLCK, 0, 5);
-        moment(40);
+        say_wakes();
         CHECK(raise(SIGKILL) == 0);
     }
     CHECK(read(ready[0], &byte, 1) == 1);
@@ -1808,11 +1909,11 @@ static int holder_executes(const struct execution *execution)
         else
             set_lock(fd, F_SETLK, F_WRLCK, 0, 0);
         CHECK(write(ready[1], &byte, 1) == 1);
-        moment(40);
+        until_it_waits();
         if (!execution->kept)
             wake_here();
+        say_wakes();
         execute_here("/nonexistent/program", "");
-        moment(40);
         CHECK(raise(SIGKILL) == 0);
     }
     CHECK(read(ready[0], &byte, 1) == 1);
@@ -1833,15 +1934,18 @@ static int one_side(bool reads)
         wait_here();
         return 0;
     }
-    moment(80);
+    until_it_waits();
     wake_here();
-    moment(30);
     return 0;
 }
 
 int main(int argc, char **argv)
 {
     target = getpid();
+    recorder = getppid();
+    make_turn(-1);
+    looked = argc > 2 && strcmp(argv[argc - 1], "looked") == 0;
+    argc -= looked;
     bool forks = argc == 3 && strcmp(argv[1], "processes") == 0;
     argv += forks;
     if (argc == 2 && strcmp(argv[1], "others") == 0)
@@ -1864,8 +1968,10 @@ int main(int argc, char **argv)
         return 0;
     if (argc == 2 && strcmp(argv[1], "ends-late") == 0)
         return moment(300), 0;
-    if (argc == 2 && (strcmp(argv[1], "reads") == 0 || strcmp(argv[1], "writes") == 0))
+    if (argc == 3 && (strcmp(argv[1], "reads") == 0 || strcmp(argv[1], "writes") == 0)) {
+        make_turn(open(argv[2], O_RDWR | O_CLOEXEC));
         return one_side(argv[1][0] == 'r');
+    }
     if (argc == 4 && strcmp(argv[1], "names") == 0)
         return names(argv + 2);
     if (argc == 2 && strcmp(argv[1], "several") == 0)
@@ -1875,13 +1981,14 @@ int main(int argc, char **argv)
             continue;
         wait_by = cases[i].wait;
         wake_by = cases[i].wake;
+        for (size_t j = 0; j < sizeof endings / sizeof endings[0]; j++) {
+            if (strcmp(endings[j].name, argv[1]) == 0)
+                end_by = endings[j].end;
+        }
         cases[i].make();
         if (forks)
             return processes();
-        CHECK(pthread_create(&waiter, NULL, waits, NULL) == 0);
-        moment(30);
-        wake_here();
-        CHECK(pthread_join(waiter, NULL) == 0);
+        let_in();
         return 0;
     }
     return 2;
