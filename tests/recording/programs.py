@@ -54,6 +54,8 @@ LIMIT = 120  # s, for what hangs
 
 # What two clocks may differ by: the trace's is the processor's counter, scaled.
 CLOCK_NS = 1_000
+# The recorder writes events that are older than this (COLLECT_DELAY_NS).
+DELAY_NS = 200_000_000
 
 
 def run(*args, **more):
@@ -222,7 +224,9 @@ def wrong_times(answer, waits):
     # The waker saw that it slept. A time limit may be over before the call.
     if not is_within(waits[0].begin, begin, at if answer["waker"] else end):
         yield f"began at {waits[0].begin}"
-    if not is_within(waits[0].ready or 0, at, answer["done"] or end):
+    # When it comes so late to a CPU that the release is written, the trace's wait ends as it is known: at its end.
+    is_late = end - at >= DELAY_NS and waits[0].ready and waits[0].waker
+    if not is_within(waits[0].ready or 0, at, end if is_late else answer["done"] or end):
         yield f"let go at {waits[0].ready}"
     if not is_within(waits[-1].end, at, end):
         yield f"ended at {waits[-1].end}"
@@ -323,7 +327,8 @@ def wrong_in_convoy(answers, releases, trace):
             if wait.waker and not any(
                 wait.waker == r["release"]
                 and called(r["by"], wait.waker_functions)
-                and is_within(wait.ready, max(r["at"], answer["begin"]), min(r["done"], answer["end"]))
+                and is_within(wait.ready, max(r["at"], answer["begin"]), answer["end"])
+                and r["done"] >= answer["begin"]
                 for r in releases
             ):
                 yield f"{said}: waker is {wait.waker} in {wait.waker_functions} at {wait.ready}"
@@ -378,9 +383,12 @@ def test_summary(folder):
             least[tuple(wait.functions)] += min(wait.ready or wait.end, wait.end) - wait.begin
             most[tuple(wait.functions)] += wait.end - wait.begin
     named = re.findall(r"^    (\S+) \(.*: \d+ x ", err, re.M)
-    places = [max((place for place in most if place[0] == name), key=most.get, default=None) for name in named]
-    ok = len(named) == len(set(named)) == 3 and None not in places
-    for i, place in enumerate(places if ok else []):
+    places = []
+    for name in named:
+        left = [place for place in most if place[0] == name and place not in places]
+        places += [max(left, key=most.get)] if left else []
+    ok = len(places) == len(named) == 3
+    for i, place in enumerate(places):
         ok = ok and all(most[place] >= least[other] for other in most if other not in places[:i])
     report(ok, "summary: where most of the waiting was", least, most, err)
 
