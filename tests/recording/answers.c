@@ -73,6 +73,19 @@ static void mutexes(void)
     join_all(threads, COUNT(threads));
 }
 
+/* Waits for each line that comes. */
+static void rounds(void)
+{
+    static struct lane lane = {.mutex = PTHREAD_MUTEX_INITIALIZER, .hold_ns = 20 * MS};
+    char line[10];
+    while (fgets(line, sizeof line, stdin)) {
+        for (int i = 0; i < 15; i++)
+            holds_alpha(&lane);
+        printf("done\n");
+        fflush(stdout);
+    }
+}
+
 /* MARK: A chain: A waits for what B holds; B waits for what C holds */
 
 static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
@@ -970,6 +983,7 @@ static const struct {
     void (*run)(void);
 } scenarios[] = {
     {"mutexes", mutexes},
+    {"rounds", rounds},
     {"chain", chain},
     {"queue", queue},
     {"convoy", convoy},

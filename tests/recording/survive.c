@@ -868,6 +868,7 @@ static void writes_elsewhere(int number)
     MUST(pipe(pair) == 0);
     (void)!write(pair[1], &byte, 1);
     (void)!read(pair[0], &byte, 1);
+    MUST(sleeps_soon(getpid())); /* in sem_wait */
     sem_post(&semaphore);
     close(pair[0]);
     close(pair[1]);
@@ -923,8 +924,36 @@ static void posts_and_writes(int number)
     errno = old_errno;
 }
 
+#define TURNS 50
+
+static atomic_int taker, reader, pauser;
+
+/* Until a thread that has said so sleeps. */
+static void until_asleep(atomic_int *who)
+{
+    while (!*who)
+        sleep_ns(MS / 5);
+    MUST(sleeps_soon(atomic_exchange(who, 0)));
+}
+
+static IN_STACKS void takes_in_turn(void)
+{
+    taker = (int)syscall(SYS_gettid);
+    while (sem_wait(&semaphore) != 0)
+        ;
+}
+
+static IN_STACKS void reads_in_turn(void)
+{
+    char byte;
+    reader = (int)syscall(SYS_gettid);
+    MUST(read(ends[0], &byte, 1) == 1);
+}
+
 static void *takes_posts(void *none)
 {
+    for (int i = 0; i < TURNS; i++)
+        takes_in_turn();
     for (int i = 0; i < 200; i++)
         while (sem_wait(&semaphore) != 0)
             ;
@@ -934,6 +963,8 @@ static void *takes_posts(void *none)
 static void *reads_bytes(void *none)
 {
     char bytes[256];
+    for (int i = 0; i < TURNS; i++)
+        reads_in_turn();
     for (size_t n = 0; n < 200;) {
         ssize_t got = read(ends[0], bytes, sizeof bytes);
         if (got > 0)
@@ -942,15 +973,32 @@ static void *reads_bytes(void *none)
     return none;
 }
 
+static void *pauses(void *none)
+{
+    for (int i = 0; i < TURNS; i++) {
+        pauser = (int)syscall(SYS_gettid);
+        pause();
+    }
+    return none;
+}
+
 static int signals(void)
 {
     struct sigaction action = {.sa_handler = posts_and_writes, .sa_flags = SA_RESTART};
-    pthread_t threads[4];
+    pthread_t threads[4], interrupted;
     sem_init(&semaphore, 0, 0);
     MUST(pipe(ends) == 0);
     sigaction(SIGUSR1, &action, NULL);
     threads[0] = start(takes_posts, NULL);
     threads[1] = start(reads_bytes, NULL);
+    interrupted = start(pauses, NULL);
+    for (int i = 0; i < TURNS; i++) {
+        until_asleep(&taker);
+        until_asleep(&reader);
+        until_asleep(&pauser);
+        pthread_kill(interrupted, SIGUSR1);
+    }
+    WAIT_FOR(interrupted);
     threads[2] = start(contends, NULL);
     threads[3] = start(contends, NULL);
     for (int i = 0; i < 200; i++) {
