@@ -159,12 +159,14 @@ def is_within(time, begin, end):
 
 def waits_of(trace, answer):
     """The trace's waits within the answer's times: one, or several where a mutex is taken again."""
+    # That begins where the wait for the condition ends.
+    skew = CLOCK_NS if answer["kind"] == "mutex again" else SKEW_NS
     return [
         w
         for w in trace.waits
         if w.tid == answer["tid"]
         and not w.of_kernel  # on the way to the call
-        and w.begin >= answer["begin"] - SKEW_NS
+        and w.begin >= answer["begin"] - skew
         and w.end
         and answer["begin"] <= w.end <= answer["end"] + CLOCK_NS
     ]

@@ -154,28 +154,28 @@ static void say_wakes(void)
 }
 
 /*
- * A process of which the recorder knows nothing: it does something when it is told to. It is made by _Fork, and calls the
- * kernel itself.
+ * A process of which the recorder knows nothing, as it is made by _Fork and calls the kernel itself. It acts when there is a
+ * byte in the pipe.
  */
-static int told[2] = {-1, -1};
+static int go[2];
 
 static void make_stranger(void (*act)(void))
 {
     pid_t pid;
-    CHECK(pipe(told) == 0);
+    CHECK(pipe(go) == 0);
     pid = _Fork();
     CHECK(pid >= 0);
     if (pid == 0) {
-        syscall(SYS_close, told[1]);
-        if (syscall(SYS_read, told[0], &byte, 1) == 1)
+        syscall(SYS_close, go[1]);
+        if (syscall(SYS_read, go[0], &byte, 1) == 1)
             act();
         syscall(SYS_exit_group, 0);
     }
 }
 
-static void tell_stranger(void)
+static void let_stranger_act(void)
 {
-    CHECK(write(told[1], &byte, 1) == 1);
+    CHECK(write(go[1], &byte, 1) == 1);
 }
 
 /* MARK: How to wait */
@@ -506,11 +506,11 @@ static void make_tcp_foreign(void)
     CHECK((fds[1] = socket(AF_INET, SOCK_STREAM, 0)) >= 0);
     CHECK(connect(fds[1], (struct sockaddr *)&address, size) == 0);
     CHECK(accept(listener, NULL, NULL) >= 0);
-    CHECK(pipe(told) == 0);
+    CHECK(pipe(go) == 0);
     if (fork() == 0) {
-        CHECK(close(told[1]) == 0 && (fds[1] = socket(AF_INET, SOCK_STREAM, 0)) >= 0);
+        CHECK(close(go[1]) == 0 && (fds[1] = socket(AF_INET, SOCK_STREAM, 0)) >= 0);
         CHECK(connect(fds[1], (struct sockaddr *)&address, size) == 0);
-        _exit(read(told[0], &byte, 1) == 1 && write(fds[1], &byte, 1) == 1 ? 0 : 1);
+        _exit(read(go[0], &byte, 1) == 1 && write(fds[1], &byte, 1) == 1 ? 0 : 1);
     }
     CHECK((fds[0] = accept(listener, NULL, NULL)) >= 0);
 }
@@ -1583,14 +1583,14 @@ static const struct {
     const char *name;
     void (*end)(void);
 } endings[] = {
-    {"foreign", tell_stranger},
-    {"tcp-foreign", tell_stranger},
+    {"foreign", let_stranger_act},
+    {"tcp-foreign", let_stranger_act},
     {"disarmed", set_timer},
     {"reused", set_timer},
-    {"queue-closed", tell_stranger},
-    {"signal-to-another", tell_stranger},
-    {"signal-of-others", tell_stranger},
-    {"udp-elsewhere", tell_stranger},
+    {"queue-closed", let_stranger_act},
+    {"signal-to-another", let_stranger_act},
+    {"signal-of-others", let_stranger_act},
+    {"udp-elsewhere", let_stranger_act},
 };
 
 static void (*wait_by)(void), (*wake_by)(void), (*end_by)(void);
@@ -1783,18 +1783,18 @@ static int others(void)
     wait_by = wait_read;
     wake_by = wake_write;
     make_pipe();
-    CHECK(pipe(told) == 0);
+    CHECK(pipe(go) == 0);
     pid = fork_waiter();
     third = fork();
     CHECK(third >= 0);
     if (third == 0) {
-        CHECK(read(told[0], &byte, 1) == 1);
+        CHECK(read(go[0], &byte, 1) == 1);
         wake_here();
         exit(0);
     }
     until_it_waits();
     close_here();
-    CHECK(write(told[1], &byte, 1) == 1);
+    CHECK(write(go[1], &byte, 1) == 1);
     return ended_well(third) + ended_well(pid);
 }
 
