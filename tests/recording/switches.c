@@ -1,15 +1,21 @@
 /*
- * Programs whose threads are on and off their CPUs in known ways. What they used is printed as the kernel's
- * clocks of CPU time have it: "thread TID NS" a thread, "process NS" in the end.
+ * Programs whose threads are on and off their CPUs in known ways, and print what the kernel has counted for them. Times are
+ * CLOCK_MONOTONIC's, in ns:
+ *
+ *     thread TID CPU                                                     the CPU time of a thread
+ *     window TID BEGIN END CPU DELAY WAITS PREEMPTIONS RECORDER          from BEGIN to END: CPU time, time on the run queue,
+ *                                                                        switches, and how often the recorder went to sleep
  *
  * `refuse COMMAND...` executes a command that the kernel lets read no context switches, as in a container.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +31,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "asleep.h"
 
 static int64_t clock_of(clockid_t clock)
 {
@@ -48,6 +56,87 @@ static void tell(void)
            (long long)clock_of(CLOCK_THREAD_CPUTIME_ID));
 }
 
+/* MARK: What the kernel counts */
+
+/* How long the thread has waited for a CPU: the second number of schedstat. */
+static int64_t delay_ns(void)
+{
+    long long delay = 0;
+    FILE *file = fopen("/proc/thread-self/schedstat", "r");
+    if (!file || fscanf(file, "%*d %lld", &delay) != 1)
+        exit(1);
+    fclose(file);
+    return delay;
+}
+
+/* How often the recorder, which has started this process, has gone to sleep: once a step. */
+static long recorder_steps(void)
+{
+    char path[64], line[128];
+    long steps = 0;
+    FILE *file;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)getppid());
+    file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file))
+        (void)sscanf(line, "voluntary_ctxt_switches: %ld", &steps);
+    if (file)
+        fclose(file);
+    return steps;
+}
+
+struct counts {
+    long tid;
+    int64_t ns, cpu_ns, delay_ns;
+    long waits, preemptions, steps;
+};
+
+static struct counts counts_now(void)
+{
+    struct counts now = {.tid = gettid(),
+                         .delay_ns = delay_ns(),
+                         .steps = recorder_steps(),
+                         .ns = clock_of(CLOCK_MONOTONIC)};
+    struct rusage usage;
+    getrusage(RUSAGE_THREAD, &usage);
+    now.cpu_ns = clock_of(CLOCK_THREAD_CPUTIME_ID);
+    now.waits = usage.ru_nvcsw;
+    now.preemptions = usage.ru_nivcsw;
+    return now;
+}
+
+static struct counts counts_since(const struct counts *begin)
+{
+    struct counts end = counts_now();
+    end.cpu_ns -= begin->cpu_ns;
+    end.delay_ns -= begin->delay_ns;
+    end.waits -= begin->waits;
+    end.preemptions -= begin->preemptions;
+    end.steps -= begin->steps;
+    return end;
+}
+
+static void tell_window(const struct counts *begin, const struct counts *since)
+{
+    printf("window %ld %lld %lld %lld %lld %ld %ld %ld\n", since->tid, (long long)begin->ns,
+           (long long)since->ns, (long long)since->cpu_ns, (long long)since->delay_ns, since->waits,
+           since->preemptions, since->steps);
+}
+
+static void tell_since(const struct counts *begin)
+{
+    struct counts since = counts_since(begin);
+    tell_window(begin, &since);
+    tell();
+}
+
+/* Until the recorder has taken what has happened so far. */
+static void until_recorded(void)
+{
+    long steps = recorder_steps();
+    while (recorder_steps() < steps + 2)
+        usleep(1000);
+}
+
 static void pin(void)
 {
     cpu_set_t set;
@@ -61,9 +150,10 @@ static void pin(void)
 
 static void *busy(void *name)
 {
+    struct counts begin = counts_now();
     pthread_setname_np(pthread_self(), name);
     burn(300000000);
-    tell();
+    tell_since(&begin);
     return NULL;
 }
 
@@ -99,8 +189,12 @@ static void *sleeper(void *name)
 {
     const struct timespec length = {0, 30000000};
     pthread_setname_np(pthread_self(), name);
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 5; i++) {
+        struct counts begin = counts_now(), since;
         unseen(SYS_nanosleep, (long)&length, 0, 0);
+        since = counts_since(&begin);
+        tell_window(&begin, &since);
+    }
     tell();
     return NULL;
 }
@@ -117,9 +211,11 @@ static void hidden(void)
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool go;
+static pid_t late_tid;
 
 static void *late(void *name)
 {
+    __atomic_store_n(&late_tid, gettid(), __ATOMIC_RELEASE);
     pthread_setname_np(pthread_self(), name);
     pthread_mutex_lock(&mutex);
     while (!go)
@@ -138,12 +234,12 @@ static void queue(void)
     pin();
     pthread_create(&thread, NULL, late, "late");
     pthread_setschedparam(thread, SCHED_BATCH, &param); /* does not preempt its waker */
-    burn(1000000);
-    usleep(50000); /* until it waits */
+    until_asleep(&late_tid);
     pthread_mutex_lock(&mutex);
     go = true;
-    pthread_cond_signal(&changed);
     pthread_mutex_unlock(&mutex);
+    /* Without the mutex, for which it would wait again if this thread were preempted. */
+    pthread_cond_signal(&changed);
     burn(100000000);
     tell();
     pthread_join(thread, NULL);
@@ -163,21 +259,24 @@ static void copying(void)
 {
     size_t size = 256u << 20;
     char *memory = malloc(1u << 20);
-    FILE *file = tmpfile();
+    int file = memfd_create("copies", MFD_CLOEXEC);
     pthread_t thread;
-    if (!memory || !file)
+    struct counts begin;
+    if (!memory || file < 0)
         exit(1);
     pin();
+    begin = counts_now();
     pthread_create(&thread, NULL, rival, NULL); /* until the process ends */
     memset(memory, 1, 1u << 20);
     for (size_t done = 0; done < size / 4; done += 1u << 20)
-        (void)!write(fileno(file), memory, 1u << 20);
+        (void)!write(file, memory, 1u << 20);
     for (int i = 0; i < 4; i++) {
-        lseek(fileno(file), 0, SEEK_SET);
-        while (read(fileno(file), memory, 1u << 20) > 0)
+        lseek(file, 0, SEEK_SET);
+        while (read(file, memory, 1u << 20) > 0)
             ;
     }
     free(memory);
+    tell_since(&begin);
 }
 
 /* MARK: Without context switches of the kernel */
@@ -222,19 +321,59 @@ __attribute__((noinline)) static void burns(void)
     __asm__ volatile("");
 }
 
-static void *profiled(void *name)
+/* How often a timer like the recorder's has had its signal: in all, and in sorts(). */
+static volatile sig_atomic_t ticks[2], in_sorts;
+
+static void count_tick(int signal)
 {
-    pthread_setname_np(pthread_self(), name);
+    (void)signal;
+    ticks[0]++;
+    ticks[1] += in_sorts;
+}
+
+static timer_t start_timer(void)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN + 1};
+    struct itimerspec every = {{0, 10000000}, {0, 10000000}};
+    struct sigaction action = {.sa_handler = count_tick, .sa_flags = SA_RESTART};
+    timer_t timer;
+    event._sigev_un._tid = gettid(); /* sigev_notify_thread_id */
+    if (sigaction(SIGRTMIN + 1, &action, NULL) != 0 ||
+        timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) != 0 ||
+        timer_settime(timer, 0, &every, NULL) != 0)
+        exit(1);
+    return timer;
+}
+
+static void *profiled(void *timed)
+{
+    struct counts begin = counts_now();
+    int64_t sorted;
+    timer_t timer = timed ? start_timer() : NULL;
+    pthread_setname_np(pthread_self(), "profiled");
+    in_sorts = 1;
     sorts();
+    in_sorts = 0;
+    sorted = clock_of(CLOCK_THREAD_CPUTIME_ID) - begin.cpu_ns;
     burns();
-    tell();
+    if (timed)
+        timer_delete(timer);
+    tell_since(&begin);
+    printf("sorted %lld\nticks %d %d\n", (long long)sorted, (int)ticks[0], (int)ticks[1]);
     return NULL;
 }
 
 static void profile(void)
 {
     pthread_t thread;
-    pthread_create(&thread, NULL, profiled, "profiled");
+    pthread_create(&thread, NULL, profiled, NULL);
+    pthread_join(thread, NULL);
+}
+
+static void profile_timed(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, profiled, "timed");
     pthread_join(thread, NULL);
 }
 
@@ -257,11 +396,16 @@ static void pingpong(void)
     int other[2] = {fd[1], fd[0]};
     uint64_t one = 1;
     pthread_t a, b;
+    struct counts begin = counts_now(), since;
     pthread_create(&a, NULL, ping, fd);
     pthread_create(&b, NULL, ping, other);
     (void)!write(fd[0], &one, sizeof one);
     pthread_join(a, NULL);
     pthread_join(b, NULL);
+    since = counts_since(&begin);
+    tell_window(&begin, &since);
+    close(fd[0]);
+    close(fd[1]);
 }
 
 static void *nothing(void *argument)
@@ -289,13 +433,14 @@ __attribute__((noinline)) static int touch(const volatile char *at)
 
 /*
  * Touches each page of a file that is on the disk only, if it is on one, and prints how many major faults the kernel counted
- * for that, and how often it went off its CPU: a page may arrive before it does.
+ * for that. A page may arrive before the thread goes off its CPU.
  */
 static void *pager(void *name)
 {
     char *data = calloc(PAGES, PAGE), path[] = "pages-XXXXXX";
     int fd = mkstemp(path), sum = 0;
     struct rusage before, after;
+    struct counts begin;
     const char *pages;
     pthread_setname_np(pthread_self(), name);
     if (!data || fd < 0 || write(fd, data, PAGES * PAGE) != PAGES * PAGE || fsync(fd) != 0)
@@ -306,14 +451,15 @@ static void *pager(void *name)
         exit(1);
     madvise((void *)pages, PAGES * PAGE, MADV_RANDOM);
     posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    begin = counts_now();
     getrusage(RUSAGE_THREAD, &before);
     for (int i = 0; i < PAGES; i++)
         sum += touch(pages + (size_t)i * PAGE);
     getrusage(RUSAGE_THREAD, &after);
-    printf("file %s\nfaults %ld\nsleeps %ld\n", path, after.ru_majflt - before.ru_majflt + sum,
-           after.ru_nvcsw - before.ru_nvcsw);
-    tell();
-    /* The test removes it: its name has to be there when the recorder reads it. */
+    tell_since(&begin);
+    printf("file %s\nfaults %ld\n", path, after.ru_majflt - before.ru_majflt + sum);
+    /* The file and its mapping have to be there when the recorder looks for its name. */
+    until_recorded();
     return NULL;
 }
 
@@ -338,6 +484,26 @@ static void *old(void *name)
     return NULL;
 }
 
+/* Whether the recorder has events of the kernel open: it closes them while there are too many switches. */
+static bool has_events(void)
+{
+    char path[64], target[64];
+    const struct dirent *entry;
+    bool found = false;
+    DIR *folder;
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)getppid());
+    folder = opendir(path);
+    if (!folder)
+        exit(1);
+    while (!found && (entry = readdir(folder)) != NULL) {
+        ssize_t n = readlinkat(dirfd(folder), entry->d_name, target, sizeof target - 1);
+        target[n > 0 ? n : 0] = '\0';
+        found = strstr(target, "perf_event") != NULL;
+    }
+    closedir(folder);
+    return found;
+}
+
 /*
  * The recorder stops recording switches, and begins again while nothing happens; then two threads want one CPU, of which one
  * has been there all the time.
@@ -347,8 +513,12 @@ static void flurry(void)
     pthread_t thread;
     pin();
     pthread_create(&thread, NULL, old, "old");
-    pingpong();
-    usleep(4500000); /* longer than the first pause */
+    do
+        pingpong();
+    while (has_events());
+    while (!has_events())
+        usleep(10000);
+    until_recorded();
     pthread_mutex_lock(&mutex);
     go = true;
     pthread_cond_signal(&changed);
@@ -367,25 +537,41 @@ static void family(void)
     for (int i = 0; i < CHILDREN; i++) {
         if (fork() == 0) {
             usleep(200000);
+            dprintf(STDOUT_FILENO, "exits %d %lld\n", (int)getpid(),
+                    (long long)clock_of(CLOCK_MONOTONIC));
             _exit(0);
         }
     }
-    for (int i = 0; i < CHILDREN; i++)
-        wait(NULL);
+    for (int i = 0; i < CHILDREN; i++) {
+        int pid = wait(NULL);
+        printf("reaped %d %lld\n", pid, (long long)clock_of(CLOCK_MONOTONIC));
+    }
 }
 
 /* MARK: Killed while they run and wait */
 
-static void *forever(void *argument)
+static pid_t stuck_tid;
+static struct counts forever_begin, forever_since;
+static pthread_spinlock_t forever_lock;
+
+/* Keeps what the kernel has counted for it. */
+__attribute__((noreturn)) static void *forever(void *argument)
 {
     (void)argument;
-    for (;;)
-        ;
-    return NULL;
+    forever_begin = counts_now();
+    for (;;) {
+        struct counts since;
+        burn(1000000);
+        since = counts_since(&forever_begin);
+        pthread_spin_lock(&forever_lock);
+        forever_since = since;
+        pthread_spin_unlock(&forever_lock);
+    }
 }
 
 static void *stuck(void *argument)
 {
+    __atomic_store_n(&stuck_tid, gettid(), __ATOMIC_RELEASE);
     pthread_mutex_lock(&mutex);
     return argument;
 }
@@ -394,10 +580,22 @@ static void *stuck(void *argument)
 static void leave(void)
 {
     pthread_t thread;
+    struct counts begin, since = {0};
     pthread_mutex_lock(&mutex);
+    pthread_spin_init(&forever_lock, 0);
     pthread_create(&thread, NULL, forever, NULL);
     pthread_create(&thread, NULL, stuck, NULL);
+    until_asleep(&stuck_tid);
+    begin = counts_now();
     burn(100000000);
+    tell_since(&begin);
+    while (since.cpu_ns < 50000000) {
+        sched_yield();
+        pthread_spin_lock(&forever_lock);
+        since = forever_since;
+        pthread_spin_unlock(&forever_lock);
+    }
+    tell_window(&forever_begin, &since);
 }
 
 int main(int argc, char **argv)
@@ -408,14 +606,13 @@ int main(int argc, char **argv)
     } programs[] = {{"crowd", crowd},     {"hidden", hidden},     {"queue", queue},
                     {"copying", copying}, {"pingpong", pingpong}, {"threads", threads},
                     {"leave", leave},     {"profile", profile},   {"family", family},
-                    {"flurry", flurry},   {"faults", faults}};
+                    {"flurry", flurry},   {"faults", faults},     {"profile-timed", profile_timed}};
     if (argc > 2 && strcmp(argv[1], "refuse") == 0)
         return refuse(argv + 2);
 
     for (size_t i = 0; argc > 1 && i < sizeof programs / sizeof programs[0]; i++) {
         if (strcmp(argv[1], programs[i].name) == 0) {
             programs[i].run();
-            printf("process %lld\n", (long long)clock_of(CLOCK_PROCESS_CPUTIME_ID));
             return 0;
         }
     }
