@@ -1,7 +1,7 @@
 /*
  * Executes programs in the ways that the C library has:
  *
- *   waits              waits in wait_here
+ *   waits              prints its PID, and waits in wait_here for a line on stdin
  *   in-place HOW LIST  executes "waits" in its place by the call HOW, with LIST as LD_PRELOAD
  *   child HOW LIST     the same in a child; without LIST the child has no environment
  *   fails              a child fails to execute what does not exist
@@ -21,7 +21,8 @@ enum { STATUS = 5 };
 
 static __attribute__((noinline)) int wait_here(void)
 {
-    return usleep(20000) == 0 ? STATUS : 1;
+    char byte;
+    return read(STDIN_FILENO, &byte, 1) == 1 ? STATUS : 1;
 }
 
 /* Returns only if it fails. */
@@ -88,7 +89,8 @@ int main(int argc, char **argv)
     char *nothing[] = {NULL};
     if (argc > 3)
         CHECK(setenv("LD_PRELOAD", argv[3], 1) == 0);
-    if (argc > 1 && strcmp(argv[1], "waits") == 0)
+    if (argc > 1 && strcmp(argv[1], "waits") == 0 && printf("%d\n", (int)getpid()) > 0 &&
+        fflush(stdout) == 0)
         return wait_here();
     if (argc > 1 && strcmp(argv[1], "fails") == 0)
         return fails();

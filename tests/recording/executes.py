@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from tap import main, test
@@ -27,12 +28,26 @@ IN_CHILD = ("vfork", "posix_spawn", "posix_spawnp")
 OTHER = "libm.so.6"
 
 
+def is_asleep(pid):
+    with open(f"/proc/{pid}/stat") as f:
+        return f.read().rpartition(")")[2].split()[0] == "S"
+
+
 def record(*words, options=(), env=ENV):
-    """Returns what the recorder prints, and how often the traces have a wait in wait_here."""
+    """
+    Returns what the recorder prints, and how often the traces have a wait in wait_here. It ends when the recorder has seen
+    which program waits.
+    """
     folder = tempfile.mkdtemp(dir=WORK)
     command = [TRAIL, "record", *options, "-o", os.path.join(folder, "t.trace"), "--", EXECUTES, *words]
-    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=LIMIT)
-    assert done.returncode == STATUS, (words, done.returncode, done.stderr)
+    recorder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+    pid = recorder.stdout.readline()
+    if pid:
+        while not is_asleep(int(pid)):
+            time.sleep(0.001)
+        step(recorder.pid)
+    _, err = recorder.communicate("\n" if pid else None, timeout=LIMIT)
+    assert recorder.returncode == STATUS, (words, recorder.returncode, err)
     count = 0
     for name in os.listdir(folder):
         path = os.path.join(folder, name)
@@ -41,7 +56,7 @@ def record(*words, options=(), env=ENV):
         count += len(Trace(TRAIL, path, ENV).in_function("wait_here"))
         in_trace.clear()
         in_trace.update(account(path))
-    return done.stderr, count
+    return err, count
 
 
 # What the trace of the last recording has of it.
