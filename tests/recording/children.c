@@ -1,7 +1,7 @@
 /*
  * Programs of several processes, as servers are:
  *
- *   forks N      for a line on stdin N children, one after the other; prints the most sleeps of any
+ *   forks N      for each line on stdin N children, one after the other; prints the most sleeps of any
  *   loads        a child, while other threads have the loader's locks
  *   alarms N SEED  N children, one after the other, while a signal handler forks as well
  *   kills N SEED   N children, each a little later after its beginning than the one before
@@ -98,17 +98,18 @@ static bool fork_once(struct rusage *usage)
 static int forks(int count)
 {
     char line[16];
-    long most = 0;
-    if (!fgets(line, sizeof line, stdin))
-        return 1;
-    while (count-- > 0) {
-        struct rusage usage;
-        if (!fork_once(&usage))
-            return 1;
-        if (usage.ru_nvcsw > most)
-            most = usage.ru_nvcsw;
+    while (fgets(line, sizeof line, stdin)) {
+        long most = 0;
+        for (int i = 0; i < count; i++) {
+            struct rusage usage;
+            if (!fork_once(&usage))
+                return 1;
+            if (usage.ru_nvcsw > most)
+                most = usage.ru_nvcsw;
+        }
+        printf("%ld\n", most);
+        fflush(stdout);
     }
-    printf("%ld\n", most);
     return STATUS;
 }
 

@@ -59,7 +59,7 @@ class Recording:
 
     def __exit__(self, *_):
         self.process.kill()
-        self.process.communicate()
+        self.process.wait()
 
     def end(self, told=None):
         out, err = self.process.communicate(told, timeout=LIMIT)
@@ -108,30 +108,43 @@ def processes_that_begin_after_the_recording_has_ended_wait_for_nothing():
         assert 0 <= int(recording.out) < 100, recording.out
 
 
-def peak(count, *options):
-    """The most memory that the recorder of so many children had, in kB."""
-    with Recording("forks", str(count), options=["-q", *options]) as recording:
-        recording.process.stdin.write(b"\n")
-        recording.process.stdin.flush()
+BATCH = 50
+DELAY = 0.2  # s; what is older is in the trace after the next step
+
+
+def peak(batches, *options):
+    """The most memory that the recorder of so many batches of children had, in kB; each is in the trace before the next."""
+    with Recording("forks", str(BATCH), options=["-q", *options]) as recording:
+        for _ in range(batches):
+            recording.process.stdin.write(b"\n")
+            recording.process.stdin.flush()
+            assert recording.process.stdout.readline()
+            time.sleep(DELAY)
+            step(recording.process.pid)
+        recording.process.stdin.close()
         _, status, usage = os.wait4(recording.process.pid, 0)
         recording.process.returncode = os.waitstatus_to_exitcode(status)
         assert recording.process.returncode == STATUS
-        assert len(os.listdir(recording.folder)) == (count + 1 if options else 1)
+        assert len(os.listdir(recording.folder)) == (batches * BATCH + 1 if options else 1)
         return usage.ru_maxrss
+
+
+def kept_of_a_child(*options):
+    few, many = 2, 8
+    return (peak(many, *options) - peak(few, *options)) / (BATCH * (many - few))
 
 
 @test
 def of_a_child_that_has_ended_the_recorder_keeps_little():
-    few, many = 50, 300
     # Each had 140 kB.
-    assert peak(many, "--split") - peak(few, "--split") < 20 * (many - few)
+    kept = kept_of_a_child("--split")
+    assert kept < 20, kept
 
 
 @test
 def nor_does_a_trace_of_all_keep_much():
-    # Some hundred are there at once, as a trace is written up to 0.2 s ago; of those before them little is left.
-    few, many = 300, 900
-    assert peak(many) - peak(few) < 40 * (many - few)
+    kept = kept_of_a_child()
+    assert kept < 40, kept
 
 
 @test
