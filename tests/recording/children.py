@@ -112,8 +112,15 @@ BATCH = 50
 DELAY = 0.2  # s; what is older is in the trace after the next step
 
 
-def peak(batches, *options):
-    """The most memory that the recorder of so many batches of children had, in kB; each is in the trace before the next."""
+def memory(pid):
+    """What is resident of a process, in kB."""
+    with open(f"/proc/{pid}/status") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("VmRSS:"))
+
+
+def kept_of_a_child(*options):
+    """How much memory the recorder keeps of each, in kB. A batch of them is in the trace before the next begins."""
+    batches, usual, held = 16, 6, []
     with Recording("forks", str(BATCH), options=["-q", *options]) as recording:
         for _ in range(batches):
             recording.process.stdin.write(b"\n")
@@ -121,17 +128,12 @@ def peak(batches, *options):
             assert recording.process.stdout.readline()
             time.sleep(DELAY)
             step(recording.process.pid)
-        recording.process.stdin.close()
-        _, status, usage = os.wait4(recording.process.pid, 0)
-        recording.process.returncode = os.waitstatus_to_exitcode(status)
-        assert recording.process.returncode == STATUS
-        assert len(os.listdir(recording.folder)) == (batches * BATCH + 1 if options else 1)
-        return usage.ru_maxrss
-
-
-def kept_of_a_child(*options):
-    few, many = 2, 8
-    return (peak(many, *options) - peak(few, *options)) / (BATCH * (many - few))
+            held.append(memory(recording.process.pid))
+        assert recording.end() == STATUS, recording.err
+        traces = glob.glob(os.path.join(recording.folder, "*.trace"))
+        assert len(traces) == (batches * BATCH + 1 if "--split" in options else 1), len(traces)
+    # What the first batches needed is used again.
+    return (held[-1] - held[usual - 1]) / (BATCH * (batches - usual))
 
 
 @test

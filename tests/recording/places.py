@@ -42,9 +42,11 @@ TURN = f"places.cpp:{line_of('there.set_value(') + 1}"
 @test
 def the_summary_of_a_recording_names_functions_of_the_program():
     worst = [line.strip() for line in SUMMARY.split("most of the waiting:\n")[1].splitlines()[:3]]
-    assert len(worst) == 3 and all(": 1 x " in line or ": 2 x " in line for line in worst), SUMMARY
+    assert len(worst) == 3, SUMMARY
+    # Each waits once; main for all threads that it does not find ended.
+    waits = r"(take_turn|wait_ready) @: 1 x|sleep_a_while<[^()]*> @: [12] x|main @: \d x".replace("@", r"\(places\.cpp:\d+\)")
     for line in worst:
-        assert re.match(rf"{OURS}(take_turn|wait_ready|sleep_a_while<[^()]*>|main) \(places\.cpp:\d+\): ", line), line
+        assert re.match(rf"{OURS}({waits}) ", line), line
         assert "std::" not in line.split(" x ")[0], line
 
 

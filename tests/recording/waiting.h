@@ -41,7 +41,7 @@ static int sleeps(pid_t tid)
 
 static inline void pass(int ms)
 {
-    struct timespec left = {0, ms * 1000000L};
+    struct timespec left = {ms / 1000, ms % 1000 * 1000000L};
     while (nanosleep(&left, &left) != 0)
         ;
 }

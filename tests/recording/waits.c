@@ -507,6 +507,19 @@ static void *work(void *unused)
     return NULL;
 }
 
+/* How long a thread has run, or was ready to. */
+static int busy_ms(pid_t tid)
+{
+    char path[64];
+    unsigned long long ran = 0, delayed = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", tid);
+    FILE *file = fopen(path, "r");
+    expect(file && fscanf(file, "%llu %llu", &ran, &delayed) == 2);
+    fclose(file);
+    return (int)((ran + delayed) / 1000000);
+}
+
+/* Each wait is longer than all that the worker did before, on a busy machine as well. */
 static void give_jobs(void)
 {
     pthread_t worker;
@@ -514,6 +527,7 @@ static void give_jobs(void)
     expect(pthread_create(&worker, NULL, work, NULL) == 0);
     for (int i = 0; i < JOBS; i++) {
         keep_waiting();
+        pass(busy_ms(waiter_tid));
         pthread_mutex_lock(&queue_mu);
         jobs = 1;
         closed = i == JOBS - 1;
