@@ -70,7 +70,7 @@ export function serve(words, input) {
 let browser;
 /* `sign`: a selector that appears when the page has started; `first`: a function that runs before the page's code. */
 export async function openPage(url, options = {}, sign = ".facts", first = undefined) {
-    browser ??= await type.launch({ executablePath, ...launchOptions });
+    browser ??= await type.launch({ executablePath, timeout: PATIENCE, ...launchOptions });
     const context = await browser.newContext({
         viewport: { width: 1280, height: 800 },
         acceptDownloads: true,
