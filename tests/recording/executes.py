@@ -33,14 +33,19 @@ def is_asleep(pid):
         return f.read().rpartition(")")[2].split()[0] == "S"
 
 
+def started(command, env):
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=env)
+
+
 def record(*words, options=(), env=ENV):
     """
-    Returns what the recorder prints, and how often the traces have a wait in wait_here. It ends when the recorder has seen
-    which program waits.
+    Returns what the recorder prints, and how often the traces have a wait in wait_here. The wait ends when the recorder
+    has seen which program waits.
     """
     folder = tempfile.mkdtemp(dir=WORK)
     command = [TRAIL, "record", *options, "-o", os.path.join(folder, "t.trace"), "--", EXECUTES, *words]
-    recorder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+    recorder = started(command, env)
     pid = recorder.stdout.readline()
     if pid:
         while not is_asleep(int(pid)):
@@ -131,8 +136,7 @@ def what_failed_to_be_executed_is_not_missed():
 def a_child_that_goes_on_as_what_is_not_recorded_is_named():
     folder = tempfile.mkdtemp(dir=WORK)
     path = os.path.join(folder, "t.trace")
-    recorder = subprocess.Popen([TRAIL, "record", "--children", "-o", path, "--", "sh", "-c", "env -i cat - -; true"],
-                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENV)
+    recorder = started([TRAIL, "record", "--children", "-o", path, "--", "sh", "-c", "env -i cat - -; true"], ENV)
     # What cat has copied shows that it runs; a step later the recorder has seen that it is no longer env.
     recorder.stdin.write("\n")
     recorder.stdin.flush()

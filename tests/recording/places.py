@@ -44,7 +44,8 @@ def the_summary_of_a_recording_names_functions_of_the_program():
     worst = [line.strip() for line in SUMMARY.split("most of the waiting:\n")[1].splitlines()[:3]]
     assert len(worst) == 3, SUMMARY
     # Each waits once; main for all threads that it does not find ended.
-    waits = r"(take_turn|wait_ready) @: 1 x|sleep_a_while<[^()]*> @: [12] x|main @: \d x".replace("@", r"\(places\.cpp:\d+\)")
+    place = r"\(places\.cpp:\d+\)"
+    waits = rf"(take_turn|wait_ready) {place}: 1 x|sleep_a_while<[^()]*> {place}: [12] x|main {place}: \d x"
     for line in worst:
         assert re.match(rf"{OURS}({waits}) ", line), line
         assert "std::" not in line.split(" x ")[0], line
