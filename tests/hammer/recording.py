@@ -1,28 +1,23 @@
 #!/usr/bin/env python3
-"""
-Looks for waits that a recording has wrong by chance: races that no order of the program's threads forces.
-
-usage: hammer/recording.py TRAIL ANSWERS [--seed=N] [--count=N]; ANSWERS is the build's recording-answers
+"""Waits that a recording has wrong by chance: races that no order of the program's threads forces.
 
 Each run records the scenario "convoy" of tests/recording/answers.c, on a number of CPUs and with a recorder that is stopped at
 times, both by the run's seed. It is wrong if a call in which the kernel switched the thread out has no wait, or its wait no
-waker, or one that did not release the mutex meanwhile. Prints each of these and at last "N of COUNT runs wrong"; the trace, the
-program's output and the recorder's messages are kept in failures/ of the build folder, where it is to be started. A run is done
-again by its seed alone: --seed=SEED --count=1.
+waker, or one that did not release the mutex meanwhile.
+
+usage: recording.py BUILD SEED COUNT
 """
 
-import argparse
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from hammer import TRAIL, main, program
 from recorded import Trace
 
 CLOCK_NS, SKEW_NS = 1_000, 100_000  # as in tests/recording/programs.py
@@ -39,11 +34,11 @@ def stops(recorder, chance):
         threading.Event().wait(chance.random() * 0.05)
 
 
-def record(trail, program, path, chance):
+def record(path, chance):
     cpus = sorted(os.sched_getaffinity(0))
     some = chance.sample(cpus, chance.randint(1, len(cpus)))
     late = chance.random() < 0.5
-    recorder = subprocess.Popen([trail, "record", "-o", path, "--", program, "convoy"], stdout=subprocess.PIPE,
+    recorder = subprocess.Popen([TRAIL, "record", "-o", path, "--", program("answers"), "convoy"], stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, preexec_fn=lambda: os.sched_setaffinity(0, some))  # fmt: skip
     stopper = threading.Thread(target=stops, args=(recorder, chance))
     if late:
@@ -74,27 +69,10 @@ def wrong_waits(out, trace):
                 yield f"{wait.waker} is not its waker: {answer}"
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("trail", type=os.path.abspath)
-    parser.add_argument("answers", type=os.path.abspath)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=100)
-    args = parser.parse_args()
-    wrong_runs = 0
-    for seed in range(args.seed, args.seed + args.count):
-        folder = tempfile.mkdtemp(prefix=f"trail-hammer-recording-{seed}-")
-        path = os.path.join(folder, "convoy.trace")
-        code, out = record(args.trail, args.answers, path, random.Random(seed))
-        wrong = [f"exit status {code}"] if code else list(wrong_waits(out, Trace(args.trail, path)))
-        if wrong:
-            wrong_runs += 1
-            os.makedirs("failures", exist_ok=True)
-            print(f"seed {seed}: {len(wrong)} wrong, kept: {shutil.move(folder, 'failures')}", *wrong[:5], sep="\n  ")
-        shutil.rmtree(folder, ignore_errors=True)
-    print(f"{wrong_runs} of {args.count} runs wrong")
-    return wrong_runs > 0
+def run(seed, folder):
+    path = os.path.join(folder, "convoy.trace")
+    code, out = record(path, random.Random(seed))
+    return f"exit status {code}" if code else "; ".join(list(wrong_waits(out, Trace(TRAIL, path)))[:5])
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+sys.exit(main(run))

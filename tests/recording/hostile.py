@@ -171,7 +171,7 @@ def claimed():
         file.seek(20)
         return struct.unpack("<I", file.read(4))[0]
 
-# Its own claim was taken, and so is the stranger's, when there is another area, which nobody has claimed.
+# Its own claim was taken, and so is the one by a stranger, when another area is there, which is not claimed.
 while claimed():
     time.sleep(0.001)
 with open(path, "r+b") as file:
