@@ -13,7 +13,15 @@
 #include "analyze/goroutines.h"
 #include "analyze/stacks.h"
 
-enum { PARTS_MOST = 16, PART_NEEDS = 6 };
+struct json;
+
+enum {
+    PART_NEEDS = 6,
+#define PART(name) +1
+    PARTS = 0
+#include "analyze/parts.def"
+#undef PART
+};
 
 /* A set of kinds of events. */
 #define PART_KIND(kind) (1U << TRAIL_##kind)
@@ -47,6 +55,8 @@ struct analysis_part {
     bool (*window_ends)(void *part, int64_t ns);
     /* Called when all goroutines have ended: computes the answers. In the order of the list. */
     bool (*finish)(void *part, int64_t ns);
+    /* Adds keys to the object of `trail summary --json`. */
+    void (*summary)(const void *part, struct json *json);
 
     /* Called with stretches of all events, independent of what other parts have received. */
     bool (*events)(void *part, const trail_event *event, const trail_event *end);
@@ -80,7 +90,7 @@ struct part_call {
 
 /* Functions of the parts for one kind of call. */
 struct part_calls {
-    struct part_call of[PARTS_MOST + 1];
+    struct part_call of[PARTS + 1];
     size_t count;
 };
 
@@ -105,7 +115,7 @@ struct trail_analysis {
     struct {
         const struct analysis_part *part;
         void *object;
-    } parts[PARTS_MOST];
+    } parts[PARTS];
     size_t part_count, ready; /* number of parts, and of those whose `init` was called */
     bool follows;             /* some part needs goroutines */
     bool uses_stacks;
@@ -150,6 +160,9 @@ bool analysis_goroutine_ends(const struct trail_analysis *analysis, struct gorou
                              int64_t now, int64_t end_ns);
 bool analysis_region_ends(const struct trail_analysis *analysis, struct goroutine *g,
                           const trail_region *region, int64_t now);
+
+/* Adds the keys of all parts that have `summary`. */
+void analysis_summary(const struct trail_analysis *analysis, struct json *json);
 
 /* Whether goroutines with the start function `name` are selected. */
 bool analysis_asks_for(const struct trail_analysis *analysis, const trail_goroutine_filter *who,

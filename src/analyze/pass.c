@@ -16,8 +16,6 @@ static const struct analysis_part *const all_parts[] = {
 #include "analyze/parts.def"
 #undef PART
 };
-#define PART_COUNT (sizeof all_parts / sizeof(struct analysis_part *))
-_Static_assert(PART_COUNT <= PARTS_MOST, "there is room for each part");
 
 bool trail_is_system_goroutine(trail_string name)
 {
@@ -74,6 +72,13 @@ void *analysis_object(const struct trail_analysis *analysis, const struct analys
     return NULL;
 }
 
+void analysis_summary(const struct trail_analysis *analysis, struct json *json)
+{
+    for (size_t i = 0; i < analysis->part_count; i++)
+        if (analysis->parts[i].part->summary)
+            analysis->parts[i].part->summary(analysis->parts[i].object, json);
+}
+
 /* MARK: Opening */
 
 static struct part_call *call_add(struct part_calls *calls, void *object)
@@ -125,12 +130,12 @@ static bool init_part(struct trail_analysis *analysis, size_t index)
         for (size_t n = 0; part->needs[i] && n < analysis->part_count; n++)
             if (analysis->parts[n].part == part->needs[i])
                 needed[i] = analysis->parts[n].object;
-    return part->init(analysis->parts[index].object, analysis, needed);
+    return !part->init || part->init(analysis->parts[index].object, analysis, needed);
 }
 
 static bool make_parts(struct trail_analysis *analysis)
 {
-    for (size_t i = 0; i < PART_COUNT; i++)
+    for (size_t i = 0; i < PARTS; i++)
         if (wants(analysis, all_parts[i]->what) && !make_part(analysis, all_parts[i]))
             return false;
     while (analysis->ready < analysis->part_count)
@@ -167,7 +172,7 @@ void trail_analysis_close(trail_analysis *analysis)
     if (!analysis)
         return;
     for (size_t i = 0; i < analysis->part_count; i++) {
-        if (i < analysis->ready)
+        if (i < analysis->ready && analysis->parts[i].part->free)
             analysis->parts[i].part->free(analysis->parts[i].object);
         free(analysis->parts[i].object);
     }

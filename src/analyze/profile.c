@@ -772,7 +772,7 @@ static void drop(void *part)
     free(profiles->reasons);
 }
 
-const struct analysis_part profiles_part = {
+const struct analysis_part profile_part = {
     .what = TRAIL_ANALYZE_PROFILES,
     .size = sizeof(struct profiles),
     .uses_goroutines = true,
@@ -790,7 +790,7 @@ const struct analysis_part profiles_part = {
 void trail_analysis_profile(const trail_analysis *analysis, trail_profile_type type,
                             trail_profile *profile)
 {
-    const struct profiles *p = analysis_object(analysis, &profiles_part);
+    const struct profiles *p = analysis_object(analysis, &profile_part);
     *profile = (trail_profile){.type = type};
     if (!p)
         return;

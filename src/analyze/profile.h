@@ -60,6 +60,6 @@ struct profiles {
     uint64_t goroutines, regions; /* the number that matched so far */
 };
 
-extern const struct analysis_part profiles_part;
+extern const struct analysis_part profile_part;
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "commands/export_push.h"
 #include "commands/export_tables.h"
+#include "export/formats.h"
 #include "symbols/symbols.h"
 #include "ui/progress.h"
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyze/part.h"
 #include "base/share.h"
 #include "commands/panels.h"
 #include "commands/summary_processes.h"
@@ -330,6 +331,7 @@ static void show_json(const struct request *request)
     json_heap_tasks(request, &json);
     count = trail_analysis_region_groups(request->analysis.answers, &groups);
     json_groups(request, &json, "regions", groups, count);
+    analysis_summary(request->analysis.answers, &json);
     json_close(&json, '}');
     putchar('\n');
 }
