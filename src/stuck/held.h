@@ -17,7 +17,7 @@
 #include <sys/types.h>
 #include <trail/error.h>
 
-#define HELD_LIMIT_NS   INT64_C(40000000) /* by default */
+#define HELD_LIMIT_NS   INT64_C(40000000)   /* by default */
 #define HELD_STACK_SIZE ((size_t)256 << 10) /* limit of a stack's copy */
 #define HELD_AROUND     64                  /* bytes on both sides of an address */
 
