@@ -493,7 +493,8 @@ def test_stuck_in_secret(folder):
     trace, err = stuck(folder, name, trail, program, **user)
     found = [w.functions for w in trace.in_function("stuck_in_read")]
     report(found == [["stuck_in_read"]], f"{name}: the place of the call", *found)
-    report("long calls with only their place: 1;" in err, f"{name}: the summary says so", err)
+    # A busy machine may keep main in a call for so long.
+    report(re.search(r"long calls with only their place: [1-9]\d*;", err), f"{name}: the summary says so", err)
 
 
 def child_of(pid):

@@ -143,6 +143,51 @@ static void the_first_since_the_begin_is_found(void **state)
     assert_int_equal(w.wakers[2], posts / seventh - 1);
 }
 
+/* A process of a trace of several. */
+static struct collect *open_labelled(struct world *w, struct shm_area *memory)
+{
+    const struct area_options options = {.groups = UINT32_MAX, .stacks = SHM_STACKS_UNWIND};
+    trail_error err;
+    struct collect *c = collect_open(
+        &(struct collect_options){.trace = w->to,
+                                  .area = area_over(memory, &options, &w->ticks, OPENED),
+                                  .ticks = &w->ticks,
+                                  .label = "program"},
+        &err);
+    assert_non_null(c);
+    return c;
+}
+
+/* Such a child has no number that the kernel confirmed: only that of its claim. */
+static void the_end_of_a_child_that_was_found_ended_wakes(void **state)
+{
+    struct world w, child = {.chunks = 0};
+    (void)state;
+    begin(&w);
+    collect_close(w.collect);
+    w.collect = open_labelled(&w, w.memory);
+    put_thread(&w, 1);
+    child.memory = mmap(NULL, sizeof *child.memory, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    assert_ptr_not_equal(child.memory, MAP_FAILED);
+    child.memory->header.threads_used = 16;
+    put_thread(&child, 2);
+    put(&child, 2, wait_at(2));
+    w.next = open_labelled(&w, child.memory);
+    child.memory->header.claimed = 102;
+    put(&w, 1,
+        (struct shm_record){.kind = SHM_WAITED,
+                            .wait = SHM_CHILD,
+                            .time = OPENED + 5 * MS,
+                            .end = OPENED + 9 * MS,
+                            .object = SHM_PROCESS | 102});
+    collect_step(w.collect);
+    collect_end(w.next, NULL);
+    finish(&w);
+    munmap(child.memory, sizeof *child.memory);
+    assert_int_equal(w.woken, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +197,7 @@ int main(void)
         cmocka_unit_test(who_went_on_first_is_served_first),
         cmocka_unit_test(who_is_still_writing_is_waited_for),
         cmocka_unit_test(the_first_since_the_begin_is_found),
+        cmocka_unit_test(the_end_of_a_child_that_was_found_ended_wakes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
