@@ -173,7 +173,7 @@ static void note_pause(struct attach *a, int64_t ns)
 static enum remote_outcome try_call(struct attach *a, struct remote_call *call,
                                     const struct listener *listener, trail_error *err)
 {
-    struct stuck stuck = {0};
+    struct stuck stuck = {.limit_ns = HELD_LIMIT_NS};
     const struct stuck_thread *thread;
     enum remote_outcome outcome = REMOTE_ELSEWHERE;
     if (!stuck_add(&stuck, a->pid, err)) {

@@ -61,7 +61,7 @@ struct stuck {
     struct stuck_process *processes;
     size_t count, capacity;
     unsigned cycles;
-    int64_t limit_ns; /* for the threads of a process to stop */
+    int64_t limit_ns; /* for the threads of a process to stop: HELD_LIMIT_NS, say */
 };
 
 /* Adds a process as it is now. False with *err set. stuck_free releases all. */
