@@ -39,10 +39,10 @@ def calls(pids):
 
 
 def until_all_wait(pids, threads):
-    """Returns when there are so many threads, which all sleep in system calls, twice in the same ones. `pids` may be a function."""
+    """Returns when there are so many threads, which all sleep in system calls, twice in the same ones."""
     before = None
     while True:
-        now = calls(pids() if callable(pids) else pids)
+        now = calls(pids)
         if len(now) == threads and now == before and not {"", "running\n"} & set(now.values()):
             return
         before = now

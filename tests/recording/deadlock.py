@@ -23,6 +23,8 @@ WORK = work.folder("deadlock")
 TRACE = os.path.join(WORK, "x.trace")
 
 
+# A shell's background jobs ignore it, and so would the program.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # A wait is a finding if it lasts for 100 ms at least.
 HOLD_S = 0.2
 
@@ -45,9 +47,14 @@ def start():
     """A recording of the program, which waits for ever: when its threads are in the deadlock."""
     recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", TRACE, "--", PROGRAM, "wait"])
     children = f"/proc/{recorder.pid}/task/{recorder.pid}/children"
-    states.until_all_wait(lambda: open(children).read().split(), 3)
+    try:
+        (pid,) = map(int, states.until(lambda: states.text_of(children).split()))
+        states.until_all_wait([pid], 3)
+    except BaseException:
+        recorder.kill()
+        raise
     time.sleep(HOLD_S)
-    return recorder, int(open(children).read())
+    return recorder, pid
 
 
 def record_processes(*words):

@@ -332,7 +332,7 @@ static int run_load(int count)
 
 #ifndef STATIC
 
-/* Loads a library when it has a line, and calls it until it has another one. */
+/* Loads a library when it has a line, and calls it until it has another one. Prints on stderr how often it has. */
 static int run_library(const char *path)
 {
     int (*waits)(void) = NULL;
@@ -344,8 +344,10 @@ static int run_library(const char *path)
     memcpy(&waits, &symbol, sizeof waits);
     if (!waits)
         return 1;
-    for (struct pollfd in = {STDIN_FILENO, POLLIN, 0}; poll(&in, 1, 10) == 0;)
+    for (struct pollfd in = {STDIN_FILENO, POLLIN, 0}; poll(&in, 1, 10) == 0;) {
         count("library", waits() >= 2);
+        fprintf(stderr, "%lu\n", rounds);
+    }
     printf("done, %lu errors\n", errors);
     return errors > 0;
 }

@@ -6,21 +6,21 @@ usage: running.py TRAIL PROGRAM LIBRARY STATIC
 import ctypes
 import json
 import os
-import random
 import re
 import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import states
 import tap
+import work
 from tap import Skip, test
 
 TRAIL, PROGRAM, LIBRARY, STATIC = (os.path.abspath(a) for a in sys.argv[1:5])
-WORK = tempfile.TemporaryDirectory(prefix="trail-running-")
+WORK = work.folder("running")
 PERCENT = int(os.environ.get("TRAIL_TEST_COUNT", "100"))
 # ptrace(2)
 SEIZE, DETACH = 0x4206, 17
@@ -53,14 +53,14 @@ class Running:
         return self
 
     def wait_for_threads(self):
-        """Until all threads wait and have for a moment, or there are many."""
+        """Until all threads wait, twice for the same, or there are many, which may never do at once."""
         before = None
-        for _ in range(3000):
+        while True:
             calls = of_threads(self.pid, "syscall")
             if len(calls) > 8 or (calls == before and "running\n" not in calls):
                 return
             before = calls
-            time.sleep(0.05)
+            time.sleep(states.STEP_S)
 
     def goes_on(self):
         out, err = self.process.communicate("x", timeout=120)
@@ -72,7 +72,7 @@ class Running:
 
 
 def record(pid, *args, code=0, name="running.trace"):
-    path = os.path.join(WORK.name, name)
+    path = os.path.join(WORK, name)
     done = subprocess.run([TRAIL, "record", "-p", str(pid), "-o", path, *args], capture_output=True, text=True, timeout=120)
     if "ptrace_scope" in done.stderr and code == 0:
         raise Skip(done.stderr.strip())
@@ -152,18 +152,15 @@ def the_code_that_is_not_called_any_more_takes_no_memory():
 @test
 def waits_that_end_in_the_recording_end_in_the_trace():
     with Running("waits") as program:
-        recorder = subprocess.Popen([TRAIL, "record", "-p", str(program.pid), "-o", os.path.join(WORK.name, "ends.trace")], stderr=subprocess.PIPE, text=True)
-        for _ in range(3000):
-            if recorder.poll() is not None or wrapped(program.pid) > 0:
-                break
-            time.sleep(0.01)
+        recorder = subprocess.Popen([TRAIL, "record", "-p", str(program.pid), "-o", os.path.join(WORK, "ends.trace")], stderr=subprocess.PIPE, text=True)
+        states.until(lambda: recorder.poll() is not None or wrapped(program.pid) > 0)
         if recorder.poll() is not None:
             message = recorder.stderr.read()
             assert "ptrace_scope" in message, message
             raise Skip("ptrace_scope")
         program.goes_on()
         assert recorder.wait(60) == 0, recorder.stderr.read()
-        path = os.path.join(WORK.name, "ends.trace")
+        path = os.path.join(WORK, "ends.trace")
         text = trail("print", path)
         assert "good" in trail("check", path)
         # main gives the signal and posts the semaphore; then each thread sleeps and ends.
@@ -200,10 +197,9 @@ def a_busy_program_is_recorded_again_and_again():
 @test
 def a_library_that_is_loaded_meanwhile_is_recorded():
     with Running("library", LIBRARY) as program:
-        path = os.path.join(WORK.name, "library.trace")
+        path = os.path.join(WORK, "library.trace")
         recorder = subprocess.Popen([TRAIL, "record", "-p", str(program.pid), "-o", path], stderr=subprocess.PIPE, text=True)
-        while recorder.poll() is None and wrapped(program.pid) <= 0:
-            time.sleep(0.01)
+        states.until(lambda: recorder.poll() is not None or wrapped(program.pid) > 0)
         if recorder.poll() is not None:
             message = recorder.stderr.read()
             assert "ptrace_scope" in message, message
@@ -211,11 +207,10 @@ def a_library_that_is_loaded_meanwhile_is_recorded():
         before = wrapped(program.pid)
         program.process.stdin.write("x")
         program.process.stdin.flush()
-        for _ in range(3000):
-            if wrapped(program.pid) > before:
-                break
-            time.sleep(0.01)
-        time.sleep(0.1)
+        states.until(lambda: before < wrapped(program.pid) == wrapped(program.pid))
+        # From here on: two calls begin afterwards and have ended.
+        calls = int(program.process.stderr.readline())
+        states.until(lambda: int(program.process.stderr.readline()) >= calls + 3)
         recorder.send_signal(signal.SIGINT)
         assert recorder.wait(60) == 0, recorder.stderr.read()
         assert "library_waits" in trail("print", "--stacks", path)
@@ -223,18 +218,32 @@ def a_library_that_is_loaded_meanwhile_is_recorded():
         program.goes_on()
 
 
+def kill_recorder_when(program, is_there):
+    """Starts recorders, and stops each again and again, until one is stopped in that state: that is killed."""
+    while True:
+        recorder = subprocess.Popen([TRAIL, "record", "-q", "-p", str(program.pid), "-o", os.path.join(WORK, "killed.trace"), "--duration=10ms"], stderr=subprocess.PIPE, text=True)
+        while recorder.poll() is None:
+            recorder.send_signal(signal.SIGSTOP)
+            states.until(lambda: recorder.poll() is not None or states.is_stopped(recorder.pid))
+            if recorder.poll() is None and is_there():
+                recorder.kill()
+                recorder.wait()
+                return
+            recorder.send_signal(signal.SIGCONT)
+        message = recorder.stderr.read()
+        if "ptrace_scope" in message:
+            raise Skip(message.strip())
+
+
 @test
-def the_program_goes_on_whenever_the_recorder_is_killed():
-    order = random.Random(1)
+def the_program_goes_on_when_the_recorder_is_killed():
+    """tests/hammer/kills.py does it at any time."""
     with Running("calls") as program:
-        for _ in range(30 * PERCENT // 100 or 1):
-            recorder = subprocess.Popen([TRAIL, "record", "-q", "-p", str(program.pid), "-o", os.path.join(WORK.name, "killed.trace"), "--duration=10ms"], stderr=subprocess.DEVNULL)
-            time.sleep(order.random() * 0.15)
-            recorder.kill()
-            recorder.wait()
-            assert program.process.poll() is None, program.process.returncode
+        kill_recorder_when(program, lambda: states.status(program.pid, "TracerPid") != "0")
+        kill_recorder_when(program, lambda: wrapped(program.pid) > 0)
         as_before(program)
         record(program.pid, "-q", "--duration=10ms")
+        assert wrapped(program.pid) == 0, wrapped(program.pid)
         program.process.stdin.write("x")
         out, err = program.process.communicate(timeout=120)
         # A call may have failed with EINTR, nothing else.
@@ -256,7 +265,7 @@ def a_program_that_hardly_gets_a_processor_is_not_left_stopped():
         ]
         try:
             done = subprocess.run(
-                [TRAIL, "record", "-q", "-p", str(program.pid), "-o", os.path.join(WORK.name, "idle.trace"), "--duration=10ms"],
+                [TRAIL, "record", "-q", "-p", str(program.pid), "-o", os.path.join(WORK, "idle.trace"), "--duration=10ms"],
                 capture_output=True, text=True, timeout=120,
             )
         finally:
@@ -280,8 +289,7 @@ def a_refusal_says_why():
     with Running("waits") as program:
         assert "--heap" in record(program.pid, "--heap", code=2)
         os.kill(program.pid, signal.SIGSTOP)
-        while not re.search(r"^State:\tT", open(f"/proc/{program.pid}/status").read(), re.M):
-            time.sleep(0.01)
+        states.until(lambda: states.is_stopped(program.pid))
         assert "is stopped" in record(program.pid, code=2)
         os.kill(program.pid, signal.SIGCONT)
         ptrace = ctypes.CDLL(None, use_errno=True).ptrace
@@ -300,7 +308,7 @@ def a_refusal_says_why():
 
 @test
 def a_process_that_was_recorded_from_its_start_is_refused():
-    path = os.path.join(WORK.name, "start.trace")
+    path = os.path.join(WORK, "start.trace")
     recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", path, "--", PROGRAM, "waits"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert recorder.stdout.readline() == "ready\n"
     child = int(open(f"/proc/{recorder.pid}/task/{recorder.pid}/children").read().split()[0])
