@@ -64,11 +64,28 @@ struct answer {
     int64_t begin, end, at; /* 0: not known */
 };
 
+/* How long the thread has waited for a CPU, as the kernel counts it. */
+static int64_t delay_of(int tid)
+{
+    char path[64];
+    int64_t delay = 0;
+    FILE *file;
+    snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", tid);
+    file = fopen(path, "r");
+    if (file && fscanf(file, "%*d %" SCNd64, &delay) != 1)
+        delay = 0;
+    if (file)
+        fclose(file);
+    return delay;
+}
+
 static void tell(const struct answer *a)
 {
     printf("{\"kind\": \"%s\", \"in\": \"%s\", \"by\": \"%s\", \"tid\": %d, \"waker\": %d, "
-           "\"begin\": %" PRId64 ", \"end\": %" PRId64 ", \"at\": %" PRId64 "}\n",
-           a->kind, a->in, a->by ? a->by : "", a->tid, a->waker, a->begin, a->end, a->at);
+           "\"begin\": %" PRId64 ", \"end\": %" PRId64 ", \"at\": %" PRId64 ", \"delay\": %" PRId64
+           "}\n",
+           a->kind, a->in, a->by ? a->by : "", a->tid, a->waker, a->begin, a->end, a->at,
+           delay_of(a->tid) + delay_of(a->waker));
 }
 
 /* MARK: Barriers */
