@@ -158,8 +158,9 @@ def wrong_times(run):
     wrong = []
     for window in run.windows:
         ran, ready = run.within(window, "Running"), run.within(window, "Runnable", why="preempted")
-        slack = PART * window.on_cpu
-        if abs(ran - window.on_cpu) > slack or abs(ready - window.delay) > slack:
+        # Where others take most of the CPU, switches are the more, and the time ready is the longer.
+        slack = PART * window.on_cpu, PART * max(window.on_cpu, window.delay)
+        if abs(ran - window.on_cpu) > slack[0] or abs(ready - window.delay) > slack[1]:
             wrong.append((window, window.on_cpu, ran, ready))
     return wrong
 
