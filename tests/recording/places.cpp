@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "waiting.h"
+#include "asleep.h"
 
 namespace
 {
@@ -21,6 +21,7 @@ namespace
 std::mutex results_mu;
 std::condition_variable ready;
 bool is_ready;
+pid_t waiter_tid; /* atomic */
 
 template <class Unit> [[gnu::noinline]] void sleep_a_while(Unit time)
 {
@@ -35,7 +36,7 @@ template <class Unit> [[gnu::noinline]] void sleep_a_while(Unit time)
 
 [[gnu::noinline]] void wait_ready()
 {
-    waiter_tid = gettid();
+    __atomic_store_n(&waiter_tid, gettid(), __ATOMIC_RELEASE);
     std::unique_lock<std::mutex> lock(results_mu);
     ready.wait(lock, [] { return is_ready; });
 }
@@ -100,13 +101,12 @@ int main()
 {
     std::promise<pid_t> there;
     std::thread waiter(wait_ready), sleeper(Sleeper{}, 30), turn;
-    await_waiter();
+    until_asleep(&waiter_tid);
     {
         std::lock_guard<std::mutex> lock(results_mu);
         turn = std::thread(take_turn, std::ref(there));
         pid_t tid = there.get_future().get();
-        while (!sleeps(tid))
-            sched_yield();
+        until_asleep(&tid);
         sleep_a_while(std::chrono::milliseconds(40));
         is_ready = true;
     }

@@ -8,19 +8,21 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "asleep.h"
+
 enum { HOLD_MS = 50 };
 
 /* Set by the waiter before it waits. */
 static volatile pid_t waiter_tid;
 
-static inline void expect(int right)
+static void expect(int right)
 {
     if (!right)
         abort();
 }
 
 /* Returns whether the thread sleeps in the kernel, as a file of /proc has it. */
-static int sleeps_by(const char *path)
+static inline int sleeps_by(const char *path)
 {
     char state = 0;
     FILE *file = fopen(path, "r");
@@ -32,14 +34,7 @@ static int sleeps_by(const char *path)
     return state == 'S';
 }
 
-static int sleeps(pid_t tid)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
-    return sleeps_by(path);
-}
-
-static inline void pass(int ms)
+static void pass(int ms)
 {
     struct timespec left = {ms / 1000, ms % 1000 * 1000000L};
     while (nanosleep(&left, &left) != 0)
@@ -49,12 +44,12 @@ static inline void pass(int ms)
 /* Returns when the waiter was seen waiting. */
 static void await_waiter(void)
 {
-    while (waiter_tid == 0 || !sleeps(waiter_tid))
+    while (waiter_tid == 0 || !is_asleep(waiter_tid))
         sched_yield();
 }
 
 /* Returns HOLD_MS later. */
-static inline void keep_waiting(void)
+static void keep_waiting(void)
 {
     await_waiter();
     pass(HOLD_MS);
