@@ -693,7 +693,7 @@ int main(void)
         cmocka_unit_test(waits_for_locks_are_counted),
     };
     /* A hang is a failure. */
-    alarm(280);
+    alarm(880);
     cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -272,7 +272,7 @@ int main(void)
         cmocka_unit_test(snapshots_at_once),
     };
     /* A hang is a failure. */
-    alarm(280);
+    alarm(880);
     cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

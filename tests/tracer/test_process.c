@@ -543,7 +543,7 @@ int main(void)
                   sizeof tests / sizeof *tests == 3 ? ", exit_while_recording, exit_*" : "");
 #endif
     /* A hang is a failure. */
-    alarm(280);
+    alarm(880);
     cmocka_set_test_filter(getenv("TRAIL_TEST_FILTER"));
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
