@@ -1037,6 +1037,27 @@ static void wake_range(void)
     set_lock(fds[1], F_SETLK, F_UNLCK, 15, 5);
 }
 
+/* The first byte and the last of what is held, each unlocked with others that are not. */
+static void wait_first_byte(void)
+{
+    set_lock(waiter_fd, F_SETLKW, F_WRLCK, 10, 1);
+}
+
+static void wake_first_byte(void)
+{
+    set_lock(fds[1], F_SETLK, F_UNLCK, 5, 6);
+}
+
+static void wait_last_byte(void)
+{
+    set_lock(waiter_fd, F_SETLKW, F_WRLCK, 19, 1);
+}
+
+static void wake_last_byte(void)
+{
+    set_lock(fds[1], F_SETLK, F_UNLCK, 19, 5);
+}
+
 static void wake_range_shared(void)
 {
     set_lock(fds[1], F_SETLK, F_RDLCK, 10, 10);
@@ -1521,6 +1542,8 @@ static const struct {
     {"flock-weaker", make_flock, wait_flock_shared, wake_flock_shared},
     {"flock-closed", make_flock, wait_flock, wake_close},
     {"range", make_range, wait_range, wake_range},
+    {"range-first-byte", make_range, wait_first_byte, wake_first_byte},
+    {"range-last-byte", make_range, wait_last_byte, wake_last_byte},
     {"range-weaker", make_range, wait_range_shared, wake_range_shared},
     {"range-closed", make_range, wait_range, wake_by_any_close},
     {"description", make_description, wait_description, wake_description},

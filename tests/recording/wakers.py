@@ -82,7 +82,7 @@ poll-interrupted-thread read-interrupted-thread write-interrupted-thread queue-i
 shared-mutex shared-lock shared-condition shared-semaphore shared-barrier shared-futex""".split()
 PROCESSES = """pipe pipe-vectors pipe-stdio pipe-closed pipe-full pair pair-send pair-sendmsg tcp tcp-back tcp-epoll eventfd eventfd-write
 poll poll-eventfd select epoll epoll-eventfd duplicates duplicates-poll
-named sysv-semaphore sysv-queue queue queue-timed queue-full flock flock-shared flock-weaker range range-weaker range-closed description lockf
+named sysv-semaphore sysv-queue queue queue-timed queue-full flock flock-shared flock-weaker range range-first-byte range-last-byte range-weaker range-closed description lockf
 sigwait sigqueue sigsuspend pause signalfd signalfd-poll signalfd-epoll
 sleep sleep-group pause-group sigwait-group poll-interrupted poll-interrupted-group read-interrupted read-interrupted-group epoll-interrupted epoll-interrupted-group semaphore-interrupted
 datagrams udp eventfd-passed shared-mutex shared-lock shared-condition shared-semaphore shared-barrier shared-futex""".split()
@@ -122,6 +122,17 @@ for case in PROCESSES:
         if FOREIGN and case == "named":
             too_slow()
         wakes("processes", case, options=["--children"])
+
+
+for case in "mtx", "cnd":
+    tests.append((f"{case}: the wait is known to block: it is recorded although shorter than --min-wait",
+                  wakes(case, options=["--switches=off", "--min-wait=100s"])))
+
+
+@test("pipe: a wait shorter than --min-wait is not recorded")
+def _():
+    events = events_of(record(program(), "pipe", options=["--switches=off", "--min-wait=100s"]))
+    assert not [e.text for e in events if "blocks: " in e.text and "wait_here" in e.functions()]
 
 
 @test("a process that closes what another one waits at is not taken for its waker")
