@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 from exports import TRAIL, assembled, data, examples, expected, path, trail
+from pprof import read_pprof
 from tap import main, test
 
 SMALL = "load-go1.23.trace"
@@ -36,6 +37,42 @@ def the_format_is_told_or_shown_by_the_name():
     fails(2, "--type is for profiles", "--to=chrome", "--type=net", trace)
     fails(2, "this makes a folder", "--to=ctf", trace)
     fails(2, "which trace?", "--to=chrome")
+
+
+# Of times-1.26, added up by hand. G 1 receives from 1020 to 1045 and is ready until 1075; G 2 is ready from 1080 to 1105. G 2 runs
+# from 1025 to 1060 and from 1105 to 1140, G 1 from 1002 to 1020 and from 1075 to 1100; for the 2 before, there is no stack.
+BY_HAND = {
+    "sync": {"main.main;main.receive": 25},
+    "sched": {"main.worker;main.read": 30, "": 25},
+    "running": {"main.worker;main.read": 70, "main.main;main.receive": 43, "": 2},
+}
+
+
+def folded(out):
+    rows = (line.rsplit(" ", 1) for line in out.decode().splitlines())
+    return {stack.replace("(no stack)", ""): int(ns) for stack, ns in rows}
+
+
+def speedscope(out):
+    found = json.loads(out)
+    names = [f["name"] for f in found["shared"]["frames"]]
+    (profile,) = found["profiles"]
+    assert (profile["unit"], profile["endValue"]) == ("nanoseconds", sum(profile["weights"]))
+    stacks = [";".join(names[i] for i in sample) for sample in profile["samples"]]
+    return dict(zip(stacks, profile["weights"], strict=True))
+
+
+def pprof(out):
+    samples = read_pprof(out)["samples"]
+    return {";".join(frame[1] for frame in reversed(stack)): values[1] for stack, values in samples}
+
+
+@test
+def profiles_of_every_format_are_what_was_added_up_by_hand():
+    for type, right in BY_HAND.items():
+        for format, read in (("folded", folded), ("speedscope", speedscope), ("pprof", pprof)):
+            found = read(trail("export", f"--to={format}", f"--type={type}", data("times-1.26")))
+            assert found == right, (type, format, found)
 
 
 @test
