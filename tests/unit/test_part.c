@@ -1,0 +1,50 @@
+/*
+ * The pass with one part that has none of the functions: the contract of analyze/part.h. The pass is compiled here, with the
+ * list of parts in one_part/.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "analyze/pass.c" /* NOLINT(bugprone-suspicious-include) */
+
+const struct analysis_part bare_part = {
+    .what = TRAIL_ANALYZE_GC,
+    .size = sizeof(int),
+    .kinds = PART_KIND(SYNC),
+};
+
+static const char *path;
+
+static void a_part_without_functions_is_left_alone(void **state)
+{
+    (void)state;
+    for (unsigned window = 0; window < 2; window++) {
+        const trail_analysis_options options = {.what = TRAIL_ANALYZE_GC, .has_from = window};
+        trail_error err;
+        trail_source *source = trail_source_open_path(path, &err);
+        assert_non_null(source);
+        trail_reader *reader = trail_reader_open(source, NULL, &err);
+        assert_non_null(reader);
+        trail_analysis *analysis = trail_analysis_open(reader, &options, &err);
+        assert_non_null(analysis);
+        assert_non_null(analysis_object(analysis, &bare_part));
+        assert_int_equal(trail_analysis_run(analysis, reader, &err), 0);
+        trail_analysis_close(analysis);
+        trail_reader_close(reader);
+        trail_source_close(source);
+    }
+}
+
+/* Its argument is a trace. */
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_part_without_functions_is_left_alone),
+    };
+    path = argc > 1 ? argv[1] : "";
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
