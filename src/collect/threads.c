@@ -85,12 +85,30 @@ struct thread *thread_new(struct collect *c, uint32_t slot, uint32_t number)
     return thread;
 }
 
+/*
+ * Adds a thread to the list of those that had its handle, the newest first. They are read in the order of their slots, which
+ * need not be that of their begins.
+ */
+static void handle_add(struct collect *c, struct thread *thread)
+{
+    struct thread *newer = NULL, *older = idmap_find(&c->threads.by_handle, thread->handle);
+    for (int i = 0; older && older->started > thread->started && i < MAX_OLDER; i++) {
+        newer = older;
+        older = older->older;
+    }
+    if (older == thread)
+        return;
+    thread->older = older;
+    if (newer)
+        newer->older = thread;
+    else if (!idmap_put(&c->threads.by_handle, thread->handle, thread))
+        collect_no_memory(c);
+}
+
 void thread_identify(struct collect *c, struct thread *thread)
 {
-    struct threads *t = &c->threads;
-    thread->older = idmap_find(&t->by_handle, thread->handle);
-    if (!idmap_put(&t->by_handle, thread->handle, thread) ||
-        !idmap_put(&t->by_tid, thread->tid, thread))
+    handle_add(c, thread);
+    if (!idmap_put(&c->threads.by_tid, thread->tid, thread))
         collect_no_memory(c);
 }
 

@@ -188,6 +188,36 @@ static void the_end_of_a_child_that_was_found_ended_wakes(void **state)
     assert_int_equal(w.woken, 1);
 }
 
+/* A thread of the handle 7 that runs for 5 ms. */
+static void put_short_thread(struct world *w, uint32_t slot, uint64_t begin_ms)
+{
+    w->memory->threads[slot].state = SHM_LIVE;
+    w->memory->threads[slot].serial = slot;
+    w->memory->threads[slot].tid = 100 + slot;
+    put(w, slot, record_at(SHM_STARTED, begin_ms));
+    put(w, slot, record_at(SHM_EXITED, begin_ms + 5));
+}
+
+/* The C library gives the handle of a thread that has ended to the next one, whose slot may come before. */
+static void a_join_is_for_the_last_thread_with_the_handle(void **state)
+{
+    struct world w;
+    (void)state;
+    begin(&w);
+    put_thread(&w, 1);
+    put_short_thread(&w, 2, 20);
+    put_short_thread(&w, 3, 10);
+    put(&w, 1,
+        (struct shm_record){.kind = SHM_WAITED,
+                            .wait = SHM_JOIN,
+                            .time = OPENED + 22 * MS,
+                            .end = OPENED + 26 * MS,
+                            .object = 7});
+    finish(&w);
+    assert_int_equal(w.woken, 1);
+    assert_int_equal(w.wakers[2], 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +228,7 @@ int main(void)
         cmocka_unit_test(who_is_still_writing_is_waited_for),
         cmocka_unit_test(the_first_since_the_begin_is_found),
         cmocka_unit_test(the_end_of_a_child_that_was_found_ended_wakes),
+        cmocka_unit_test(a_join_is_for_the_last_thread_with_the_handle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
