@@ -357,12 +357,13 @@ def a_recording_of_some_processes_has_switches_that_are_inferred():
 def what_is_not_understood_is_counted_and_named():
     text = perf(*STORY) + perf(("main", 100, 0, T + 1400, "syscalls:sys_enter_futex: uaddr: 0x1"), ("main", 100, 0, T + 1400, "\x1b[31m: x"),
                                ("main", 100, 0, T + 1410, "syscalls:sys_enter_futex: uaddr: 0x2"))  # fmt: skip
-    text += "not a line of it\n" + perf(("main", 100, 0, T + 1500, "sched:sched_switch: prev_comm=main prev_pid=abc"))
+    text += "not a line of it\n" + perf(("main", 100, 0, T + 1500, "sched:sched_switch: prev_comm=main prev_pid=abc"),
+                                           ("main", 100, 0, T + 1510, "sched:sched_waking: pid=101"))  # fmt: skip
     path, err = imported(text)
     assert "3 events of other kinds left out: sys_enter_futex 2, \\x1b[31m 1\n" in err, err
     line = len(STORY) + 4
     assert f"1 line is no event, the first in line {line}\n" in err, err
-    assert f"1 event left out, as its fields are not those of its kind, the first in line {line + 1}\n" in err, err
+    assert f"2 events left out, as their fields are not those of their kind, the first in line {line + 1}\n" in err, err
     has_states_of_the_story(path)
     status, _, quiet = run("import", "-q", "-", "-o", path, stdin=perf(*STORY).encode())
     equal((status, quiet), (0, ""))
