@@ -44,7 +44,7 @@ static std::timed_mutex timed;
 IN_STACKS static void waits_in_vain()
 {
     int64_t begin = now(), until = begin + 15 * MS;
-    if (timed.try_lock_for(15ms))
+    if (timed.try_lock_for(std::chrono::milliseconds(15)))
         throw std::logic_error("a mutex that is taken was taken");
     tell_end(__func__, "mutex", timed.native_handle(), begin, nobody_before(until));
 }

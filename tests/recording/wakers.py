@@ -125,14 +125,16 @@ for case in PROCESSES:
 
 
 for case in "mtx", "cnd":
-    tests.append((f"{case}: the wait is known to block: it is recorded although shorter than --min-wait",
-                  wakes(case, options=["--switches=off", "--min-wait=100s"])))
+
+    @test(f"{case}: the wait is known to block: it is recorded although shorter than --min-wait")
+    def _(case=case):
+        wakes(case, options=["--switches=off", "--min-wait=100s"])
 
 
 @test("pipe: a wait shorter than --min-wait is not recorded")
 def _():
-    events = events_of(record(program(), "pipe", options=["--switches=off", "--min-wait=100s"]))
-    assert not [e.text for e in events if "blocks: " in e.text and "wait_here" in e.functions()]
+    trace = Recorded(program(), "pipe", options=["--switches=off", "--min-wait=100s"])
+    assert not trace.in_function("wait_here"), trace.waits
 
 
 @test("a process that closes what another one waits at is not taken for its waker")

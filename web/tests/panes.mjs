@@ -467,6 +467,7 @@ test("of more holds than are shown no holder is inferred for the others", async 
         ok(/^Of very many holds those that end from .* are shown/.test(said), said);
         const text = await page.textContent(".lock-time p");
         ok(/ wait: /.test(text) && !/held|inferred/.test(text), text);
+        await page.unrouteAll({ behavior: "wait" });
     });
 });
 
