@@ -472,6 +472,8 @@ static void faults(void)
 
 /* MARK: Many switches, then few */
 
+static atomic_bool enough;
+
 static void *old(void *name)
 {
     pthread_setname_np(pthread_self(), name);
@@ -479,7 +481,8 @@ static void *old(void *name)
     while (!go)
         pthread_cond_wait(&changed, &mutex);
     pthread_mutex_unlock(&mutex);
-    burn(200000000);
+    while (!enough)
+        burn(1000000);
     tell();
     return NULL;
 }
@@ -506,24 +509,31 @@ static bool has_events(void)
 
 /*
  * The recorder stops recording switches, and begins again while nothing happens; then two threads want one CPU, of which one
- * has been there all the time.
+ * has been there all the time, until the recorder has seen them do so for a while. Where it gets little of a CPU itself, it
+ * loses records and stops once more.
  */
 static void flurry(void)
 {
     pthread_t thread;
+    long long begin;
     pin();
     pthread_create(&thread, NULL, old, "old");
     do
         pingpong();
     while (has_events());
-    while (!has_events())
-        usleep(10000);
-    until_recorded();
-    pthread_mutex_lock(&mutex);
-    go = true;
-    pthread_cond_signal(&changed);
-    pthread_mutex_unlock(&mutex);
-    burn(200000000);
+    do {
+        while (!has_events())
+            usleep(10000);
+        until_recorded();
+        pthread_mutex_lock(&mutex);
+        go = true;
+        pthread_cond_signal(&changed);
+        pthread_mutex_unlock(&mutex);
+        begin = clock_of(CLOCK_MONOTONIC);
+        burn(200000000);
+    } while (!has_events());
+    printf("seen %lld %lld\n", begin, (long long)clock_of(CLOCK_MONOTONIC));
+    enough = true;
     tell();
     pthread_join(thread, NULL);
 }
