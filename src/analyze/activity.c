@@ -23,10 +23,11 @@ struct open_task {
 static void merge_slices(struct activity *a)
 {
     for (size_t i = 0; i < ACTIVITY_SLICES; i += 2) {
-        trail_activity_slice *to = &a->slices[i / 2], from[2] = {a->slices[i], a->slices[i + 1]};
-        to->running_ns = from[0].running_ns + from[1].running_ns;
-        to->runnable_ns = from[0].runnable_ns + from[1].runnable_ns;
-        to->procs_ns = from[0].procs_ns + from[1].procs_ns;
+        trail_activity_slice sum = a->slices[i];
+        ns_add(&sum.running_ns, a->slices[i + 1].running_ns);
+        ns_add(&sum.runnable_ns, a->slices[i + 1].runnable_ns);
+        ns_add(&sum.procs_ns, a->slices[i + 1].procs_ns);
+        a->slices[i / 2] = sum;
     }
     memset(&a->slices[ACTIVITY_SLICES / 2], 0, sizeof a->slices / 2);
     a->slice = ACTIVITY_SLICES / 2 - 1;

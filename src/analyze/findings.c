@@ -170,7 +170,8 @@ static void lock_contention(struct findings *findings)
     trail_activity activity;
     int64_t busy;
     trail_analysis_activity(findings->analysis, &activity);
-    busy = activity.running_ns + activity.runnable_ns;
+    busy = activity.running_ns;
+    ns_add(&busy, activity.runnable_ns);
     for (size_t i = 0; i < waits->place_count; i++) {
         const struct place *place = waits->all[i];
         if (place->kind != PLACE_LOCK)
@@ -457,7 +458,9 @@ static void ready_for_long(struct findings *findings)
     trail_activity activity;
     trail_longest longest = {0};
     trail_analysis_activity(findings->analysis, &activity);
-    double share = share_of(activity.runnable_ns, activity.running_ns + activity.runnable_ns);
+    int64_t busy = activity.running_ns;
+    ns_add(&busy, activity.runnable_ns);
+    double share = share_of(activity.runnable_ns, busy);
     for (size_t i = 0; i < waits->count; i++)
         if (waits->items[i]->row.ready_longest.ns > longest.ns)
             longest = waits->items[i]->row.ready_longest;
