@@ -125,6 +125,14 @@ static trail_finding *last_of(struct findings *findings)
                                                     : &findings->none;
 }
 
+/* Returns the time in which goroutines had work: they ran, or were ready to. */
+static int64_t time_with_work(const trail_activity *activity)
+{
+    int64_t sum = activity->running_ns;
+    ns_add(&sum, activity->runnable_ns);
+    return sum;
+}
+
 /* MARK: Locks and conditions */
 
 static const struct place_waker *most_frequent(const struct place *place)
@@ -170,8 +178,7 @@ static void lock_contention(struct findings *findings)
     trail_activity activity;
     int64_t busy;
     trail_analysis_activity(findings->analysis, &activity);
-    busy = activity.running_ns;
-    ns_add(&busy, activity.runnable_ns);
+    busy = time_with_work(&activity);
     for (size_t i = 0; i < waits->place_count; i++) {
         const struct place *place = waits->all[i];
         if (place->kind != PLACE_LOCK)
@@ -458,9 +465,7 @@ static void ready_for_long(struct findings *findings)
     trail_activity activity;
     trail_longest longest = {0};
     trail_analysis_activity(findings->analysis, &activity);
-    int64_t busy = activity.running_ns;
-    ns_add(&busy, activity.runnable_ns);
-    double share = share_of(activity.runnable_ns, busy);
+    double share = share_of(activity.runnable_ns, time_with_work(&activity));
     for (size_t i = 0; i < waits->count; i++)
         if (waits->items[i]->row.ready_longest.ns > longest.ns)
             longest = waits->items[i]->row.ready_longest;

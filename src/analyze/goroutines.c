@@ -69,7 +69,6 @@ static bool named(void *context, struct followed *followed, const trail_frame *s
     return true;
 }
 
-/* Returns where the counted part of [since_ns, ...) begins. */
 static bool ends(void *context, struct followed *followed, const trail_event *event)
 {
     struct trail_analysis *analysis = context;

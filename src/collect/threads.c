@@ -86,8 +86,8 @@ struct thread *thread_new(struct collect *c, uint32_t slot, uint32_t number)
 }
 
 /*
- * Adds a thread to the list of those that had its handle, the newest first. They are read in the order of their slots, which
- * need not be that of their begins.
+ * Adds a thread to the list of threads with its handle, the newest first. Threads are read by slot, so that a later one may
+ * come before an earlier one.
  */
 static void handle_add(struct collect *c, struct thread *thread)
 {

@@ -212,9 +212,8 @@ def evil_trace():
     return EVIL
 
 
-# Words that make a command read a trace and show what is in it; {} is the trace. A command without a row reads
-# the trace alone. Those in `machine`
-# write what others define, which is exact in a pipe.
+# Arguments with which a command shows a trace, {}. Without a row, the trace is the only argument. Those in `machine`
+# write formats that others define, which are exact in a pipe.
 USES = {
     "summary": [["{}"], ["--json", "{}"]],
     "report": [["-o", "report.html", "{}"]],

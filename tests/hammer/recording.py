@@ -46,15 +46,15 @@ def record(path, chance):
     out, err = recorder.communicate(timeout=120)
     if late:
         stopper.join()
-    with open(path + ".told", "wb") as file:
+    with open(path + ".log", "wb") as file:
         file.write(out + err)
     return recorder.returncode, out
 
 
 def wrong_waits(out, trace):
-    told = [json.loads(line) for line in out.splitlines()]
-    releases = [t for t in told if "release" in t]
-    for answer in (t for t in told if "tid" in t):
+    lines = [json.loads(line) for line in out.splitlines()]
+    releases = [line for line in lines if "release" in line]
+    for answer in (line for line in lines if "tid" in line):
         begin, end = answer["begin"], answer["end"] + CLOCK_NS
         waits = [w for w in trace.waits if w.tid == answer["tid"] and not w.of_kernel
                  and w.begin >= begin - SKEW_NS and begin <= w.end <= end]  # fmt: skip

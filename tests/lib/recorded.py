@@ -8,29 +8,22 @@ import json
 import os
 import signal
 import subprocess
-import time
 from typing import Optional
+
+from states import has_signal, status, text_of, until
 
 
 def send(recorder, number):
     """Sends a signal to `trail record`, by its PID; returns when it has taken it, which it does between two steps."""
 
-    def has(key):
-        with open(f"/proc/{recorder}/status") as f:
-            words = dict(line.split(":", 1) for line in f)
-        assert words["State"].split()[0] != "Z", "the recorder has ended"
-        return int(words[key], 16) >> (number - 1) & 1
+    def has(mask):
+        assert status(recorder, "State")[:1] not in ("", "Z"), "the recorder has ended"
+        return has_signal(recorder, mask, number)
 
-    def takes_signals():
-        # While it waits for them, the kernel does not show them as blocked.
-        with open(f"/proc/{recorder}/wchan") as f:
-            return has("SigBlk") or f.read().startswith("do_sigtimedwait")
-
-    while not takes_signals():
-        time.sleep(0.001)
+    # While it waits for them, the kernel does not show them as blocked.
+    until(lambda: has("SigBlk") or text_of(f"/proc/{recorder}/wchan").startswith("do_sigtimedwait"))
     os.kill(recorder, number)
-    while has("ShdPnd"):
-        time.sleep(0.001)
+    until(lambda: not has("ShdPnd"))
 
 
 def step(recorder):

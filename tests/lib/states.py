@@ -59,6 +59,11 @@ def is_stopped(pid):
     return status(pid, "State").startswith("T")
 
 
+def has_signal(pid, mask, number):
+    """Whether a mask of the process, such as ShdPnd (pending) or SigBlk (blocked), has the signal."""
+    return int(status(pid, mask) or "0", 16) >> number - 1 & 1
+
+
 def until_taken(pid, number):
     """Returns when the signal, which was sent to the process, is not pending any more: the next one is another."""
-    until(lambda: not int(status(pid, "ShdPnd") or "0", 16) >> number - 1 & 1)
+    until(lambda: not has_signal(pid, "ShdPnd", number))

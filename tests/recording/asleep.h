@@ -7,18 +7,24 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-static inline bool is_asleep(pid_t tid)
+/* Returns whether the thread sleeps in the kernel, as a file of /proc has it. */
+static inline bool sleeps_by(const char *path)
 {
-    char path[64], state = 0;
-    FILE *file;
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)tid);
-    file = fopen(path, "r");
+    char state = 0;
+    FILE *file = fopen(path, "r");
     if (!file)
         return false;
     if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
         state = 0;
     fclose(file);
     return state == 'S';
+}
+
+static inline bool is_asleep(pid_t tid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)tid);
+    return sleeps_by(path);
 }
 
 /* `tid` is 0 until the thread has begun, which writes it. */

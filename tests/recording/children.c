@@ -134,7 +134,7 @@ static void *walk(void *unused)
     return unused;
 }
 
-/* It has the loader's own lock, and waits for that of the list. */
+/* Holds the loader's own lock while it waits for the lock of the list. */
 static void *load(void *unused)
 {
     __atomic_store_n(&loader, gettid(), __ATOMIC_RELEASE);

@@ -109,7 +109,7 @@ def processes_that_begin_after_the_recording_has_ended_wait_for_nothing():
 
 
 BATCH = 50
-DELAY = 0.2  # s; what is older is in the trace after the next step
+DELAY = 0.2  # s; the next step writes all older events
 
 
 def memory(pid):

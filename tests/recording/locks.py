@@ -28,13 +28,13 @@ def run(*args):
 
 def record(trace, *words):
     """What the program measured: of each hold its lock's name, what clock gave its begin, and the least and most ns."""
-    told = run(TRAIL, "record", "-q", "-o", trace, "--", PROGRAM, *words)
-    with open(trace + ".told", "w") as file:
-        file.write(told)
-    return [(name, begin, int(least), int(most)) for name, begin, least, most in map(str.split, told.splitlines())]
+    measured = run(TRAIL, "record", "-q", "-o", trace, "--", PROGRAM, *words)
+    with open(trace + ".out", "w") as file:
+        file.write(measured)
+    return [(name, begin, int(least), int(most)) for name, begin, least, most in map(str.split, measured.splitlines())]
 
 
-TOLD = record(TRACE)
+MEASURED = record(TRACE)
 FOUND = json.loads(run(TRAIL, "locks", "--json", TRACE))
 LOCKS = {lock["name"]: lock for lock in FOUND["locks"]}
 UNITS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
@@ -84,10 +84,10 @@ def who_held_it_took_and_released_it_there():
 
 @test
 def holds_lasted_as_long_as_the_clock_says():
-    told = [row for row in TOLD if row[0] != "chain"]
+    measured = [row for row in MEASURED if row[0] != "chain"]
     found = holds(TRACE)
-    assert sorted(name for name, *_ in told) == ["orders_mu", "stock_mu"], told
-    for name, _, least, most in told:
+    assert sorted(name for name, *_ in measured) == ["orders_mu", "stock_mu"], measured
+    for name, _, least, most in measured:
         # Its waiter has it next: for longer, if it is not on a CPU then.
         coarse, ns = next((coarse, ns) for of, coarse, ns in found if of == name)
         assert LOCKS[name]["longest_hold"]["ns"] >= ns, LOCKS[name]
@@ -106,7 +106,7 @@ def the_chain_leads_from_the_clerk_to_who_counts_the_stock():
     chain = FOUND["chains"][names.index(["orders_mu", "stock_mu"])]
     assert [link["group"] for link in chain["links"]][:2] == ["clerk", "packer"], chain
     assert chain["links"][1]["holder_group"] == "main", chain
-    (least,) = [least for name, _, least, _ in TOLD if name == "chain"]
+    (least,) = [least for name, _, least, _ in MEASURED if name == "chain"]
     assert chain["end_ns"] - chain["begin_ns"] >= least - CLOCK_NS, (chain, least)
 
 
@@ -120,12 +120,12 @@ def find_tells_who_released_it():
 def holds_are_told_while_other_locks_are_taken_often():
     """Then by a clock that only ticks, which their times say; and by the clock itself when that is over."""
     trace = os.path.join(WORK, "often.trace")
-    told = [row for row in record(trace, "often") if row[0] == "ledger_mu"]
+    measured = [row for row in record(trace, "often") if row[0] == "ledger_mu"]
     found = [hold for hold in holds(trace) if hold[0] == "ledger_mu"]
-    assert len(found) == len(told), (found, told)
-    assert [begin for _, begin, *_ in told if begin != "either"] == ["coarse"] * 10 + ["exact"] * 10, told
-    for (_, coarse, ns), (_, begin, least, most) in zip(found, told):
-        assert begin == "either" or coarse == (begin == "coarse"), (found, told)
+    assert len(found) == len(measured), (found, measured)
+    assert [begin for _, begin, *_ in measured if begin != "either"] == ["coarse"] * 10 + ["exact"] * 10, measured
+    for (_, coarse, ns), (_, begin, least, most) in zip(found, measured):
+        assert begin == "either" or coarse == (begin == "coarse"), (found, measured)
         assert is_right(ns, least, most), (coarse, ns, begin, least, most)
 
 

@@ -268,13 +268,13 @@ WAITS = {
 def recorded_answers(program, scenario, path):
     """The program's answers and releases, and the trace; None: it was not recorded, which is reported."""
     code, out, err = record(path, program, scenario)
-    with open(path + ".told", "w") as told:
-        told.write(out + err)
+    with open(path + ".log", "w") as log:
+        log.write(out + err)
     trace = Trace(TRAIL, path, ENV)
     ok = code == 0 and "nothing lost" in err and trace.exit == 0
     report(ok, f"{scenario}: is recorded", code, err, trace.error)
-    told = [json.loads(line) for line in out.splitlines()] if ok else []
-    return [t for t in told if "tid" in t], [t for t in told if "release" in t], trace
+    lines = [json.loads(line) for line in out.splitlines()] if ok else []
+    return [line for line in lines if "tid" in line], [line for line in lines if "release" in line], trace
 
 
 def compare(scenario, answers, trace):
@@ -886,8 +886,8 @@ def test_recorder_late(folder):
     out, _ = recorder.communicate(timeout=LIMIT)
     report(ok and recorder.returncode == 0, "late recorder: exit status", ok, recorder.returncode)
     accepted("late recorder", path)
-    told = [json.loads(line) for line in out.splitlines()]
-    compare("late recorder", [t for t in told if "tid" in t], Trace(TRAIL, path, ENV))
+    lines = [json.loads(line) for line in out.splitlines()]
+    compare("late recorder", [line for line in lines if "tid" in line], Trace(TRAIL, path, ENV))
 
 
 def test_killed(folder):

@@ -21,19 +21,6 @@ static void expect(int right)
         abort();
 }
 
-/* Returns whether the thread sleeps in the kernel, as a file of /proc has it. */
-static inline int sleeps_by(const char *path)
-{
-    char state = 0;
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return 0;
-    if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-        state = 0;
-    fclose(file);
-    return state == 'S';
-}
-
 static void pass(int ms)
 {
     struct timespec left = {ms / 1000, ms % 1000 * 1000000L};

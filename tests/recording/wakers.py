@@ -44,8 +44,8 @@ class Recorded(Trace):
         trace = os.path.join(path, "x.trace")
         done = subprocess.run([TRAIL, "record", "-q", "-o", trace, *options, "--", *command],
                               capture_output=True, text=True, timeout=120)  # fmt: skip
-        with open(os.path.join(path, "told"), "w") as told:
-            told.write(f"{command}\n{done.stdout}{done.stderr}")
+        with open(os.path.join(path, "log"), "w") as log:
+            log.write(f"{command}\n{done.stdout}{done.stderr}")
         assert done.returncode == 0, f"status {done.returncode}: {done.stderr}"
         good = subprocess.run([TRAIL, "check", trace], capture_output=True, text=True)
         assert good.returncode == 0, good.stdout + good.stderr
@@ -215,7 +215,7 @@ for case in "flock-executes", "flock-executes-long", "range-executes":
 
 
 for case, why in (("flock-kept", "an exec that fails has given no lock back"),
-                  ("flock-left", "a lock of what another process has as well is said to be given back by none")):  # fmt: skip
+                  ("flock-left", "a lock of a file that another process has open as well has no release")):  # fmt: skip
 
     @test(f"{case}: {why}")
     def _(case=case):
