@@ -24,6 +24,9 @@
 /* How long a thread is looked for that can make a call. */
 #define PATIENCE_NS INT64_C(10000000000)
 
+/* How long a process may take to load its libraries. */
+#define LOADING_NS INT64_C(1000000000)
+
 #define WORD_SIZE 256
 
 static int64_t now_ns(void)
@@ -84,19 +87,71 @@ static bool look_at_status(pid_t pid, trail_error *err)
     return true;
 }
 
+/* Programs that simulate a processor: the kernel shows the state of the simulator, not of the program in it. */
+static const struct {
+    const char *file; /* in the path of a file that has their code */
+    const char *name;
+} simulators[] = {
+    /* clang-format off */
+    {"/libexec/valgrind/", "valgrind"}, {"/lib/valgrind/", "valgrind"}, {"/lib64/valgrind/", "valgrind"},
+    {"/libdynamorio.so", "DynamoRIO"},
+    {"/pinbin", "Intel's Pin"},
+    {"/FEXInterpreter", "FEX"},
+    {"/box64", "box64"},
+    {"/qemu-x86_64", "qemu"}, {"/qemu-i386", "qemu"}, {"/qemu-aarch64", "qemu"}, {"/qemu-arm", "qemu"},
+    {"/qemu-riscv", "qemu"}, {"/qemu-ppc", "qemu"}, {"/qemu-s390x", "qemu"}, {"/qemu-mips", "qemu"},
+    /* clang-format on */
+};
+
+static bool look_at_mapped_files(const struct attach *a, trail_error *err)
+{
+    char path[64], line[PATH_MAX + 128];
+    const char *name = NULL;
+    FILE *file;
+    (void)snprintf(path, sizeof path, "/proc/%d/maps", (int)a->pid);
+    file = fopen(path, "re");
+    if (!file && (errno == EACCES || errno == EPERM))
+        return held_refuse(a->pid, err);
+    while (file && !name && fgets(line, sizeof line, file)) {
+        const char *code = strstr(line, " r-xp "), *its = code ? strchr(code, '/') : NULL;
+        for (size_t i = 0; its && i < sizeof simulators / sizeof *simulators && !name; i++)
+            if (strstr(its, simulators[i].file))
+                name = simulators[i].name;
+    }
+    if (file)
+        (void)fclose(file);
+    if (!name)
+        return true;
+    error_set(err, TRAIL_USAGE,
+              "process %d runs under %s, where no call can be made in it: run it without",
+              (int)a->pid, name);
+    return false;
+}
+
 static bool look_at_libraries(struct attach *a, trail_error *err)
 {
     struct image other;
-    if (image_find(&a->libc, a->pid, "libc.so.6"))
-        return true;
+    /* A program that has only just been executed is still being loaded. */
+    for (int64_t limit = now_ns() + LOADING_NS;;) {
+        if (image_find(&a->libc, a->pid, "libc.so.6"))
+            return true;
+        if (now_ns() > limit || image_is_static(a->pid) || errno == EACCES || errno == EPERM)
+            break;
+        (void)nanosleep(&(struct timespec){0, 5000000}, NULL);
+    }
     if (errno == EACCES || errno == EPERM)
         return held_refuse(a->pid, err);
     if (image_find(&other, a->pid, "ld-musl"))
         return refuse(err, "process %d uses musl, not glibc: only programs with glibc are recorded",
                       a->pid);
+    if (image_is_static(a->pid))
+        return refuse(err,
+                      "process %d has no C library that is loaded (it is linked statically): such "
+                      "programs can only be looked at, with 'trail stuck'",
+                      a->pid);
     return refuse(err,
-                  "process %d has no C library that is loaded (it is linked statically): such "
-                  "programs can only be looked at, with 'trail stuck'",
+                  "process %d: its loader's list of libraries has no glibc that is mapped as the "
+                  "list says; if the process has only just been started, try again",
                   a->pid);
 }
 
@@ -120,6 +175,12 @@ static bool look_at_path(const struct attach *a, trail_error *err)
 
 /* MARK: What is needed of the C library */
 
+static bool find_loader(struct attach *a, const struct image *image, int file, trail_error *err)
+{
+    return image_code(image, file, image_symbol(image, "dlopen"), &a->load, err) &&
+           image_code(image, file, image_symbol(image, "dlerror"), &a->load_error, err);
+}
+
 static bool find_code(struct attach *a, trail_error *err)
 {
     /* mov $15, %rax; syscall: the C library has it for signal handlers to return to. */
@@ -127,19 +188,27 @@ static bool find_code(struct attach *a, trail_error *err)
     /* mov %rax, (%rbx); pop %rbx; ret */
     static const uint8_t store[] = {0x48, 0x89, 0x03, 0x5b, 0xc3};
     struct image libdl;
-    a->code.sigreturn = image_bytes(&a->libc, end, sizeof end);
-    a->code.store = image_bytes(&a->libc, store, sizeof store);
-    a->load = image_symbol(&a->libc, "dlopen");
-    a->load_error = image_symbol(&a->libc, "dlerror");
-    /* Before glibc 2.34 in a library of their own. */
-    if (!a->load && image_find(&libdl, a->pid, "libdl.so.2")) {
-        a->load = image_symbol(&libdl, "dlopen");
-        a->load_error = image_symbol(&libdl, "dlerror");
+    int file = image_file(&a->libc, err);
+    bool good =
+        file >= 0 &&
+        image_code(&a->libc, file, image_bytes(&a->libc, end, sizeof end), &a->code.sigreturn,
+                   err) &&
+        image_code(&a->libc, file, image_bytes(&a->libc, store, sizeof store), &a->code.store, err);
+    /* Before glibc 2.34 the loader's functions are in a library of their own. */
+    if (good && !find_loader(a, &a->libc, file, err))
+        good = false;
+    if (file >= 0)
+        close(file);
+    if (good && !a->load.address && image_find(&libdl, a->pid, "libdl.so.2") &&
+        (file = image_file(&libdl, err)) >= 0) {
+        good = find_loader(a, &libdl, file, err);
+        close(file);
     }
-    if (a->code.sigreturn && a->load)
+    if (good && a->code.sigreturn.address && a->load.address)
         return true;
-    error_set(err, TRAIL_USAGE, "the C library of process %d (%s) is not one that trail knows",
-              (int)a->pid, a->libc.path);
+    if (good)
+        error_set(err, TRAIL_USAGE, "the C library of process %d (%s) is not one that trail knows",
+                  (int)a->pid, a->libc.path);
     return false;
 }
 
@@ -151,8 +220,8 @@ bool attach_look(struct attach *a, pid_t pid, const char *path, trail_error *err
         return false;
     }
     errno = 0;
-    return look_at_status(pid, err) && look_at_libraries(a, err) && look_at_path(a, err) &&
-           find_code(a, err);
+    return look_at_status(pid, err) && look_at_mapped_files(a, err) && look_at_libraries(a, err) &&
+           look_at_path(a, err) && find_code(a, err);
 }
 
 /* MARK: Calls */
@@ -228,7 +297,7 @@ static bool explain_load(struct attach *a, trail_error *err)
     struct remote_call call = {
         .function = a->load_error, .data = &data, .size = sizeof data.result};
     char text[256] = "";
-    if (a->load_error && call_there(a, &call, NULL, err) && call.result) {
+    if (a->load_error.address && call_there(a, &call, NULL, err) && call.result) {
         struct iovec here = {text, sizeof text - 1},
                      there = {(void *)(uintptr_t)call.result, sizeof text - 1};
         (void)process_vm_readv(a->pid, &here, 1, &there, 1, 0);
@@ -265,6 +334,36 @@ struct answer_data {
     char word[WORD_SIZE];
 };
 
+/* Whether the process has executed another program, in which the library is not, or elsewhere. */
+static bool is_replaced(const struct attach *a)
+{
+    struct image now;
+    return !image_find(&now, a->pid, a->path) || now.bias != a->library.bias;
+}
+
+static bool find_function(const struct attach *a, const char *name, struct image_code *code,
+                          trail_error *err)
+{
+    uint64_t address = image_symbol(&a->library, name);
+    int file;
+    bool good;
+    if (is_replaced(a)) {
+        error_set(err, TRAIL_IO, "process %d has executed another program", (int)a->pid);
+        return false;
+    }
+    if (!address) {
+        error_set(err, TRAIL_IO, "%s in process %d is not this trail's: it lacks %s", a->path,
+                  (int)a->pid, name);
+        return false;
+    }
+    file = image_file(&a->library, err);
+    if (file < 0)
+        return false;
+    good = image_code(&a->library, file, address, code, err);
+    close(file);
+    return good;
+}
+
 /* Calls one of the library's functions (shm/attach.h). */
 static bool call_library(struct attach *a, const char *function, const char *word,
                          const struct listener *listener, struct attach_answer *answer,
@@ -272,16 +371,12 @@ static bool call_library(struct attach *a, const char *function, const char *wor
 {
     struct answer_data data = {0};
     struct remote_call call = {
-        .function = image_symbol(&a->library, function),
         .data = &data,
         .size = sizeof data,
         .arguments = {offsetof(struct answer_data, answer), offsetof(struct answer_data, word)},
         .is_offset = {true, true}};
-    if (!call.function) {
-        error_set(err, TRAIL_IO, "%s in process %d is not this trail's: it lacks %s", a->path,
-                  (int)a->pid, function);
+    if (!find_function(a, function, &call.function, err))
         return false;
-    }
     (void)snprintf(data.word, sizeof data.word, "%s", word);
     if (!call_there(a, &call, listener, err))
         return false;
@@ -358,13 +453,13 @@ bool attach_has_changed(struct attach *a)
 bool attach_renew(struct attach *a, trail_error *err)
 {
     struct attach_answer answer;
-    return call_library(a, ATTACH_RENEW, "", NULL, &answer, err);
+    return is_replaced(a) || call_library(a, ATTACH_RENEW, "", NULL, &answer, err);
 }
 
 bool attach_leave(struct attach *a, trail_error *err)
 {
     struct attach_answer answer;
-    if (!a->joined)
+    if (!a->joined || is_replaced(a))
         return true;
     a->joined = !call_library(a, ATTACH_LEAVE, "", NULL, &answer, err);
     return !a->joined;

@@ -20,7 +20,7 @@ struct attach {
     const char *path; /* of libtrail-preload.so; as the process sees it */
     struct image libc, library;
     struct remote_code code;
-    uint64_t load, load_error; /* dlopen and dlerror */
+    struct image_code load, load_error; /* dlopen and dlerror */
     bool joined;
     uint32_t imports;   /* how many were changed last */
     int64_t paused_ns;  /* the longest time for which threads of the process were held up */

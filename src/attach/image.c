@@ -1,16 +1,24 @@
-/* See image.h. */
+/* Modules of another process, by its link map: see image.h. */
 #include "attach/image.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/error.h"
 
 #define MOST_HEADERS 64
-#define MOST_ENTRIES 256 /* of the dynamic section */
+#define MOST_ENTRIES 256  /* of a dynamic section */
+#define MOST_MODULES 4096 /* a link map may be a circle */
 #define MOST_CODE    ((size_t)64 << 20)
+#define PAGE         UINT64_C(4096)
 
 static bool copy(const struct image *image, uint64_t at, void *to, size_t size)
 {
@@ -18,7 +26,106 @@ static bool copy(const struct image *image, uint64_t at, void *to, size_t size)
     return process_vm_readv(image->pid, &here, 1, &there, 1, 0) == (ssize_t)size;
 }
 
-/* MARK: Mappings */
+/* MARK: The program */
+
+struct headers {
+    Elf64_Phdr of[MOST_HEADERS];
+    size_t count;
+};
+
+static bool copy_headers(const struct image *image, uint64_t at, size_t count,
+                         struct headers *headers)
+{
+    headers->count = count;
+    return count > 0 && count <= MOST_HEADERS &&
+           copy(image, at, headers->of, count * sizeof *headers->of);
+}
+
+static const Elf64_Phdr *header_of(const struct headers *headers, uint32_t type, uint32_t flags)
+{
+    for (size_t i = 0; i < headers->count; i++)
+        if (headers->of[i].p_type == type && (headers->of[i].p_flags & flags) == flags)
+            return &headers->of[i];
+    return NULL;
+}
+
+/* Returns where the kernel has put the program's headers, from the auxiliary vector. */
+static uint64_t find_program(pid_t pid, size_t *count)
+{
+    Elf64_auxv_t entries[64];
+    char path[64];
+    uint64_t at = 0;
+    FILE *file;
+    size_t read = 0;
+    *count = 0;
+    (void)snprintf(path, sizeof path, "/proc/%d/auxv", (int)pid);
+    file = fopen(path, "re");
+    if (file) {
+        read = fread(entries, sizeof *entries, sizeof entries / sizeof *entries, file);
+        (void)fclose(file);
+    }
+    for (size_t i = 0; i < read && entries[i].a_type != AT_NULL; i++) {
+        if (entries[i].a_type == AT_PHDR)
+            at = entries[i].a_un.a_val;
+        else if (entries[i].a_type == AT_PHNUM)
+            *count = (size_t)entries[i].a_un.a_val;
+    }
+    return at;
+}
+
+/* Copies a dynamic section. Returns its number of entries. */
+static size_t copy_dynamic(const struct image *image, uint64_t at, uint64_t size,
+                           Elf64_Dyn entries[static MOST_ENTRIES])
+{
+    size_t count = (size_t)(size / sizeof *entries);
+    if (count > MOST_ENTRIES)
+        count = MOST_ENTRIES;
+    return copy(image, at, entries, count * sizeof *entries) ? count : 0;
+}
+
+static bool copy_program(const struct image *image, struct headers *headers, uint64_t *bias)
+{
+    size_t count;
+    uint64_t at = find_program(image->pid, &count);
+    const Elf64_Phdr *own;
+    if (!at || !copy_headers(image, at, count, headers))
+        return false;
+    own = header_of(headers, PT_PHDR, 0);
+    *bias = own ? at - own->p_vaddr : 0;
+    return true;
+}
+
+/*
+ * Returns the first entry of the link map; 0: there is none, or the loader is about to change it. The loader has put its
+ * own data's address into the program's DT_DEBUG.
+ */
+static uint64_t find_link_map(const struct image *image)
+{
+    struct headers headers;
+    Elf64_Dyn entries[MOST_ENTRIES];
+    struct r_debug debug = {0};
+    size_t count;
+    uint64_t bias;
+    const Elf64_Phdr *dynamic;
+    if (!copy_program(image, &headers, &bias) || !(dynamic = header_of(&headers, PT_DYNAMIC, 0)))
+        return 0;
+    count = copy_dynamic(image, bias + dynamic->p_vaddr, dynamic->p_memsz, entries);
+    for (size_t i = 0; i < count && entries[i].d_tag != DT_NULL; i++)
+        if (entries[i].d_tag == DT_DEBUG &&
+            copy(image, entries[i].d_un.d_ptr, &debug, sizeof debug))
+            return (uint64_t)(uintptr_t)debug.r_map;
+    return 0;
+}
+
+bool image_is_static(pid_t pid)
+{
+    const struct image image = {.pid = pid};
+    struct headers headers;
+    uint64_t bias;
+    return copy_program(&image, &headers, &bias) && !header_of(&headers, PT_INTERP, 0);
+}
+
+/* MARK: Modules */
 
 static bool has_name(const char *path, const char *name)
 {
@@ -28,33 +135,111 @@ static bool has_name(const char *path, const char *name)
     return *path == '/' && slash && strncmp(slash + 1, name, strlen(name)) == 0;
 }
 
-bool image_find(struct image *image, pid_t pid, const char *name)
+/* A line of /proc/PID/maps. */
+struct mapping {
+    uint64_t start, end, offset, inode;
+    char permissions[5], device[16];
+    const char *path;
+};
+
+static bool parse_mapping(char *line, struct mapping *m)
 {
-    char path[64], line[sizeof image->path + 128], permissions[5];
+    int at = 0;
+    line[strcspn(line, "\n")] = '\0';
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %15s %" SCNu64 " %n", &m->start,
+               &m->end, m->permissions, &m->offset, m->device, &m->inode, &at) != 6 ||
+        at == 0)
+        return false;
+    m->path = line + at;
+    return true;
+}
+
+/*
+ * Takes the module's path from the mapping of its first byte, and looks whether its code is mapped from the same file, at
+ * the offset that its headers say.
+ */
+static bool find_mappings(struct image *image, uint64_t base)
+{
+    char path[64], line[sizeof image->path + 128], device[16] = "";
+    uint64_t inode = 0;
     FILE *file;
-    *image = (struct image){.pid = pid};
-    (void)snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    bool found = false;
+    (void)snprintf(path, sizeof path, "/proc/%d/maps", (int)image->pid);
     file = fopen(path, "re");
-    while (file && fgets(line, sizeof line, file)) {
-        uint64_t start, end, offset;
-        int at = 0;
-        line[strcspn(line, "\n")] = '\0';
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &start, &end,
-                   permissions, &offset, &at) != 4 ||
-            at == 0 || !has_name(line + at, name) ||
-            (*image->path && strcmp(image->path, line + at) != 0))
+    while (file && !found && fgets(line, sizeof line, file)) {
+        struct mapping m;
+        if (!parse_mapping(line, &m))
             continue;
-        if (offset == 0 && !image->base)
-            image->base = start;
-        if (permissions[2] == 'x' && !image->code) {
-            image->code = start;
-            image->end = end;
+        if (m.start == base && m.offset == 0 && m.inode > 0) {
+            (void)snprintf(image->path, sizeof image->path, "%s", m.path);
+            (void)snprintf(device, sizeof device, "%s", m.device);
+            inode = m.inode;
         }
-        (void)snprintf(image->path, sizeof image->path, "%s", line + at);
+        found = m.start <= image->code && image->code < m.end && m.permissions[2] == 'x' &&
+                m.inode == inode && strcmp(m.device, device) == 0 &&
+                m.offset + (image->code - m.start) == image->code_offset;
+        image->map = m.start;
+        image->map_end = m.end;
     }
     if (file)
         (void)fclose(file);
-    return image->base && image->code;
+    return found;
+}
+
+/* The file's header is at the bias: libraries begin with a segment of the address 0. */
+static bool read_module(struct image *image, const struct link_map *module)
+{
+    struct headers headers;
+    Elf64_Ehdr header = {0};
+    const Elf64_Phdr *code, *dynamic;
+    image->bias = module->l_addr;
+    if (!copy(image, image->bias, &header, sizeof header) ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(Elf64_Phdr) ||
+        !copy_headers(image, image->bias + header.e_phoff, header.e_phnum, &headers))
+        return false;
+    code = header_of(&headers, PT_LOAD, PF_X);
+    dynamic = header_of(&headers, PT_DYNAMIC, 0);
+    if (!code || !dynamic || image->bias + dynamic->p_vaddr != (uint64_t)(uintptr_t)module->l_ld)
+        return false;
+    image->dynamic = image->bias + dynamic->p_vaddr;
+    image->dynamic_size = dynamic->p_memsz;
+    image->code = image->bias + code->p_vaddr;
+    image->end = image->code + code->p_filesz;
+    image->code_offset = code->p_offset;
+    return find_mappings(image, image->bias);
+}
+
+/* Copies a name, which may end with the page. */
+static bool copy_name(const struct image *image, uint64_t at, char *name, size_t size)
+{
+    size_t first = (size_t)(PAGE - at % PAGE);
+    memset(name, 0, size);
+    if (first > size - 1)
+        first = size - 1;
+    if (!copy(image, at, name, first))
+        return false;
+    if (!memchr(name, '\0', first))
+        (void)copy(image, at + first, name + first, size - 1 - first);
+    return true;
+}
+
+bool image_find(struct image *image, pid_t pid, const char *name)
+{
+    uint64_t at;
+    *image = (struct image){.pid = pid};
+    at = find_link_map(image);
+    for (size_t i = 0; i < MOST_MODULES && at; i++) {
+        struct link_map module;
+        char its[sizeof image->path];
+        if (!copy(image, at, &module, sizeof module))
+            return false;
+        at = (uint64_t)(uintptr_t)module.l_next;
+        if (!copy_name(image, (uint64_t)(uintptr_t)module.l_name, its, sizeof its))
+            continue;
+        if (has_name(its, name) && read_module(image, &module))
+            return true;
+    }
+    return false;
 }
 
 /* MARK: Tables */
@@ -62,32 +247,6 @@ bool image_find(struct image *image, pid_t pid, const char *name)
 struct tables {
     uint64_t bias, symbols, names, names_size, hash;
 };
-
-/* The difference between addresses in memory and in the file: the loader has put its first segment at the base. */
-static bool find_dynamic(const struct image *image, uint64_t *bias, uint64_t *at, size_t *count)
-{
-    Elf64_Phdr headers[MOST_HEADERS] = {0};
-    Elf64_Ehdr header = {0};
-    uint64_t lowest = UINT64_MAX;
-    const Elf64_Phdr *dynamic = NULL;
-    if (!copy(image, image->base, &header, sizeof header) ||
-        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof *headers ||
-        header.e_phnum == 0 || header.e_phnum > MOST_HEADERS ||
-        !copy(image, image->base + header.e_phoff, headers, header.e_phnum * sizeof *headers))
-        return false;
-    for (size_t i = 0; i < header.e_phnum; i++) {
-        if (headers[i].p_type == PT_LOAD && headers[i].p_vaddr < lowest)
-            lowest = headers[i].p_vaddr;
-        if (headers[i].p_type == PT_DYNAMIC)
-            dynamic = &headers[i];
-    }
-    if (lowest == UINT64_MAX || !dynamic)
-        return false;
-    *bias = image->base - (lowest & ~UINT64_C(4095));
-    *at = *bias + dynamic->p_vaddr;
-    *count = dynamic->p_memsz / sizeof(Elf64_Dyn);
-    return true;
-}
 
 /* The loader has made addresses of these offsets. */
 static uint64_t address_of(const struct tables *t, uint64_t value)
@@ -97,16 +256,9 @@ static uint64_t address_of(const struct tables *t, uint64_t value)
 
 static bool read_tables(const struct image *image, struct tables *t)
 {
-    Elf64_Dyn entries[MOST_ENTRIES] = {0};
-    size_t count;
-    uint64_t at;
-    *t = (struct tables){0};
-    if (!find_dynamic(image, &t->bias, &at, &count))
-        return false;
-    if (count > MOST_ENTRIES)
-        count = MOST_ENTRIES;
-    if (!copy(image, at, entries, count * sizeof *entries))
-        return false;
+    Elf64_Dyn entries[MOST_ENTRIES];
+    size_t count = copy_dynamic(image, image->dynamic, image->dynamic_size, entries);
+    *t = (struct tables){.bias = image->bias};
     for (size_t i = 0; i < count && entries[i].d_tag != DT_NULL; i++) {
         uint64_t value = entries[i].d_un.d_val;
         if (entries[i].d_tag == DT_SYMTAB)
@@ -192,4 +344,66 @@ uint64_t image_bytes(const struct image *image, const void *bytes, size_t size)
         address = image->code + (uint64_t)(found - code);
     free(code);
     return address;
+}
+
+/* MARK: Its file */
+
+#define SAME_HEADER 1024 /* bytes: the headers and the build ID */
+
+/* Opens the file if it is one, and the module's. */
+static int open_if_same(const struct image *image, const char *path)
+{
+    uint8_t here[SAME_HEADER], there[SAME_HEADER];
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+        copy(image, image->bias, there, sizeof there) &&
+        pread(fd, here, sizeof here, 0) == (ssize_t)sizeof here &&
+        memcmp(here, there, sizeof here) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* By its path, or as it is mapped if it was replaced since, which needs rights. */
+int image_file(const struct image *image, trail_error *err)
+{
+    char path[sizeof image->path + 64];
+    int fd;
+    (void)snprintf(path, sizeof path, "/proc/%d/root%s", (int)image->pid, image->path);
+    fd = open_if_same(image, path);
+    if (fd >= 0)
+        return fd;
+    (void)snprintf(path, sizeof path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)image->pid,
+                   image->map, image->map_end);
+    fd = open_if_same(image, path);
+    if (fd < 0)
+        error_set(err, TRAIL_USAGE,
+                  "%s has been replaced since process %d loaded it: run trail as root, which can "
+                  "read the old file, or restart the process",
+                  image->path, (int)image->pid);
+    return fd;
+}
+
+bool image_code(const struct image *image, int file, uint64_t address, struct image_code *code,
+                trail_error *err)
+{
+    struct image_code there = {.address = address};
+    *code = there;
+    if (!address)
+        return true;
+    if (address >= image->code && address < image->end &&
+        image->end - address >= sizeof code->bytes &&
+        pread(file, code->bytes, sizeof code->bytes,
+              (off_t)(image->code_offset + (address - image->code))) ==
+            (ssize_t)sizeof code->bytes &&
+        copy(image, address, there.bytes, sizeof there.bytes) &&
+        memcmp(code, &there, sizeof there) == 0)
+        return true;
+    error_set(err, TRAIL_USAGE,
+              "the code of %s in process %d is not that of the file: another tool has changed it, "
+              "or the process has executed another program",
+              image->path, (int)image->pid);
+    return false;
 }

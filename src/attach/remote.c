@@ -225,7 +225,7 @@ static bool write_frame(struct remote *r, const struct remote_code *code,
     uint8_t xstate[XSTATE_MOST + 8];
     size_t size = fill_xstate(r, xstate);
     struct signal_frame frame = {
-        .return_address = code->sigreturn,
+        .return_address = code->sigreturn.address,
         .flags = UC_FP_XSTATE,
         /* Not valid: the thread keeps the stack that it has for signals. */
         .stack = {.ss_flags = 0x55},
@@ -247,19 +247,19 @@ static bool begin_call(struct remote *r, const struct remote_code *code,
                        const struct remote_call *call)
 {
     struct user_regs_struct regs = r->before;
-    uint64_t to[3] = {code->store, 0, code->sigreturn};
+    uint64_t to[3] = {code->store.address, 0, code->sigreturn.address};
     uint64_t arguments[3];
     for (int i = 0; i < 3; i++)
         arguments[i] = call->arguments[i] + (call->is_offset[i] ? r->data_at : 0);
     regs.rsp = r->frame_at;
-    if (code->store) {
+    if (code->store.address) {
         /* Three words more, with the same alignment: the frame's address comes at its place again. */
         regs.rsp -= 16;
         if (!copy_there(r, regs.rsp, to, sizeof to))
             return false;
         regs.rbx = r->data_at;
     }
-    regs.rip = call->function;
+    regs.rip = call->function.address;
     regs.rdi = arguments[0];
     regs.rsi = arguments[1];
     regs.rdx = arguments[2];
@@ -315,6 +315,14 @@ static bool is_place(const struct user_regs_struct *regs, const struct remote_pl
            ((long)regs->orig_rax == place->call || regs->orig_rax == SYS_restart_syscall);
 }
 
+/* The process may have executed another program since it was looked at. */
+static bool has_code(const struct remote *r, const struct image_code *code)
+{
+    uint8_t bytes[sizeof code->bytes];
+    return code->address == 0 || (copy_back(r, code->address, bytes, sizeof bytes) &&
+                                  memcmp(bytes, code->bytes, sizeof bytes) == 0);
+}
+
 /* A stop has these calls fail with EINTR where the kernel could as well restart them. */
 static void allow_restart(struct user_regs_struct *regs)
 {
@@ -356,9 +364,9 @@ static bool do_call(struct remote *r, const struct remote_code *code, struct rem
     if (!run_to_end(r, err))
         return false;
     (void)copy_back(r, r->data_at, call->data, call->size);
-    if (code->store && call->size >= sizeof call->result)
+    if (code->store.address && call->size >= sizeof call->result)
         memcpy(&call->result, call->data, sizeof call->result);
-    (void)restore(r, code->sigreturn);
+    (void)restore(r, code->sigreturn.address);
     return true;
 }
 
@@ -372,6 +380,16 @@ struct doing {
     enum remote_outcome outcome;
 };
 
+static bool has_all_code(const struct remote *r, const struct doing *doing)
+{
+    if (has_code(r, &doing->call->function) && has_code(r, &doing->code->sigreturn) &&
+        has_code(r, &doing->code->store))
+        return true;
+    error_set(doing->err, TRAIL_IO, "process %d has executed another program meanwhile: try again",
+              r->pid);
+    return false;
+}
+
 /* A thread that has not stopped in time is detached by the end of this one. */
 static void do_in_thread(void *context)
 {
@@ -383,8 +401,9 @@ static void do_in_thread(void *context)
     if (ptrace(PTRACE_INTERRUPT, r->tid, NULL, NULL) == 0 && await_interrupt(r) && read_state(r) &&
         is_place(&r->before, doing->place)) {
         r->deadline_ns = now_ns() + REMOTE_LIMIT_NS;
-        doing->outcome =
-            do_call(r, doing->code, doing->call, doing->err) ? REMOTE_DONE : REMOTE_FAILED;
+        doing->outcome = has_all_code(r, doing) && do_call(r, doing->code, doing->call, doing->err)
+                             ? REMOTE_DONE
+                             : REMOTE_FAILED;
     }
     (void)ptrace(PTRACE_DETACH, r->tid, NULL, NULL);
 }

@@ -19,15 +19,17 @@
 #include <sys/types.h>
 #include <trail/error.h>
 
-/* Addresses in the process's C library. */
+#include "attach/image.h"
+
+/* In the process's C library. */
 struct remote_code {
-    uint64_t sigreturn; /* the code that ends a signal handler */
-    uint64_t
-        store; /* the instructions: store rax where rbx points to, pop rbx, return; 0: there are none */
+    struct image_code sigreturn; /* ends a signal handler */
+    struct image_code
+        store; /* stores rax where rbx points to, pops rbx, returns; 0: there is none */
 };
 
 struct remote_call {
-    uint64_t function;
+    struct image_code function;
     /* Copied onto the thread's stack, and back when the function has returned. */
     void *data;
     size_t size;

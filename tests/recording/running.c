@@ -5,17 +5,23 @@
  *   calls: threads wait in every way that a stop could disturb, and count what was not as it must be
  *   load N: N threads take jobs from a queue, and threads are made; the sums must be right at the end
  *   library FILE: loads the library after its first line
+ *   mapped: as waits, with the C library's file mapped once more, below it, and a second C library in a namespace
+ *   changed: as waits, with another first instruction of dlopen
+ *   executes N: executes itself N times
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -332,6 +338,57 @@ static int run_load(int count)
 
 #ifndef STATIC
 
+/* Where the C library is, and its file. */
+static Dl_info libc_info(void)
+{
+    Dl_info info = {0};
+    if (!dladdr(dlsym(RTLD_DEFAULT, "dlopen"), &info) || !info.dli_fname)
+        exit(1);
+    return info;
+}
+
+/* As programs do that read the symbols of what they are made of. */
+static int run_mapped(void)
+{
+    const Dl_info info = libc_info();
+    const size_t size = 1 << 21;
+    int fd = open(info.dli_fname, O_RDONLY);
+    char *hint = (char *)info.dli_fbase - (1L << 30);
+    char *at = mmap(hint, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (at == MAP_FAILED || at > (char *)info.dli_fbase ||
+        !dlmopen(LM_ID_NEWLM, info.dli_fname, RTLD_NOW))
+        return 1;
+    return run_waits();
+}
+
+/* As tools do that follow its calls. */
+static int run_changed(void)
+{
+    const Dl_info info = libc_info();
+    uintptr_t page = (uintptr_t)info.dli_saddr & ~(uintptr_t)4095;
+    uint8_t *first = info.dli_saddr;
+    if (mprotect((void *)page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
+        return 1;
+    *first = (uint8_t) ~*first;
+    return run_waits();
+}
+
+static int run_executes(char **argv)
+{
+    const struct timespec moment = {0, 2000000};
+    char left[16];
+    int count = atoi(argv[2]);
+    if (count > 0) {
+        nanosleep(&moment, NULL);
+        snprintf(left, sizeof left, "%d", count - 1);
+        argv[2] = left;
+        execv("/proc/self/exe", argv);
+        return 1;
+    }
+    puts("done");
+    return 0;
+}
+
 /* Loads a library when it has a line, and calls it until it has another one. Prints on stderr how often it has. */
 static int run_library(const char *path)
 {
@@ -364,6 +421,12 @@ int main(int argc, char **argv)
 #ifndef STATIC
     if (strcmp(mode, "library") == 0 && argc > 2)
         return run_library(argv[2]);
+    if (strcmp(mode, "mapped") == 0)
+        return run_mapped();
+    if (strcmp(mode, "changed") == 0)
+        return run_changed();
+    if (strcmp(mode, "executes") == 0 && argc > 2)
+        return run_executes(argv);
 #endif
     return run_load(argc > 2 ? atoi(argv[2]) : 8);
 }

@@ -7,6 +7,7 @@ import ctypes
 import json
 import os
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -310,6 +311,66 @@ def a_refusal_says_why():
         with Running("waits", program=STATIC) as program:
             message = record(program.pid, code=2)
             assert "statically" in message and "trail stuck" in message, message
+            program.goes_on()
+
+
+@test
+def another_mapping_of_the_c_library_is_not_taken_for_it():
+    """Not a file that was mapped to be read, nor the C library of another namespace (dlmopen)."""
+    with Running("mapped") as program:
+        path = record(program.pid, "--duration=20ms")
+        assert "good" in trail("check", path)
+        as_before(program)
+        program.goes_on()
+
+
+@test
+def a_c_library_that_another_tool_has_changed_is_not_called():
+    with Running("changed") as program:
+        assert "is not that of the file" in record(program.pid, code=2)
+        program.goes_on()
+
+
+@test
+def a_c_library_that_was_replaced_on_disk_is_the_old_one():
+    """Its file cannot be opened by its name any more, only as it is mapped."""
+    libc = next(line.split()[5] for line in open("/proc/self/maps") if "/libc.so.6" in line)
+    folder = os.path.join(WORK, "libraries")
+    os.mkdir(folder)
+    copy = shutil.copy(libc, folder)
+    with Running("waits", env={**os.environ, "LD_LIBRARY_PATH": folder}) as program:
+        assert copy in open(f"/proc/{program.pid}/maps").read()
+        shutil.copy(PROGRAM, copy + ".new")
+        os.rename(copy + ".new", copy)
+        if os.geteuid() == 0:
+            assert "good" in trail("check", record(program.pid, "--duration=20ms"))
+        else:
+            assert "has been replaced" in record(program.pid, code=2)
+        program.goes_on()
+
+
+@test
+def a_program_that_executes_another_goes_on():
+    """Whatever the recorder has found out is out of date from one step to the next."""
+    for _ in range(20 * PERCENT // 100 or 1):
+        program = subprocess.Popen([PROGRAM, "executes", "50"], stdout=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            [TRAIL, "record", "-q", "-p", str(program.pid), "-o", os.path.join(WORK, "executes.trace"), "--duration=10ms"],
+            capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+        out, _ = program.communicate(timeout=120)
+        assert (out, program.returncode) == ("done\n", 0), (program.returncode, out, done.stderr)
+        assert done.returncode in (0, 2, 3), (done.returncode, done.stderr)
+
+
+@test
+def a_simulator_is_refused_by_name():
+    for name in "valgrind", "qemu-x86_64":
+        if not shutil.which(name):
+            continue
+        with Running(PROGRAM, "waits", program=shutil.which(name)) as program:
+            message = record(program.pid, code=2)
+            assert f"runs under {name.split('-')[0]}" in message, message
             program.goes_on()
 
 
