@@ -540,17 +540,23 @@ static void flurry(void)
 
 /* MARK: Many processes */
 
-/* Children that come faster than they can be looked at, each of which sleeps for most of its life. */
+/* Children that come as fast as the recorder has areas for them, each of which sleeps for most of its life. */
 static void family(void)
 {
     enum { CHILDREN = 30 };
+    int has_area[2];
+    char byte;
+    if (pipe(has_area) != 0)
+        exit(1);
     for (int i = 0; i < CHILDREN; i++) {
         if (fork() == 0) {
+            (void)!write(has_area[1], "x", 1);
             usleep(200000);
             dprintf(STDOUT_FILENO, "exits %d %lld\n", (int)getpid(),
                     (long long)clock_of(CLOCK_MONOTONIC));
             _exit(0);
         }
+        (void)!read(has_area[0], &byte, 1);
     }
     for (int i = 0; i < CHILDREN; i++) {
         int pid = wait(NULL);
