@@ -4,8 +4,8 @@
  * has four entries.
  *
  * usage: uring WHAT
- *        uring MS WHAT              a thread writes to the pipe after so many milliseconds, and it ends
- *        uring MS WHAT registered   the same, and the ring is the first one of the thread's table
+ *        uring - WHAT              a thread writes to the pipe when standard input has a line, and it ends
+ *        uring - WHAT registered   the same, and the ring is the first one of the thread's table
  */
 #include <linux/io_uring.h>
 #include <pthread.h>
@@ -25,7 +25,7 @@
 static struct io_uring_params parameters;
 static struct io_uring_sqe *entries;
 static unsigned *tail, *indices, *completed;
-static int ring, ends[2], pair[2], milliseconds;
+static int ring, ends[2], pair[2];
 /* Of the wait; and its flags. */
 static int waits_for;
 static unsigned how = IORING_ENTER_GETEVENTS;
@@ -98,7 +98,8 @@ __attribute__((noinline)) static void waits_in_ring(void)
 
 static void *writes(void *unused)
 {
-    CHECK(usleep((useconds_t)milliseconds * 1000) == 0);
+    char line[8];
+    CHECK(read(STDIN_FILENO, line, sizeof line) > 0);
     CHECK(write(ends[1], "", 1) == 1);
     return unused;
 }
@@ -118,7 +119,6 @@ int main(int argc, char **argv)
     const char *operations = argv[argc == 2 ? 1 : 2];
     pthread_t thread;
     CHECK(argc >= 2 && argc <= 4);
-    milliseconds = argc > 2 ? atoi(argv[1]) : 0;
     make_ring();
     waits_for = ring;
     if (argc == 4)

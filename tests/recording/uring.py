@@ -7,34 +7,32 @@ import contextlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
-import tempfile
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import recorded
+import states
 import tap
+import work
+from states import text_of
 from tap import Skip, test
 
 TRAIL, PROGRAM = (os.path.abspath(a) for a in sys.argv[1:3])
-WORK = tempfile.TemporaryDirectory(prefix="trail-uring-")
-TRACE = os.path.join(WORK.name, "x.trace")
+TRACE = os.path.join(work.folder("uring"), "x.trace")
 ENTER = 426  # SYS_io_uring_enter
-# Waits with a time limit in a ring that has nothing to do. The recorder's function is found before the library's.
+# Waits in a ring that has nothing to do, until a signal. The recorder's function is found before the library's.
 LIBRARY = """
-import ctypes, sys
+import ctypes, signal, sys
+signal.signal(signal.SIGUSR1, lambda *_: None)
 library = ctypes.CDLL("liburing.so.2", mode=ctypes.RTLD_GLOBAL)
-ring, entry, limit = ctypes.create_string_buffer(1024), ctypes.c_void_p(), (ctypes.c_longlong * 2)()
-limit[0], limit[1] = int(sys.argv[1]) // 1000, int(sys.argv[1]) % 1000 * 1000000
+ring, entry, limit = ctypes.create_string_buffer(1024), ctypes.c_void_p(), (ctypes.c_longlong * 2)(100000)
 if library.io_uring_queue_init(4, ring, 0) != 0:
     sys.exit(77)
-sys.exit(ctypes.CDLL(None).io_uring_wait_cqe_timeout(ring, ctypes.byref(entry), limit) != -62)  # ETIME
+sys.exit(ctypes.CDLL(None).io_uring_wait_cqe_timeout(ring, ctypes.byref(entry), limit) != -4)  # EINTR
 """
-
-
-def text_of(path):
-    with open(path) as file:
-        return file.read()
+NO_RINGS = "the kernel lets no program make rings (kernel.io_uring_disabled, or a container), or has no table of them"
 
 
 def waits(pid):
@@ -47,12 +45,9 @@ def waits(pid):
 def waiting(what):
     with subprocess.Popen([PROGRAM, what]) as process:
         try:
-            for _ in range(12000):
-                if process.poll() is not None or waits(process.pid):
-                    break
-                time.sleep(0.01)
+            states.until(lambda: process.poll() is not None or waits(process.pid))
             if process.poll() == 77:
-                raise Skip("the kernel lets no program make rings (kernel.io_uring_disabled, or a container)")
+                raise Skip(NO_RINGS)
             assert process.poll() is None, process.returncode
             yield process.pid
         finally:
@@ -129,29 +124,34 @@ def a_ring_without_operations_is_named():
         assert object_of(pid) == "io_uring"
 
 
-def recorded(command, function):
-    """What a recording calls the wait in that function; None: in the first one for a ring, or else the last poll."""
-    done = subprocess.run([TRAIL, "record", "-q", "-o", TRACE, "--", *command], capture_output=True, text=True, timeout=300)
-    if done.returncode == 77:
-        raise Skip("the kernel lets no program make rings (kernel.io_uring_disabled, or a container), or has no table of them")
-    assert done.returncode == 0, done
+def ring_waits(recorder):
+    """The thread of the recorder's program that waits in a ring; 0: none does."""
+    children = text_of(f"/proc/{recorder}/task/{recorder}/children").split()
+    return next((tid for child in children for tid in states.tids(child) if waits(tid)), 0)
+
+
+def record(command, ends):
+    """The events of a recording of a wait that the recorder looks at while it lasts: `ends` ends it."""
+    recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", TRACE, "--", *command], stdin=subprocess.PIPE)
+    tid = states.until(lambda: recorder.poll() is not None or ring_waits(recorder.pid))
+    if recorder.poll() is None:
+        recorded.step(recorder.pid)
+        ends(recorder, tid)
+    recorder.communicate(timeout=300)
+    if recorder.returncode == 77:
+        raise Skip(NO_RINGS)
+    assert recorder.returncode == 0, recorder.returncode
     text = subprocess.run([TRAIL, "print", "--format=jsonl", TRACE], check=True, capture_output=True, text=True).stdout
-    events = [json.loads(line) for line in text.splitlines()]
-    if not function:
-        return next((e["message"] for e in events if e.get("message") == "poll [io_uring]"), "poll")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def wait_in_ring(*arguments):
+    """What a recording calls the wait in waits_in_ring."""
+    events = record([PROGRAM, "-", *arguments], lambda recorder, tid: os.write(recorder.stdin.fileno(), b"\n"))
     (at,) = [i for i, e in enumerate(events)
-             if e.get("to") == "Waiting" and any(f["func"] == function for f in e.get("stack", []))]
+             if e.get("to") == "Waiting" and any(f["func"] == "waits_in_ring" for f in e.get("stack", []))]
     assert events[at]["reason"] == "network", events[at]
     return events[at - 1].get("message")
-
-
-def recorded_long(command, function, short="poll [io_uring]"):
-    """The same of a wait that lasts for so long that the recorder looks at it meanwhile, and is not called `short`."""
-    for ms in (400, 1600, 6400, 25600, 102400):
-        name = recorded([str(ms) if word == "MS" else word for word in command], function)
-        if name != short:
-            break
-    return name
 
 
 def list_of(what, count):
@@ -165,7 +165,7 @@ def list_of(what, count):
 @test
 def a_recording_has_the_operations_of_a_wait_that_it_has_looked_at():
     with_files = list_of("rs", 2)
-    name = recorded_long([PROGRAM, "MS", "rs"], "waits_in_ring")
+    name = wait_in_ring("rs")
     head, operations = name.split(": ", 1)
     assert head == "poll 2 operations of io_uring", name
     pattern = r"read pipe:\[\d+\], recv \S.*" if with_files else "(read, recv|recv, read)"
@@ -174,14 +174,15 @@ def a_recording_has_the_operations_of_a_wait_that_it_has_looked_at():
 
 @test
 def liburings_waits_name_the_ring():
-    if subprocess.run([sys.executable, "-c", LIBRARY, "1"], stderr=subprocess.DEVNULL).returncode:
+    if subprocess.run([sys.executable, "-c", LIBRARY.split("sys.exit(ctypes")[0]], stderr=subprocess.DEVNULL).returncode:
         raise Skip("no liburing.so.2, or the kernel lets no program make rings")
-    assert recorded_long([sys.executable, "-c", LIBRARY, "MS"], None, "poll") == "poll [io_uring]"
+    events = record([sys.executable, "-c", LIBRARY], lambda recorder, tid: os.kill(tid, signal.SIGUSR1))
+    assert any(e.get("message") == "poll [io_uring]" for e in events), events
 
 
 @test
 def a_registered_ring_is_no_descriptor():
-    assert recorded([PROGRAM, "400", "r", "registered"], "waits_in_ring") == "poll"
+    assert wait_in_ring("r", "registered") == "poll"
 
 
 sys.exit(tap.main())
