@@ -124,6 +124,12 @@ void thread_slot_give_back(uint32_t index);
 /* Begins the records of the threads that were there before the recording. */
 void threads_begin_announced(void);
 
+/*
+ * Returns the calling thread's ID without a system call, which a seccomp filter may forbid: the C library stores it as the
+ * owner of a mutex that the thread locks.
+ */
+uint32_t own_tid(void);
+
 /* Begins the records of the calling thread, for which the slot was taken; ends them. */
 void self_begin(uint32_t index, uintptr_t stack_low, uintptr_t stack_end, uint64_t routine);
 void self_end(void);

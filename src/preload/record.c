@@ -2,8 +2,6 @@
 #include <limits.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "preload/call.h"
 #include "preload/objects.h"
@@ -168,6 +166,16 @@ static void self_take(uint32_t index, uintptr_t stack_low, uintptr_t stack_end)
     self.recording = preload.recording;
 }
 
+uint32_t own_tid(void)
+{
+    pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+    int tid;
+    (void)REAL(pthread_mutex_lock)(&mutex);
+    tid = mutex.__data.__owner;
+    (void)REAL(pthread_mutex_unlock)(&mutex);
+    return (uint32_t)tid;
+}
+
 void self_begin(uint32_t index, uintptr_t stack_low, uintptr_t stack_end, uint64_t routine)
 {
     struct shm_record record = {
@@ -176,7 +184,7 @@ void self_begin(uint32_t index, uintptr_t stack_low, uintptr_t stack_end, uint64
     (void)REAL(pthread_once)(&end_key_once, make_end_key);
     self_take(index, stack_low, stack_end);
     /* Pairs with the load in is_thread_coming. */
-    __atomic_store_n(&slot->tid, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+    __atomic_store_n(&slot->tid, own_tid(), __ATOMIC_RELEASE);
     /* No other record precedes the start. */
     slot->writing = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -212,7 +220,7 @@ static uintptr_t stack_end(void)
     extern void *__libc_stack_end;
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     uintptr_t block = (uintptr_t)pthread_self();
-    if (getpid() == (pid_t)syscall(SYS_gettid))
+    if (own_tid() == preload.area->header.claimed)
         return (uintptr_t)__libc_stack_end;
     return block > here && block - here < preload.stack_size ? block : 0;
 }
@@ -266,7 +274,7 @@ void threads_begin_announced(void)
 /* Returns the slot that the calling thread was announced in; 0: none. */
 static uint32_t find_announced(void)
 {
-    uint32_t tid = announced() ? (uint32_t)syscall(SYS_gettid) : 0;
+    uint32_t tid = announced() ? own_tid() : 0;
     for (uint32_t i = 1; i <= announced(); i++) {
         const struct shm_thread *slot = &preload.area->threads[i];
         if (slot->tid == tid && slot->serial == i &&

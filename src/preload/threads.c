@@ -3,8 +3,6 @@
 #include <linux/seccomp.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "preload/objects.h"
 
@@ -74,7 +72,7 @@ static struct start begin(struct shm_thread *slot, uintptr_t here)
     if (index > 0 && index < SHM_THREADS && preload.recording)
         self_begin((uint32_t)index, here - slot->stack_size, here, start.routine);
     else
-        __atomic_store_n(&slot->tid, (uint32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+        __atomic_store_n(&slot->tid, own_tid(), __ATOMIC_RELEASE);
     return start;
 }
 

@@ -522,7 +522,7 @@ SURVIVE = [
     "asynchronous",
     "cancel", "pending-cancel",
     "thread-ends", "main-ends-first", "threads-at-exit", "exit-at-once", "long-jump", "signals",
-    "alternate-stacks", "libraries", "closes-all", "drops-privileges", "strict", "ends-late", "early", "crashes", "aborts",
+    "alternate-stacks", "libraries", "closes-all", "drops-privileges", "strict", "listed", "ends-late", "early", "crashes", "aborts",
     "no-threads", "allocations", "asked-to-end",
 ]  # fmt: skip
 WITHOUT_LAST = {"daemon", "threads-at-exit", "no-threads"}
@@ -583,6 +583,13 @@ def check_bare_fork(trace):
     """The child sleeps with the lock; nobody else does so in that function."""
     inside = [w for w in trace.waits if w.reason == "sleep" and "bare_fork" in w.functions]
     report(not inside, "bare-fork: a child by _Fork is not recorded", *inside[:5])
+
+
+def check_listed(trace):
+    """Each of the threads that contend has an ID of its own, and its waits."""
+    threads = trace.named("contends")
+    tids = {t.tid for t in threads}
+    report(len(tids) == 3 and min(tids) > 1 and all(t.waits for t in threads), "listed: threads and their waits", *threads)
 
 
 def check_exec(trace, name="exec"):
