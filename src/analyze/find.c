@@ -425,9 +425,8 @@ static bool window_ends(void *part, int64_t now)
     int64_t *ids = calloc(find->seekers.count, sizeof *ids);
     if (!ids)
         return false;
-    for (size_t i = 0; i <= find->seekers.mask; i++)
-        if (find->seekers.slots[i].value)
-            ids[count++] = (int64_t)find->seekers.slots[i].id;
+    IDMAP_EACH(slot, &find->seekers)
+        ids[count++] = (int64_t)slot->id;
     qsort(ids, count, sizeof *ids, by_id);
     for (size_t i = 0; good && i < count; i++)
         good = offer_state(find, idmap_find(&find->seekers, (uint64_t)ids[i]), ids[i], NULL, now);

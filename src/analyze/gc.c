@@ -172,9 +172,8 @@ static bool take_event(void *part, const trail_event *event)
 
 static void clip(struct idmap *map, int64_t ns)
 {
-    for (size_t i = 0; map->slots && i <= map->mask; i++)
-        if (map->slots[i].value)
-            ((struct gc_open *)map->slots[i].value)->since_ns = ns;
+    IDMAP_EACH(slot, map)
+        ((struct gc_open *)slot->value)->since_ns = ns;
 }
 
 /* Only open ranges remain. */
@@ -202,19 +201,16 @@ static bool window_begins(void *part, int64_t ns)
 static bool finish(void *part, int64_t ns)
 {
     struct gc *gc = part;
-    bool good = true;
-    for (size_t i = 0; gc->assists.slots && good && i <= gc->assists.mask; i++)
-        if (gc->assists.slots[i].value)
-            good = count_assist(
-                gc, ns_between(((struct gc_open *)gc->assists.slots[i].value)->since_ns, ns));
-    for (size_t i = 0; gc->sweeps.slots && good && i <= gc->sweeps.mask; i++)
-        if (gc->sweeps.slots[i].value)
-            good = count_sweep(
-                gc, ns_between(((struct gc_open *)gc->sweeps.slots[i].value)->since_ns, ns), 0, 0);
-    for (size_t i = 0; gc->stops.slots && good && i <= gc->stops.mask; i++)
-        if (gc->stops.slots[i].value)
-            good = count_pause(gc, gc->stops.slots[i].value, ns);
-    return good;
+    IDMAP_EACH(slot, &gc->assists)
+        if (!count_assist(gc, ns_between(((struct gc_open *)slot->value)->since_ns, ns)))
+            return false;
+    IDMAP_EACH(slot, &gc->sweeps)
+        if (!count_sweep(gc, ns_between(((struct gc_open *)slot->value)->since_ns, ns), 0, 0))
+            return false;
+    IDMAP_EACH(slot, &gc->stops)
+        if (!count_pause(gc, slot->value, ns))
+            return false;
+    return true;
 }
 
 /* MARK: The part */

@@ -464,17 +464,15 @@ void goroutines_count_from(struct goroutines *goroutines, int64_t ns)
     const struct idmap *alive = &goroutines->follow.alive;
     goroutines->counted_from_ns = ns;
     goroutines->seen = alive->count;
-    for (size_t i = 0; alive->slots && i <= alive->mask; i++)
-        if (alive->slots[i].value)
-            goroutine_count_from(alive->slots[i].value, goroutines->follow.names, ns);
+    IDMAP_EACH(slot, alive)
+        goroutine_count_from(slot->value, goroutines->follow.names, ns);
 }
 
 bool goroutines_finish(struct trail_analysis *analysis, int64_t now)
 {
     const struct idmap *alive = &analysis->goroutines.follow.alive;
-    for (size_t i = 0; alive->slots && i <= alive->mask; i++)
-        if (alive->slots[i].value &&
-            !analysis_goroutine_ends(analysis, alive->slots[i].value, now, 0))
+    IDMAP_EACH(slot, alive)
+        if (!analysis_goroutine_ends(analysis, slot->value, now, 0))
             return false;
     return true;
 }

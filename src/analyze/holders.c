@@ -70,10 +70,10 @@ struct holder holders_find(const struct holders *holders, enum wire_wait kind, t
 {
     const struct idmap *map = &holders->holds;
     struct holder found = {TRAIL_NONE, 0};
-    for (size_t i = 0; map->slots && i <= map->mask; i++) {
-        const struct holds *holds = map->slots[i].value;
-        int64_t id = (int64_t)map->slots[i].id;
-        if (holds && has(holds, (uint64_t)kind << 32 | object) &&
+    IDMAP_EACH(slot, map) {
+        const struct holds *holds = slot->value;
+        int64_t id = (int64_t)slot->id;
+        if (has(holds, (uint64_t)kind << 32 | object) &&
             (found.goroutine == TRAIL_NONE || id < found.goroutine))
             found = (struct holder){id, holds->name};
     }

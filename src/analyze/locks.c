@@ -542,14 +542,11 @@ static bool count_open(struct locks *locks, const struct goroutine *g, struct lo
 static bool finish_waiters(struct locks *locks, int64_t now)
 {
     const struct idmap *waiters = &locks->waiters;
-    for (size_t i = 0; waiters->slots && i <= waiters->mask; i++) {
-        struct lock_waiter *waiter = waiters->slots[i].value;
+    IDMAP_EACH(slot, waiters) {
+        struct lock_waiter *waiter = slot->value;
         const struct goroutine *g =
-            waiter ? goroutines_find(&locks->analysis->goroutines, (int64_t)waiters->slots[i].id)
-                   : NULL;
-        if (!waiter)
-            continue;
-        if (!count_hold(locks, waiter, (int64_t)waiters->slots[i].id))
+            goroutines_find(&locks->analysis->goroutines, (int64_t)slot->id);
+        if (!count_hold(locks, waiter, (int64_t)slot->id))
             return false;
         if (g && waiter->waits && locks->analysis->counting && counts(locks, g) &&
             !count_open(locks, g, waiter, now))

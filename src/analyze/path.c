@@ -549,9 +549,9 @@ static bool take_open(struct path *path, struct path_goroutine *g)
 
 static bool take_open_tasks(struct path *path)
 {
-    for (size_t i = 0; path->tasks.count > 0 && i <= path->tasks.mask; i++) {
-        const struct path_region *task = path->tasks.slots[i].value;
-        struct path_goroutine *g = task ? by_number(path, task->goroutine) : NULL;
+    IDMAP_EACH(slot, &path->tasks) {
+        const struct path_region *task = slot->value;
+        struct path_goroutine *g = by_number(path, task->goroutine);
         if (g && !take_span(path, TRAIL_PATH_TASK, task, g, path->now_ns, false))
             return false;
     }
@@ -567,8 +567,9 @@ static bool take_window(struct path *path)
         path->span = path->last;
         return true;
     }
-    for (size_t i = 0; !g && path->alive.count > 0 && i <= path->alive.mask; i++)
-        g = path->alive.slots[i].value;
+    const struct idmap_slot *any = g ? NULL : idmap_next(&path->alive, NULL);
+    if (any)
+        g = any->value;
     struct path_region window = {.begin_ns = path->begin_ns, .has_begin = true};
     return !g || take_span(path, TRAIL_PATH_WINDOW, &window, g, path->now_ns, true);
 }
@@ -583,8 +584,8 @@ static bool window_ends(void *part, int64_t end_ns)
     if (path->stacks->failed)
         return false;
     if (!path->span.found)
-        for (size_t i = 0; path->alive.count > 0 && i <= path->alive.mask; i++)
-            if (path->alive.slots[i].value && !take_open(path, path->alive.slots[i].value))
+        IDMAP_EACH(slot, &path->alive)
+            if (!take_open(path, slot->value))
                 return false;
     if (!path->span.found && !take_open_tasks(path))
         return false;

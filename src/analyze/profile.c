@@ -758,8 +758,8 @@ static void drop(void *part)
         trail_histogram_free(&rows->times);
         intern_free(&rows->keys);
     }
-    for (size_t i = 0; profiles->pending.slots && i <= profiles->pending.mask; i++)
-        pending_free(profiles->pending.slots[i].value);
+    IDMAP_EACH(slot, &profiles->pending)
+        pending_free(slot->value);
     idmap_free(&profiles->pending);
     idmap_free(&profiles->last_sync);
     idle_free(&profiles->idle);

@@ -152,9 +152,9 @@ static bool window_begins(void *part, int64_t ns)
     const struct regions *regions = part;
     const struct idmap *alive = &regions->analysis->goroutines.follow.alive;
     (void)ns;
-    for (size_t i = 0; alive->slots && i <= alive->mask; i++) {
-        const struct goroutine *g = alive->slots[i].value;
-        for (struct open_region *open = g ? g->region : NULL; open; open = open->outer)
+    IDMAP_EACH(slot, alive) {
+        const struct goroutine *g = slot->value;
+        for (struct open_region *open = g->region; open; open = open->outer)
             open->at_begin = (trail_times){0};
     }
     return true;
@@ -199,9 +199,9 @@ static void drop(void *part)
 {
     struct regions *regions = part;
     const struct idmap *alive = &regions->analysis->goroutines.follow.alive;
-    for (size_t i = 0; alive->slots && i <= alive->mask; i++) {
-        const struct goroutine *g = alive->slots[i].value;
-        for (struct open_region *outer, *open = g ? g->region : NULL; open; open = outer) {
+    IDMAP_EACH(slot, alive) {
+        const struct goroutine *g = slot->value;
+        for (struct open_region *outer, *open = g->region; open; open = outer) {
             outer = open->outer;
             free(open);
         }

@@ -95,9 +95,10 @@ static bool window_ends(void *part, int64_t now)
 {
     struct stuck *stuck = part;
     const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
-    for (size_t i = 0; stuck->analysis->counting && alive->slots && i <= alive->mask; i++)
-        if (alive->slots[i].value && !add_wait(stuck, alive->slots[i].value, now))
-            return false;
+    if (stuck->analysis->counting)
+        IDMAP_EACH(slot, alive)
+            if (!add_wait(stuck, slot->value, now))
+                return false;
     if (stuck->count > 0)
         qsort(stuck->waits, stuck->count, sizeof *stuck->waits, by_goroutine);
     link_waits(stuck);

@@ -295,9 +295,9 @@ static bool finish(void *part, int64_t now)
     struct proc_rows *procs = &threads->proc_rows;
     if (!counted_any)
         rows->count = procs->count = 0;
-    for (size_t i = 0; counted_any && threads->going.slots && i <= threads->going.mask; i++)
-        if (threads->going.slots[i].value)
-            (void)credit(threads, threads->going.slots[i].value, now);
+    if (counted_any)
+        IDMAP_EACH(slot, &threads->going)
+            (void)credit(threads, slot->value, now);
     threads->slice_count = slices_finish(&threads->thread_slices, now);
     (void)slices_finish(&threads->proc_slices, now);
     for (size_t i = 0; i < rows->count; i++) {

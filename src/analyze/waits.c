@@ -538,13 +538,12 @@ static bool window_ends(void *part, int64_t ns)
         if (waits->all[i]->waiters > 0)
             ns_add(&waits->all[i]->serial_ns,
                    ns_between(waits->all[i]->serial_at, waits->activity->serial_ns));
-    for (size_t i = 0; alive->slots && i <= alive->mask; i++) {
-        const struct goroutine *g = alive->slots[i].value;
-        struct wait_group *group = g ? group_get(waits, g->name) : NULL;
-        if (g && !group)
+    IDMAP_EACH(slot, alive) {
+        const struct goroutine *g = slot->value;
+        struct wait_group *group = group_get(waits, g->name);
+        if (!group)
             return false;
-        if (g)
-            look_at_blocked(waits, g, group, ns);
+        look_at_blocked(waits, g, group, ns);
     }
     if (waits->count > 0) /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
         qsort(waits->items, waits->count, sizeof *waits->items, by_ready);

@@ -43,6 +43,21 @@ static inline void *idmap_find(const struct idmap *map, uint64_t id)
     return NULL;
 }
 
+/* Returns the entry behind `slot`, the first one for NULL; NULL if there is none. */
+static inline const struct idmap_slot *idmap_next(const struct idmap *map,
+                                                  const struct idmap_slot *slot)
+{
+    const struct idmap_slot *end = map->slots ? map->slots + map->mask + 1 : NULL;
+    slot = slot ? slot + 1 : map->slots;
+    while (slot < end && !slot->value)
+        slot++;
+    return slot < end ? slot : NULL;
+}
+
+/* Loops over all entries, in no useful order: the body must not change the map. */
+#define IDMAP_EACH(slot, map)                                                                      \
+    for (const struct idmap_slot *slot = NULL; (slot = idmap_next(map, slot)) != NULL;)
+
 /* Sets the value of `id` (not NULL). Returns false if out of memory. */
 bool idmap_put(struct idmap *map, uint64_t id, void *value);
 

@@ -290,9 +290,9 @@ static void insert_worst(const struct wait_site *worst[3], const struct wait_sit
 
 void state_worst_sites(const struct collect *c, const struct wait_site *worst[3])
 {
-    for (size_t i = 0; c->states.sites.slots && i <= c->states.sites.mask; i++) {
-        const struct wait_site *site = c->states.sites.slots[i].value;
-        if (site && site->stack && site->count)
+    IDMAP_EACH(slot, &c->states.sites) {
+        const struct wait_site *site = slot->value;
+        if (site->stack && site->count)
             insert_worst(worst, site);
     }
 }

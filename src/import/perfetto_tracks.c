@@ -586,13 +586,11 @@ bool tracks_init(struct tracks *t, struct import_model *model)
 
 void tracks_free(struct tracks *t)
 {
-    for (size_t i = 0; t->sequences.slots && i <= t->sequences.mask; i++) {
-        struct sequence *sequence = t->sequences.slots[i].value;
-        if (sequence) {
-            idmap_free(&sequence->names);
-            idmap_free(&sequence->categories);
-            free(sequence->clocks.items);
-        }
+    IDMAP_EACH(slot, &t->sequences) {
+        struct sequence *sequence = slot->value;
+        idmap_free(&sequence->names);
+        idmap_free(&sequence->categories);
+        free(sequence->clocks.items);
     }
     idmap_free(&t->sequences);
     idmap_free(&t->tracks);

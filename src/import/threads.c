@@ -24,8 +24,8 @@ bool import_threads_init(struct import_threads *all, struct v2_writer *writer,
 
 static void free_values(struct idmap *map)
 {
-    for (size_t i = 0; map->slots && i <= map->mask; i++)
-        free(map->slots[i].value);
+    IDMAP_EACH(slot, map)
+        free(slot->value);
     idmap_free(map);
 }
 
@@ -161,9 +161,9 @@ static void write_statuses(struct import_threads *all)
             EMIT(all, cpu->running ? cpu->running->m : V2_NO_THREAD, V2_ProcStatus, i,
                  cpu->running ? V2_PROC_RUNNING : V2_PROC_IDLE);
     }
-    for (size_t i = 0; all->threads.slots && i <= all->threads.mask; i++) {
-        struct import_thread *thread = all->threads.slots[i].value;
-        if (!thread || thread->state == IMPORT_ABSENT)
+    IDMAP_EACH(slot, &all->threads) {
+        struct import_thread *thread = slot->value;
+        if (thread->state == IMPORT_ABSENT)
             continue;
         thread->seq = 0;
         emit_status(all, thread, thread->state == IMPORT_RUNNING ? thread->m : V2_NO_THREAD,

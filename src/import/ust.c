@@ -129,8 +129,8 @@ bool ust_take(struct ust *ust, const struct ust_event *e)
 
 static void free_values(struct idmap *map)
 {
-    for (size_t i = 0; map->slots && i <= map->mask; i++)
-        free(map->slots[i].value);
+    IDMAP_EACH(slot, map)
+        free(slot->value);
     idmap_free(map);
 }
 

@@ -30,9 +30,8 @@ static bool dense_grow(struct idtable *table, uint64_t id)
     size_t old_size = table->dense_size;
     table->dense = dense;
     table->dense_size = size;
-    for (size_t i = 0; table->sparse.count > 0 && i <= table->sparse.mask; i++) {
-        const struct idmap_slot *slot = &table->sparse.slots[i];
-        if (slot->value && slot->id >= old_size && slot->id < size)
+    IDMAP_EACH(slot, &table->sparse) {
+        if (slot->id >= old_size && slot->id < size)
             dense[slot->id] = (uint32_t)(uintptr_t)slot->value;
     }
     return true;

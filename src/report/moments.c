@@ -260,10 +260,10 @@ static int by_interest(const void *a, const void *b, void *context)
 static void close_moment(struct moments *all, struct moment *moment)
 {
     const struct idmap *alive = &all->drawn.follow.alive;
-    for (size_t i = 0; alive->slots && i <= alive->mask; i++) {
-        const struct drawn *g = alive->slots[i].value;
-        if (!g || (g->drawn == DRAWN_WAITING && g->id != moment->goroutine &&
-                   !idmap_find(&moment->by_id, (uint64_t)g->id)))
+    IDMAP_EACH(slot, alive) {
+        const struct drawn *g = slot->value;
+        if (g->drawn == DRAWN_WAITING && g->id != moment->goroutine &&
+            !idmap_find(&moment->by_id, (uint64_t)g->id))
             continue;
         struct lane *lane = lane_get(all, moment, g->id);
         if (!lane)

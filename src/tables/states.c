@@ -171,9 +171,8 @@ bool states_finish(struct trail_tables *tables)
         free(spans);
         return false;
     }
-    for (size_t i = 0; i <= map->mask; i++)
-        if (map->slots[i].value)
-            spans[count++] = map->slots[i].value;
+    IDMAP_EACH(slot, map)
+        spans[count++] = slot->value;
     qsort(spans, count, sizeof(struct span *), by_goroutine);
     for (size_t i = 0; i < count; i++)
         put_span(tables, spans[i], tables->last_ns, NULL);

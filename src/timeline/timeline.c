@@ -533,10 +533,8 @@ static void emit_spans(struct timeline *t, struct timeline_span *span)
 
 static void emit_lanes(struct timeline *t, const struct idmap *lanes)
 {
-    for (size_t i = 0; lanes->slots && i <= lanes->mask; i++) {
-        struct timeline_lane *lane = lanes->slots[i].value;
-        if (!lane)
-            continue;
+    IDMAP_EACH(slot, lanes) {
+        struct timeline_lane *lane = slot->value;
         lane->since_ns = t->from_ns;
         if (lane->g && lane->g->wanted)
             TELL(t, lane_enter, lane);
@@ -551,10 +549,8 @@ static void count_from(struct timeline *t, int64_t ns)
     t->from_ns = ns;
     t->last_ns = ns;
     TELL(t, begin, ns);
-    for (size_t i = 0; t->follow.alive.slots && i <= t->follow.alive.mask; i++) {
-        struct timeline_goroutine *g = t->follow.alive.slots[i].value;
-        if (!g)
-            continue;
+    IDMAP_EACH(slot, &t->follow.alive) {
+        struct timeline_goroutine *g = slot->value;
         g->since_ns = ns;
         g->waker = TRAIL_NONE;
         emit_goroutine(t, g);
@@ -564,9 +560,8 @@ static void count_from(struct timeline *t, int64_t ns)
     emit_lanes(t, &t->procs);
     emit_lanes(t, &t->threads);
     emit_spans(t, t->spans);
-    for (size_t i = 0; t->tasks.slots && i <= t->tasks.mask; i++)
-        if (t->tasks.slots[i].value)
-            emit_spans(t, t->tasks.slots[i].value);
+    IDMAP_EACH(slot, &t->tasks)
+        emit_spans(t, slot->value);
 }
 
 /* Open spans end with the window. */
@@ -576,25 +571,21 @@ static void finish(struct timeline *t)
     if (!t->counting)
         return;
     t->last_ns = end;
-    for (size_t i = 0; t->follow.alive.slots && i <= t->follow.alive.mask; i++) {
-        struct timeline_goroutine *g = t->follow.alive.slots[i].value;
-        if (!g)
-            continue;
+    IDMAP_EACH(slot, &t->follow.alive) {
+        struct timeline_goroutine *g = slot->value;
         close_all(t, &g->spans, end);
         if (g->wanted)
             TELL(t, leave, g, end, 0);
         leave_lanes(t, g, end);
     }
-    for (size_t i = 0; t->procs.slots && i <= t->procs.mask; i++) {
-        struct timeline_lane *lane = t->procs.slots[i].value;
-        if (lane)
-            close_all(t, &lane->spans, end);
+    IDMAP_EACH(slot, &t->procs) {
+        struct timeline_lane *lane = slot->value;
+        close_all(t, &lane->spans, end);
     }
     close_all(t, &t->spans, end);
-    for (size_t i = 0; t->tasks.slots && i <= t->tasks.mask; i++) {
-        struct timeline_span *span = t->tasks.slots[i].value;
-        if (span)
-            close_all(t, &span, end);
+    IDMAP_EACH(slot, &t->tasks) {
+        struct timeline_span *span = slot->value;
+        close_all(t, &span, end);
     }
 }
 

@@ -73,15 +73,12 @@ void convert_writer_last(struct convert_writer *w, int64_t time_ns,
 {
     struct event_writer *base = &w->base;
     const struct idmap *ps = &base->model.ps;
-    size_t i = 0;
     if (!base->begun || time_ns + base->shift_ns <= base->last_ns || ps->count == 0 ||
         event_writer_failed(base))
         return;
     event_writer_begin(base, time_ns - 1, clocks, false); /* its Sync is an event too */
     base->time_ns += 1 + EVENT_WRITER_AHEAD_NS;
-    while (!ps->slots[i].value)
-        i++;
-    event_announce_p(base, ps->slots[i].value);
+    event_announce_p(base, idmap_next(ps, NULL)->value);
 }
 
 int convert_writer_init(struct convert_writer *w, int version, trail_reader *reader,

@@ -44,10 +44,9 @@ void event_announce_g(struct event_writer *w, struct model_g *g)
 struct model_m *event_any_running(struct event_writer *w)
 {
     const struct idmap *gs = &w->model.gs;
-    for (size_t i = 0; gs->slots && i <= gs->mask; i++) {
-        const struct model_g *g = gs->slots[i].value;
-        struct model_m *m =
-            g && g->status == V2_GO_RUNNING ? model_thread_of_g(&w->model, g) : NULL;
+    IDMAP_EACH(slot, gs) {
+        const struct model_g *g = slot->value;
+        struct model_m *m = g->status == V2_GO_RUNNING ? model_thread_of_g(&w->model, g) : NULL;
         if (m && m->p_id != TRAIL_NONE)
             return m;
     }
@@ -66,12 +65,10 @@ static void announce_gc(struct event_writer *w)
 static void announce_all(struct event_writer *w)
 {
     struct trace_model *model = &w->model;
-    for (size_t i = 0; model->ps.slots && i <= model->ps.mask; i++)
-        if (model->ps.slots[i].value)
-            event_announce_p(w, model->ps.slots[i].value);
-    for (size_t i = 0; model->gs.slots && i <= model->gs.mask; i++)
-        if (model->gs.slots[i].value)
-            event_announce_g(w, model->gs.slots[i].value);
+    IDMAP_EACH(slot, &model->ps)
+        event_announce_p(w, slot->value);
+    IDMAP_EACH(slot, &model->gs)
+        event_announce_g(w, slot->value);
     announce_gc(w);
 }
 

@@ -127,13 +127,11 @@ static int64_t *join(const struct keep *keep, const struct related *related, siz
         return NULL;
     for (size_t i = 0; i < keep->count; i++)
         all[n++] = keep->goroutines[i];
-    for (size_t i = 0; parts->slots && i <= parts->mask; i++)
-        if (parts->slots[i].value)
-            all[n++] = (int64_t)parts->slots[i].id;
-    for (size_t i = 0; common->slots && i <= common->mask; i++) {
-        int64_t id = (int64_t)common->slots[i].id;
-        if (common->slots[i].value && !idmap_find(parts, (uint64_t)id) &&
-            (!related->merged || is_of_kept(keep, id)))
+    IDMAP_EACH(slot, parts)
+        all[n++] = (int64_t)slot->id;
+    IDMAP_EACH(slot, common) {
+        int64_t id = (int64_t)slot->id;
+        if (!idmap_find(parts, (uint64_t)id) && (!related->merged || is_of_kept(keep, id)))
             all[n++] = id;
     }
     qsort(all, n, sizeof *all, ascending);

@@ -387,13 +387,14 @@ static int64_t *ids_of(struct merge_writer *w, const struct idmap *map, size_t n
 {
     int64_t *ids = calloc(map->count + 1, sizeof *ids);
     *count = 0;
-    if (!ids)
+    if (!ids) {
         w->base.model.no_memory = true;
-    for (size_t i = 0; ids && map->slots && i <= map->mask; i++)
-        if (map->slots[i].value && origin_of(map->slots[i].value) == number)
-            ids[(*count)++] = (int64_t)map->slots[i].id;
-    if (ids)
-        qsort(ids, *count, sizeof *ids, compare_ids);
+        return NULL;
+    }
+    IDMAP_EACH(slot, map)
+        if (origin_of(slot->value) == number)
+            ids[(*count)++] = (int64_t)slot->id;
+    qsort(ids, *count, sizeof *ids, compare_ids);
     return ids;
 }
 

@@ -24,9 +24,8 @@ static void drop_regions(struct model_g *g)
 
 void model_fini(struct trace_model *model)
 {
-    for (size_t i = 0; model->gs.slots && i <= model->gs.mask; i++)
-        if (model->gs.slots[i].value)
-            drop_regions(model->gs.slots[i].value);
+    IDMAP_EACH(slot, &model->gs)
+        drop_regions(slot->value);
     idmap_free(&model->gs);
     idmap_free(&model->ps);
     idmap_free(&model->ms);
@@ -145,10 +144,8 @@ bool model_task_begin(struct trace_model *model, uint64_t id)
 
 void model_forget_begun(struct trace_model *model)
 {
-    for (size_t i = 0; model->gs.slots && i <= model->gs.mask; i++) {
-        struct model_g *g = model->gs.slots[i].value;
-        if (!g)
-            continue;
+    IDMAP_EACH(slot, &model->gs) {
+        struct model_g *g = slot->value;
         drop_regions(g);
         g->stops_world = false;
     }

@@ -17,10 +17,9 @@ void v1_gs_init(struct v1_gs *gs)
 
 static void free_lists(struct v1_gs *gs)
 {
-    for (size_t i = 0; gs->map.count > 0 && i <= gs->map.mask; i++) {
-        struct v1_g *g = gs->map.slots[i].value;
-        if (g)
-            free(g->wakeup.position);
+    IDMAP_EACH(slot, &gs->map) {
+        struct v1_g *g = slot->value;
+        free(g->wakeup.position);
     }
 }
 

@@ -65,9 +65,9 @@ static trail_proc_state proc_state_of(unsigned status)
 static bool find_context_of_p(struct step *s, int64_t id)
 {
     const struct idmap *ms = &s->order->ms;
-    for (size_t i = 0; ms->slots && i <= ms->mask; i++) {
-        const struct v2_m *m = ms->slots[i].value;
-        if (m && m->seen && m->p_id == id) {
+    IDMAP_EACH(slot, ms) {
+        const struct v2_m *m = slot->value;
+        if (m->seen && m->p_id == id) {
             s->now = (struct context){.m = m->id, .p = id, .g = m->g_id};
             return true;
         }
@@ -885,19 +885,15 @@ void v2_order_init(struct v2_order *order, struct tables *tables, trail_error *e
 
 void v2_order_fini(struct v2_order *order)
 {
-    for (size_t i = 0; order->gs.slots && i <= order->gs.mask; i++) {
-        struct v2_g *g = order->gs.slots[i].value;
-        if (g) {
-            drop_regions(g);
-            free(g->ranges.items);
-        }
+    IDMAP_EACH(slot, &order->gs) {
+        struct v2_g *g = slot->value;
+        drop_regions(g);
+        free(g->ranges.items);
     }
-    for (size_t i = 0; order->ps.slots && i <= order->ps.mask; i++)
-        if (order->ps.slots[i].value)
-            free(((struct v2_p *)order->ps.slots[i].value)->ranges.items);
-    for (size_t i = 0; order->tasks.slots && i <= order->tasks.mask; i++)
-        if (order->tasks.slots[i].value)
-            free(((struct v2_task *)order->tasks.slots[i].value)->name);
+    IDMAP_EACH(slot, &order->ps)
+        free(((struct v2_p *)slot->value)->ranges.items);
+    IDMAP_EACH(slot, &order->tasks)
+        free(((struct v2_task *)slot->value)->name);
     idmap_free(&order->gs);
     idmap_free(&order->ps);
     idmap_free(&order->ms);
