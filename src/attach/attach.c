@@ -16,6 +16,7 @@
 
 #include "attach/found.h"
 #include "attach/safe.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/small_file.h"
 #include "shm/attach.h"
@@ -28,13 +29,6 @@
 #define LOADING_NS INT64_C(1000000000)
 
 #define WORD_SIZE 256
-
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /* MARK: Refusals */
 

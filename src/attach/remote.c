@@ -1,6 +1,7 @@
 /* See remote.h. */
 #include "attach/remote.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 
 #if defined(__x86_64__)
@@ -67,13 +68,6 @@ struct remote {
     int64_t deadline_ns; /* CLOCK_MONOTONIC */
     uint64_t data_at, frame_at;
 };
-
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /* MARK: Stops */
 

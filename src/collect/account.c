@@ -3,12 +3,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
+#include "base/text.h"
 #include "collect/recorder.h"
-
-static trail_string text_of(const char *text)
-{
-    return (trail_string){text, strlen(text)};
-}
 
 int64_t account_cpu_ns(const struct recorded *process, const struct collect_summary *summary)
 {
@@ -22,7 +19,7 @@ static void write_process(const struct recorded *process, const struct collect_s
                           .pid = (uint64_t)process->pid,
                           .cpu_ns = account_cpu_ns(process, summary),
                           .recorder_ns = process->cost_ns,
-                          .name = text_of(process->title)};
+                          .name = text_from(process->title)};
     trace_recorded(trace, &row);
     if (!summary->left)
         return;
@@ -46,14 +43,7 @@ static void write_missed(const struct recorder *r, uint64_t late, struct trace *
     for (size_t i = 0; i < executed->count && executed->count > late; i++)
         trace_recorded(trace, &(trail_recorded){.what = TRAIL_RECORDED_MISSED,
                                                 .pid = executed->items[i].pid,
-                                                .name = text_of(executed->items[i].name)});
-}
-
-static int64_t own_cpu_ns(void)
-{
-    struct timespec cpu = {0, 0};
-    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
-    return (int64_t)cpu.tv_sec * 1000000000 + cpu.tv_nsec;
+                                                .name = text_from(executed->items[i].name)});
 }
 
 void account_write(const struct recorder *r, const struct recorded_trace *to)
@@ -61,7 +51,8 @@ void account_write(const struct recorder *r, const struct recorded_trace *to)
     uint64_t late = 0;
     bool has_program = r->program && r->program->to == to;
     trace_recorded(to->trace,
-                   &(trail_recorded){.what = TRAIL_RECORDED_RECORDER, .cpu_ns = own_cpu_ns()});
+                   &(trail_recorded){.what = TRAIL_RECORDED_RECORDER,
+                                     .cpu_ns = (int64_t)clock_ns(CLOCK_PROCESS_CPUTIME_ID)});
     for (const struct recorded *p = r->processes; p; p = p->next) {
         struct collect_summary summary;
         recorder_summarize(r, p, &summary);

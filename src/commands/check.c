@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "ui/cli.h"
 #include "ui/progress.h"
 #include "ui/show.h"
@@ -51,13 +52,6 @@ struct verdict {
     const trail_repair *repair_list;
     size_t repair_count;
 };
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* MARK: Reading */
 

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "serve/api.h"
 #include "serve/assets.h"
 #include "serve/intake.h"
@@ -123,13 +124,11 @@ static void wait_for_end(const struct request *request, const struct http *http,
                          const sigset_t *signals)
 {
     for (;;) {
-        struct timespec pause = {.tv_nsec = 500000000}, now;
+        struct timespec pause = {.tv_nsec = 500000000};
         if (sigtimedwait(signals, NULL, &pause) > 0)
             return;
-        (void)clock_gettime(CLOCK_MONOTONIC, &now);
         int64_t last = http_last_request(http);
-        int64_t ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-        if (!request->keep && last > 0 && ns - last > request->idle_ns)
+        if (!request->keep && last > 0 && now_ns() - last > request->idle_ns)
             return;
     }
 }

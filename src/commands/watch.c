@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "commands/watch_ledger.h"
 #include "ui/cli.h"
 #include "ui/folders.h"
@@ -85,10 +86,8 @@ static bool may_be_trace(int folder, const char *name)
 
 static bool is_settled(const struct watch *watch, const struct stat *file)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    int64_t age = (now.tv_sec - file->st_mtim.tv_sec) * INT64_C(1000000000) +
-                  (now.tv_nsec - file->st_mtim.tv_nsec);
+    int64_t age = (int64_t)clock_ns(CLOCK_REALTIME) -
+                  (file->st_mtim.tv_sec * INT64_C(1000000000) + file->st_mtim.tv_nsec);
     return age < 0 || age >= watch->request->settle_ns;
 }
 

@@ -12,7 +12,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 #define CLOCK_UNIT_NS        64
 #define CLOCK_UNITS_A_SECOND (1000000000 / CLOCK_UNIT_NS)
@@ -31,13 +32,6 @@ struct clock {
     uint64_t base;              /* v2: in units */
     uint64_t scale;             /* v2: units per tick, << 32 */
 };
-
-static inline uint64_t clock_ns(clockid_t id)
-{
-    struct timespec now;
-    clock_gettime(id, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /*
  * Reads the CPU's counter. It may be read slightly before earlier instructions complete: this is

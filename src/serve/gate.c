@@ -1,4 +1,5 @@
 #include "serve/gate.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -25,13 +26,6 @@ struct gate {
     bool ends;
     struct gate_place places[SLOTS];
 };
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* MARK: Helpers, called with the mutex held */
 

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "serve/gate.h"
 #include "serve/http_library.h"
@@ -270,13 +271,6 @@ static enum MHD_Result welcome(const struct http *http, struct MHD_Connection *c
     enum MHD_Result result = MHD_queue_response(connection, status, response);
     MHD_destroy_response(response);
     return result;
-}
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url,

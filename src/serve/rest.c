@@ -1,4 +1,5 @@
 #include "serve/rest.h"
+#include "base/clock.h"
 
 #include <time.h>
 
@@ -7,13 +8,6 @@
 
 /* Between two looks at whether the rest is over. */
 #define LOOK_NS 2000000
-
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
 
 void rest_begin(struct rest *rest, int ms)
 {

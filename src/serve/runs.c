@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/grow.h"
 #include "serve/answers.h"
 #include "serve/command_line.h"
@@ -62,9 +63,7 @@ struct output {
 
 static int64_t now_ms(void)
 {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return now_ns() / 1000000;
 }
 
 static bool is_stopped(struct runs *runs)

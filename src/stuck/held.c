@@ -17,19 +17,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/small_file.h"
 #include "stuck/tracer.h"
 
 /* MARK: What /proc says */
-
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /* The character behind the name, which may contain anything (proc(5), stat). */
 static char state_of(pid_t pid, pid_t tid)

@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/whole.h"
 #include "ui/terminal.h"
 
@@ -11,9 +12,7 @@
 
 static int64_t now_ms(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return now_ns() / 1000000;
 }
 
 void progress_begin(struct progress *progress, const trail_source *source,
