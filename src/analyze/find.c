@@ -5,6 +5,7 @@
 
 #include "analyze/part.h"
 #include "base/grow.h"
+#include "base/text.h"
 
 /* Something that a goroutine did, or a state it was in: a candidate for a step. */
 struct item {
@@ -65,7 +66,7 @@ static bool is_for(const struct find *find, const struct pattern_choice *choice,
         return false;
     const char *word = wire_wait_kinds[facts->kind].word;
     return pattern_text(pattern, choice, names_text(names, facts->reason)) ||
-           pattern_text(pattern, choice, (trail_string){word, strlen(word)});
+           pattern_text(pattern, choice, text_from(word));
 }
 
 static bool is_choice(struct find *find, size_t number, const struct item *item)

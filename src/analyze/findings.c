@@ -17,6 +17,7 @@
 #include "base/duration.h"
 #include "base/grow.h"
 #include "base/share.h"
+#include "base/text.h"
 #include "base/whole.h"
 #include "words/function_name.h"
 #include "words/vocabulary.h"
@@ -164,7 +165,7 @@ static trail_string lock_of(const struct findings *findings, const struct place 
                             const char *nameless)
 {
     trail_string name = names_text(&findings->analysis->names, place->lock);
-    return name.size > 0 ? name : (trail_string){nameless, strlen(nameless)};
+    return name.size > 0 ? name : text_from(nameless);
 }
 
 /*

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 /* MARK: Words */
@@ -426,11 +427,6 @@ bool pattern_glob(trail_string glob, trail_string text)
     return g == glob.size;
 }
 
-static trail_string as_text(const char *text)
-{
-    return (trail_string){text, strlen(text)};
-}
-
 /* Short forms of Go's reasons. */
 static trail_string reason_of(trail_string text)
 {
@@ -438,7 +434,7 @@ static trail_string reason_of(trail_string text)
         {"net", "network"}, {"chan", "chan *"}, {"cond", "sync.(*Cond).Wait"}};
     for (size_t i = 0; i < sizeof shorts / sizeof *shorts; i++)
         if (text.size == strlen(shorts[i][0]) && memcmp(text.data, shorts[i][0], text.size) == 0)
-            return as_text(shorts[i][1]);
+            return text_from(shorts[i][1]);
     return text;
 }
 

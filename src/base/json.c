@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "base/text.h"
 #include "base/utf8.h"
 
 /* MARK: Text */
@@ -72,11 +73,6 @@ bool json_put_text(struct out *out, trail_string text)
 
 /* MARK: Writer */
 
-static trail_string text_of(const char *text)
-{
-    return (trail_string){text, strlen(text)};
-}
-
 void json_key(struct json *json, trail_string key)
 {
     if (json->comma)
@@ -89,7 +85,7 @@ void json_key(struct json *json, trail_string key)
 static void put_key(struct json *json, const char *key)
 {
     if (key)
-        json_key(json, text_of(key));
+        json_key(json, text_from(key));
     else if (json->comma && !json->keyed)
         out_char(json->out, ',');
     json->keyed = false;
@@ -113,7 +109,7 @@ void json_close(struct json *json, char bracket)
 
 void json_string(struct json *json, const char *key, const char *value)
 {
-    json_text(json, key, text_of(value));
+    json_text(json, key, text_from(value));
 }
 
 void json_text(struct json *json, const char *key, trail_string value)
@@ -157,12 +153,12 @@ void json_bare(struct json *json, const char *key, trail_string value)
 
 void json_null(struct json *json, const char *key)
 {
-    json_bare(json, key, text_of("null"));
+    json_bare(json, key, text_from("null"));
 }
 
 void json_bool(struct json *json, const char *key, bool value)
 {
-    json_bare(json, key, text_of(value ? "true" : "false"));
+    json_bare(json, key, text_from(value ? "true" : "false"));
 }
 
 void json_error(struct json *json, const char *key, const trail_error *err)

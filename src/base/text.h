@@ -1,10 +1,16 @@
-/* Comparisons of a trace's texts with words of the program. */
+/* Texts of a trace and words of the program: conversion and comparison. */
 #ifndef TRAIL_BASE_TEXT_H
 #define TRAIL_BASE_TEXT_H
 
 #include <stdbool.h>
 #include <string.h>
 #include <trail/read.h>
+
+/* Returns the text of a C string, which it does not copy. */
+static inline trail_string text_from(const char *word)
+{
+    return (trail_string){word, strlen(word)};
+}
 
 /* Whether the text begins with `prefix`. */
 static inline bool text_begins(trail_string text, const char *prefix)
@@ -17,6 +23,22 @@ static inline bool text_begins(trail_string text, const char *prefix)
 static inline bool text_is(trail_string text, const char *word)
 {
     return text.size == strlen(word) && text_begins(text, word);
+}
+
+/* Returns the part of a path behind the last slash. */
+static inline const char *path_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Returns the value of a hexadecimal digit, -1 for any other character. */
+static inline int hex_digit(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
 }
 
 #endif

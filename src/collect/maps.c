@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "collect/elf_file.h"
 
 struct mapping {
@@ -86,7 +87,7 @@ void maps_each(int pid, const char *root, void (*each)(const trail_module *map, 
             continue;
         map.start = m.start;
         map.end = m.end;
-        map.path = (trail_string){m.path, strlen(m.path)};
+        map.path = text_from(m.path);
         each(&map, context);
     }
     if (file)

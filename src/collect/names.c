@@ -83,14 +83,9 @@ static trail_string keep(struct collect *c, trail_string text)
     return (trail_string){copy, copy ? text.size : 0};
 }
 
-static trail_string text_of(const char *text)
-{
-    return (trail_string){text, strlen(text)};
-}
-
 uint64_t names_string(struct collect *c, const char *text)
 {
-    return v2_writer_string(c->trace->writer, text_of(text));
+    return v2_writer_string(c->trace->writer, text_from(text));
 }
 
 /* Few descriptors and locks are waited for all the time: those texts are not made again for each wait. */
@@ -148,7 +143,7 @@ uint64_t names_reason(struct collect *c, uint8_t wait)
 
 static void look_at_name(struct collect *c, struct module *module, const char *path)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = path_name(path);
     module->preload = strstr(name, "libtrail-preload.so") || strstr(name, "libtrail-heap.so") ||
                       strstr(name, "libtrail-record.so") || strstr(name, "libtrail-ompt.so");
     module->openmp = strncmp(name, "libomp", 6) == 0 || strncmp(name, "libiomp5", 8) == 0;
@@ -171,8 +166,8 @@ static bool read_module(struct collect *c, char *line)
         collect_damage(c);
         return false;
     }
-    module.map.path = keep(c, text_of(line + path));
-    module.map.build_id = keep(c, text_of(strcmp(id, "-") == 0 ? "" : id));
+    module.map.path = keep(c, text_from(line + path));
+    module.map.build_id = keep(c, text_from(strcmp(id, "-") == 0 ? "" : id));
     module.gone = strcmp(word, "unloaded") == 0;
     look_at_name(c, &module, line + path);
     if (!GROW(c->names.modules, c->names.module_room, c->names.module_count + 1)) {
@@ -354,7 +349,7 @@ static trail_string stand_in(struct collect *c, const struct module *module, uin
     }
     snprintf(text, sizeof text, "%.*s+0x%" PRIx64, size < 255 ? (int)size : 255, path,
              pc - 1 - module->map.bias);
-    return keep(c, text_of(text));
+    return keep(c, text_from(text));
 }
 
 /* Makes frames of what the resolver returns; one without names if it returns nothing. */
@@ -790,7 +785,7 @@ static bool routine_frame(struct collect *c, const struct thread *thread, char n
 {
     const struct named_pc *named;
     if (!thread->routine) {
-        *frame = (struct v2_frame){.pc = FIRST_NUMBER - 1, .function = text_of("main")};
+        *frame = (struct v2_frame){.pc = FIRST_NUMBER - 1, .function = text_from("main")};
         return true;
     }
     /* A PC is a return address: behind the routine's first byte. */
@@ -811,7 +806,7 @@ static bool routine_frame(struct collect *c, const struct thread *thread, char n
             *frame = *given;
         else if (known)
             *frame =
-                (struct v2_frame){FIRST_NUMBER + c->trace->next_frame++, text_of(name), {0}, 0};
+                (struct v2_frame){FIRST_NUMBER + c->trace->next_frame++, text_from(name), {0}, 0};
     }
     return true;
 }
@@ -828,7 +823,7 @@ uint64_t names_thread(struct collect *c, const struct thread *thread)
 {
     char room[V2_MAX_STRING], name[2 * V2_MAX_STRING];
     const char *label = c->options.label;
-    struct v2_frame frame = {.function = text_of(thread->name)};
+    struct v2_frame frame = {.function = text_from(thread->name)};
     int size;
     if (!thread->name[0] && !label)
         return names_routine(c, thread);
@@ -844,9 +839,9 @@ uint64_t names_thread(struct collect *c, const struct thread *thread)
 void names_thread_text(struct collect *c, const struct thread *thread, char *text, size_t size)
 {
     char name[V2_MAX_STRING];
-    struct v2_frame frame = {.function = text_of(thread->name)};
+    struct v2_frame frame = {.function = text_from(thread->name)};
     if (!thread->name[0] && !routine_frame(c, thread, name, &frame))
-        frame.function = text_of("");
+        frame.function = text_from("");
     snprintf(text, size, "%.*s", (int)(frame.function.size < size ? frame.function.size : size - 1),
              frame.function.data ? frame.function.data : "");
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "report/overview.h"
 #include "ui/lock_name.h"
 
@@ -136,8 +137,7 @@ static char *wait_path(const struct collector *c, trail_name wait)
 {
     const trail_analysis *answers = c->analysis->answers;
     const char *kind = trail_analysis_wait_for(answers, wait).kind;
-    return block_path(kind ? (trail_string){kind, strlen(kind)}
-                           : trail_analysis_text(answers, wait));
+    return block_path(kind ? text_from(kind) : trail_analysis_text(answers, wait));
 }
 
 static bool index_waits(struct collector *c)
@@ -335,7 +335,7 @@ static void sum_locks(struct collector *c, const char *name, const struct named_
         add_up(c, &wait, &lock->wait);
         add_up(c, &hold, &lock->hold);
     }
-    c->name = (trail_string){name, strlen(name)};
+    c->name = text_from(name);
     add_time(c, "lock.wait", wait_ns, &wait);
     if (hold.count > 0)
         add_time(c, "lock.hold", hold_ns, &hold);

@@ -4,14 +4,7 @@
 #include <string.h>
 
 #include "base/grow.h"
-
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
+#include "base/text.h"
 
 /* Decodes in place; what is no code stays as it is. */
 static void decode(char *text)

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "sql/tables.h"
 #include "symbols/symbols.h"
 #include "ui/folders.h"
@@ -344,7 +345,7 @@ static char *parquet_path(const struct tables_request *tables, const char *folde
  */
 static char *hidden_beside(const char *path)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = path_name(path);
     char *beside = NULL;
     if (asprintf(&beside, "%.*s.%s.%ld.part", (int)(name - path), path, name, (long)getpid()) < 0)
         return NULL;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "import/import.h"
 #include "import/tool.h"
 #include "ui/cli.h"
@@ -46,7 +47,7 @@ static void print_unknown(const struct import_stats *stats)
     for (size_t i = 0; i < stats->unknown_names; i++) {
         const char *name = stats->unknown[i].name;
         fputs(i > 0 ? ", " : "", stderr);
-        show_plain_on(stderr, (trail_string){name, strlen(name)});
+        show_plain_on(stderr, text_from(name));
         fprintf(stderr, " %" PRIu64, stats->unknown[i].count);
     }
     if (stats->unknown_others > 0)

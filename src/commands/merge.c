@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "ui/cli.h"
 #include "ui/input.h"
 #include "ui/progress.h"
@@ -141,10 +142,8 @@ static char *name_of_file(const struct request *request, const char *word)
 {
     static const char *const ends[] = {".gz", ".zst", ".xz", ".trace", ".out"};
     char *base = strcmp(word, "-") == 0 ? strdup("stdin") : NULL;
-    if (!base) {
-        const char *slash = strrchr(word, '/');
-        base = strdup(slash ? slash + 1 : word);
-    }
+    if (!base)
+        base = strdup(path_name(word));
     for (size_t i = 0; base && i < sizeof ends / sizeof *ends; i++) {
         size_t size = strlen(base), end = strlen(ends[i]);
         if (size > end && strcmp(base + size - end, ends[i]) == 0)

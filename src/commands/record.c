@@ -17,6 +17,7 @@
 
 #include "attach/attach.h"
 #include "base/duration.h"
+#include "base/text.h"
 #include "collect/account.h"
 #include "collect/child.h"
 #include "collect/mapped_files.h"
@@ -272,16 +273,13 @@ static int choose_libomp(struct recording *r)
 static void name_of_process(pid_t pid, char *name, size_t size)
 {
     char link[64], path[PATH_MAX];
-    const char *slash;
     ssize_t n;
     (void)snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
     n = readlink(link, path, sizeof path - 1);
     if (n <= 0)
         return;
     path[n] = '\0';
-    slash = strrchr(path, '/');
-    (void)snprintf(name, size, "%.*s", (int)strcspn(slash ? slash + 1 : path, " "),
-                   slash ? slash + 1 : path);
+    (void)snprintf(name, size, "%.*s", (int)strcspn(path_name(path), " "), path_name(path));
 }
 
 /* NAME.trace in the current folder. */
@@ -289,13 +287,11 @@ static void choose_output(struct recording *r)
 {
     char name[64] = "app";
     const char *word = r->options.shm ? "app" : r->options.process ? name : r->argv[0];
-    const char *slash = strrchr(word, '/');
     if (r->options.output)
         return;
     if (r->options.process)
         name_of_process(r->options.process, name, sizeof name);
-    (void)snprintf(r->default_output, sizeof r->default_output, "%s.trace",
-                   slash ? slash + 1 : word);
+    (void)snprintf(r->default_output, sizeof r->default_output, "%s.trace", path_name(word));
     r->options.output = r->default_output;
 }
 

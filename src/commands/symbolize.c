@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "symbols/modules.h"
 #include "ui/cli.h"
 #include "ui/progress.h"
@@ -47,8 +48,7 @@ static void print_missing(const struct module_file *file)
 
 static void put_name(const struct module_file *file)
 {
-    const char *slash = strrchr(file->path, '/'), *name = slash ? slash + 1 : file->path;
-    show_plain_on(stderr, (trail_string){name, strlen(name)});
+    show_plain_on(stderr, text_from(path_name(file->path)));
 }
 
 /* Reports which modules lack what, and what to do. */

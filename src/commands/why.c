@@ -8,6 +8,7 @@
 
 #include "base/grow.h"
 #include "base/heap.h"
+#include "base/text.h"
 #include "ui/analysis.h"
 #include "ui/follow_up.h"
 #include "ui/goroutine_filter.h"
@@ -350,7 +351,7 @@ static void put_place(const struct request *request, const trail_path_segment *s
                          trail_analysis_text(answers, own->file), own->line, PLACE_PLAIN, text,
                          sizeof text);
     printf(segment->state == TRAIL_PATH_RUNNING ? " up to " : " in ");
-    show_plain((trail_string){text, strlen(text)});
+    show_plain(text_from(text));
 }
 
 /* "running"; "blocked (chan receive)"; "waiting for mutex stats_mu". */
@@ -362,7 +363,7 @@ static trail_string state_text(const struct request *request, trail_path_state s
     if (reason && trail_analysis_wait_for(request->analysis.answers, reason).kind)
         return text;
     if (!reason)
-        return (trail_string){shown, strlen(shown)};
+        return text_from(shown);
     int size = snprintf(buf, WAIT_TEXT_SIZE, "%s (%.*s)", shown,
                         (int)(text.size < 200 ? text.size : 200), text.data);
     return (trail_string){buf, size > 0 ? (size_t)size : 0};

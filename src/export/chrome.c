@@ -18,6 +18,7 @@
 #include "base/grow.h"
 #include "base/intern.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "timeline/timeline.h"
 
 enum { GOROUTINES = 1, PROCS, THREADS, RUNTIME };
@@ -470,7 +471,7 @@ int trail_export_chrome(trail_reader *reader, const trail_export_options *option
         return error_set(err, TRAIL_NO_MEMORY, "no memory for the export");
     PUT(&c, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"producer\":\"trail\",\"title\":");
     const char *title = options->title ? options->title : "trail";
-    (void)json_put_text(&c.out, (trail_string){title, strlen(title)});
+    (void)json_put_text(&c.out, text_from(title));
     PUT(&c, "},\"traceEvents\":[\n");
     int result = timeline_run(&c.timeline, &c.out, err);
     put_frames(&c);

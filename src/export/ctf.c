@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/grow.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "timeline/timeline.h"
 
@@ -293,7 +294,7 @@ static void ctf_metric(void *writer, const trail_event *event)
 {
     const char *name = trail_metric_name(event->metric.metric);
     begin_event(writer, EVENT_METRIC);
-    put_string(writer, (trail_string){name, strlen(name)});
+    put_string(writer, text_from(name));
     put_u64(writer, event->metric.value);
 }
 

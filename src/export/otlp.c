@@ -67,11 +67,6 @@ struct otlp {
 /* Span.SpanKind */
 enum { KIND_INTERNAL = 1 };
 
-static trail_string string_of(const char *text)
-{
-    return (trail_string){text, strlen(text)};
-}
-
 /* MARK: IDs */
 
 /* A bijective mix of the bits (splitmix64), except that 0, which is no valid ID, becomes 1. */
@@ -440,21 +435,21 @@ static void close_attribute(struct otlp *o)
 
 static void put_text(struct otlp *o, enum otlp_field list, const char *key, trail_string text)
 {
-    open_attribute(o, list, string_of(key));
+    open_attribute(o, list, text_from(key));
     otlp_text(&o->message, OTLP_STRING_VALUE, text);
     close_attribute(o);
 }
 
 static void put_number(struct otlp *o, enum otlp_field list, const char *key, int64_t value)
 {
-    open_attribute(o, list, string_of(key));
+    open_attribute(o, list, text_from(key));
     otlp_number(&o->message, OTLP_INT_VALUE, (uint64_t)value);
     close_attribute(o);
 }
 
 static void put_flag(struct otlp *o, enum otlp_field list, const char *key)
 {
-    open_attribute(o, list, string_of(key));
+    open_attribute(o, list, text_from(key));
     otlp_number(&o->message, OTLP_BOOL_VALUE, true);
     close_attribute(o);
 }
@@ -478,7 +473,7 @@ static void put_log(struct otlp *o, const struct log_note *log)
 static void put_wait(struct otlp *o, const struct otlp_wait *wait)
 {
     trail_name function = stacks_function(&o->timeline.stacks, wait->stack);
-    open_event(o, wait->begin_ns, string_of("wait"));
+    open_event(o, wait->begin_ns, text_from("wait"));
     put_text(o, OTLP_EVENT_ATTRIBUTES, "wait.for", timeline_text(&o->timeline, wait->what));
     put_number(o, OTLP_EVENT_ATTRIBUTES, "wait.ns", wait->ns);
     if (function)
@@ -533,7 +528,7 @@ static void put_attributes(struct otlp *o, const struct timeline_span *span,
 {
     const enum otlp_field list = OTLP_SPAN_ATTRIBUTES;
     trail_name function = stacks_function(&o->timeline.stacks, span->stack);
-    put_text(o, list, "go.trace.kind", string_of(span->kind == TIMELINE_TASK ? "task" : "region"));
+    put_text(o, list, "go.trace.kind", text_from(span->kind == TIMELINE_TASK ? "task" : "region"));
     if (span->goroutine >= 0)
         put_number(o, list, "go.goroutine.id", span->goroutine);
     if (is_task(span->task))
@@ -554,12 +549,12 @@ static void put_resource(struct otlp *o)
     otlp_open(&o->message, OTLP_RESOURCE);
     for (size_t i = 0; i < options->resource_count; i++) {
         const trail_export_attribute *item = &options->resource[i];
-        put_text(o, OTLP_RESOURCE_ATTRIBUTES, item->key, string_of(item->value));
+        put_text(o, OTLP_RESOURCE_ATTRIBUTES, item->key, text_from(item->value));
         named = named || strcmp(item->key, "service.name") == 0;
     }
     if (!named)
         put_text(o, OTLP_RESOURCE_ATTRIBUTES, "service.name",
-                 string_of(options->title ? options->title : "trail"));
+                 text_from(options->title ? options->title : "trail"));
     otlp_close(&o->message);
 }
 
@@ -570,7 +565,7 @@ static void begin_message(struct otlp *o)
     put_resource(o);
     otlp_open(&o->message, OTLP_SCOPE_SPANS);
     otlp_open(&o->message, OTLP_SCOPE);
-    otlp_text(&o->message, OTLP_SCOPE_NAME, string_of("trail"));
+    otlp_text(&o->message, OTLP_SCOPE_NAME, text_from("trail"));
     otlp_close(&o->message);
 }
 

@@ -29,6 +29,7 @@
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/intern.h"
+#include "base/text.h"
 #include "export/protobuf.h"
 #include "timeline/timeline.h"
 
@@ -147,7 +148,7 @@ static void begin_track(struct perfetto *p, uint64_t track, uint64_t parent, tra
 static void put_track(struct perfetto *p, uint64_t track, uint64_t parent, const char *name,
                       unsigned order)
 {
-    begin_track(p, track, parent, (trail_string){name, strlen(name)}, order);
+    begin_track(p, track, parent, text_from(name), order);
     put_descriptor(p);
 }
 
@@ -546,7 +547,7 @@ static void perfetto_clocks(void *writer, const trail_clock_snapshot *clocks)
 static void put_process(struct perfetto *p)
 {
     const char *title = p->timeline.options->title ? p->timeline.options->title : "trail";
-    begin_track(p, TRACK_PROCESS, 0, (trail_string){title, strlen(title)}, 0);
+    begin_track(p, TRACK_PROCESS, 0, text_from(title), 0);
     protobuf_number(&p->inner, 1, 1);
     protobuf_word(&p->inner, 6, title);
     protobuf_part(&p->part, 3, &p->inner);
@@ -569,8 +570,7 @@ static void put_process(struct perfetto *p)
 static void put_metric_track(struct perfetto *p, trail_metric metric, const char *name,
                              unsigned unit)
 {
-    begin_track(p, TRACK_METRICS + (uint64_t)metric, TRACK_PROCESS,
-                (trail_string){name, strlen(name)}, 0);
+    begin_track(p, TRACK_METRICS + (uint64_t)metric, TRACK_PROCESS, text_from(name), 0);
     protobuf_number(&p->inner, 3, unit);
     protobuf_part(&p->part, 8, &p->inner);
     put_descriptor(p);

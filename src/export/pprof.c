@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/intern.h"
+#include "base/text.h"
 #include "export/profile.h"
 #include "export/protobuf.h"
 
@@ -41,7 +42,7 @@ static uint64_t put_string(struct pprof *p, trail_string text)
 
 static uint64_t put_word(struct pprof *p, const char *word)
 {
-    return put_string(p, (trail_string){word, strlen(word)});
+    return put_string(p, text_from(word));
 }
 
 static void put_value_type(struct pprof *p, unsigned field, const char *type, const char *unit)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 void protobuf_raw(struct protobuf *to, const void *data, size_t size)
@@ -68,7 +69,7 @@ void protobuf_text(struct protobuf *to, unsigned field, trail_string text)
 
 void protobuf_word(struct protobuf *to, unsigned field, const char *text)
 {
-    protobuf_text(to, field, (trail_string){text, strlen(text)});
+    protobuf_text(to, field, text_from(text));
 }
 
 void protobuf_part(struct protobuf *to, unsigned field, struct protobuf *part)

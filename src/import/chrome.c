@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "import/forms.h"
 #include "import/json_read.h"
 #include "import/scan.h"
@@ -192,8 +193,7 @@ static void put_metadata(struct chrome *chrome, const struct raw *raw)
     chrome->stats->events++;
     if (strcmp(raw->name, "thread_name") != 0)
         return;
-    chrome_name(chrome, chrome_thread(chrome, raw->pid, raw->tid),
-                (trail_string){raw->thread_name, strlen(raw->thread_name)});
+    chrome_name(chrome, chrome_thread(chrome, raw->pid, raw->tid), text_from(raw->thread_name));
 }
 
 static void put_event(struct chrome *chrome, const struct raw *raw)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "import/threads.h"
 
 #define FIRST_NUMBER (UINT64_C(1) << 48)
@@ -26,14 +27,9 @@ static uint64_t frame_pc(struct import_threads *all, trail_string function, trai
     return FIRST_NUMBER + number;
 }
 
-static trail_string string_of(const char *text)
-{
-    return (trail_string){text, strlen(text)};
-}
-
 uint64_t import_text(struct import_threads *all, const char *text)
 {
-    return v2_writer_string(all->writer, string_of(text));
+    return v2_writer_string(all->writer, text_from(text));
 }
 
 uint64_t import_stack_id(struct import_threads *all, const struct import_stack *stack)
@@ -59,7 +55,7 @@ uint64_t import_name_stack(struct import_threads *all, const struct import_threa
         (void)snprintf(number, sizeof number, "TID %d", (int)thread->tid);
         name = number;
     }
-    struct v2_frame frame = {.function = string_of(name)};
+    struct v2_frame frame = {.function = text_from(name)};
     frame.pc = frame_pc(all, frame.function, frame.file);
     return v2_writer_stack(all->writer, &frame, 1);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "import/forms.h"
 #include "import/perfetto_tracks.h"
 #include "read/source.h"
@@ -202,7 +203,7 @@ static void put_message(struct perfetto *p, struct import_event *event, struct p
         break;
     default:
         (void)snprintf(name, sizeof name, "ftrace event %" PRIu32, field->id);
-        import_count_unknown(p->stats, (trail_string){name, strlen(name)});
+        import_count_unknown(p->stats, text_from(name));
         break;
     }
 }
@@ -350,7 +351,7 @@ static void read_packet(struct perfetto *p, struct proto packet)
     struct proto_field field;
     while (!p->failed && proto_next(&packet, &field)) {
         if (field.id == PACKET_COMPRESSED)
-            import_count_unknown(p->stats, (trail_string){compressed, strlen(compressed)});
+            import_count_unknown(p->stats, text_from(compressed));
         else if (field.id == PACKET_FTRACE && field.type == PROTO_BYTES)
             read_bundle(p, field.bytes);
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/text.h"
 
 /* Field numbers, which never change. */
 enum {
@@ -226,7 +227,7 @@ static uint32_t own_thread(struct tracks *t, const struct track *track, uint64_t
 {
     uint32_t thread = chrome_thread(&t->chrome, UINT64_MAX, uuid | UINT64_C(1) << 63);
     if (*track->name)
-        chrome_name(&t->chrome, thread, (trail_string){track->name, strlen(track->name)});
+        chrome_name(&t->chrome, thread, text_from(track->name));
     return thread;
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "inspect/program_elf.h"
 
 #define SCRIPT_LINE  256 /* bytes of a file that the kernel reads to find out its type */
@@ -182,12 +183,6 @@ static bool split_line(char *head, ssize_t size, char **interpreter, char **argu
     return **interpreter != '\0';
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* The effect of env's first arguments. */
 struct env_line {
     const char *program; /* NULL: not known */
@@ -333,7 +328,7 @@ static int follow(struct program *program)
         }
         ssize_t size = file_read_at(fd, head, SCRIPT_LINE, 0);
         if (size >= 4 && memcmp(head, "\177ELF", 4) == 0) {
-            bool env = depth > 0 && *argument && strcmp(base_name(program->runs), "env") == 0;
+            bool env = depth > 0 && *argument && strcmp(path_name(program->runs), "env") == 0;
             if (!env || envs++ >= MOST_ENVS || !follow_env(program, argument))
                 return fd;
             depth = 0;
@@ -391,7 +386,7 @@ static bool starts_others(const char *path)
 {
     static const char *const names[] = {"sudo", "su", "doas", "pkexec", "runuser"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(base_name(path), names[i]) == 0)
+        if (strcmp(path_name(path), names[i]) == 0)
             return true;
     return false;
 }
@@ -407,7 +402,7 @@ static void check_privileges(struct program *program)
         program_refuse(program, PROGRAM_PRIVILEGED,
                        "%s is %s: the loader then ignores LD_PRELOAD; put it in front instead: %s "
                        "trail record -- PROGRAM",
-                       title, gain.what, base_name(program->runs));
+                       title, gain.what, path_name(program->runs));
     else
         program_refuse(program, PROGRAM_PRIVILEGED,
                        "%s is %s: the loader then ignores LD_PRELOAD; record it %s trail "

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/text.h"
 
 #define MOST_HEADERS (65536 / sizeof(Elf64_Phdr)) /* the kernel's limit */
 #define MOST_DYNAMIC ((size_t)1 << 20)            /* bytes of tables that are read as a whole */
@@ -244,12 +245,6 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static void keep(char *to, size_t size, const char *text)
 {
     if (*to == '\0' && strlen(text) < size)
@@ -260,7 +255,7 @@ static void keep(char *to, size_t size, const char *text)
 static void note_library(struct check *check, const char *needed)
 {
     struct program *program = check->program;
-    const char *name = base_name(needed);
+    const char *name = path_name(needed);
     if (begins(name, "libasan.so") || begins(name, "libclang_rt.asan")) {
         program->sanitizers |= PROGRAM_ASAN;
         if (!strpbrk(needed, " :$"))
@@ -419,7 +414,7 @@ static void read_notes(struct check *check)
 
 static bool is_glibc(const char *loader)
 {
-    const char *name = base_name(loader);
+    const char *name = path_name(loader);
     return begins(name, "ld-linux") || begins(name, "ld64.so.") || begins(name, "ld.so.1");
 }
 
@@ -446,7 +441,7 @@ static void check_loader(struct check *check)
 {
     const char *loader = check->program->loader;
     struct stat file;
-    if (begins(base_name(loader), "ld-musl-"))
+    if (begins(path_name(loader), "ld-musl-"))
         program_refuse(check->program, PROGRAM_OTHER_LIBC,
                        "%s is linked with musl (its loader is %s): the recorder is made for glibc "
                        "and cannot be loaded into it; build it with glibc, or link libtrail-record "

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "serve/api.h"
 #include "serve/command_line.h"
 #include "serve/runs.h"
@@ -56,14 +57,6 @@ void http_each_query(const struct http_request *request,
     const struct asked *asked = request->connection;
     for (size_t i = 0; i < asked->count && each(context, asked->items[i].name); i++)
         ;
-}
-
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
 }
 
 /* Decodes in place: %20 and + are a space. */

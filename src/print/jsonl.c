@@ -4,6 +4,7 @@
  * suffix `_hex` and all its bytes.
  */
 #include "base/json.h"
+#include "base/text.h"
 #include "print/print.h"
 #include "wire/wire.h"
 
@@ -38,7 +39,7 @@ static void json_string_member(struct out *out, const char *key, trail_string st
 
 static void json_name_member(struct out *out, const char *key, const char *name)
 {
-    json_string_member(out, key, (trail_string){name, strlen(name)});
+    json_string_member(out, key, text_from(name));
 }
 
 static void json_u64_member(struct out *out, const char *key, uint64_t value)

@@ -5,6 +5,7 @@
 
 #include "base/duration.h"
 #include "base/show.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "base/whole.h"
 
@@ -65,7 +66,7 @@ void html_text(struct out *out, trail_string text)
 
 void html_word(struct out *out, const char *text)
 {
-    html_text(out, (trail_string){text, strlen(text)});
+    html_text(out, text_from(text));
 }
 
 /* In pieces, because html_text truncates. */
@@ -209,7 +210,7 @@ void html_cell_text(struct html_table *table, trail_string text)
 
 void html_cell_word(struct html_table *table, const char *text)
 {
-    html_cell_text(table, (trail_string){text, strlen(text)});
+    html_cell_text(table, text_from(text));
 }
 
 void html_cell_hint(struct html_table *table, const char *text, const char *hint)

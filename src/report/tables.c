@@ -7,6 +7,7 @@
 
 #include "base/duration.h"
 #include "base/show.h"
+#include "base/text.h"
 #include "report/rows.h"
 #include "words/place.h"
 
@@ -118,7 +119,7 @@ static trail_string place_text(const struct report *report, trail_stack stack, c
     trail_string name = trail_analysis_text(report->answers, own->function);
     trail_string file = trail_analysis_text(report->answers, own->file);
     (void)place_of_frame(name, file, own->line, PLACE_PARENTHESES, buf, size);
-    return (trail_string){buf, strlen(buf)};
+    return text_from(buf);
 }
 
 /* "mutex stats_mu" into `buf`. */

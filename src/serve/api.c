@@ -51,13 +51,13 @@ static void put_words(struct out *out, const struct api *api, const trail_maker 
 {
     struct vocabulary vocabulary;
     vocabulary_init(&vocabulary, maker, api->words);
-    more_text(out, "made_by", c_string(trail_made_by_name(maker->made_by)));
+    more_text(out, "made_by", text_from(trail_made_by_name(maker->made_by)));
     out_str(out, ",\"words\":{");
     for (enum term name = 0; name < TERMS; name++) {
         if (name > 0)
             out_char(out, ',');
         json_put_key(out, term_key(name));
-        (void)json_put_text(out, c_string(term(&vocabulary, name)));
+        (void)json_put_text(out, text_from(term(&vocabulary, name)));
     }
     out_char(out, '}');
 }
@@ -70,7 +70,7 @@ static void put_status(struct exchange *exchange, const struct api *api,
     model_get_status(trace->model, &status);
     out_char(out, '{');
     put_number(out, "version", status.version);
-    more_text(out, "title", c_string(trace->title));
+    more_text(out, "title", text_from(trace->title));
     put_words(out, api, &status.maker);
     more_bool(out, "done", status.done);
     more_bool(out, "live", status.live);
@@ -89,7 +89,7 @@ static void put_status(struct exchange *exchange, const struct api *api,
     more_bool(out, "can_sql", runs_can_sql(trace->runs));
     more_bool(out, "can_source", api->source != NULL);
     if (status.damaged)
-        more_text(out, "error", c_string(status.error.message));
+        more_text(out, "error", text_from(status.error.message));
     out_char(out, '}');
 }
 
@@ -157,7 +157,7 @@ static bool put_refusal(struct text *text, const struct exchange *exchange)
     if (!out_init(&text->out, text_write, text))
         return false;
     out_char(&text->out, '{');
-    put_text(&text->out, "error", c_string(exchange->wrong));
+    put_text(&text->out, "error", text_from(exchange->wrong));
     out_str(&text->out, "}\n");
     return out_finish(&text->out, NULL) == 0;
 }

@@ -352,8 +352,8 @@ void put_wait(struct out *out, const trail_lanes *lanes, trail_name wait)
     more_text(out, "reason", trail_lanes_text(lanes, what.reason));
     if (!what.kind)
         return;
-    more_text(out, "wait_kind", c_string(what.kind));
-    more_text(out, "phrase", c_string(what.phrase));
+    more_text(out, "wait_kind", text_from(what.kind));
+    more_text(out, "phrase", text_from(what.phrase));
     if (what.object)
         more_text(out, "object", trail_lanes_text(lanes, what.object));
 }
@@ -384,7 +384,7 @@ void draw_span(struct exchange *exchange, struct model *model, const trail_lanes
     more_number(out, "begin", row.begin_ns);
     more_number(out, "end", row.end_ns);
     more_bool(out, "open", row.open);
-    more_text(out, "state", c_string(state_words[row.state]));
+    more_text(out, "state", text_from(state_words[row.state]));
     put_wait(out, lanes, row.reason);
     out_char(out, ',');
     put_stack(out, lanes, row.stack);

@@ -11,6 +11,7 @@
 #include <trail/lanes.h>
 
 #include "base/out.h"
+#include "base/text.h"
 #include "serve/http.h"
 
 struct exchange {
@@ -76,11 +77,6 @@ void put_text(struct out *out, const char *name, trail_string value);
 void more_number(struct out *out, const char *name, int64_t value);
 void more_text(struct out *out, const char *name, trail_string value);
 void more_bool(struct out *out, const char *name, bool value);
-
-static inline trail_string c_string(const char *text)
-{
-    return (trail_string){text, strlen(text)};
-}
 
 /* A list of names that rows refer to by index. Zero-initialised it is empty. */
 struct name_list {

@@ -8,6 +8,7 @@
 
 #include "base/grow.h"
 #include "base/match.h"
+#include "base/text.h"
 #include "serve/draw.h"
 
 /* Maximum number of spans examined to find where functions occur. */
@@ -68,9 +69,9 @@ static void put_result(struct search *s, const char *type, trail_string text, st
     static const char *const kinds[TRAIL_LANE_KINDS] = {"goroutine", "proc", "thread"};
     struct out *out = s->exchange->out;
     out_str(out, s->count > 0 ? ",\n{" : "{");
-    put_text(out, "type", c_string(type));
+    put_text(out, "type", text_from(type));
     more_text(out, "text", text);
-    more_text(out, "kind", c_string(kinds[place.kind]));
+    more_text(out, "kind", text_from(kinds[place.kind]));
     more_number(out, "lane", place.lane);
     more_number(out, "at", place.at_ns);
     more_number(out, "end", place.end_ns);

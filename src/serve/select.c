@@ -141,7 +141,7 @@ static void put_reason(struct out *out, const trail_lanes *lanes, trail_name wai
     trail_wait_for what = trail_lanes_wait_for(lanes, wait);
     put_text(out, "reason", trail_lanes_text(lanes, what.reason));
     if (what.kind)
-        more_text(out, "wait_kind", (trail_string){what.kind, strlen(what.kind)});
+        more_text(out, "wait_kind", text_from(what.kind));
     if (what.object)
         more_text(out, "object", trail_lanes_text(lanes, what.object));
 }
@@ -330,7 +330,7 @@ static void put_listed(struct out *out, const struct list *list, const struct li
     more_number(out, "begin", span->row.begin_ns);
     more_number(out, "end", span->row.end_ns);
     more_number(out, "inside", span->inside_ns);
-    more_text(out, "state", c_string(state_words[span->row.state]));
+    more_text(out, "state", text_from(state_words[span->row.state]));
     put_wait(out, list->lanes, span->row.reason);
     if (list->kind != TRAIL_LANE_GOROUTINE && span->row.other >= 0) {
         put_lane_ref(out, "goroutine", list->lanes, TRAIL_LANE_GOROUTINE, span->row.other, -1);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/text.h"
 
 enum {
     MOST_FILE = 4 << 20, /* bytes */
@@ -138,8 +139,8 @@ static void put_lines(struct exchange *exchange, const char *file, const char *p
     int64_t number = 0, first = line > around ? line - around : 1;
     trail_string text;
     out_char(out, '{');
-    put_text(out, "file", c_string(file));
-    more_text(out, "path", c_string(path));
+    put_text(out, "file", text_from(file));
+    more_text(out, "path", text_from(path));
     more_number(out, "line", line);
     more_number(out, "first", first);
     out_str(out, ",\"lines\":[");

@@ -68,8 +68,8 @@ static void put_names(struct out *out, const struct name_list *list, const trail
         trail_wait_for what = trail_lanes_wait_for(lanes, list->names[i]);
         if (i > 0)
             out_char(out, ',');
-        (void)json_put_text(out,
-                            what.kind ? c_string(what.kind) : trail_lanes_text(lanes, what.reason));
+        (void)json_put_text(out, what.kind ? text_from(what.kind)
+                                           : trail_lanes_text(lanes, what.reason));
     }
     out_char(out, ']');
 }

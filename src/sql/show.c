@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/csv.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "ui/cli.h"
 #include "ui/show.h"
@@ -211,7 +212,7 @@ static void json_nested(struct show *show, trail_string text)
 static void json_cell(struct show *show, size_t column, const struct cell *cell)
 {
     const char *name = show->duckdb->column_name(&show->result, column);
-    json_key(&show->json, (trail_string){name, strlen(name)});
+    json_key(&show->json, text_from(name));
     if (cell->null)
         json_null(&show->json, NULL);
     else if (cell->truth)
@@ -254,7 +255,7 @@ static void csv_titles(struct show *show)
         const char *name = show->duckdb->column_name(&show->result, i);
         if (i > 0)
             out_char(&show->csv, ',');
-        csv_text(show, (trail_string){name, strlen(name)});
+        csv_text(show, text_from(name));
     }
     out_char(&show->csv, '\n');
 }

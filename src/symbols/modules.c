@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "symbols/symbols.h"
 
 struct file {
@@ -122,15 +123,9 @@ static bool try_build_id(struct file *file, const char *folder)
            try_file(file, (const char *[]){folder, "/.build-id", id, ""}, &err);
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static bool is_c_library(const char *path)
 {
-    const char *base = base_name(path);
+    const char *base = path_name(path);
     return strncmp(base, "libc.so", 7) == 0 || strncmp(base, "libc-", 5) == 0 ||
            strncmp(base, "ld-linux", 8) == 0 || strncmp(base, "libpthread", 10) == 0;
 }
@@ -138,7 +133,7 @@ static bool is_c_library(const char *path)
 static bool try_folder(struct file *file, const char *folder)
 {
     trail_error err;
-    const char *base = base_name(file->path);
+    const char *base = path_name(file->path);
     return try_build_id(file, folder) ||
            (*file->path == '/' &&
             try_file(file, (const char *[]){folder, file->path, "", ""}, &err)) ||

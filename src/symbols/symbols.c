@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "inspect/debug_info.h"
 #include "symbols/demangle.h"
 #include "symbols/scopes.h"
@@ -270,7 +271,7 @@ bool symbols_have_lines(const struct symbols *symbols)
 
 static trail_string text(const char *chars)
 {
-    return chars ? (trail_string){chars, strlen(chars)} : (trail_string){"", 0};
+    return chars ? text_from(chars) : (trail_string){"", 0};
 }
 
 static const char *die_string(Dwarf_Die *die, unsigned name)

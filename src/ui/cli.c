@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "ui/closed_stdout.h"
 #include "ui/show.h"
 
@@ -95,7 +96,7 @@ static int columns(const char *text, size_t size)
 void print_marked_text(const char *indent, const char *text, size_t begin, size_t size)
 {
     fputs(indent, stderr);
-    show_plain_on(stderr, (trail_string){text, strlen(text)});
+    show_plain_on(stderr, text_from(text));
     fprintf(stderr, "\n%s%*s^", indent, columns(text, begin), "");
     for (int i = columns(text + begin, size); i > 1; i--)
         fputc('~', stderr);

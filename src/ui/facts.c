@@ -1,4 +1,5 @@
 #include "ui/facts.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ void facts_close(struct facts *facts)
 
 void facts_put_text(const char *text)
 {
-    show_plain((trail_string){text, strlen(text)});
+    show_plain(text_from(text));
 }
 
 static void put_line(enum fact_state state, const char *name, const char *text, const char *todo)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/plain.h"
+#include "base/text.h"
 
 static bool has(const struct goroutine_list *list, const char *id)
 {
@@ -103,7 +104,7 @@ const char *shell_name(trail_string name, char *buf)
 
 const char *shell_word(const char *word, char *buf)
 {
-    return shell_name((trail_string){word, strlen(word)}, buf);
+    return shell_name(text_from(word), buf);
 }
 
 const char *follow_up_file(const struct analysis *analysis, char *buf)

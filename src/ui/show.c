@@ -6,6 +6,7 @@
 
 #include "base/duration.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 /* MARK: For people */
@@ -52,7 +53,7 @@ void show_figures(const char *text)
         show_plain((trail_string){text, (size_t)(us - text)});
         fputs(MICRO_SIGN "s", stdout);
     }
-    show_plain((trail_string){text, strlen(text)});
+    show_plain(text_from(text));
 }
 
 void show_plain_on(FILE *to, trail_string text)

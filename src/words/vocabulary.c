@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/text.h"
+
 static const struct row {
     const char *key, *go, *threads, *host;
 } rows[TERMS] = {
@@ -150,7 +152,7 @@ trail_string words_reason(const struct vocabulary *vocabulary, trail_string reas
 {
     const char *none = term(vocabulary, TERM_no_reason);
     if (reason.size == 0)
-        return (trail_string){none, strlen(none)};
+        return text_from(none);
     for (size_t i = 0;
          vocabulary->of == TRAIL_MADE_BY_RECORD && i < sizeof reasons / sizeof *reasons; i++)
         if (reason.size == strlen(reasons[i].go) &&

@@ -23,6 +23,7 @@
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/idmap.h"
+#include "base/text.h"
 #include "read/wall.h"
 #include "wire/wire.h"
 #include "write/merge_writer.h"
@@ -614,7 +615,7 @@ static void merge_all(trail_merge *m)
 
 static trail_string label_of(const struct source *s)
 {
-    return (trail_string){s->label, strlen(s->label)};
+    return text_from(s->label);
 }
 
 /* Opens the writer with all sources. Returns -1 with *err set on error. */

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/search.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 /* A map of PCs over all generations is begun anew when it has so many: no trace makes it grow. */
@@ -168,13 +169,6 @@ static bool take_field(trail_string *line, const char *word, trail_string *value
     line->size -= value->size + 1;
     line->data = space + 1;
     return true;
-}
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 static bool take_address(trail_string *line, const char *word, uint64_t *value)
