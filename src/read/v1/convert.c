@@ -15,21 +15,62 @@ int64_t v1_clock_ns(const struct v1_clock *clock, int64_t ticks)
     return ns <= -9.2e18 ? INT64_MIN / 2 : (int64_t)ns;
 }
 
-/* MARK: Strings of the v2 model */
+/* MARK: Rules */
 
-static const char *const reasons[V1_TYPE_MASK + 1] = {
-    [V1_GoStop] = "forever",
-    [V1_GoPreempt] = "preempted",
-    [V1_GoSched] = "runtime.Gosched",
-    [V1_GoSleep] = "sleep",
-    [V1_GoBlockSend] = "chan send",
-    [V1_GoBlockRecv] = "chan receive",
-    [V1_GoBlockNet] = "network",
-    [V1_GoBlockSync] = "sync",
-    [V1_GoBlockCond] = "sync.(*Cond).Wait",
-    [V1_GoBlockSelect] = "select",
-    [V1_GoBlockGC] = "GC mark assist wait for work",
+/* How an event becomes one of v2 (§4.2). */
+enum how {
+    HOW_APART, /* by convert_apart */
+    HOW_NOT,   /* it has no counterpart */
+    HOW_METRIC,
+    HOW_RANGE_BEGINS,
+    HOW_RANGE_ENDS,
+    HOW_OWN_STATE,   /* a transition of its own goroutine */
+    HOW_OTHER_STATE, /* ... of the goroutine in its first argument */
+    HOW_STOP,        /* its own goroutine stops running, for `reason` */
+    HOW_STATUS       /* the state of another goroutine at the start of the trace */
 };
+
+static const struct rule {
+    uint8_t how;
+    uint8_t wire;     /* type in v2 */
+    uint8_t from, to; /* states; `to` is the metric or range of those */
+    const char *reason;
+} rules[V1_TYPE_MASK + 1] = {
+    [V1_Gomaxprocs] = {HOW_METRIC, V2_ProcsChange, 0, TRAIL_METRIC_GOMAXPROCS, NULL},
+    [V1_HeapAlloc] = {HOW_METRIC, V2_HeapAlloc, 0, TRAIL_METRIC_HEAP_LIVE, NULL},
+    [V1_HeapGoal] = {HOW_METRIC, V2_HeapGoal, 0, TRAIL_METRIC_HEAP_GOAL, NULL},
+    [V1_GCStart] = {HOW_RANGE_BEGINS, V2_GCBegin, 0, TRAIL_RANGE_GC, NULL},
+    [V1_GCDone] = {HOW_RANGE_ENDS, V2_GCEnd, 0, TRAIL_RANGE_GC, NULL},
+    [V1_STWDone] = {HOW_RANGE_ENDS, V2_STWEnd, 0, TRAIL_RANGE_STW, NULL},
+    [V1_GCSweepStart] = {HOW_RANGE_BEGINS, V2_GCSweepBegin, 0, TRAIL_RANGE_SWEEP, NULL},
+    [V1_GCMarkAssistStart] = {HOW_RANGE_BEGINS, V2_GCMarkAssistBegin, 0, TRAIL_RANGE_MARK_ASSIST,
+                              NULL},
+    [V1_GCMarkAssistDone] = {HOW_RANGE_ENDS, V2_GCMarkAssistEnd, 0, TRAIL_RANGE_MARK_ASSIST, NULL},
+    [V1_GoStart] = {HOW_OTHER_STATE, V2_GoStart, TRAIL_GO_RUNNABLE, TRAIL_GO_RUNNING, NULL},
+    [V1_GoUnblock] = {HOW_OTHER_STATE, V2_GoUnblock, TRAIL_GO_WAITING, TRAIL_GO_RUNNABLE, NULL},
+    [V1_GoEnd] = {HOW_OWN_STATE, V2_GoDestroy, TRAIL_GO_RUNNING, TRAIL_GO_NOT_EXIST, NULL},
+    [V1_GoSysExit] = {HOW_OWN_STATE, V2_GoSyscallEndBlocked, TRAIL_GO_SYSCALL, TRAIL_GO_RUNNABLE,
+                      NULL},
+    [V1_GoSysBlock] = {HOW_NOT, 0, 0, 0, NULL},
+    [V1_GoWaiting] = {HOW_STATUS, V2_GoStatus, TRAIL_GO_UNDETERMINED, TRAIL_GO_WAITING, NULL},
+    [V1_GoInSyscall] = {HOW_STATUS, V2_GoStatus, TRAIL_GO_UNDETERMINED, TRAIL_GO_SYSCALL, NULL},
+#define STOP(name, wire, to, reason) [V1_##name] = {HOW_STOP, wire, TRAIL_GO_RUNNING, to, reason}
+    STOP(GoSched, V2_GoStop, TRAIL_GO_RUNNABLE, "runtime.Gosched"),
+    STOP(GoPreempt, V2_GoStop, TRAIL_GO_RUNNABLE, "preempted"),
+    STOP(GoStop, V2_GoBlock, TRAIL_GO_WAITING, "forever"),
+    STOP(GoSleep, V2_GoBlock, TRAIL_GO_WAITING, "sleep"),
+    STOP(GoBlock, V2_GoBlock, TRAIL_GO_WAITING, NULL),
+    STOP(GoBlockSend, V2_GoBlock, TRAIL_GO_WAITING, "chan send"),
+    STOP(GoBlockRecv, V2_GoBlock, TRAIL_GO_WAITING, "chan receive"),
+    STOP(GoBlockSelect, V2_GoBlock, TRAIL_GO_WAITING, "select"),
+    STOP(GoBlockSync, V2_GoBlock, TRAIL_GO_WAITING, "sync"),
+    STOP(GoBlockCond, V2_GoBlock, TRAIL_GO_WAITING, "sync.(*Cond).Wait"),
+    STOP(GoBlockNet, V2_GoBlock, TRAIL_GO_WAITING, "network"),
+    STOP(GoBlockGC, V2_GoBlock, TRAIL_GO_WAITING, "GC mark assist wait for work"),
+#undef STOP
+};
+
+/* MARK: Strings of the v2 model */
 
 /* Texts of STW kinds in Go's conversion, two of which differ from Go 1.21's (§4.1). */
 static const char *stw_text(unsigned kind)
@@ -53,8 +94,8 @@ static bool add_texts(struct v1_convert *convert)
                 add_text(tables, "GC incremental sweep", &convert->ranges[TRAIL_RANGE_SWEEP]) &&
                 add_text(tables, "GC mark assist", &convert->ranges[TRAIL_RANGE_MARK_ASSIST]);
     for (unsigned type = 0; good && type <= V1_TYPE_MASK; type++)
-        if (reasons[type])
-            good = add_text(tables, reasons[type], &convert->reasons[type]);
+        if (rules[type].reason)
+            good = add_text(tables, rules[type].reason, &convert->reasons[type]);
     for (unsigned i = 0; good && i < V1_STW_REASONS; i++) {
         char name[64];
         (void)snprintf(name, sizeof name, "stop-the-world (%s)", stw_text(i));
@@ -187,16 +228,6 @@ static trail_event *go_transition(struct v1_convert *convert, const struct v1_ev
     out->transition.from = (uint8_t)from;
     out->transition.to = (uint8_t)to;
     return out;
-}
-
-/* A goroutine stops running; the stack is both the context's and its own. */
-static void go_stops(struct v1_convert *convert, const struct v1_event *ev, uint8_t wire,
-                     trail_go_state to)
-{
-    trail_event *out = go_transition(convert, ev, wire, ev->g, TRAIL_GO_RUNNING, to);
-    put_stack(convert, out, ev);
-    out->transition.reason = convert->reasons[ev->type];
-    out->transition.stack = out->stack;
 }
 
 static void proc_transition(struct v1_convert *convert, const struct v1_event *ev, bool start)
@@ -407,102 +438,29 @@ static int unexpected(struct v1_convert *convert, const struct v1_event *ev)
     return -1;
 }
 
-static int convert_one(struct v1_convert *convert, const struct v1_event *ev)
+/* Events that become something else than one event of the table's kinds. */
+static int convert_apart(struct v1_convert *convert, const struct v1_event *ev)
 {
     switch (ev->type) {
-    case V1_Gomaxprocs:
-        if (convert->starting)
-            return start_ends(convert, ev);
-        metric(convert, ev, V2_ProcsChange, TRAIL_METRIC_GOMAXPROCS);
-        return 0;
-    case V1_HeapAlloc:
-        metric(convert, ev, V2_HeapAlloc, TRAIL_METRIC_HEAP_LIVE);
-        return 0;
-    case V1_HeapGoal:
-        metric(convert, ev, V2_HeapGoal, TRAIL_METRIC_HEAP_GOAL);
-        return 0;
     case V1_ProcStart:
     case V1_ProcStop:
         proc_transition(convert, ev, ev->type == V1_ProcStart);
-        return 0;
-    case V1_GCStart:
-        range(convert, ev, V2_GCBegin, TRAIL_RANGE_GC, true);
-        return 0;
-    case V1_GCDone:
-        range(convert, ev, V2_GCEnd, TRAIL_RANGE_GC, false);
         return 0;
     case V1_STWStart:
         convert->stw_reason = stw_reason(convert, ev->arg[0]);
         range(convert, ev, V2_STWBegin, TRAIL_RANGE_STW, true);
         return 0;
-    case V1_STWDone:
-        range(convert, ev, V2_STWEnd, TRAIL_RANGE_STW, false);
-        return 0;
-    case V1_GCSweepStart:
-        range(convert, ev, V2_GCSweepBegin, TRAIL_RANGE_SWEEP, true);
-        return 0;
     case V1_GCSweepDone:
         sweep_end(convert, ev);
         return 0;
-    case V1_GCMarkAssistStart:
-        range(convert, ev, V2_GCMarkAssistBegin, TRAIL_RANGE_MARK_ASSIST, true);
-        return 0;
-    case V1_GCMarkAssistDone:
-        range(convert, ev, V2_GCMarkAssistEnd, TRAIL_RANGE_MARK_ASSIST, false);
-        return 0;
     case V1_GoCreate:
-        if (convert->starting)
-            return created_before(convert, ev);
         go_create(convert, ev);
-        return 0;
-    case V1_GoStart:
-        if (convert->starting)
-            go_status(convert, ev, TRAIL_GO_RUNNING);
-        else
-            go_transition(convert, ev, V2_GoStart, ev->arg[0], TRAIL_GO_RUNNABLE, TRAIL_GO_RUNNING);
         return 0;
     case V1_GoStartLabel:
         go_start_label(convert, ev);
         return 0;
-    case V1_GoEnd:
-        go_transition(convert, ev, V2_GoDestroy, ev->g, TRAIL_GO_RUNNING, TRAIL_GO_NOT_EXIST);
-        return 0;
-    case V1_GoSched:
-    case V1_GoPreempt:
-        go_stops(convert, ev, V2_GoStop, TRAIL_GO_RUNNABLE);
-        return 0;
-    case V1_GoStop:
-    case V1_GoSleep:
-    case V1_GoBlock:
-    case V1_GoBlockSend:
-    case V1_GoBlockRecv:
-    case V1_GoBlockSelect:
-    case V1_GoBlockSync:
-    case V1_GoBlockCond:
-    case V1_GoBlockNet:
-    case V1_GoBlockGC:
-        go_stops(convert, ev, V2_GoBlock, TRAIL_GO_WAITING);
-        return 0;
-    case V1_GoUnblock:
-        put_stack(convert,
-                  go_transition(convert, ev, V2_GoUnblock, ev->arg[0], TRAIL_GO_WAITING,
-                                TRAIL_GO_RUNNABLE),
-                  ev);
-        return 0;
     case V1_GoSysCall:
         sys_call(convert, ev);
-        return 0;
-    case V1_GoSysBlock:
-        return 0;
-    case V1_GoSysExit:
-        go_transition(convert, ev, V2_GoSyscallEndBlocked, ev->g, TRAIL_GO_SYSCALL,
-                      TRAIL_GO_RUNNABLE);
-        return 0;
-    case V1_GoWaiting:
-        go_status(convert, ev, TRAIL_GO_WAITING);
-        return 0;
-    case V1_GoInSyscall:
-        go_status(convert, ev, TRAIL_GO_SYSCALL);
         return 0;
     case V1_UserTaskCreate:
     case V1_UserTaskEnd:
@@ -520,6 +478,53 @@ static int convert_one(struct v1_convert *convert, const struct v1_event *ev)
     default:
         return unexpected(convert, ev);
     }
+}
+
+static int convert_one(struct v1_convert *convert, const struct v1_event *ev)
+{
+    const struct rule *rule = &rules[ev->type];
+    trail_event *out;
+    if (__builtin_expect(convert->starting, 0)) {
+        if (ev->type == V1_Gomaxprocs)
+            return start_ends(convert, ev);
+        if (ev->type == V1_GoCreate)
+            return created_before(convert, ev);
+        if (ev->type == V1_GoStart) {
+            go_status(convert, ev, TRAIL_GO_RUNNING);
+            return 0;
+        }
+    }
+    switch ((enum how)rule->how) {
+    case HOW_APART:
+        return convert_apart(convert, ev);
+    case HOW_NOT:
+        break;
+    case HOW_METRIC:
+        metric(convert, ev, rule->wire, rule->to);
+        break;
+    case HOW_RANGE_BEGINS:
+    case HOW_RANGE_ENDS:
+        range(convert, ev, rule->wire, rule->to, rule->how == HOW_RANGE_BEGINS);
+        break;
+    case HOW_OWN_STATE:
+        go_transition(convert, ev, rule->wire, ev->g, rule->from, rule->to);
+        break;
+    case HOW_OTHER_STATE:
+        out = go_transition(convert, ev, rule->wire, ev->arg[0], rule->from, rule->to);
+        if (ev->type == V1_GoUnblock)
+            put_stack(convert, out, ev);
+        break;
+    case HOW_STOP: /* the stack is both the context's and its own */
+        out = go_transition(convert, ev, rule->wire, ev->g, rule->from, rule->to);
+        put_stack(convert, out, ev);
+        out->transition.reason = convert->reasons[ev->type];
+        out->transition.stack = out->stack;
+        break;
+    case HOW_STATUS:
+        go_status(convert, ev, rule->to);
+        break;
+    }
+    return 0;
 }
 
 /* MARK: Interface */
