@@ -301,8 +301,7 @@ typedef struct trail_named_time {
  * A system call whose P was released counts as syscall_ns until the release and as syscall_block_ns
  * after it. But where it had not ended when it was counted (at the end of the trace or of a
  * region), Go counts all of it as syscall_ns, and the part without a P again as sched_wait_ns.
- * open_block_ns is that part: subtract it from those two and add it to syscall_block_ns for the
- * correct figures.
+ * open_block_ns is that part; trail_times_corrected counts it as syscall_block_ns only.
  */
 typedef struct trail_times {
     int64_t exec_ns;
@@ -351,6 +350,9 @@ typedef enum trail_column {
 /* "total", "exec", "sched-wait", "block", "syscall", "syscall-block". */
 TRAIL_API const char *trail_column_name(trail_column column);
 TRAIL_API int64_t trail_times_column(const trail_times *times, trail_column column);
+
+/* Returns the times with open_block_ns counted once, as syscall_block_ns. */
+TRAIL_API trail_times trail_times_corrected(const trail_times *times);
 
 /* Goroutines with one start function, or regions with one name: sums and distributions. */
 typedef struct trail_group {

@@ -50,6 +50,16 @@ int64_t trail_times_column(const trail_times *times, trail_column column)
     }
 }
 
+trail_times trail_times_corrected(const trail_times *times)
+{
+    trail_times right = *times;
+    ns_add(&right.sched_wait_ns, ns_between(times->open_block_ns, 0));
+    ns_add(&right.syscall_ns, ns_between(times->open_block_ns, 0));
+    ns_add(&right.syscall_block_ns, times->open_block_ns);
+    right.open_block_ns = 0;
+    return right;
+}
+
 static struct group *group_get(struct groups *groups, trail_name name)
 {
     struct group *group = idmap_find(&groups->by_name, name);

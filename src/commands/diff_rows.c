@@ -108,10 +108,8 @@ enum { COLUMNS = sizeof columns / sizeof *columns, LIFE_COLUMNS = COLUMNS - 1 };
 /* In system calls that are open at the end, counts the part without a P once, as blocked. */
 static int64_t corrected(const trail_times *times, trail_column column)
 {
-    int64_t ns = trail_times_column(times, column);
-    if (column == TRAIL_COLUMN_SYSCALL || column == TRAIL_COLUMN_SCHED_WAIT)
-        return ns - times->open_block_ns;
-    return column == TRAIL_COLUMN_SYSCALL_BLOCK ? ns + times->open_block_ns : ns;
+    trail_times once = trail_times_corrected(times);
+    return trail_times_column(&once, column);
 }
 
 /* "block.chan_receive" */

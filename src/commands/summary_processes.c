@@ -38,7 +38,7 @@ static bool process_of(trail_string thread, struct summary_process *process)
 static void add_times(struct summary_process *process, const trail_times *times)
 {
     process->running_ns += times->exec_ns;
-    process->ready_ns += times->sched_wait_ns - times->open_block_ns;
+    process->ready_ns += trail_times_corrected(times).sched_wait_ns;
     process->waiting_ns +=
         trail_times_column(times, TRAIL_COLUMN_BLOCK) + times->syscall_ns + times->syscall_block_ns;
 }

@@ -43,16 +43,16 @@ trail_times overview_times(const trail_analysis *answers, bool ranges, struct ov
     *parts = NULL;
     *count = 0;
     for (size_t i = 0; i < group_count; i++) {
-        const trail_times *times = &groups[i].times;
-        sum.exec_ns += times->exec_ns;
-        sum.sched_wait_ns += times->sched_wait_ns - times->open_block_ns;
-        sum.syscall_ns += times->syscall_ns - times->open_block_ns;
-        sum.syscall_block_ns += times->syscall_block_ns + times->open_block_ns;
-        sum.total_ns += times->total_ns;
+        trail_times times = trail_times_corrected(&groups[i].times);
+        sum.exec_ns += times.exec_ns;
+        sum.sched_wait_ns += times.sched_wait_ns;
+        sum.syscall_ns += times.syscall_ns;
+        sum.syscall_block_ns += times.syscall_block_ns;
+        sum.total_ns += times.total_ns;
         if (ranges)
-            add_named(answers, parts, count, times->range, times->range_count);
+            add_named(answers, parts, count, times.range, times.range_count);
         else
-            add_named(answers, parts, count, times->block, times->block_count);
+            add_named(answers, parts, count, times.block, times.block_count);
     }
     if (*count > 0)
         qsort(*parts, *count, sizeof **parts, by_ns);

@@ -286,10 +286,11 @@ void analysis_json_times(const struct analysis *analysis, struct json *json,
     json_named(analysis, json, "range_ns", times->range, times->range_count);
     if (times->open_block_ns == 0)
         return;
+    trail_times corrected = trail_times_corrected(times);
     json_open(json, "corrected", '{');
-    json_signed(json, "sched_wait_ns", times->sched_wait_ns - times->open_block_ns);
-    json_signed(json, "syscall_ns", times->syscall_ns - times->open_block_ns);
-    json_signed(json, "syscall_block_ns", times->syscall_block_ns + times->open_block_ns);
+    json_signed(json, "sched_wait_ns", corrected.sched_wait_ns);
+    json_signed(json, "syscall_ns", corrected.syscall_ns);
+    json_signed(json, "syscall_block_ns", corrected.syscall_block_ns);
     json_close(json, '}');
 }
 

@@ -45,10 +45,11 @@ void groups_put_times(const struct analysis *analysis, struct table *table,
                       const trail_times *times)
 {
     char reasons[256];
+    trail_times corrected = trail_times_corrected(times);
     table_duration(table, times->exec_ns);
-    table_duration(table, times->sched_wait_ns - times->open_block_ns);
-    table_duration(table, times->syscall_ns - times->open_block_ns);
-    table_duration(table, times->syscall_block_ns + times->open_block_ns);
+    table_duration(table, corrected.sched_wait_ns);
+    table_duration(table, corrected.syscall_ns);
+    table_duration(table, corrected.syscall_block_ns);
     table_duration(table, trail_times_column(times, TRAIL_COLUMN_BLOCK));
     table_word(table, analysis_reasons(analysis, times, 3, reasons, sizeof reasons));
 }
