@@ -1,8 +1,8 @@
 /*
  * Follow: tracks the state of each goroutine alive and since when it lasts, when goroutines begin
- * and end, and which of them lost their P in a system call (§9.1). Nothing else in the library does
- * that. Consumers register functions (struct follow_ops) and keep their own data of a goroutine in
- * an object whose first members are those of struct followed.
+ * and end, and which of them lost their P in a system call (§9.1). Consumers register functions
+ * (struct follow_ops) and keep their own data of a goroutine in an object whose first members are
+ * those of struct followed.
  *
  * A goroutine ends when it no longer exists, and when it blocks forever, as in Go's summary:
  * nothing after that counts as waiting. A transition to the current state is ignored, except the

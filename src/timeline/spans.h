@@ -1,6 +1,7 @@
 /*
- * Spans: the duration of what an event ends: a goroutine's state, a range, a task. One entry per
- * open span, so memory is bounded by what is alive.
+ * Spans: the duration of what an event ends: a goroutine's state, a range, a task, for printers.
+ * They need neither names nor Ps, which analyze/follow.h has of each goroutine. One entry per open
+ * span, so memory is bounded by what is alive.
  */
 #ifndef TRAIL_TIMELINE_SPANS_H
 #define TRAIL_TIMELINE_SPANS_H
