@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from sub_commands import sub_commands
+from sub_commands import sub_commands, table
 
 trail, root, recorder, compiler = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3], sys.argv[4:]
 results = []
@@ -56,13 +56,11 @@ for command in sub_commands(root):
     check(f"trail-{command}(1) has every option", missing)
 
 
-formats = (root / "src/export/formats.def").read_text()
 page = (root / "man/trail-export.1").read_text()
-for row in re.split(r"^FORMAT\(", formats, flags=re.M)[1:]:
-    name, suffixes = re.match(r"(\w+)", row)[1], re.search(r'"(\..*?)"', row)[1].split()
+for name, _, _, _, suffixes, *_ in table(root, "src/export/formats.def"):
     listed = page.split("The formats are:")[1].split("\n.El")[0]
     missing = [] if re.search(rf"^\.It Cm .*\b{name}\b", listed, re.M) else [name]
-    missing += [suffix for suffix in suffixes if not re.search(rf"[ &]{re.escape(suffix)}[,.]? ?", page)]
+    missing += [suffix for suffix in suffixes.split() if not re.search(rf"[ &]{re.escape(suffix)}[,.]? ?", page)]
     check(f"trail-export(1) has {name} and its suffixes", missing)
 
 
