@@ -92,19 +92,25 @@ static void put_key(struct json *json, const char *key)
     json->comma = true;
 }
 
+static inline void value_ends(struct json *json)
+{
+    if (json->shared)
+        out_flush(json->out);
+}
+
 void json_open(struct json *json, const char *key, char bracket)
 {
     put_key(json, key);
     out_char(json->out, bracket);
     json->comma = false;
-    out_flush(json->out);
+    value_ends(json);
 }
 
 void json_close(struct json *json, char bracket)
 {
     out_char(json->out, bracket);
     json->comma = true;
-    out_flush(json->out);
+    value_ends(json);
 }
 
 void json_string(struct json *json, const char *key, const char *value)
@@ -116,7 +122,7 @@ void json_text(struct json *json, const char *key, trail_string value)
 {
     put_key(json, key);
     (void)put_text(json->out, value, AS_NUMBERS);
-    out_flush(json->out);
+    value_ends(json);
 }
 
 void json_real(struct json *json, const char *key, double value)
@@ -125,30 +131,41 @@ void json_real(struct json *json, const char *key, double value)
         json_null(json, key);
         return;
     }
+    json_rounded(json, key, value, 15);
+}
+
+void json_rounded(struct json *json, const char *key, double value, int digits)
+{
     put_key(json, key);
-    out_format(json->out, "%.15g", value);
-    out_flush(json->out);
+    out_format(json->out, "%.*g", digits, value);
+    value_ends(json);
 }
 
 void json_number(struct json *json, const char *key, uint64_t value)
 {
     put_key(json, key);
-    json_put_u64(json->out, value);
-    out_flush(json->out);
+    if (json->bare)
+        out_u64(json->out, value);
+    else
+        json_put_u64(json->out, value);
+    value_ends(json);
 }
 
 void json_signed(struct json *json, const char *key, int64_t value)
 {
     put_key(json, key);
-    json_put_i64(json->out, value);
-    out_flush(json->out);
+    if (json->bare)
+        out_i64(json->out, value);
+    else
+        json_put_i64(json->out, value);
+    value_ends(json);
 }
 
 void json_bare(struct json *json, const char *key, trail_string value)
 {
     put_key(json, key);
     out_bytes(json->out, value.data, value.size);
-    out_flush(json->out);
+    value_ends(json);
 }
 
 void json_null(struct json *json, const char *key)

@@ -58,14 +58,15 @@ static inline void json_put_bool(struct out *out, bool value)
 /* MARK: Writer */
 
 /*
- * Writes one value after another and flushes each to the sink of `out`, so that output of another
- * writer to that sink keeps its order. A key of NULL means none: for an array element, or after
+ * Writes one value after another. A key of NULL means none: for an array element, or after
  * json_key. All control characters in text, line ends and tabs included, become \u....
  */
 struct json {
     struct out *out;
     bool comma;
-    bool keyed; /* json_key has written the next key */
+    bool keyed;  /* json_key has written the next key */
+    bool shared; /* flush each value: other output to the same sink keeps its order */
+    bool bare;   /* integers beyond 2^53 are numbers too */
 };
 
 void json_open(struct json *json, const char *key, char bracket);
@@ -75,6 +76,8 @@ void json_string(struct json *json, const char *key, const char *value);
 void json_text(struct json *json, const char *key, trail_string value); /* any bytes */
 void json_number(struct json *json, const char *key, uint64_t value);
 void json_real(struct json *json, const char *key, double value); /* 15 digits; null: not finite */
+/* The same with so many significant digits, for a finite value. */
+void json_rounded(struct json *json, const char *key, double value, int digits);
 void json_signed(struct json *json, const char *key, int64_t value);
 void json_bare(struct json *json, const char *key, trail_string value); /* value is JSON already */
 void json_null(struct json *json, const char *key);

@@ -1,5 +1,4 @@
 #include "collect/child.h"
-#include "base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,6 +6,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 /* Signals that users send to a program through the recorder. */
 static const int passed_on[] = {SIGHUP,  SIGINT,  SIGQUIT,  SIGTERM, SIGUSR1,

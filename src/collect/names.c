@@ -1,6 +1,5 @@
 /* Finds names by the program's module map and the options' resolver: see names.h. */
 #include "collect/names.h"
-#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,6 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/text.h"
 #include "collect/maps.h"
 #include "collect/parts.h"
 #include "wire/waits.h"

@@ -108,7 +108,7 @@ void runs_answer_command(struct runs *runs, struct exchange *exchange)
     const struct command_files files = {.path = page.name};
     if (command_line(exchange, &files, &words)) {
         for (size_t i = 0; i < words.count; i++)
-            out_bytes(exchange->out, words.items[i], strlen(words.items[i]) + 1);
+            out_bytes(exchange->json.out, words.items[i], strlen(words.items[i]) + 1);
         exchange->type = COMMAND_TYPE;
     }
     words_free(&words);

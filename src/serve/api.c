@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "base/json.h"
 #include "serve/draw.h"
 #include "serve/runs.h"
 #include "serve/source.h"
@@ -32,65 +31,61 @@ static bool text_write(void *context, const void *data, size_t size)
 
 /* MARK: Status */
 
-static void put_counts(struct out *out, const struct model_status *status)
+static void put_counts(struct json *json, const struct model_status *status)
 {
-    more_number(out, "goroutines", (int64_t)status->lane_counts[TRAIL_LANE_GOROUTINE]);
-    more_number(out, "procs", (int64_t)status->lane_counts[TRAIL_LANE_PROC]);
-    more_number(out, "threads", (int64_t)status->lane_counts[TRAIL_LANE_THREAD]);
-    out_str(out, ",\"bars\":{");
-    put_number(out, "ranges", (int64_t)status->bars[TRAIL_BAR_RANGE]);
-    more_number(out, "regions", (int64_t)status->bars[TRAIL_BAR_REGION]);
-    more_number(out, "tasks", (int64_t)status->bars[TRAIL_BAR_TASK]);
-    out_char(out, '}');
-    more_number(out, "logs", (int64_t)status->logs);
-    more_number(out, "samples", (int64_t)status->samples);
+    json_number(json, "goroutines", status->lane_counts[TRAIL_LANE_GOROUTINE]);
+    json_number(json, "procs", status->lane_counts[TRAIL_LANE_PROC]);
+    json_number(json, "threads", status->lane_counts[TRAIL_LANE_THREAD]);
+    json_open(json, "bars", '{');
+    json_number(json, "ranges", status->bars[TRAIL_BAR_RANGE]);
+    json_number(json, "regions", status->bars[TRAIL_BAR_REGION]);
+    json_number(json, "tasks", status->bars[TRAIL_BAR_TASK]);
+    json_close(json, '}');
+    json_number(json, "logs", status->logs);
+    json_number(json, "samples", status->samples);
 }
 
 /* The vocabulary, a member a term. */
-static void put_words(struct out *out, const struct api *api, const trail_maker *maker)
+static void put_words(struct json *json, const struct api *api, const trail_maker *maker)
 {
     struct vocabulary vocabulary;
     vocabulary_init(&vocabulary, maker, api->words);
-    more_text(out, "made_by", text_from(trail_made_by_name(maker->made_by)));
-    out_str(out, ",\"words\":{");
-    for (enum term name = 0; name < TERMS; name++) {
-        if (name > 0)
-            out_char(out, ',');
-        json_put_key(out, term_key(name));
-        (void)json_put_text(out, text_from(term(&vocabulary, name)));
-    }
-    out_char(out, '}');
+    json_string(json, "made_by", trail_made_by_name(maker->made_by));
+    json_open(json, "words", '{');
+    for (enum term name = 0; name < TERMS; name++)
+        json_string(json, term_key(name), term(&vocabulary, name));
+    json_close(json, '}');
 }
 
 static void put_status(struct exchange *exchange, const struct api *api,
                        const struct api_trace *trace)
 {
-    struct out *out = exchange->out;
+    struct json *json = &exchange->json;
     struct model_status status;
     model_get_status(trace->model, &status);
-    out_char(out, '{');
-    put_number(out, "version", status.version);
-    more_text(out, "title", text_from(trace->title));
-    put_words(out, api, &status.maker);
-    more_bool(out, "done", status.done);
-    more_bool(out, "live", status.live);
-    more_bool(out, "waits", status.waits);
-    more_number(out, "read_bytes", status.read);
-    more_number(out, "size_bytes", status.size);
-    more_number(out, "received_bytes", status.received);
-    more_number(out, "end", status.end_ns);
-    more_number(out, "events", (int64_t)status.lanes.events);
-    more_number(out, "spans", (int64_t)status.lanes.spans);
-    more_number(out, "memory_bytes", (int64_t)status.lanes.bytes);
-    put_counts(out, &status);
+    json_open(json, NULL, '{');
+    json_signed(json, "version", status.version);
+    json_string(json, "title", trace->title);
+    put_words(json, api, &status.maker);
+    json_bool(json, "done", status.done);
+    json_bool(json, "live", status.live);
+    json_bool(json, "waits", status.waits);
+    json_signed(json, "read_bytes", status.read);
+    json_signed(json, "size_bytes", status.size);
+    json_signed(json, "received_bytes", status.received);
+    json_signed(json, "end", status.end_ns);
+    json_number(json, "events", status.lanes.events);
+    json_number(json, "spans", status.lanes.spans);
+    json_number(json, "memory_bytes", status.lanes.bytes);
+    put_counts(json, &status);
     if (status.has_wall)
-        more_number(out, "wall_ns", status.wall_ns);
-    more_bool(out, "can_run", runs_can_run(trace->runs));
-    more_bool(out, "can_sql", runs_can_sql(trace->runs));
-    more_bool(out, "can_source", api->source != NULL);
+        json_signed(json, "wall_ns", status.wall_ns);
+    json_bool(json, "can_run", runs_can_run(trace->runs));
+    json_bool(json, "can_sql", runs_can_sql(trace->runs));
+    json_bool(json, "can_source", api->source != NULL);
     if (status.damaged)
-        more_text(out, "error", text_from(status.error.message));
-    out_char(out, '}');
+        json_string(json, "error", status.error.message);
+    json_close(json, '}');
 }
 
 /* MARK: Paths */
@@ -156,9 +151,10 @@ static bool put_refusal(struct text *text, const struct exchange *exchange)
     *text = (struct text){0};
     if (!out_init(&text->out, text_write, text))
         return false;
-    out_char(&text->out, '{');
-    put_text(&text->out, "error", text_from(exchange->wrong));
-    out_str(&text->out, "}\n");
+    struct json json = {.out = &text->out};
+    json_open(&json, NULL, '{');
+    json_string(&json, "error", exchange->wrong);
+    json_close(&json, '}');
     return out_finish(&text->out, NULL) == 0;
 }
 
@@ -178,7 +174,7 @@ void api_answer(const struct api *api, const struct http_request *request,
     const char *path = request->path;
     const struct api_trace *trace = api_find_trace(api, &path);
     struct text text = {0};
-    struct exchange exchange = {.request = request, .out = &text.out};
+    struct exchange exchange = {.request = request, .json = {.out = &text.out, .bare = true}};
     if (!out_init(&text.out, text_write, &text))
         return;
     if (strncmp(path, prefix, sizeof prefix - 1) == 0)

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "base/json.h"
 #include "base/match.h"
 
 enum { MOST_ROWS = 50000, MOST_FRAMES = 256, MOST_WAKES = 100 };
@@ -12,25 +11,21 @@ enum { MOST_ROWS = 50000, MOST_FRAMES = 256, MOST_WAKES = 100 };
 const char *const state_words[TRAIL_SPAN_STATES + 1] = {"none",    "runnable", "running", "waiting",
                                                         "syscall", "blocked",  NULL};
 
-static void put_row(struct out *out, size_t i, const trail_lane *lane, int64_t name)
+static void put_row(struct json *json, size_t i, const trail_lane *lane, int64_t name)
 {
-    const int64_t front[] = {(int64_t)i, lane->id, name, lane->begin_ns, lane->end_ns};
-    out_char(out, '[');
-    for (size_t k = 0; k < sizeof front / sizeof *front; k++) {
-        out_i64(out, front[k]);
-        out_char(out, ',');
-    }
-    out_str(out, lane->open ? "true," : "false,");
-    out_u64(out, lane->spans);
-    for (unsigned state = 1; state < TRAIL_SPAN_STATES; state++) {
-        out_char(out, ',');
-        out_i64(out, lane->ns[state]);
-    }
-    out_char(out, ',');
-    out_i64(out, lane->parent);
-    out_char(out, ',');
-    out_i64(out, lane->first_wait_ns);
-    out_char(out, ']');
+    json_open(json, NULL, '[');
+    json_number(json, NULL, i);
+    json_signed(json, NULL, lane->id);
+    json_signed(json, NULL, name);
+    json_signed(json, NULL, lane->begin_ns);
+    json_signed(json, NULL, lane->end_ns);
+    json_bool(json, NULL, lane->open);
+    json_number(json, NULL, lane->spans);
+    for (unsigned state = 1; state < TRAIL_SPAN_STATES; state++)
+        json_signed(json, NULL, lane->ns[state]);
+    json_signed(json, NULL, lane->parent);
+    json_signed(json, NULL, lane->first_wait_ns);
+    json_close(json, ']');
 }
 
 void draw_lanes(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
@@ -38,7 +33,7 @@ void draw_lanes(struct exchange *exchange, struct model *model, const trail_lane
     static const char columns[] =
         "[\"lane\",\"id\",\"name\",\"begin\",\"end\",\"open\",\"spans\",\"runnable\",\"running\","
         "\"waiting\",\"syscall\",\"blocked\",\"parent\",\"first_wait\"]";
-    struct out *out = exchange->out;
+    struct json *json = &exchange->json;
     trail_lane_kind kind = parameter_kind(exchange);
     size_t count = trail_lanes_count(lanes, kind), matching = 0, put = 0;
     size_t first = (size_t)parameter_number(exchange, "first", 0, UINT32_MAX, 0);
@@ -48,9 +43,9 @@ void draw_lanes(struct exchange *exchange, struct model *model, const trail_lane
     (void)model;
     if (exchange->status)
         return;
-    out_str(out, "{\"columns\":");
-    out_str(out, columns);
-    out_str(out, ",\"rows\":[");
+    json_open(json, NULL, '{');
+    json_bare(json, "columns", text_from(columns));
+    json_open(json, "rows", '[');
     /* Without a name all lanes match, and those of other pages are not looked at. */
     for (size_t i = part ? 0 : first; i < count && (part || put < most); i++) {
         trail_lane lane;
@@ -59,15 +54,14 @@ void draw_lanes(struct exchange *exchange, struct model *model, const trail_lane
         if (part && (matching++ < first || put >= most))
             continue;
         trail_lanes_get(lanes, kind, i, &lane);
-        out_str(out, put++ > 0 ? ",\n" : "");
-        put_row(out, i, &lane, name_list_add(&names, lane.name));
+        put++;
+        put_row(json, i, &lane, name_list_add(&names, lane.name));
     }
-    out_str(out, "],");
-    put_number(out, "all", (int64_t)count);
-    more_number(out, "matching", (int64_t)(part ? matching : count));
-    out_char(out, ',');
-    name_list_put(out, "names", &names, lanes);
-    out_char(out, '}');
+    json_close(json, ']');
+    json_number(json, "all", count);
+    json_number(json, "matching", part ? matching : count);
+    name_list_put(json, &names, lanes);
+    json_close(json, '}');
 }
 
 /* MARK: Pictures */
@@ -123,7 +117,7 @@ static void put_cell(struct out *out, const struct window *window, const trail_c
 
 void draw_picture(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
 {
-    struct out *out = exchange->out;
+    struct out *out = exchange->json.out;
     trail_lane_kind kind = parameter_kind(exchange);
     struct window window = parameter_window(exchange, trail_lanes_end(lanes));
     struct lane_set set;
@@ -154,38 +148,33 @@ void draw_picture(struct exchange *exchange, struct model *model, const trail_la
 
 /* MARK: One span */
 
-void put_lane_ref(struct out *out, const char *key, const trail_lanes *lanes, trail_lane_kind kind,
-                  int64_t lane, int64_t span)
+void put_lane_ref(struct json *json, const char *key, const trail_lanes *lanes,
+                  trail_lane_kind kind, int64_t lane, int64_t span)
 {
     trail_lane row;
     trail_lanes_get(lanes, kind, (size_t)lane, &row);
-    if (key) {
-        out_char(out, ',');
-        json_put_key(out, key);
-    }
-    out_char(out, '{');
-    put_number(out, "lane", lane);
-    more_number(out, "id", row.id);
+    json_open(json, key, '{');
+    json_signed(json, "lane", lane);
+    json_signed(json, "id", row.id);
     if (kind == TRAIL_LANE_GOROUTINE)
-        more_text(out, "name", trail_lanes_text(lanes, row.name));
+        json_text(json, "name", trail_lanes_text(lanes, row.name));
     if (span >= 0)
-        more_number(out, "span", span);
+        json_signed(json, "span", span);
 }
 
-void put_stack(struct out *out, const trail_lanes *lanes, trail_stack stack)
+void put_stack(struct json *json, const trail_lanes *lanes, trail_stack stack)
 {
     const trail_place *places;
     size_t count = trail_lanes_stack(lanes, stack, &places);
-    json_put_key(out, "stack");
-    out_char(out, '[');
+    json_open(json, "stack", '[');
     for (size_t i = 0; i < count && i < MOST_FRAMES; i++) {
-        out_str(out, i > 0 ? ",{" : "{");
-        put_text(out, "function", trail_lanes_text(lanes, places[i].function));
-        more_text(out, "file", trail_lanes_text(lanes, places[i].file));
-        more_number(out, "line", (int64_t)(places[i].line <= INT64_MAX ? places[i].line : 0));
-        out_char(out, '}');
+        json_open(json, NULL, '{');
+        json_text(json, "function", trail_lanes_text(lanes, places[i].function));
+        json_text(json, "file", trail_lanes_text(lanes, places[i].file));
+        json_signed(json, "line", (int64_t)(places[i].line <= INT64_MAX ? places[i].line : 0));
+        json_close(json, '}');
     }
-    out_char(out, ']');
+    json_close(json, ']');
 }
 
 void draw_stack(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
@@ -196,9 +185,9 @@ void draw_stack(struct exchange *exchange, struct model *model, const trail_lane
         exchange_refuse(exchange, 400, "stack says which: a number from marks or bars");
     if (exchange->status)
         return;
-    out_char(exchange->out, '{');
-    put_stack(exchange->out, lanes, (trail_stack)stack);
-    out_char(exchange->out, '}');
+    json_open(&exchange->json, NULL, '{');
+    put_stack(&exchange->json, lanes, (trail_stack)stack);
+    json_close(&exchange->json, '}');
 }
 
 /* The span of goroutine `lane` that performed a wake-up at `ns`; the next one may begin at `ns` too. */
@@ -226,23 +215,23 @@ static int64_t lane_under(const trail_lanes *lanes, trail_lane_kind kind, size_t
     return -1;
 }
 
-static void put_under(struct out *out, const trail_lanes *lanes, size_t lane, int64_t ns)
+static void put_under(struct json *json, const trail_lanes *lanes, size_t lane, int64_t ns)
 {
     uint64_t span;
     int64_t proc = lane_under(lanes, TRAIL_LANE_PROC, lane, ns, &span);
     if (proc >= 0) {
-        put_lane_ref(out, "proc", lanes, TRAIL_LANE_PROC, proc, (int64_t)span);
-        out_char(out, '}');
+        put_lane_ref(json, "proc", lanes, TRAIL_LANE_PROC, proc, (int64_t)span);
+        json_close(json, '}');
     }
     int64_t thread = lane_under(lanes, TRAIL_LANE_THREAD, lane, ns, &span);
     if (thread >= 0) {
-        put_lane_ref(out, "thread", lanes, TRAIL_LANE_THREAD, thread, (int64_t)span);
-        out_char(out, '}');
+        put_lane_ref(json, "thread", lanes, TRAIL_LANE_THREAD, thread, (int64_t)span);
+        json_close(json, '}');
     }
 }
 
 /* The waker is recorded in the runnable span, which comes before the running one. */
-static void put_waker(struct out *out, const trail_lanes *lanes, size_t lane, uint64_t span)
+static void put_waker(struct json *json, const trail_lanes *lanes, size_t lane, uint64_t span)
 {
     trail_span row;
     (void)trail_lanes_span(lanes, TRAIL_LANE_GOROUTINE, lane, span, &row);
@@ -250,10 +239,10 @@ static void put_waker(struct out *out, const trail_lanes *lanes, size_t lane, ui
         (void)trail_lanes_span(lanes, TRAIL_LANE_GOROUTINE, lane, span - 1, &row);
     if (row.state != TRAIL_SPAN_RUNNABLE || row.other < 0)
         return;
-    put_lane_ref(out, "waker", lanes, TRAIL_LANE_GOROUTINE, row.other,
+    put_lane_ref(json, "waker", lanes, TRAIL_LANE_GOROUTINE, row.other,
                  (int64_t)span_of_waker(lanes, (size_t)row.other, row.begin_ns));
-    more_number(out, "at", row.begin_ns);
-    out_char(out, '}');
+    json_signed(json, "at", row.begin_ns);
+    json_close(json, '}');
 }
 
 /* MARK: Wake-ups by a span */
@@ -307,7 +296,7 @@ static uint64_t collect_wakes(struct wakes *wakes, const trail_lanes *lanes, siz
 /* Maximum number of spans examined for wake-ups: about ten milliseconds. */
 #define MOST_SEEN (UINT64_C(2) << 20)
 
-static void put_wakes(struct out *out, const trail_lanes *lanes, size_t waker,
+static void put_wakes(struct json *json, const trail_lanes *lanes, size_t waker,
                       const trail_span *row)
 {
     struct wakes wakes = {0};
@@ -316,51 +305,49 @@ static void put_wakes(struct out *out, const trail_lanes *lanes, size_t waker,
     for (; lane < trail_lanes_count(lanes, TRAIL_LANE_GOROUTINE) && seen < MOST_SEEN; lane++)
         seen += 1 + collect_wakes(&wakes, lanes, lane, waker, row->begin_ns, row->end_ns);
     wakes.more |= lane < trail_lanes_count(lanes, TRAIL_LANE_GOROUTINE);
-    out_str(out, ",\"wakes\":[");
+    json_open(json, "wakes", '[');
     for (size_t i = 0; i < wakes.count; i++) {
-        if (i > 0)
-            out_char(out, ',');
-        put_lane_ref(out, NULL, lanes, TRAIL_LANE_GOROUTINE, wakes.items[i].lane,
+        put_lane_ref(json, NULL, lanes, TRAIL_LANE_GOROUTINE, wakes.items[i].lane,
                      (int64_t)wakes.items[i].span);
-        more_number(out, "at", wakes.items[i].at_ns);
-        out_char(out, '}');
+        json_signed(json, "at", wakes.items[i].at_ns);
+        json_close(json, '}');
     }
-    out_char(out, ']');
-    more_bool(out, "more_wakes", wakes.more);
+    json_close(json, ']');
+    json_bool(json, "more_wakes", wakes.more);
 }
 
-static void put_goroutine(struct out *out, const trail_lanes *lanes, size_t lane, uint64_t span,
+static void put_goroutine(struct json *json, const trail_lanes *lanes, size_t lane, uint64_t span,
                           const trail_span *row)
 {
     trail_lane whole;
     trail_lanes_get(lanes, TRAIL_LANE_GOROUTINE, lane, &whole);
     if (row->state == TRAIL_SPAN_RUNNING || row->state == TRAIL_SPAN_SYSCALL ||
         row->state == TRAIL_SPAN_BLOCKED)
-        put_under(out, lanes, lane, row->begin_ns);
-    put_waker(out, lanes, lane, span);
+        put_under(json, lanes, lane, row->begin_ns);
+    put_waker(json, lanes, lane, span);
     if (row->state == TRAIL_SPAN_RUNNING || row->state == TRAIL_SPAN_SYSCALL)
-        put_wakes(out, lanes, lane, row);
+        put_wakes(json, lanes, lane, row);
     if (whole.parent >= 0) {
-        put_lane_ref(out, "creator", lanes, TRAIL_LANE_GOROUTINE, whole.parent, -1);
-        out_char(out, '}');
+        put_lane_ref(json, "creator", lanes, TRAIL_LANE_GOROUTINE, whole.parent, -1);
+        json_close(json, '}');
     }
 }
 
-void put_wait(struct out *out, const trail_lanes *lanes, trail_name wait)
+void put_wait(struct json *json, const trail_lanes *lanes, trail_name wait)
 {
     trail_wait_for what = trail_lanes_wait_for(lanes, wait);
-    more_text(out, "reason", trail_lanes_text(lanes, what.reason));
+    json_text(json, "reason", trail_lanes_text(lanes, what.reason));
     if (!what.kind)
         return;
-    more_text(out, "wait_kind", text_from(what.kind));
-    more_text(out, "phrase", text_from(what.phrase));
+    json_string(json, "wait_kind", what.kind);
+    json_string(json, "phrase", what.phrase);
     if (what.object)
-        more_text(out, "object", trail_lanes_text(lanes, what.object));
+        json_text(json, "object", trail_lanes_text(lanes, what.object));
 }
 
 void draw_span(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
 {
-    struct out *out = exchange->out;
+    struct json *json = &exchange->json;
     trail_span row;
     trail_lane whole;
     trail_lane_kind kind = parameter_kind(exchange);
@@ -379,22 +366,21 @@ void draw_span(struct exchange *exchange, struct model *model, const trail_lanes
         return;
     }
     trail_lanes_get(lanes, kind, (size_t)lane, &whole);
-    put_lane_ref(out, NULL, lanes, kind, lane, span);
-    more_number(out, "spans", (int64_t)whole.spans);
-    more_number(out, "begin", row.begin_ns);
-    more_number(out, "end", row.end_ns);
-    more_bool(out, "open", row.open);
-    more_text(out, "state", text_from(state_words[row.state]));
-    put_wait(out, lanes, row.reason);
-    out_char(out, ',');
-    put_stack(out, lanes, row.stack);
+    put_lane_ref(json, NULL, lanes, kind, lane, span);
+    json_number(json, "spans", whole.spans);
+    json_signed(json, "begin", row.begin_ns);
+    json_signed(json, "end", row.end_ns);
+    json_bool(json, "open", row.open);
+    json_string(json, "state", state_words[row.state]);
+    put_wait(json, lanes, row.reason);
+    put_stack(json, lanes, row.stack);
     if (kind == TRAIL_LANE_GOROUTINE) {
-        put_goroutine(out, lanes, (size_t)lane, (uint64_t)span, &row);
+        put_goroutine(json, lanes, (size_t)lane, (uint64_t)span, &row);
     } else if (row.other >= 0) {
-        put_lane_ref(out, "goroutine", lanes, TRAIL_LANE_GOROUTINE, row.other,
+        put_lane_ref(json, "goroutine", lanes, TRAIL_LANE_GOROUTINE, row.other,
                      (int64_t)trail_lanes_span_at(lanes, TRAIL_LANE_GOROUTINE, (size_t)row.other,
                                                   row.begin_ns));
-        out_char(out, '}');
+        json_close(json, '}');
     }
-    out_char(out, '}');
+    json_close(json, '}');
 }

@@ -49,13 +49,13 @@ static inline int64_t mark_lane(const trail_mark *mark)
  * Writes {"lane":..,"id":..,"name":..,"span":.. without the closing brace; with a `key`, after a comma
  * and that key. `span` -1: left out.
  */
-void put_lane_ref(struct out *out, const char *key, const trail_lanes *lanes, trail_lane_kind kind,
-                  int64_t lane, int64_t span);
+void put_lane_ref(struct json *json, const char *key, const trail_lanes *lanes,
+                  trail_lane_kind kind, int64_t lane, int64_t span);
 
 /* Writes "stack": a list of frames, innermost first. */
-void put_stack(struct out *out, const trail_lanes *lanes, trail_stack stack);
+void put_stack(struct json *json, const trail_lanes *lanes, trail_stack stack);
 
 /* Writes the members that say what a span waits for, each after a comma. */
-void put_wait(struct out *out, const trail_lanes *lanes, trail_name wait);
+void put_wait(struct json *json, const trail_lanes *lanes, trail_name wait);
 
 #endif

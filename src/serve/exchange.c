@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "base/json.h"
 
 enum { MOST_WIDTH = 16384 };
 
@@ -130,37 +129,6 @@ bool lane_set_has(const struct lane_set *set, int64_t lane)
 
 /* MARK: JSON */
 
-void put_number(struct out *out, const char *name, int64_t value)
-{
-    json_put_key(out, name);
-    out_i64(out, value);
-}
-
-void put_text(struct out *out, const char *name, trail_string value)
-{
-    json_put_key(out, name);
-    (void)json_put_text(out, value);
-}
-
-void more_number(struct out *out, const char *name, int64_t value)
-{
-    out_char(out, ',');
-    put_number(out, name, value);
-}
-
-void more_text(struct out *out, const char *name, trail_string value)
-{
-    out_char(out, ',');
-    put_text(out, name, value);
-}
-
-void more_bool(struct out *out, const char *name, bool value)
-{
-    out_char(out, ',');
-    json_put_key(out, name);
-    json_put_bool(out, value);
-}
-
 int64_t name_list_add(struct name_list *list, trail_name name)
 {
     if (name >= list->number_capacity) {
@@ -178,17 +146,12 @@ int64_t name_list_add(struct name_list *list, trail_name name)
     return (int64_t)list->number[name] - 1;
 }
 
-void name_list_put(struct out *out, const char *key, struct name_list *list,
-                   const trail_lanes *lanes)
+void name_list_put(struct json *json, struct name_list *list, const trail_lanes *lanes)
 {
-    json_put_key(out, key);
-    out_char(out, '[');
-    for (size_t i = 0; i < list->count; i++) {
-        if (i > 0)
-            out_char(out, ',');
-        (void)json_put_text(out, trail_lanes_text(lanes, list->names[i]));
-    }
-    out_char(out, ']');
+    json_open(json, "names", '[');
+    for (size_t i = 0; i < list->count; i++)
+        json_text(json, NULL, trail_lanes_text(lanes, list->names[i]));
+    json_close(json, ']');
     free(list->number);
     free(list->names);
     *list = (struct name_list){0};

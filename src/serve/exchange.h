@@ -10,7 +10,7 @@
 
 #include <trail/lanes.h>
 
-#include "base/out.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "serve/http.h"
 
@@ -18,9 +18,9 @@ struct exchange {
     const struct http_request
         *request;           /* NULL: it is the server's own, with the parameters `own` */
     const char *const *own; /* names and values in turn, and NULL */
-    struct out *out;
-    const char *type; /* of the answer; NULL: JSON */
-    unsigned status;  /* HTTP status of the refusal; 0: not refused */
+    struct json json;       /* the answer */
+    const char *type;       /* of the answer; NULL: JSON */
+    unsigned status;        /* HTTP status of the refusal; 0: not refused */
     char wrong[256];
 };
 
@@ -69,15 +69,6 @@ bool lane_set_has(const struct lane_set *set, int64_t lane);
 
 /* MARK: JSON */
 
-/* Write "NAME":VALUE. */
-void put_number(struct out *out, const char *name, int64_t value);
-void put_text(struct out *out, const char *name, trail_string value);
-
-/* The same, after a comma. */
-void more_number(struct out *out, const char *name, int64_t value);
-void more_text(struct out *out, const char *name, trail_string value);
-void more_bool(struct out *out, const char *name, bool value);
-
 /* A list of names that rows refer to by index. Zero-initialised it is empty. */
 struct name_list {
     uint32_t *number; /* index + 1, by name; 0: not in the list */
@@ -89,8 +80,7 @@ struct name_list {
 /* Returns the index of the name in the list; -1 on out of memory. */
 int64_t name_list_add(struct name_list *list, trail_name name);
 
-/* Writes "KEY":["text",...] and frees the list. */
-void name_list_put(struct out *out, const char *key, struct name_list *list,
-                   const trail_lanes *lanes);
+/* Writes the member "names", an array of the texts, and frees the list. */
+void name_list_put(struct json *json, struct name_list *list, const trail_lanes *lanes);
 
 #endif

@@ -67,15 +67,15 @@ struct place {
 static void put_result(struct search *s, const char *type, trail_string text, struct place place)
 {
     static const char *const kinds[TRAIL_LANE_KINDS] = {"goroutine", "proc", "thread"};
-    struct out *out = s->exchange->out;
-    out_str(out, s->count > 0 ? ",\n{" : "{");
-    put_text(out, "type", text_from(type));
-    more_text(out, "text", text);
-    more_text(out, "kind", text_from(kinds[place.kind]));
-    more_number(out, "lane", place.lane);
-    more_number(out, "at", place.at_ns);
-    more_number(out, "end", place.end_ns);
-    out_char(out, '}');
+    struct json *json = &s->exchange->json;
+    json_open(json, NULL, '{');
+    json_string(json, "type", type);
+    json_text(json, "text", text);
+    json_string(json, "kind", kinds[place.kind]);
+    json_signed(json, "lane", place.lane);
+    json_signed(json, "at", place.at_ns);
+    json_signed(json, "end", place.end_ns);
+    json_close(json, '}');
     s->count++;
     s->of_type++;
 }
@@ -247,6 +247,7 @@ static void find_goroutines(struct search *s)
 
 void draw_find(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
 {
+    struct json *json = &exchange->json;
     struct search s = {.exchange = exchange, .model = model, .lanes = lanes};
     s.text = parameter_text(exchange, "text");
     s.most = (size_t)parameter_number(exchange, "most", 1, 1000, 100);
@@ -258,7 +259,8 @@ void draw_find(struct exchange *exchange, struct model *model, const trail_lanes
         exchange_refuse(exchange, 400, "text is what to find: 1 to %d bytes", MOST_TEXT);
     if (exchange->status || !s.text)
         return;
-    out_str(exchange->out, "{\"results\":[");
+    json_open(json, NULL, '{');
+    json_open(json, "results", '[');
     if (!s.type)
         find_number(&s);
     if (wants(&s, "function"))
@@ -269,8 +271,8 @@ void draw_find(struct exchange *exchange, struct model *model, const trail_lanes
     find_logs(&s);
     if (wants(&s, "goroutine"))
         find_goroutines(&s);
-    out_char(exchange->out, ']');
-    more_bool(exchange->out, "more", s.more);
-    out_char(exchange->out, '}');
+    json_close(json, ']');
+    json_bool(json, "more", s.more);
+    json_close(json, '}');
     free(s.has);
 }

@@ -1,5 +1,4 @@
 #include "serve/gate.h"
-#include "base/clock.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -7,6 +6,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <time.h>
+
+#include "base/clock.h"
 
 enum state { FREE, UNKNOWN, KNOWN, SHUT };
 

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "base/json.h"
 #include "base/text.h"
 #include "serve/draw.h"
 #include "serve/pace.h"
@@ -185,42 +184,38 @@ static int64_t edge(const struct window *window, size_t x)
     return (int64_t)((__uint128_t)length * x / window->width);
 }
 
-static void put_state(struct out *out, const struct sums *sums, unsigned state)
+static void put_state(struct json *json, const struct sums *sums, unsigned state)
 {
     int64_t whole = 0;
-    json_put_key(out, state_words[state]);
-    out_char(out, '[');
+    json_open(json, state_words[state], '[');
     for (size_t x = 0; x < sums->window.width; x++) {
         const struct column *column = &sums->columns[x];
         whole += column->whole[state];
-        if (x > 0)
-            out_char(out, ',');
         double part = (double)column->ns[state] /
                       (double)(edge(&sums->window, x + 1) - edge(&sums->window, x));
         if (column->ns[state] == 0)
-            out_i64(out, whole);
+            json_signed(json, NULL, whole);
         else
-            out_format(out, "%.6g", (double)whole + part);
+            json_rounded(json, NULL, (double)whole + part, 6);
     }
-    out_char(out, ']');
+    json_close(json, ']');
 }
 
-static void put_sums(struct out *out, struct sums *sums, size_t members)
+static void put_sums(struct json *json, struct sums *sums, size_t members)
 {
-    out_char(out, '{');
-    put_number(out, "from", sums->window.from_ns);
-    more_number(out, "to", sums->window.to_ns);
-    more_number(out, "columns", (int64_t)sums->window.width);
-    more_number(out, "members", (int64_t)members);
-    more_number(out, "summed", (int64_t)sums->summed);
-    more_number(out, "peak", find_peak(&sums->life, sums->summed));
-    out_str(out, ",\"states\":{");
+    json_open(json, NULL, '{');
+    json_signed(json, "from", sums->window.from_ns);
+    json_signed(json, "to", sums->window.to_ns);
+    json_number(json, "columns", sums->window.width);
+    json_number(json, "members", members);
+    json_number(json, "summed", sums->summed);
+    json_signed(json, "peak", find_peak(&sums->life, sums->summed));
+    json_open(json, "states", '{');
     for (unsigned state = 1; state < TRAIL_SPAN_STATES; state++) {
-        if (state > 1)
-            out_char(out, ',');
-        put_state(out, sums, state);
+        put_state(json, sums, state);
     }
-    out_str(out, "}}");
+    json_close(json, '}');
+    json_close(json, '}');
 }
 
 void draw_group(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
@@ -243,7 +238,7 @@ void draw_group(struct exchange *exchange, struct model *model, const trail_lane
         good = good && sums_init(&sums, &window, members.count);
         if (good) {
             add_lanes(&sums, &members, most);
-            put_sums(exchange->out, &sums, members.count);
+            put_sums(&exchange->json, &sums, members.count);
         }
         sums_free(&sums);
     }

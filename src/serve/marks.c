@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "base/json.h"
 #include "base/search.h"
 #include "base/text.h"
 #include "serve/draw.h"
@@ -101,16 +100,13 @@ static int64_t task_number(uint64_t task)
     return task == TRAIL_NO_TASK || task > INT64_MAX ? -1 : (int64_t)task;
 }
 
-static void put_numbers(struct out *out, const int64_t *numbers, size_t count)
+static void put_numbers(struct json *json, const int64_t *numbers, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0)
-            out_char(out, ',');
-        out_i64(out, numbers[i]);
-    }
+    for (size_t i = 0; i < count; i++)
+        json_signed(json, NULL, numbers[i]);
 }
 
-static void put_bar(struct out *out, const struct bar_row *row, struct name_list *names)
+static void put_bar(struct json *json, const struct bar_row *row, struct name_list *names)
 {
     const trail_bar *bar = row->bar;
     int64_t name = row->count > 1 ? -1 : name_list_add(names, bar->name);
@@ -119,12 +115,12 @@ static void put_bar(struct out *out, const struct bar_row *row, struct name_list
         bar->begin_ns,           row->end_ns,        bar->depth, task_number(bar->task),
         task_number(bar->parent)};
     const int64_t back[] = {(int64_t)row->count, bar->proc >= 0 ? bar->proc : -1, bar->stack};
-    out_char(out, '[');
-    put_numbers(out, front, sizeof front / sizeof *front);
-    out_str(out, bar->open ? ",true" : ",false");
-    out_str(out, bar->has_begun ? ",true," : ",false,");
-    put_numbers(out, back, sizeof back / sizeof *back);
-    out_char(out, ']');
+    json_open(json, NULL, '[');
+    put_numbers(json, front, sizeof front / sizeof *front);
+    json_bool(json, NULL, bar->open);
+    json_bool(json, NULL, bar->has_begun);
+    put_numbers(json, back, sizeof back / sizeof *back);
+    json_close(json, ']');
 }
 
 static bool collect_bars(struct bar_rows *rows, const trail_lanes *lanes,
@@ -151,7 +147,7 @@ void draw_bars(struct exchange *exchange, struct model *model, const trail_lanes
     static const char columns[] = "[\"bar\",\"kind\",\"name\",\"lane\",\"begin\",\"end\",\"depth\","
                                   "\"task\",\"parent\",\"open\",\"begun\",\"count\",\"proc\","
                                   "\"stack\"]";
-    struct out *out = exchange->out;
+    struct json *json = &exchange->json;
     struct window window = parameter_window(exchange, trail_lanes_end(lanes));
     int kind = parameter_word(exchange, "kind", kinds, -1);
     struct bar_rows rows = {0};
@@ -166,17 +162,15 @@ void draw_bars(struct exchange *exchange, struct model *model, const trail_lanes
     if (rows.count > 0)
         qsort(rows.items, rows.count, sizeof *rows.items, compare_rows);
     bool merged = merge_rows(&rows, pixel_ns(&window));
-    out_str(out, "{\"columns\":");
-    out_str(out, columns);
-    out_str(out, ",\"bars\":[");
-    for (size_t i = 0; i < rows.count; i++) {
-        out_str(out, i > 0 ? ",\n" : "");
-        put_bar(out, &rows.items[i], &names);
-    }
-    out_str(out, "],");
-    name_list_put(out, "names", &names, lanes);
-    more_bool(out, "merged", merged);
-    out_char(out, '}');
+    json_open(json, NULL, '{');
+    json_bare(json, "columns", text_from(columns));
+    json_open(json, "bars", '[');
+    for (size_t i = 0; i < rows.count; i++)
+        put_bar(json, &rows.items[i], &names);
+    json_close(json, ']');
+    name_list_put(json, &names, lanes);
+    json_bool(json, "merged", merged);
+    json_close(json, '}');
     free(rows.items);
 }
 
@@ -219,21 +213,22 @@ static bool add_mark(struct mark_rows *rows, const trail_mark *mark, size_t colu
 static void put_marks(struct exchange *exchange, const trail_lanes *lanes,
                       const struct mark_rows *rows, bool is_log)
 {
-    struct out *out = exchange->out;
+    struct json *json = &exchange->json;
     struct name_list names = {0};
-    out_str(out, "{\"marks\":[");
+    json_open(json, NULL, '{');
+    json_open(json, "marks", '[');
     for (size_t i = 0; i < rows->count; i++) {
         const trail_mark *mark = rows->items[i].mark;
         const int64_t numbers[] = {mark->time_ns, mark_lane(mark),
                                    is_log ? name_list_add(&names, mark->name) : mark->stack,
                                    (int64_t)rows->items[i].count};
-        out_str(out, i > 0 ? ",\n[" : "[");
-        put_numbers(out, numbers, sizeof numbers / sizeof *numbers);
-        out_char(out, ']');
+        json_open(json, NULL, '[');
+        put_numbers(json, numbers, sizeof numbers / sizeof *numbers);
+        json_close(json, ']');
     }
-    out_str(out, "],");
-    name_list_put(out, "names", &names, lanes);
-    out_char(out, '}');
+    json_close(json, ']');
+    name_list_put(json, &names, lanes);
+    json_close(json, '}');
 }
 
 void draw_marks(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
@@ -272,33 +267,32 @@ static int64_t neighbour_mark(const trail_mark *marks, size_t count, int64_t num
     return -1;
 }
 
-static void put_place(struct out *out, const trail_lanes *lanes, const char *key,
+static void put_place(struct json *json, const trail_lanes *lanes, const char *key,
                       trail_lane_kind kind, uint32_t lane, int64_t ns)
 {
     if (lane == UINT32_MAX)
         return;
-    put_lane_ref(out, key, lanes, kind, lane, (int64_t)trail_lanes_span_at(lanes, kind, lane, ns));
-    out_char(out, '}');
+    put_lane_ref(json, key, lanes, kind, lane, (int64_t)trail_lanes_span_at(lanes, kind, lane, ns));
+    json_close(json, '}');
 }
 
 /* Writes one mark, with its stack. */
-static void put_mark(struct out *out, const trail_lanes *lanes, const trail_mark *marks,
+static void put_mark(struct json *json, const trail_lanes *lanes, const trail_mark *marks,
                      size_t count, int64_t number)
 {
     const trail_mark *mark = &marks[number];
     int64_t lane = mark_lane(mark);
-    out_char(out, '{');
-    put_number(out, "mark", number);
-    more_number(out, "at", mark->time_ns);
-    more_text(out, "text", trail_lanes_text(lanes, mark->name));
-    more_number(out, "before", neighbour_mark(marks, count, number, -1, lane));
-    more_number(out, "after", neighbour_mark(marks, count, number, 1, lane));
-    put_place(out, lanes, "goroutine", TRAIL_LANE_GOROUTINE, mark->lane, mark->time_ns);
-    put_place(out, lanes, "proc", TRAIL_LANE_PROC, mark->proc, mark->time_ns);
-    put_place(out, lanes, "thread", TRAIL_LANE_THREAD, mark->thread, mark->time_ns);
-    out_char(out, ',');
-    put_stack(out, lanes, mark->stack);
-    out_char(out, '}');
+    json_open(json, NULL, '{');
+    json_signed(json, "mark", number);
+    json_signed(json, "at", mark->time_ns);
+    json_text(json, "text", trail_lanes_text(lanes, mark->name));
+    json_signed(json, "before", neighbour_mark(marks, count, number, -1, lane));
+    json_signed(json, "after", neighbour_mark(marks, count, number, 1, lane));
+    put_place(json, lanes, "goroutine", TRAIL_LANE_GOROUTINE, mark->lane, mark->time_ns);
+    put_place(json, lanes, "proc", TRAIL_LANE_PROC, mark->proc, mark->time_ns);
+    put_place(json, lanes, "thread", TRAIL_LANE_THREAD, mark->thread, mark->time_ns);
+    put_stack(json, lanes, mark->stack);
+    json_close(json, '}');
 }
 
 void draw_mark(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
@@ -319,7 +313,7 @@ void draw_mark(struct exchange *exchange, struct model *model, const trail_lanes
     if (number < 0 || number >= (int64_t)count)
         exchange_refuse(exchange, 404, "there is no such mark");
     else
-        put_mark(exchange->out, lanes, marks, count, number);
+        put_mark(&exchange->json, lanes, marks, count, number);
 }
 
 /* MARK: Metrics */
@@ -367,23 +361,21 @@ static void fill_metric(struct range *columns, const struct window *window, int6
     }
 }
 
-static void put_ranges(struct out *out, const struct range *columns, size_t count, bool most)
+static void put_ranges(struct json *json, const char *key, const struct range *columns,
+                       size_t count, bool most)
 {
-    out_char(out, '[');
+    json_open(json, key, '[');
     for (size_t c = 0; c < count; c++) {
-        if (c > 0)
-            out_char(out, ',');
         if (columns[c].known)
-            out_u64(out, most ? columns[c].most : columns[c].least);
+            json_number(json, NULL, most ? columns[c].most : columns[c].least);
         else
-            out_str(out, "null");
+            json_null(json, NULL);
     }
-    out_char(out, ']');
+    json_close(json, ']');
 }
 
-static bool put_metrics(struct out *out, const trail_lanes *lanes, const struct window *window)
+static bool put_metrics(struct json *json, const trail_lanes *lanes, const struct window *window)
 {
-    bool first = true;
     for (int metric = 0; metric < TRAIL_METRICS; metric++) {
         const trail_metric_value *values;
         size_t count = trail_lanes_metric(lanes, (trail_metric)metric, &values);
@@ -392,15 +384,10 @@ static bool put_metrics(struct out *out, const trail_lanes *lanes, const struct 
             return false;
         if (count > 0) {
             fill_metric(columns, window, trail_lanes_end(lanes), values, count);
-            if (!first)
-                out_char(out, ',');
-            first = false;
-            json_put_key(out, metric_names[metric]);
-            out_str(out, "{\"min\":");
-            put_ranges(out, columns, window->width, false);
-            out_str(out, ",\"max\":");
-            put_ranges(out, columns, window->width, true);
-            out_char(out, '}');
+            json_open(json, metric_names[metric], '{');
+            put_ranges(json, "min", columns, window->width, false);
+            put_ranges(json, "max", columns, window->width, true);
+            json_close(json, '}');
         }
         free(columns);
     }
@@ -500,7 +487,7 @@ static void count_bins(struct column *columns, const trail_lanes *lanes,
     }
 }
 
-static void put_counters(struct out *out, struct column *columns, const struct window *window)
+static void put_counters(struct json *json, struct column *columns, const struct window *window)
 {
     static const char *const names[TRAIL_LANE_COUNTERS] = {
         [TRAIL_COUNTER_RUNNABLE] = "runnable", [TRAIL_COUNTER_RUNNING] = "running",
@@ -509,26 +496,23 @@ static void put_counters(struct out *out, struct column *columns, const struct w
     };
     for (int counter = 0; counter < TRAIL_LANE_COUNTERS; counter++) {
         int64_t whole = 0;
-        if (counter > 0)
-            out_char(out, ',');
-        json_put_key(out, names[counter]);
-        out_char(out, '[');
+        json_open(json, names[counter], '[');
         for (size_t c = 0; c < window->width; c++) {
             int64_t length = column_edge(window, c + 1) - column_edge(window, c);
             whole += columns[c].more[counter];
             double average = (double)whole;
             if (length > 0)
                 average += columns[c].part_ns[counter] / (double)length;
-            out_format(out, c > 0 ? ",%.6g" : "%.6g", average);
+            json_rounded(json, NULL, average, 6);
         }
-        out_char(out, ']');
+        json_close(json, ']');
     }
 }
 
 /* MARK: Shares of the columns */
 
 /* Part of each column that lies in ranges whose name begins with `prefix`; they do not overlap. */
-static bool put_share(struct out *out, const trail_lanes *lanes, const struct window *window,
+static bool put_share(struct json *json, const trail_lanes *lanes, const struct window *window,
                       const char *key, const char *prefix)
 {
     struct column *columns = calloc(window->width, sizeof *columns);
@@ -542,22 +526,21 @@ static bool put_share(struct out *out, const trail_lanes *lanes, const struct wi
             text_begins(trail_lanes_text(lanes, bars[i].name), prefix))
             add_stretch(columns, window, 0, bars[i].begin_ns,
                         bar_end(&bars[i], trail_lanes_end(lanes)));
-    json_put_key(out, key);
-    out_char(out, '[');
+    json_open(json, key, '[');
     for (size_t c = 0; c < window->width; c++) {
         int64_t length = column_edge(window, c + 1) - column_edge(window, c);
         whole += columns[c].more[0];
         double share = (double)whole + (length > 0 ? columns[c].part_ns[0] / (double)length : 0);
-        out_format(out, c > 0 ? ",%.4g" : "%.4g", share < 1 ? share : 1);
+        json_rounded(json, NULL, share < 1 ? share : 1, 4);
     }
-    out_char(out, ']');
+    json_close(json, ']');
     free(columns);
     return true;
 }
 
 void draw_metrics(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
 {
-    struct out *out = exchange->out;
+    struct json *json = &exchange->json;
     struct window window = parameter_window(exchange, trail_lanes_end(lanes));
     (void)model;
     if (exchange->status)
@@ -571,22 +554,24 @@ void draw_metrics(struct exchange *exchange, struct model *model, const trail_la
     } else if (columns) {
         count_bins(columns, lanes, &window);
     }
-    out_char(out, '{');
-    put_number(out, "columns", (int64_t)window.width);
-    more_number(out, "from", window.from_ns);
-    more_number(out, "to", window.to_ns);
-    more_bool(out, "exact", exact);
-    out_str(out, ",\"metrics\":{");
-    if (!columns || !put_metrics(out, lanes, &window))
+    json_open(json, NULL, '{');
+    json_number(json, "columns", window.width);
+    json_signed(json, "from", window.from_ns);
+    json_signed(json, "to", window.to_ns);
+    json_bool(json, "exact", exact);
+    json_open(json, "metrics", '{');
+    if (!columns || !put_metrics(json, lanes, &window))
         exchange_refuse(exchange, 500, "no memory");
-    out_str(out, "},\"counters\":{");
+    json_close(json, '}');
+    json_open(json, "counters", '{');
     if (columns)
-        put_counters(out, columns, &window);
-    out_str(out, "},\"shares\":{");
-    bool good = put_share(out, lanes, &window, "stopped", "stop-the-world");
-    out_char(out, ',');
-    if (!good || !put_share(out, lanes, &window, "marking", "GC concurrent"))
+        put_counters(json, columns, &window);
+    json_close(json, '}');
+    json_open(json, "shares", '{');
+    bool good = put_share(json, lanes, &window, "stopped", "stop-the-world");
+    if (!good || !put_share(json, lanes, &window, "marking", "GC concurrent"))
         exchange_refuse(exchange, 500, "no memory");
-    out_str(out, "}}");
+    json_close(json, '}');
+    json_close(json, '}');
     free(columns);
 }

@@ -1,7 +1,8 @@
 #include "serve/rest.h"
-#include "base/clock.h"
 
 #include <time.h>
+
+#include "base/clock.h"
 
 /* From one beginning to the next: what requests pages all the time does not stop the reading. */
 #define AGAIN_NS INT64_C(10000000000)

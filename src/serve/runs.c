@@ -274,7 +274,7 @@ static enum found look_up(struct runs *runs, struct exchange *exchange, char *ke
         *answer = answers_begin(&runs->answers, key);
         key = NULL;
     } else if ((*answer)->data) {
-        out_bytes(exchange->out, (*answer)->data, (*answer)->size);
+        out_bytes(exchange->json.out, (*answer)->data, (*answer)->size);
     } else {
         found = POINTLESS;
     }
@@ -346,7 +346,7 @@ static void run(struct runs *runs, struct exchange *exchange, struct words *word
         return;
     char *data = compute(runs, exchange, words, seconds, &size);
     if (data)
-        out_bytes(exchange->out, data, size);
+        out_bytes(exchange->json.out, data, size);
     keep(runs, answer, data, size);
 }
 
@@ -447,7 +447,7 @@ static char *make_key_ahead(const struct runs *runs, const char *const *own, con
     char *key = NULL;
     if (!out_init(&nowhere, discard, NULL))
         return NULL;
-    struct exchange exchange = {.own = own, .out = &nowhere};
+    struct exchange exchange = {.own = own, .json = {.out = &nowhere}};
     if (command_line(&exchange, &files, &words))
         key = make_key(&words, path, NULL);
     out_drop(&nowhere);

@@ -7,7 +7,6 @@
 
 #include "base/grow.h"
 #include "base/heap.h"
-#include "base/json.h"
 #include "base/match.h"
 #include "base/text.h"
 #include "serve/draw.h"
@@ -61,15 +60,13 @@ static size_t sort_shares(struct shares *shares)
     return count;
 }
 
-static void put_states(struct out *out, const int64_t ns[TRAIL_SPAN_STATES])
+static void put_states(struct json *json, const int64_t ns[TRAIL_SPAN_STATES])
 {
-    out_char(out, '{');
+    json_open(json, "states", '{');
     for (unsigned state = 1; state < TRAIL_SPAN_STATES; state++) {
-        if (state > 1)
-            out_char(out, ',');
-        put_number(out, state_words[state], ns[state]);
+        json_signed(json, state_words[state], ns[state]);
     }
-    out_char(out, '}');
+    json_close(json, '}');
 }
 
 struct selection {
@@ -136,48 +133,46 @@ static bool add_lane(void *context, size_t lane)
 }
 
 /* With the kind and object where they are recorded. */
-static void put_reason(struct out *out, const trail_lanes *lanes, trail_name wait)
+static void put_reason(struct json *json, const trail_lanes *lanes, trail_name wait)
 {
     trail_wait_for what = trail_lanes_wait_for(lanes, wait);
-    put_text(out, "reason", trail_lanes_text(lanes, what.reason));
+    json_text(json, "reason", trail_lanes_text(lanes, what.reason));
     if (what.kind)
-        more_text(out, "wait_kind", text_from(what.kind));
+        json_string(json, "wait_kind", what.kind);
     if (what.object)
-        more_text(out, "object", trail_lanes_text(lanes, what.object));
+        json_text(json, "object", trail_lanes_text(lanes, what.object));
 }
 
-static void put_selection(struct out *out, struct selection *s)
+static void put_selection(struct json *json, struct selection *s)
 {
-    out_char(out, '{');
-    put_number(out, "duration", s->window.to_ns - s->window.from_ns);
-    out_char(out, ',');
-    json_put_key(out, "states");
-    put_states(out, s->ns);
-    out_str(out, ",\"by_name\":[");
+    json_open(json, NULL, '{');
+    json_signed(json, "duration", s->window.to_ns - s->window.from_ns);
+    put_states(json, s->ns);
+    json_open(json, "by_name", '[');
     size_t count = sort_shares(&s->names);
     for (size_t i = 0; i < count && i < MOST_NAMES; i++) {
-        out_str(out, i > 0 ? ",\n{" : "{");
-        put_text(out, "name", trail_lanes_text(s->lanes, s->names.items[i].name));
-        more_number(out, "lanes", (int64_t)s->names.items[i].count);
-        out_str(out, ",\"states\":");
-        put_states(out, s->names.items[i].ns);
-        out_char(out, '}');
+        json_open(json, NULL, '{');
+        json_text(json, "name", trail_lanes_text(s->lanes, s->names.items[i].name));
+        json_number(json, "lanes", s->names.items[i].count);
+        put_states(json, s->names.items[i].ns);
+        json_close(json, '}');
     }
-    out_str(out, "],\"by_reason\":[");
+    json_close(json, ']');
+    json_open(json, "by_reason", '[');
     bool complete = count <= MOST_NAMES;
     count = sort_shares(&s->reasons);
     for (size_t i = 0; i < count && i < MOST_NAMES; i++) {
-        out_str(out, i > 0 ? ",\n{" : "{");
-        put_reason(out, s->lanes, s->reasons.items[i].name);
-        more_number(out, "ns", s->reasons.items[i].total_ns);
-        more_number(out, "spans", (int64_t)s->reasons.items[i].count);
-        out_char(out, '}');
+        json_open(json, NULL, '{');
+        put_reason(json, s->lanes, s->reasons.items[i].name);
+        json_signed(json, "ns", s->reasons.items[i].total_ns);
+        json_number(json, "spans", s->reasons.items[i].count);
+        json_close(json, '}');
     }
-    out_char(out, ']');
-    more_number(out, "lanes", (int64_t)s->lane_count);
-    more_number(out, "spans_seen", (int64_t)s->spans);
-    more_bool(out, "complete", complete && count <= MOST_NAMES);
-    out_char(out, '}');
+    json_close(json, ']');
+    json_number(json, "lanes", s->lane_count);
+    json_number(json, "spans_seen", s->spans);
+    json_bool(json, "complete", complete && count <= MOST_NAMES);
+    json_close(json, '}');
 }
 
 /* Whether the filter matches the lane. NULL matches every lane. */
@@ -219,7 +214,7 @@ void draw_select(struct exchange *exchange, struct model *model, const trail_lan
     if (!good)
         exchange_refuse(exchange, 500, "no memory");
     if (!exchange->status)
-        put_selection(exchange->out, &s);
+        put_selection(&exchange->json, &s);
     free(s.names.items);
     free(s.reasons.items);
 }
@@ -324,24 +319,24 @@ static bool list_lane(void *context, size_t lane)
     return true;
 }
 
-static void put_listed(struct out *out, const struct list *list, const struct listed *span)
+static void put_listed(struct json *json, const struct list *list, const struct listed *span)
 {
-    put_lane_ref(out, NULL, list->lanes, list->kind, (int64_t)span->lane, (int64_t)span->span);
-    more_number(out, "begin", span->row.begin_ns);
-    more_number(out, "end", span->row.end_ns);
-    more_number(out, "inside", span->inside_ns);
-    more_text(out, "state", text_from(state_words[span->row.state]));
-    put_wait(out, list->lanes, span->row.reason);
+    put_lane_ref(json, NULL, list->lanes, list->kind, (int64_t)span->lane, (int64_t)span->span);
+    json_signed(json, "begin", span->row.begin_ns);
+    json_signed(json, "end", span->row.end_ns);
+    json_signed(json, "inside", span->inside_ns);
+    json_string(json, "state", state_words[span->row.state]);
+    put_wait(json, list->lanes, span->row.reason);
     if (list->kind != TRAIL_LANE_GOROUTINE && span->row.other >= 0) {
-        put_lane_ref(out, "goroutine", list->lanes, TRAIL_LANE_GOROUTINE, span->row.other, -1);
-        out_char(out, '}');
+        put_lane_ref(json, "goroutine", list->lanes, TRAIL_LANE_GOROUTINE, span->row.other, -1);
+        json_close(json, '}');
     }
-    out_char(out, '}');
+    json_close(json, '}');
 }
 
 void draw_spans(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
 {
-    struct out *out = exchange->out;
+    struct json *json = &exchange->json;
     const char *function = parameter_text(exchange, "function");
     struct list *list = calloc(1, sizeof *list);
     if (list)
@@ -358,14 +353,13 @@ void draw_spans(struct exchange *exchange, struct model *model, const trail_lane
     (void)each_lane(exchange, lanes, list->kind, list_lane, list);
     if (!exchange->status) {
         qsort(list->rows, list->count, sizeof *list->rows, compare_rows);
-        out_char(out, '{');
-        put_number(out, "all", (int64_t)list->all);
-        out_str(out, ",\"spans\":[");
-        for (size_t i = 0; i < list->count; i++) {
-            out_str(out, i > 0 ? ",\n" : "");
-            put_listed(out, list, &list->rows[i]);
-        }
-        out_str(out, "]}");
+        json_open(json, NULL, '{');
+        json_number(json, "all", list->all);
+        json_open(json, "spans", '[');
+        for (size_t i = 0; i < list->count; i++)
+            put_listed(json, list, &list->rows[i]);
+        json_close(json, ']');
+        json_close(json, '}');
     }
     free(list->is_wanted);
     free(list);
@@ -438,40 +432,38 @@ static void collect_like(struct like *like, const trail_lanes *lanes, size_t lan
     }
 }
 
-static void put_histogram(struct out *out, const struct like *like)
+static void put_histogram(struct json *json, const struct like *like)
 {
-    bool first = true;
     for (unsigned i = 0; i < HISTOGRAM - 1; i++) {
         if (like->histogram[i] == 0)
             continue;
-        out_str(out, first ? "{" : ",{");
-        first = false;
-        put_number(out, "from_ns", i == 0 ? 0 : INT64_C(1) << (i - 1));
-        more_number(out, "to_ns", INT64_C(1) << i);
-        more_number(out, "count", (int64_t)like->histogram[i]);
-        out_char(out, '}');
+        json_open(json, NULL, '{');
+        json_signed(json, "from_ns", i == 0 ? 0 : INT64_C(1) << (i - 1));
+        json_signed(json, "to_ns", INT64_C(1) << i);
+        json_number(json, "count", like->histogram[i]);
+        json_close(json, '}');
     }
 }
 
-static void put_longest(struct out *out, const struct like *like, const trail_lanes *lanes)
+static void put_longest(struct json *json, const struct like *like, const trail_lanes *lanes)
 {
     for (size_t i = 0; i < like->longest_count; i++) {
         const struct like_span *span = &like->longest[i];
         trail_lane lane;
         trail_lanes_get(lanes, like->kind, span->lane, &lane);
-        out_str(out, i > 0 ? ",\n{" : "{");
-        put_number(out, "lane", (int64_t)span->lane);
-        more_number(out, "id", lane.id);
-        more_number(out, "span", (int64_t)span->span);
-        more_number(out, "begin", span->begin_ns);
-        more_number(out, "end", span->end_ns);
-        out_char(out, '}');
+        json_open(json, NULL, '{');
+        json_number(json, "lane", span->lane);
+        json_signed(json, "id", lane.id);
+        json_number(json, "span", span->span);
+        json_signed(json, "begin", span->begin_ns);
+        json_signed(json, "end", span->end_ns);
+        json_close(json, '}');
     }
 }
 
 void draw_like(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
 {
-    struct out *out = exchange->out;
+    struct json *json = &exchange->json;
     struct like like = {
         .kind = parameter_kind(exchange),
         .state = (unsigned)parameter_word(exchange, "state", state_words, TRAIL_SPAN_STATES),
@@ -487,12 +479,14 @@ void draw_like(struct exchange *exchange, struct model *model, const trail_lanes
         walk_on(&pace, 1);
         collect_like(&like, lanes, i, &pace);
     }
-    out_char(out, '{');
-    put_number(out, "count", (int64_t)like.count);
-    more_number(out, "total_ns", like.total_ns);
-    out_str(out, ",\"histogram\":[");
-    put_histogram(out, &like);
-    out_str(out, "],\"longest\":[");
-    put_longest(out, &like, lanes);
-    out_str(out, "]}");
+    json_open(json, NULL, '{');
+    json_number(json, "count", like.count);
+    json_signed(json, "total_ns", like.total_ns);
+    json_open(json, "histogram", '[');
+    put_histogram(json, &like);
+    json_close(json, ']');
+    json_open(json, "longest", '[');
+    put_longest(json, &like, lanes);
+    json_close(json, ']');
+    json_close(json, '}');
 }

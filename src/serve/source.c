@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/json.h"
 #include "base/text.h"
 
 enum {
@@ -135,22 +134,22 @@ static bool next_line(struct lines *lines, trail_string *line)
 static void put_lines(struct exchange *exchange, const char *file, const char *path,
                       struct lines lines, int64_t line, int64_t around)
 {
-    struct out *out = exchange->out;
+    struct json *json = &exchange->json;
     int64_t number = 0, first = line > around ? line - around : 1;
     trail_string text;
-    out_char(out, '{');
-    put_text(out, "file", text_from(file));
-    more_text(out, "path", text_from(path));
-    more_number(out, "line", line);
-    more_number(out, "first", first);
-    out_str(out, ",\"lines\":[");
+    json_open(json, NULL, '{');
+    json_string(json, "file", file);
+    json_string(json, "path", path);
+    json_signed(json, "line", line);
+    json_signed(json, "first", first);
+    json_open(json, "lines", '[');
     while (number < line + around && next_line(&lines, &text)) {
         if (++number < first)
             continue;
-        out_str(out, number > first ? "," : "");
-        (void)json_put_text(out, text);
+        json_text(json, NULL, text);
     }
-    out_str(out, "]}");
+    json_close(json, ']');
+    json_close(json, '}');
     if (number < line)
         exchange_refuse(exchange, 404, "the file has only %lld lines: it is another version",
                         (long long)number);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
-#include "base/json.h"
 #include "serve/draw.h"
 #include "serve/pace.h"
 
@@ -33,7 +32,7 @@ static bool add_wait(struct sums *sums, const trail_span *row)
     return true;
 }
 
-static bool put_lane(struct out *out, struct sums *sums, const trail_lanes *lanes,
+static bool put_lane(struct json *json, struct sums *sums, const trail_lanes *lanes,
                      trail_lane_kind kind, size_t lane, struct pace *pace)
 {
     trail_span_cursor cursor;
@@ -44,39 +43,33 @@ static bool put_lane(struct out *out, struct sums *sums, const trail_lanes *lane
         if (row.state == TRAIL_SPAN_WAITING && !add_wait(sums, &row))
             return false;
     }
-    out_char(out, '[');
+    json_open(json, NULL, '[');
     for (size_t i = 0; i < sums->touched_count; i++) {
         uint32_t number = sums->touched[i];
-        if (i > 0)
-            out_char(out, ',');
-        out_u64(out, number);
-        out_char(out, ',');
-        out_i64(out, sums->ns[number]);
+        json_number(json, NULL, number);
+        json_signed(json, NULL, sums->ns[number]);
         sums->ns[number] = 0;
     }
-    out_char(out, ']');
+    json_close(json, ']');
     sums->touched_count = 0;
     return true;
 }
 
 /* The kind of each wait where it is recorded, or else its reason: several may have the same. */
-static void put_names(struct out *out, const struct name_list *list, const trail_lanes *lanes)
+static void put_names(struct json *json, const struct name_list *list, const trail_lanes *lanes)
 {
-    json_put_key(out, "names");
-    out_char(out, '[');
+    json_open(json, "names", '[');
     for (size_t i = 0; i < list->count; i++) {
         trail_wait_for what = trail_lanes_wait_for(lanes, list->names[i]);
-        if (i > 0)
-            out_char(out, ',');
-        (void)json_put_text(out, what.kind ? text_from(what.kind)
-                                           : trail_lanes_text(lanes, what.reason));
+        json_text(json, NULL,
+                  what.kind ? text_from(what.kind) : trail_lanes_text(lanes, what.reason));
     }
-    out_char(out, ']');
+    json_close(json, ']');
 }
 
 void draw_waits(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
 {
-    struct out *out = exchange->out;
+    struct json *json = &exchange->json;
     trail_lane_kind kind = parameter_kind(exchange);
     size_t all = trail_lanes_count(lanes, kind);
     size_t first = (size_t)parameter_number(exchange, "first", 0, UINT32_MAX, 0);
@@ -86,16 +79,15 @@ void draw_waits(struct exchange *exchange, struct model *model, const trail_lane
     bool good = true;
     if (exchange->status)
         return;
-    out_char(out, '{');
-    put_number(out, "all", (int64_t)all);
-    out_str(out, ",\"rows\":[");
+    json_open(json, NULL, '{');
+    json_number(json, "all", all);
+    json_open(json, "rows", '[');
     for (size_t i = first; good && i < all && i - first < most; i++) {
-        out_str(out, i > first ? ",\n" : "");
-        good = put_lane(out, &sums, lanes, kind, i, &pace);
+        good = put_lane(json, &sums, lanes, kind, i, &pace);
     }
-    out_str(out, "],");
-    put_names(out, &sums.list, lanes);
-    out_char(out, '}');
+    json_close(json, ']');
+    put_names(json, &sums.list, lanes);
+    json_close(json, '}');
     if (!good)
         exchange_refuse(exchange, 500, "no memory");
     free(sums.list.names);

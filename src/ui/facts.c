@@ -1,9 +1,10 @@
 #include "ui/facts.h"
-#include "base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/text.h"
 
 #define LONGEST (16 * 1024)
 

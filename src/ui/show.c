@@ -106,5 +106,5 @@ struct json json_on_stdout(void)
     static char buffer[4096];
     static struct out out = {
         .at = buffer, .end = buffer + sizeof buffer, .buffer = buffer, .write = write_stdout};
-    return (struct json){.out = &out};
+    return (struct json){.out = &out, .shared = true};
 }

@@ -245,7 +245,7 @@ static void ask(struct asked *asked, struct runs *runs, const char *parameter)
     asked->request.path = parameter;
     asked->request.connection = &asked->gone;
     asked->exchange.request = &asked->request;
-    asked->exchange.out = &asked->out;
+    asked->exchange.json.out = &asked->out;
     assert_int_equal(pthread_create(&asked->thread, NULL, answer, asked), 0);
 }
 
