@@ -1,5 +1,6 @@
 #include "base/quote.h"
 
+#include "base/text.h"
 #include "base/utf8.h"
 
 /* MARK: Quoting */
@@ -90,23 +91,15 @@ void out_quote(struct out *out, const char *data, size_t size)
 
 /* MARK: Unquoting */
 
-static int digit_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : 99;
-}
-
 /* Reads exactly `count` digits of `base`. */
 static bool read_digits(const char **at, const char *end, int base, int count, uint32_t *value)
 {
     *value = 0;
     for (; count > 0; count--, (*at)++) {
-        if (*at == end || digit_value(**at) >= base)
+        int digit = *at < end ? hex_digit(**at) : -1;
+        if (digit < 0 || digit >= base)
             return false;
-        *value = *value * (uint32_t)base + (uint32_t)digit_value(**at);
+        *value = *value * (uint32_t)base + (uint32_t)digit;
     }
     return true;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/duration.h"
+#include "base/powers.h"
 #include "base/show.h"
 #include "report/html.h"
 #include "report/overview.h"
@@ -13,8 +14,8 @@
 #include "report/report.h"
 #include "report/rows.h"
 
-/* Bars are powers of two; histograms of so many reasons. */
-enum { POWERS = 64, REASONS = 5 };
+/* Histograms of so many reasons. */
+enum { REASONS = 5 };
 
 /* MARK: Histograms */
 
@@ -24,45 +25,18 @@ struct merged {
     trail_histogram sum;
 };
 
-static unsigned power_of(int64_t ns)
+static void put_bars(struct plot *plot, const struct powers *powers, double most,
+                     const char *drawn_as)
 {
-    return ns < 1 ? 0 : 63 - (unsigned)__builtin_clzll((uint64_t)ns);
-}
-
-static void to_powers(const trail_histogram *sum, uint64_t *powers, unsigned *first, unsigned *last)
-{
-    *first = POWERS;
-    *last = 0;
-    uint64_t count;
-    for (size_t at = 0, bucket; trail_histogram_next(sum, &at, &bucket, &count);) {
-        int64_t from, to;
-        trail_histogram_bucket(bucket, &from, &to);
-        unsigned power = power_of(from);
-        powers[power] += count;
-        *first = power < *first ? power : *first;
-        *last = power > *last ? power : *last;
-    }
-}
-
-static uint64_t most_of(const uint64_t *powers)
-{
-    uint64_t most = 1;
-    for (unsigned i = 0; i < POWERS; i++)
-        most = powers[i] > most ? powers[i] : most;
-    return most;
-}
-
-static void put_bars(struct plot *plot, const uint64_t *powers, unsigned first, unsigned last,
-                     double most, const char *drawn_as)
-{
-    double wide = 1.0 / (last - first + 1);
+    int first = powers->first;
+    double wide = 1.0 / (powers->last - first + 1);
     char from[SHOW_SIZE], title[200];
-    for (unsigned i = first; i <= last; i++) {
-        if (powers[i] == 0)
+    for (int i = first; i <= powers->last; i++) {
+        if (powers->counts[i] == 0)
             continue;
-        double high = (double)powers[i] / most;
+        double high = (double)powers->counts[i] / most;
         (void)snprintf(title, sizeof title, "from %s to twice that: %" PRIu64,
-                       duration_text(from, INT64_C(1) << i, DURATION_COLUMN), powers[i]);
+                       duration_text(from, INT64_C(1) << i, DURATION_COLUMN), powers->counts[i]);
         plot_bar(plot, drawn_as, (i - first) * wide + wide * 0.06, wide * 0.88,
                  high < 0.02 ? 0.02 : high, title);
     }
@@ -71,16 +45,14 @@ static void put_bars(struct plot *plot, const uint64_t *powers, unsigned first, 
 static void put_histogram(const struct report *report, const trail_histogram *sum,
                           const char *title, const char *drawn_as)
 {
-    uint64_t powers[POWERS] = {0};
-    unsigned first, last;
+    struct powers powers = powers_of(sum);
     char note[400], top[32], middle[32], p50[SHOW_SIZE], p95[SHOW_SIZE], p99[SHOW_SIZE],
         max[SHOW_SIZE];
     struct plot plot;
-    to_powers(sum, powers, &first, &last);
-    if (first > last)
+    if (powers.first > powers.last)
         return;
-    if (last - first < PLOT_LABELS - 1)
-        last = first + PLOT_LABELS - 1 < POWERS ? first + PLOT_LABELS - 1 : POWERS - 1;
+    if (powers.last - powers.first < PLOT_LABELS - 1)
+        powers.last = powers.first + PLOT_LABELS - 1 < 64 ? powers.first + PLOT_LABELS - 1 : 63;
     (void)snprintf(note, sizeof note,
                    "%" PRIu64 " time%s; median about %s, p95 %s, p99 %s, longest %s", sum->count,
                    plural_s(sum->count),
@@ -88,17 +60,18 @@ static void put_histogram(const struct report *report, const trail_histogram *su
                    duration_text(p95, trail_histogram_quantile(sum, 0.95), DURATION_COLUMN),
                    duration_text(p99, trail_histogram_quantile(sum, 0.99), DURATION_COLUMN),
                    duration_text(max, sum->max_ns, DURATION_COLUMN));
-    double most = plot_round_up((double)most_of(powers));
+    double most = plot_round_up((double)powers.most);
     (void)snprintf(top, sizeof top, "%.10g", most);
     (void)snprintf(middle, sizeof middle, "%.10g", most / 2);
     plot_begin(&plot, report->out, title, note);
     plot_y(&plot, top, middle, "0");
     for (unsigned i = 0; i < PLOT_LABELS; i++) {
-        double power = first + (double)(last - first + 1) * i / (PLOT_LABELS - 1);
+        double power =
+            powers.first + (double)(powers.last - powers.first + 1) * i / (PLOT_LABELS - 1);
         plot_x_length(&plot, __builtin_exp2(power));
     }
     plot_open(&plot, note);
-    put_bars(&plot, powers, first, last, most, drawn_as);
+    put_bars(&plot, &powers, most, drawn_as);
     plot_end(&plot);
 }
 

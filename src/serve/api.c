@@ -108,7 +108,8 @@ static void draw(struct exchange *exchange, const struct api_trace *trace, draw_
         exchange_refuse(exchange, 503, "there is nothing to draw yet");
         return;
     }
-    fn(exchange, trace->model, lanes);
+    exchange->model = trace->model;
+    fn(exchange, lanes);
     model_unlock(trace->model);
 }
 

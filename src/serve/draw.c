@@ -28,7 +28,7 @@ static void put_row(struct json *json, size_t i, const trail_lane *lane, int64_t
     json_close(json, ']');
 }
 
-void draw_lanes(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
+void draw_lanes(struct exchange *exchange, const trail_lanes *lanes)
 {
     static const char columns[] =
         "[\"lane\",\"id\",\"name\",\"begin\",\"end\",\"open\",\"spans\",\"runnable\",\"running\","
@@ -40,7 +40,6 @@ void draw_lanes(struct exchange *exchange, struct model *model, const trail_lane
     size_t most = (size_t)parameter_number(exchange, "count", 1, MOST_ROWS, MOST_ROWS);
     const char *part = parameter_text(exchange, "name");
     struct name_list names = {0};
-    (void)model;
     if (exchange->status)
         return;
     json_open(json, NULL, '{');
@@ -115,13 +114,12 @@ static void put_cell(struct out *out, const struct window *window, const trail_c
     out_bytes(out, bytes, sizeof bytes);
 }
 
-void draw_picture(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
+void draw_picture(struct exchange *exchange, const trail_lanes *lanes)
 {
     struct out *out = exchange->json.out;
     trail_lane_kind kind = parameter_kind(exchange);
     struct window window = parameter_window(exchange, trail_lanes_end(lanes));
     struct lane_set set;
-    (void)model;
     parameter_lanes(exchange, &set);
     if (!set.given)
         exchange_refuse(exchange, 400, "lanes says which: 3,5,9");
@@ -177,10 +175,9 @@ void put_stack(struct json *json, const trail_lanes *lanes, trail_stack stack)
     json_close(json, ']');
 }
 
-void draw_stack(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
+void draw_stack(struct exchange *exchange, const trail_lanes *lanes)
 {
     int64_t stack = parameter_number(exchange, "stack", 1, UINT32_MAX, 0);
-    (void)model;
     if (stack == 0)
         exchange_refuse(exchange, 400, "stack says which: a number from marks or bars");
     if (exchange->status)
@@ -345,7 +342,7 @@ void put_wait(struct json *json, const trail_lanes *lanes, trail_name wait)
         json_text(json, "object", trail_lanes_text(lanes, what.object));
 }
 
-void draw_span(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
+void draw_span(struct exchange *exchange, const trail_lanes *lanes)
 {
     struct json *json = &exchange->json;
     trail_span row;
@@ -354,7 +351,6 @@ void draw_span(struct exchange *exchange, struct model *model, const trail_lanes
     int64_t lane = parameter_number(exchange, "lane", 0, UINT32_MAX, -1);
     int64_t at = parameter_number(exchange, "at", 0, MOST_TIME_NS, -1);
     int64_t span = parameter_number(exchange, "span", 0, UINT32_MAX, -1);
-    (void)model;
     if (lane < 0 || (at < 0 && span < 0))
         exchange_refuse(exchange, 400, "lane says which, and span=N or at=NS which span of it");
     if (!exchange->status && at >= 0)

@@ -8,23 +8,23 @@
 #include "serve/exchange.h"
 #include "serve/model.h"
 
-typedef void (*draw_fn)(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
+typedef void (*draw_fn)(struct exchange *exchange, const trail_lanes *lanes);
 
 /* draw_NAME answers /api/NAME. */
-void draw_lanes(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
-void draw_picture(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
-void draw_span(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
-void draw_stack(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
-void draw_bars(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
-void draw_marks(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
-void draw_mark(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
-void draw_metrics(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
-void draw_select(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
-void draw_spans(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
-void draw_waits(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
-void draw_like(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
-void draw_group(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
-void draw_find(struct exchange *exchange, struct model *model, const trail_lanes *lanes);
+void draw_lanes(struct exchange *exchange, const trail_lanes *lanes);
+void draw_picture(struct exchange *exchange, const trail_lanes *lanes);
+void draw_span(struct exchange *exchange, const trail_lanes *lanes);
+void draw_stack(struct exchange *exchange, const trail_lanes *lanes);
+void draw_bars(struct exchange *exchange, const trail_lanes *lanes);
+void draw_marks(struct exchange *exchange, const trail_lanes *lanes);
+void draw_mark(struct exchange *exchange, const trail_lanes *lanes);
+void draw_metrics(struct exchange *exchange, const trail_lanes *lanes);
+void draw_select(struct exchange *exchange, const trail_lanes *lanes);
+void draw_spans(struct exchange *exchange, const trail_lanes *lanes);
+void draw_waits(struct exchange *exchange, const trail_lanes *lanes);
+void draw_like(struct exchange *exchange, const trail_lanes *lanes);
+void draw_group(struct exchange *exchange, const trail_lanes *lanes);
+void draw_find(struct exchange *exchange, const trail_lanes *lanes);
 
 /* The API's names of the states, NULL-terminated. */
 extern const char *const state_words[TRAIL_SPAN_STATES + 1];

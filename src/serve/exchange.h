@@ -14,10 +14,13 @@
 #include "base/text.h"
 #include "serve/http.h"
 
+struct model;
+
 struct exchange {
     const struct http_request
         *request;           /* NULL: it is the server's own, with the parameters `own` */
     const char *const *own; /* names and values in turn, and NULL */
+    struct model *model;    /* of what is drawn */
     struct json json;       /* the answer */
     const char *type;       /* of the answer; NULL: JSON */
     unsigned status;        /* HTTP status of the refusal; 0: not refused */

@@ -17,7 +17,6 @@ enum { MOST_TEXT = 200, YIELD_SPANS = 1 << 19 };
 
 struct search {
     struct exchange *exchange;
-    struct model *model;
     const trail_lanes *lanes;
     const char *text, *type; /* NULL: all types */
     int64_t from_ns;
@@ -163,7 +162,7 @@ static void place_functions(struct search *s, struct functions *functions, size_
             uint32_t number = row.stack < stacks ? functions->of_stack[row.stack] : 0;
             if (++seen >= next) {
                 next += YIELD_SPANS;
-                model_yield(s->model);
+                model_yield(s->exchange->model);
             }
             if (number == 0 || functions->items[number - 1].placed)
                 continue;
@@ -245,10 +244,10 @@ static void find_goroutines(struct search *s)
     }
 }
 
-void draw_find(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
+void draw_find(struct exchange *exchange, const trail_lanes *lanes)
 {
     struct json *json = &exchange->json;
-    struct search s = {.exchange = exchange, .model = model, .lanes = lanes};
+    struct search s = {.exchange = exchange, .lanes = lanes};
     s.text = parameter_text(exchange, "text");
     s.most = (size_t)parameter_number(exchange, "most", 1, 1000, 100);
     s.type = parameter_text(exchange, "type");

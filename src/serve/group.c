@@ -218,7 +218,7 @@ static void put_sums(struct json *json, struct sums *sums, size_t members)
     json_close(json, '}');
 }
 
-void draw_group(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
+void draw_group(struct exchange *exchange, const trail_lanes *lanes)
 {
     struct window window = parameter_window(exchange, trail_lanes_end(lanes));
     size_t most = (size_t)parameter_number(exchange, "most", 1, UINT32_MAX, UINT32_MAX);
@@ -227,7 +227,7 @@ void draw_group(struct exchange *exchange, struct model *model, const trail_lane
         .kind = parameter_kind(exchange),
         .name = parameter_text(exchange, "name"),
         .creator = parameter_number(exchange, "creator", -1, UINT32_MAX, NO_CREATOR),
-        .pace = {.model = model},
+        .pace = {.model = exchange->model},
     };
     /* A column lasts at least a nanosecond. */
     if ((uint64_t)(window.to_ns - window.from_ns) < window.width)

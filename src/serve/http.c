@@ -370,35 +370,30 @@ struct http *http_start(const struct http_options *options, trail_error *err)
     struct sockaddr_storage address;
     const char *host = options->host ? options->host : "127.0.0.1";
     struct http *http = calloc(1, sizeof *http);
+    int fd;
     if (!http || !make_token(http->token)) {
         (void)error_set(err, TRAIL_NO_MEMORY, "no memory for the server");
-        free(http);
-        return NULL;
+        goto failed;
     }
     http->options = *options;
-    if (!http_library_load(err)) {
-        free(http);
-        return NULL;
-    }
+    if (!http_library_load(err))
+        goto failed;
     if (!parse_host(host, options->port, &address)) {
         (void)error_set(err, TRAIL_IO,
                         "cannot listen on '%s': no address like 127.0.0.1, 0.0.0.0 or [::1]", host);
-        free(http);
-        return NULL;
+        goto failed;
     }
-    int fd = listen_at(&address);
+    fd = listen_at(&address);
     if (fd < 0) {
         (void)error_set(err, TRAIL_IO, "cannot listen on %s:%u: %s", host, options->port,
                         strerror(errno));
-        free(http);
-        return NULL;
+        goto failed;
     }
     http->gate = gate_open();
     if (!http->gate) {
         (void)error_set(err, TRAIL_IO, "cannot start a thread: %s", strerror(errno));
         (void)close(fd);
-        free(http);
-        return NULL;
+        goto failed;
     }
     http->daemon = MHD_start_daemon(
         MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
@@ -413,11 +408,13 @@ struct http *http_start(const struct http_options *options, trail_error *err)
         /* libmicrohttpd may or may not have closed the socket, so it is not closed here. */
         (void)error_set(err, TRAIL_IO, "cannot serve %s:%u: libmicrohttpd does not start", host,
                         options->port);
-        http_stop(http);
-        return NULL;
+        goto failed;
     }
     __atomic_store_n(&http->port, port_of(&address), __ATOMIC_RELAXED);
     return http;
+failed:
+    http_stop(http);
+    return NULL;
 }
 
 uint16_t http_port(const struct http *http)

@@ -4,19 +4,14 @@
 #include <string.h>
 #include <strings.h>
 
-static int digit(char c)
-{
-    static const char digits[] = "0123456789abcdef0123456789ABCDEF";
-    const char *at = c ? strchr(digits, c) : NULL;
-    return at ? (int)((at - digits) % 16) : -1;
-}
+#include "base/text.h"
 
 /* Takes the next character of a name, decoded. */
 static char next(const char **at)
 {
     const char *text = *at;
-    int high = text[0] == '%' ? digit(text[1]) : -1;
-    int low = high >= 0 ? digit(text[2]) : -1;
+    int high = text[0] == '%' ? hex_digit(text[1]) : -1;
+    int low = high >= 0 ? hex_digit(text[2]) : -1;
     *at += low >= 0 ? 3 : 1;
     return (char)(low >= 0 ? high * 16 + low : text[0]);
 }

@@ -141,7 +141,7 @@ static bool collect_bars(struct bar_rows *rows, const trail_lanes *lanes,
     return true;
 }
 
-void draw_bars(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
+void draw_bars(struct exchange *exchange, const trail_lanes *lanes)
 {
     static const char *const kinds[] = {"range", "region", "task", NULL};
     static const char columns[] = "[\"bar\",\"kind\",\"name\",\"lane\",\"begin\",\"end\",\"depth\","
@@ -153,7 +153,6 @@ void draw_bars(struct exchange *exchange, struct model *model, const trail_lanes
     struct bar_rows rows = {0};
     struct name_list names = {0};
     struct lane_set set;
-    (void)model;
     parameter_lanes(exchange, &set);
     if (exchange->status)
         return;
@@ -231,7 +230,7 @@ static void put_marks(struct exchange *exchange, const trail_lanes *lanes,
     json_close(json, '}');
 }
 
-void draw_marks(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
+void draw_marks(struct exchange *exchange, const trail_lanes *lanes)
 {
     struct window window = parameter_window(exchange, trail_lanes_end(lanes));
     bool is_log = parameter_word(exchange, "kind", mark_kinds, 0) == 0;
@@ -239,7 +238,6 @@ void draw_marks(struct exchange *exchange, struct model *model, const trail_lane
     size_t count = is_log ? trail_lanes_logs(lanes, &marks) : trail_lanes_samples(lanes, &marks);
     struct mark_rows rows = {0};
     struct lane_set set;
-    (void)model;
     parameter_lanes(exchange, &set);
     if (exchange->status)
         return;
@@ -295,7 +293,7 @@ static void put_mark(struct json *json, const trail_lanes *lanes, const trail_ma
     json_close(json, '}');
 }
 
-void draw_mark(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
+void draw_mark(struct exchange *exchange, const trail_lanes *lanes)
 {
     bool is_log = parameter_word(exchange, "kind", mark_kinds, 0) == 0;
     int64_t number = parameter_number(exchange, "mark", 0, UINT32_MAX, -1);
@@ -303,7 +301,6 @@ void draw_mark(struct exchange *exchange, struct model *model, const trail_lanes
     int64_t at = parameter_number(exchange, "at", 0, MOST_TIME_NS, -1);
     const trail_mark *marks;
     size_t count = is_log ? trail_lanes_logs(lanes, &marks) : trail_lanes_samples(lanes, &marks);
-    (void)model;
     if (number < 0 && (lane < 0 || at < 0))
         exchange_refuse(exchange, 400, "mark=N says which, or lane=N and at=NS: the first there");
     if (exchange->status)
@@ -538,11 +535,10 @@ static bool put_share(struct json *json, const trail_lanes *lanes, const struct 
     return true;
 }
 
-void draw_metrics(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
+void draw_metrics(struct exchange *exchange, const trail_lanes *lanes)
 {
     struct json *json = &exchange->json;
     struct window window = parameter_window(exchange, trail_lanes_end(lanes));
-    (void)model;
     if (exchange->status)
         return;
     struct column *columns = calloc(window.width, sizeof *columns);

@@ -204,10 +204,10 @@ bool each_lane(struct exchange *exchange, const trail_lanes *lanes, trail_lane_k
     return good;
 }
 
-void draw_select(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
+void draw_select(struct exchange *exchange, const trail_lanes *lanes)
 {
     struct selection s = {.lanes = lanes,
-                          .pace = {.model = model},
+                          .pace = {.model = exchange->model},
                           .kind = parameter_kind(exchange),
                           .window = parameter_window(exchange, trail_lanes_end(lanes))};
     bool good = each_lane(exchange, lanes, s.kind, add_lane, &s);
@@ -334,7 +334,7 @@ static void put_listed(struct json *json, const struct list *list, const struct 
     json_close(json, '}');
 }
 
-void draw_spans(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
+void draw_spans(struct exchange *exchange, const trail_lanes *lanes)
 {
     struct json *json = &exchange->json;
     const char *function = parameter_text(exchange, "function");
@@ -346,7 +346,7 @@ void draw_spans(struct exchange *exchange, struct model *model, const trail_lane
         free(list);
         return;
     }
-    list->pace.model = model;
+    list->pace.model = exchange->model;
     list->kind = parameter_kind(exchange);
     list->window = parameter_window(exchange, trail_lanes_end(lanes));
     list->most = (size_t)parameter_number(exchange, "count", 1, MOST_LISTED, MOST_LISTED);
@@ -461,7 +461,7 @@ static void put_longest(struct json *json, const struct like *like, const trail_
     }
 }
 
-void draw_like(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
+void draw_like(struct exchange *exchange, const trail_lanes *lanes)
 {
     struct json *json = &exchange->json;
     struct like like = {
@@ -470,7 +470,7 @@ void draw_like(struct exchange *exchange, struct model *model, const trail_lanes
         .reason = parameter_text(exchange, "reason"),
         .name = parameter_text(exchange, "name"),
     };
-    struct pace pace = {.model = model};
+    struct pace pace = {.model = exchange->model};
     if (like.state == TRAIL_SPAN_STATES)
         exchange_refuse(exchange, 400, "state says which: runnable, running, waiting, ...");
     if (exchange->status)

@@ -67,14 +67,14 @@ static void put_names(struct json *json, const struct name_list *list, const tra
     json_close(json, ']');
 }
 
-void draw_waits(struct exchange *exchange, struct model *model, const trail_lanes *lanes)
+void draw_waits(struct exchange *exchange, const trail_lanes *lanes)
 {
     struct json *json = &exchange->json;
     trail_lane_kind kind = parameter_kind(exchange);
     size_t all = trail_lanes_count(lanes, kind);
     size_t first = (size_t)parameter_number(exchange, "first", 0, UINT32_MAX, 0);
     size_t most = (size_t)parameter_number(exchange, "count", 1, MOST_ROWS, MOST_ROWS);
-    struct pace pace = {.model = model};
+    struct pace pace = {.model = exchange->model};
     struct sums sums = {0};
     bool good = true;
     if (exchange->status)

@@ -296,7 +296,7 @@ static const uint8_t *get_details(const uint8_t *at, uint64_t flags, struct lane
 }
 
 /* Moves to the next span of the same chunk. */
-static void step(const struct lane_chunk *chunk, unsigned shift, struct lane_cursor *cursor,
+static void step(const struct lane_chunk *chunk, unsigned shift, trail_span_cursor *cursor,
                  struct lane_span *span)
 {
     static const uint8_t nothing[1] = {0};
@@ -312,7 +312,7 @@ static void step(const struct lane_chunk *chunk, unsigned shift, struct lane_cur
     cursor->next++;
 }
 
-static const struct lane_chunk *enter_chunk(const struct lane *lane, struct lane_cursor *cursor)
+static const struct lane_chunk *enter_chunk(const struct lane *lane, trail_span_cursor *cursor)
 {
     const struct lane_chunk *chunk = &lane->chunks[cursor->next / LANE_CHUNK];
     if (cursor->next % LANE_CHUNK == 0) {
@@ -324,18 +324,18 @@ static const struct lane_chunk *enter_chunk(const struct lane *lane, struct lane
     return chunk;
 }
 
-void lane_seek(const struct lane *lane, uint64_t first, struct lane_cursor *cursor)
+void lane_seek(const struct lane *lane, uint64_t first, trail_span_cursor *cursor)
 {
     struct lane_span span;
     uint64_t count = lane_count(lane);
     if (first > count)
         first = count;
-    *cursor = (struct lane_cursor){.next = first / LANE_CHUNK * LANE_CHUNK};
+    cursor->next = first / LANE_CHUNK * LANE_CHUNK;
     while (cursor->next < first)
         step(enter_chunk(lane, cursor), lane->shift, cursor, &span);
 }
 
-bool lane_next(const struct lane *lane, struct lane_cursor *cursor, int64_t last_ns,
+bool lane_next(const struct lane *lane, trail_span_cursor *cursor, int64_t last_ns,
                struct lane_span *span, int64_t *end_ns)
 {
     uint64_t count = lane_count(lane), flags;

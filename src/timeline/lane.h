@@ -66,19 +66,16 @@ static inline uint64_t lane_count(const struct lane *lane)
     return lane->chunk_count ? (uint64_t)(lane->chunk_count - 1) * LANE_CHUNK + lane->used : 0;
 }
 
-/* A position between two spans, from which spans are read one by one; stays valid when spans are
- * added. */
-struct lane_cursor {
-    uint64_t next;
-    int64_t begin_ns; /* of the previous span in this chunk */
-    uint32_t times, details;
-};
-
-void lane_seek(const struct lane *lane, uint64_t first, struct lane_cursor *cursor);
+/*
+ * A cursor is a position between two spans, from which spans are read one by one; it stays valid
+ * when spans are added. begin_ns is that of the previous span in the chunk. `kind` and `lane` are
+ * the caller's.
+ */
+void lane_seek(const struct lane *lane, uint64_t first, trail_span_cursor *cursor);
 
 /* Returns the next span; *end_ns is its end, `last_ns` for the last span. Returns false after the
  * last. */
-bool lane_next(const struct lane *lane, struct lane_cursor *cursor, int64_t last_ns,
+bool lane_next(const struct lane *lane, trail_span_cursor *cursor, int64_t last_ns,
                struct lane_span *span, int64_t *end_ns);
 
 /* The position of a point in time. */

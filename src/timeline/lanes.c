@@ -438,7 +438,7 @@ size_t trail_lanes_count(const trail_lanes *lanes, trail_lane_kind kind)
 /* The first waker of a goroutine whose creation is in the trace is its creator. */
 static int64_t creator_of(const struct lane *lane)
 {
-    struct lane_cursor cursor;
+    trail_span_cursor cursor;
     struct lane_span first;
     int64_t end_ns;
     lane_seek(lane, 0, &cursor);
@@ -505,33 +505,27 @@ size_t trail_lanes_cells(const trail_lanes *lanes, trail_lane_kind kind, size_t 
 void trail_lanes_seek(const trail_lanes *lanes, trail_lane_kind kind, size_t i, uint64_t span,
                       trail_span_cursor *cursor)
 {
-    struct lane_cursor at = {0};
+    *cursor = (trail_span_cursor){.kind = kind, .lane = i};
     if (i < lanes->lists[kind].count)
-        lane_seek(lane_at(lanes, kind, i), span, &at);
-    *cursor = (trail_span_cursor){kind, i, at.next, at.begin_ns, at.times, at.details};
+        lane_seek(lane_at(lanes, kind, i), span, cursor);
 }
 
 bool trail_lanes_next(const trail_lanes *lanes, trail_span_cursor *cursor, trail_span *row)
 {
-    struct lane_cursor at = {cursor->next, cursor->begin_ns, cursor->times, cursor->details};
     struct lane_span span;
     int64_t end_ns;
     if (cursor->lane >= lanes->lists[cursor->kind].count)
         return false;
     const struct lane *lane = lane_at(lanes, cursor->kind, cursor->lane);
-    if (!lane_next(lane, &at, trail_lanes_end(lanes), &span, &end_ns))
+    if (!lane_next(lane, cursor, trail_lanes_end(lanes), &span, &end_ns))
         return false;
     *row = (trail_span){.begin_ns = span.begin_ns,
                         .end_ns = end_ns,
-                        .open = at.next == lane_count(lane),
+                        .open = cursor->next == lane_count(lane),
                         .state = span.state,
                         .reason = span.reason,
                         .stack = span.stack,
                         .other = (int64_t)span.other - 1};
-    cursor->next = at.next;
-    cursor->begin_ns = at.begin_ns;
-    cursor->times = at.times;
-    cursor->details = at.details;
     return true;
 }
 

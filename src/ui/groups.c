@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/powers.h"
 #include "ui/facts.h"
 #include "ui/spark.h"
 #include "ui/values.h"
@@ -92,7 +93,7 @@ static void show_spreads(const struct groups_view *view, const trail_group *grou
     int first = 63, last = 0;
     bool any = false;
     for (size_t i = 0; i < count; i++) {
-        struct powers powers = table_powers(&groups[i].columns[view->spread]);
+        struct powers powers = powers_of(&groups[i].columns[view->spread]);
         any |= powers.first <= powers.last;
         first = powers.first < first ? powers.first : first;
         last = powers.last > last ? powers.last : last;
@@ -102,7 +103,7 @@ static void show_spreads(const struct groups_view *view, const trail_group *grou
     printf("\nfrom %s to %s, a column a power of two:\n", show_duration(from, powers_begin(first)),
            show_duration(to, last < 62 ? powers_begin(last + 1) : INT64_MAX));
     for (size_t i = 0; i < count; i++) {
-        struct powers powers = table_powers(&groups[i].columns[view->spread]);
+        struct powers powers = powers_of(&groups[i].columns[view->spread]);
         putchar('|');
         for (int power = first; power <= last; power++)
             spark_put(powers.most ? (double)powers.counts[power] / (double)powers.most : 0);

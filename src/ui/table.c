@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/powers.h"
 #include "base/utf8.h"
 #include "base/whole.h"
 #include "ui/cli.h"
@@ -308,31 +309,9 @@ static void print_bar(int64_t from, uint64_t count, uint64_t most)
     putchar('\n');
 }
 
-struct powers table_powers(const trail_histogram *histogram)
-{
-    struct powers powers = {.first = 63, .last = -1};
-    uint64_t count;
-    for (size_t at = 0, bucket; trail_histogram_next(histogram, &at, &bucket, &count);) {
-        int64_t from, to;
-        trail_histogram_bucket(bucket, &from, &to);
-        int power = from > 0 ? 63 - __builtin_clzll((unsigned long long)from) : 0;
-        powers.counts[power] += count;
-        if (powers.counts[power] > powers.most)
-            powers.most = powers.counts[power];
-        powers.first = power < powers.first ? power : powers.first;
-        powers.last = power;
-    }
-    return powers;
-}
-
-int64_t powers_begin(int power)
-{
-    return power > 0 && power < 63 ? INT64_C(1) << power : 0;
-}
-
 void table_histogram(const trail_histogram *histogram)
 {
-    struct powers powers = table_powers(histogram);
+    struct powers powers = powers_of(histogram);
     for (int power = powers.first; power <= powers.last; power++)
         print_bar(powers_begin(power), powers.counts[power], powers.most);
 }

@@ -49,18 +49,6 @@ void table_drop(struct table *table);
 /* Prints a line for each power of two of a histogram: from, count, a bar. */
 void table_histogram(const trail_histogram *histogram);
 
-/* A histogram by powers of two; `last` is less than `first` if it is empty. */
-struct powers {
-    uint64_t counts[64];
-    uint64_t most; /* the greatest count */
-    int first, last;
-};
-
-struct powers table_powers(const trail_histogram *histogram);
-
-/* Returns the lower bound of a power: 0, 2, 4, ... */
-int64_t powers_begin(int power);
-
 /* Returns "12,345" in `buf` of 32 bytes. */
 const char *table_thousands(char *buf, uint64_t value);
 

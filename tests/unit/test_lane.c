@@ -155,7 +155,7 @@ static void test_spans_are_found_by_time(void **state)
 
 /* Whether the cursor's next span is span `i`, as `add` made it. */
 static void check_span(const struct lane *lane, const struct truth *truth,
-                       struct lane_cursor *cursor, size_t i)
+                       trail_span_cursor *cursor, size_t i)
 {
     struct lane_span span;
     int64_t end;
@@ -175,7 +175,7 @@ static void test_spans_come_one_by_one_from_anywhere(void **state)
     (void)state;
     for (int n = 0; n < 50; n++) {
         struct lane lane = {0};
-        struct lane_cursor cursor;
+        trail_span_cursor cursor;
         struct truth truth;
         make(&lane, &truth);
         for (int k = 0; k < 5; k++) {
@@ -195,7 +195,7 @@ static void test_spans_come_one_by_one_from_anywhere(void **state)
 static void test_a_cursor_outlives_what_is_added(void **state)
 {
     struct lane lane = {0};
-    struct lane_cursor cursor = {0};
+    trail_span_cursor cursor = {0};
     struct lane_span span;
     size_t bytes = 0;
     int64_t end;
@@ -221,7 +221,7 @@ static void test_what_a_span_carries(void **state)
         {.begin_ns = 10, .state = TRAIL_SPAN_WAITING, .reason = UINT32_MAX, .stack = 3, .other = 4},
         {.begin_ns = 5, .state = TRAIL_SPAN_RUNNING},
     };
-    struct lane_cursor cursor = {0};
+    trail_span_cursor cursor = {0};
     struct lane_span span;
     int64_t end;
     assert_true(lane_add(&lane, &in[0], &bytes) && lane_add(&lane, &in[1], &bytes));

@@ -374,13 +374,30 @@ static void test_json_values(void **state)
     expect(&out, "\"18446744073709551615\"", 22);
 }
 
+/* Not shared, it flushes nothing itself; bare, it has no numbers in quotes. */
+static void test_json_bare_numbers(void **state)
+{
+    static const char want[] = "[9007199254740993,-9007199254740993,0.33]";
+    struct out out;
+    struct json json = {.out = &out, .bare = true};
+    (void)state;
+    begin(&out, SIZE_MAX);
+    json_open(&json, NULL, '[');
+    json_number(&json, NULL, 9007199254740993);
+    json_signed(&json, NULL, -9007199254740993);
+    json_rounded(&json, NULL, 0.333, 2);
+    json_close(&json, ']');
+    assert_int_equal(written.size, 0);
+    expect(&out, want, sizeof want - 1);
+}
+
 static void test_json_writer(void **state)
 {
     static const char want[] =
         "{\"a\":1,\"b\":[\"x\\u000ay\",-2,{},null,null],\"\\u000a\":0.5,\"c\":true,"
         "\"d\":[1]}[false]";
     struct out out;
-    struct json json = {.out = &out};
+    struct json json = {.out = &out, .shared = true};
     (void)state;
     begin(&out, SIZE_MAX);
     json_open(&json, NULL, '{');
@@ -441,6 +458,7 @@ int main(void)
         cmocka_unit_test(test_utf8),
         cmocka_unit_test(test_json_values),
         cmocka_unit_test(test_json_writer),
+        cmocka_unit_test(test_json_bare_numbers),
         cmocka_unit_test(test_a_buffer_of_the_callers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
