@@ -1,3 +1,4 @@
+/* Arena: blocks that double in size. */
 #include "base/arena.h"
 
 #include <stdalign.h>

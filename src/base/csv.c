@@ -1,3 +1,4 @@
+/* Fields of comma-separated values. */
 #include "base/csv.h"
 
 #include <ctype.h>

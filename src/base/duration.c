@@ -1,3 +1,4 @@
+/* Durations as text in several forms, and back. */
 #include "base/duration.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Fills a trail_error; names of error codes. */
 #include "base/error.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Reads and writes at given offsets, complete across interruptions. */
 #include "base/file.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Arrays that double. */
 #include "base/grow.h"
 
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* The hash of tables and of names of files. */
 #include "base/hash.h"
 
 #include <string.h>

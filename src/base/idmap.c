@@ -1,3 +1,4 @@
+/* ID map: insertion, and deletion by shifting entries back. */
 #include "base/idmap.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* A set of IDs that only grows. */
 #include "base/idset.h"
 
 #include <stdlib.h>

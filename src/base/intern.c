@@ -1,3 +1,4 @@
+/* Interning: equal bytes get equal numbers. */
 #include "base/intern.h"
 
 #include <string.h>

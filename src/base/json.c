@@ -1,3 +1,4 @@
+/* The JSON writer: text with escapes, and values with commas between them. */
 #include "base/json.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Matches names against what a user is looking for. */
 #include "base/match.h"
 
 #include <inttypes.h>

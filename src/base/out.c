@@ -1,3 +1,4 @@
+/* The buffered writer: the cases that its inline functions leave. */
 #include "base/out.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Output files that appear complete or not at all. */
 #include "base/output.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Text with escapes for what is not printable. */
 #include "base/plain.h"
 
 #include <stdlib.h>

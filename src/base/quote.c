@@ -1,3 +1,4 @@
+/* Go's quoted strings: writing and reading them. */
 #include "base/quote.h"
 
 #include "base/text.h"

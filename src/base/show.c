@@ -1,3 +1,4 @@
+/* Sizes, percentages and wall-clock times as text. */
 #include "base/show.h"
 
 #include <inttypes.h>

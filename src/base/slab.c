@@ -1,3 +1,4 @@
+/* Slab: objects of one size with a free list. */
 #include "base/slab.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* UTF-8: decoding, repair, and columns of a terminal. */
 #include "base/utf8.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Variable-length numbers near the end of the input. */
 #include "base/varint.h"
 
 const uint8_t *uvarint_get_slow(const uint8_t *at, const uint8_t *end, uint64_t *value)

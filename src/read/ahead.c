@@ -1,3 +1,4 @@
+/* A thread that decodes the next events into a ring of blocks. */
 #include "read/ahead.h"
 
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* The lines in which a host names its goroutines. */
 #include "read/identity.h"
 
 #include <inttypes.h>

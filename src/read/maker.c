@@ -1,3 +1,4 @@
+/* The line of a trace that names what made it: finding, parsing and writing it. */
 #include "read/maker.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* The lines of a trace that count what a recording took and missed. */
 #include "read/recorded.h"
 
 #include <inttypes.h>

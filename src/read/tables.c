@@ -1,3 +1,4 @@
+/* Strings, stacks and frames of a trace: IDs of the file to dense handles. */
 #include "read/tables.h"
 
 #include "base/grow.h"

@@ -1,3 +1,4 @@
+/* The line with the wall clock, in formats that have no clock readings. */
 #include "read/wall.h"
 
 #include <inttypes.h>

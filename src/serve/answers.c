@@ -1,3 +1,4 @@
+/* Answers kept by key; the least recently used are dropped. */
 #include "serve/answers.h"
 
 #include <stdlib.h>

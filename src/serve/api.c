@@ -1,3 +1,4 @@
+/* The API below /api/: its paths, and the status. */
 #include "serve/api.h"
 
 #include <errno.h>

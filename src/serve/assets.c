@@ -1,3 +1,4 @@
+/* The page's files, embedded or from a folder. */
 #include "serve/assets.h"
 
 #include <limits.h>

@@ -1,3 +1,4 @@
+/* Checks the parameters of a request, and makes a command line of them. */
 #include "serve/command_line.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Answers of the API: lanes, pictures, single spans. */
 #include "serve/draw.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Writes the viewer and a trace as one file. */
 #include "serve/embed.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Checks parameters; lists of names in answers. */
 #include "serve/exchange.h"
 
 #include <errno.h>

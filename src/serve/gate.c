@@ -1,3 +1,4 @@
+/* Shuts connections that do not present the token. */
 #include "serve/gate.h"
 
 #include <errno.h>

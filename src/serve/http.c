@@ -1,3 +1,4 @@
+/* HTTP: access control, requests and replies, by libmicrohttpd. */
 #include "serve/http.h"
 
 #include <arpa/inet.h>

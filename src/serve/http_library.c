@@ -1,3 +1,4 @@
+/* Loads libmicrohttpd, and forwards to it. */
 #include "serve/http_library.h"
 
 #include <dlfcn.h>

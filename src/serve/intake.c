@@ -1,3 +1,4 @@
+/* Reads the viewer's trace from a file, a growing file or a pipe. */
 #include "serve/intake.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Removes the token from the page's address. */
 #include "serve/location.h"
 
 #include <stdbool.h>

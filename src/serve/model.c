@@ -1,3 +1,4 @@
+/* Reads a trace into lanes while requests are answered. */
 #include "serve/model.h"
 
 #include <stdlib.h>

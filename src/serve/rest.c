@@ -1,3 +1,4 @@
+/* Lets the reading of a trace rest while a page opens. */
 #include "serve/rest.h"
 
 #include <time.h>

@@ -1,3 +1,4 @@
+/* Runs analyses as processes of the command, and keeps their answers. */
 #include "serve/runs.h"
 
 #include <errno.h>

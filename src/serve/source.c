@@ -1,3 +1,4 @@
+/* Finds and shows the lines around a frame. */
 #include "serve/source.h"
 
 #include <fcntl.h>

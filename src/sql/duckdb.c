@@ -1,3 +1,4 @@
+/* Loads DuckDB, and runs statements. */
 #include "sql/duckdb.h"
 
 #include <dlfcn.h>

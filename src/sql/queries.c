@@ -1,3 +1,4 @@
+/* The named queries and the macros. */
 #include "sql/queries.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Prints results as a table, JSON or CSV. */
 #include "sql/show.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Gives DuckDB the tables of traces. */
 #include "sql/tables.h"
 
 #include <stdatomic.h>

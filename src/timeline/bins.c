@@ -1,3 +1,4 @@
+/* Counters over the whole trace, in a fixed number of bins. */
 #include "timeline/bins.h"
 
 #include <stdlib.h>

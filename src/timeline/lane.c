@@ -1,3 +1,4 @@
+/* A lane's spans in chunks of bytes: adding, reading, searching, drawing. */
 #include "timeline/lane.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* How long each state, range and task lasted, for printers. */
 #include "timeline/spans.h"
 
 struct span {

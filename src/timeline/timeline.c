@@ -1,3 +1,4 @@
+/* Turns events into begins and ends of spans, and calls a writer for them. */
 #include "timeline/timeline.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* What all commands for analyses share: options, the pass, messages, JSON. */
 #include "ui/analysis.h"
 
 #include <inttypes.h>

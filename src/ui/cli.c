@@ -1,3 +1,4 @@
+/* Opening and closing of files with messages and exit codes. */
 #include "ui/cli.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Ends quietly when the reader of stdout has gone. */
 #include "ui/closed_stdout.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Facts with a state, as lines or JSON. */
 #include "ui/facts.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* Makes folders, and removes them again after a failure. */
 #include "ui/folders.h"
 
 #include <errno.h>

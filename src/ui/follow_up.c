@@ -1,3 +1,4 @@
+/* Commands that show the events behind a figure, quoted for a shell. */
 #include "ui/follow_up.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Options that select goroutines; places of stacks as text. */
 #include "ui/goroutine_filter.h"
 
 #include <inttypes.h>

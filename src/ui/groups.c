@@ -1,3 +1,4 @@
+/* Prints groups: sums, distributions, histograms. */
 #include "ui/groups.h"
 
 #include <errno.h>

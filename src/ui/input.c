@@ -1,3 +1,4 @@
+/* An input that is read several times, also from stdin. */
 #include "ui/input.h"
 
 #include <errno.h>

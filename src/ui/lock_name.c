@@ -1,3 +1,4 @@
+/* Names of locks, within a trace and between traces. */
 #include "ui/lock_name.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* Suggests the name that was probably meant. */
 #include "ui/nearest.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Parses command lines by tables of options, and prints help. */
 #include "ui/options.h"
 
 #include <ctype.h>

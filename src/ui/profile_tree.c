@@ -1,3 +1,4 @@
+/* Prints a profile as a tree. */
 #include "ui/profile_tree.h"
 
 #include <inttypes.h>

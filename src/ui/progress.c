@@ -1,3 +1,4 @@
+/* A progress bar on stderr. */
 #include "ui/progress.h"
 
 #include <stdio.h>

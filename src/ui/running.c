@@ -1,3 +1,4 @@
+/* What Ps and threads did over time: tables, lines, JSON. */
 #include "ui/running.h"
 
 #include <inttypes.h>

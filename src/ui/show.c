@@ -1,3 +1,4 @@
+/* Prints durations and text of a trace. */
 #include "ui/show.h"
 
 #include <stdio.h>

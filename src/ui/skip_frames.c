@@ -1,3 +1,4 @@
+/* Reads the file of --skip-frames. */
 #include "ui/skip_frames.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Small pictures of values over time, made of characters. */
 #include "ui/spark.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Prints tables in columns that fit the terminal. */
 #include "ui/table.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Passes stdout and stderr through the filter of terminals, and wraps lines. */
 #include "ui/terminal.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Parses numbers, times and sizes. */
 #include "ui/values.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* The options --from and --to. */
 #include "ui/window.h"
 
 #include <string.h>

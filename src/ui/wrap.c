@@ -1,3 +1,4 @@
+/* Breaks a line between words. */
 #include "ui/wrap.h"
 
 #include <ctype.h>

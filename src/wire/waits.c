@@ -1,3 +1,4 @@
+/* Kinds of waits, looked up. */
 #include "wire/waits.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Tables of event types, from v1.def and v2.def. */
 #include "wire/wire.h"
 
 #include <stdio.h>

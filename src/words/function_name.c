@@ -1,3 +1,4 @@
+/* Shortens names of functions for people. */
 #include "words/function_name.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* Writes places: function, file and line. */
 #include "words/place.h"
 
 #include <inttypes.h>

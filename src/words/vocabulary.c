@@ -1,3 +1,4 @@
+/* The words of Go, of threads and of a host. */
 #include "words/vocabulary.h"
 
 #include <stdio.h>

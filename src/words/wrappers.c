@@ -1,3 +1,4 @@
+/* Tells which frames name a place. */
 #include "words/wrappers.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* v1, check: the states of goroutines and Ps that each event requires (§3.6). */
 #include "read/v1/check.h"
 
 #include <stdarg.h>

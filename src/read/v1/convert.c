@@ -1,3 +1,4 @@
+/* v1, convert: a table of what each event becomes in v2, and the exceptions. */
 #include "read/v1/convert.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* v1: states of the goroutines alive. */
 #include "read/v1/g.h"
 
 #include "read/v1/waiters.h"

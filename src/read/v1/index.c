@@ -1,3 +1,4 @@
+/* v1, index: one sweep that finds batches, strings, stacks and samples. */
 #include "read/v1/index.h"
 
 #include <stdlib.h>

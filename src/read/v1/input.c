@@ -1,3 +1,4 @@
+/* v1, input: the bytes of a trace, in place, read again or kept. */
 #include "read/v1/input.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* v1: finds the ends of records, 64 bytes at a time. */
 #include "read/v1/lex.h"
 
 #include <inttypes.h>

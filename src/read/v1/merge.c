@@ -1,3 +1,4 @@
+/* v1, merge: set-up, repairs and positions; v1/frontier.c has the loop. */
 #include "read/v1/merge.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* v1, order: late exits move to their times, futile wake-ups are removed (§3.4, §3.5). */
 #include "read/v1/order.h"
 
 #include <stdlib.h>

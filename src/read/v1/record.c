@@ -1,3 +1,4 @@
+/* v1: decodes and checks single records. */
 #include "read/v1/record.h"
 
 #include "base/error.h"

@@ -1,3 +1,4 @@
+/* v2: reads the header of a batch. */
 #include "read/v2/batch.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* v2: decodes an event of any form. */
 #include "read/v2/decode.h"
 
 #include <stdio.h>

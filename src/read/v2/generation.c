@@ -1,3 +1,4 @@
+/* v2: reads a generation, and sorts its batches. */
 #include "read/v2/generation.h"
 
 #include <inttypes.h>

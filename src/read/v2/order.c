@@ -1,3 +1,4 @@
+/* v2, order: the handlers of events that are not in v2/common.h, and all error messages. */
 #include "read/v2/common.h"
 
 #include <stdarg.h>

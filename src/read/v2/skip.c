@@ -1,3 +1,4 @@
+/* v2: moves to the generation of a time, by batch headers alone. */
 #include "read/v2/skip.h"
 
 #include "base/varint.h"
