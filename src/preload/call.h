@@ -229,4 +229,11 @@ ALWAYS void brief_end(const struct brief_call *call)
     call_expired(&call, result < 0 && errno == (error));                                           \
     return result
 
+/* Defines a wrapper; `body` is a macro that takes the call of the real function. */
+#define WRAP(body, result, name, parameters, arguments)                                            \
+    EXPORT result name parameters                                                                  \
+    {                                                                                              \
+        body(REAL(name) arguments);                                                                \
+    }
+
 #endif

@@ -41,23 +41,6 @@ static void got_mutex(struct call *call, pthread_mutex_t *mutex, uintptr_t pc)
     got_mutex(&call, mutex, caller.pc);                                                            \
     return status
 
-EXPORT int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
-{
-    WAIT_CONDITION(REAL(pthread_cond_wait)(condition, mutex));
-}
-
-EXPORT int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
-                                  const struct timespec *until)
-{
-    WAIT_CONDITION(REAL(pthread_cond_timedwait)(condition, mutex, until));
-}
-
-EXPORT int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
-                                  clockid_t clock, const struct timespec *until)
-{
-    WAIT_CONDITION(REAL(pthread_cond_clockwait)(condition, mutex, clock, until));
-}
-
 /* Whether a thread waits for the object and the calling thread is recorded. */
 ALWAYS bool is_awaited(enum shm_wait kind, const volatile void *object)
 {
@@ -65,56 +48,22 @@ ALWAYS bool is_awaited(enum shm_wait kind, const volatile void *object)
            (object_awaited(object) || object_awaited_outside(kind, object)) && self_recorded();
 }
 
-EXPORT int pthread_cond_signal(pthread_cond_t *condition)
-{
-    if (is_awaited(SHM_COND, condition)) {
-        struct unwind_start caller = CALLER();
-        object_released(condition, SHM_COND, 0, &caller);
-    }
-    return REAL(pthread_cond_signal)(condition);
-}
+#define RELEASE(kind, flags, object, ...)                                                          \
+    if (is_awaited(kind, object)) {                                                                \
+        struct unwind_start caller = CALLER();                                                     \
+        object_released(object, kind, flags, &caller);                                             \
+    }                                                                                              \
+    return __VA_ARGS__
 
-EXPORT int pthread_cond_broadcast(pthread_cond_t *condition)
-{
-    if (is_awaited(SHM_COND, condition)) {
-        struct unwind_start caller = CALLER();
-        object_released(condition, SHM_COND, SHM_ALL, &caller);
-    }
-    return REAL(pthread_cond_broadcast)(condition);
-}
+#define SIGNAL(...)    RELEASE(SHM_COND, 0, condition, __VA_ARGS__)
+#define BROADCAST(...) RELEASE(SHM_COND, SHM_ALL, condition, __VA_ARGS__)
+#define POST(...)      RELEASE(SHM_SEMAPHORE, 0, semaphore, __VA_ARGS__)
 
 /* MARK: C11's condition variables */
 
-EXPORT int cnd_wait(cnd_t *condition, mtx_t *c11)
-{
-    pthread_mutex_t *mutex = (pthread_mutex_t *)c11;
-    WAIT_CONDITION(REAL(cnd_wait)(condition, c11));
-}
-
-EXPORT int cnd_timedwait(cnd_t *restrict condition, mtx_t *restrict c11,
-                         const struct timespec *restrict until)
-{
-    pthread_mutex_t *mutex = (pthread_mutex_t *)c11;
-    WAIT_CONDITION(REAL(cnd_timedwait)(condition, c11, until));
-}
-
-EXPORT int cnd_signal(cnd_t *condition)
-{
-    if (is_awaited(SHM_COND, condition)) {
-        struct unwind_start caller = CALLER();
-        object_released(condition, SHM_COND, 0, &caller);
-    }
-    return REAL(cnd_signal)(condition);
-}
-
-EXPORT int cnd_broadcast(cnd_t *condition)
-{
-    if (is_awaited(SHM_COND, condition)) {
-        struct unwind_start caller = CALLER();
-        object_released(condition, SHM_COND, SHM_ALL, &caller);
-    }
-    return REAL(cnd_broadcast)(condition);
-}
+#define WAIT_C11(...)                                                                              \
+    pthread_mutex_t *mutex = (pthread_mutex_t *)c11;                                               \
+    WAIT_CONDITION(__VA_ARGS__)
 
 /* MARK: Semaphores */
 
@@ -160,15 +109,6 @@ EXPORT int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespe
     WAIT_SEMAPHORE(is_time(clock, until), REAL(sem_clockwait)(semaphore, clock, until));
 }
 
-EXPORT int sem_post(sem_t *semaphore)
-{
-    if (is_awaited(SHM_SEMAPHORE, semaphore)) {
-        struct unwind_start caller = CALLER();
-        object_released(semaphore, SHM_SEMAPHORE, 0, &caller);
-    }
-    return REAL(sem_post)(semaphore);
-}
-
 /* MARK: Barriers */
 
 /* Each arrival is recorded: the last before a wait's end ended it. */
@@ -184,3 +124,8 @@ EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
     call.flags = 0;
     return status;
 }
+
+/* MARK: The wrappers in symbols.def */
+
+#define CONDITIONS WRAP
+#include "preload/symbols.def"

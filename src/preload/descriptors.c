@@ -515,50 +515,19 @@ EXPORT int epoll_ctl(int set, int operation, int fd, struct epoll_event *event)
 
 /* MARK: Descriptors that are made, duplicated and closed */
 
-EXPORT int pipe(int fds[2])
-{
-    int status = REAL(pipe)(fds);
-    if (status == 0)
-        made_two(fds);
-    return status;
-}
+#define MAKES_TWO(...)                                                                             \
+    int status = __VA_ARGS__;                                                                      \
+    if (status == 0)                                                                               \
+        made_two(fds);                                                                             \
+    return status
 
-EXPORT int pipe2(int fds[2], int flags)
-{
-    int status = REAL(pipe2)(fds, flags);
-    if (status == 0)
-        made_two(fds);
-    return status;
-}
+#define MAKES_ONE(is_alone, ...)                                                                   \
+    int fd = __VA_ARGS__;                                                                          \
+    made_one(fd, is_alone);                                                                        \
+    return fd
 
-EXPORT int socketpair(int domain, int type, int protocol, int fds[2])
-{
-    int status = REAL(socketpair)(domain, type, protocol, fds);
-    if (status == 0)
-        made_two(fds);
-    return status;
-}
-
-EXPORT int eventfd(unsigned count, int flags)
-{
-    int fd = REAL(eventfd)(count, flags);
-    made_one(fd, false);
-    return fd;
-}
-
-EXPORT int epoll_create(int size)
-{
-    int fd = REAL(epoll_create)(size);
-    made_one(fd, true);
-    return fd;
-}
-
-EXPORT int epoll_create1(int flags)
-{
-    int fd = REAL(epoll_create1)(flags);
-    made_one(fd, true);
-    return fd;
-}
+#define MAKES_EVENTFD(...) MAKES_ONE(false, __VA_ARGS__)
+#define MAKES_SET(...)     MAKES_ONE(true, __VA_ARGS__)
 
 static int duplicated(int fd, int copy)
 {
@@ -576,21 +545,11 @@ EXPORT int dup(int fd)
     return duplicated(fd, REAL(dup)(fd));
 }
 
-EXPORT int dup2(int fd, int copy)
-{
-    struct unwind_start caller = CALLER();
-    if (fd != copy)
-        descriptor_closed(copy, &caller);
-    return duplicated(fd, REAL(dup2)(fd, copy));
-}
-
-EXPORT int dup3(int fd, int copy, int flags)
-{
-    struct unwind_start caller = CALLER();
-    if (fd != copy)
-        descriptor_closed(copy, &caller);
-    return duplicated(fd, REAL(dup3)(fd, copy, flags));
-}
+#define REPLACES(...)                                                                              \
+    struct unwind_start caller = CALLER();                                                         \
+    if (fd != copy)                                                                                \
+        descriptor_closed(copy, &caller);                                                          \
+    return duplicated(fd, __VA_ARGS__)
 
 /* The third argument is one word, whatever its type is. */
 #define FCNTL(name)                                                                                \
@@ -667,3 +626,8 @@ EXPORT int shutdown(int fd, int how)
         descriptor_shut(fd, &caller);
     return REAL(shutdown)(fd, how);
 }
+
+/* MARK: The wrappers in symbols.def */
+
+#define FDS WRAP
+#include "preload/symbols.def"

@@ -439,17 +439,15 @@ static int lockf_as(int fd, int command, off64_t size, const struct unwind_start
     return file_locks_fcntl(REAL(fcntl64), fd, as[command].command, &range, caller);
 }
 
-EXPORT int lockf(int fd, int command, off_t size)
-{
-    struct unwind_start caller = CALLER();
-    return lockf_as(fd, command, size, &caller);
-}
+#define LOCKF(name, offset)                                                                        \
+    EXPORT int name(int fd, int command, offset size)                                              \
+    {                                                                                              \
+        struct unwind_start caller = CALLER();                                                     \
+        return lockf_as(fd, command, size, &caller);                                               \
+    }
 
-EXPORT int lockf64(int fd, int command, off64_t size)
-{
-    struct unwind_start caller = CALLER();
-    return lockf_as(fd, command, size, &caller);
-}
+LOCKF(lockf, off_t)
+LOCKF(lockf64, off64_t)
 
 /* MARK: Descriptors */
 

@@ -135,27 +135,7 @@ EXPORT int getchar(void)
     return LIKELY(CAN_READ(1, 1)) ? REAL(getchar)() : getc_through(file);
 }
 
-EXPORT size_t __fread_chk(void *restrict buffer, size_t room, size_t size, size_t count,
-                          FILE *restrict file)
-{
-    READ_FILE(file, REAL(__fread_chk)(buffer, room, size, count, file));
-}
-
-EXPORT size_t __fread_unlocked_chk(void *restrict buffer, size_t room, size_t size, size_t count,
-                                   FILE *restrict file)
-{
-    READ_FILE(file, REAL(__fread_unlocked_chk)(buffer, room, size, count, file));
-}
-
-EXPORT char *__fgets_chk(char *restrict buffer, size_t room, int size, FILE *restrict file)
-{
-    READ_FILE(file, REAL(__fgets_chk)(buffer, room, size, file));
-}
-
-EXPORT char *__fgets_unlocked_chk(char *restrict buffer, size_t room, int size, FILE *restrict file)
-{
-    READ_FILE(file, REAL(__fgets_unlocked_chk)(buffer, room, size, file));
-}
+#define READ_CHECKED(...) READ_FILE(file, __VA_ARGS__)
 
 /* MARK: Formatted */
 
@@ -186,111 +166,53 @@ ALWAYS struct brief_call print_to_begin(const struct unwind_start *caller, int f
                        (uint32_t)fd + 1);
 }
 
-/* `begin` is a function above, `where` the file or descriptor. */
-#define FORMAT_CALL(begin, where, ...)                                                             \
-    struct unwind_start caller = CALLER();                                                         \
-    struct brief_call call BRIEF = begin(&caller, where);                                          \
-    return BRIEF_RETURNED(__VA_ARGS__)
-
-/* `list` has the arguments after `last`. */
-#define LISTED_CALL(last, begin, where, ...)                                                       \
-    struct unwind_start caller = CALLER();                                                         \
-    va_list list;                                                                                  \
-    int count;                                                                                     \
-    va_start(list, last);                                                                          \
+/*
+ * A formatted call, and its variant `vname` with a va_list. `begin` is a function above, `where` the file or
+ * descriptor; `parameters` and `arguments` are those before the format. Both call `real`, which takes a va_list.
+ */
+#define FORMATTED_CALLS(name, vname, real, begin, where, parameters, arguments)                    \
+    EXPORT int name(EXPAND parameters const char *restrict format, ...)                            \
     {                                                                                              \
+        struct unwind_start caller = CALLER();                                                     \
+        va_list list;                                                                              \
+        int count;                                                                                 \
+        va_start(list, format);                                                                    \
+        {                                                                                          \
+            struct brief_call call BRIEF = begin(&caller, where);                                  \
+            count = BRIEF_RETURNED(real(EXPAND arguments format, list));                           \
+        }                                                                                          \
+        va_end(list);                                                                              \
+        return count;                                                                              \
+    }                                                                                              \
+    EXPORT int vname(EXPAND parameters const char *restrict format, va_list list)                  \
+    {                                                                                              \
+        struct unwind_start caller = CALLER();                                                     \
         struct brief_call call BRIEF = begin(&caller, where);                                      \
-        count = BRIEF_RETURNED(__VA_ARGS__);                                                       \
-    }                                                                                              \
-    va_end(list);                                                                                  \
-    return count
-
-EXPORT int printf(const char *restrict format, ...)
-{
-    LISTED_CALL(format, print_begin, stdout, REAL(vprintf)(format, list));
-}
-
-EXPORT int __printf_chk(int flag, const char *restrict format, ...)
-{
-    LISTED_CALL(format, print_begin, stdout, REAL(__vprintf_chk)(flag, format, list));
-}
-
-EXPORT int fprintf(FILE *restrict file, const char *restrict format, ...)
-{
-    LISTED_CALL(format, print_begin, file, REAL(vfprintf)(file, format, list));
-}
-
-EXPORT int __fprintf_chk(FILE *restrict file, int flag, const char *restrict format, ...)
-{
-    LISTED_CALL(format, print_begin, file, REAL(__vfprintf_chk)(file, flag, format, list));
-}
-
-EXPORT int vprintf(const char *restrict format, va_list list)
-{
-    FORMAT_CALL(print_begin, stdout, REAL(vprintf)(format, list));
-}
-
-EXPORT int __vprintf_chk(int flag, const char *restrict format, va_list list)
-{
-    FORMAT_CALL(print_begin, stdout, REAL(__vprintf_chk)(flag, format, list));
-}
-
-EXPORT int vfprintf(FILE *restrict file, const char *restrict format, va_list list)
-{
-    FORMAT_CALL(print_begin, file, REAL(vfprintf)(file, format, list));
-}
-
-EXPORT int __vfprintf_chk(FILE *restrict file, int flag, const char *restrict format, va_list list)
-{
-    FORMAT_CALL(print_begin, file, REAL(__vfprintf_chk)(file, flag, format, list));
-}
-
-EXPORT int dprintf(int fd, const char *restrict format, ...)
-{
-    LISTED_CALL(format, print_to_begin, fd, REAL(vdprintf)(fd, format, list));
-}
-
-EXPORT int __dprintf_chk(int fd, int flag, const char *restrict format, ...)
-{
-    LISTED_CALL(format, print_to_begin, fd, REAL(__vdprintf_chk)(fd, flag, format, list));
-}
-
-EXPORT int vdprintf(int fd, const char *restrict format, va_list list)
-{
-    FORMAT_CALL(print_to_begin, fd, REAL(vdprintf)(fd, format, list));
-}
-
-EXPORT int __vdprintf_chk(int fd, int flag, const char *restrict format, va_list list)
-{
-    FORMAT_CALL(print_to_begin, fd, REAL(__vdprintf_chk)(fd, flag, format, list));
-}
-
-/* The same calls have other names for versions of C that read numbers differently. */
-#define SCANF_CALLS(standard, real_vscanf, real_vfscanf)                                           \
-    EXPORT int __isoc##standard##_scanf(const char *restrict format, ...)                          \
-    {                                                                                              \
-        LISTED_CALL(format, scan_begin, stdin, real_vscanf(format, list));                         \
-    }                                                                                              \
-    EXPORT int __isoc##standard##_fscanf(FILE *restrict file, const char *restrict format, ...)    \
-    {                                                                                              \
-        LISTED_CALL(format, scan_begin, file, real_vfscanf(file, format, list));                   \
-    }                                                                                              \
-    EXPORT int __isoc##standard##_vscanf(const char *restrict format, va_list list)                \
-    {                                                                                              \
-        FORMAT_CALL(scan_begin, stdin, real_vscanf(format, list));                                 \
-    }                                                                                              \
-    EXPORT int __isoc##standard##_vfscanf(FILE *restrict file, const char *restrict format,        \
-                                          va_list list)                                            \
-    {                                                                                              \
-        FORMAT_CALL(scan_begin, file, real_vfscanf(file, format, list));                           \
+        return BRIEF_RETURNED(real(EXPAND arguments format, list));                                \
     }
+
+FORMATTED_CALLS(printf, vprintf, REAL(vprintf), print_begin, stdout, (), ())
+FORMATTED_CALLS(__printf_chk, __vprintf_chk, REAL(__vprintf_chk), print_begin, stdout, (int flag, ),
+                (flag, ))
+FORMATTED_CALLS(fprintf, vfprintf, REAL(vfprintf), print_begin, file, (FILE *restrict file, ),
+                (file, ))
+FORMATTED_CALLS(__fprintf_chk, __vfprintf_chk, REAL(__vfprintf_chk), print_begin, file,
+                (FILE *restrict file, int flag, ), (file, flag, ))
+FORMATTED_CALLS(dprintf, vdprintf, REAL(vdprintf), print_to_begin, fd, (int fd, ), (fd, ))
+FORMATTED_CALLS(__dprintf_chk, __vdprintf_chk, REAL(__vdprintf_chk), print_to_begin, fd,
+                (int fd, int flag, ), (fd, flag, ))
 
 /* With an older C library, the function that it has instead. */
 #define REAL_OR(name, older) (real_has((void **)&real.name, #name) ? real.name : REAL(older))
 
-SCANF_CALLS(99, REAL(__isoc99_vscanf), REAL(__isoc99_vfscanf))
-SCANF_CALLS(23, REAL_OR(__isoc23_vscanf, __isoc99_vscanf),
-            REAL_OR(__isoc23_vfscanf, __isoc99_vfscanf))
+/* Versions of C that read numbers differently have names of their own. */
+FORMATTED_CALLS(__isoc99_scanf, __isoc99_vscanf, REAL(__isoc99_vscanf), scan_begin, stdin, (), ())
+FORMATTED_CALLS(__isoc99_fscanf, __isoc99_vfscanf, REAL(__isoc99_vfscanf), scan_begin, file,
+                (FILE *restrict file, ), (file, ))
+FORMATTED_CALLS(__isoc23_scanf, __isoc23_vscanf, REAL_OR(__isoc23_vscanf, __isoc99_vscanf),
+                scan_begin, stdin, (), ())
+FORMATTED_CALLS(__isoc23_fscanf, __isoc23_vfscanf, REAL_OR(__isoc23_vfscanf, __isoc99_vfscanf),
+                scan_begin, file, (FILE *restrict file, ), (file, ))
 
 /* MARK: Flushed */
 
@@ -368,25 +290,8 @@ ALWAYS void waited_for(const struct brief_call *call, pid_t pid)
     waited_for(&call, got);                                                                        \
     return got
 
-EXPORT pid_t waitpid(pid_t pid, int *status, int options)
-{
-    PROCESS_CALL(pid, REAL(waitpid)(pid, status, options));
-}
-
-EXPORT pid_t wait(int *status)
-{
-    PROCESS_CALL(0, REAL(wait)(status));
-}
-
-EXPORT pid_t wait3(int *status, int options, struct rusage *usage)
-{
-    PROCESS_CALL(0, REAL(wait3)(status, options, usage));
-}
-
-EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
-{
-    PROCESS_CALL(pid, REAL(wait4)(pid, status, options, usage));
-}
+#define CHILD(...)    PROCESS_CALL(pid, __VA_ARGS__)
+#define CHILDREN(...) PROCESS_CALL(0, __VA_ARGS__)
 
 #define OF_PIDFD ((idtype_t)3) /* P_PIDFD, which older C libraries do not declare */
 
@@ -411,53 +316,32 @@ static int spawned(int status, const pid_t *pid, const char *file)
 }
 
 /* The call waits until the child has executed its program. */
-EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,
-                       const posix_spawn_file_actions_t *restrict actions,
-                       const posix_spawnattr_t *restrict attributes,
-                       char *const arguments[restrict], char *const environment[restrict])
-{
-    file_locks_inherited();
-    EXEC_JOINED(environment);
-    pid_t own = 0, *to = pid ? pid : &own;
-    WAIT_CALL(SHM_CHILD, spawned(REAL(posix_spawn)(to, path, actions, attributes, arguments,
-                                                   joined.environment),
-                                 to, path));
-}
+#define SPAWNS(handle, name, file, ...)                                                            \
+    EXPORT int name(handle, const char *restrict file,                                             \
+                    const posix_spawn_file_actions_t *restrict actions,                            \
+                    const posix_spawnattr_t *restrict attributes, char *const arguments[restrict], \
+                    char *const environment[restrict])                                             \
+    {                                                                                              \
+        file_locks_inherited();                                                                    \
+        EXEC_JOINED(environment);                                                                  \
+        __VA_ARGS__;                                                                               \
+    }
 
-EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
-                        const posix_spawn_file_actions_t *restrict actions,
-                        const posix_spawnattr_t *restrict attributes,
-                        char *const arguments[restrict], char *const environment[restrict])
-{
-    file_locks_inherited();
-    EXEC_JOINED(environment);
-    pid_t own = 0, *to = pid ? pid : &own;
-    WAIT_CALL(SHM_CHILD, spawned(REAL(posix_spawnp)(to, file, actions, attributes, arguments,
-                                                    joined.environment),
-                                 to, file));
-}
+#define SPAWNS_PID(name, file)                                                                     \
+    SPAWNS(pid_t *restrict pid, name, file, pid_t own = 0; pid_t *to = pid ? pid : &own;           \
+           WAIT_CALL(SHM_CHILD, spawned(REAL(name)(to, file, actions, attributes, arguments,       \
+                                                   joined.environment),                            \
+                                        to, file)))
 
-EXPORT int pidfd_spawn(int *restrict pidfd, const char *restrict path,
-                       const posix_spawn_file_actions_t *restrict actions,
-                       const posix_spawnattr_t *restrict attributes,
-                       char *const arguments[restrict], char *const environment[restrict])
-{
-    file_locks_inherited();
-    EXEC_JOINED(environment);
-    WAIT_CALL(SHM_CHILD, IF_THERE(pidfd_spawn, ENOSYS, pidfd, path, actions, attributes, arguments,
-                                  joined.environment));
-}
+#define SPAWNS_PIDFD(name, file)                                                                   \
+    SPAWNS(int *restrict pidfd, name, file,                                                        \
+           WAIT_CALL(SHM_CHILD, IF_THERE(name, ENOSYS, pidfd, file, actions, attributes,           \
+                                         arguments, joined.environment)))
 
-EXPORT int pidfd_spawnp(int *restrict pidfd, const char *restrict file,
-                        const posix_spawn_file_actions_t *restrict actions,
-                        const posix_spawnattr_t *restrict attributes,
-                        char *const arguments[restrict], char *const environment[restrict])
-{
-    file_locks_inherited();
-    EXEC_JOINED(environment);
-    WAIT_CALL(SHM_CHILD, IF_THERE(pidfd_spawnp, ENOSYS, pidfd, file, actions, attributes, arguments,
-                                  joined.environment));
-}
+SPAWNS_PID(posix_spawn, path)
+SPAWNS_PID(posix_spawnp, file)
+SPAWNS_PIDFD(pidfd_spawn, path)
+SPAWNS_PIDFD(pidfd_spawnp, file)
 
 EXPORT FILE *popen(const char *command, const char *mode)
 {
@@ -525,25 +409,24 @@ EXPORT int semtimedop(int set, struct sembuf *operations, size_t count,
 
 /* MARK: Asynchronous I/O */
 
-EXPORT int aio_suspend(const struct aiocb *const list[], int count,
-                       const struct timespec *restrict timeout)
-{
-    TIMED_CALL(EAGAIN, SHM_GROUP_IO, SHM_POLL, 0, 0, REAL(aio_suspend)(list, count, timeout));
-}
-
-EXPORT int aio_suspend64(const struct aiocb64 *const list[], int count,
-                         const struct timespec *restrict timeout)
-{
-    TIMED_CALL(EAGAIN, SHM_GROUP_IO, SHM_POLL, 0, 0, REAL(aio_suspend64)(list, count, timeout));
-}
+#define SUSPEND(...) TIMED_CALL(EAGAIN, SHM_GROUP_IO, SHM_POLL, 0, 0, __VA_ARGS__)
 
 /* MARK: libaio and liburing, which make their system calls themselves */
 
-EXPORT int io_getevents(struct io_context *context, long least, long most, struct io_event *events,
-                        struct timespec *timeout)
-{
-    WAIT_CALL(SHM_POLL, IF_THERE(io_getevents, -ENOSYS, context, least, most, events, timeout));
-}
+#define WRAP_RING(body, name, parameters, arguments)                                               \
+    EXPORT int name parameters                                                                     \
+    {                                                                                              \
+        body(IF_THERE(name, -ENOSYS, EXPAND arguments));                                           \
+    }
+
+#define EVENTS(...) WAIT_CALL(SHM_POLL, __VA_ARGS__)
+
+/* clang-format off */
+WRAP_RING(EVENTS, io_getevents,
+          (struct io_context *context, long least, long most, struct io_event *events,
+           struct timespec *timeout),
+          (context, least, most, events, timeout))
+/* clang-format on */
 
 /* A ring's `flags` and `ring_fd` of <liburing.h>, where all its versions have them. */
 struct ring_head {
@@ -562,35 +445,28 @@ ALWAYS uint32_t ring_of(const struct io_uring *ring)
     return head->flags & ONLY_REGISTERED ? 0 : (uint32_t)head->fd + 1;
 }
 
-#define RING_CALL(ring, ...) BRIEF_CALL(SHM_GROUP_IO, SHM_POLL, 0, ring_of(ring), __VA_ARGS__)
+#define RING(...) BRIEF_CALL(SHM_GROUP_IO, SHM_POLL, 0, ring_of(ring), __VA_ARGS__)
 
-EXPORT int __io_uring_get_cqe(struct io_uring *ring, struct io_uring_cqe **entry, unsigned submit,
-                              unsigned count, sigset_t *mask)
-{
-    RING_CALL(ring, IF_THERE(__io_uring_get_cqe, -ENOSYS, ring, entry, submit, count, mask));
-}
+/* clang-format off */
+WRAP_RING(RING, __io_uring_get_cqe,
+          (struct io_uring *ring, struct io_uring_cqe **entry, unsigned submit, unsigned count,
+           sigset_t *mask),
+          (ring, entry, submit, count, mask))
+WRAP_RING(RING, io_uring_wait_cqes,
+          (struct io_uring *ring, struct io_uring_cqe **entry, unsigned count,
+           struct __kernel_timespec *timeout, sigset_t *mask),
+          (ring, entry, count, timeout, mask))
+WRAP_RING(RING, io_uring_wait_cqe_timeout,
+          (struct io_uring *ring, struct io_uring_cqe **entry, struct __kernel_timespec *timeout),
+          (ring, entry, timeout))
+WRAP_RING(RING, io_uring_submit_and_wait, (struct io_uring *ring, unsigned count), (ring, count))
+WRAP_RING(RING, io_uring_submit_and_wait_timeout,
+          (struct io_uring *ring, struct io_uring_cqe **entry, unsigned count,
+           struct __kernel_timespec *timeout, sigset_t *mask),
+          (ring, entry, count, timeout, mask))
+/* clang-format on */
 
-EXPORT int io_uring_wait_cqes(struct io_uring *ring, struct io_uring_cqe **entry, unsigned count,
-                              struct __kernel_timespec *timeout, sigset_t *mask)
-{
-    RING_CALL(ring, IF_THERE(io_uring_wait_cqes, -ENOSYS, ring, entry, count, timeout, mask));
-}
+/* MARK: The wrappers in symbols.def */
 
-EXPORT int io_uring_wait_cqe_timeout(struct io_uring *ring, struct io_uring_cqe **entry,
-                                     struct __kernel_timespec *timeout)
-{
-    RING_CALL(ring, IF_THERE(io_uring_wait_cqe_timeout, -ENOSYS, ring, entry, timeout));
-}
-
-EXPORT int io_uring_submit_and_wait(struct io_uring *ring, unsigned count)
-{
-    RING_CALL(ring, IF_THERE(io_uring_submit_and_wait, -ENOSYS, ring, count));
-}
-
-EXPORT int io_uring_submit_and_wait_timeout(struct io_uring *ring, struct io_uring_cqe **entry,
-                                            unsigned count, struct __kernel_timespec *timeout,
-                                            sigset_t *mask)
-{
-    RING_CALL(ring, IF_THERE(io_uring_submit_and_wait_timeout, -ENOSYS, ring, entry, count, timeout,
-                             mask));
-}
+#define FILES WRAP
+#include "preload/symbols.def"

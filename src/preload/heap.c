@@ -208,32 +208,21 @@ EXPORT void *calloc(size_t count_, size_t size)
     return COUNTED(heap.calloc(count_, size));
 }
 
-#define RARE(function, ...)                                                                        \
-    if (UNLIKELY(!is_ready()))                                                                     \
-        return NULL;                                                                               \
-    if (UNLIKELY(inside || !is_counted.function))                                                  \
-        return heap.function(__VA_ARGS__);                                                         \
-    return COUNTED(heap.function(__VA_ARGS__))
+/* A rare function whose last parameter is the `size`; `parameters` and `arguments` are those before it. */
+#define RARE(name, parameters, arguments)                                                          \
+    EXPORT void *name(EXPAND parameters size_t size)                                               \
+    {                                                                                              \
+        if (UNLIKELY(!is_ready()))                                                                 \
+            return NULL;                                                                           \
+        if (UNLIKELY(inside || !is_counted.name))                                                  \
+            return heap.name(EXPAND arguments size);                                               \
+        return COUNTED(heap.name(EXPAND arguments size));                                          \
+    }
 
-EXPORT void *aligned_alloc(size_t alignment, size_t size)
-{
-    RARE(aligned_alloc, alignment, size);
-}
-
-EXPORT void *memalign(size_t alignment, size_t size)
-{
-    RARE(memalign, alignment, size);
-}
-
-EXPORT void *valloc(size_t size)
-{
-    RARE(valloc, size);
-}
-
-EXPORT void *pvalloc(size_t size)
-{
-    RARE(pvalloc, size);
-}
+RARE(aligned_alloc, (size_t alignment, ), (alignment, ))
+RARE(memalign, (size_t alignment, ), (alignment, ))
+RARE(valloc, (), ())
+RARE(pvalloc, (), ())
 
 EXPORT int posix_memalign(void **memory, size_t alignment, size_t size)
 {

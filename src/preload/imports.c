@@ -37,13 +37,7 @@ static const struct {
 } rows[] = {
 #define SYMBOL(name) {#name, offsetof(struct real, name)},
 #define CALLED(name)
-#define LIBRARY            SYMBOL
-#define NEWER(name, since) SYMBOL(name)
 #include "preload/symbols.def"
-#undef NEWER
-#undef LIBRARY
-#undef CALLED
-#undef SYMBOL
 };
 
 #define ROWS (sizeof rows / sizeof rows[0])

@@ -1,4 +1,7 @@
-/* Wrappers for calls on file descriptors. Whether one blocks is known only afterwards: see call.h. */
+/*
+ * Wrappers for calls on file descriptors. Most are made from the IO rows of symbols.def: each row names one of the
+ * macros below that take the call of the real function. Whether a call blocks is known only afterwards: see call.h.
+ */
 #include <stdarg.h>
 #include <string.h>
 
@@ -42,155 +45,20 @@ ALWAYS void perhaps_interrupted(bool is_open, int64_t result)
     perhaps_interrupted(call.open, result);                                                        \
     return result
 
-#define READ_CALL(kind, ...)  END_CALL(kind, descriptor_reads(fd, &caller), __VA_ARGS__)
-#define WRITE_CALL(kind, ...) END_CALL(kind, descriptor_writes(fd, &caller), __VA_ARGS__)
+/* MARK: Reading and writing */
 
-/* MARK: Reading */
+#define READ(...)  END_CALL(SHM_READ, descriptor_reads(fd, &caller), __VA_ARGS__)
+#define WRITE(...) END_CALL(SHM_WRITE, descriptor_writes(fd, &caller), __VA_ARGS__)
 
-EXPORT ssize_t read(int fd, void *buffer, size_t size)
-{
-    READ_CALL(SHM_READ, REAL(read)(fd, buffer, size));
-}
+/* Data sent to an address does not reach the socket's peer. */
+#define WRITE_TO(...) END_CALL(SHM_WRITE, to ? 0 : descriptor_writes(fd, &caller), __VA_ARGS__)
 
-EXPORT ssize_t __read_chk(int fd, void *buffer, size_t size, size_t room)
-{
-    READ_CALL(SHM_READ, REAL(__read_chk)(fd, buffer, size, room));
-}
+/* Calls with an offset fail on pipes and sockets; -1 makes preadv2 and pwritev2 ordinary ones. */
+#define READ_AT(...)  FD_CALL(SHM_READ, __VA_ARGS__)
+#define WRITE_AT(...) FD_CALL(SHM_WRITE, __VA_ARGS__)
+#define DISK(...)     FD_CALL(SHM_FILE, __VA_ARGS__)
 
-EXPORT ssize_t pread(int fd, void *buffer, size_t size, off_t offset)
-{
-    FD_CALL(SHM_READ, REAL(pread)(fd, buffer, size, offset));
-}
-
-EXPORT ssize_t pread64(int fd, void *buffer, size_t size, off64_t offset)
-{
-    FD_CALL(SHM_READ, REAL(pread64)(fd, buffer, size, offset));
-}
-
-EXPORT ssize_t __pread_chk(int fd, void *buffer, size_t size, off_t offset, size_t room)
-{
-    FD_CALL(SHM_READ, REAL(__pread_chk)(fd, buffer, size, offset, room));
-}
-
-EXPORT ssize_t __pread64_chk(int fd, void *buffer, size_t size, off64_t offset, size_t room)
-{
-    FD_CALL(SHM_READ, REAL(__pread64_chk)(fd, buffer, size, offset, room));
-}
-
-EXPORT ssize_t readv(int fd, const struct iovec *parts, int count)
-{
-    READ_CALL(SHM_READ, REAL(readv)(fd, parts, count));
-}
-
-EXPORT ssize_t preadv(int fd, const struct iovec *parts, int count, off_t offset)
-{
-    FD_CALL(SHM_READ, REAL(preadv)(fd, parts, count, offset));
-}
-
-EXPORT ssize_t preadv64(int fd, const struct iovec *parts, int count, off64_t offset)
-{
-    FD_CALL(SHM_READ, REAL(preadv64)(fd, parts, count, offset));
-}
-
-EXPORT ssize_t preadv2(int fd, const struct iovec *parts, int count, off_t offset, int flags)
-{
-    READ_CALL(SHM_READ, REAL(preadv2)(fd, parts, count, offset, flags));
-}
-
-EXPORT ssize_t preadv64v2(int fd, const struct iovec *parts, int count, off64_t offset, int flags)
-{
-    READ_CALL(SHM_READ, REAL(preadv64v2)(fd, parts, count, offset, flags));
-}
-
-EXPORT ssize_t recv(int fd, void *buffer, size_t size, int flags)
-{
-    READ_CALL(SHM_READ, REAL(recv)(fd, buffer, size, flags));
-}
-
-EXPORT ssize_t __recv_chk(int fd, void *buffer, size_t size, size_t room, int flags)
-{
-    READ_CALL(SHM_READ, REAL(__recv_chk)(fd, buffer, size, room, flags));
-}
-
-EXPORT ssize_t recvfrom(int fd, void *restrict buffer, size_t size, int flags,
-                        struct sockaddr *restrict from, socklen_t *restrict length)
-{
-    READ_CALL(SHM_READ, REAL(recvfrom)(fd, buffer, size, flags, from, length));
-}
-
-EXPORT ssize_t __recvfrom_chk(int fd, void *buffer, size_t size, size_t room, int flags,
-                              struct sockaddr *from, socklen_t *length)
-{
-    READ_CALL(SHM_READ, REAL(__recvfrom_chk)(fd, buffer, size, room, flags, from, length));
-}
-
-EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
-{
-    READ_CALL(SHM_READ, REAL(recvmsg)(fd, message, flags));
-}
-
-EXPORT int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
-                    struct timespec *timeout)
-{
-    READ_CALL(SHM_READ, REAL(recvmmsg)(fd, messages, count, flags, timeout));
-}
-
-/* MARK: Writing */
-
-EXPORT ssize_t write(int fd, const void *data, size_t size)
-{
-    WRITE_CALL(SHM_WRITE, REAL(write)(fd, data, size));
-}
-
-EXPORT ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
-{
-    FD_CALL(SHM_WRITE, REAL(pwrite)(fd, data, size, offset));
-}
-
-EXPORT ssize_t pwrite64(int fd, const void *data, size_t size, off64_t offset)
-{
-    FD_CALL(SHM_WRITE, REAL(pwrite64)(fd, data, size, offset));
-}
-
-EXPORT ssize_t writev(int fd, const struct iovec *parts, int count)
-{
-    WRITE_CALL(SHM_WRITE, REAL(writev)(fd, parts, count));
-}
-
-EXPORT ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset)
-{
-    FD_CALL(SHM_WRITE, REAL(pwritev)(fd, parts, count, offset));
-}
-
-EXPORT ssize_t pwritev64(int fd, const struct iovec *parts, int count, off64_t offset)
-{
-    FD_CALL(SHM_WRITE, REAL(pwritev64)(fd, parts, count, offset));
-}
-
-EXPORT ssize_t pwritev2(int fd, const struct iovec *parts, int count, off_t offset, int flags)
-{
-    WRITE_CALL(SHM_WRITE, REAL(pwritev2)(fd, parts, count, offset, flags));
-}
-
-EXPORT ssize_t pwritev64v2(int fd, const struct iovec *parts, int count, off64_t offset, int flags)
-{
-    WRITE_CALL(SHM_WRITE, REAL(pwritev64v2)(fd, parts, count, offset, flags));
-}
-
-EXPORT ssize_t send(int fd, const void *data, size_t size, int flags)
-{
-    WRITE_CALL(SHM_WRITE, REAL(send)(fd, data, size, flags));
-}
-
-/* What is sent to an address is not for the peer. */
-EXPORT ssize_t sendto(int fd, const void *data, size_t size, int flags, const struct sockaddr *to,
-                      socklen_t length)
-{
-    END_CALL(SHM_WRITE, to ? 0 : descriptor_writes(fd, &caller),
-             REAL(sendto)(fd, data, size, flags, to, length));
-}
-
-/* Descriptors that are passed to other processes, which may then have what this one opened. */
+/* Another process may receive descriptors that this one opened. */
 static void passes(const struct msghdr *message)
 {
     for (struct cmsghdr *part = message ? CMSG_FIRSTHDR(message) : NULL; part;
@@ -221,25 +89,9 @@ EXPORT int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
              REAL(sendmmsg)(fd, messages, count, flags));
 }
 
-EXPORT ssize_t sendfile(int fd, int from, off_t *offset, size_t size)
-{
-    WRITE_CALL(SHM_WRITE, REAL(sendfile)(fd, from, offset, size));
-}
-
-EXPORT ssize_t sendfile64(int fd, int from, off64_t *offset, size_t size)
-{
-    WRITE_CALL(SHM_WRITE, REAL(sendfile64)(fd, from, offset, size));
-}
-
-EXPORT ssize_t splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t size,
-                      unsigned flags)
-{
-    WRITE_CALL(SHM_WRITE, REAL(splice)(from, from_offset, fd, offset, size, flags));
-}
-
 /* MARK: Connections */
 
-#define ACCEPT_CALL(...)                                                                           \
+#define ACCEPT(...)                                                                                \
     struct unwind_start caller = CALLER();                                                         \
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_ACCEPT, 0, (uint32_t)fd + 1, 0); \
     int connection = RETURNED(__VA_ARGS__);                                                        \
@@ -248,16 +100,6 @@ EXPORT ssize_t splice(int from, off64_t *from_offset, int fd, off64_t *offset, s
     if (UNLIKELY(connections_own) && connection >= 0)                                              \
         connection_made(connection, true);                                                         \
     return connection
-
-EXPORT int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict length)
-{
-    ACCEPT_CALL(REAL(accept)(fd, address, length));
-}
-
-EXPORT int accept4(int fd, struct sockaddr *restrict address, socklen_t *restrict length, int flags)
-{
-    ACCEPT_CALL(REAL(accept4)(fd, address, length, flags));
-}
 
 EXPORT int connect(int fd, const struct sockaddr *address, socklen_t length)
 {
@@ -330,22 +172,14 @@ static void after_poll(struct call *call, const struct pollfd *fds, nfds_t count
     after_poll(&call, fds, count, mask, ready);                                                    \
     return ready
 
-EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout)
-{
-    POLL_CALL(NULL, REAL(poll)(fds, count, timeout));
-}
+#define POLL(...)        POLL_CALL(NULL, __VA_ARGS__)
+#define POLL_MASKED(...) POLL_CALL(mask, __VA_ARGS__)
 
 EXPORT int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room)
 {
     if (count > room / sizeof *fds)
         return REAL(__poll_chk)(fds, count, timeout, room);
     POLL_CALL(NULL, REAL(__poll_chk)(fds, count, timeout, room));
-}
-
-EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
-                 const sigset_t *mask)
-{
-    POLL_CALL(mask, REAL(ppoll)(fds, count, timeout, mask));
 }
 
 EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
@@ -434,20 +268,10 @@ static void after_select(struct call *call, struct selected *selected, int count
     after_select(&call, &selected, count, reads, writes, mask, ready);                             \
     return ready
 
-EXPORT int select(int count, fd_set *restrict reads, fd_set *restrict writes,
-                  fd_set *restrict others, struct timeval *restrict timeout)
-{
-    SELECT_CALL(NULL, REAL(select)(count, reads, writes, others, timeout));
-}
+#define SELECT(...)        SELECT_CALL(NULL, __VA_ARGS__)
+#define SELECT_MASKED(...) SELECT_CALL(mask, __VA_ARGS__)
 
-EXPORT int pselect(int count, fd_set *restrict reads, fd_set *restrict writes,
-                   fd_set *restrict others, const struct timespec *restrict timeout,
-                   const sigset_t *restrict mask)
-{
-    SELECT_CALL(mask, REAL(pselect)(count, reads, writes, others, timeout, mask));
-}
-
-/* No event is of a known end: the waker is not known. */
+/* If no event is of a known end, the waker is unknown. */
 static void after_epoll(struct call *call, int set, const struct epoll_event *events,
                         const sigset_t *mask, int ready)
 {
@@ -468,35 +292,8 @@ static void after_epoll(struct call *call, int set, const struct epoll_event *ev
     after_epoll(&call, fd, events, mask, ready);                                                   \
     return ready
 
-EXPORT int epoll_wait(int fd, struct epoll_event *events, int room, int timeout)
-{
-    EPOLL_CALL(NULL, REAL(epoll_wait)(fd, events, room, timeout));
-}
-
-EXPORT int epoll_pwait(int fd, struct epoll_event *events, int room, int timeout,
-                       const sigset_t *mask)
-{
-    EPOLL_CALL(mask, REAL(epoll_pwait)(fd, events, room, timeout, mask));
-}
-
-EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int room,
-                        const struct timespec *timeout, const sigset_t *mask)
-{
-    EPOLL_CALL(mask, REAL(epoll_pwait2)(fd, events, room, timeout, mask));
-}
-
-/* MARK: Event descriptors */
-
-/* The C library's calls within these functions are not wrapped. */
-EXPORT int eventfd_read(int fd, eventfd_t *value)
-{
-    READ_CALL(SHM_READ, REAL(eventfd_read)(fd, value));
-}
-
-EXPORT int eventfd_write(int fd, eventfd_t value)
-{
-    WRITE_CALL(SHM_WRITE, REAL(eventfd_write)(fd, value));
-}
+#define EPOLL(...)        EPOLL_CALL(NULL, __VA_ARGS__)
+#define EPOLL_MASKED(...) EPOLL_CALL(mask, __VA_ARGS__)
 
 /* MARK: Messages */
 
@@ -519,29 +316,10 @@ static uint64_t queue_writes(mqd_t fd, const struct unwind_start *caller)
     return end ? end_writes(end, caller) : 0;
 }
 
-EXPORT ssize_t mq_receive(mqd_t fd, char *text, size_t size, unsigned *priority)
-{
-    END_CALL(SHM_READ, queue_reads(fd, &caller), REAL(mq_receive)(fd, text, size, priority));
-}
-
-EXPORT ssize_t mq_timedreceive(mqd_t fd, char *restrict text, size_t size,
-                               unsigned *restrict priority, const struct timespec *restrict until)
-{
-    TIMED_END_CALL(SHM_READ, queue_reads(fd, &caller),
-                   REAL(mq_timedreceive)(fd, text, size, priority, until));
-}
-
-EXPORT int mq_send(mqd_t fd, const char *text, size_t size, unsigned priority)
-{
-    END_CALL(SHM_WRITE, queue_writes(fd, &caller), REAL(mq_send)(fd, text, size, priority));
-}
-
-EXPORT int mq_timedsend(mqd_t fd, const char *text, size_t size, unsigned priority,
-                        const struct timespec *until)
-{
-    TIMED_END_CALL(SHM_WRITE, queue_writes(fd, &caller),
-                   REAL(mq_timedsend)(fd, text, size, priority, until));
-}
+#define QUEUE_READ(...)        END_CALL(SHM_READ, queue_reads(fd, &caller), __VA_ARGS__)
+#define QUEUE_WRITE(...)       END_CALL(SHM_WRITE, queue_writes(fd, &caller), __VA_ARGS__)
+#define QUEUE_READ_TIMED(...)  TIMED_END_CALL(SHM_READ, queue_reads(fd, &caller), __VA_ARGS__)
+#define QUEUE_WRITE_TIMED(...) TIMED_END_CALL(SHM_WRITE, queue_writes(fd, &caller), __VA_ARGS__)
 
 EXPORT int mq_close(mqd_t fd)
 {
@@ -550,12 +328,12 @@ EXPORT int mq_close(mqd_t fd)
     return REAL(mq_close)(fd);
 }
 
-#define QUEUE_WRITE (UINT64_C(1) << 32)
+#define FOR_WRITERS (UINT64_C(1) << 32)
 
 /* Called before a message is read or written, which wakes a process that waits for the other. Returns the object of a wait. */
 static uint64_t queue_object(int queue, enum shm_wait kind, const struct unwind_start *caller)
 {
-    uint64_t reads = SHM_QUEUE | (uint32_t)queue, writes = reads | QUEUE_WRITE;
+    uint64_t reads = SHM_QUEUE | (uint32_t)queue, writes = reads | FOR_WRITERS;
     uint64_t own = kind == SHM_READ ? reads : writes;
     if (UNLIKELY(board != NULL) && is_recorded(SHM_GROUP_IO)) {
         board_waits(own, own);
@@ -565,75 +343,10 @@ static uint64_t queue_object(int queue, enum shm_wait kind, const struct unwind_
     return own;
 }
 
-#define QUEUE_CALL(kind, ...)                                                                      \
+#define MESSAGE_CALL(kind, ...)                                                                    \
     BRIEF_CALL(SHM_GROUP_IO, kind, queue_object(queue, kind, &caller), 0, __VA_ARGS__)
-
-EXPORT ssize_t msgrcv(int queue, void *message, size_t size, long type, int flags)
-{
-    QUEUE_CALL(SHM_READ, REAL(msgrcv)(queue, message, size, type, flags));
-}
-
-EXPORT int msgsnd(int queue, const void *message, size_t size, int flags)
-{
-    QUEUE_CALL(SHM_WRITE, REAL(msgsnd)(queue, message, size, flags));
-}
-
-/* MARK: Files on disk */
-
-EXPORT int fsync(int fd)
-{
-    FD_CALL(SHM_FILE, REAL(fsync)(fd));
-}
-
-EXPORT int fdatasync(int fd)
-{
-    FD_CALL(SHM_FILE, REAL(fdatasync)(fd));
-}
-
-EXPORT int syncfs(int fd)
-{
-    FD_CALL(SHM_FILE, REAL(syncfs)(fd));
-}
-
-EXPORT int sync_file_range(int fd, off64_t offset, off64_t size, unsigned flags)
-{
-    FD_CALL(SHM_FILE, REAL(sync_file_range)(fd, offset, size, flags));
-}
-
-EXPORT int fallocate(int fd, int mode, off_t offset, off_t size)
-{
-    FD_CALL(SHM_FILE, REAL(fallocate)(fd, mode, offset, size));
-}
-
-EXPORT int fallocate64(int fd, int mode, off64_t offset, off64_t size)
-{
-    FD_CALL(SHM_FILE, REAL(fallocate64)(fd, mode, offset, size));
-}
-
-EXPORT int posix_fallocate(int fd, off_t offset, off_t size)
-{
-    FD_CALL(SHM_FILE, REAL(posix_fallocate)(fd, offset, size));
-}
-
-EXPORT int posix_fallocate64(int fd, off64_t offset, off64_t size)
-{
-    FD_CALL(SHM_FILE, REAL(posix_fallocate64)(fd, offset, size));
-}
-
-EXPORT int ftruncate(int fd, off_t size)
-{
-    FD_CALL(SHM_FILE, REAL(ftruncate)(fd, size));
-}
-
-EXPORT int ftruncate64(int fd, off64_t size)
-{
-    FD_CALL(SHM_FILE, REAL(ftruncate64)(fd, size));
-}
-
-EXPORT int tcdrain(int fd)
-{
-    FD_CALL(SHM_FILE, REAL(tcdrain)(fd));
-}
+#define MESSAGE_READ(...)  MESSAGE_CALL(SHM_READ, __VA_ARGS__)
+#define MESSAGE_WRITE(...) MESSAGE_CALL(SHM_WRITE, __VA_ARGS__)
 
 /* MARK: Opening: FIFOs, devices and files elsewhere block */
 
@@ -662,7 +375,7 @@ static void opened(const struct call *call, const char *path, int flags, int fd)
 }
 
 /* While the call is open, the recorder can read the path. */
-#define OPEN_CALL(flags, ...)                                                                      \
+#define OPEN(...)                                                                                  \
     struct unwind_start caller = CALLER();                                                         \
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_FILE, path_object(path), 0, 0);  \
     int fd = RETURNED(__VA_ARGS__);                                                                \
@@ -670,61 +383,21 @@ static void opened(const struct call *call, const char *path, int flags, int fd)
     return fd
 
 /* There is a mode only if the flags allow that a file is created. */
-#define MODE                                                                                       \
+#define OPEN_MODE(...)                                                                             \
     mode_t mode = 0;                                                                               \
     if ((flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE) {                                   \
         va_list list;                                                                              \
         va_start(list, flags);                                                                     \
         mode = va_arg(list, mode_t);                                                               \
         va_end(list);                                                                              \
-    }
+    }                                                                                              \
+    OPEN(__VA_ARGS__)
 
-EXPORT int open(const char *path, int flags, ...)
-{
-    MODE OPEN_CALL(flags, REAL(open)(path, flags, mode));
-}
+#define CREATE(...)                                                                                \
+    const int flags = O_CREAT | O_WRONLY | O_TRUNC;                                                \
+    OPEN(__VA_ARGS__)
 
-EXPORT int open64(const char *path, int flags, ...)
-{
-    MODE OPEN_CALL(flags, REAL(open64)(path, flags, mode));
-}
+/* MARK: The wrappers */
 
-EXPORT int openat(int folder, const char *path, int flags, ...)
-{
-    MODE OPEN_CALL(flags, REAL(openat)(folder, path, flags, mode));
-}
-
-EXPORT int openat64(int folder, const char *path, int flags, ...)
-{
-    MODE OPEN_CALL(flags, REAL(openat64)(folder, path, flags, mode));
-}
-
-EXPORT int __open_2(const char *path, int flags)
-{
-    OPEN_CALL(flags, REAL(__open_2)(path, flags));
-}
-
-EXPORT int __open64_2(const char *path, int flags)
-{
-    OPEN_CALL(flags, REAL(__open64_2)(path, flags));
-}
-
-EXPORT int __openat_2(int folder, const char *path, int flags)
-{
-    OPEN_CALL(flags, REAL(__openat_2)(folder, path, flags));
-}
-
-EXPORT int __openat64_2(int folder, const char *path, int flags)
-{
-    OPEN_CALL(flags, REAL(__openat64_2)(folder, path, flags));
-}
-
-EXPORT int creat(const char *path, mode_t mode)
-{
-    OPEN_CALL(O_CREAT | O_WRONLY | O_TRUNC, REAL(creat)(path, mode));
-}
-
-EXPORT int creat64(const char *path, mode_t mode)
-{
-    OPEN_CALL(O_CREAT | O_WRONLY | O_TRUNC, REAL(creat64)(path, mode));
-}
+#define IO WRAP
+#include "preload/symbols.def"

@@ -5,30 +5,15 @@
  */
 #include "preload/call.h"
 
-__attribute__((noreturn)) EXPORT void longjmp(jmp_buf to, int value)
-{
-    call_leave();
-    REAL(longjmp)(to, value);
-    __builtin_unreachable();
-}
+#define JUMP(name, buffer)                                                                         \
+    __attribute__((noreturn)) EXPORT void name(buffer to, int value)                               \
+    {                                                                                              \
+        call_leave();                                                                              \
+        REAL(name)(to, value);                                                                     \
+        __builtin_unreachable();                                                                   \
+    }
 
-__attribute__((noreturn)) EXPORT void _longjmp(jmp_buf to, int value)
-{
-    call_leave();
-    REAL(_longjmp)(to, value);
-    __builtin_unreachable();
-}
-
-__attribute__((noreturn)) EXPORT void siglongjmp(sigjmp_buf to, int value)
-{
-    call_leave();
-    REAL(siglongjmp)(to, value);
-    __builtin_unreachable();
-}
-
-__attribute__((noreturn)) EXPORT void __longjmp_chk(jmp_buf to, int value)
-{
-    call_leave();
-    REAL(__longjmp_chk)(to, value);
-    __builtin_unreachable();
-}
+JUMP(longjmp, jmp_buf)
+JUMP(_longjmp, jmp_buf)
+JUMP(siglongjmp, sigjmp_buf)
+JUMP(__longjmp_chk, jmp_buf)

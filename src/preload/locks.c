@@ -190,57 +190,31 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
         return result;                                                                             \
     return wait_for_lock(kind, lock, &caller, true, __VA_ARGS__)
 
-EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
-{
-    LOCK_RWLOCK(SHM_RDLOCK, pthread_rwlock_tryrdlock, true, REAL(pthread_rwlock_rdlock)(lock));
-}
+#define RWLOCK_WRAPPERS(kind, lock_, timedlock, clocklock, trylock)                                \
+    EXPORT int lock_(pthread_rwlock_t *lock)                                                       \
+    {                                                                                              \
+        LOCK_RWLOCK(kind, trylock, true, REAL(lock_)(lock));                                       \
+    }                                                                                              \
+    EXPORT int timedlock(pthread_rwlock_t *lock, const struct timespec *until)                     \
+    {                                                                                              \
+        LOCK_RWLOCK(kind, trylock, is_time(CLOCK_REALTIME, until), REAL(timedlock)(lock, until));  \
+    }                                                                                              \
+    EXPORT int clocklock(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until)    \
+    {                                                                                              \
+        LOCK_RWLOCK(kind, trylock, is_time(clock, until), REAL(clocklock)(lock, clock, until));    \
+    }                                                                                              \
+    EXPORT int trylock(pthread_rwlock_t *lock)                                                     \
+    {                                                                                              \
+        int result = REAL(trylock)(lock);                                                          \
+        if (result == 0 && is_recorded(SHM_GROUP_LOCKS))                                           \
+            object_held(lock, kind, (uintptr_t)__builtin_return_address(0));                       \
+        return result;                                                                             \
+    }
 
-EXPORT int pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct timespec *until)
-{
-    LOCK_RWLOCK(SHM_RDLOCK, pthread_rwlock_tryrdlock, is_time(CLOCK_REALTIME, until),
-                REAL(pthread_rwlock_timedrdlock)(lock, until));
-}
-
-EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *lock, clockid_t clock,
-                                      const struct timespec *until)
-{
-    LOCK_RWLOCK(SHM_RDLOCK, pthread_rwlock_tryrdlock, is_time(clock, until),
-                REAL(pthread_rwlock_clockrdlock)(lock, clock, until));
-}
-
-EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
-{
-    LOCK_RWLOCK(SHM_WRLOCK, pthread_rwlock_trywrlock, true, REAL(pthread_rwlock_wrlock)(lock));
-}
-
-EXPORT int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct timespec *until)
-{
-    LOCK_RWLOCK(SHM_WRLOCK, pthread_rwlock_trywrlock, is_time(CLOCK_REALTIME, until),
-                REAL(pthread_rwlock_timedwrlock)(lock, until));
-}
-
-EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *lock, clockid_t clock,
-                                      const struct timespec *until)
-{
-    LOCK_RWLOCK(SHM_WRLOCK, pthread_rwlock_trywrlock, is_time(clock, until),
-                REAL(pthread_rwlock_clockwrlock)(lock, clock, until));
-}
-
-EXPORT int pthread_rwlock_tryrdlock(pthread_rwlock_t *lock)
-{
-    int result = REAL(pthread_rwlock_tryrdlock)(lock);
-    if (result == 0 && is_recorded(SHM_GROUP_LOCKS))
-        object_held(lock, SHM_RDLOCK, (uintptr_t)__builtin_return_address(0));
-    return result;
-}
-
-EXPORT int pthread_rwlock_trywrlock(pthread_rwlock_t *lock)
-{
-    int result = REAL(pthread_rwlock_trywrlock)(lock);
-    if (result == 0 && is_recorded(SHM_GROUP_LOCKS))
-        object_held(lock, SHM_WRLOCK, (uintptr_t)__builtin_return_address(0));
-    return result;
-}
+RWLOCK_WRAPPERS(SHM_RDLOCK, pthread_rwlock_rdlock, pthread_rwlock_timedrdlock,
+                pthread_rwlock_clockrdlock, pthread_rwlock_tryrdlock)
+RWLOCK_WRAPPERS(SHM_WRLOCK, pthread_rwlock_wrlock, pthread_rwlock_timedwrlock,
+                pthread_rwlock_clockwrlock, pthread_rwlock_trywrlock)
 
 EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 {
@@ -301,41 +275,14 @@ EXPORT int mtx_unlock(mtx_t *c11)
 
 /* MARK: The ends of locks, and new ones in their place */
 
-EXPORT int pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attributes)
-{
-    known_end(mutex);
-    return REAL(pthread_mutex_init)(mutex, attributes);
-}
+#define KNOWN_END(...)                                                                             \
+    known_end(lock);                                                                               \
+    return __VA_ARGS__
 
-EXPORT int pthread_mutex_destroy(pthread_mutex_t *mutex)
-{
-    known_end(mutex);
-    return REAL(pthread_mutex_destroy)(mutex);
-}
-
-EXPORT int pthread_rwlock_init(pthread_rwlock_t *restrict lock,
-                               const pthread_rwlockattr_t *restrict attributes)
+EXPORT void mtx_destroy(mtx_t *lock)
 {
     known_end(lock);
-    return REAL(pthread_rwlock_init)(lock, attributes);
-}
-
-EXPORT int pthread_rwlock_destroy(pthread_rwlock_t *lock)
-{
-    known_end(lock);
-    return REAL(pthread_rwlock_destroy)(lock);
-}
-
-EXPORT int mtx_init(mtx_t *mutex, int type)
-{
-    known_end(mutex);
-    return REAL(mtx_init)(mutex, type);
-}
-
-EXPORT void mtx_destroy(mtx_t *mutex)
-{
-    known_end(mutex);
-    REAL(mtx_destroy)(mutex);
+    REAL(mtx_destroy)(lock);
 }
 
 /* MARK: Once */
@@ -398,3 +345,8 @@ EXPORT void call_once(once_flag *flag, void (*routine)(void))
         REAL(call_once)(flag, run_once);
     }
 }
+
+/* MARK: The wrappers in symbols.def */
+
+#define LOCKS WRAP
+#include "preload/symbols.def"

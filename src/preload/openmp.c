@@ -52,14 +52,8 @@ static uint32_t stack_at(const void *place, bool alone, const struct unwind_star
 
 static void name_thread(const char *name)
 {
-    struct shm_record record = {.kind = SHM_NAMED};
-    char text[2 * sizeof(uint64_t)] = {0};
-    if (!preload.area || !self_recorded())
-        return;
-    memcpy(text, name, strnlen(name, sizeof text - 1));
-    memcpy(&record.object, text, sizeof record.object);
-    memcpy(&record.object2, text + sizeof record.object, sizeof record.object2);
-    record_now(&record);
+    if (preload.area && self_recorded())
+        record_name(name);
 }
 
 static uint64_t task_begin(uint64_t parent, const char *name, const void *place)

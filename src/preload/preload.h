@@ -22,6 +22,8 @@
 #define NOINLINE    static __attribute__((noinline))
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
+/* Removes the parentheses around a list: EXPAND (a, b) is a, b. */
+#define EXPAND(...) __VA_ARGS__
 /* No access through __tls_get_addr, which could allocate: the library is loaded with the program. */
 #define PER_THREAD __thread __attribute__((tls_model("initial-exec")))
 
@@ -213,8 +215,11 @@ ALWAYS void record_end(void)
 /* Appends a record to the thread's chain; counts it as lost if there is no room. */
 void record_put(const struct shm_record *record);
 
-/* Writes a record with the time of now. */
+/* Writes a record with the current time. */
 void record_now(struct shm_record *record);
+
+/* Records the calling thread's name, truncated to 15 bytes. */
+void record_name(const char *name);
 
 /* Returns the next number of a task. */
 uint64_t task_number(void);

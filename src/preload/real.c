@@ -15,14 +15,9 @@ static const struct {
     size_t offset;
 } symbols[] = {
 #define SYMBOL(name) {#name, offsetof(struct real, name)},
-#define CALLED       SYMBOL
 #define LIBRARY(name)
 #define NEWER(name, since)
 #include "preload/symbols.def"
-#undef NEWER
-#undef LIBRARY
-#undef CALLED
-#undef SYMBOL
 };
 
 /* Functions of condition variables exist in two versions on x86-64, except the newest one. */

@@ -10,15 +10,8 @@
 #include "preload/declare.h"
 
 struct real {
-#define SYMBOL(name)       __typeof__(&name) name;
-#define CALLED             SYMBOL
-#define LIBRARY            SYMBOL
-#define NEWER(name, since) SYMBOL(name)
+#define SYMBOL(name) __typeof__(&name) name;
 #include "preload/symbols.def"
-#undef NEWER
-#undef LIBRARY
-#undef CALLED
-#undef SYMBOL
 };
 
 extern struct real real __attribute__((visibility("hidden")));

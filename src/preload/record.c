@@ -91,6 +91,16 @@ void record_now(struct shm_record *record)
     record_end();
 }
 
+void record_name(const char *name)
+{
+    struct shm_record record = {.kind = SHM_NAMED};
+    char text[2 * sizeof(uint64_t)] = {0};
+    memcpy(text, name, strnlen(name, sizeof text - 1));
+    memcpy(&record.object, text, sizeof record.object);
+    memcpy(&record.object2, text + sizeof record.object, sizeof record.object2);
+    record_now(&record);
+}
+
 void heap_tell(void)
 {
     struct shm_record record = {.kind = SHM_HEAP};

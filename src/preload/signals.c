@@ -48,49 +48,26 @@ static void sends(pid_t pid, int number, uint64_t thread, const struct unwind_st
         board_signal(object, shm_signal_sent((unsigned)number, thread), caller);
 }
 
-EXPORT int kill(pid_t pid, int number)
-{
-    struct unwind_start caller = CALLER();
-    sends(pid, number, 0, &caller);
-    return REAL(kill)(pid, number);
-}
+/* Wraps a call that sends `number` to `target` (as for kill(2)), or to one thread of it. */
+#define SENDS(name, target, thread, parameters, arguments)                                         \
+    EXPORT int name parameters                                                                     \
+    {                                                                                              \
+        struct unwind_start caller = CALLER();                                                     \
+        sends(target, number, thread, &caller);                                                    \
+        return REAL(name) arguments;                                                               \
+    }
 
-EXPORT int killpg(pid_t group, int number)
-{
-    struct unwind_start caller = CALLER();
-    sends(group > 1 ? -group : group, number, 0, &caller);
-    return REAL(killpg)(group, number);
-}
+#define THIS_PROCESS (is_wanted_now() ? (pid_t)preload.area->header.claimed : -1)
 
-EXPORT int sigqueue(pid_t pid, int number, const union sigval value)
-{
-    struct unwind_start caller = CALLER();
-    sends(pid, number, 0, &caller);
-    return REAL(sigqueue)(pid, number, value);
-}
-
-EXPORT int tgkill(pid_t pid, pid_t tid, int number)
-{
-    struct unwind_start caller = CALLER();
-    sends(pid, number, SHM_SIGNAL_TID | (uint32_t)tid, &caller);
-    return REAL(tgkill)(pid, tid, number);
-}
-
-EXPORT int pthread_kill(pthread_t thread, int number)
-{
-    struct unwind_start caller = CALLER();
-    sends(is_wanted_now() ? (pid_t)preload.area->header.claimed : -1, number, (uint64_t)thread,
-          &caller);
-    return REAL(pthread_kill)(thread, number);
-}
-
-EXPORT int pthread_sigqueue(pthread_t thread, int number, const union sigval value)
-{
-    struct unwind_start caller = CALLER();
-    sends(is_wanted_now() ? (pid_t)preload.area->header.claimed : -1, number, (uint64_t)thread,
-          &caller);
-    return REAL(pthread_sigqueue)(thread, number, value);
-}
+SENDS(kill, pid, 0, (pid_t pid, int number), (pid, number))
+SENDS(killpg, group > 1 ? -group : group, 0, (pid_t group, int number), (group, number))
+SENDS(sigqueue, pid, 0, (pid_t pid, int number, const union sigval value), (pid, number, value))
+SENDS(tgkill, pid, SHM_SIGNAL_TID | (uint32_t)tid, (pid_t pid, pid_t tid, int number),
+      (pid, tid, number))
+SENDS(pthread_kill, THIS_PROCESS, (uint64_t)thread, (pthread_t thread, int number),
+      (thread, number))
+SENDS(pthread_sigqueue, THIS_PROCESS, (uint64_t)thread,
+      (pthread_t thread, int number, const union sigval value), (thread, number, value))
 
 /* MARK: Waiting */
 

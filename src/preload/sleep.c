@@ -2,7 +2,7 @@
 #include "preload/board.h"
 #include "preload/call.h"
 
-/* `interrupted`: whether a signal has ended the sleep, by the `result`. */
+/* `interrupted` reads `result`: whether a signal ended the sleep. */
 #define SLEEP_CALL(interrupted, ...)                                                               \
     struct unwind_start caller = CALLER();                                                         \
     struct brief_call call BRIEF = brief_begin(&caller, SHM_GROUP_SLEEP, SHM_SLEEP, 0, 0);         \
@@ -11,30 +11,12 @@
         signals_interrupted(NULL);                                                                 \
     return result
 
-#define FAILED (result < 0 && errno == EINTR)
+#define SLEEP(...)        SLEEP_CALL(result < 0 && errno == EINTR, __VA_ARGS__)
+#define SLEEP_ERROR(...)  SLEEP_CALL(result == EINTR, __VA_ARGS__)
+#define SLEEP_REST(...)   SLEEP_CALL(result > 0, __VA_ARGS__)
+#define SLEEP_THREAD(...) SLEEP_CALL(result == -1, __VA_ARGS__)
 
-EXPORT int nanosleep(const struct timespec *time, struct timespec *rest)
-{
-    SLEEP_CALL(FAILED, REAL(nanosleep)(time, rest));
-}
+/* MARK: The wrappers in symbols.def */
 
-EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
-                           struct timespec *rest)
-{
-    SLEEP_CALL(result == EINTR, REAL(clock_nanosleep)(clock, flags, time, rest));
-}
-
-EXPORT int usleep(useconds_t time)
-{
-    SLEEP_CALL(FAILED, REAL(usleep)(time));
-}
-
-EXPORT unsigned sleep(unsigned time)
-{
-    SLEEP_CALL(result > 0, REAL(sleep)(time));
-}
-
-EXPORT int thrd_sleep(const struct timespec *time, struct timespec *rest)
-{
-    SLEEP_CALL(result == -1, REAL(thrd_sleep)(time, rest));
-}
+#define SLEEPS WRAP
+#include "preload/symbols.def"

@@ -158,27 +158,6 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
     call_expired(&call, status == ETIMEDOUT);                                                      \
     return status
 
-EXPORT int pthread_join(pthread_t thread, void **result)
-{
-    JOIN(REAL(pthread_join)(thread, result));
-}
-
-EXPORT int pthread_timedjoin_np(pthread_t thread, void **result, const struct timespec *until)
-{
-    JOIN(REAL(pthread_timedjoin_np)(thread, result, until));
-}
-
-EXPORT int pthread_clockjoin_np(pthread_t thread, void **result, clockid_t clock,
-                                const struct timespec *until)
-{
-    JOIN(REAL(pthread_clockjoin_np)(thread, result, clock, until));
-}
-
-EXPORT int thrd_join(thrd_t thread, int *result)
-{
-    JOIN(REAL(thrd_join)(thread, result));
-}
-
 /* MARK: Cancelling */
 
 /* The object is the thread's pthread_t: a wait of that thread which does not return was ended by this. */
@@ -194,14 +173,8 @@ EXPORT int pthread_cancel(pthread_t thread)
 
 EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 {
-    struct shm_record record = {.kind = SHM_NAMED};
-    char text[2 * sizeof(uint64_t)] = {0};
-    if (preload.area && pthread_equal(thread, pthread_self()) && self_recorded()) {
-        memcpy(text, name, strnlen(name, sizeof text - 1));
-        memcpy(&record.object, text, sizeof record.object);
-        memcpy(&record.object2, text + sizeof record.object, sizeof record.object2);
-        record_now(&record);
-    }
+    if (preload.area && pthread_equal(thread, pthread_self()) && self_recorded())
+        record_name(name);
     return REAL(pthread_setname_np)(thread, name);
 }
 
@@ -234,3 +207,8 @@ EXPORT int prctl(int option, ...)
         self.over = false;
     return status;
 }
+
+/* MARK: The wrappers in symbols.def */
+
+#define THREADS WRAP
+#include "preload/symbols.def"
