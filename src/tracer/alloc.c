@@ -155,53 +155,28 @@ static uint64_t order(uint64_t size)
     return size ? (uint64_t)(64 - __builtin_clzll(size)) : 0;
 }
 
-bool trail_span_exists(trail_m *m, uintptr_t base, uint64_t pages, uint64_t kind_class)
-{
-    return write_event(m, "trail_span_exists", V2_Span, 3,
-                       (uint64_t[]){page(base), pages, kind_class});
-}
+/* Defines a function that writes one event with the given arguments; `parameters` follow the M. */
+#define EXPAND(...) __VA_ARGS__
+#define WRITES(name, type, parameters, ...)                                                        \
+    bool name(trail_m *m, EXPAND parameters)                                                       \
+    {                                                                                              \
+        const uint64_t args[] = {__VA_ARGS__};                                                     \
+        return write_event(m, #name, V2_##type, sizeof args / sizeof *args, args);                 \
+    }
 
-bool trail_span_alloc(trail_m *m, uintptr_t base, uint64_t pages, uint64_t kind_class)
-{
-    return write_event(m, "trail_span_alloc", V2_SpanAlloc, 3,
-                       (uint64_t[]){page(base), pages, kind_class});
-}
+WRITES(trail_span_exists, Span, (uintptr_t base, uint64_t pages, uint64_t kind_class), page(base),
+       pages, kind_class)
+WRITES(trail_span_alloc, SpanAlloc, (uintptr_t base, uint64_t pages, uint64_t kind_class),
+       page(base), pages, kind_class)
+WRITES(trail_span_free, SpanFree, (uintptr_t base), page(base))
 
-bool trail_span_free(trail_m *m, uintptr_t base)
-{
-    return write_event(m, "trail_span_free", V2_SpanFree, 1, (uint64_t[]){page(base)});
-}
+WRITES(trail_object_exists, HeapObject, (uintptr_t address, uint64_t type), object(address), type)
+WRITES(trail_object_alloc, HeapObjectAlloc, (uintptr_t address, uint64_t type), object(address),
+       type)
+WRITES(trail_object_free, HeapObjectFree, (uintptr_t address), object(address))
 
-bool trail_object_exists(trail_m *m, uintptr_t address, uint64_t type)
-{
-    return write_event(m, "trail_object_exists", V2_HeapObject, 2,
-                       (uint64_t[]){object(address), type});
-}
-
-bool trail_object_alloc(trail_m *m, uintptr_t address, uint64_t type)
-{
-    return write_event(m, "trail_object_alloc", V2_HeapObjectAlloc, 2,
-                       (uint64_t[]){object(address), type});
-}
-
-bool trail_object_free(trail_m *m, uintptr_t address)
-{
-    return write_event(m, "trail_object_free", V2_HeapObjectFree, 1, (uint64_t[]){object(address)});
-}
-
-bool trail_stack_exists(trail_m *m, uintptr_t base, uint64_t size)
-{
-    return write_event(m, "trail_stack_exists", V2_GoroutineStack, 2,
-                       (uint64_t[]){stack(base), order(size)});
-}
-
-bool trail_stack_alloc(trail_m *m, uintptr_t base, uint64_t size)
-{
-    return write_event(m, "trail_stack_alloc", V2_GoroutineStackAlloc, 2,
-                       (uint64_t[]){stack(base), order(size)});
-}
-
-bool trail_stack_free(trail_m *m, uintptr_t base)
-{
-    return write_event(m, "trail_stack_free", V2_GoroutineStackFree, 1, (uint64_t[]){stack(base)});
-}
+WRITES(trail_stack_exists, GoroutineStack, (uintptr_t base, uint64_t size), stack(base),
+       order(size))
+WRITES(trail_stack_alloc, GoroutineStackAlloc, (uintptr_t base, uint64_t size), stack(base),
+       order(size))
+WRITES(trail_stack_free, GoroutineStackFree, (uintptr_t base), stack(base))

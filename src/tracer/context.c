@@ -36,10 +36,7 @@ static bool take_proc(trail_m *m, uint64_t generation)
 static void stop_proc(trail_m *m, uint64_t generation)
 {
     trail_p *p = m->p;
-    if (tracer.v2)
-        V2_0(m, generation, ProcStop);
-    else
-        V1_0(m, generation, ProcStop);
+    EVENT_0(m, generation, ProcStop, ProcStop);
     trail_set_(&p->state_, state_word(generation, TRAIL_P_IDLE_));
 }
 
@@ -55,10 +52,7 @@ static void release_proc(trail_m *m, uint64_t generation)
 
 static void create(trail_m *m, uint64_t generation, trail_g *g)
 {
-    if (tracer.v2)
-        V2(m, generation, GoCreate, g->id, 0, 0);
-    else
-        V1(m, generation, GoCreate, g->id, 0, 0);
+    EVENT(m, generation, GoCreate, GoCreate, g->id, 0, 0);
     g->seq_ = generation << 32;
     g->last_p_ = m->p;
     trail_set_(&g->state_, state_word(generation, TRAIL_G_RUNNABLE_));
@@ -71,10 +65,7 @@ static bool wake(trail_m *m, uint64_t generation, trail_g *g)
     if (!state_change_g(m, generation, g, TRAIL_G_WAITING_, TRAIL_G_RUNNABLE_, "annotation"))
         return false;
     seq = next_sequence(&g->seq_, generation);
-    if (tracer.v2)
-        V2(m, generation, GoUnblock, g->id, seq, 0);
-    else
-        V1(m, generation, GoUnblock, g->id, seq, 0);
+    EVENT(m, generation, GoUnblock, GoUnblock, g->id, seq, 0);
     return true;
 }
 
@@ -85,10 +76,7 @@ static void start(trail_m *m, uint64_t generation, trail_g *g)
     trail_set_(&g->state_, state_word(generation, TRAIL_G_RUNNING_));
     trail_set_runs_(m, g);
     g->last_p_ = m->p;
-    if (tracer.v2)
-        V2(m, generation, GoStart, g->id, seq);
-    else
-        V1(m, generation, GoStart, g->id, seq);
+    EVENT(m, generation, GoStart, GoStart, g->id, seq);
     regions_settle(m, generation);
 }
 

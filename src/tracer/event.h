@@ -151,6 +151,12 @@ always_inline bool v1_write(trail_m *m, uint64_t generation, unsigned type, unsi
              (uint64_t[]){__VA_ARGS__})
 #define V1_0(m, generation, type) v1_write((m), (generation), V1_##type, 0, NULL)
 
+/* An event that both formats have with the same arguments, under two names. */
+#define EVENT(m, generation, v2_type, v1_type, ...)                                                \
+    (tracer.v2 ? V2(m, generation, v2_type, __VA_ARGS__) : V1(m, generation, v1_type, __VA_ARGS__))
+#define EVENT_0(m, generation, v2_type, v1_type)                                                   \
+    (tracer.v2 ? V2_0(m, generation, v2_type) : V1_0(m, generation, v1_type))
+
 /* MARK: Strings (string.c) */
 
 /* Returns the length to which readers of the format accept strings. */

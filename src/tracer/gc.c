@@ -40,8 +40,7 @@ static bool write_gc_begin(trail_m *m, uint64_t generation, uint64_t stack)
     uint64_t seq = tracer.gc_sequence++;
     tracer.gc_recorded = true;
     tracer.gc_announced = generation;
-    return tracer.v2 ? V2(m, generation, GCBegin, seq, stack)
-                     : V1(m, generation, GCStart, seq, stack);
+    return EVENT(m, generation, GCBegin, GCStart, seq, stack);
 }
 
 bool trail_gc_begin(trail_m *outer, int skip)
@@ -107,8 +106,7 @@ bool trail_gc_assist_begin(trail_m *outer, int skip)
                   "the goroutine is in an assist");
     } else {
         stack = stack_id(stack_here(m, generation, skip));
-        written = tracer.v2 ? V2(m, generation, GCMarkAssistBegin, stack)
-                            : V1(m, generation, GCMarkAssistStart, stack);
+        written = EVENT(m, generation, GCMarkAssistBegin, GCMarkAssistStart, stack);
         __atomic_store_n(&m->g->assist_session_, tracer.first_generation, __ATOMIC_RELAXED);
     }
     return leave(m, written);
@@ -121,8 +119,7 @@ bool trail_gc_assist_end(trail_m *outer)
     if (!runs_goroutine(m, generation)) {
         misuse(m, "trail_gc_assist_end", NO_GOROUTINE);
     } else if (m->g->assist_session_ == tracer.first_generation) {
-        written = tracer.v2 ? V2_0(m, generation, GCMarkAssistEnd)
-                            : V1_0(m, generation, GCMarkAssistDone);
+        written = EVENT_0(m, generation, GCMarkAssistEnd, GCMarkAssistDone);
         __atomic_store_n(&m->g->assist_session_, 0, __ATOMIC_RELAXED);
     }
     return leave(m, written);
@@ -156,8 +153,7 @@ bool trail_gc_sweep_span(trail_m *outer, uint64_t swept, uint64_t reclaimed, int
     if (p->sweep_session_ != tracer.first_generation) {
         uint64_t stack = stack_id(stack_here(m, generation, skip));
         p->swept_ = p->reclaimed_ = 0;
-        written = tracer.v2 ? V2(m, generation, GCSweepBegin, stack)
-                            : V1(m, generation, GCSweepStart, stack);
+        written = EVENT(m, generation, GCSweepBegin, GCSweepStart, stack);
         __atomic_store_n(&p->sweep_session_, tracer.first_generation, __ATOMIC_RELAXED);
     }
     p->swept_ += swept;
@@ -273,7 +269,7 @@ bool trail_stw_end(trail_m *outer)
     if (tracer.format < 10 && m->stw_p_ != m->p)
         return leave(
             m, misuse_of(TRAIL_MISUSE_NESTING, m, "trail_stw_end", "it was begun on another P"));
-    written = tracer.v2 ? V2_0(m, generation, STWEnd) : V1_0(m, generation, STWDone);
+    written = EVENT_0(m, generation, STWEnd, STWDone);
     m->stw_session_ = 0;
     lock_mutex(&tracer.switching);
     tracer.stopped_worlds = 0;
@@ -289,8 +285,7 @@ bool trail_heap_alloc(trail_m *outer, uint64_t live_bytes)
     SECTION(outer, m, generation, "trail_heap_alloc");
     if (!holds_proc(m, generation))
         return leave(m, misuse(m, "trail_heap_alloc", "the thread holds no P"));
-    written = tracer.v2 ? V2(m, generation, HeapAlloc, live_bytes)
-                        : V1(m, generation, HeapAlloc, live_bytes);
+    written = EVENT(m, generation, HeapAlloc, HeapAlloc, live_bytes);
     return leave(m, written);
 }
 
@@ -304,6 +299,6 @@ bool trail_heap_goal(trail_m *outer, uint64_t bytes)
     SECTION_IF(number_needs_event(), outer, m, generation, "trail_heap_goal");
     if (!holds_proc(m, generation))
         return leave(m, misuse(m, "trail_heap_goal", "the thread holds no P"));
-    written = tracer.v2 ? V2(m, generation, HeapGoal, bytes) : V1(m, generation, HeapGoal, bytes);
+    written = EVENT(m, generation, HeapGoal, HeapGoal, bytes);
     return leave(m, written);
 }

@@ -200,7 +200,7 @@ bool trail_go_end_(trail_m *outer)
     if (!m)
         return false;
     if (leave_thread(m, generation, TRAIL_G_NONE_, "trail_go_end"))
-        written = tracer.v2 ? V2_0(m, generation, GoDestroy) : V1_0(m, generation, GoEnd);
+        written = EVENT_0(m, generation, GoDestroy, GoEnd);
     forget_goroutine(m);
     return call_end_moved(m, written || !generation);
 }
@@ -352,7 +352,7 @@ static bool switch_in_parts(trail_m *m, uint64_t generation, trail_g *from, trai
     leave_regions(m, generation, ends);
     trail_set_(&from->state_, state_word(generation, ends ? TRAIL_G_NONE_ : TRAIL_G_WAITING_));
     if (ends)
-        written &= tracer.v2 ? V2_0(m, generation, GoDestroy) : V1_0(m, generation, GoEnd);
+        written &= EVENT_0(m, generation, GoDestroy, GoEnd);
     else if (tracer.v2)
         written &= V2(m, generation, GoBlock, V2_ID_REASON + TRAIL_BLOCK_UNSPECIFIED, 0);
     else

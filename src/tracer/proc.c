@@ -341,8 +341,7 @@ bool trail_procs_change(trail_m *outer, unsigned n, int skip)
         misuse(m, "trail_procs_change", "the thread is in a system call");
     } else if (generation) {
         uint64_t stack = stack_id(stack_here(m, generation, skip));
-        written = tracer.v2 ? V2(m, generation, ProcsChange, n, stack)
-                            : V1(m, generation, Gomaxprocs, n, stack);
+        written = EVENT(m, generation, ProcsChange, Gomaxprocs, n, stack);
     }
     return call_end(m, written || !generation);
 }

@@ -18,10 +18,7 @@ uint64_t trail_task_begin_(uint64_t parent, const char *name)
         return is_recorded_outside() ? annotations->task_begin(parent, name) : 0;
     stack = stack_id(stack_here(m, generation, 0));
     id = string_id(m, generation, name);
-    if (tracer.v2)
-        V2(m, generation, UserTaskBegin, task, parent, id, stack);
-    else
-        V1(m, generation, UserTaskCreate, task, parent, id, stack);
+    EVENT(m, generation, UserTaskBegin, UserTaskCreate, task, parent, id, stack);
     close_annotation(m, generation);
     return task;
 }
@@ -39,10 +36,7 @@ void trail_task_end_(uint64_t task)
         return;
     }
     stack = stack_id(stack_here(m, generation, 0));
-    if (tracer.v2)
-        V2(m, generation, UserTaskEnd, task, stack);
-    else
-        V1(m, generation, UserTaskEnd, task, stack);
+    EVENT(m, generation, UserTaskEnd, UserTaskEnd, task, stack);
     close_annotation(m, generation);
 }
 
