@@ -81,7 +81,7 @@ class executor
     int done_ = 0;
 };
 
-/* A value that one coroutine waits for. */
+/* A value for which one coroutine waits. */
 class mailbox
 {
   public:

@@ -91,7 +91,7 @@ static trail_uv_loop *traced_loop(uv_loop_t *loop)
     return loop->data;
 }
 
-/* The last callback of the phase before the poll: it was the first to be started. */
+/* The last callback of the phase before the poll, as it was the first to be started. */
 static void poll_begins(uv_prepare_t *prepare)
 {
     trail_uv_loop *traced = traced_loop(prepare->loop);
@@ -148,7 +148,10 @@ void trail_uv_task_begin(uv_loop_t *loop, trail_uv_task *task, uintptr_t functio
     trail_go_create_blocked(&traced_loop(loop)->thread.m, &task->g, function, 0);
 }
 
-/* The loop is ready while a callback runs. Nothing runs when the task is woken here: by nothing. */
+/*
+ * The loop is ready while a callback runs. No goroutine runs here, so the task is woken without a
+ * waker.
+ */
 void trail_uv_enter(uv_loop_t *loop, trail_uv_task *task)
 {
     trail_uv_loop *traced = traced_loop(loop);
@@ -251,7 +254,7 @@ int trail_uv_async_init(uv_loop_t *loop, trail_uv_async *async, uv_async_cb call
     return uv_async_init(loop, &async->handle, async_received);
 }
 
-/* libuv merges what is sent before the callback runs: the first of them wakes the handle. */
+/* libuv merges all sends before the callback runs; the first one wakes the handle. */
 int trail_uv_async_send(trail_uv_async *async)
 {
     trail_uv_task *task = &async->task;
@@ -275,7 +278,7 @@ void trail_uv_async_close(trail_uv_async *async, uv_close_cb closed)
 
 /* MARK: Work */
 
-/* A thread of libuv's pool, which ends without a word to the program. */
+/* A thread of libuv's pool, which ends without notice to the program. */
 static pthread_key_t pool_thread;
 static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
 
@@ -317,7 +320,7 @@ static void work_runs(uv_work_t *request)
     trail_proc_stop(&thread->m);
 }
 
-/* Cancelled work, too, comes here, and is ready. `after` may free the request. */
+/* Also called for cancelled work, which is ready. `after` may free the request. */
 static void work_done(uv_work_t *request, int status)
 {
     trail_uv_work *work = (trail_uv_work *)request;

@@ -1,6 +1,6 @@
 /*
- * libuv in a trace. libuv has no hook for callbacks, but each is passed to it by the program: the
- * functions here take the place of libuv's, keep the callback, and pass on one of their own.
+ * Traces libuv. libuv has no hook for callbacks, but the program passes each callback to it: the
+ * functions here replace libuv's, keep the callback and pass their own.
  *
  *     loop         a goroutine, which waits while libuv polls (from its prepare to its check phase,
  *                  or to the first callback of a poll) and is ready while a callback runs
@@ -24,8 +24,8 @@
 /* MARK: Threads and goroutines */
 
 /*
- * WAITS, woken: READY, entered: RUNS, and sent to while it runs: AGAIN. Each is shown as such but
- * AGAIN, with which a task is ready again when it leaves, woken by nothing: its waker came before.
+ * WAITS, woken: READY, entered: RUNS, and sent to while it runs: AGAIN. AGAIN makes a task ready
+ * when it leaves, without a waker, which came earlier; it is not visible itself.
  */
 enum trail_uv_state { TRAIL_UV_WAITS, TRAIL_UV_READY, TRAIL_UV_RUNS, TRAIL_UV_AGAIN };
 
@@ -42,7 +42,9 @@ typedef struct trail_uv_thread {
     trail_uv_task task; /* the loop, or the thread itself */
 } trail_uv_thread;
 
-/* Lists the goroutines to the tracer; call it before the trace starts, and that before any other. */
+/*
+ * Lists the goroutines to the tracer; call it before the trace starts, and that before any other.
+ */
 void trail_uv_set_host(void);
 
 /* A thread without a loop, as a goroutine with this start function. */
@@ -58,9 +60,9 @@ typedef struct trail_uv_loop {
     bool polls;
 } trail_uv_loop;
 
-/* Before the first handle is made; sets loop->data. */
+/* Call before the first handle is made. Sets loop->data. */
 int trail_uv_loop_begin(trail_uv_loop *traced, uv_loop_t *loop);
-/* After the last uv_run. Closes what the adapter added, for which it runs the loop. */
+/* Call after the last uv_run. Runs the loop to close what the adapter added. */
 void trail_uv_loop_end(trail_uv_loop *traced);
 
 /* MARK: Handles */

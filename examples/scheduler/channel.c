@@ -1,9 +1,9 @@
 /*
  * Channels of words, with or without a buffer, and select.
  *
- * A coroutine that finds no partner leaves a note (struct waiter, on its own stack) at the channel, one
- * at each for a select. A partner takes the note, leaves or fetches the value, and wakes it. Notes of one
- * select share a `done`, which the first partner sets; the others pass over it.
+ * A coroutine that finds no partner leaves a note (struct waiter, on its own stack) at the channel,
+ * one at each for a select. A partner takes the note, leaves or fetches the value, and wakes it.
+ * Notes of one select share a `done`, which the first partner sets; the others skip the note.
  *
  * Channels of a select are locked in the order of their addresses.
  */
@@ -197,8 +197,8 @@ static void lock_channels(struct locked *l)
 }
 
 /*
- * A copy of the list: as soon as the first lock is open, a partner may wake the coroutine, whose own
- * list lies on its stack.
+ * A copy of the list: as soon as the first lock is open, a partner may wake the coroutine, whose
+ * own list lies on its stack.
  */
 static void unlock_channels(void *argument)
 {
@@ -264,7 +264,9 @@ unsigned chan_select(struct chan_case *cases, unsigned n)
     return operate(cases, n, TRAIL_BLOCK_SELECT);
 }
 
-/* Closes the channel: sending ends, and coroutines that wait to receive are woken without a value. */
+/*
+ * Closes the channel: sending ends, and coroutines that wait to receive are woken without a value.
+ */
 void chan_close(struct channel *c)
 {
     struct queue woken = {0};

@@ -1,14 +1,15 @@
 /*
- * A heap of small objects that form lists, and its collector: concurrent mark and sweep in the shape of
- * Go's, so that its phases can be seen in a trace.
+ * A heap of small objects that form lists, and its collector: concurrent mark and sweep in the
+ * shape of Go's, so that its phases can be seen in a trace.
  *
  *   sweep termination   the world stops; what the roots refer to becomes gray
- *   mark                worker coroutines turn gray objects black; allocating coroutines must assist
+ *   mark                worker coroutines turn gray objects black; allocating ones must assist
  *   mark termination    the world stops again; the next goal is set
  *   sweep               span by span, by a coroutine in the background and by allocations
  *
- * An object refers only to older ones and never changes, and new ones are black while marking goes on: so
- * no write barrier is needed. heap.lock guards all; it is a plain lock: its holder keeps its P.
+ * An object refers only to older ones and never changes, and new ones are black during marking, so
+ * no write barrier is needed. heap.lock guards everything; it is a plain lock whose holder keeps
+ * its P.
  */
 #include "scheduler.h"
 
@@ -52,7 +53,7 @@ static struct {
     struct heap_counts counts;
 } heap;
 
-/* Waits in `q` with heap.lock taken; it is released. */
+/* Waits in `q`. Called with heap.lock, which it releases. */
 static void wait_in(struct queue *q, trail_block_reason reason)
 {
     gqueue_push(q, g_self());
@@ -68,8 +69,9 @@ static void wake_one(struct queue *q)
 }
 
 /*
- * Ends the generation, so that the trace shows what is active at the beginning of one. No generation ends while the world
- * is stopped: the stopping thread would wait for the P of this thread, which waits for the generation.
+ * Ends the generation, so that the trace shows what is active at the beginning of one. No
+ * generation ends while the world is stopped: the stopping thread would wait for the P of this
+ * thread, which waits for the generation.
  */
 static void end_generation(void)
 {

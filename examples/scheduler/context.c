@@ -1,9 +1,9 @@
 /*
- * Switching stacks: what the C ABI keeps over a call is pushed, the stack pointer is exchanged, and what
- * was pushed there is popped. Where there is no assembly here, ucontext does the same with two system
- * calls more. Signal masks and floating point modes are not switched.
+ * Switches stacks: pushes the registers that the C ABI preserves over a call, exchanges the stack
+ * pointer and pops the registers there. Without assembly for a machine, ucontext does the same with
+ * two more system calls. Signal masks and floating point modes are not switched.
  *
- * The frame pointer of a new stack is 0, so that the walk of a stack ends there.
+ * The frame pointer of a new stack is 0, where a walk of the stack ends.
  */
 #include "context.h"
 
@@ -49,7 +49,9 @@ __asm__(".text\n"
         "    ret\n"
         ".size swap_stacks, .-swap_stacks\n");
 
-/* From the low end: six registers, `entry` to return to, 0 where its own return address would be. */
+/*
+ * From the low end: six registers, `entry` as the return address, 0 as entry's own return address.
+ */
 static void *first_frame(uint8_t *end, void (*entry)(void))
 {
     uintptr_t *sp = (uintptr_t *)end - 8;

@@ -7,7 +7,10 @@
 #include <ucontext.h>
 #endif
 
-/* Where a stack was left. `low` and `size` are the stack, `fiber` and `fake` what sanitizers want. */
+/*
+ * Where a stack was left. `low` and `size` describe the stack; `fiber` and `fake` are for
+ * sanitizers.
+ */
 struct context {
     void *sp;
     const void *low;
@@ -25,7 +28,7 @@ void context_fini(struct context *c);
 void context_switch(struct context *from, struct context *to);
 /* The same, for a stack that is never switched back to. */
 _Noreturn void context_switch_for_good(struct context *from, struct context *to);
-/* First thing on a new stack. */
+/* Must be called first on a new stack. */
 void context_entered(struct context *c);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * Coroutines: they are created, wait, are woken, yield, switch to each other and end.
  *
- * An event about a coroutine that leaves its thread is emitted on its own stack, while no other thread can reach
- * it; `after`, which makes it reachable, runs when its stack is left. A waker emits the event before it puts the
- * coroutine where a thread can start it.
+ * An event about a coroutine that leaves its thread is emitted on its own stack, while no other
+ * thread can reach it; `after`, which makes it reachable, runs when its stack is left. A waker
+ * emits the event before it puts the coroutine where a thread can start it.
  */
 #include "scheduler.h"
 
@@ -36,7 +36,10 @@ static void all_remove(struct g *g)
     unlock(&sched.all_lock);
 }
 
-/* AllocFree: the stacks that there are when the trace starts. Copied under the lock, reported without it. */
+/*
+ * AllocFree: the stacks that exist when the trace starts, copied under the lock and reported
+ * without it.
+ */
 void stacks_snapshot(void)
 {
     struct m *m = m_self();
@@ -59,7 +62,7 @@ void stacks_snapshot(void)
 
 /* MARK: Coroutines begin and end */
 
-/* A free stack has the address of the next one in its first bytes. */
+/* A free stack has the address of the next free one in its first bytes. */
 static uint8_t *stack_new(void)
 {
     uint8_t *stack;
@@ -87,7 +90,7 @@ static void stack_free(uint8_t *stack)
     unlock(&sched.all_lock);
 }
 
-/* After the coroutine's last event, so that the tracer's walk sees every one that lives. */
+/* After the coroutine's last event, so that the tracer's walk visits every live one. */
 void g_free(struct g *g)
 {
     all_remove(g);
@@ -100,7 +103,7 @@ void g_free(struct g *g)
     free(g);
 }
 
-/* What a direct switch left behind on the thread that `g` goes on with now. */
+/* Completes a direct switch on the thread where `g` now continues. */
 void bury_ended(void)
 {
     struct m *m = m_self();
@@ -285,7 +288,7 @@ void switch_to_and_end(struct g *g)
     context_switch_for_good(&from->context, &g->context);
 }
 
-/* Coroutines that wait for ever are dropped where they are. */
+/* Coroutines that wait for ever are freed as they are. */
 void coroutines_free(void)
 {
     while (sched.all)

@@ -1,6 +1,4 @@
-/*
- * A TCP server that sends back what it gets, and its clients, all coroutines.
- */
+/* A TCP echo server and its clients, all coroutines. */
 #include "scheduler.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * Two things that everything here uses: a lock that belongs to no thread, so that a coroutine may take it
- * and its thread release it from another stack; and lines of coroutines.
+ * Used everywhere here: a lock that belongs to no thread, so that a coroutine may take it and its
+ * thread release it from another stack; and queues of coroutines.
  */
 #include "scheduler.h"
 
@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* 0: free; 1: taken; 2: taken, and a thread sleeps. */
+/* 0: free; 1: taken; 2: taken, and a thread waits. */
 void lock(struct lock *l)
 {
     uint32_t free = 0;

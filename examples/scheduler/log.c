@@ -1,11 +1,11 @@
 /*
- * The host's own log of its calls of the tracer, for a test to compare: a line for each event and goroutine, numbered
- * per goroutine. A line is written just before the event:
+ * The host's own log of its calls of the tracer, for a test to compare: a line for each event and
+ * goroutine, numbered per goroutine. A line is written just before the event:
  *
  *     g=12 n=5 + block sync
  *
- * `+` says that the event must be in the trace: it was on, start and stop were not under way. Lines of
- * different goroutines stand in any order.
+ * `+` says that the event must be in the trace: it was on, start and stop were not under way. Lines
+ * of different goroutines stand in any order.
  */
 #include "scheduler.h"
 

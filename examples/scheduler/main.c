@@ -1,5 +1,6 @@
 /*
- * The command: starts the scheduler, starts the trace when it is running, does the work, stops both.
+ * The command: starts the scheduler, starts the trace when it is running, does the work, stops
+ * both.
  */
 #include "scheduler.h"
 
@@ -34,11 +35,11 @@ struct command {
     unsigned procs;
     uint64_t seed, seconds;
     trail_options trace;
-    int before; /* format of the trace that is thrown away; 0: none */
+    int before; /* format of a first trace that is discarded; 0: none */
     bool busy;
     _Atomic bool enough; /* of being busy */
     struct sema start;
-    sem_t ready; /* what is to be there when the trace starts */
+    sem_t ready; /* what exists when the trace starts */
     sem_t done;  /* the work; being busy */
 };
 
@@ -218,7 +219,7 @@ static void stop_trace(void)
     check(trail_stop(&err), "stop", &err);
 }
 
-/* States and sequence numbers go on from one trace to the next, whatever their formats. */
+/* States and sequence numbers continue from one trace to the next, whatever the formats. */
 static void throw_one_away(int format)
 {
     trail_options options = {.format = format};

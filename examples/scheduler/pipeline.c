@@ -1,6 +1,6 @@
 /*
- * Two programs whose coroutines pass things on: the sieve of Eratosthenes as a chain of channels, a
- * coroutine a prime; and words that workers count under a mutex, each word an object of the heap.
+ * Two pipelines: the sieve of Eratosthenes as a chain of channels with a coroutine for each prime,
+ * and workers that count words, objects of the heap, under a mutex.
  */
 #include "scheduler.h"
 
@@ -22,7 +22,7 @@ static void generate(void *argument)
     free(s);
 }
 
-/* Passes on what its prime does not divide. The next stage frees its channel. */
+/* Passes on numbers that its prime does not divide. The next stage frees its channel. */
 static void filter(void *argument)
 {
     struct stage *s = argument;

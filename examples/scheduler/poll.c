@@ -40,7 +40,7 @@ static struct {
 
 /* MARK: Waiting and being woken */
 
-/* False if there was no need to wait. in_vain: it waited already, and was woken too early. */
+/* Returns false if there was no need to wait. in_vain: an earlier wait ended too early. */
 static bool wait_ready(struct net *n, struct side *side, bool in_vain)
 {
     lock(&n->lock);
@@ -190,8 +190,8 @@ struct net *net_listen(uint16_t *port)
 }
 
 /*
- * One attempt each, the error as a negative number, and never inlined: the address of errno is that of
- * a thread, and a function that waits in between may not keep it.
+ * One attempt each; errors are negative numbers. Never inlined: the address of errno depends on the
+ * thread, and a function that waits in between must not keep it.
  */
 static __attribute__((noinline)) ssize_t try_read(int fd, void *data, size_t size)
 {

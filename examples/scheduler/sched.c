@@ -1,11 +1,11 @@
 /*
  * The threads that run coroutines, and the choice of the next one.
  *
- * A thread looks for work on its own stack (run_thread), switches to a coroutine's, and is back when that
- * one ends, yields or waits.
+ * A thread looks for work on its own stack (run_thread), switches to a coroutine's, and is back
+ * when that one ends, yields or waits.
  *
- * A queue that gets work is looked at by whoever goes idle after that, or a thread is woken for it:
- * put-then-look at idle_count on the one side, idle_count-then-look at the queues on the other, both
+ * Either a thread that goes idle sees new work, or a thread is woken for it: one side puts the
+ * work, then reads idle_count; the other raises idle_count, then reads the queues; both
  * sequentially consistent.
  */
 #include "scheduler.h"
@@ -17,7 +17,7 @@ struct scheduler sched;
 
 static _Thread_local struct m *self;
 
-/* Never inlined: a function that was left on one thread and goes on in another must look anew. */
+/* Never inlined: a function that continues on another thread must read it again. */
 __attribute__((noinline)) struct m *m_self(void)
 {
     __asm__ volatile("" ::: "memory");
@@ -31,7 +31,7 @@ struct g *g_self(void)
 
 /* MARK: Queues */
 
-/* Into the queue of the current P. */
+/* Puts it into the queue of the current P. */
 void put_local(struct g *g)
 {
     struct p *p = m_self()->p;
@@ -120,7 +120,7 @@ static struct g *pop_shared(void)
     return g;
 }
 
-/* Half of what `from` has, the first to run now, the rest for p's queue. */
+/* Steals half of the work of `from`: returns the first, puts the rest into p's queue. */
 static struct g *steal_from(struct p *p, struct p *from)
 {
     struct queue loot = {0};
@@ -167,7 +167,9 @@ static struct g *find_work(struct p *p)
 
 /* MARK: Threads */
 
-/* The thread has no P. Waits until it is given one; false: the scheduler stops. With sched.lock. */
+/*
+ * Waits until the thread, which has no P, gets one; false: the scheduler stops. sched.lock is held.
+ */
 static bool wait_for_p(struct m *m)
 {
     m->next_idle = sched.idle_ms;
@@ -193,7 +195,7 @@ static bool get_p(struct m *m)
     return true;
 }
 
-/* There is nothing to do, or the world stops: the P is given up. */
+/* Releases the P: there is nothing to do, or the world stops. */
 void give_up_p(struct m *m)
 {
     struct p *p = m->p;
@@ -262,7 +264,10 @@ static void *thread_main(void *argument)
     return NULL;
 }
 
-/* With sched.lock, which it releases. A new thread gets its P when it runs, so that no P waits for it. */
+/*
+ * Called with sched.lock, which it releases. A new thread gets its P when it runs, so that no P
+ * waits for it.
+ */
 static void start_thread(void)
 {
     struct m *m = calloc(1, sizeof(*m));

@@ -4,10 +4,10 @@
  *
  *   G  a coroutine: a stack and what it waits for          (trail_g in it)
  *   M  a thread that runs coroutines                       (trail_m in it)
- *   P  the right to run: a slot with a queue of runnable coroutines; as many as there shall be
- *      processors in use; an M needs one to run a G        (trail_p in it)
+ *   P  the right to run: a slot with a queue of runnable coroutines. There are as many as
+ *      processors are to be used; an M needs one to run a G (trail_p in it)
  *
- * What a runtime must see to, and where this one does it:
+ * What a runtime must ensure, and where this one does:
  *
  *   an event comes before its effect can be seen           every call of the library here
  *   a G that waits is off its stack before it is woken     park() in sched.c
@@ -34,14 +34,16 @@
 
 enum { MAX_PROCS = 16, STACK_SIZE = 64 << 10 };
 
-/* A lock that one stack may take and another release, as a coroutine that parks needs it: a futex. */
+/*
+ * A lock that one stack may take and another release, as a coroutine that parks needs it: a futex.
+ */
 struct lock {
     _Atomic uint32_t word;
 };
 void lock(struct lock *l);
 void unlock(struct lock *l);
 
-/* Coroutines one after another, linked by their `next`. The length may be read without the lock. */
+/* A queue of coroutines, linked by their `next`. The length may be read without the lock. */
 struct queue {
     struct g *head, *tail;
     _Atomic unsigned length;
@@ -63,18 +65,24 @@ struct g {
     uint64_t noted;    /* lines in the host's log */
 };
 
-/* The owner of a P: a thread, none, a thread in a system call (which may lose it), or a stopped world. */
+/*
+ * The owner of a P: a thread, none, a thread in a system call (which may lose it), or a stopped
+ * world.
+ */
 enum { P_IDLE, P_RUNNING, P_SYSCALL, P_STOPPED };
 
 /* A processor slot. */
 struct p {
     trail_p trail;
-    /* P_... | number of the thread << 2 while in a system call, so that no thread takes back another's. */
+    /*
+     * P_... | number of the thread << 2 while in a system call, so that no thread takes back
+     * another's.
+     */
     _Atomic uint32_t status;
     struct lock lock; /* of runnable */
     struct queue runnable;
     _Atomic uint32_t tick; /* counts starts of coroutines and system calls, for the monitor */
-    _Atomic bool preempt;  /* its coroutine shall stop at its next safe point */
+    _Atomic bool preempt;  /* its coroutine should stop at its next safe point */
     struct p *next;        /* sched.idle_ps */
     uint32_t seen_tick;    /* the monitor's */
     uint64_t random;
@@ -83,24 +91,24 @@ struct p {
 /* A thread. */
 struct m {
     trail_m trail;
-    struct context context; /* of the thread's own stack, on which it looks for work */
+    struct context context; /* the thread's own stack, on which it looks for work */
     struct g *g;
     struct p *p;
     void (*after)(void *); /* to be called when the coroutine is off its stack */
     void *after_argument;
-    struct g *ended; /* left its stack by a direct switch, and does not return to it */
+    struct g *ended; /* ended with a direct switch off its stack */
     uint32_t number;
     sem_t wake;
     struct m *next_idle, *next; /* sched.idle_ms, sched.ms */
     pthread_t thread;
 };
 
-/* There is one in a process, as there is one tracer. */
+/* One per process, like the tracer. */
 struct scheduler {
     struct lock lock; /* of what follows */
     struct p *idle_ps;
     struct m *idle_ms, *ms;
-    struct queue runnable; /* from threads without a P, and what was preempted */
+    struct queue runnable; /* work from threads without a P, and preempted coroutines */
     unsigned next_number;
     bool starting; /* a new thread is on its way */
     bool world_taken;
@@ -127,7 +135,7 @@ extern struct scheduler sched;
 
 void sched_start(unsigned procs, uint64_t seed);
 void sched_run(void (*function)(void *), void *argument); /* the first coroutine */
-void sched_stop(void); /* when nothing but coroutines that wait is left */
+void sched_stop(void); /* when only waiting coroutines are left */
 
 struct m *m_self(void);
 struct g *g_self(void);
@@ -150,7 +158,10 @@ struct g *go_blocked(void (*function)(void *), void *argument); /* waits until r
 void yield(void);
 bool safe_point(void); /* in long loops: here the coroutine may be preempted; whether it was */
 
-/* The coroutine waits until ready(). after(argument) runs when it is off its stack: it lets wakers proceed. */
+/*
+ * The coroutine waits until ready(). after(argument) runs when it is off its stack: it lets wakers
+ * proceed.
+ */
 void park(trail_block_reason reason, bool in_vain, void (*after)(void *), void *argument);
 void unlock_after(void *l); /* an `after`: unlocks a struct lock */
 void ready(struct g *g);
@@ -163,16 +174,17 @@ void leave(struct m *m, struct g *g, void (*after)(void *), void *argument);
 struct g *g_new(void (*function)(void *), void *argument, bool with_stack);
 void g_free(struct g *g);
 void all_add(struct g *g);
-void bury_ended(void); /* the one that a direct switch left behind on this thread */
+void bury_ended(void); /* the coroutine that a direct switch left on this thread */
 void coroutines_free(void);
 void stacks_snapshot(void);
 
 /* MARK: world.c: stopping all Ps */
 
-/* By a coroutine, which keeps its P, or by a thread without a P. */
+/* Called by a coroutine, which keeps its P, or by a thread without a P. */
 void world_stop(void);
 void world_start(void);
-void world_stop_traced(trail_stw_kind kind); /* the same, in the trace; by a coroutine */
+void world_stop_traced(
+    trail_stw_kind kind); /* the same, written to the trace; called by a coroutine */
 void world_start_traced(void);
 /* Reserves the world until world_release; false: another thread is stopping it. */
 bool world_hold(void);
@@ -189,7 +201,7 @@ void syscall_block(
     void); /* as syscall_enter, and it is known to take long: the P is given up at once */
 void syscall_exit(void);
 bool syscall_lost_p(void);       /* within a call: the P was taken */
-void foreign_begin(struct m *m); /* a thread that is none of ours may call in from here on */
+void foreign_begin(struct m *m); /* foreign threads may call in from here on */
 struct g *foreign_enter(struct m *m);
 void foreign_leave(struct m *m, bool keep_p);
 void foreign_end(struct m *m);
@@ -205,10 +217,10 @@ struct sema {
 };
 void sema_wait(struct sema *s, trail_block_reason reason);
 void sema_post(struct sema *s);
-/* Wakes all that wait now; called without the lock. */
+/* Wakes all current waiters; called without the lock. */
 unsigned wake_all(struct lock *l, struct queue *waiting);
 
-/* Whoever comes first takes it, so that to be woken may be in vain. */
+/* The first to come takes it, so a wake-up may be futile. */
 struct mutex {
     struct lock lock;
     bool held;
@@ -226,7 +238,7 @@ void cond_wait(struct cond *c, struct mutex *m);
 void cond_signal(struct cond *c);
 void cond_broadcast(struct cond *c);
 
-/* Counts what has to be done, and lets wait for its end. */
+/* A count of unfinished work, and a wait for its end. */
 struct group {
     struct mutex mutex;
     struct cond cond;
@@ -247,7 +259,7 @@ bool chan_receive(struct channel *c, uintptr_t *value); /* false: closed */
 struct chan_case {
     struct channel *channel;
     bool send;
-    bool ok;         /* of a receive: false if the channel is closed */
+    bool ok;         /* receive: false if the channel is closed */
     uintptr_t value; /* to be sent; received */
 };
 unsigned chan_select(struct chan_case *cases, unsigned n); /* which one it was; at most MAX_CASES */
@@ -305,7 +317,7 @@ void log_close(void);
 unsigned echo(unsigned clients, unsigned rounds);       /* messages answered */
 unsigned sieve(unsigned below);                         /* primes */
 unsigned count_words(unsigned workers, unsigned words); /* words counted */
-void tour_before(void); /* what shall be under way when the trace starts */
+void tour_before(void); /* what is in progress when the trace starts */
 void tour(void);        /* everything else that a scheduler can report */
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Semaphore, mutex, condition variable, group. All the same way: under the lock of the thing, take it or
- * get in line; park() releases that lock when the coroutine is off its stack. A waker takes a coroutine
- * out of the line under the lock, so that none is woken twice.
+ * Semaphore, mutex, condition variable, group. All the same way: under the lock of the thing, take
+ * it or get in line; park() releases that lock when the coroutine is off its stack. A waker takes a
+ * coroutine out of the line under the lock, so that none is woken twice.
  */
 #include "scheduler.h"
 

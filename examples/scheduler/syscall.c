@@ -5,9 +5,10 @@
  *   long     the monitor sees that nothing moved since its last look, and takes the P
  *   known    to be long: the thread gives the P up itself, before
  *
- * While in a call, the P's status holds the thread's number: the thread that changes it first,
- * the one that comes back or the one that steals, has the P. Stealing is done under sched.lock as a whole, so that a
- * thread which lost its P and takes that lock knows that the event of the theft is out.
+ * While in a call, the P's status holds the thread's number: the thread that changes it first, the
+ * one that comes back or the one that steals, has the P. Stealing is done under sched.lock as a
+ * whole, so that a thread which lost its P and takes that lock knows that the event of the theft is
+ * out.
  */
 #include "scheduler.h"
 
@@ -146,7 +147,9 @@ static void take_back(struct m *m)
     outside_end();
 }
 
-/* The caller becomes a coroutine that comes out of a system call. It stays on its thread and stack. */
+/*
+ * The caller becomes a coroutine that comes out of a system call. It stays on its thread and stack.
+ */
 struct g *foreign_enter(struct m *m)
 {
     struct g *g = g_new(NULL, NULL, false);
@@ -162,7 +165,8 @@ struct g *foreign_enter(struct m *m)
 }
 
 /*
- * With keep_p the P stays behind as in a system call, until the monitor finds it or the thread is back.
+ * With keep_p the P stays behind as in a system call, until the monitor finds it or the thread is
+ * back.
  */
 void foreign_leave(struct m *m, bool keep_p)
 {

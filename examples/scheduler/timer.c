@@ -1,6 +1,7 @@
 /*
- * Sleeping: a list of sleepers by the time to wake them, and a coroutine that does it, which the tracer
- * knows as the one that runs timers. A timerfd in the poller's set fires when the first is due.
+ * Sleeping: a list of sleepers by the time to wake them, and a coroutine that does it, which the
+ * tracer knows as the one that runs timers. A timerfd in the poller's set fires when the first is
+ * due.
  */
 #include "scheduler.h"
 

@@ -1,6 +1,6 @@
 /*
- * A tour of everything that this scheduler reports to the tracer, one step per feature. No step depends on how
- * fast things go: each repeats until what it is about has happened.
+ * A tour of everything that this scheduler reports to the tracer, one step per feature. No step
+ * depends on how fast things go: each repeats until what it is about has happened.
  */
 #include "scheduler.h"
 
@@ -158,7 +158,10 @@ static void select_waits(void *argument)
     chan_send(channels[2], sum);
 }
 
-/* The one that waits in a select is there before the sender comes; then the receiver before a sender. */
+/*
+ * The one that waits in a select is there before the sender comes; then the receiver before a
+ * sender.
+ */
 static void selection_in_wait(void)
 {
     struct channel *channels[] = {chan_new(0), chan_new(0), chan_new(0)};

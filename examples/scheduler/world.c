@@ -1,10 +1,11 @@
 /*
  * Stopping the world: every P is taken from its owner, and threads that have none emit nothing.
  *
- * A running coroutine is asked to stop at its next safe point; its thread finds sched.stopping set and
- * gives its P up. A P in a system call is stolen, an idle one is taken. Threads without a P emit their
- * events under sched.lock and only while the world goes on (outside_begin). So the formats before 1.22
- * get what they need for their first snapshot: no thread emits, and no goroutine changes its state.
+ * A running coroutine is asked to stop at its next safe point; its thread finds sched.stopping set
+ * and gives its P up. A P in a system call is stolen, an idle one is taken. Threads without a P
+ * emit their events under sched.lock and only while the world goes on (outside_begin). So the
+ * formats before 1.22 get what they need for their first snapshot: no thread emits, and no
+ * goroutine changes its state.
  */
 #include "scheduler.h"
 
@@ -179,7 +180,10 @@ void procs_change(unsigned n)
 
 /* MARK: What the tracer asks */
 
-/* Nothing is freed while the lock is held, and nothing that may wait for the tracer is done under it. */
+/*
+ * Nothing is freed while the lock is held, and nothing that may wait for the tracer is done under
+ * it.
+ */
 static void each_goroutine(void *context, void (*visit)(trail_g *g, void *arg), void *arg)
 {
     (void)context;

@@ -1,10 +1,10 @@
 /*
- * A small shop: three workers answer requests, a flusher writes their cache to disk now and then. It has
- * the faults that the documents look for (docs/questions.md):
+ * A small shop: three workers answer requests, a flusher writes their cache to disk now and then.
+ * It has the faults that the documents look for (docs/questions.md):
  *
- *   shop          the flusher keeps cache_mu while it writes, and request 7 waits for a slow supplier
+ *   shop          the flusher keeps cache_mu while it writes; request 7 waits for a slow supplier
  *   shop fixed    the flusher writes a copy, and does not hold cache_mu meanwhile
- *   shop stuck    the flusher takes cache_mu and log_mu in another order than a worker: they wait for ever
+ *   shop stuck    the flusher takes cache_mu and log_mu in another order than a worker: deadlock
  *
  * What takes time only sleeps, so that the figures are about the same on every machine.
  */

@@ -1,7 +1,7 @@
 /*
- * A thread pool that can be looked at: a job is a goroutine in the trace, and a worker holds a P while it
- * runs one. So `trail` and `go tool trace` show when each job was handed in, how long it waited, on which
- * worker it ran, and how busy the workers were.
+ * A thread pool that can be looked at: a job is a goroutine in the trace, and a worker holds a P
+ * while it runs one. So `trail` and `go tool trace` show when each job was handed in, how long it
+ * waited, on which worker it ran, and how busy the workers were.
  *
  *     cc -fno-omit-frame-pointer thread_pool.c $(pkg-config --cflags --libs trail-record) -pthread
  *     ./a.out pool.trace && trail print pool.trace
@@ -42,7 +42,10 @@ static void each_job(void *context, void (*visit)(trail_g *g, void *arg), void *
     pthread_mutex_unlock(&pool->mutex);
 }
 
-/* The tracer sees the job before it is created in the trace, a worker after. One thread hands jobs in. */
+/*
+ * The tracer sees the job before it is created in the trace, a worker after. One thread hands jobs
+ * in.
+ */
 static void pool_submit(struct pool *pool, trail_m *m, void (*run)(struct job *job))
 {
     struct job *job = &pool->jobs[pool->listed];

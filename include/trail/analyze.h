@@ -147,11 +147,11 @@ typedef struct trail_analysis_options {
     unsigned mmu_flags[2];   /* with TRAIL_ANALYZE_MMU: up to two curves; 0: none */
     /*
      * Restricts the analysis to this window, in ns from the first event. Goroutines that ended
-     * before it or began after it are left out; what crosses its edges counts with the part inside.
+     * before it or began after it are left out; of what crosses its edges, the part inside counts.
      */
     bool has_from, has_to;
     int64_t from_ns, to_ns;
-    void (*progress)(void *context); /* called now and then during the run; or NULL */
+    void (*progress)(void *context); /* called regularly during the run; or NULL */
     void *progress_context;
     /* Called with each batch before the analysis takes it; or NULL. Returns false on out of memory,
      * which ends the run. */
@@ -177,8 +177,8 @@ TRAIL_API trail_analysis *trail_analysis_open(const trail_reader *reader,
 TRAIL_API void trail_analysis_close(trail_analysis *analysis);
 
 /*
- * Takes a batch of events, the one that the reader returned last. Returns 1 if later events can
- * matter, 0 if they are all past the window, -1 on out of memory.
+ * Takes the batch of events that the reader returned last. Returns 1 if later events can matter, 0
+ * if they are all past the window, -1 on out of memory.
  */
 TRAIL_API int trail_analysis_feed(trail_analysis *analysis, const trail_event *events, long count);
 
@@ -213,18 +213,15 @@ typedef uint32_t trail_name;
 TRAIL_API trail_string trail_analysis_text(const trail_analysis *analysis, trail_name name);
 
 /*
- * What a wait is for. The name of a wait among the answers (`reason` of a wait, a step or a
- * segment, and the names of trail_times.block) is Go's reason, or in recordings of C programs what
- * the recorder logged before the wait: "mutex stats_mu", and where waits of a kind are added up
- * "mutex". trail_wait_for holds its parts.
+ * The parts of a wait's name. In answers (`reason` of a wait, a step or a segment, and the names of
+ * trail_times.block) the name is Go's reason. In recordings of C programs it is what the recorder
+ * logged before the wait, "mutex stats_mu", or "mutex" where waits of a kind are added up.
  */
 typedef struct trail_wait_for {
     trail_name reason; /* Go's reason: "sync"; of other names, the name itself */
-    const char *
-        kind; /* "mutex", "condition", "read", ...: trail-record(1) lists them; NULL: not recorded */
-    const char *
-        phrase; /* "waiting for a mutex", or the words before the object's name; NULL: not recorded */
-    trail_name object; /* "stats_mu"; 0: no name, or a sum over several objects */
+    const char *kind;  /* "mutex", "condition", "read", ... (trail-record(1)); NULL: not recorded */
+    const char *phrase; /* the words before the object: "waiting for a mutex"; NULL: not recorded */
+    trail_name object;  /* "stats_mu"; 0: no name, or a sum over several objects */
 } trail_wait_for;
 TRAIL_API trail_wait_for trail_analysis_wait_for(const trail_analysis *analysis, trail_name wait);
 
@@ -260,8 +257,10 @@ typedef struct trail_histogram {
     size_t bin_count;
 } trail_histogram;
 
-/* Adds a duration to a histogram of the caller's; a zero-initialised one is empty. Negative
- * durations count as 0. Returns false on out of memory. */
+/*
+ * Adds a duration to a histogram owned by the caller; a zero-initialised one is empty. Negative
+ * durations count as 0. Returns false on out of memory.
+ */
 TRAIL_API bool trail_histogram_add(trail_histogram *histogram, int64_t ns);
 
 /* Adds the counts of `more`. Returns false on out of memory; `histogram` may then only be freed. */
@@ -358,7 +357,7 @@ TRAIL_API trail_times trail_times_corrected(const trail_times *times);
 typedef struct trail_group {
     trail_name name;
     uint64_t count;
-    uint64_t alive; /* goroutines or regions that did not end */
+    uint64_t alive; /* goroutines or regions still open at the end */
     trail_times times;
     const trail_histogram *columns; /* TRAIL_COLUMNS of them; NULL without DISTRIBUTIONS */
 } trail_group;
@@ -371,10 +370,10 @@ TRAIL_API size_t trail_analysis_groups(const trail_analysis *analysis, const tra
 typedef struct trail_region {
     int64_t goroutine;
     uint64_t task;
-    trail_name name; /* 0: none, as of inherited ones */
+    trail_name name; /* 0: none, as for inherited ones */
     bool has_start;
     bool has_end;
-    bool is_inherited; /* from the goroutine that created this one; it is the whole goroutine */
+    bool is_inherited; /* inherited from the creating goroutine; it spans the whole goroutine */
     int64_t start_ns, end_ns; /* 0: not in the trace */
     trail_times times;
 } trail_region;
@@ -402,7 +401,7 @@ typedef struct trail_task {
     uint64_t regions;
     uint64_t log_count;
     const trail_log *logs;     /* with TRAIL_ANALYZE_LOGS: log_count of them; else NULL */
-    const int64_t *goroutines; /* that took part, in order of their number */
+    const int64_t *goroutines; /* goroutines that took part, by number */
     size_t goroutine_count;
     const uint32_t *children; /* indexes of tasks, in order of appearance */
     size_t child_count;
@@ -435,8 +434,8 @@ typedef struct trail_mmu_window {
 } trail_mmu_window;
 
 /*
- * Sets the windows of that length with the least utilisation, worst first, at most `most`, without
- * overlap. Returns their number.
+ * Sets the windows of that length with the least utilisation: worst first, at most `most`, not
+ * overlapping. Returns their number.
  */
 TRAIL_API size_t trail_analysis_mmu_worst(const trail_analysis *analysis, unsigned curve,
                                           int64_t window_ns, trail_mmu_window *worst, size_t most);
@@ -478,8 +477,8 @@ typedef struct trail_thread {
     uint64_t procs;            /* times that it took a P */
     uint64_t events;
     /*
-     * The last goroutine that ran on it; TRAIL_NONE: none. In recordings of trail record it is the thread itself, in the
-     * last program that it executed.
+     * The last goroutine that ran on it; TRAIL_NONE: none. In recordings of `trail record`, the
+     * thread itself, in the last program that it executed.
      */
     int64_t goroutine;
     const int64_t *running_slices; /* see trail_analysis_thread_slices */
@@ -520,9 +519,9 @@ typedef struct trail_profile_frame {
 } trail_profile_frame;
 
 /*
- * What one stack adds up to. Stacks are leaf first and cut off after 128 frames, as in Go. Waits
- * that do not end in the trace are counted by TRAIL_PROFILE_OFFCPU only; in a window that ends
- * before the trace, by all profiles.
+ * The total for one stack. Stacks are leaf first and cut off after 128 frames, as in Go. Waits that
+ * do not end in the trace are counted by TRAIL_PROFILE_OFFCPU only; in a window that ends before
+ * the trace, by all profiles.
  */
 typedef struct trail_profile_sample {
     const uint32_t *frames; /* indexes into the profile's frames */
@@ -606,7 +605,7 @@ typedef struct trail_wait {
     trail_histogram spread;
     trail_longest longest;
     uint64_t timed_out; /* that timed out, as far as recorded */
-    /* In recordings of C programs: waits for work, to which a thread returns for most of its life. */
+    /* In recordings of C programs: waits for work, to which a thread returns again and again. */
     uint64_t idle_count;
     int64_t idle_ns;
 } trail_wait;
@@ -648,7 +647,7 @@ typedef struct trail_lock_place {
 
 /*
  * Something that goroutines wait for until another one wakes them. In recordings of C programs it
- * has an identity; elsewhere it is the stack of the wait and that of the waker.
+ * is an object; elsewhere it is identified by the stacks of the wait and of the waker.
  */
 typedef struct trail_lock {
     trail_name kind; /* "mutex", "rwlock", "condition"; "sync.(*Mutex).Lock"; "chan receive" */
@@ -667,14 +666,17 @@ typedef struct trail_lock {
     size_t waiter_count, held_count;
     int64_t holder; /* during the longest open wait; TRAIL_NONE: not known */
     trail_name holder_name;
-    /* Of the goroutines of `longest`, `longest_hold` and `longest_open`: their start functions; 0: not known. */
+    /*
+     * Of the goroutines of `longest`, `longest_hold` and `longest_open`: their start functions; 0:
+     * not known.
+     */
     trail_name longest_name, longest_hold_name, longest_open_name;
     bool can_be_held; /* waits for it end when a holder releases it: not a WaitGroup or condition */
 } trail_lock;
 
 /*
- * By wait time, greatest first; conditions and the like, by which work comes, behind others, and what nothing waited for
- * last, by hold time.
+ * By wait time, greatest first; then conditions and the like, which deliver work; last, by hold
+ * time, locks that nothing waited for.
  */
 TRAIL_API size_t trail_analysis_locks(const trail_analysis *analysis,
                                       const trail_lock *const **rows);
@@ -725,8 +727,7 @@ typedef struct trail_hit_step {
     trail_name
         reason; /* of a wait (trail_wait_for); else the text in brackets, such as a region's name */
     trail_stack stack; /* of a state: where it began; of running: where it ended */
-    int64_t
-        waker; /* the goroutine that ended the wait or created this one; TRAIL_NONE: none in the trace */
+    int64_t waker;     /* the goroutine that ended the wait or created this one; TRAIL_NONE: none */
     trail_stack waker_stack;
 } trail_hit_step;
 
@@ -741,14 +742,14 @@ typedef struct trail_hit {
 
 /* MARK: Findings */
 
-/* A problem that the trace shows. */
+/* A problem found in the trace. */
 typedef struct trail_finding {
     const char *kind; /* "lock-serialises" "futile-wakeups" "one-runs-alone" "ready-while-idle"
                          "keeps-p" "delays-stop" "long-pause" "gc-share" "leak"
                          "deadlock" "maybe-deadlock" "open-wait" "slow-task" "slow-region"
                          "ready" */
     const char *text; /* a sentence; names in it are any bytes of the trace but NUL */
-    double weight;    /* the order: about the share of the time */
+    double weight;    /* for sorting: roughly its share of the time */
     bool has_moment;  /* the three members below are set, to the worst case */
     int64_t begin_ns, end_ns;
     int64_t goroutine; /* TRAIL_NONE: no particular one */
@@ -762,7 +763,7 @@ TRAIL_API size_t trail_analysis_findings(const trail_analysis *analysis,
 /* MARK: The critical path */
 
 /*
- * Where the time of a span went, on whichever goroutine: from its end back through the wake-ups.
+ * Where the time of a span went, on any goroutine, followed from its end back through the wake-ups.
  * While a goroutine waited for another, the path is on the other one, but only as long as the wait
  * lasted; before that it is on the waiter again. Waits that no goroutine in the trace ended
  * (timers, the network) stay with the waiter.

@@ -2,8 +2,8 @@
  * Export: writes a trace in other forms: as text, as JSON, as profiles, in the formats of other
  * tools, and as a new trace (converted, merged, symbolized, assembled from text).
  *
- * All output goes to a trail_sink, in large pieces. Reading stops as soon as no later event can pass
- * the filter.
+ * All output goes to a trail_sink, in large pieces. Reading stops as soon as no later event can
+ * pass the filter.
  */
 #ifndef TRAIL_EXPORT_H
 #define TRAIL_EXPORT_H
@@ -18,8 +18,9 @@ extern "C" {
 /* MARK: Sinks */
 
 /*
- * Destination of output. `write` takes all `size` bytes and returns true, or returns false with errno
- * set; after a failure it is not called again. Called on the thread of the function that writes.
+ * Destination of output. `write` takes all `size` bytes and returns true, or returns false with
+ * errno set; after a failure it is not called again. Called on the thread of the function that
+ * writes.
  */
 typedef struct trail_sink {
     bool (*write)(void *context, const void *data, size_t size);
@@ -29,8 +30,8 @@ typedef struct trail_sink {
 /* MARK: Filters */
 
 /*
- * Which events to print. All zero prints everything; an event must meet every condition that is set.
- * The arrays belong to the caller. Times are in ns since the first event of the trace, both
+ * Which events to print. All zero prints everything; an event must meet every condition that is
+ * set. The arrays belong to the caller. Times are in ns since the first event of the trace, both
  * inclusive.
  */
 typedef struct trail_filter {
@@ -78,9 +79,9 @@ typedef struct trail_print_options {
 } trail_print_options;
 
 /*
- * Prints the events of a reader up to its end, or up to the end of the filter's range. Returns 0, or
- * -1 with *err set: the reader's error (all events before it were printed), or TRAIL_IO if the sink
- * failed.
+ * Prints the events of a reader up to its end, or up to the end of the filter's range. Returns 0,
+ * or -1 with *err set: the reader's error (all events before it were printed), or TRAIL_IO if the
+ * sink failed.
  *
  * TRAIL_FORMAT_GO prints wall clock times in the local time zone, as Go does.
  */
@@ -98,8 +99,8 @@ typedef enum trail_profile_format {
 
 /*
  * Writes a profile of `analysis`. Values are nanoseconds, or counts for profiles of samples; pprof
- * files have both. Names may be any bytes: invalid UTF-8 becomes U+FFFD, and bytes with a meaning in
- * the format (; and line ends in folded stacks) are replaced. Returns 0, or -1 with *err set.
+ * files have both. Names may be any bytes: invalid UTF-8 becomes U+FFFD, and bytes with a meaning
+ * in the format (; and line ends in folded stacks) are replaced. Returns 0, or -1 with *err set.
  */
 TRAIL_API int trail_profile_write(const trail_analysis *analysis, const trail_profile *profile,
                                   trail_profile_format format, const trail_sink *sink,
@@ -108,18 +109,18 @@ TRAIL_API int trail_profile_write(const trail_analysis *analysis, const trail_pr
 /* MARK: The text form of records */
 
 /*
- * Prints every record of a trace as text (docs/wire-text.md): for v2 byte for byte as `go tool trace
- * -d=wire`, for v1 in the same style after a first line `Trace Go1.NN`. Writes all records read so
- * far before it waits for more input. Returns 0, or -1 with *err set: an error in the records (all
- * records before it were printed), or TRAIL_IO if the sink failed.
+ * Prints every record of a trace as text (docs/wire-text.md): for v2 byte for byte as `go tool
+ * trace -d=wire`, for v1 in the same style after a first line `Trace Go1.NN`. Writes all records
+ * read so far before it waits for more input. Returns 0, or -1 with *err set: an error in the
+ * records (all records before it were printed), or TRAIL_IO if the sink failed.
  */
 TRAIL_API int trail_print_wire(trail_source *source, const trail_sink *sink, trail_error *err);
 
 /*
- * The inverse of trail_print_wire: makes a trace from text. `version` is the format (5 ... 26), or 0
- * to take it from a first line `Trace Go1.NN`; if both are given they must agree. If the text is an
- * archive with a line `-- trace --`, the text after that line is used. Returns 0, or -1 with *err set:
- * the message begins with the line number. Output before the error has been written.
+ * The inverse of trail_print_wire: makes a trace from text. `version` is the format (5 ... 26), or
+ * 0 to take it from a first line `Trace Go1.NN`; if both are given they must agree. If the text is
+ * an archive with a line `-- trace --`, the text after that line is used. Returns 0, or -1 with
+ * *err set: the message begins with the line number. Output before the error has been written.
  */
 TRAIL_API int trail_assemble(trail_source *text, int version, const trail_sink *sink,
                              trail_error *err);
@@ -184,10 +185,10 @@ typedef struct trail_symbolize_stats {
  * frames that it was inlined into get numbers from 2^48 up in place of PCs, where no code can be;
  * frames with the same function, file and line get the same number.
  *
- * v2 is processed as a stream: at most one generation is in memory, and its events only if they come
- * after its tables. Returns 0, or -1 with *err set. After an error in the trace the rest is copied
- * unchanged, so the copy is as usable as the original; after TRAIL_IO and TRAIL_NO_MEMORY the output
- * is incomplete. *stats (may be NULL) is filled in any case.
+ * v2 is processed as a stream: at most one generation is in memory, and its events only if they
+ * come after its tables. Returns 0, or -1 with *err set. After an error in the trace the rest is
+ * copied unchanged, so the copy is as usable as the original; after TRAIL_IO and TRAIL_NO_MEMORY
+ * the output is incomplete. *stats (may be NULL) is filled in any case.
  */
 TRAIL_API int trail_symbolize(trail_source *source, const trail_symbolize_options *options,
                               const trail_sink *sink, trail_symbolize_stats *stats,
@@ -205,9 +206,10 @@ typedef struct trail_convert_options {
     bool has_from, has_to;
     int64_t from_ns, to_ns;
     /*
-     * Keep only these goroutines, with all their events; in ascending order. NULL: all. Events of Ps
-     * and of no goroutine are kept. A wake-up names its waker only if that is one of them, and garbage
-     * collection is kept only if the goroutines that perform it are: see trail_convert_related.
+     * Keep only these goroutines, with all their events; in ascending order. NULL: all. Events of
+     * Ps and of no goroutine are kept. A wake-up names its waker only if that is one of them, and
+     * garbage collection is kept only if the goroutines that perform it are: see
+     * trail_convert_related.
      */
     const int64_t *goroutines;
     size_t goroutine_count;
@@ -235,18 +237,18 @@ typedef struct trail_convert_stats {
  * always a valid trace; docs/converting-traces.md lists how it can differ from the input.
  *
  * Memory: the reader's, the tables of one generation, the live objects, and at most 16 MiB of
- * batches. Returns 0, or -1 with *err set: the reader's error (all events before it were written), or
- * TRAIL_IO if the sink failed. *stats (may be NULL) is filled in any case.
+ * batches. Returns 0, or -1 with *err set: the reader's error (all events before it were written),
+ * or TRAIL_IO if the sink failed. *stats (may be NULL) is filled in any case.
  */
 TRAIL_API int trail_convert(trail_reader *reader, const trail_convert_options *options,
                             const trail_sink *sink, trail_convert_stats *stats, trail_error *err);
 
 /*
- * Finds the goroutines that belong to `goroutines` (ascending): these themselves, those that created
- * or woke them, and those that stopped the world, began or ended a garbage collection cycle, or
- * changed GOMAXPROCS; of a merged trace, in the same programs. Reads `reader` to its end. *related is ascending; the caller frees it with
- * free(). Returns 0, or -1 with *err set: after an error in the trace *related holds those found
- * before it; it is NULL only on out of memory.
+ * Finds the goroutines that belong to `goroutines` (ascending): these themselves, those that
+ * created or woke them, and those that stopped the world, began or ended a garbage collection
+ * cycle, or changed GOMAXPROCS; of a merged trace, in the same programs. Reads `reader` to its end.
+ * *related is ascending; the caller frees it with free(). Returns 0, or -1 with *err set: after an
+ * error in the trace *related holds those found before it; it is NULL only on out of memory.
  */
 TRAIL_API int trail_convert_related(trail_reader *reader, const int64_t *goroutines, size_t count,
                                     int64_t **related, size_t *related_count, trail_error *err);
@@ -281,11 +283,11 @@ typedef struct trail_merge_source {
 } trail_merge_source;
 
 /*
- * Merges traces of several programs, of any versions, into one. Numbers are shifted by a constant per
- * trace, so their last digits stay: goroutines, threads and tasks by 10^9 for the second trace, twice
- * that for the third; Ps by 1,000. Values that exist once per trace are added up: heap size, heap
- * goal, GOMAXPROCS. A garbage collection cycle lasts from its begin in the first program to its end
- * in the last. docs/converting-traces.md has the details.
+ * Merges traces of several programs, of any versions, into one. Numbers are shifted by a constant
+ * per trace, so their last digits stay: goroutines, threads and tasks by 10^9 for the second trace,
+ * twice that for the third; Ps by 1,000. Values that exist once per trace are added up: heap size,
+ * heap goal, GOMAXPROCS. A garbage collection cycle lasts from its begin in the first program to
+ * its end in the last. docs/converting-traces.md has the details.
  *
  *     trail_merge *merge = trail_merge_open(&options, &err);
  *     if (merge && trail_merge_add(merge, &web, &err) == 0 &&
@@ -305,8 +307,9 @@ TRAIL_API int trail_merge_add(trail_merge *merge, const trail_merge_source *sour
 
 /*
  * Writes the merged trace; may be called once. Returns 0, or -1 with *err set: TRAIL_USAGE if the
- * traces cannot be aligned (nothing was written), or TRAIL_IO if the sink failed. A damaged trace is
- * merged up to its error: see trail_merge_source_error. *stats (may be NULL) is filled in any case.
+ * traces cannot be aligned (nothing was written), or TRAIL_IO if the sink failed. A damaged trace
+ * is merged up to its error: see trail_merge_source_error. *stats (may be NULL) is filled in any
+ * case.
  */
 TRAIL_API int trail_merge_write(trail_merge *merge, const trail_sink *sink,
                                 trail_convert_stats *stats, trail_error *err);
@@ -358,16 +361,16 @@ typedef struct trail_export_stats {
 /*
  * These functions write the events of a reader (TRAIL_VIEW_EVENTS, not yet read from) for another
  * tool: spans of each goroutine's states (running, runnable, waiting with its reason, syscall with
- * and without a P: those of one goroutine add up to its trail_times), what runs on each P and thread,
- * wake-ups, ranges of the runtime, regions, tasks, logs, metrics and CPU samples, with stacks.
- * docs/exporting-traces.md describes the mapping for each format.
+ * and without a P: those of one goroutine add up to its trail_times), what runs on each P and
+ * thread, wake-ups, ranges of the runtime, regions, tasks, logs, metrics and CPU samples, with
+ * stacks. docs/exporting-traces.md describes the mapping for each format.
  *
- * Texts are UTF-8: invalid bytes become U+FFFD. Memory: the live objects, and each distinct name and
- * stack.
+ * Texts are UTF-8: invalid bytes become U+FFFD. Memory: the live objects, and each distinct name
+ * and stack.
  *
  * They return 0, or -1 with *err set: the reader's error (the output is complete and covers the
- * events before it), TRAIL_IO if a sink failed, or TRAIL_NO_MEMORY. *stats (may be NULL) is filled in
- * any case.
+ * events before it), TRAIL_IO if a sink failed, or TRAIL_NO_MEMORY. *stats (may be NULL) is filled
+ * in any case.
  */
 
 /* JSON of Chrome's trace event format, for chrome://tracing, Perfetto, speedscope and others. */
@@ -381,18 +384,18 @@ TRAIL_API int trail_export_perfetto(trail_reader *reader, const trail_export_opt
                                     trail_error *err);
 
 /*
- * OTLP as JSON, one TracesData message per line, or as protocol buffers, for OpenTelemetry's collector,
- * Jaeger and others: tasks and regions as spans, logs as their events. Each call of the sink has one
- * whole message. Writes nothing if the trace has none. Without a
- * wall clock in the trace (Go 1.24 and before), trace times are written as Unix times.
+ * OTLP as JSON, one TracesData message per line, or as protocol buffers, for OpenTelemetry's
+ * collector, Jaeger and others: tasks and regions as spans, logs as their events. Each call of the
+ * sink has one whole message. Writes nothing if the trace has none. Without a wall clock in the
+ * trace (Go 1.24 and before), trace times are written as Unix times.
  */
 TRAIL_API int trail_export_otlp(trail_reader *reader, const trail_export_options *options,
                                 const trail_sink *sink, trail_export_stats *stats,
                                 trail_error *err);
 
 /*
- * Common Trace Format 1.8, for babeltrace2 and Trace Compass: a folder that contains a stream file of
- * any name and its description, a file named `metadata`, which is written last.
+ * Common Trace Format 1.8, for babeltrace2 and Trace Compass: a folder that contains a stream file
+ * of any name and its description, a file named `metadata`, which is written last.
  */
 TRAIL_API int trail_export_ctf(trail_reader *reader, const trail_export_options *options,
                                const trail_sink *stream, const trail_sink *metadata,

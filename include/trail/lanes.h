@@ -3,12 +3,12 @@
  * any width quickly. Built in one pass over the events; everything fed so far can be drawn at any
  * time.
  *
- * A lane is a row of the timeline: a goroutine, a P or a thread. Its spans follow each other, each in
- * one state. A drawing of a lane consists of cells: spans wide enough to be visible, and between them
- * mixtures, one pixel wide, with the share of each state.
+ * A lane is a row of the timeline: a goroutine, a P or a thread. Its spans follow each other, each
+ * in one state. A drawing of a lane consists of cells: spans wide enough to be visible, and between
+ * them mixtures, one pixel wide, with the share of each state.
  *
- * Memory: about 7 bytes per span. A cell takes some hundred nanoseconds, independent of the number of
- * spans in it. Times are nanoseconds since the first event of the trace.
+ * Memory: about 7 bytes per span. A cell takes some hundred nanoseconds, independent of the number
+ * of spans in it. Times are nanoseconds since the first event of the trace.
  *
  * An object may be used by one thread at a time.
  */
@@ -92,7 +92,9 @@ TRAIL_API trail_name trail_lanes_name(const trail_lanes *lanes, trail_lane_kind 
 TRAIL_API void trail_lanes_sums(const trail_lanes *lanes, trail_lane_kind kind, size_t lane,
                                 int64_t ns, int64_t sums[TRAIL_SPAN_STATES]);
 
-/* The newest lane of a goroutine (numbers may be reused), or the lane of a P or thread; -1 if none. */
+/*
+ * The newest lane of a goroutine (numbers may be reused), or the lane of a P or thread; -1 if none.
+ */
 TRAIL_API int64_t trail_lanes_find(const trail_lanes *lanes, trail_lane_kind kind, int64_t id);
 
 typedef struct trail_cell {
@@ -104,8 +106,8 @@ typedef struct trail_cell {
 } trail_cell;
 
 /*
- * Computes the cells of [from_ns, to_ns) at `width` pixels (1 to 65536). Fills at most `width` cells,
- * in order and without overlap; time without a state has no cell. Returns their number.
+ * Computes the cells of [from_ns, to_ns) at `width` pixels (1 to 65536). Fills at most `width`
+ * cells, in order and without overlap; time without a state has no cell. Returns their number.
  */
 TRAIL_API size_t trail_lanes_cells(const trail_lanes *lanes, trail_lane_kind kind, size_t lane,
                                    int64_t from_ns, int64_t to_ns, size_t width, trail_cell *cells);
@@ -117,13 +119,13 @@ typedef struct trail_span {
     /* Of waiting, and of a system call that waits: what for; see trail_lanes_wait_for. */
     trail_name reason;
     /*
-     * Goroutine: its stack at the transition into the state; for runnable after a wait, the stack of
-     * the waker.
+     * Goroutine: its stack at the transition into the state; for runnable after a wait, the stack
+     * of the waker.
      */
     trail_stack stack;
     /*
-     * The related lane: for a running goroutine its P; for a runnable one the goroutine that woke it;
-     * for a P or thread the goroutine that runs on it. -1: none, or not known.
+     * The related lane: for a running goroutine its P; for a runnable one the goroutine that woke
+     * it; for a P or thread the goroutine that runs on it. -1: none, or not known.
      */
     int64_t other;
 } trail_span;
@@ -133,8 +135,8 @@ TRAIL_API bool trail_lanes_span(const trail_lanes *lanes, trail_lane_kind kind, 
                                 uint64_t span, trail_span *row);
 
 /*
- * Iterates over the spans of a lane from `span` on; more events may be fed in between. The fields are
- * private.
+ * Iterates over the spans of a lane from `span` on; more events may be fed in between. The fields
+ * are private.
  */
 typedef struct trail_span_cursor {
     trail_lane_kind kind;
@@ -151,8 +153,8 @@ TRAIL_API bool trail_lanes_next(const trail_lanes *lanes, trail_span_cursor *cur
                                 trail_span *row);
 
 /*
- * The number of the span that contains `ns`, or of the next one after it; the lane's number of spans
- * if there is none.
+ * The number of the span that contains `ns`, or of the next one after it; the lane's number of
+ * spans if there is none.
  */
 TRAIL_API uint64_t trail_lanes_span_at(const trail_lanes *lanes, trail_lane_kind kind, size_t lane,
                                        int64_t ns);
@@ -208,7 +210,7 @@ typedef struct trail_mark {
     trail_name name;       /* of a log: "CATEGORY: MESSAGE", or only the message; of a sample 0 */
 } trail_mark;
 
-/* All of them, in time order. Valid until the next feed. */
+/* All points, in time order. Valid until the next feed. */
 TRAIL_API size_t trail_lanes_logs(const trail_lanes *lanes, const trail_mark **marks);
 TRAIL_API size_t trail_lanes_samples(const trail_lanes *lanes, const trail_mark **marks);
 
@@ -223,8 +225,8 @@ typedef enum trail_lane_counter {
 } trail_lane_counter;
 
 /*
- * Integrals of the counters over time, in bins of equal length from time 0 on: a count of 2 over a bin
- * of 1,000 ns is 2,000. The last bin contains the end of the trace. Valid until the next feed.
+ * Integrals of the counters over time, in bins of equal length from time 0 on: a count of 2 over a
+ * bin of 1,000 ns is 2,000. The last bin contains the end of the trace. Valid until the next feed.
  */
 typedef struct trail_lane_bins {
     int64_t bin_ns;

@@ -38,8 +38,8 @@ typedef struct trail_source trail_source;
 typedef ssize_t (*trail_read_fn)(void *context, void *buf, size_t size);
 
 /*
- * Opens a source. gzip, zstd and xz are recognised by their first bytes and decompressed. Returns NULL
- * with *err on failure. trail_source_close accepts NULL.
+ * Opens a source. gzip, zstd and xz are recognised by their first bytes and decompressed. Returns
+ * NULL with *err on failure. trail_source_close accepts NULL.
  *
  * _path      fails with TRAIL_IO if the file is truncated while it is read
  * _fd        reads from the descriptor's current position; the caller keeps the descriptor and must
@@ -99,7 +99,7 @@ typedef enum trail_made_by {
     TRAIL_MADE_BY_GO,     /* a Go program; also if the trace names no maker */
     TRAIL_MADE_BY_RECORD, /* trail record: goroutines are threads of a C or C++ program */
     TRAIL_MADE_BY_HOST,   /* a program with libtrail-record: goroutines are what it schedules */
-    TRAIL_MADE_BY_IMPORT  /* trail import: goroutines are threads that another recorder has seen */
+    TRAIL_MADE_BY_IMPORT  /* trail import: goroutines are threads recorded by another tool */
 } trail_made_by;
 
 #define TRAIL_TASK_WORD_MAX 32 /* bytes */
@@ -112,7 +112,7 @@ typedef struct trail_maker {
     char task_word[TRAIL_TASK_WORD_MAX + 1];
 } trail_maker;
 
-/* The words in which people read about a trace: those of what made it, Go's, or those of programs with threads. */
+/* The vocabulary for a trace: that of what made it, Go's, or that of programs with threads. */
 typedef enum trail_words { TRAIL_WORDS_BY_TRACE, TRAIL_WORDS_GO, TRAIL_WORDS_THREADS } trail_words;
 
 /* Returns "Go", "trail record", "libtrail-record" or "trail import". */
@@ -480,17 +480,17 @@ TRAIL_API int trail_reader_version(const trail_reader *reader);
  */
 TRAIL_API const trail_maker *trail_reader_maker(const trail_reader *reader);
 
-/* What a row of trail_reader_recorded is about; the fields of trail_recorded that it has. */
+/* The kind of a row of trail_reader_recorded, and the fields of trail_recorded that it sets. */
 typedef enum trail_recorded_what {
     TRAIL_RECORDED_RECORDER, /* trail record itself: cpu_ns */
     TRAIL_RECORDED_PROCESS,  /* a process: pid, cpu_ns, recorder_ns, name: its command line */
-    TRAIL_RECORDED_LEFT,     /* a process that executed what did not load the recorder: pid, name */
-    TRAIL_RECORDED_MISSED,   /* a process that did not load the recorder: pid, name */
-    TRAIL_RECORDED_LATE,     /* processes that came faster than they could be taken up: count */
+    TRAIL_RECORDED_LEFT,     /* a process that executed a program without the recorder: pid, name */
+    TRAIL_RECORDED_MISSED,   /* a process without the recorder: pid, name */
+    TRAIL_RECORDED_LATE,     /* processes that started too fast to be listed: count */
     TRAIL_RECORDED_UNKNOWN   /* processes that may or may not be recorded: count */
 } trail_recorded_what;
 
-/* What a recording of `trail record` took, or missed. */
+/* The cost of a recording by `trail record`, and what it missed. */
 typedef struct trail_recorded {
     trail_recorded_what what;
     uint64_t pid, count;
@@ -500,22 +500,24 @@ typedef struct trail_recorded {
 } trail_recorded;
 
 /*
- * Sets *rows to what the recording took and missed, as `trail record` notes it at the end of a trace: complete after the
- * last event. Returns how many; they are valid until the reader reads on.
+ * Sets *rows to the cost and the gaps of the recording, which `trail record` notes at the end of a
+ * trace, so they are complete after the last event. Returns their number. Valid until the next
+ * read.
  */
 TRAIL_API size_t trail_reader_recorded(const trail_reader *reader, const trail_recorded **rows);
 
 /*
  * Returns the wall clock of a trace at a Sync event, which must be one of the batch that the reader
- * delivered last. It is the file's own reading (Go 1.25 and later), or what `trail record` and
- * libtrail-record note in earlier formats. Returns false, with *clocks unchanged, if it is unknown:
- * the event is no Sync or the final one, the trace has no reading, or its reading is the trace's own
- * time, as in traces that were converted from earlier formats. Any thread that may use the reader.
+ * delivered last. It is the file's own reading (Go 1.25 and later), or that noted by `trail record`
+ * and libtrail-record in earlier formats. Returns false, with *clocks unchanged, if it is unknown:
+ * the event is no Sync or the final one, the trace has no reading, or its reading is the trace's
+ * own time, as in traces that were converted from earlier formats. Any thread that may use the
+ * reader.
  */
 TRAIL_API bool trail_reader_wall_clock(const trail_reader *reader, const trail_event *sync,
                                        trail_clock_snapshot *clocks);
 
-/* What a program with libtrail-record calls one of its goroutines; each may be empty. */
+/* The name and kind that a program with libtrail-record gave to a goroutine; each may be empty. */
 typedef struct trail_goroutine_label {
     trail_string name, kind;
 } trail_goroutine_label;

@@ -76,7 +76,7 @@ typedef uint64_t trail_state_;
 
 /* A goroutine: what the host runs, blocks and wakes, for example a coroutine, job or thread. */
 typedef struct trail_g {
-    uint64_t id; /* set by trail_g_init; shown by all tools */
+    uint64_t id; /* set by trail_g_init; all tools show it */
     /*
      * The stack it runs on, [stack_low, stack_high), for walking frame pointers. Both NULL: its
      * thread's stack. The host may set them after trail_g_init.
@@ -106,7 +106,7 @@ typedef struct trail_g {
     /* session of the fields below: its open regions, outermost first */
     uint64_t regions_session_;
     uint32_t regions_[TRAIL_CHECKED_REGIONS_], region_count_;
-    bool woken_;          /* v1: by an event, and has only started or been preempted since */
+    bool woken_;          /* v1: woken by an event, and only started or preempted since */
     bool shown_runnable_; /* created waiting, shown as runnable, and not woken yet */
     bool rooted_;         /* its stacks end at stack_root */
     uint64_t check_;      /* its address and ID: see trail_check_ */
@@ -131,8 +131,8 @@ typedef struct trail_p {
 } trail_p;
 
 /*
- * An M: a thread. `g` and `p` are what it runs and holds, as of the thread's last call; the host may
- * read them. The rest is used in the inner M only.
+ * An M: a thread. `g` and `p` are what it runs and holds, as of the thread's last call; the host
+ * may read them. The rest is used in the inner M only.
  */
 typedef struct trail_m {
     trail_g *g;
@@ -143,16 +143,16 @@ typedef struct trail_m {
     struct trail_m *outer_; /* in the inner M: the host's, which other threads never read */
     uintptr_t frame_;       /* in a call: the frame of the function that the host called */
     uint32_t busy_;
-    uint32_t borrowed_;               /* what it runs and holds for this call only */
-    uint64_t generation_;             /* the newest in which it wrote */
-    uint64_t closed_;                 /* the newest whose statuses are complete for it */
+    uint32_t borrowed_;   /* BORROWED_ bits: what it runs and holds for this call only */
+    uint64_t generation_; /* the newest generation in which it wrote */
+    uint64_t closed_;     /* the newest generation whose statuses are complete for it */
     struct trail_writer_ writers_[2]; /* v2: by generation & 1 */
     struct trail_writer_ strings_[2];
     uint64_t string_ids_, string_ids_end_; /* reserved IDs */
     const void *stack_low_, *stack_high_;
     uint64_t stw_session_;
     const trail_p *stw_p_;          /* format 7 */
-    struct trail_own_thread_ *own_; /* set for threads without trail_m_start */
+    struct trail_own_thread_ *own_; /* set for a thread without trail_m_start */
     /* Entries that it interned in this generation. */
     const void *recent_[TRAIL_RECENT_STRINGS_], *recent_stacks_[TRAIL_RECENT_STACKS_];
     uint64_t paused_; /* not announced, and outside of regions in this generation (v2) */
@@ -195,7 +195,7 @@ TRAIL_API void trail_p_fini(trail_p *p);
 TRAIL_API void trail_g_init(trail_g *g);
 
 /*
- * Set what trail calls `g` in place of its start function, and of what kind it is ("accept loop",
+ * Set the name that trail shows for `g` instead of its start function, and its kind ("accept loop",
  * "timer"). UTF-8, copied, and cut to TRAIL_NAME_MAX or TRAIL_KIND_MAX bytes; NULL or "" removes
  * it. May be called at any time after trail_g_init, from any thread, by one thread at a time for
  * one goroutine. Every trace and snapshot that has the goroutine has them, also one that starts
@@ -209,7 +209,7 @@ TRAIL_API void trail_g_set_kind(trail_g *g, const char *kind);
 
 #define TRAIL_MAX_FRAMES 128
 
-/* What is wrong with a call. */
+/* The kinds of wrong calls. */
 typedef enum trail_misuse_kind {
     TRAIL_MISUSE_CONTEXT, /* the thread lacks a P or a goroutine, or has one already */
     TRAIL_MISUSE_STATE,   /* the goroutine or P is in a state that does not allow it */
@@ -247,15 +247,15 @@ typedef struct trail_pc_name {
  *                 and before trail_go_create: a thread that is preempted between creation and
  *                 insertion would hide it for a whole generation.
  *                 Listed goroutines that are not created yet are skipped. Called by the thread that
- *                 starts a trace, or ends a generation or the trace (v2), while other threads run. The
- *                 host must not call the library while it holds that lock, nor take a lock under
+ *                 starts a trace, or ends a generation or the trace (v2), while other threads run.
+ *                 The host must not call the library while it holds that lock, nor take a lock under
  *                 which it calls the library: those calls wait while a v1 trace starts. Remove a
  *                 goroutine after its end. Required for hosts with trail_g of their own.
- * stop_world,     optional, and called around the snapshot with which a v1 trace starts. The library
- * start_world     itself holds all threads outside of its calls meanwhile: a scheduler's call waits,
- *                 an annotation is left out, as before the start, and neither waits nor hangs in a
- *                 signal handler. A host needs stop_world only for what it changes without calls.
- *                 One that takes a lock which prefers readers may never get it.
+ * stop_world,     optional; called around the snapshot with which a v1 trace starts. The library
+ * start_world     itself holds all threads outside of its calls meanwhile: a scheduler's call
+ *                 waits; an annotation is dropped, as before the start, so that a signal handler
+ *                 never waits. A host needs stop_world only for what it changes without calls. A
+ *                 stop_world that takes a lock which prefers readers may never get it.
  * symbolize       names a PC that the dynamic loader cannot (interpreters, JIT code), or returns
  *                 false. Called for every PC, before the dynamic loader is asked; PCs are return
  *                 addresses. Called by the thread that ends a generation (v2) or the trace.
@@ -265,13 +265,13 @@ typedef struct trail_pc_name {
  * ended           receives the reason why a trace has ended by itself: no memory, a reader that is
  *                 too slow, a consumer that failed. Called by the reading thread after its last
  *                 event; not if trail_stop comes first. It must not start or stop a trace.
- * callers         writes up to `max` return addresses of the calling thread's stack, leaf first, and
- *                 returns their number; the first is the frame of skip 0. Used with
+ * callers         writes up to `max` return addresses of the calling thread's stack, leaf first,
+ *                 and returns their number; the first is the frame of skip 0. Used with
  *                 TRAIL_UNWIND_HOST. Must be async-signal-safe if signal handlers annotate; CPU
  *                 samples do not use it.
  *
- * From exit() on none is called, because what they use may be destroyed: a trace that is on then is
- * completed with what the library owns.
+ * None is called once exit() has begun, because what they use may be destroyed: a trace that is
+ * still on is completed from what the library owns.
  */
 typedef struct trail_host {
     void *context;
@@ -285,8 +285,8 @@ typedef struct trail_host {
 } trail_host;
 
 /*
- * Sets the host's callbacks, before the first start. *host is copied; NULL removes them. A plugin
- * that is unloaded stops its trace and removes its callbacks before.
+ * Sets the host's callbacks; call it before the first start. *host is copied; NULL removes them.
+ * Before a plugin is unloaded, it must stop its trace and remove its callbacks.
  */
 TRAIL_API void trail_host_set(const trail_host *host);
 
@@ -298,8 +298,8 @@ TRAIL_API void trail_host_set(const trail_host *host);
  */
 typedef enum trail_when_full {
     /*
-     * Wait up to wait_ns for the reader, then as TRAIL_FULL_END. The thread that reads does not wait
-     * for itself: its own events may take twice `memory`, and then the trace ends.
+     * Wait up to wait_ns for the reader, then act as TRAIL_FULL_END. The reading thread does not
+     * wait for itself: its own events may take up to twice `memory` before the trace ends.
      */
     TRAIL_FULL_WAIT,
     TRAIL_FULL_END,         /* end the trace, as at trail_stop: a consistent prefix */
@@ -323,9 +323,9 @@ typedef enum trail_unwinder {
 typedef struct trail_options {
     int format; /* N of `go 1.N trace`: 7, 11, 19, 21 (v1), 22, 23, 26 (v2); 0: 23 */
     /*
-     * Bytes of all unread chunks together; 0: 64 MiB; at least 256 KiB. A thread that writes has up
-     * to 64 KiB for events and as much for texts besides, a quiet one 8 KiB in each of two
-     * generations.
+     * Limit in bytes for all unread chunks together; 0: 64 MiB; at least 256 KiB. On top of it,
+     * each writing thread has up to 64 KiB for events and as much for texts; a quiet one has 8 KiB
+     * in each of two generations.
      */
     size_t memory;
     trail_when_full when_full;
@@ -340,18 +340,18 @@ typedef struct trail_options {
     bool alloc_free; /* record the calls of the AllocFree experiment (formats 23, 26) */
     bool no_symbols; /* leave PCs without names, for `trail symbolize` */
     /*
-     * What trail calls one goroutine in its output: "fiber", "job"; singular, at most 32 bytes of
-     * printable UTF-8, copied. NULL: "task", or "thread" if no host gives goroutines. Go's tools do
-     * not see it.
+     * The word for a goroutine in trail's output: "fiber", "job". Singular, at most 32 bytes of
+     * printable UTF-8, copied. NULL: "task", or "thread" if no host lists goroutines. Go's tools
+     * ignore it.
      */
     const char *task_word;
 } trail_options;
 
 /*
  * Starts a trace that the program reads with trail_read. `options` may be NULL. Fails with "tracing
- * is already enabled" if a stream is on, or if an option is wrong. A trace that has ended by itself
- * is stopped first, and what was not read of it is dropped. While a v1 format takes its snapshot,
- * scheduler's calls of other threads wait.
+ * is already enabled" if a stream is on, or if an option is wrong. A trace that ended by itself is
+ * stopped first, and its unread part is dropped. While a v1 format takes its snapshot, scheduler's
+ * calls of other threads wait.
  */
 TRAIL_API bool trail_start(const trail_options *options, trail_error *err);
 
@@ -382,22 +382,22 @@ TRAIL_API bool trail_start_sink(const trail_options *options, trail_chunk_fn sin
                                 trail_error *err);
 
 /*
- * Ends the trace, and returns when everything recorded was read or written, or when its consumer,
- * though it had a processor, has taken nothing for wait_ns. Do
- * not call it from the thread that calls trail_read, or from a sink. Returns false with *err if
- * events were lost or could not be written; true without a trace. Lost texts, stacks and CPU samples
- * are counted only (trail_stats). After wrong calls the trace is
- * good without them, and *err (TRAIL_USAGE) has the first one's function, reason, thread and stack.
+ * Ends the trace. Returns when everything recorded has been read or written, or when the consumer
+ * has taken nothing for wait_ns although it had CPU time. Do not call it from the thread that calls
+ * trail_read, or from a sink. Returns false with *err if events were lost or could not be written;
+ * true without a trace. Lost texts, stacks and CPU samples are counted only (trail_stats). Wrong
+ * calls are missing in an otherwise good trace, and *err (TRAIL_USAGE) has the function, reason,
+ * thread and stack of the first one.
  *
  * A trace to a descriptor is completed at exit(), without calling the host. A sink is not called
- * from exit() on: stop the trace before.
+ * once exit() has begun, so stop such a trace before.
  */
 TRAIL_API bool trail_stop(trail_error *err);
 
 typedef enum trail_trace_state {
     TRAIL_STATE_OFF,
     TRAIL_STATE_ON,
-    TRAIL_STATE_ENDED /* by itself: trail_stop has the reason, and a start replaces it */
+    TRAIL_STATE_ENDED /* ended by itself: trail_stop returns the reason; a start replaces it */
 } trail_trace_state;
 
 /* Returns the state of the trace and the flight recorder. Takes a lock. */
@@ -415,7 +415,7 @@ TRAIL_API void trail_advance(void);
 /* MARK: Flight recorder (v2) */
 
 typedef struct trail_flight_options {
-    trail_options trace; /* as for trail_start; a stream that is on already keeps its own */
+    trail_options trace; /* as for trail_start; a stream that is already on keeps its own */
     int64_t min_age_ns;  /* how far back to keep at least; 0: 10 s */
     size_t max_bytes;    /* but no more generations than fit in about this; 0: 10 MiB */
 } trail_flight_options;
@@ -431,7 +431,7 @@ TRAIL_API void trail_flight_stop(void);
 
 /* MARK: What was lost */
 
-/* What a format has no event for. */
+/* Calls for which a format has no event. */
 typedef enum trail_left_out {
     TRAIL_LEFT_OUT_ANNOTATION, /* tasks, regions, logs: 7 */
     TRAIL_LEFT_OUT_LABEL,      /* trail_go_label: v1 */
@@ -464,7 +464,7 @@ typedef struct trail_stats {
     uint64_t longest_lock_wait_ns; /* of one wait */
 } trail_stats;
 
-/* Fills *stats for the trace that is on, or for the last one. */
+/* Fills *stats for the current trace, or for the last one. */
 TRAIL_API void trail_stats_get(trail_stats *stats);
 
 /* MARK: Goroutines
@@ -525,12 +525,12 @@ static inline bool trail_go_end(trail_m *m);
 static inline bool trail_go_sched(trail_m *m, int skip);
 static inline bool trail_go_preempt(trail_m *m, int skip);
 static inline bool trail_go_block(trail_m *m, trail_block_reason reason, int skip);
-/* Like trail_go_block, after a wake-up in vain: format 7 writes an event for it in front. */
+/* Like trail_go_block, after a futile wake-up, for which format 7 writes an event first. */
 static inline bool trail_go_block_futile(trail_m *m, trail_block_reason reason, int skip);
 /*
- * `g`, which waits, becomes runnable. Call it before any thread can start `g`. Has P, G: the stack is
- * that of the calling thread, whatever it runs. The waker is its goroutine, if it runs one or is in a
- * system call with one (v2); no format has a wake-up on behalf of another goroutine.
+ * `g`, which waits, becomes runnable. Call it before any thread can start `g`. Has P, G: the stack
+ * is that of the calling thread, whatever it runs. The waker is its goroutine, if it runs one or is
+ * in a system call with one (v2); no format has a wake-up on behalf of another goroutine.
  */
 static inline bool trail_go_unblock(trail_m *m, trail_g *g, int skip);
 /*
@@ -661,17 +661,17 @@ TRAIL_API bool trail_stack_free(trail_m *m, uintptr_t base);
  * From any thread. A thread without trail_m_start gets a goroutine and a P of its own until it
  * exits. It is shown in a system call, and as running only while it has a region open.
  *
- * A thread with an M need not run a goroutine on a P. What readers require is then borrowed, and is
- * in the trace for the moment of the event:
+ * A thread with an M need not run a goroutine on a P. For the moment of the event it then borrows
+ * what readers require:
  *
- *   in a system call    the goroutine of the call, which is left and entered again; without its P,
+ *   in a system call    its goroutine, which leaves the call and enters it again; if the P is lost,
  *                       on one of the library's
- *   otherwise           a goroutine of the library's, the same each time, on the thread's P or one of
- *                       the library's; it waits between
+ *   otherwise           a goroutine of the library's, the same each time, on the thread's P or one
+ *                       of the library's; it waits in between
  *
  * These Ps have numbers above TRAIL_MAX_PROC. Formats before 11 have no annotations
- * (trail_stats.left_out). Strings are copied, and cut to what readers of the format accept (1,024 bytes in v2, about 64,000
- * in v1).
+ * (trail_stats.left_out). Strings are copied, and cut to what readers of the format accept (1,024
+ * bytes in v2, about 64,000 in v1).
  */
 
 /* Returns the ID of a new task; 0 while nothing is recorded. parent 0: none. */
@@ -696,12 +696,12 @@ static inline void trail_log(uint64_t task, const char *category, const char *me
 
 /*
  * A region that ends with its scope: `TRAIL_REGION("parse");` (GNU C; C++ has trail::region). If
- * its goroutine waits when the scope ends, or continues on another thread, the region ends when the
- * goroutine runs and it is the innermost one; at the latest with the goroutine.
+ * its goroutine waits when the scope ends, or has moved to another thread, the region ends as soon
+ * as the goroutine runs and the region is its innermost one; at the latest with the goroutine.
  */
 #define TRAIL_REGION(name) TRAIL_REGION_AT_(name, __LINE__)
 
-/* Sets the current goroutine's label until it is started again (v2). Needs P, G. */
+/* Sets the current goroutine's label until its next start (v2). Needs P, G. */
 TRAIL_API bool trail_go_label(trail_m *m, const char *label);
 
 /*
@@ -740,8 +740,9 @@ TRAIL_INLINE_ bool trail_enabled(void)
 }
 
 /*
- * What check_ of an object at `at` contains. Memory that was never initialized, was overwritten or
- * was copied from elsewhere does not, and no pointer in it is followed.
+ * Returns the value of check_ in an initialized object at `at`. In memory that was never
+ * initialized, was overwritten or was copied from elsewhere it differs, and no pointer there is
+ * followed.
  */
 TRAIL_INLINE_ uint64_t trail_check_(const void *at)
 {
@@ -973,7 +974,7 @@ TRAIL_INLINE_ bool trail_syscall_exit_blocked(trail_m *m)
     trail_m *off = trail_off_begin_(m);
     if (!off)
         return trail_syscall_exit_blocked_(m);
-    /* A P that was kept is held again. */
+    /* A P that it kept is in use again. */
     if (off->p)
         trail_set_(&off->p->state_, TRAIL_P_RUNNING_);
     else
@@ -997,7 +998,7 @@ TRAIL_INLINE_ bool trail_go_destroy_syscall(trail_m *m)
     trail_m *off = trail_off_begin_(m);
     if (!off)
         return trail_go_destroy_syscall_(m);
-    /* A P that is still held has no holder from now on. */
+    /* A P that it still holds has no holder afterwards. */
     if (off->p)
         __atomic_store_n(&off->p->m_, (trail_m *)NULL, __ATOMIC_RELAXED);
     trail_set_proc_(off, NULL);

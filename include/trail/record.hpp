@@ -149,12 +149,15 @@ namespace coroutines_
 
 enum { READY, RUNNING, WAITING };
 
-/* What the trace keeps of a coroutine, beyond its frame: others may destroy that while it ends. */
+/*
+ * The trace's data of a coroutine, which outlives its frame: another thread may destroy the frame
+ * while the coroutine ends.
+ */
 struct node {
     trail_g g;
     void *frame;
     std::atomic<int> state{READY};
-    trail_g *outer = nullptr; /* ran on this thread before, and goes on afterwards */
+    trail_g *outer = nullptr; /* ran on this thread before and continues afterwards */
 };
 
 /* All coroutines, by their frames. */
@@ -174,7 +177,7 @@ struct registry {
         nodes[n->frame] = n;
     }
 
-    /* A frame at the same address may be new already, and not be this one's. */
+    /* The frame at this address may already belong to another coroutine. */
     void remove(const node *n)
     {
         std::lock_guard<std::mutex> hold(lock);
@@ -240,7 +243,7 @@ struct thread {
     }
 };
 
-/* The coroutine becomes ready, if it waits: the first waker counts. */
+/* Makes a waiting coroutine ready. Only the first waker counts. */
 TRAIL_ALWAYS_INLINE_ void wake(node *n)
 {
     int waits = WAITING;
@@ -250,7 +253,10 @@ TRAIL_ALWAYS_INLINE_ void wake(node *n)
     }
 }
 
-/* The coroutine runs on this thread. What ran here is its outer goroutine, and wakes it if need be. */
+/*
+ * The coroutine now runs on this thread. The goroutine that ran here becomes its outer one and
+ * wakes it if necessary.
+ */
 TRAIL_ALWAYS_INLINE_ void resume(node *n)
 {
     thread &self = thread::with_p();
@@ -283,14 +289,14 @@ TRAIL_ALWAYS_INLINE_ trail_g *end(node *n)
     return outer;
 }
 
-/* The thread goes on with `outer`. */
+/* The thread continues with `outer`. */
 TRAIL_ALWAYS_INLINE_ void back_to(trail_g *outer)
 {
     if (outer)
         trail_go_start(&thread::current().m, outer);
 }
 
-/* The thread goes on with `next`, or with `outer` if `next` is not a coroutine in the trace. */
+/* The thread continues with `next`, or with `outer` if `next` is not a traced coroutine. */
 TRAIL_ALWAYS_INLINE_ void transfer(trail_g *outer, std::coroutine_handle<> next)
 {
     if (outer && !registry::get().find(next.address()))
@@ -310,8 +316,8 @@ template <typename Awaitable> decltype(auto) awaiter_of(Awaitable &&awaitable)
 }
 
 /*
- * Around an awaiter; Inner may be a reference. After the inner await_suspend the coroutine may run
- * on another thread, or be gone: only local variables are used then.
+ * Wraps an awaiter; Inner may be a reference. After the inner await_suspend the coroutine may run
+ * on another thread or be gone, so only local variables are used.
  */
 template <typename Inner> struct traced_awaiter {
     node *self;
@@ -326,7 +332,10 @@ template <typename Inner> struct traced_awaiter {
     TRAIL_ALWAYS_INLINE_ auto await_suspend(std::coroutine_handle<Promise> handle)
     {
         using result = decltype(inner.await_suspend(handle));
-        /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): the awaiter is an aggregate with all members set. */
+        /*
+         * NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): the awaiter is an aggregate with all
+         * members set.
+         */
         trail_g *outer = block(self);
         if constexpr (std::is_void_v<result>) {
             inner.await_suspend(handle);
@@ -352,7 +361,10 @@ template <typename Inner> struct traced_awaiter {
     }
 };
 
-/* Around the awaiter of final_suspend. The coroutine ends last, so that it wakes what follows. */
+/*
+ * Wraps the awaiter of final_suspend. The coroutine ends last, so that it is the waker of what
+ * follows.
+ */
 template <typename Inner> struct final_awaiter {
     node *self; /* owned */
     Inner inner;
@@ -417,7 +429,7 @@ template <typename Promise> class coroutine
         node_->frame = handle.address();
         trail_g_init(&node_->g);
         coroutines_::registry::get().add(node_);
-        /* A frame begins with the address of the resume function, with all compilers. */
+        /* All compilers begin a frame with the address of its resume function. */
         trail_go_create(&coroutines_::thread::with_p().m, &node_->g,
                         *static_cast<std::uintptr_t *>(node_->frame), 0);
         return initial_awaiter<Awaiter>{node_, inner};
@@ -449,7 +461,7 @@ template <typename Promise> class coroutine
     }
 
   private:
-    /* It is ready from its creation on, and runs from its first resumption on. */
+    /* It is ready once created, and runs from its first resumption on. */
     template <typename Inner> struct initial_awaiter {
         coroutines_::node *self;
         Inner inner;
@@ -475,9 +487,9 @@ template <typename Promise> class coroutine
 };
 
 /*
- * The coroutine will be resumed, because of what runs on the calling thread. Call it before another
- * thread can resume or destroy it. Does nothing if it does not wait, or is not traced. Handles
- * without a promise type are looked up, under a mutex.
+ * Records that the calling thread causes the coroutine to be resumed. Call it before another thread
+ * can resume or destroy the coroutine. Does nothing if the coroutine does not wait or is not
+ * traced. Handles without a promise type are looked up under a mutex.
  */
 template <typename Promise> TRAIL_ALWAYS_INLINE_ void woken(std::coroutine_handle<Promise> handle)
 {
@@ -487,7 +499,7 @@ template <typename Promise> TRAIL_ALWAYS_INLINE_ void woken(std::coroutine_handl
         coroutines_::wake(coroutines_::registry::get().find(handle.address()));
 }
 
-/* While it lives, the calling thread waits for coroutines, and its P is idle. */
+/* During its lifetime the calling thread waits for coroutines, and its P is idle. */
 class idle
 {
   public:

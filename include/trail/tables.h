@@ -89,10 +89,10 @@ typedef struct trail_tables_options {
     int32_t day;
     /*
      * Time window in ns since the first event, edges included. Events, logs and samples lie in it.
-     * States are cut at its edges, so that durations count only the time inside; has_begin and has_end
-     * are false there. Goroutines, tasks and regions alive in it have the times spent in it, and their
-     * uncut begin. Stacks, frames and strings cover everything read up to its end, with the same
-     * numbers as without a window.
+     * States are cut at its edges, so that durations count only the time inside; has_begin and
+     * has_end are false there. Goroutines, tasks and regions alive in it have the times spent in
+     * it, and their uncut begin. Stacks, frames and strings cover everything read up to its end,
+     * with the same numbers as without a window.
      */
     bool has_from, has_to;
     int64_t from_ns, to_ns;
@@ -126,14 +126,16 @@ typedef struct trail_rows {
 
 typedef struct trail_tables trail_tables;
 
-/* `reader` belongs to the caller and must outlive the tables. Returns NULL with *err set on error. */
+/*
+ * `reader` belongs to the caller and must outlive the tables. Returns NULL with *err set on error.
+ */
 TRAIL_API trail_tables *trail_tables_open(trail_reader *reader, const trail_tables_options *options,
                                           trail_error *err);
 
 /*
- * Hands out the next rows of any one table; rows of the same table come in order. Returns 1, 0 at the
- * end, or -1 with *err set; after an error in the trace all rows before it have been handed out. Rows
- * are valid until the next call.
+ * Hands out the next rows of any one table; rows of the same table come in order. Returns 1, 0 at
+ * the end, or -1 with *err set; after an error in the trace all rows before it have been handed
+ * out. Rows are valid until the next call.
  */
 TRAIL_API int trail_tables_next(trail_tables *tables, trail_rows *rows, trail_error *err);
 
@@ -149,8 +151,8 @@ typedef enum trail_rows_format {
 
 /*
  * Writes all rows of the wanted tables, each table to its own sink, in one pass over the events.
- * *rows (may be NULL) is the number of rows of each. Returns 0, or -1 with *err set: the error of the
- * trace (all rows before it were written), or TRAIL_IO if a sink failed.
+ * *rows (may be NULL) is the number of rows of each. Returns 0, or -1 with *err set: the error of
+ * the trace (all rows before it were written), or TRAIL_IO if a sink failed.
  */
 TRAIL_API int trail_tables_write(trail_reader *reader, const trail_tables_options *options,
                                  trail_rows_format format, const trail_sink sinks[TRAIL_TABLES],

@@ -1,4 +1,4 @@
-/* See attach.h. */
+/* Makes a running process load the recorder, join a recording and leave it: see attach.h. */
 #include "attach/attach.h"
 
 #include <dlfcn.h>
@@ -22,17 +22,17 @@
 #include "shm/attach.h"
 #include "stuck/stuck.h"
 
-/* How long a thread is looked for that can make a call. */
+/* How long to look for a thread that can make a call. */
 #define PATIENCE_NS INT64_C(10000000000)
 
-/* How long a process may take to load its libraries. */
+/* How long to wait while a process loads its libraries. */
 #define LOADING_NS INT64_C(1000000000)
 
 #define WORD_SIZE 256
 
 /* MARK: Refusals */
 
-/* Copies what follows a word in /proc/PID/status; false: it is not there. */
+/* Copies the value of a field of /proc/PID/status; false if it is missing. */
 static bool read_status(pid_t pid, const char *word, char *value, size_t size)
 {
     char path[64], text[8192];
@@ -81,7 +81,7 @@ static bool look_at_status(pid_t pid, trail_error *err)
     return true;
 }
 
-/* Programs that simulate a processor: the kernel shows the state of the simulator, not of the program in it. */
+/* Simulators of processors: the kernel shows the state of the simulator, not of its program. */
 static const struct {
     const char *file; /* in the path of a file that has their code */
     const char *name;
@@ -125,7 +125,7 @@ static bool look_at_mapped_files(const struct attach *a, trail_error *err)
 static bool look_at_libraries(struct attach *a, trail_error *err)
 {
     struct image other;
-    /* A program that has only just been executed is still being loaded. */
+    /* A program may still be loading its libraries. */
     for (int64_t limit = now_ns() + LOADING_NS;;) {
         if (image_find(&a->libc, a->pid, "libc.so.6"))
             return true;
@@ -149,7 +149,7 @@ static bool look_at_libraries(struct attach *a, trail_error *err)
                   a->pid);
 }
 
-/* The library must be the same file for the process. */
+/* Checks that the process finds the same file at the library's path. */
 static bool look_at_path(const struct attach *a, trail_error *err)
 {
     char path[64 + PATH_MAX];
@@ -177,7 +177,7 @@ static bool find_loader(struct attach *a, const struct image *image, int file, t
 
 static bool find_code(struct attach *a, trail_error *err)
 {
-    /* mov $15, %rax; syscall: the C library has it for signal handlers to return to. */
+    /* mov $15, %rax; syscall: where signal handlers return to in the C library. */
     static const uint8_t end[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
     /* mov %rax, (%rbx); pop %rbx; ret */
     static const uint8_t store[] = {0x48, 0x89, 0x03, 0x5b, 0xc3};
@@ -220,7 +220,7 @@ bool attach_look(struct attach *a, pid_t pid, const char *path, trail_error *err
 
 /* MARK: Calls */
 
-/* What receives the threads' waits before a call. */
+/* Receives the threads' waits before a call. */
 struct listener {
     attach_found_fn *found;
     void *context;
@@ -284,7 +284,7 @@ struct load_data {
     char path[PATH_MAX];
 };
 
-/* Says why the loader has refused: *err has the loader's words. */
+/* Sets *err to the loader's error message. */
 static bool explain_load(struct attach *a, trail_error *err)
 {
     struct load_data data = {0};
@@ -328,7 +328,7 @@ struct answer_data {
     char word[WORD_SIZE];
 };
 
-/* Whether the process has executed another program, in which the library is not, or elsewhere. */
+/* Whether the process has executed another program since it joined. */
 static bool is_replaced(const struct attach *a)
 {
     struct image now;
@@ -413,7 +413,7 @@ bool attach_join(struct attach *a, const char *word, attach_found_fn *found, voi
     return a->joined;
 }
 
-/* A hash of which code is mapped where; 0: none, as the process has ended. */
+/* Returns a hash of the process's mapped code; 0: the process has ended. */
 static uint64_t hash_of_code(pid_t pid)
 {
     char path[64], line[PATH_MAX + 128];

@@ -1,7 +1,7 @@
 /*
- * Loads libtrail-preload.so into a process that runs, has it join a recording, and leave it: for `trail record -p PID`.
- * Everything is done by a thread of the process that waits in a system call, and that holds nothing that this could need
- * (see safe.c); the process's other threads go on meanwhile.
+ * Loads libtrail-preload.so into a running process and makes it join and leave a recording, for
+ * `trail record -p PID`. A thread of the process that waits in a system call and holds no lock that
+ * this might need (see safe.c) does all the work; the other threads keep running.
  */
 #ifndef TRAIL_ATTACH_ATTACH_H
 #define TRAIL_ATTACH_ATTACH_H
@@ -17,43 +17,48 @@
 
 struct attach {
     pid_t pid;
-    const char *path; /* of libtrail-preload.so; as the process sees it */
+    const char *path; /* of libtrail-preload.so, as the process sees it */
     struct image libc, library;
     struct remote_code code;
     struct image_code load, load_error; /* dlopen and dlerror */
     bool joined;
-    uint32_t imports;   /* how many were changed last */
-    int64_t paused_ns;  /* the longest time for which threads of the process were held up */
-    uint64_t code_seen; /* what stands for the list of its mapped files when it joined */
+    uint32_t imports;   /* how many imports the last call changed */
+    int64_t paused_ns;  /* the longest time for which threads of the process were stopped */
+    uint64_t code_seen; /* hash of its mapped code when last checked */
 };
 
-/* Whether the process can be recorded; nothing is done to it. False with *err. `path` outlives the attachment. */
+/*
+ * Returns whether the process can be recorded, without touching it; false with *err if not. `path`
+ * must outlive the attachment.
+ */
 bool attach_look(struct attach *a, pid_t pid, const char *path, trail_error *err);
 
-/* What a thread waits for before the process joins. NULL: what was found before is out of date. */
+/*
+ * What a thread waits for before the process joins. A callback with NULL discards earlier findings.
+ */
 struct attach_found {
     pid_t tid;
-    enum shm_wait wait;  /* SHM_NO_WAIT: nothing that is known */
-    uint64_t object;     /* its address; 0: none, or not known */
+    enum shm_wait wait;  /* SHM_NO_WAIT: none, or unknown */
+    uint64_t object;     /* its address; 0: none, or unknown */
     uint32_t detail;     /* the descriptor + 1; 0: none */
-    uint64_t start;      /* a PC in the function that the thread began in; 0: main, or not known */
-    const uint64_t *pcs; /* of the call's caller outwards, like return addresses */
+    uint64_t start;      /* a PC in the thread's start function; 0: main, or unknown */
+    const uint64_t *pcs; /* from the call's caller outwards, as return addresses */
     size_t count;
 };
 typedef void attach_found_fn(void *context, const struct attach_found *found);
 
 /*
- * Begins, and ends; false with *err. Called by one thread, which ends soon: whatever it still holds of the process is let go
- * then. `word` is recorder_variable's.
+ * Join and leave the recording that `word` (from recorder_variable) names; false with *err. Call
+ * them from a short-lived thread: its end releases whatever it still holds of the process.
  */
 bool attach_join(struct attach *a, const char *word, attach_found_fn *found, void *context,
                  trail_error *err);
 bool attach_leave(struct attach *a, trail_error *err);
 
-/* Whether the process has loaded or unloaded libraries since this was last asked, or since it joined. */
+/* Whether the process has loaded or unloaded libraries since the last call, or since it joined. */
 bool attach_has_changed(struct attach *a);
 
-/* Has libraries recorded that were loaded since; as attach_join. */
+/* Wraps libraries that were loaded since. Same rules as attach_join. */
 bool attach_renew(struct attach *a, trail_error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* See found.h. */
+/* Converts what `trail stuck` finds into waits of a recording: see found.h. */
 #include "attach/found.h"
 
 #include <gnu/libc-version.h>
@@ -9,7 +9,7 @@
 
 #include "base/small_file.h"
 
-/* A wait that the recording has no word for is one in the kernel. */
+/* A wait without a kind of its own is a wait in the kernel. */
 static enum shm_wait wait_of(enum wire_wait kind)
 {
     switch (kind) {
@@ -38,7 +38,10 @@ static enum shm_wait wait_of(enum wire_wait kind)
     }
 }
 
-/* Where a pthread_cond_t has the two words at which threads wait: glibc 2.41 has two words less before them. */
+/*
+ * Returns the offset of the two words of a pthread_cond_t at which threads wait; glibc 2.41 removed
+ * two words before them.
+ */
 static uint64_t condition_words(void)
 {
     unsigned major = 0, minor = 0;
@@ -47,8 +50,9 @@ static uint64_t condition_words(void)
 }
 
 /*
- * The address that a program knows its object by. Within a pthread_barrier_t a thread waits at the second word. The process
- * has the same C library: it can load what was built with it.
+ * Returns the address by which the program knows the object. In a pthread_barrier_t a thread waits
+ * at the second word. The layout is that of this C library: the process can load a library built
+ * with it.
  */
 static uint64_t object_of(enum shm_wait wait, uint64_t futex)
 {
@@ -72,14 +76,14 @@ static uint32_t descriptor_of(enum shm_wait wait, uint64_t argument)
     return has && argument < SHM_DESCRIPTORS ? (uint32_t)argument + 1 : 0;
 }
 
-/* Frames of the C library's own, before the call's caller. */
+/* Such frames before the call's caller are left out of its stack. */
 static bool is_of_libc(const struct stuck_frame *frame)
 {
     return strncmp(frame->module, "libc.so", 7) == 0 ||
            strncmp(frame->module, "libpthread", 10) == 0;
 }
 
-/* Inlined calls are frames of the same PC. Returns the number of PCs. */
+/* Reads the PCs from the call's caller outwards; inlined calls share one. Returns their number. */
 static size_t read_stack(const struct stuck_thread *thread, uint64_t *pcs, size_t most)
 {
     size_t count = 0;
@@ -92,7 +96,7 @@ static size_t read_stack(const struct stuck_thread *thread, uint64_t *pcs, size_
     return count;
 }
 
-/* The outermost function that is neither the C library's nor C++'s own. */
+/* Returns a PC of the outermost function outside of the C and C++ libraries; 0: none. */
 static uint64_t find_start(const struct stuck_thread *thread)
 {
     for (size_t i = thread->frame_count; i-- > 0;) {
@@ -104,9 +108,9 @@ static uint64_t find_start(const struct stuck_thread *thread)
     return 0;
 }
 
+/* What a thread does now: STILL_WAITS is a wait in the call in which it was found. */
 enum now { RUNS, WAITS, STILL_WAITS };
 
-/* What the thread does now: whether it waits, and whether still in the call that it was in. */
 static enum now look_again(pid_t pid, const struct held_thread *held)
 {
     char path[64], text[256];
@@ -119,7 +123,7 @@ static enum now look_again(pid_t pid, const struct held_thread *held)
                : WAITS;
 }
 
-/* A thread that was stopped to be looked at needs a processor to go back into its call. */
+/* A thread that was stopped for inspection needs a CPU to return to its call. */
 #define BACK_TRIES 50
 
 static enum now look_when_back(const struct stuck_process *process,

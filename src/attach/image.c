@@ -1,4 +1,4 @@
-/* Modules of another process, by its link map: see image.h. */
+/* Finds modules and symbols in the memory of another process: see image.h. */
 #include "attach/image.h"
 
 #include <elf.h>
@@ -49,7 +49,7 @@ static const Elf64_Phdr *header_of(const struct headers *headers, uint32_t type,
     return NULL;
 }
 
-/* Returns where the kernel has put the program's headers, from the auxiliary vector. */
+/* Returns the address of the program's headers, from the auxiliary vector. */
 static uint64_t find_program(pid_t pid, size_t *count)
 {
     Elf64_auxv_t entries[64];
@@ -96,8 +96,8 @@ static bool copy_program(const struct image *image, struct headers *headers, uin
 }
 
 /*
- * Returns the first entry of the link map; 0: there is none, or the loader is about to change it. The loader has put its
- * own data's address into the program's DT_DEBUG.
+ * Returns the first entry of the link map; 0: none, or the loader is changing it. The loader stores
+ * the address of its data in the program's DT_DEBUG.
  */
 static uint64_t find_link_map(const struct image *image)
 {
@@ -155,8 +155,8 @@ static bool parse_mapping(char *line, struct mapping *m)
 }
 
 /*
- * Takes the module's path from the mapping of its first byte, and looks whether its code is mapped from the same file, at
- * the offset that its headers say.
+ * Takes the module's path from the mapping of its first byte, and checks that its code is mapped from
+ * the same file, at the offset in its headers.
  */
 static bool find_mappings(struct image *image, uint64_t base)
 {
@@ -186,7 +186,7 @@ static bool find_mappings(struct image *image, uint64_t base)
     return found;
 }
 
-/* The file's header is at the bias: libraries begin with a segment of the address 0. */
+/* The first segment of a library has the address 0, so its header is at the bias. */
 static bool read_module(struct image *image, const struct link_map *module)
 {
     struct headers headers;
@@ -209,7 +209,7 @@ static bool read_module(struct image *image, const struct link_map *module)
     return find_mappings(image, image->bias);
 }
 
-/* Copies a name, which may end with the page. */
+/* Copies a name. The page after its end may be missing. */
 static bool copy_name(const struct image *image, uint64_t at, char *name, size_t size)
 {
     size_t first = (size_t)(PAGE - at % PAGE);
@@ -248,7 +248,7 @@ struct tables {
     uint64_t bias, symbols, names, names_size, hash;
 };
 
-/* The loader has made addresses of these offsets. */
+/* The loader has turned these offsets into addresses. */
 static uint64_t address_of(const struct tables *t, uint64_t value)
 {
     return value < t->bias ? t->bias + value : value;
@@ -300,8 +300,8 @@ static uint32_t hash_of(const char *name)
 }
 
 /*
- * The table: its header, a Bloom filter, a bucket for each hash with the first symbol of a chain, and the hashes of the
- * symbols, whose lowest bit ends a chain (the GNU hash section).
+ * The table: its header, a Bloom filter, a bucket for each hash with the first symbol of a chain,
+ * and the hashes of the symbols, whose lowest bit ends a chain (the GNU hash section).
  */
 uint64_t image_symbol(const struct image *image, const char *name)
 {
@@ -350,7 +350,7 @@ uint64_t image_bytes(const struct image *image, const void *bytes, size_t size)
 
 #define SAME_HEADER 1024 /* bytes: the headers and the build ID */
 
-/* Opens the file if it is one, and the module's. */
+/* Opens a regular file if it is the module's. */
 static int open_if_same(const struct image *image, const char *path)
 {
     uint8_t here[SAME_HEADER], there[SAME_HEADER];
@@ -366,7 +366,7 @@ static int open_if_same(const struct image *image, const char *path)
     return -1;
 }
 
-/* By its path, or as it is mapped if it was replaced since, which needs rights. */
+/* A file that was replaced can be opened through its mapping, by root. */
 int image_file(const struct image *image, trail_error *err)
 {
     char path[sizeof image->path + 64];

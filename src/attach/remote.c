@@ -1,4 +1,4 @@
-/* See remote.h. */
+/* Calls a function in a thread of another process: see remote.h. */
 #include "attach/remote.h"
 
 #include "base/clock.h"
@@ -23,22 +23,27 @@
 #include "stuck/held.h"
 #include "stuck/tracer.h"
 
-/* How long the thread may take to stop. */
+/* The time limit for a thread to stop. */
 #define STOP_NS INT64_C(100000000)
 
-/* Below the stack pointer a function may keep data (System V ABI for x86-64, 3.2.2). */
+/*
+ * The red zone: functions may keep data below the stack pointer (System V ABI for x86-64, 3.2.2).
+ */
 #define RED_ZONE 128
 
-/* What the kernel has in the registers of an interrupted system call, to restart it (its own error numbers). */
+/*
+ * Kernel-internal error numbers in the registers of an interrupted system call that is to be
+ * restarted.
+ */
 #define ERESTARTSYS           512
 #define ERESTARTNOINTR        513
 #define ERESTARTNOHAND        514
 #define ERESTART_RESTARTBLOCK 516
 
-/* The state of the vector registers, as ptrace and signal frames have it (<asm/sigcontext.h>). */
+/* The state of the vector registers in ptrace and in signal frames (<asm/sigcontext.h>). */
 #define XSTATE_MOST (16u << 10)
 #define XSTATE_FEATURE                                                                             \
-    464 /* where ptrace has the mask of features, and signal frames `struct _fpx_sw_bytes` */
+    464 /* the mask of features in ptrace, `struct _fpx_sw_bytes` in signal frames */
 #define XSTATE_MAGIC1 0x46505853u
 #define XSTATE_MAGIC2 0x46505845u
 #define UC_FP_XSTATE  1
@@ -71,7 +76,7 @@ struct remote {
 
 /* MARK: Stops */
 
-/* Waits until the thread stops or ends. False: it has not by the deadline. */
+/* Waits until the thread stops or ends; false if it has not by the deadline. */
 static bool await(const struct remote *r, int *status)
 {
     int64_t begin = now_ns(), now;
@@ -98,7 +103,10 @@ static bool is_syscall(int status)
     return WIFSTOPPED(status) && WSTOPSIG(status) == (SIGTRAP | 0x80);
 }
 
-/* Goes on from a stop; a signal that it was for is delivered. A thread that is to stay stopped by a signal stays so. */
+/*
+ * Resumes the thread after a stop and delivers the signal that caused it. A thread that a signal is
+ * to stop stays stopped.
+ */
 static void go_on(const struct remote *r, int status, bool to_syscall)
 {
     bool event = status >> 16 != 0, group = event && WSTOPSIG(status) != SIGTRAP;
@@ -110,7 +118,10 @@ static void go_on(const struct remote *r, int status, bool to_syscall)
                      (void *)(intptr_t)signal);
 }
 
-/* Waits for the stop that PTRACE_INTERRUPT has asked for: between two instructions of the program, or in a system call. */
+/*
+ * Waits for the stop requested by PTRACE_INTERRUPT, between two instructions of the program or in a
+ * system call.
+ */
 static bool await_interrupt(const struct remote *r)
 {
     int status;
@@ -164,7 +175,7 @@ static bool copy_back(const struct remote *r, uint64_t at, void *to, size_t size
 
 /* MARK: The frame */
 
-/* Where and with what the thread goes on if the kernel restores the registers. */
+/* The registers with which the thread continues if the kernel restores them. */
 static void fill_registers(mcontext_t *context, const struct user_regs_struct *regs)
 {
     greg_t *g = context->gregs;
@@ -189,7 +200,7 @@ static void fill_registers(mcontext_t *context, const struct user_regs_struct *r
     g[REG_EFL] = (greg_t)regs->eflags;
     /* cs, gs, fs, ss: 16 bits each. */
     g[REG_CSGSFS] = (greg_t)(regs->cs | regs->ss << 48);
-    /* A signal handler's end restarts these calls (SA_RESTART), or has them fail. */
+    /* After a signal handler the kernel restarts these calls (SA_RESTART) or makes them fail. */
     if (result == -ERESTARTSYS || result == -ERESTARTNOINTR || result == -ERESTARTNOHAND) {
         g[REG_RAX] = (greg_t)regs->orig_rax;
         g[REG_RIP] -= 2; /* the instruction syscall */
@@ -198,7 +209,10 @@ static void fill_registers(mcontext_t *context, const struct user_regs_struct *r
     }
 }
 
-/* The state of the vector registers as a signal frame has it; returns its size with the word behind it. */
+/*
+ * Converts the vector registers' state to the form of a signal frame; returns its size, including
+ * the word behind it.
+ */
 static size_t fill_xstate(const struct remote *r, uint8_t *to)
 {
     struct xstate_words words = {.magic1 = XSTATE_MAGIC1,
@@ -218,16 +232,15 @@ static bool write_frame(struct remote *r, const struct remote_code *code,
 {
     uint8_t xstate[XSTATE_MOST + 8];
     size_t size = fill_xstate(r, xstate);
-    struct signal_frame frame = {
-        .return_address = code->sigreturn.address,
-        .flags = UC_FP_XSTATE,
-        /* Not valid: the thread keeps the stack that it has for signals. */
-        .stack = {.ss_flags = 0x55},
-        .mask = r->mask};
+    struct signal_frame frame = {.return_address = code->sigreturn.address,
+                                 .flags = UC_FP_XSTATE,
+                                 /* Invalid, so that the thread keeps its signal stack. */
+                                 .stack = {.ss_flags = 0x55},
+                                 .mask = r->mask};
     uint64_t xstate_at;
     r->data_at = (r->before.rsp - RED_ZONE - call->size) & ~UINT64_C(63);
     xstate_at = (r->data_at - size) & ~UINT64_C(63);
-    /* At a function's first instruction the return address is at a multiple of 16, plus 8. */
+    /* At a function's first instruction, the return address is 8 above a multiple of 16. */
     r->frame_at = ((xstate_at - sizeof frame) & ~UINT64_C(15)) - 8;
     fill_registers(&frame.context, &r->before);
     frame.context.fpregs = (fpregset_t)(uintptr_t)xstate_at;
@@ -236,7 +249,10 @@ static bool write_frame(struct remote *r, const struct remote_code *code,
            copy_there(r, r->frame_at, &frame, sizeof frame);
 }
 
-/* The function returns to the instructions that store its result and return to the frame's address, if there are such. */
+/*
+ * The function returns to the instructions that store its result, if there are any, and then to the
+ * frame's address.
+ */
 static bool begin_call(struct remote *r, const struct remote_code *code,
                        const struct remote_call *call)
 {
@@ -247,7 +263,7 @@ static bool begin_call(struct remote *r, const struct remote_code *code,
         arguments[i] = call->arguments[i] + (call->is_offset[i] ? r->data_at : 0);
     regs.rsp = r->frame_at;
     if (code->store.address) {
-        /* Three words more, with the same alignment: the frame's address comes at its place again. */
+        /* Three more words; they keep the alignment, and the frame's address stays in place. */
         regs.rsp -= 16;
         if (!copy_there(r, regs.rsp, to, sizeof to))
             return false;
@@ -258,14 +274,14 @@ static bool begin_call(struct remote *r, const struct remote_code *code,
     regs.rsi = arguments[1];
     regs.rdx = arguments[2];
     regs.rax = 0;
-    regs.orig_rax = UINT64_MAX;      /* no system call is restarted */
+    regs.orig_rax = UINT64_MAX;      /* do not restart a system call */
     regs.eflags &= ~UINT64_C(0x400); /* the direction flag */
     return set_registers(r, &regs);
 }
 
 /* MARK: The call */
 
-/* Signals that the function itself could cause are let through. */
+/* Blocks all signals except those that the function itself could cause. */
 static uint64_t quiet_mask(void)
 {
     static const int own[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT};
@@ -275,7 +291,7 @@ static uint64_t quiet_mask(void)
     return mask;
 }
 
-/* Whether the thread is about to have the kernel take the frame. */
+/* Whether the thread is about to let the kernel restore the frame. */
 static bool is_at_end(const struct remote *r)
 {
     struct user_regs_struct regs;
@@ -302,14 +318,14 @@ static bool run_to_end(const struct remote *r, trail_error *err)
     return true;
 }
 
-/* A call with a time limit that was restarted is another call. */
+/* A restarted call with a time limit is a different system call. */
 static bool is_place(const struct user_regs_struct *regs, const struct remote_place *place)
 {
     return regs->rsp == place->sp &&
            ((long)regs->orig_rax == place->call || regs->orig_rax == SYS_restart_syscall);
 }
 
-/* The process may have executed another program since it was looked at. */
+/* The process may have executed another program since it was examined. */
 static bool has_code(const struct remote *r, const struct image_code *code)
 {
     uint8_t bytes[sizeof code->bytes];
@@ -325,9 +341,9 @@ static void allow_restart(struct user_regs_struct *regs)
 }
 
 /*
- * The thread is about to return from the frame. Instead it skips that system call, stops, and gets the registers that it
- * had when it was stopped first: only so the kernel restarts the call that it was in. Until then it would execute the code
- * of the frame's end again, if this process ended.
+ * The thread is about to return from the frame. Instead it skips that system call, stops, and gets
+ * the registers of its first stop: only then does the kernel restart the call it was in. If this
+ * process ends before that, the thread executes the code of the frame's end again.
  */
 static bool restore(struct remote *r, uint64_t sigreturn)
 {

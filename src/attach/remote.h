@@ -1,14 +1,15 @@
 /*
- * Calls a function in a thread of another process, in the middle of a system call in which the thread waits, and has it
- * wait on as if nothing had happened (ptrace(2)).
+ * Calls a function in a thread of another process that waits in a system call, and lets the wait
+ * continue as if nothing had happened (ptrace(2)).
  *
- * The call looks to the thread like a signal handler: the kernel's frame for one (rt_sigframe) with all of the thread's
- * registers is on its stack, and the function returns to the C library's code that has the kernel restore them
- * (sigreturn(2)). So the thread goes on rightly whenever this process ends: the kernel lets it go, the function runs to
- * its end, and only the system call may then fail with EINTR. If this process is still there, it restores the registers
- * itself when the function returns, and the kernel restarts the call, with what is left of its time limit.
+ * The call looks to the thread like a signal handler: the kernel's frame for one (rt_sigframe) with
+ * all of the thread's registers is on its stack, and the function returns to the C library's code
+ * that has the kernel restore them (sigreturn(2)). So the thread continues correctly whenever this
+ * process ends: the kernel releases it, the function runs to its end, and only the system call may
+ * fail with EINTR. If this process is still alive, it restores the registers when the function
+ * returns, and the kernel restarts the call with the rest of its time limit.
  *
- * Only on x86-64. All functions are called by one thread of this process.
+ * Only on x86-64. All functions must be called by one thread of this process.
  */
 #ifndef TRAIL_ATTACH_REMOTE_H
 #define TRAIL_ATTACH_REMOTE_H
@@ -33,13 +34,13 @@ struct remote_call {
     /* Copied onto the thread's stack, and back when the function has returned. */
     void *data;
     size_t size;
-    /* Up to three; `is_offset`: of the data, whose address there is added. */
+    /* Up to three. `is_offset`: an offset into the data, whose address is added. */
     uint64_t arguments[3];
     bool is_offset[3];
-    uint64_t result; /* 0 if there is no remote_code.store */
+    uint64_t result; /* 0 if remote_code.store is 0 */
 };
 
-/* What the thread must still be doing: it is in the call that it was in when it was looked at. */
+/* The system call in which the thread was found, and must still be. */
 struct remote_place {
     long call;
     uint64_t sp;
@@ -47,11 +48,11 @@ struct remote_place {
 
 enum remote_outcome {
     REMOTE_DONE,
-    REMOTE_ELSEWHERE, /* the thread is no longer there: nothing was done */
-    REMOTE_FAILED,    /* *err says why: nothing was done, or the call has not come back in time */
+    REMOTE_ELSEWHERE, /* the thread has left the system call: nothing was done */
+    REMOTE_FAILED,    /* with *err: nothing was done, or the function did not return in time */
 };
 
-/* Stops the thread, calls the function, and lets the thread go on, within REMOTE_LIMIT_NS. */
+/* Stops the thread, calls the function and resumes the thread, within REMOTE_LIMIT_NS. */
 #define REMOTE_LIMIT_NS INT64_C(10000000000)
 enum remote_outcome remote_do(pid_t pid, pid_t tid, const struct remote_place *place,
                               const struct remote_code *code, struct remote_call *call,

@@ -1,4 +1,4 @@
-/* See safe.h. */
+/* Chooses a thread in which a function can be called safely: see safe.h. */
 #include "attach/safe.h"
 
 #include <dirent.h>
@@ -9,10 +9,10 @@
 
 #include "base/small_file.h"
 
-/* The least room on a stack: for a signal frame with all vector registers, and the loader. */
+/* Minimum room on the stack, for a signal frame with all vector registers and for the loader. */
 #define ROOM (UINT64_C(64) << 10)
 
-/* Functions with locks that the loader takes as well, or with data that it changes. */
+/* Functions that hold locks which the loader takes, or use data which it changes. */
 static bool is_unsafe_function(const char *name)
 {
     static const char *const words[] = {"alloc", "free", "memalign", "arena",       "tcache",
@@ -44,8 +44,9 @@ static bool has_time_limit(const struct stuck_thread *thread)
 }
 
 /*
- * The higher, the less is noticed if this process ends in the middle: a wait for a condition or a thread begins again by
- * itself; reading and the like the kernel begins again; others fail with EINTR. 0: not to be used.
+ * Higher ranks disturb the program less if this process ends in the middle: waits for a condition
+ * or a thread resume by themselves, the kernel restarts reads and the like, others fail with EINTR.
+ * 0: unusable.
  */
 static int rank_of_wait(const struct stuck_thread *thread)
 {
@@ -68,7 +69,7 @@ static int rank_of_wait(const struct stuck_thread *thread)
     case WIRE_WAIT_BARRIER:
         return 1;
     default:
-        /* A call that the kernel has restarted was one of a sleep, a poll or a futex. */
+        /* A restarted call was a sleep, a poll or a futex. */
         return thread->held->call == SYS_restart_syscall ? 1 : 0;
     }
 }
@@ -83,7 +84,7 @@ static int rank_of(const struct stuck_process *process, const struct stuck_threa
         if (is_unsafe_frame(&thread->frames[i]))
             return 0;
     }
-    /* Of a stack that is cut the rest is not known. */
+    /* The rest of a truncated stack is unknown. */
     if (thread->is_cut || held_is_ended_by_stop(thread->held->call))
         rank = rank > 1 ? 1 : rank;
     return rank;

@@ -1,16 +1,17 @@
 /*
- * Which thread of a process can be made to call a function of the loader: one that waits in a system call, and is in the
- * middle of nothing that the function needs, as the allocator or the loader itself, also not below a signal handler.
+ * Selects a thread that can call a function of the loader: it waits in a system call, and is not
+ * inside the allocator, the loader or anything else that the function needs, not even below a
+ * signal handler.
  */
 #ifndef TRAIL_ATTACH_SAFE_H
 #define TRAIL_ATTACH_SAFE_H
 
 #include "stuck/stuck.h"
 
-/* Returns the best thread; NULL: there is none now. */
+/* Returns the best thread; NULL: none at present. */
 const struct stuck_thread *safe_thread(const struct stuck_process *process);
 
-/* Whether a thread waits in a system call at all: cheap, for a look before a closer one. */
+/* Whether any thread waits in a system call: a cheap check before the thorough one. */
 bool safe_is_likely(pid_t pid);
 
 #endif

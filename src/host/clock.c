@@ -6,7 +6,7 @@
 #include <cpuid.h>
 #endif
 
-/* The minimum time between the two readings of a calibration: the longest wait of the first one. */
+/* Minimum time between the two readings of a calibration, and so the longest wait in the first. */
 #define CALIBRATE_NS 5000000
 
 static uint64_t first_ticks, first_ns;
@@ -26,7 +26,7 @@ bool clock_counter_is_invariant(void)
 void clock_pair(const struct clock *clock, uint64_t *ticks, uint64_t *ns)
 {
     uint64_t best = UINT64_MAX;
-    /* The pair with the least time between its readings: the thread was not interrupted in it. */
+    /* Of several pairs, the one whose readings are closest together was not interrupted. */
     for (int i = 0; i < 8; i++) {
         uint64_t before = clock_ticks(clock), now = clock_ns(CLOCK_MONOTONIC);
         uint64_t width = clock_ticks(clock) - before;
@@ -60,7 +60,7 @@ void clock_calibrate(struct clock *clock)
         clock_pair(clock, &ticks, &ns);
     }
     if (ticks <= first_ticks) {
-        /* The counter stood still or ran backwards: do not use it. */
+        /* The counter stands still or runs backwards. */
         clock->counter = false;
         clock_calibrate(clock);
         return;

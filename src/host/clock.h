@@ -27,7 +27,7 @@
 
 struct clock {
     bool counter;               /* the CPU's counter is used, otherwise CLOCK_MONOTONIC */
-    uint64_t (*injected)(void); /* tests: used instead, in ns; `counter` is false then */
+    uint64_t (*injected)(void); /* tests: a clock in ns to use instead; `counter` is then false */
     uint64_t zero;              /* v2: counter at `base` */
     uint64_t base;              /* v2: in units */
     uint64_t scale;             /* v2: units per tick, << 32 */
@@ -69,8 +69,8 @@ static inline uint64_t clock_ticks(const struct clock *clock)
 }
 
 /*
- * v2: returns the time in units of 64 ns. Times before the calibration (a CPU that lags) become its
- * time.
+ * v2: returns the time in units of 64 ns. A time before the calibration, from a CPU that lags,
+ * becomes the calibration's.
  */
 static inline uint64_t clock_units(const struct clock *clock)
 {

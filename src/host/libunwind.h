@@ -1,4 +1,4 @@
-/* libunwind, which libtrail-record loads for stacks without frame pointers, if it is installed. */
+/* libunwind, which libtrail-record loads for stacks without frame pointers if it is installed. */
 #ifndef TRAIL_HOST_LIBUNWIND_H
 #define TRAIL_HOST_LIBUNWIND_H
 

@@ -1,6 +1,6 @@
 /*
- * The module map and the clocks, as lines that the trace has as strings that no event refers to;
- * every reader ignores them. `trail symbolize` resolves names with them.
+ * Lists the module map and the clocks as lines of text. In the trace they are strings that no event
+ * refers to, which readers ignore; `trail symbolize` resolves names with them.
  *
  *   trail.module start=0x7f.. end=0x7f.. bias=0x7f.. build-id=HEX path=/usr/lib/x.so
  *   trail.clock mono=NS wall=SEC.NSEC
@@ -62,7 +62,8 @@ static const char *build_id(const struct dl_phdr_info *info, char *hex)
 }
 
 /*
- * Read once: /proc is gone after chroot(2). The caller holds the loader's lock (dl_iterate_phdr).
+ * Reads the path once, because chroot(2) may hide /proc. The caller holds the loader's lock
+ * (dl_iterate_phdr).
  */
 static const char *own_path(void)
 {

@@ -1,4 +1,4 @@
-/* The map of the code in this process: its lines are described in modules.c. */
+/* The map of the code in this process; modules.c describes its lines. */
 #ifndef TRAIL_HOST_MODULES_H
 #define TRAIL_HOST_MODULES_H
 

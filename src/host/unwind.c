@@ -1,7 +1,7 @@
 /*
  * Walks stacks: see unwind.h.
  *
- * The table has a word for each PC that was looked up, with the rule for a step out of its frame:
+ * The table has a word for each PC looked up so far, with the rule for a step out of its frame:
  *
  *       63          61 60               30 29      28       20 19         3 2    0
  *      | displacement | PC, low 31 bits   | 1 |   saved / 8   | offset / 8 | base |   a plain frame
@@ -12,16 +12,16 @@
  *
  * A PC's home is one of 2^16 slots, by a multiplication that is a permutation: home and low 31 bits
  * together identify the PC, of 47 bits. The word is in the home or one of the seven next slots, and
- * the displacement is the distance. So each word is complete in itself: it is read and written at
- * once, needs no order with other memory, and a reader can never see a part of one.
+ * the displacement is the distance. So each word is self-contained: it is read and written
+ * atomically and needs no ordering with other memory.
  *
  * A rule that does not fit into a word (a frame of a megabyte, a frame pointer that is saved far
  * from the frame's end) is read from .eh_frame each time.
  *
- * Reading a module's tables is safe although another thread may call dlclose: a frame of the module
- * is on this stack, so its code is in use, and unloading it would be the program's error in any
- * case. A stale value on the stack that looks like a PC is looked up only if the loader has a module
- * there now; that module could be unloaded in the microsecond until its tables are read.
+ * Reading a module's tables is safe even if another thread calls dlclose: a frame of the module is
+ * on this stack, so unloading it would be a bug of the program. A stale value on the stack that
+ * looks like a PC is looked up only if the loader has a module there now; that module could be
+ * unloaded in the microsecond until its tables are read.
  */
 #include "host/unwind.h"
 
@@ -33,9 +33,7 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/*
- * The words of other functions' frames are read, among them ASan's redzones between variables.
- */
+/* Reads words of other functions' frames, including ASan's redzones between variables. */
 #define READS_STACK __attribute__((no_sanitize("address")))
 
 #define WORD sizeof(uintptr_t)
@@ -65,7 +63,7 @@ static inline bool is_code(uintptr_t pc)
     return pc - FIRST_CODE < LAST_CODE - FIRST_CODE;
 }
 
-/* Whether the word at `at` lies completely on the rest of the stack. */
+/* Whether the word at `at` lies entirely on the rest of the stack. */
 static inline bool is_on_stack(const struct walk *w, uintptr_t at)
 {
     return at % WORD == 0 && at >= w->sp && at <= w->end - WORD;
@@ -174,7 +172,7 @@ static uint32_t pack(const struct cfi_rule *rule)
 /* Odd, times 2^17: the upper 47 bits of the product are a permutation of the 47 bits of a PC. */
 #define MULTIPLIER ((uint64_t)0x9e3779b97f4b5 << 17)
 
-/* Atomic. Pages that were not used take no memory: they are the table's own up to the last slots. */
+/* Atomic. Unused pages take no memory; all but the last slots are on pages of the table's own. */
 static uint64_t slots[SLOTS + PROBES] __attribute__((aligned(4096)));
 
 /* Atomic: how often unwind_forget was called. */
@@ -194,7 +192,7 @@ static inline uint64_t tag_of(uintptr_t pc)
 /* Returns the slot's word less the tag: the rule, if it is below 2^30. */
 static inline uint64_t look(size_t home, uint64_t tag, unsigned displacement)
 {
-    /* Relaxed: each word is complete in itself, whenever it is read. */
+    /* Relaxed: each word is self-contained. */
     uint64_t word = __atomic_load_n(&slots[home + displacement], __ATOMIC_RELAXED);
     return word ^ (tag | (uint64_t)displacement << 61);
 }
@@ -243,8 +241,9 @@ static void erase(size_t first)
 }
 
 /*
- * The kernel takes a page from all CPUs at once: a word is stored before that and goes with the page, or into the new page,
- * after the count. Pages that the program has locked (mlockall) cannot be given back.
+ * The kernel takes a page from all CPUs at once: a word is either stored before that and vanishes
+ * with the page, or stored in the new page, after the count. Pages locked by mlockall cannot be
+ * given back.
  */
 void unwind_forget(void)
 {
@@ -382,7 +381,9 @@ static struct cfi_rule read_rule(uintptr_t pc)
     struct cfi_rule rule = {.kind = CFI_NONE};
     struct cfi_module module = {.ranges = 0};
     uint32_t packed;
-    /* No module: code that was generated at run time. Not kept, as it may disappear at any time. */
+    /*
+     * No module: generated code. Its rule is not kept, because the code may disappear at any time.
+     */
     if (!find_module(pc - 1, &module))
         return rule;
     rule = cfi_find(&module, pc - 1);
@@ -408,10 +409,7 @@ static bool step_realigned(struct walk *w, int32_t inner)
     return true;
 }
 
-/*
- * The kernel has put the interrupted registers behind the return address that the handler has
- * popped.
- */
+/* The interrupted registers are behind the return address that the handler popped. */
 static bool step_signal(struct walk *w)
 {
     const ucontext_t *context = (const ucontext_t *)w->sp;
@@ -433,8 +431,8 @@ static inline uintptr_t end_of(const struct walk *w, uint32_t rule)
 }
 
 /*
- * At the end of a function the tables may still have a place for the saved frame pointer when it has
- * been popped: then the word is no longer on the stack, and the register has the value.
+ * At the end of a function the tables may still describe the saved frame pointer after it was
+ * popped: the word is then no longer on the stack, and the register has the value.
  */
 static bool step_popped(struct walk *w, uint32_t rule)
 {
@@ -537,8 +535,9 @@ static inline bool step(struct walk *w)
         likely(step_plain(w, (uint32_t)word)))
         return true;
     /*
-     * A copy, so that the walk itself can stay in registers; from its own register, or gcc keeps PC
-     * and stack pointer together in a vector for this copy, which slows down each step above.
+     * A copy, so that the walk can stay in registers. The PC gets a register of its own: otherwise
+     * gcc keeps it with the stack pointer in a vector for this copy, which slows down every step
+     * above.
      */
     __asm__("" : "+r"(pc));
     copy = (struct walk){pc, w->sp, w->fp, w->end};

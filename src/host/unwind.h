@@ -1,17 +1,18 @@
 /*
- * Call stacks of programs without frame pointers, for a library that lives in them.
+ * Walks the call stacks of programs without frame pointers, from inside the program.
  *
  * On x86-64 a step outwards is one look-up: a table has for each program counter where its frame
  * ends and where the caller's frame pointer is saved. An entry that the table does not have yet is
  * read from the module's .eh_frame (unwind_cfi.h), once. On arm64 frames are chained by frame
  * pointers; on other machines only the first PC is known.
  *
- * While a function compiled with -fstack-clash-protection makes a frame of more than a page, the
- * frame's end is in another register: a walk from a signal that interrupts that ends there.
+ * While a function compiled with -fstack-clash-protection sets up a frame of more than a page, the
+ * frame's end is in another register. A walk from a signal at that point ends there.
  *
- * Nothing here allocates, locks or keeps state of a thread: a thread's first stack costs no more
- * than any other. With glibc 2.35 or later all functions may be called in signal handlers. With older
- * ones a PC's first look-up calls dl_iterate_phdr, which takes a lock of the loader for a moment.
+ * Nothing here allocates, locks or keeps per-thread state, so a thread's first stack costs no more
+ * than any other. With glibc 2.35 or later all functions may be called in signal handlers. With
+ * older ones a PC's first look-up calls dl_iterate_phdr, which takes a lock of the loader for a
+ * moment.
  */
 #ifndef TRAIL_HOST_UNWIND_H
 #define TRAIL_HOST_UNWIND_H
@@ -40,24 +41,24 @@ struct unwind_start {
 };
 
 /*
- * Writes up to max PCs, innermost first, beginning with start->pc; returns how many. Nothing outside
- * of [start->sp, stack_end), the rest of the stack, is read, whatever the registers and the stack
- * hold: so start->sp must lie on the stack that ends there (see unwind_end). If stack_end is 0,
- * start->pc is the only PC. A walk ends at the outermost frame, at a frame without unwind tables, and
- * where it would leave the stack, as below a handler on an alternate stack.
+ * Writes up to max PCs, innermost first, beginning with start->pc; returns how many. Nothing
+ * outside of [start->sp, stack_end), the rest of the stack, is read, whatever the registers and the
+ * stack hold: so start->sp must lie on the stack that ends there (see unwind_end). If stack_end is
+ * 0, start->pc is the only PC. A walk ends at the outermost frame, at a frame without unwind
+ * tables, and where it would leave the stack, as below a handler on an alternate stack.
  */
 size_t unwind_stack(const struct unwind_start *start, uintptr_t stack_end, uintptr_t *pcs,
                     size_t max);
 
 /*
- * Forgets what is known of PCs, and gives its memory back. Called after dlclose, as other code may be
- * mapped at the same addresses. Other threads may walk meanwhile. Costs some 30 us.
+ * Forgets all rules and frees their memory. Call it after dlclose, because other code may be mapped
+ * at the same addresses. Other threads may walk meanwhile. Takes about 30 us.
  */
 void unwind_forget(void);
 
 /*
- * Returns the end for a walk from sp by a thread whose stack is [low, high). A coroutine or a signal
- * handler may run on another stack with unknown bounds; only the page that sp points into is certain
+ * Returns the stack_end for a walk from sp by a thread whose stack is [low, high). A coroutine or
+ * signal handler may run on another stack with unknown bounds, of which only sp's page is certain
  * to be mapped.
  */
 static inline uintptr_t unwind_end(uintptr_t sp, uintptr_t low, uintptr_t high)
@@ -66,9 +67,9 @@ static inline uintptr_t unwind_end(uintptr_t sp, uintptr_t low, uintptr_t high)
 }
 
 /*
- * Returns the caller of the function whose __builtin_frame_address(0) is `frame`. Using that builtin
- * gives the function a frame pointer. The function must not have over-aligned locals, which put
- * padding between its frame and its caller's.
+ * Returns the caller of the function whose __builtin_frame_address(0) is `frame`. Using that
+ * builtin gives the function a frame pointer. The function must not have over-aligned locals, which
+ * put padding between its frame and its caller's.
  */
 __attribute__((always_inline)) static inline struct unwind_start unwind_caller_of(const void *frame)
 {

@@ -1,9 +1,9 @@
 /*
- * Reading .eh_frame: see unwind_cfi.h.
+ * Reads unwind rules from .eh_frame: see unwind_cfi.h.
  *
- * .eh_frame_hdr has a sorted table { function's start, FDE }. An FDE is a program that changes a row
- * of rules as the location moves through the function's code; its CIE has the initial instructions,
- * which many functions share. The program is run up to the PC:
+ * .eh_frame_hdr has a sorted table { function's start, FDE }. An FDE is a program that changes a
+ * row of rules as the location moves through the function's code; its CIE has the initial
+ * instructions, which many functions share. The program is run up to the PC:
  *
  *      length | CIE pointer | start | size | augmentation | program        FDE
  *      length | 0 | version | letters | alignments | ... | program         CIE
@@ -32,12 +32,12 @@ enum {
 #define MAX_REMEMBERED 8          /* compilers nest one or two */
 #define MAX_OPERANDS   8          /* of an expression */
 #define MAX_ENTRY      (1u << 20) /* bytes of a CIE or FDE */
-/* Bytes of a CIE that is read for each of its FDEs; those of compilers have 30. */
+/* Limit for a CIE that is read again for each of its FDEs; compilers write some 30 bytes. */
 #define MAX_LISTED_CIE 256
 
 /* MARK: Bytes */
 
-/* A reader that is past its end, or has met an invalid value, returns zeros and is marked as failed. */
+/* A reader past its end, or after an invalid value, returns zeros and is marked as bad. */
 struct reader {
     uintptr_t at, end;
     bool bad;
@@ -146,7 +146,9 @@ static uintptr_t take_pointer(struct reader *r, unsigned encoding, uintptr_t dat
 
 /* MARK: Expressions */
 
-/* A constant, a register plus an offset, or the word in memory at such an address plus an offset. */
+/*
+ * A constant, a register plus an offset, or the word in memory at such an address plus an offset.
+ */
 struct term {
     enum { CONSTANT, OF_SP, OF_FP, OTHER } base;
     bool indirect;
@@ -208,7 +210,7 @@ static struct term dereferenced(struct term a)
     return a;
 }
 
-/* Does an operation that only pushes a value; false: it is another one. */
+/* Executes an operation that only pushes a value; false if it is another one. */
 static bool push_operand(struct reader *r, unsigned op, uintptr_t pc, struct term *term)
 {
     *term = (struct term){.base = CONSTANT};
@@ -258,7 +260,7 @@ static struct term evaluate(struct reader r, uintptr_t pc)
 
 /* MARK: The program */
 
-/* Where the caller's value of a register is. */
+/* Where the caller's value of a register is saved. */
 enum place { SAME, UNDEFINED, AT_END, AT_FP, ELSEWHERE };
 
 struct column {
@@ -341,7 +343,7 @@ static void set_end_register(struct program *p, uint64_t reg)
     set_end(p, reg, p->row.end.offset);
 }
 
-/* Does an instruction that changes the frame's end; false: it is another one. */
+/* Executes an instruction that changes the frame's end; false if it is another one. */
 static bool run_end(struct program *p, struct reader *r, unsigned op)
 {
     uint64_t reg;
@@ -371,7 +373,7 @@ static bool run_end(struct program *p, struct reader *r, unsigned op)
     }
 }
 
-/* Does an instruction that changes where a register is saved. */
+/* Executes an instruction that changes where a register is saved. */
 static void run_register(struct program *p, struct reader *r, unsigned op)
 {
     uint64_t reg;
@@ -425,7 +427,7 @@ static void run_register(struct program *p, struct reader *r, unsigned op)
     }
 }
 
-/* Does an instruction that advances the location; false: it is another one. */
+/* Executes an instruction that advances the location; false if it is another one. */
 static bool run_advance(struct program *p, struct reader *r, unsigned op)
 {
     if (op == 0x01) /* set_loc */
@@ -437,7 +439,7 @@ static bool run_advance(struct program *p, struct reader *r, unsigned op)
     return true;
 }
 
-/* Runs the program up to the PC. Each instruction takes at least a byte: it ends. */
+/* Runs the program up to the PC. It terminates, because each instruction takes at least a byte. */
 static void run(struct program *p, struct reader *r)
 {
     while (r->at < r->end && p->location <= p->pc) {
@@ -533,7 +535,7 @@ struct cie {
     bool augmented, signal;
 };
 
-/* Reads the augmentation letters and the data that they announce. */
+/* Reads the augmentation's letters and the data for each. */
 static void read_augmentation(struct cie *cie, struct reader *r, struct reader letters)
 {
     struct reader data;

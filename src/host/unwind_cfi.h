@@ -1,7 +1,7 @@
 /*
- * Reads from a module's .eh_frame, for one PC, where the frame that it is in ends and where the
- * caller's frame pointer is saved. Only for x86-64, and only with the registers that a walk needs:
- * rsp, rbp and the return address. A rule that needs another register is CFI_UNKNOWN.
+ * Finds, in a module's .eh_frame, where the frame of a PC ends and where the caller's frame pointer
+ * is saved. Only for x86-64, and only for the registers that a walk needs: rsp, rbp and the return
+ * address. A rule that needs another register is CFI_UNKNOWN.
  *
  * The tables are not trusted: each byte is read only if it lies in a segment that the module has
  * mapped readable, and the work is bounded by the tables' length.
@@ -60,12 +60,12 @@ struct cfi_rule {
 bool cfi_is_readable(const struct cfi_module *module, uintptr_t at, size_t size);
 
 /*
- * Advances *at, an address in .eh_frame, to the next entry, and sets *start to the first instruction of the function that the
- * entry is for; 0: it is for none. False: the entries end.
+ * Advances *at, an address in .eh_frame, to the next entry and sets *start to the start of the
+ * entry's function; 0: none. False at the end of the entries.
  */
 bool cfi_next(const struct cfi_module *module, uintptr_t *at, uintptr_t *start);
 
-/* The rule for the instruction that `at` lies in. */
+/* Returns the rule for the instruction that contains the address `at`. */
 struct cfi_rule cfi_find(const struct cfi_module *module, uintptr_t at);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * The part of OpenMP's tool interface (OMPT) that is used here, by the OpenMP API Specification 5.0, chapter 4;
- * numbers that came with 5.1 are marked. The header of an OpenMP library is not needed to build this.
+ * The part of OpenMP's tool interface (OMPT) that is used here (OpenMP API Specification 5.0,
+ * chapter 4; numbers added in 5.1 are marked), so that the build needs no OpenMP library.
  */
 #ifndef TRAIL_OMPT_OMP_TOOLS_H
 #define TRAIL_OMPT_OMP_TOOLS_H

@@ -1,6 +1,6 @@
 /*
- * libtrail-ompt.so: LLVM's OpenMP run-time library loads it if OMP_TOOL_LIBRARIES names it, and calls the callbacks that
- * are registered here. Without a recorder in the process none are registered, and it costs nothing.
+ * libtrail-ompt.so, which LLVM's OpenMP library loads if OMP_TOOL_LIBRARIES names it. Its callbacks
+ * are registered only if the process has a recorder; otherwise it costs nothing.
  *
  *   parallel region                a task "parallel: FUNCTION (FILE:LINE)", whose parent is the task that encountered it
  *   explicit task                  a task "task: FUNCTION (FILE:LINE)", whose parent is the task that created it
@@ -82,7 +82,7 @@ static void implicit_begin(struct thread *thread, struct team *team, omp_data *d
     (void)frame_push(thread, task, "implicit task", team->place, index != 0);
 }
 
-/* For workers the end is reported only when the next region begins. */
+/* For workers the end is reported only at the beginning of the next region. */
 static void implicit_end(struct thread *thread, omp_data *data)
 {
     struct task *task = data ? data->ptr : NULL;
@@ -113,17 +113,26 @@ static void implicit_task(int endpoint, omp_data *parallel, omp_data *data, unsi
 
 /* MARK: Barriers */
 
-/* Ends the barrier. At the end of the parallel region its workers begin to wait for the next region. */
+/*
+ * Ends the barrier. At the end of the parallel region its workers begin to wait for the next
+ * region.
+ */
 static void pass_barrier(struct team *team, const void *place, bool alone)
 {
     bool ends = __atomic_load_n(&team->ends, __ATOMIC_RELAXED);
     uint64_t since = __atomic_exchange_n(&team->since, 0, __ATOMIC_RELAXED);
-    /* Threads that are woken read it; it is stored again only after all of them have arrived at the next barrier. */
+    /*
+     * Woken threads read it; it is stored again only after all of them have arrived at the next
+     * barrier.
+     */
     __atomic_store_n(&team->last, recorder->number(), __ATOMIC_RELAXED);
     recorder->let_in(ends ? SHM_OMP_JOIN : SHM_OMP_BARRIER, team, since, place, alone);
 }
 
-/* Counts an arrival. True: the thread is the last, and no task is left; tasks that are left belong to the barrier. */
+/*
+ * Counts an arrival. True: the thread is the last and no task is left; otherwise the barrier also
+ * waits for the remaining tasks.
+ */
 static bool arrive(struct team *team, bool ends, const void *place, bool alone)
 {
     unsigned size = __atomic_load_n(&team->size, __ATOMIC_RELAXED);
@@ -132,7 +141,10 @@ static bool arrive(struct team *team, bool ends, const void *place, bool alone)
     if (__atomic_add_fetch(&team->arrived, 1, __ATOMIC_ACQ_REL) % size != 0)
         return false;
     __atomic_store_n(&team->waits_for_tasks, 1, __ATOMIC_SEQ_CST);
-    /* Either this thread sees that no task is left, or the thread that ends the last task sees that all have arrived. */
+    /*
+     * Either this thread sees that no task is left, or the thread that ends the last task sees that
+     * all have arrived.
+     */
     if (__atomic_load_n(&team->tasks, __ATOMIC_SEQ_CST) != 0 ||
         !__atomic_exchange_n(&team->waits_for_tasks, 0, __ATOMIC_SEQ_CST))
         return false;
@@ -148,8 +160,8 @@ static void team_task_ended(struct team *team, const void *place)
 }
 
 /*
- * Whether it is the barrier at the end of a parallel region. Libraries that do not report that report no place in workers,
- * and the place of the region in other threads.
+ * Whether it is the barrier at the end of a parallel region. Libraries without a kind for it report
+ * no place in workers and the region's place in other threads.
  */
 static bool is_end_of_region(int kind, const struct task *task, const void *place)
 {
@@ -164,7 +176,7 @@ static void barrier_begin(struct thread *thread, const struct task *task, int ki
     struct frame *frame = frame_of(thread, task);
     struct team *team = task->team;
     bool ends = is_end_of_region(kind, task, place);
-    /* A worker has already left the program's function. */
+    /* A worker has left the program's function by then. */
     bool is_worker = ends && task->is_worker, last;
     enum shm_wait wait = is_worker ? SHM_OMP_JOIN : SHM_OMP_BARRIER;
     uint64_t nobody = 0;
@@ -242,7 +254,7 @@ static void task_create(omp_data *creator, const void *frame, omp_data *data, in
         __atomic_fetch_add(&task->team->tasks, 1, __ATOMIC_SEQ_CST);
 }
 
-/* The thread switches to the task `next`, which it resumes or begins. */
+/* The thread resumes or begins the task `next`. */
 static void go_on_with(struct thread *thread, struct task *next)
 {
     struct frame *frame = frame_within(thread, next);
@@ -260,7 +272,7 @@ static void explicit_ended(struct thread *thread, struct task *task)
     struct team *team = task->team;
     const void *place = task->place;
     struct frame *frame = frame_of(thread, task);
-    /* The thread that fulfilled the event of a detached task runs another task. */
+    /* NULL if the thread only fulfilled the event of a detached task. */
     if (frame) {
         frame_pop_above(thread, frame);
         frame_end_region(frame);
@@ -325,7 +337,7 @@ static void part_begin(struct thread *thread, struct task *task, const char *nam
         frame->is_work = true;
 }
 
-/* Ends the innermost part of this kind of the task. */
+/* Ends the task's innermost part of this kind. */
 static void part_end(struct thread *thread, const struct task *task, const char *name)
 {
     for (unsigned i = thread->depth; i-- > 0;) {
@@ -377,8 +389,9 @@ static enum shm_wait lock_kind(int kind)
 }
 
 /*
- * Whether the call only tries to lock. The failure of a try is not reported, and libomp up to 14 does not report either
- * that it is a try: so the function's name is looked up, once for each of the few places that report locks.
+ * Whether the call only tries to lock. A failed try is not reported, and libomp up to 14 does not
+ * mark tries. So the function's name is looked up, once for each of the few places that report
+ * locks.
  */
 static bool is_try(uintptr_t pc)
 {
@@ -486,7 +499,7 @@ static int initialize(omp_lookup lookup, int device, omp_data *tool)
     (void)tool;
     if (!set)
         return 0;
-    /* Callbacks that the library does not have are left out. */
+    /* The library ignores callbacks that it does not support. */
     for (unsigned i = 0; i < sizeof callbacks / sizeof callbacks[0]; i++)
         (void)set((int)callbacks[i].event, callbacks[i].callback);
     return 1;
@@ -500,7 +513,7 @@ static void finalize(omp_data *tool)
 __attribute__((visibility("default"))) struct omp_start *ompt_start_tool(unsigned version,
                                                                          const char *library);
 
-/* NULL: the library goes on without a tool. */
+/* Returns NULL to run the library without a tool. */
 struct omp_start *ompt_start_tool(unsigned version, const char *library)
 {
     static struct omp_start start = {initialize, finalize, {0}};

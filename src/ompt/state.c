@@ -117,7 +117,7 @@ void frame_wait_resume(struct frame *frame)
 void frame_wait_end(struct frame *frame)
 {
     uint32_t by = 0;
-    /* The worker has left the parallel region: its team may be gone. */
+    /* Otherwise the worker has left the parallel region, and its team may be gone. */
     if (frame->waits && frame->wait.wait == SHM_OMP_BARRIER)
         by = __atomic_load_n(&frame->task->team->last, __ATOMIC_RELAXED);
     end_wait(frame, by);
@@ -174,7 +174,10 @@ static void let_in(const struct task *task, const void *place)
     recorder->let_in(SHM_OMP_TASKS, task, since, place, true);
 }
 
-/* A wait for children ends with the last child; one for a group may: the last task before the end of the wait counts. */
+/*
+ * A wait for children ends with the last child. A wait for a group may end with any task; the last
+ * one before its end counts.
+ */
 static void child_ended(struct task *parent, const void *place)
 {
     unsigned left = __atomic_sub_fetch(&parent->children, 1, __ATOMIC_ACQ_REL);

@@ -1,13 +1,14 @@
 /*
  * The state of OpenMP's threads, as far as the library reports it.
  *
- * A thread has a stack of frames: an implicit task, in it perhaps a work-sharing region, in that perhaps an explicit
- * task, and so on. The library runs a task to its end, or until it waits, on top of the task that it interrupts; so the
- * regions of the frames end innermost first, as Go's readers require. An end that is reported out of order ends the
- * frames above it first, or is left out.
+ * A thread has a stack of frames: an implicit task, in it perhaps a work-sharing region, in that
+ * perhaps an explicit task, and so on. The library runs a task to its end, or until it waits, on
+ * top of the task that it interrupts; so the regions of the frames end innermost first, as Go's
+ * readers require. An end that is reported out of order ends the frames above it first, or is left
+ * out.
  *
- *   team   one for each parallel region, from its begin to its end; kept for the next one
- *   task   until it has ended, and the tasks that it created have
+ *   team   one for each parallel region, from begin to end; then kept for reuse
+ *   task   lives until it and the tasks that it created have ended
  */
 #ifndef TRAIL_OMPT_STATE_H
 #define TRAIL_OMPT_STATE_H
@@ -40,18 +41,18 @@ struct task {
     uint64_t number;   /* the recorded task that stands for it, or for its team */
     const void *place; /* where an explicit task was created */
     bool explicit;
-    bool is_worker; /* implicit, and not of the thread that encountered the parallel region */
+    bool is_worker; /* implicit, on a thread that did not encounter the parallel region itself */
     /* Shared by threads. */
     unsigned uses;     /* references: by itself, and by the tasks that it created */
     unsigned children; /* child tasks that have not ended */
     unsigned waits;    /* enum task_wait */
-    uint64_t since;    /* since when it waits */
+    uint64_t since;    /* when its wait began */
 };
 
 struct frame {
     struct task *task;
     const char *region; /* NULL: no region is open */
-    bool is_work;       /* the frame is a part of the task, not the task itself */
+    bool is_work;       /* a part of the task, not the task itself */
     struct openmp_wait wait;
     bool waits; /* also while other tasks run above it */
 };
@@ -68,7 +69,7 @@ struct thread {
 /* The recorder of this process; set before the first callback. */
 extern const struct openmp_recorder *recorder __attribute__((visibility("hidden")));
 
-/* Returns the calling thread's state; NULL when memory is out. */
+/* Returns the calling thread's state; NULL: no memory. */
 struct thread *thread_here(void);
 void thread_gone(void);
 
@@ -78,7 +79,7 @@ static inline struct frame *frame_top(struct thread *thread)
     return thread->depth ? &thread->frames[thread->depth - 1] : NULL;
 }
 
-/* Returns the frame of a task itself, or of its innermost part; NULL: the thread has none. */
+/* Return the frame of a task itself, and of its innermost part; NULL: the thread has none. */
 struct frame *frame_of(struct thread *thread, const struct task *task);
 struct frame *frame_within(struct thread *thread, const struct task *task);
 /* Pushes a frame, and begins a region for it if it has a name. NULL: the stack is full. */
@@ -88,7 +89,10 @@ struct frame *frame_push(struct thread *thread, struct task *task, const char *r
 void frame_pop_above(struct thread *thread, const struct frame *frame);
 void frame_end_region(struct frame *frame);
 
-/* Begins and ends a wait of the frame's task. It is interrupted while other tasks run above it. */
+/*
+ * Begin, end, pause and resume a wait of the frame's task. It pauses while other tasks run above
+ * it.
+ */
 void frame_wait_begin(struct frame *frame, enum shm_wait wait, const void *object,
                       const void *place, bool alone);
 void frame_wait_end(struct frame *frame);
@@ -99,10 +103,13 @@ struct team *team_new(struct thread *thread, const void *place);
 void team_free(struct thread *thread, struct team *team);
 
 struct task *task_new(struct task *parent, struct team *team);
-/* The task has ended: wakes the threads that wait for it. */
+/* Called when the task has ended: wakes the threads that wait for it. */
 void task_ended(struct task *task);
 
-/* Workers between two parallel regions wait for this object. Its value: when the first of them began to wait; 0: none. */
+/*
+ * The object for which workers wait between parallel regions. Its value is the time at which the
+ * first began to wait; 0: none waits.
+ */
 extern uint64_t idle_since __attribute__((visibility("hidden")));
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Records tasks, regions and logs of a program that uses libtrail-record without starting a tracer. Names are kept once,
- * as stacks are; a log's message precedes its record, in pieces.
+ * Records tasks, regions and logs of a program that uses libtrail-record without starting a tracer.
+ * A name is stored once, like a stack. The message of a log precedes its record, in pieces.
  */
 #include "host/annotations.h"
 
@@ -58,7 +58,7 @@ static void region_end(uint64_t task, const char *name)
         put(&record, name, &caller);
 }
 
-/* Writes a piece of the text of the record that follows. */
+/* Writes a piece of text that belongs to the next record. */
 static void put_text(const char *text, size_t size)
 {
     struct shm_record record = {.kind = SHM_TEXT, .flags = (uint8_t)size};

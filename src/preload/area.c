@@ -1,8 +1,8 @@
 /*
- * Joins the recording: the constructor maps the area that the environment names. After that the file descriptor is not
- * needed: the program may close all of its descriptors.
+ * Joins the recording: the constructor maps the area that the environment names. The file
+ * descriptor is not needed afterwards, so the program may close all descriptors.
  *
- * A forked child inherits the mapping, but is another process: it must not write into its parent's area.
+ * A forked child inherits the mapping but must not write into its parent's area.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,13 +17,13 @@
 #include "preload/file_locks.h"
 #include "shm/handover.h"
 
-/* How long to wait for the next area if one is taken and there is a collector: at most half a second. */
+/* How long to wait for the next area if this one is taken and a collector runs: at most 0.5 s. */
 #define MAX_TRIES 2500
 
-/* glibc's default if there is no limit. */
+/* glibc's default stack size if RLIMIT_STACK is unlimited. */
 #define STACK_SIZE (UINT64_C(2) << 20)
 
-/* Opens the area that the environment variable names. */
+/* Opens the area that `word`, the value of SHM_VARIABLE, names. */
 static int open_area(const char *word)
 {
     char path[64], asked[SHM_WORD_SIZE + 1];
@@ -41,17 +41,17 @@ static int open_area(const char *word)
 /* The number of the fork that made this process, until its area has it; 0: none. */
 static uint32_t forked;
 
-/* The child of a fork begins, in which locks of the C library may stay taken. */
+/* Set while a forked child begins, where locks of the C library may be held for ever. */
 static bool in_fork;
 
-/* Where an area was that was left: another may be mapped there; NULL: nowhere. */
+/* The address of an area that was left, where another may be mapped; NULL: none. */
 static void *left;
 
-/* Areas that were left while threads that had been announced were still to read their slots. */
+/* Areas that were left before every announced thread had read its slot. */
 #define KEPT 8
 static struct shm_area *kept[KEPT];
 
-/* Replaces an area by empty memory. */
+/* Replaces an area with zeroed memory. */
 static void leave_place(struct shm_area *area)
 {
     if (mmap(area, sizeof *area, PROT_READ | PROT_WRITE,
@@ -72,7 +72,7 @@ static struct shm_area *map_area(int fd)
 
 enum claim { CLAIMED, NOT_OURS, TAKEN };
 
-/* Claims the area if this process may have it and is the first. */
+/* Claims the area if it is meant for this process and not yet taken. */
 static enum claim claim(struct shm_header *header)
 {
     uint32_t mine = (uint32_t)getpid(), nobody = 0;
@@ -88,8 +88,9 @@ static enum claim claim(struct shm_header *header)
 }
 
 /*
- * Maps and claims the area that the variable names; NULL: there is none for this process. If the area is taken, by another
- * process or by the program that the process executed before, the collector soon replaces it with the next.
+ * Maps and claims the area that the variable names; NULL: there is none for this process. If
+ * another process, or an earlier program of this one, has taken it, the collector soon provides the
+ * next.
  */
 static struct shm_area *claim_area(const char *word)
 {
@@ -123,7 +124,9 @@ static bool try_rseq(void)
     if (!has_rseq())
         return false;
     switches_begin();
-    /* Not nanosleep: in a thread that was interrupted in one it would change how long that one goes on. */
+    /*
+     * Not nanosleep: it would change the remaining time of an interrupted nanosleep of this thread.
+     */
     (void)REAL(ppoll)(NULL, 0, &moment, NULL);
     return switches_happened();
 }
@@ -134,7 +137,9 @@ static bool try_rseq(void)
 static struct shm_area *mapped;
 static uint32_t recordings;
 
-/* The default stack size of threads, as glibc computes it; the first thread's stack is not larger. */
+/*
+ * The default stack size of threads, as glibc computes it; the first thread's stack is not larger.
+ */
 static uint64_t usual_stack_size(void)
 {
     struct rlimit limit;
@@ -158,7 +163,7 @@ static void sum_heap(const struct shm_area *area)
     preload_heap_early = sum;
 }
 
-/* Numbers the fork, so that the child's first thread is known to have been created by this one. */
+/* Numbers the fork, which identifies this thread as the creator of the child's first thread. */
 static void record_fork(void)
 {
     struct shm_record record = {.kind = SHM_FORKED};
@@ -182,7 +187,10 @@ static void before_fork(void)
     record_fork();
     if (!area || !area->header.children)
         return;
-    /* The parent may end before its child has decided whether it is recorded: the recorder must not end then. */
+    /*
+     * Keeps the recorder alive if the parent ends before its child has decided whether to be
+     * recorded.
+     */
     (void)__atomic_add_fetch(&area->header.forking, 1, __ATOMIC_RELAXED);
     if (area->header.heap)
         sum_heap(area);
@@ -194,7 +202,7 @@ static void after_fork(void)
     bool children = parents && parents->header.children;
     uint32_t number = self.fork;
     modules_after_fork();
-    /* Not unmapped: a signal handler may have forked during a call. */
+    /* Not unmapped: a signal handler may have forked in the middle of a call that uses the area. */
     preload.area = NULL;
     mapped = NULL;
     self = (struct self){.over = !children};
@@ -248,7 +256,7 @@ bool preload_attach(const char *word)
 
 /* MARK: Recording a process that runs */
 
-/* Whether a thread was announced that has not begun yet: it will read its slot. */
+/* Whether an announced thread has not begun yet and will still read its slot. */
 static bool is_thread_coming(const struct shm_area *area)
 {
     uint32_t threads = __atomic_load_n(&area->header.threads_used, __ATOMIC_ACQUIRE);
@@ -270,7 +278,7 @@ static void keep(struct shm_area *area)
     }
 }
 
-/* Gives back the memory of areas that no thread will read any more. */
+/* Frees the memory of areas that no thread will read again. */
 static void drop_kept(void)
 {
     for (size_t i = 0; i < KEPT; i++) {
@@ -282,8 +290,8 @@ static void drop_kept(void)
 }
 
 /*
- * Threads may be in calls that began in the recording, and will write their ends. So the area's place stays mapped, as
- * empty memory, and the next area comes there.
+ * Threads may be in calls that began in this recording and will write their ends. The addresses
+ * stay mapped, as zeroed memory, and the next area is mapped there.
  */
 void preload_detach(void)
 {
@@ -317,7 +325,7 @@ __attribute__((constructor)) static void begin(void)
     int old_errno = errno;
     real_find();
     exec_prepare();
-    /* A library that was loaded later waits for trail_preload_join. */
+    /* A library loaded into a running process waits for trail_preload_join. */
     if (!real_is_late() && preload_attach(getenv(SHM_VARIABLE)))
         preload_survive_forks();
     errno = old_errno;

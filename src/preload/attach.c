@@ -18,7 +18,7 @@
 
 /* MARK: With the loader's lock */
 
-/* Volatile: the compiler sees no call of in_loader. */
+/* Volatile, because the compiler sees no call of in_loader. */
 static uint32_t (*volatile wanted)(void);
 static volatile uint32_t changed;
 
@@ -27,8 +27,8 @@ static void nothing(void)
 }
 
 /*
- * dlsym holds the loader's lock while it asks an indirect function for its address (gnu_indirect_function): no library is
- * being loaded or unloaded then, by any thread.
+ * dlsym holds the loader's lock while it resolves an indirect function (gnu_indirect_function), so
+ * no thread loads or unloads a library meanwhile.
  */
 __attribute__((used)) static void (*in_loader(void))(void)
 {
@@ -63,7 +63,7 @@ static void answer_with(struct attach_answer *answer, enum attach_result result,
     __atomic_store_n(&answer->result, result, __ATOMIC_RELEASE);
 }
 
-/* What was learned in an earlier recording may have changed unseen. */
+/* What an earlier recording learned may have changed unnoticed. */
 static void forget_all(void)
 {
     descriptors_forget();
@@ -72,10 +72,10 @@ static void forget_all(void)
     unwind_forget();
 }
 
-/* The process that has the recording which goes on; 0: not known. */
+/* The PID of the current recording's process; 0: unknown. */
 static int recorder;
 
-/* Leaves the recording of a recorder that was killed, which could not end it. */
+/* Leaves the recording of a recorder that was killed before it could end it. */
 static void leave_orphaned(void)
 {
     if (!preload.recording || recorder == 0 || kill(recorder, 0) == 0 || errno != ESRCH)
@@ -127,12 +127,12 @@ EXPORT void trail_preload_renew(struct attach_answer *answer)
     answer_with(answer, ATTACH_GOOD, imports);
 }
 
-/* At the start of this library's first segment; the linker defines it. */
+/* The start of this library's first segment, defined by the linker. */
 extern const ElfW(Ehdr) own_header __asm__("__ehdr_start") __attribute__((visibility("hidden")));
 
 /*
- * Gives back the pages of the library's file that are never written: the code that is still needed, which is this one and
- * the ends of calls that threads are in, is read from the file again.
+ * Drops the pages of the library that are never written. Code that is still needed, this function
+ * and the ends of calls in progress, is read from the file again.
  */
 static void give_back_file(void)
 {
@@ -146,7 +146,7 @@ static void give_back_file(void)
     }
 }
 
-/* The program may run for years without another recording. */
+/* Frees what it can: the program may run for years before it is recorded again. */
 static void give_back_memory(void)
 {
     int old_errno = errno;

@@ -51,7 +51,7 @@ static struct board_object *object_on_board(uint64_t object)
     return &board->objects[shm_object_slot(object)];
 }
 
-/* Words are given out in turn: after many threads two may have the same. */
+/* Words are handed out in turn, so after many threads two may share one. */
 static uint16_t own_word(void)
 {
     if (UNLIKELY(!self.word))
@@ -65,7 +65,10 @@ static uint64_t word_at(uint16_t index)
     return __atomic_load_n(&board->waits[index % BOARD_THREADS], __ATOMIC_ACQUIRE);
 }
 
-/* Adds the thread's word to the list, or replaces one that waits for nothing; without room the wait has no waker. */
+/*
+ * Adds the thread's word to the list, or replaces one that waits for nothing. If the list is full,
+ * the wait will have no waker.
+ */
 static void enter(struct board_object *at, uint16_t mine)
 {
     for (int i = 0; i < BOARD_WAITERS; i++) {
@@ -174,7 +177,7 @@ static uint64_t of_inode(const struct stat *status)
     return board_mix(status->st_dev, status->st_ino);
 }
 
-/* Port and address, in two words; false: not of IP. */
+/* Returns port and address in two words; false: not an IP address. */
 static bool words_of(const struct sockaddr_storage *address, uint64_t words[2])
 {
     const struct sockaddr_in *v4 = (const void *)address;
@@ -199,7 +202,7 @@ static bool words_of(const struct sockaddr_storage *address, uint64_t words[2])
     return true;
 }
 
-/* The addresses of a connection, of the end's own side and of the other, are the other end's in turn. */
+/* A connection's local and peer addresses are the other end's peer and local addresses. */
 static struct board_ends of_connection(int fd, int type, bool *settled)
 {
     struct sockaddr_storage own = {0}, other = {0};
@@ -217,7 +220,7 @@ static struct board_ends of_connection(int fd, int type, bool *settled)
                                .endless = type == SOCK_DGRAM};
 }
 
-/* The peer of one that was not made by a recorded process is found out by the recorder, soon. */
+/* The recorder soon finds the peer of a socket that no recorded process made. */
 static struct board_ends of_unix_socket(int fd, int type, const struct stat *status, bool *settled)
 {
     struct sockaddr_storage other;

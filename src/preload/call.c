@@ -6,7 +6,7 @@
 #define TEXT(x)  TEXT_(x)
 #define TEXT_(x) #x
 
-/* A sequence of no instructions; the kernel requires its signature before the address where it would continue. */
+/* An empty sequence. The kernel requires the signature before the abort address. */
 __asm__(".text\n"
 #if defined(__x86_64__)
         ".byte 0x0f, 0xb9, 0x3d\n"
@@ -24,7 +24,7 @@ const struct rseq_cs preload_no_sequence = {
     .abort_ip = (uintptr_t)preload_abort,
 };
 
-/* Sets the number of the end's last release, and the generation of the descriptor. */
+/* Sets the number of the object's last release and the generation of the descriptor. */
 static void record_descriptor(struct shm_record *record)
 {
     const struct shm_area *area = preload.area;
@@ -38,7 +38,7 @@ static void record_descriptor(struct shm_record *record)
     if (shm_is_signals(record->object))
         signals_record(record);
     if (record->detail && record->detail <= SHM_DESCRIPTORS) {
-        /* There is no room for the group of signals, too. */
+        /* The generation takes the place of the process group's signals. */
         if (shm_is_signals(record->object))
             record->release2 = 0;
         record->generation =
@@ -54,7 +54,7 @@ static void add_polled(struct shm_record *record, unsigned fd, bool ready)
     memcpy((char *)&record->end + record->flags++ * sizeof one, &one, sizeof one);
 }
 
-/* Names the descriptors of a wait for several, those that became ready first, in a record before the wait's. */
+/* Names the descriptors of a wait for several in a record before the wait's, ready ones first. */
 static void record_polled(const struct shm_record *waited, uint64_t object, bool is_ready)
 {
     struct shm_record record = {.kind = SHM_POLLED, .time = waited->time, .detail = waited->detail};
@@ -75,7 +75,10 @@ static void record_polled(const struct shm_record *waited, uint64_t object, bool
     record_put(&record);
 }
 
-/* Sets the number of the last cancellation of the calling thread, or of what shares its slot: see threads.c. */
+/*
+ * Sets the number of the last cancellation of the calling thread, or of a thread that shares its
+ * slot of the area: see threads.c.
+ */
 static void record_left(struct shm_record *record)
 {
     const struct shm_area *area = preload.area;
@@ -84,12 +87,14 @@ static void record_left(struct shm_record *record)
             &area->objects[shm_object_slot((uint64_t)pthread_self())].release, __ATOMIC_ACQUIRE);
 }
 
-/* The frames of the open call's caller are still there, even if a signal handler leaves the call: the handler's frames lie
- * beyond them, or on another stack. */
+/*
+ * The frames of the open call's caller are intact even if a signal handler jumps out of the call:
+ * the handler's frames lie beyond them or on another stack.
+ */
 static uint32_t stack_of_open(void)
 {
     struct unwind_start caller = {self.slot->open_pc, self.slot->open_sp, self.slot->open_fp};
-    /* The call that opened a wait of OpenMP has returned since. */
+    /* Without a stack pointer: the function that opened an OpenMP wait has returned. */
     return caller.sp ? stack_of(&caller) : stack_of_place(caller.pc);
 }
 
@@ -119,7 +124,7 @@ void call_record(const struct call *call)
     /* The call was already recorded as left by a jump, which stayed in a signal handler. */
     if (record.time == 0)
         return;
-    /* Before the end is read: the collector matches waits in the order of their ends. */
+    /* Before the end time is read, as the collector matches waits in the order of their ends. */
     writes = record_begin();
     record.end = clock_now();
     if (record.end < record.time)

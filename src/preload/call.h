@@ -1,7 +1,7 @@
 /*
- * A call that may block. Before the call the wrapper writes it into the thread's slot, with the time; after the call it
- * writes a record if the call blocked. So a call that does not block costs no record, and one that does not return is
- * seen.
+ * A call that may block. Before the call the wrapper writes it into the thread's slot, with the
+ * time; after the call it writes a record if the call blocked. So a call that does not block costs
+ * no record, and a call that never returns is visible.
  *
  *     ssize_t read(int fd, ...)
  *     {
@@ -9,15 +9,16 @@
  *         return RETURNED(REAL(read)(fd, ...));
  *     }
  *
- * A call that sets nothing after its return is a brief one: the same, but a few ns faster.
+ * A brief call has nothing to set after its return and is a few ns faster.
  *
- * The call ends with the variable's clean-up, so that cancellation and exceptions end it as well; longjmp does not: see
- * jumps.c. A wrapper says that the function has returned (call_returned, or what includes it); a call that ends without is
- * recorded as left.
+ * The variable's clean-up ends the call, also on cancellation and exceptions; for longjmp see
+ * jumps.c. A wrapper marks the return of the function (call_returned, RETURNED); a call that ends
+ * without it is recorded as left.
  *
- * Whether it blocked: the kernel clears the thread's pointer to its restartable sequence when it switches the thread out
- * (rseq(2)). The wrapper sets the pointer to a sequence of no instructions before the call, and reads it after: two
- * instructions, while reading the clock again would cost as much as all the rest. Without rseq the time decides.
+ * Whether it blocked: the kernel clears the thread's pointer to its restartable sequence when it
+ * switches the thread out (rseq(2)). The wrapper points it to an empty sequence before the call and
+ * reads it afterwards. That is two instructions; reading the clock again would cost as much as all
+ * the rest. Without rseq the duration decides.
  */
 #ifndef TRAIL_PRELOAD_CALL_H
 #define TRAIL_PRELOAD_CALL_H
@@ -27,11 +28,11 @@
 struct call {
     bool open;
     bool blocks; /* known to block: the record is written in any case */
-    bool ready;  /* of a wait for several descriptors: `revents` are of this call */
+    bool ready;  /* `revents` of the polled descriptors were set by this call */
     uint8_t flags;
     uint32_t release, release2; /* set by the wrapper after the call */
     uint64_t object2;
-    uint64_t polled; /* the object that the open call began with, if that was SHM_POLLFDS */
+    uint64_t polled; /* the object with which the call was opened, if it was SHM_POLLFDS */
     struct shm_object *counted; /* this thread is one of its waiters */
 };
 
@@ -67,9 +68,9 @@ ALWAYS bool switches_happened(void)
 /* MARK: Calls */
 
 /*
- * Kinds of calls whose stack is taken before the call: those that nearly always block. For others it is taken where the
- * last call blocked. So a long wait is shown with its stack while it lasts, and a call that does not block does not pay
- * for the stack, as in event loops that find descriptors ready.
+ * Kinds of calls that nearly always block: their stack is taken before the call. For other kinds it
+ * is taken where the last call from the same place blocked. So a long wait has its stack while it
+ * lasts, and calls that do not block, as in a busy event loop, do not pay for one.
  */
 #define STACK_BEFORE                                                                               \
     (1u << SHM_SLEEP | 1u << SHM_JOIN | 1u << SHM_CHILD | 1u << SHM_SIGNAL | 1u << SHM_CONNECT |   \
@@ -80,9 +81,9 @@ ALWAYS uintptr_t *call_place(uintptr_t pc)
     return &self.blocked_at[pc / 4 % SELF_PLACES];
 }
 
-/* A jump leaves the open call, and a record that was being written. */
+/* Called before a jump, which leaves the open call and any record being written. */
 void call_leave(void);
-/* The call was switched out, or took long: writes its record. */
+/* Writes the record of a call that was switched out or took long. */
 void call_record(const struct call *call);
 
 /* Opens the call in the thread's slot. False: it is not recorded. */
@@ -93,7 +94,7 @@ ALWAYS bool call_open(const struct unwind_start *caller, uint32_t group, enum sh
     if (!is_recorded(group))
         return false;
     slot = self.slot;
-    /* In a signal handler while a call is open, or while a record is written. */
+    /* A signal handler interrupted an open call or the writing of a record. */
     if (UNLIKELY(slot->open_time != 0 || slot->writing))
         return false;
     slot->open_object = object;
@@ -130,13 +131,13 @@ ALWAYS struct brief_call brief_begin(const struct unwind_start *caller, uint32_t
     return (struct brief_call){.open = call_open(caller, group, wait, object, detail, 0)};
 }
 
-/* The real function has returned: neither a cancellation nor an exception ends the call. */
+/* Marks that the real function returned, not left by a cancellation or an exception. */
 ALWAYS void call_returned(struct call *call)
 {
     call->flags &= (uint8_t)~SHM_LEFT;
 }
 
-/* The same around the call of the real function. */
+/* Evaluates a call of the real function and marks its return. */
 #define RETURNED(...)                                                                              \
     ({                                                                                             \
         __typeof__(__VA_ARGS__) returned = __VA_ARGS__;                                            \
@@ -144,14 +145,14 @@ ALWAYS void call_returned(struct call *call)
         returned;                                                                                  \
     })
 
-/* It has returned; its time limit has ended it, or not. */
+/* Marks the return, and whether the time limit ended the call. */
 ALWAYS void call_expired(struct call *call, bool expired)
 {
     call_returned(call);
     call->flags |= expired ? SHM_EXPIRED : 0;
 }
 
-/* Whether the open call has blocked, as far as is known now. */
+/* Whether the open call has blocked; without rseq, whether it may have. */
 ALWAYS bool open_blocked(void)
 {
     return UNLIKELY(!self.has_rseq) || switches_happened();
@@ -175,7 +176,7 @@ ALWAYS void call_close(void)
 
 ALWAYS void call_end(const struct call *call)
 {
-    /* After a fork in a signal handler, and after the recording, there is no slot. */
+    /* No slot is left after a fork in a signal handler or after the end of the recording. */
     if (UNLIKELY(!self_has_slot()))
         return;
     if (UNLIKELY(call->counted != NULL)) {

@@ -1,14 +1,15 @@
 /*
  * Wrappers for condition variables, semaphores and barriers.
  *
- * Waiting for a condition variable is two waits: for the signal, then for the mutex. The record has the numbers of both
- * releases: that of the condition variable, and that of the mutex, which the thread holds when the call returns.
+ * Waiting for a condition variable is two waits: for the signal, then for the mutex. The record has
+ * the numbers of both releases, of the condition variable and of the mutex, which the thread holds
+ * when the call returns.
  */
 #include "preload/objects.h"
 
 /* MARK: Condition variables */
 
-/* The wait releases the mutex: the calling thread wakes a thread that waits for the mutex. */
+/* The wait is about to release the mutex, which may wake a thread that waits for it. */
 static void give_mutex_up(pthread_mutex_t *mutex, const struct unwind_start *caller)
 {
     struct shm_object *slot = object_slot(mutex);
@@ -67,7 +68,7 @@ ALWAYS bool is_awaited(enum shm_wait kind, const volatile void *object)
 
 /* MARK: Semaphores */
 
-/* A semaphore that is positive is taken without a record; errno stays as it was. */
+/* Takes a positive semaphore without a record; keeps errno. */
 static bool take_semaphore(sem_t *semaphore)
 {
     int old_errno = errno;
@@ -81,7 +82,7 @@ static bool take_semaphore(sem_t *semaphore)
     struct unwind_start caller = CALLER();                                                         \
     if (!is_recorded(SHM_GROUP_CONDITIONS))                                                        \
         return __VA_ARGS__;                                                                        \
-    /* Like the real function: acts on a pending cancellation first. */                            \
+    /* The real function acts on a pending cancellation first, too. */                             \
     pthread_testcancel();                                                                          \
     if ((valid) && take_semaphore(semaphore))                                                      \
         return 0;                                                                                  \
@@ -111,7 +112,7 @@ EXPORT int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespe
 
 /* MARK: Barriers */
 
-/* Each arrival is recorded: the last before a wait's end ended it. */
+/* Every arrival is recorded: the last one before the end of a wait ended it. */
 EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 {
     struct unwind_start caller = CALLER();

@@ -13,14 +13,14 @@ bool connections_own;
 static uint16_t listened[LISTENED];
 
 /*
- * Ends whose other end has not been seen: ports, the connecting one's first | the descriptor's generation | its number. An
- * end that is never matched is overwritten later.
+ * Ends without a match so far: ports, the connecting one first | the descriptor's generation | its
+ * number. An end that is never matched is overwritten later.
  */
 static uint64_t halves[HALVES];
 
 /* MARK: Addresses */
 
-/* The port is at the same offset in both families; 0: another family. */
+/* Returns the port, which is at the same offset in both families; 0: another family. */
 static uint16_t port_of(const struct sockaddr *address, socklen_t size)
 {
     if (!address || size < sizeof(struct sockaddr_in) ||
@@ -95,7 +95,7 @@ static uint64_t half_of(int fd, uint16_t connector, uint16_t listener)
            (uint64_t)(uint16_t)generation << 16 | (uint64_t)(uint16_t)fd;
 }
 
-/* Removes the other end of the same connection from the list. */
+/* Removes the connection's other end from the list. */
 static bool meet(uint64_t half)
 {
     for (int i = 0; i < HALVES; i++) {

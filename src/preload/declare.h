@@ -1,11 +1,14 @@
-/* The prototypes of all wrapped functions: the C library's headers, and functions that no header declares. */
+/*
+ * The prototypes of all wrapped functions: the C library's headers, and functions that no header
+ * declares.
+ */
 #ifndef TRAIL_PRELOAD_DECLARE_H
 #define TRAIL_PRELOAD_DECLARE_H
 
 /* The headers' fortified inline variants would hide the functions that they call. */
 #undef _FORTIFY_SOURCE
 #include <features.h>
-/* So would other inline functions. */
+/* Other inline functions would, too. */
 #undef __USE_EXTERN_INLINES
 
 #include <aio.h>

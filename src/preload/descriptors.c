@@ -13,7 +13,7 @@ struct end_set {
     uint32_t serial; /* number of the set's end, which may have been closed */
     uint16_t end;
     uint16_t used;
-    uint64_t data; /* that the set's events have */
+    uint64_t data; /* the user data of the set's events */
 };
 
 struct end {
@@ -21,12 +21,12 @@ struct end {
     uint16_t taken;
     uint16_t peer; /* 0: closed */
     uint16_t descriptors;
-    uint8_t crowd;     /* more threads have waited than the list has room for */
-    uint8_t many_sets; /* in more epoll sets than the list has room for */
+    uint8_t crowd;     /* more threads have waited than fit into the list */
+    uint8_t many_sets; /* it is in more epoll sets than fit into the list */
     uint16_t waiters[END_WAITERS];
     uint64_t released;     /* time of its last release */
-    struct board_ends ids; /* if other processes may have it, too; 0: none has */
-    uint64_t signals;      /* that can be read here: ids.own is not 0, and is no identity */
+    struct board_ends ids; /* if other processes may have it, too; 0: none */
+    uint64_t signals;      /* of a signalfd: ids.own is then not 0, but no identity */
     struct end_set sets[END_SETS];
 };
 
@@ -57,7 +57,10 @@ static uint64_t object_of(const struct end *end, enum side side)
 static unsigned take_end(void)
 {
     uint32_t used = __atomic_load_n(&ends_used, __ATOMIC_RELAXED);
-    /* Takes the lowest free end, so that few are searched; below first_free there is none, except after races. */
+    /*
+     * Takes the lowest free end, so that few are searched; below first_free there is none, except
+     * after races.
+     */
     for (uint32_t i = __atomic_load_n(&first_free, __ATOMIC_RELAXED); i < ENDS; i++) {
         struct end *end = &ends[i];
         uint16_t none = 0;
@@ -101,7 +104,9 @@ static bool is_this_process(void)
     return !preload.area || preload.area->header.claimed == (uint32_t)getpid();
 }
 
-/* Removes the descriptor from its end, which is returned; *last: it was the end's last descriptor. */
+/*
+ * Removes the descriptor from its end and returns the end. *last: it was the end's last descriptor.
+ */
 static unsigned forget(int fd, bool *last)
 {
     unsigned index;
@@ -221,7 +226,10 @@ unsigned descriptor_first_used(int fd)
     return 0;
 }
 
-/* The object that a write at the end, or a read, makes ready for the other side; 0: the other side is not known. */
+/*
+ * Returns the object that a read or write at this end makes ready at the peer; 0: the peer is
+ * unknown.
+ */
 static uint64_t shared_peer(struct end *end, enum side side)
 {
     if (!end->ids.peer)
@@ -229,7 +237,10 @@ static uint64_t shared_peer(struct end *end, enum side side)
     return end->ids.peer ? shared_object(end->ids.peer, side) : 0;
 }
 
-/* Called before a read or a write of what other processes may have. Returns the object of a wait. */
+/*
+ * Called before a read or write at an end that other processes may have. Returns the object of a
+ * wait.
+ */
 static uint64_t use_shared(struct end *end, enum side side, const struct unwind_start *caller)
 {
     uint64_t own = object_of(end, side);
@@ -241,7 +252,7 @@ static uint64_t use_shared(struct end *end, enum side side, const struct unwind_
     return own;
 }
 
-/* The end of the data, perhaps: other processes may still have the end that is closed. */
+/* Possibly the end of file: other processes may still have the closed end open. */
 static void close_shared(struct end *end, const struct unwind_start *caller)
 {
     uint64_t other = end->ids.endless ? 0 : shared_peer(end, TO_READ);
@@ -272,7 +283,7 @@ void descriptors_meet(int fd, int other)
 
 /* MARK: Waiting threads */
 
-/* Replaces a thread that has ended; false: all are alive. */
+/* Replaces a thread that has ended; false: all are still alive. */
 static bool replace_waiter(struct end *end, uint16_t mine)
 {
     for (int i = 0; i < END_WAITERS; i++) {
@@ -285,7 +296,7 @@ static bool replace_waiter(struct end *end, uint16_t mine)
     return false;
 }
 
-/* Adds the calling thread to those that may wait at the end. */
+/* Adds the calling thread to the end's possible waiters. */
 static void add_waiter(struct end *end)
 {
     uint16_t mine = (uint16_t)self.index;
@@ -333,7 +344,7 @@ static void release(struct end *end, enum side side, const struct unwind_start *
     __atomic_store_n(&end->released, clock_now(), __ATOMIC_RELEASE);
 }
 
-/* The end can be read now: wakes the threads that wait for that, also in epoll sets. */
+/* The end becomes readable, which wakes threads that wait for it, also through epoll sets. */
 static void becomes_readable(struct end *end, const struct unwind_start *caller)
 {
     release(end, TO_READ, caller);
@@ -380,7 +391,7 @@ void descriptor_shut(int fd, const struct unwind_start *caller)
         becomes_readable(&ends[ends[index].peer], caller);
 }
 
-/* The last close of an end wakes the threads that read at its peer: it is the end of the data. */
+/* The last close of an end is the end of file for threads that read from its peer. */
 void descriptor_closed(int fd, const struct unwind_start *caller)
 {
     bool last;
@@ -410,7 +421,7 @@ void descriptor_polled(int fd)
         add_waiter(&ends[index]);
 }
 
-/* Whether it was made readable since. */
+/* Whether the end was made readable at or after `since`. */
 static bool was_released(const struct end *end, uint64_t since)
 {
     return end->ids.own ? board_released_since(object_of(end, TO_READ), since)
@@ -441,7 +452,7 @@ static bool is_member(const struct end *end, unsigned set, uint64_t data)
     return end->many_sets;
 }
 
-/* More ends than this are not looked through before each epoll_wait. */
+/* With more ends than this, they are not searched before each epoll_wait. */
 #define FEW_ENDS 128
 
 void descriptor_set_polled(int fd)
@@ -551,7 +562,7 @@ EXPORT int dup(int fd)
         descriptor_closed(copy, &caller);                                                          \
     return duplicated(fd, __VA_ARGS__)
 
-/* The third argument is one word, whatever its type is. */
+/* The third argument is one word whatever its type. */
 #define FCNTL(name)                                                                                \
     EXPORT int name(int fd, int command, ...)                                                      \
     {                                                                                              \
@@ -589,7 +600,7 @@ void descriptors_exit(const struct unwind_start *caller)
 
 void descriptors_forget(void)
 {
-    /* What was never used takes no memory, and shall not. */
+    /* Arrays that were never touched take no memory and are left alone. */
     if (ends_used > 1)
         memset(of_descriptor, 0, sizeof of_descriptor);
     if (board)

@@ -1,8 +1,8 @@
 /*
- * What the program executes brings the recorder with it by LD_PRELOAD. Where that was replaced on the way, as by `env
- * LD_PRELOAD=libjemalloc.so ./server`, the recorder is put back in front; an environment without LD_PRELOAD, or without
- * the recorder's variable, stays as it is: whoever cleared it meant that. Called between vfork and exec, too: only
- * async-signal-safe functions, and no memory of malloc.
+ * Keeps the recorder in the LD_PRELOAD of executed programs. Where that was replaced, as by `env
+ * LD_PRELOAD=libjemalloc.so ./server`, the recorder is put back in front. An environment without
+ * LD_PRELOAD, or without the recorder's variable, is left alone: clearing it was intended. This
+ * also runs between vfork and exec, so it uses only async-signal-safe functions and no malloc.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,11 +15,14 @@
 
 static const char PRELOAD[] = "LD_PRELOAD=";
 
-/* The beginnings of the names of our libraries, and of those that must be the first of all: sanitizers'. */
+/* Prefixes of the recorder's libraries, and of sanitizers', which must come first. */
 static const char *const OURS[] = {"libtrail-"}, *const FIRST[] = {"libasan", "libtsan",
                                                                    "libclang_rt."};
 
-/* The recorder's libraries in this process's LD_PRELOAD, as in a list: "/usr/lib/trail/libtrail-preload.so". */
+/*
+ * The recorder's libraries in this process's LD_PRELOAD, as a list:
+ * "/usr/lib/trail/libtrail-preload.so".
+ */
 static char ours[2 * 4096];
 
 /* Returns the end of a list's first entry; entries end at colons and spaces. */
@@ -76,7 +79,7 @@ void exec_prepare(void)
 
 /* MARK: Environments */
 
-/* Returns where LD_PRELOAD is that the recorder is missing in, as an index; -1: nowhere. */
+/* Returns the index of an LD_PRELOAD that lacks the recorder; -1: none. */
 static ptrdiff_t find_replaced(char *const *environment)
 {
     ptrdiff_t found = -1;
@@ -100,7 +103,7 @@ static char *append(char *to, const char *text, size_t size)
     return to + size;
 }
 
-/* Writes the list with ours behind the libraries that must be the first. */
+/* Writes the list with the recorder behind the libraries that must come first. */
 static void write_list(char *to, const char *list)
 {
     const char *rest = list, *end = entry_end(list);
@@ -183,7 +186,7 @@ void exec_note(uint32_t pid, const char *file)
     __atomic_store_n(&to->pid, pid, __ATOMIC_RELEASE);
 }
 
-/* Between vfork and exec the memory is the parent's, but not the PID. */
+/* Whether this is a child between vfork and exec, which has the parent's memory but its own PID. */
 static bool is_in_child(void)
 {
     const struct shm_area *area = preload.area;
@@ -192,7 +195,7 @@ static bool is_in_child(void)
 
 /* MARK: exec */
 
-/* Calls with the recorder in the environment `given`. Returns, with -1, if `call` fails. */
+/* Makes `call` with the recorder in the environment `given`. Returns -1 if it fails. */
 #define EXECUTE(given, file, call)                                                                 \
     struct unwind_start caller = CALLER();                                                         \
     EXEC_JOINED(given);                                                                            \
@@ -239,7 +242,7 @@ EXPORT int execveat(int folder, const char *path, char *const *arguments, char *
     EXECUTE(environment, path, REAL(execveat)(folder, path, arguments, joined.environment, flags));
 }
 
-/* Returns how many arguments there are, with the first, which is given, and without the NULL behind the last. */
+/* Returns the number of arguments, with `first` and without the final NULL. */
 static size_t count_arguments(const char *first, va_list rest)
 {
     size_t count = 0;
@@ -254,7 +257,10 @@ static void take_arguments(char **to, size_t count, const char *first, va_list r
         to[i] = i == 0 ? (char *)(uintptr_t)first : va_arg(rest, char *);
 }
 
-/* Declares `arguments`, of `first` and the function's variable ones, and `rest`: what is behind their NULL. */
+/*
+ * Declares `arguments`, made of `first` and the variable arguments, and `rest`, positioned behind
+ * their final NULL.
+ */
 #define LIST_OF(first)                                                                             \
     va_list rest;                                                                                  \
     va_start(rest, first);                                                                         \

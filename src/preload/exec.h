@@ -1,40 +1,53 @@
-/* The environment of what the program executes: the recorder is put back where another LD_PRELOAD has replaced it. */
+/* The environment of executed programs: puts the recorder back where LD_PRELOAD was replaced. */
 #ifndef TRAIL_PRELOAD_EXEC_H
 #define TRAIL_PRELOAD_EXEC_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Keeps what this process's LD_PRELOAD has of the recorder; called once, when the library is loaded. */
+/*
+ * Remembers the recorder's entries in this process's LD_PRELOAD. Called once, when the library is
+ * loaded.
+ */
 void exec_prepare(void);
 
 /*
- * An environment with the recorder in it. Malloc is not for vfork, and what is mapped there stays the parent's: it is on the
- * stack of the caller up to this size, and mapped above it.
+ * An environment with the recorder in it. After vfork malloc is forbidden and a mapping would leak
+ * into the parent, so environments up to this size are on the caller's stack; larger ones are
+ * mapped.
  */
 #define EXEC_ON_STACK 8192
 
 struct exec_joined {
     char *const *environment;
-    void *mapped; /* NULL: on the stack, or the given one */
+    void *mapped; /* NULL: it is on the stack, or unchanged */
     size_t size;
 };
 
-/* Returns how much room the new environment needs; 0: the given one stays. Async-signal-safe, as all of these. */
+/*
+ * Returns the bytes that the new environment needs; 0: it is unchanged. Async-signal-safe, like all
+ * of these.
+ */
 size_t exec_join_size(char *const *environment);
 
-/* `room` has `size` bytes, unless that is more than EXEC_ON_STACK. Without memory the result is the given environment. */
+/*
+ * `room` has `size` bytes, unless `size` exceeds EXEC_ON_STACK. Without memory the environment is
+ * unchanged.
+ */
 struct exec_joined exec_join(char *const *environment, void *room, size_t size);
 void exec_unjoin(struct exec_joined *joined);
 
-/* Declares `joined`, for the environment `given`, until the end of the function. Keeps errno. */
+/*
+ * Declares `joined`, made from the environment `given` and valid until the function returns. Keeps
+ * errno.
+ */
 #define EXEC_JOINED(given)                                                                         \
     size_t join_size = exec_join_size(given);                                                      \
     void *join_room = __builtin_alloca(join_size <= EXEC_ON_STACK ? join_size + 1 : 1);            \
     struct exec_joined joined __attribute__((cleanup(exec_unjoin))) =                              \
         exec_join(given, join_room, join_size)
 
-/* Reports a program, given by its file, that was executed in another process to the recorder. Async-signal-safe. */
+/* Reports to the recorder that process `pid` executed `file`. Async-signal-safe. */
 void exec_note(uint32_t pid, const char *file);
 
 #endif

@@ -7,13 +7,13 @@
 #include "preload/call.h"
 
 /*
- * A lock, or a part of a file that is to be locked or unlocked. flock's and fcntl's locks do not know each other; those of
- * open descriptions and of processes do.
+ * A lock, or a range to be locked or unlocked. flock's and fcntl's locks are independent of each
+ * other; fcntl's locks by open description and by process conflict.
  */
 struct lock {
     uint64_t object;
     uint64_t first, last; /* bytes */
-    int32_t fd;           /* BOARD_BY_PROCESS: the process's, by whatever descriptor */
+    int32_t fd;           /* BOARD_BY_PROCESS: owned by the process, whatever the descriptor */
     bool exclusive;
     /* Of a lock that is held. */
     int32_t by;
@@ -25,7 +25,10 @@ enum family { BY_FLOCK, BY_FCNTL };
 
 uint32_t file_locks_held;
 
-/* A descriptor whose description nothing else has: it was opened in this process since others got all. */
+/*
+ * The value of `inheritance` when the process opened the descriptor. If it is current, no other
+ * process or descriptor shares its open file description.
+ */
 static uint32_t opened_in[SHM_DESCRIPTORS];
 static uint32_t inheritance = 1;
 
@@ -42,8 +45,9 @@ static uint64_t object_of(const struct stat *status, enum family family)
 }
 
 /*
- * The file that was locked last by a descriptor that was not duplicated since, so that an unlock need not ask the kernel, which takes half as long as the
- * unlock. Should it be another file now, nothing is held of this one any more: see remove_left.
+ * The file that was last locked through a descriptor that has not been duplicated since. It saves
+ * an unlock the fstat, which would add half its time. If the descriptor now refers to another file,
+ * nothing is held of this one any more: see remove_left.
  */
 static uint64_t locked_by[SHM_DESCRIPTORS];
 
@@ -52,7 +56,7 @@ static bool is_wanted_now(void)
     return board && is_recorded(SHM_GROUP_LOCKS);
 }
 
-/* False: its locks are not followed. errno stays as it was. */
+/* Keeps errno. False: the file's locks are not tracked. */
 static bool stat_quietly(int fd, struct stat *status)
 {
     int old_errno = errno;
@@ -61,7 +65,7 @@ static bool stat_quietly(int fd, struct stat *status)
     return is_there;
 }
 
-/* Sets the lock's object. False: it is not known. */
+/* Sets the lock's object; false if it is unknown. */
 static bool find_object(struct lock *lock, int fd, enum family family, bool unlocks)
 {
     struct stat status;
@@ -78,7 +82,7 @@ static bool find_object(struct lock *lock, int fd, enum family family, bool unlo
     return true;
 }
 
-/* Where a range begins, in bytes from the begin of the file; negative: not known. */
+/* Returns the base of a range, in bytes from the start of the file; negative: unknown. */
 static off64_t base_of(int fd, int whence)
 {
     int old_errno = errno;
@@ -101,7 +105,7 @@ static bool range_of(int fd, const struct flock *range, struct lock *lock)
         last = INT64_MAX;
     else if (__builtin_add_overflow(first, range->l_len - (range->l_len > 0), &last))
         return false;
-    /* A negative length is of the bytes before the start. */
+    /* A negative length means the bytes before the start. */
     if (range->l_len < 0) {
         int64_t end = first - 1;
         first = last;
@@ -126,13 +130,13 @@ static struct board_locks *locks_of(uint64_t object)
     return &board->locks[shm_object_slot(object) % BOARD_LOCKS];
 }
 
-/* As the process knows itself. In a child of vfork, which shares its memory, still that one. */
+/* The PID that claimed the area; in a child of vfork, the parent's. */
 static uint32_t own_pid(void)
 {
     return preload.area->header.claimed;
 }
 
-/* The program that the process executed before this one has given it back. */
+/* An earlier program of this process has released it. */
 static bool is_given(const struct board_lock *entry)
 {
     return __atomic_load_n(&entry->given, __ATOMIC_RELAXED) != 0;
@@ -144,7 +148,7 @@ static bool is_mine(const struct board_lock *entry, const struct lock *lock)
            entry->pid == own_pid() && entry->fd == lock->fd && !is_given(entry);
 }
 
-/* False: another thread has removed it meanwhile. */
+/* False: another thread has removed it first. */
 static bool remove_entry(struct board_lock *entry, uint64_t object)
 {
     if (!__atomic_compare_exchange_n(&entry->object, &object, 0, false, __ATOMIC_ACQ_REL,
@@ -191,7 +195,7 @@ static struct lock lock_of(const struct board_lock *entry)
                          .since = entry->since};
 }
 
-/* The part of an entry that a lock has in common with it. */
+/* Returns the overlap of an entry and a lock. */
 static struct lock common(const struct board_lock *entry, const struct lock *lock)
 {
     struct lock part = lock_of(entry);
@@ -201,7 +205,7 @@ static struct lock common(const struct board_lock *entry, const struct lock *loc
     return part;
 }
 
-/* Removes a part of an entry; what is left of it is entered anew. */
+/* Removes a part of an entry and enters the remaining parts again. */
 static void cut(struct board_lock *entry, const struct lock *part)
 {
     struct lock before = *part, after = *part;
@@ -213,7 +217,7 @@ static void cut(struct board_lock *entry, const struct lock *part)
     after.last = entry->last;
     if (!remove_entry(entry, part->object))
         return;
-    /* Of the locks that the program executed before this one has left, none was counted. */
+    /* Locks left by an earlier program of the process were not counted. */
     if (file_locks_held)
         __atomic_fetch_sub(&file_locks_held, 1, __ATOMIC_RELAXED);
     if (has_before)
@@ -228,7 +232,7 @@ static void record_release(const struct lock *part, const struct unwind_start *c
                      shm_locked_part(part->first, part->last, part->exclusive), caller);
 }
 
-/* The process gives back what it holds of a part of a file; called before that happens. */
+/* Called before the process releases a range of a file: records the releases. */
 static void give(const struct lock *lock, const struct unwind_start *caller)
 {
     struct board_locks *at = locks_of(lock->object);
@@ -244,8 +248,8 @@ static void give(const struct lock *lock, const struct unwind_start *caller)
 }
 
 /*
- * A lock of fcntl's that becomes shared: other shared ones need not wait any more. It is entered as shared before it is, as a
- * thread that gets one finds then what conflicts with it.
+ * An fcntl lock becomes shared, which ends waits for other shared ones. It is entered as shared
+ * beforehand, because a thread that gets a lock removes entries that conflict with it.
  */
 static void weaken(const struct lock *lock, const struct unwind_start *caller)
 {
@@ -264,7 +268,7 @@ static void weaken(const struct lock *lock, const struct unwind_start *caller)
     }
 }
 
-/* Enters a lock that was taken, in place of what the process held there. */
+/* Enters a lock that was taken, in place of the process's earlier locks of that range. */
 static void take(struct lock *lock)
 {
     struct board_locks *at = locks_of(lock->object);
@@ -281,8 +285,9 @@ static void take(struct lock *lock)
 }
 
 /*
- * The lock was taken: removes what conflicts with it, which no process holds any more. Returns the process that held it, if
- * that was one; *known: what is found does not hide what ended a wait.
+ * Called when a lock was taken: removes conflicting entries, which no process holds any more.
+ * Returns the process that held them, if it was one. *known: the cause of the wait's end is
+ * certain.
  */
 static uint32_t remove_left(const struct lock *lock, bool *known)
 {
@@ -317,7 +322,6 @@ static struct call wait_begin(const struct lock *lock, const struct unwind_start
                       stack_of(caller));
 }
 
-/* The call that has waited has returned. */
 static void wait_ended(struct call *call, const struct lock *lock, bool got)
 {
     bool known = false;
@@ -329,7 +333,7 @@ static void wait_ended(struct call *call, const struct lock *lock, bool got)
         call->flags |= SHM_TIMED_OUT;
 }
 
-/* After a first try that did not wait. */
+/* Called after a first try that succeeded without a wait. */
 static void taken(struct lock *lock)
 {
     bool known;
@@ -337,7 +341,7 @@ static void taken(struct lock *lock)
     take(lock);
 }
 
-/* Tries first, then waits, as with both the result is the same; errno is what the last call left. */
+/* Tries first, then waits: the result is the same. errno is that of the last call. */
 #define TAKE(fd, failed, try, wait)                                                                \
     int old_errno = errno;                                                                         \
     int status = try;                                                                              \
@@ -355,7 +359,7 @@ static void taken(struct lock *lock)
         take(&lock);                                                                               \
     return status
 
-/* A lock of another kind is given back before the new one is taken, and lost if that fails: flock(2). */
+/* Converting a lock releases the old one first, and loses it if the new one fails: flock(2). */
 static void convert(const struct lock *lock, const struct unwind_start *caller)
 {
     const struct board_locks *at = locks_of(lock->object);
@@ -459,7 +463,7 @@ void file_locks_opened(int fd)
         opened_in[fd] = inheritance;
 }
 
-/* Removes the mark of those locks that closes of this process alone do not give back. */
+/* Unmarks locks that a close in this process alone no longer releases. */
 static void no_longer_alone(int fd)
 {
     for (size_t i = 0; file_locks_held && preload.area && i < ALL_LOCKS; i++) {
@@ -494,7 +498,7 @@ void file_locks_closed(int fd, const struct unwind_start *caller)
     lock.fd = BOARD_BY_PROCESS;
     lock.object = object_of(&status, BY_FCNTL);
     give(&lock, caller);
-    /* Another descriptor may have the same description. */
+    /* Another descriptor may share the open file description. */
     if (!is_alone(fd))
         return;
     lock.fd = fd;
@@ -525,7 +529,7 @@ void file_locks_exit(const struct unwind_start *caller)
     }
 }
 
-/* Whether a descriptor is closed when the process executes a program; errno stays as it was. */
+/* Whether a descriptor is closed on exec; keeps errno. */
 static bool is_closed_by_exec(int fd)
 {
     int old_errno = errno;
@@ -534,7 +538,7 @@ static bool is_closed_by_exec(int fd)
     return flags >= 0 && flags & FD_CLOEXEC;
 }
 
-/* The locks stay entered: the program may not be there, or not be executable. */
+/* The locks stay entered, because the exec may fail. */
 void file_locks_execute(const struct unwind_start *caller)
 {
     size_t at = 0;

@@ -1,4 +1,6 @@
-/* Wrappers for calls of the C library that block in system calls within it, which no wrapper sees. */
+/*
+ * Wrappers for C library functions that block in system calls of their own, which no wrapper sees.
+ */
 #include <errno.h>
 #include <string.h>
 #include <sys/single_threaded.h>
@@ -11,7 +13,10 @@
 
 /* MARK: stdio */
 
-/* Returns the file's descriptor; negative: none. Read without the file's lock, which a reader may hold for long. */
+/*
+ * Returns the file's descriptor; negative: none. Reads it without the file's lock, which a blocked
+ * reader may hold.
+ */
 ALWAYS int descriptor_of(const FILE *file)
 {
     return file->_fileno;
@@ -21,19 +26,19 @@ ALWAYS int descriptor_of(const FILE *file)
     BRIEF_CALL(SHM_GROUP_IO, SHM_READ, descriptor_reads(descriptor_of(file), &caller),             \
                (uint32_t)descriptor_of(file) + 1, __VA_ARGS__)
 
-/* Whether there is something in the buffer that was not written to the file. */
+/* Whether the buffer has unwritten data. */
 ALWAYS bool is_pending(const FILE *file)
 {
     return file->_IO_write_ptr > file->_IO_write_base;
 }
 
-/* A call that writes what is in the buffer wakes a reader. Returns the object of a wait. */
+/* Called before the buffer is written, which wakes a reader. Returns the object of a wait. */
 static uint64_t flushes(const FILE *file, const struct unwind_start *caller)
 {
     return file && is_pending(file) ? descriptor_writes(descriptor_of(file), caller) : 0;
 }
 
-/* Most writes only fill the buffer; those that do not are looked at for other processes alone. */
+/* Most writes only fill the buffer; the others matter only to other processes. */
 #define WRITE_FILE(file, ...)                                                                      \
     BRIEF_CALL(SHM_GROUP_IO, SHM_WRITE, UNLIKELY(board_of_several) ? flushes(file, &caller) : 0,   \
                (uint32_t)descriptor_of(file) + 1, __VA_ARGS__)
@@ -43,8 +48,9 @@ static uint64_t flushes(const FILE *file, const struct unwind_start *caller)
     BRIEF_CALL(SHM_GROUP_IO, SHM_WRITE, flushes(file, &caller), (uint32_t)fd + 1, __VA_ARGS__)
 
 /*
- * Most calls read or write a few bytes in the buffer, so that any further check would cost noticeably: the wrapper handles
- * only these, and else jumps to a function that starts again, as if the program had called that.
+ * Most calls read or write a few bytes in the buffer, where any further check would be noticeable.
+ * The wrapper handles only these; otherwise it jumps to a function that starts over, as if the
+ * program had called that.
  */
 #define BUFFERED_CALL(result, name, is_there, wrap, arguments, ...)                                \
     NOINLINE result name##_through(__VA_ARGS__)                                                    \
@@ -56,7 +62,7 @@ static uint64_t flushes(const FILE *file, const struct unwind_start *caller)
         return LIKELY(is_there) ? REAL(name) arguments : name##_through arguments;                 \
     }
 
-/* A line-buffered file seems to have no room. */
+/* A line-buffered file reports no room. */
 ALWAYS bool is_within(const char *from, const char *end, size_t size, size_t count)
 {
     size_t bytes;
@@ -79,7 +85,10 @@ BUFFERED_CALL(size_t, fwrite_unlocked, CAN_WRITE(size, count), WRITE_FILE,
               (data, size, count, file), const void *restrict data, size_t size, size_t count,
               FILE *restrict file)
 
-/* Whether the buffer has a whole line, or `most` bytes of one. The caller must be the only reader of the file. */
+/*
+ * Whether the buffer has a whole line, or `most` bytes of one. The caller must be the only reader
+ * of the file.
+ */
 ALWAYS bool has_line(const FILE *file, int end, size_t most)
 {
     size_t there = (size_t)(file->_IO_read_end - file->_IO_read_ptr);
@@ -100,7 +109,7 @@ BUFFERED_CALL(ssize_t, getline, ALONE(has_line(file, '\n', SIZE_MAX)), READ_FILE
 BUFFERED_CALL(ssize_t, getdelim, ALONE(has_line(file, end, SIZE_MAX)), READ_FILE,
               (line, size, end, file), char **restrict line, size_t *restrict size, int end,
               FILE *restrict file)
-/* The name to which <stdio.h> once inlined it. */
+/* The name under which older <stdio.h> inlined it. */
 BUFFERED_CALL(ssize_t, __getdelim, ALONE(has_line(file, end, SIZE_MAX)), READ_FILE,
               (line, size, end, file), char **restrict line, size_t *restrict size, int end,
               FILE *restrict file)
@@ -139,7 +148,7 @@ EXPORT int getchar(void)
 
 /* MARK: Formatted */
 
-/* A call seldom prints or reads more: with this much in the buffer it does not go to the file. */
+/* With this much left in the buffer, a formatted call is assumed not to reach the file. */
 #define FORMATTED 256
 
 ALWAYS struct brief_call print_begin(const struct unwind_start *caller, const FILE *file)
@@ -167,8 +176,9 @@ ALWAYS struct brief_call print_to_begin(const struct unwind_start *caller, int f
 }
 
 /*
- * A formatted call, and its variant `vname` with a va_list. `begin` is a function above, `where` the file or
- * descriptor; `parameters` and `arguments` are those before the format. Both call `real`, which takes a va_list.
+ * A formatted call, and its variant `vname` with a va_list. `begin` is a function above, `where`
+ * the file or descriptor; `parameters` and `arguments` are those before the format. Both call
+ * `real`, which takes a va_list.
  */
 #define FORMATTED_CALLS(name, vname, real, begin, where, parameters, arguments)                    \
     EXPORT int name(EXPAND parameters const char *restrict format, ...)                            \
@@ -202,10 +212,10 @@ FORMATTED_CALLS(dprintf, vdprintf, REAL(vdprintf), print_to_begin, fd, (int fd, 
 FORMATTED_CALLS(__dprintf_chk, __vdprintf_chk, REAL(__vdprintf_chk), print_to_begin, fd,
                 (int fd, int flag, ), (fd, flag, ))
 
-/* With an older C library, the function that it has instead. */
+/* Falls back to the function of an older C library. */
 #define REAL_OR(name, older) (real_has((void **)&real.name, #name) ? real.name : REAL(older))
 
-/* Versions of C that read numbers differently have names of their own. */
+/* C23 parses numbers differently, under its own names. */
 FORMATTED_CALLS(__isoc99_scanf, __isoc99_vscanf, REAL(__isoc99_vscanf), scan_begin, stdin, (), ())
 FORMATTED_CALLS(__isoc99_fscanf, __isoc99_vfscanf, REAL(__isoc99_vfscanf), scan_begin, file,
                 (FILE *restrict file, ), (file, ))
@@ -238,7 +248,7 @@ EXPORT int fclose(FILE *file)
     return RETURNED(REAL(fclose)(file));
 }
 
-/* The C library writes what is in the buffer of stdout, and the kernel closes all descriptors. */
+/* At exit the C library flushes stdout and the kernel closes all descriptors. */
 __attribute__((destructor)) static void exits(void)
 {
     struct unwind_start caller = CALLER();
@@ -269,13 +279,13 @@ EXPORT int system(const char *command)
     WAIT_CALL(SHM_CHILD, REAL(system)(command));
 }
 
-/* A PID that is 0 or negative stands for several processes. */
+/* A PID of 0 or below stands for several processes. */
 ALWAYS uint64_t process_object(pid_t pid)
 {
     return pid > 0 ? SHM_PROCESS | (uint64_t)pid : 0;
 }
 
-/* The wait was for this process: if that is recorded, too, its end is known. */
+/* Names the process that ended the wait; if it is recorded as well, its end is known. */
 ALWAYS void waited_for(const struct brief_call *call, pid_t pid)
 {
     if (UNLIKELY(board_of_several) && call->open && pid > 0 && self_has_slot())
@@ -293,7 +303,7 @@ ALWAYS void waited_for(const struct brief_call *call, pid_t pid)
 #define CHILD(...)    PROCESS_CALL(pid, __VA_ARGS__)
 #define CHILDREN(...) PROCESS_CALL(0, __VA_ARGS__)
 
-#define OF_PIDFD ((idtype_t)3) /* P_PIDFD, which older C libraries do not declare */
+#define OF_PIDFD ((idtype_t)3) /* P_PIDFD, missing in older C libraries */
 
 EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
@@ -307,7 +317,7 @@ EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
     return result;
 }
 
-/* Reports a program that was started to the recorder. Returns the status. */
+/* Reports a started program to the recorder. Returns the status. */
 static int spawned(int status, const pid_t *pid, const char *file)
 {
     if (status == 0)
@@ -367,8 +377,8 @@ static uint64_t set_object(int set, const struct sembuf *operation)
 }
 
 /*
- * Called before operations that other processes may wait for: those that add to a semaphore wake them. Returns the object of
- * a wait: the first semaphore that is to be reduced.
+ * Called before semaphore operations: those that add wake other processes. Returns the object of a
+ * wait, the first semaphore to be reduced.
  */
 static uint64_t sets(int set, const struct sembuf *operations, size_t count,
                      const struct unwind_start *caller)
@@ -386,7 +396,7 @@ static uint64_t sets(int set, const struct sembuf *operations, size_t count,
     return waits;
 }
 
-/* Without a board, the set alone. */
+/* Without a board, only the set is known. */
 #define SET_OBJECT                                                                                 \
     (UNLIKELY(board != NULL) && is_recorded(SHM_GROUP_CONDITIONS)                                  \
          ? sets(set, operations, count, &caller)                                                   \
@@ -428,14 +438,14 @@ WRAP_RING(EVENTS, io_getevents,
           (context, least, most, events, timeout))
 /* clang-format on */
 
-/* A ring's `flags` and `ring_fd` of <liburing.h>, where all its versions have them. */
+/* The place of a ring's `flags` and `ring_fd` in all versions of <liburing.h>. */
 struct ring_head {
     char queues[192];
     unsigned flags;
     int fd;
 };
 
-/* Flag: the descriptor is an index of a table that the thread has registered. */
+/* Flag: the descriptor is an index into the thread's table of registered rings. */
 #define ONLY_REGISTERED (1u << 15)
 
 /* Returns the detail of a wait in a ring. */

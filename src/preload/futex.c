@@ -1,11 +1,12 @@
 /*
- * Wraps syscall(2) for futexes and io_uring only: std::atomic::wait, std::latch, Rust's locks and channels wait through
- * it, Wine for several futexes at once, and programs that use io_uring without liburing.
+ * Wraps syscall(2), for futexes and io_uring only. std::atomic::wait, std::latch, Rust's locks and
+ * channels, Wine (for several futexes at once) and programs that use io_uring without liburing wait
+ * through it.
  *
- * The wrapper is a filter: it checks the number, and for all others jumps to the real function, with stack and registers
- * as they were. So clone, vfork and other calls that return twice, or elsewhere, pass through. A futex call goes on in
- * preload_futex_call() or preload_futexes_call(), an io_uring one in preload_uring_call(), as if the caller of syscall()
- * had called that.
+ * The wrapper is a filter: for all other numbers it jumps to the real function with stack and
+ * registers unchanged, so clone, vfork and other calls that return twice, or elsewhere, work. A
+ * futex call continues in preload_futex_call() or preload_futexes_call(), an io_uring call in
+ * preload_uring_call(), as if the program had called these.
  */
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -13,7 +14,7 @@
 #include "preload/memory.h"
 #include "preload/objects.h"
 
-/* The filter reads the real function at the beginning of `real`. */
+/* The filter reads the real function from the beginning of `real`. */
 _Static_assert(offsetof(struct real, syscall) == 0, "the first row of symbols.def");
 _Static_assert(SYS_futex == 202 || SYS_futex == 98, "the number in the filter");
 _Static_assert(SYS_io_uring_enter == 426, "the second one");
@@ -22,45 +23,44 @@ _Static_assert(SYS_futex_waitv == 449, "the third one");
 #endif
 
 #if defined(__x86_64__)
-__asm__(
-    ".text\n"
-    ".p2align 4\n"
-    ".globl syscall\n"
-    ".type syscall, @function\n"
-    "syscall:\n"
-    ".cfi_startproc\n"
-    "endbr64\n"
-    "cmp $202, %rdi\n"
-    "je preload_futex_call\n"
-    "cmp $426, %rdi\n"
-    "je preload_uring_call\n"
-    "cmp $449, %rdi\n"
-    "je preload_futexes_call\n"
-    "mov real(%rip), %rax\n" /* rax is free: it has the number of vector registers, which are not used */
-    "test %rax, %rax\n"
-    "jz 1f\n"
-    "jmp *%rax\n"
-    /* Before the library's constructor. */
-    "1: push %rdi\n"
-    "push %rsi\n"
-    "push %rdx\n"
-    "push %rcx\n"
-    "push %r8\n"
-    "push %r9\n"
-    "sub $8, %rsp\n"
-    ".cfi_adjust_cfa_offset 56\n"
-    "call real_find\n"
-    "add $8, %rsp\n"
-    "pop %r9\n"
-    "pop %r8\n"
-    "pop %rcx\n"
-    "pop %rdx\n"
-    "pop %rsi\n"
-    "pop %rdi\n"
-    ".cfi_adjust_cfa_offset -56\n"
-    "jmp *real(%rip)\n"
-    ".cfi_endproc\n"
-    ".size syscall, . - syscall\n");
+__asm__(".text\n"
+        ".p2align 4\n"
+        ".globl syscall\n"
+        ".type syscall, @function\n"
+        "syscall:\n"
+        ".cfi_startproc\n"
+        "endbr64\n"
+        "cmp $202, %rdi\n"
+        "je preload_futex_call\n"
+        "cmp $426, %rdi\n"
+        "je preload_uring_call\n"
+        "cmp $449, %rdi\n"
+        "je preload_futexes_call\n"
+        "mov real(%rip), %rax\n" /* rax is free: it only counts unused vector registers */
+        "test %rax, %rax\n"
+        "jz 1f\n"
+        "jmp *%rax\n"
+        /* Called before the library's constructor. */
+        "1: push %rdi\n"
+        "push %rsi\n"
+        "push %rdx\n"
+        "push %rcx\n"
+        "push %r8\n"
+        "push %r9\n"
+        "sub $8, %rsp\n"
+        ".cfi_adjust_cfa_offset 56\n"
+        "call real_find\n"
+        "add $8, %rsp\n"
+        "pop %r9\n"
+        "pop %r8\n"
+        "pop %rcx\n"
+        "pop %rdx\n"
+        "pop %rsi\n"
+        "pop %rdi\n"
+        ".cfi_adjust_cfa_offset -56\n"
+        "jmp *real(%rip)\n"
+        ".cfi_endproc\n"
+        ".size syscall, . - syscall\n");
 #elif defined(__aarch64__)
 __asm__(".text\n"
         ".p2align 4\n"
@@ -128,13 +128,13 @@ static enum futex_role role_of(int operation)
     }
 }
 
-/* What the futex is in records if processes share it: see object_shared. */
+/* Returns the futex's identity if processes share it: see object_shared. */
 static uint64_t shared_futex(const uint32_t *word, int operation)
 {
     return board_of_several && !(operation & FUTEX_PRIVATE_FLAG) ? memory_object(word) : 0;
 }
 
-/* The number of threads that it may wake decides whether the release ends one wait or all. */
+/* Whether the release ends one wait or all depends on how many threads it may wake. */
 static void record_wake(const uint32_t *word, int operation, uint32_t count, const uint32_t *word2,
                         const struct unwind_start *caller)
 {
@@ -164,7 +164,7 @@ long preload_futex_call(long number, uint32_t *word, int operation, uint32_t val
                                            shared_futex(word, operation), false);
     long status = REAL(syscall)(number, word, operation, value, timeout, word2, value3);
     object_got(&call, word, false);
-    /* It stands for the futex that ended a wait for several. */
+    /* object2 would name the futex that ended a wait for several. */
     call.object2 = 0;
     if (status == 0)
         call.flags = 0;
@@ -179,7 +179,7 @@ struct one_futex {
 
 enum { MAX_FUTEXES = 128 };
 
-/* Counts the calling thread among the waiters of all but the first, or no longer: their wakes are recorded. */
+/* Changes the number of waiters of all futexes but the first, so that their wakes are recorded. */
 static void count_others(const struct one_futex *futexes, unsigned count, int change)
 {
     for (unsigned i = 1; i < count; i++) {
@@ -189,8 +189,8 @@ static void count_others(const struct one_futex *futexes, unsigned count, int ch
 }
 
 /*
- * Called instead of syscall(SYS_futex_waitv, ...), which returns the index of the futex whose wake ended the wait. The wait is
- * for the first one.
+ * Called instead of syscall(SYS_futex_waitv, ...), which returns the index of the futex whose wake
+ * ended the wait. The wait is recorded for the first one until then.
  */
 long preload_futexes_call(long number, const struct one_futex *futexes, unsigned count,
                           unsigned flags, const struct timespec *until, clockid_t clock)
@@ -216,7 +216,10 @@ long preload_futexes_call(long number, const struct one_futex *futexes, unsigned
     return status;
 }
 
-/* Flag of io_uring_enter: the ring is an index of a table that the thread has registered, no descriptor. */
+/*
+ * Flag of io_uring_enter: the ring is an index into the thread's registered rings, not a
+ * descriptor.
+ */
 #define REGISTERED_RING (1u << 4)
 
 /* Called instead of syscall(SYS_io_uring_enter, ...). A call that only submits does not wait. */

@@ -1,4 +1,4 @@
-/* Asks for an area: see handover.h. Only used if the process is not allowed to open it. */
+/* Requests an area from the recorder if the process may not open it: see handover.h. */
 #include "shm/handover.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ static int connect_to(int pid, int fd)
     struct sockaddr_un address;
     socklen_t length = handover_address(&address, pid, fd);
     int s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    /* Binds the socket to a name that the kernel chooses, to which the answer is sent. */
+    /* Binds the socket to a name chosen by the kernel, for the answer. */
     if (s >= 0 && bind(s, (const struct sockaddr *)&own, sizeof own.sun_family) == 0 &&
         REAL(connect)(s, (const struct sockaddr *)&address, length) == 0 &&
         setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience) == 0)

@@ -1,13 +1,14 @@
 /*
- * The live heap, in libtrail-heap.so only, which is libtrail-preload.so with malloc and related functions: each thread
- * counts what it allocates and frees in its slot, and the collector sums that up. A record, with the exact time, is
- * written only if the count has moved by STEP in another millisecond than before, or by LEAP at once.
+ * The live heap, in libtrail-heap.so only, which is libtrail-preload.so with malloc and related
+ * functions: each thread counts what it allocates and frees in its slot, and the collector sums
+ * that up. A record, with the exact time, is written only if the count has changed by STEP and not
+ * in the same millisecond as the last record, or by LEAP.
  *
- * Sizes are those of malloc_usable_size, of the library that the program's malloc is of. An allocation within a call of
- * that library is counted once, by the outermost call.
+ * Sizes come from the malloc_usable_size of the library that provides the program's malloc. Nested
+ * allocations within that library are counted once, by the outermost call.
  *
- * malloc is called very early, also by the loader: until the real functions are found, which may itself allocate, memory
- * comes from a small array.
+ * malloc is called very early, also by the loader: until the real functions are found, which may
+ * itself allocate, memory comes from a small array.
  */
 #include <malloc.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@
 
 /* MARK: The real functions */
 
-/* An allocator need not have the later ones; then the C library's is found, whose blocks are different. */
+/* An allocator may lack the rare ones; then the C library's are found, whose blocks differ. */
 #define FUNCTIONS(ROW)                                                                             \
     ROW(malloc)                                                                                    \
     ROW(calloc)                                                                                    \
@@ -42,7 +43,7 @@ static struct {
 #undef ROW
 } heap;
 
-/* Whether the blocks of the later ones are malloc's. */
+/* Whether the rare functions return blocks of the same allocator as malloc. */
 static struct {
 #define ROW(name) bool name;
     RARE_FUNCTIONS(ROW)
@@ -51,7 +52,7 @@ static struct {
 
 static bool found; /* `heap` is complete; stored with release after it */
 static PER_THREAD bool
-    inside; /* in a real function, or in finding one: nested calls are passed on */
+    inside; /* in a real function, or looking one up: nested calls pass through */
 
 static size_t no_size(void *memory)
 {
@@ -59,7 +60,7 @@ static size_t no_size(void *memory)
     return 0;
 }
 
-/* Another library would read sizes from memory with a layout that is not its own. */
+/* malloc_usable_size of another library would misread the block's header. */
 static bool is_of_malloc(void *function)
 {
     Dl_info of_malloc, of_function;
@@ -74,7 +75,10 @@ static __attribute__((noinline)) bool find(void)
     if (inside)
         return false;
     inside = true;
-    /* dlsym allocates a message for a function that does not exist: not while an allocator waits for another one. */
+    /*
+     * dlsym allocates an error message for a missing function, so this must not happen while an
+     * allocator waits for one.
+     */
     real_find();
 #define ROW(name) heap.name = (__typeof__(&name))(uintptr_t)dlsym(RTLD_NEXT, #name);
     FUNCTIONS(ROW)
@@ -83,7 +87,7 @@ static __attribute__((noinline)) bool find(void)
 #define ROW(name) is_counted.name = is_of_malloc((void *)(uintptr_t)heap.name);
     RARE_FUNCTIONS(ROW)
 #undef ROW
-    /* A sanitizer's functions would be called before they are ready. */
+    /* A sanitizer's function might be called before it is ready. */
     if (!is_of_malloc((void *)(uintptr_t)heap.malloc_usable_size) ||
         dlsym(RTLD_DEFAULT, "__sanitizer_get_allocated_size"))
         heap.malloc_usable_size = no_size;
@@ -137,7 +141,7 @@ static __attribute__((noinline)) void count_rest(int64_t bytes)
     (void)__atomic_add_fetch(at, bytes, __ATOMIC_RELAXED);
 }
 
-/* After a fork the slot is the parent's, and there is no area. */
+/* After a fork the slot is still the parent's, but there is no area. */
 ALWAYS void count(int64_t bytes)
 {
     struct shm_thread *slot = self.slot;
@@ -157,7 +161,9 @@ ALWAYS int64_t size_of(void *memory)
     return memory ? (int64_t)heap.malloc_usable_size(memory) : 0;
 }
 
-/* Counts the result of a real function, if it is the outermost call. Reading a size may allocate, too. */
+/*
+ * Counts the result of a real function in the outermost call. Reading a size may itself allocate.
+ */
 #define COUNTED(...)                                                                               \
     ({                                                                                             \
         void *memory_;                                                                             \
@@ -171,7 +177,10 @@ ALWAYS int64_t size_of(void *memory)
         memory_;                                                                                   \
     })
 
-/* Records the end of known locks in freed memory. For a large block the list is searched, not the block's lines. */
+/*
+ * Records the end of known locks in freed memory. For a large block the list of locks is searched
+ * instead of the block's cache lines.
+ */
 static __attribute__((noinline)) void forget_locks(uintptr_t memory, size_t size)
 {
     uintptr_t line = memory;
@@ -208,7 +217,10 @@ EXPORT void *calloc(size_t count_, size_t size)
     return COUNTED(heap.calloc(count_, size));
 }
 
-/* A rare function whose last parameter is the `size`; `parameters` and `arguments` are those before it. */
+/*
+ * A rare function whose last parameter is the `size`; `parameters` and `arguments` are those before
+ * it.
+ */
 #define RARE(name, parameters, arguments)                                                          \
     EXPORT void *name(EXPAND parameters size_t size)                                               \
     {                                                                                              \
@@ -259,7 +271,7 @@ EXPORT void free(void *memory)
     inside = false;
 }
 
-/* Memory of the array moves to memory that can be freed. */
+/* Moves a block of the early array to memory that can be freed. */
 static __attribute__((noinline)) void *realloc_early(void *memory, size_t size)
 {
     size_t most = (size_t)(&early[sizeof early] - (char *)memory);
@@ -269,7 +281,7 @@ static __attribute__((noinline)) void *realloc_early(void *memory, size_t size)
     return other;
 }
 
-/* `nothing`: the size is 0: a NULL result means that the memory was freed. */
+/* `nothing`: the size is 0, so a NULL result means that the memory was freed. */
 #define REALLOC(nothing, ...)                                                                      \
     int64_t old, size_now;                                                                         \
     void *other;                                                                                   \
@@ -307,8 +319,9 @@ EXPORT void *reallocarray(void *memory, size_t count_, size_t size)
 /* MARK: C++'s new and delete */
 
 /*
- * operator new and delete. Those of jemalloc and tcmalloc do not call malloc; those of C++'s libraries do, and are only
- * passed on. All take up to three words: a size or memory, a size or an alignment, an alignment or std::nothrow.
+ * operator new and delete. Those of jemalloc and tcmalloc do not call malloc; those of the C++
+ * libraries do and pass through. All take up to three words: a size or pointer, a size or an
+ * alignment, an alignment or std::nothrow.
  */
 typedef void *cxx_function(uintptr_t one, uintptr_t two, uintptr_t three);
 
@@ -340,10 +353,13 @@ struct cxx {
     const char *name;
     cxx_function *real; /* stored with release after the other */
     bool is_counted;
-    cxx_function *stand_in; /* used if there is none */
+    cxx_function *stand_in; /* used if no library has it */
 };
 
-/* A library with its own copy of a C++ library searches the whole program first, and finds only these wrappers. */
+/*
+ * A library with a private C++ library searches the whole program first and finds only these
+ * wrappers.
+ */
 static void *new_by_malloc(uintptr_t size, uintptr_t two, uintptr_t three)
 {
     void *memory = malloc(size ? size : 1);
@@ -390,7 +406,10 @@ enum {
 #undef ROW
 };
 
-/* Finds the program's function; else that of a C++ library that was loaded for one library alone, and keeps it loaded. */
+/*
+ * Finds the program's function, or that of a C++ library loaded privately by another library, and
+ * keeps it loaded.
+ */
 static cxx_function *next_cxx(const char *name)
 {
     static const char *const files[] = {"libstdc++.so.6", "libc++.so.1", "libc++abi.so.1"};
@@ -424,7 +443,7 @@ ALWAYS cxx_function *real_cxx(struct cxx *function)
     return LIKELY(other != NULL) ? other : find_cxx(function);
 }
 
-/* Runs also if the real function throws. */
+/* Also runs if the real function throws. */
 static void leave(const bool *entered)
 {
     (void)entered;

@@ -1,12 +1,14 @@
 /*
  * Changes imports: see imports.h.
  *
- * A module's imports are words that its relocations name: .got.plt for calls, .got for addresses, and tables of functions in
- * its data (System V ABI, "Relocation"). A word is changed only if it has the real function's address, or if the loader has
- * not looked the function up yet: then it points into the module itself. So what the program has put there stays.
+ * A module's imports are words that its relocations name: .got.plt for calls, .got for addresses,
+ * and tables of functions in its data (System V ABI, "Relocation"). A word is changed only if it
+ * holds the real function's address, or points into its own module because the loader has not
+ * resolved it yet. Anything that the program has put there stays.
  *
- * After relocation the loader makes some of these words read-only (PT_GNU_RELRO). They are made writable while they are
- * changed: the loader's lock must be held, as otherwise it could be relocating a module.
+ * After relocation the loader makes some of these words read-only (PT_GNU_RELRO). They are made
+ * writable for the change. The loader's lock must be held, or the loader might be relocating the
+ * module.
  */
 #include "preload/imports.h"
 
@@ -120,7 +122,7 @@ struct walk {
     size_t page;
 };
 
-/* glibc has made these addresses of the process; other loaders leave offsets. */
+/* glibc has turned these into addresses; other loaders leave offsets. */
 static const void *address_of(const struct module *m, Elf64_Addr value)
 {
     return (const void *)(value < m->base ? m->base + value : value);
@@ -175,7 +177,7 @@ static bool read_module(struct module *m, const struct dl_phdr_info *info, size_
 
 /* MARK: Versions */
 
-/* Returns the version that a module needs of a symbol; "": any. */
+/* Returns the symbol version that a module requires; "": any. */
 static const char *version_of(const struct module *m, size_t symbol)
 {
     unsigned wanted = m->versions ? m->versions[symbol] & 0x7fffu : 0;
@@ -194,7 +196,7 @@ static const char *version_of(const struct module *m, size_t symbol)
     return "";
 }
 
-/* Whether an import that the loader has not looked up yet will be the real function: not the older one of its name. */
+/* Whether an unresolved import will be the real function, not an older version of the same name. */
 static bool will_be_real(const struct module *m, size_t symbol, const char *name)
 {
     return m->symbols[symbol].st_shndx == SHN_UNDEF &&

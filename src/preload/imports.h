@@ -1,6 +1,6 @@
 /*
- * Points the imports of the program and its libraries at the wrappers, and back: for a program that runs already, whose
- * imports the loader has filled. Calls within a module, which go through no import, are not seen.
+ * Points the imports of a running program and its libraries at the wrappers, and back. Calls within
+ * a module use no import and are not seen.
  */
 #ifndef TRAIL_PRELOAD_IMPORTS_H
 #define TRAIL_PRELOAD_IMPORTS_H
@@ -8,12 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Finds the wrappers' addresses; false: there are none. Called before the others. */
+/* Finds the wrappers' addresses; false if they are missing. Called before the others. */
 bool imports_prepare(void);
 
 /*
- * Changes all imports that point at the real functions, or back those that point at the wrappers. Returns how many were
- * changed. No library is loaded or unloaded meanwhile. Other threads may call through the imports.
+ * Point all imports of the real functions at the wrappers, or back. Return the number of changed
+ * imports. No library may be loaded or unloaded meanwhile; other threads may call through the
+ * imports.
  */
 uint32_t imports_wrap(void);
 uint32_t imports_unwrap(void);

@@ -1,6 +1,7 @@
 /*
- * Wrappers for calls on file descriptors. Most are made from the IO rows of symbols.def: each row names one of the
- * macros below that take the call of the real function. Whether a call blocks is known only afterwards: see call.h.
+ * Wrappers for calls on file descriptors. Most are made from the IO rows of symbols.def: each row
+ * names one of the macros below that take the call of the real function. Whether a call blocks is
+ * known only afterwards: see call.h.
  */
 #include <stdarg.h>
 #include <string.h>
@@ -8,10 +9,10 @@
 #include "preload/connections.h"
 #include "preload/file_locks.h"
 
-/* The body of a wrapper of a call on `fd` for which no other end is known to wait. */
+/* The body of a wrapper of a call on `fd` that wakes no known thread. */
 #define FD_CALL(kind, ...) BRIEF_CALL(SHM_GROUP_IO, kind, 0, (uint32_t)fd + 1, __VA_ARGS__)
 
-/* Called after a read, a write or an accept that a signal's handler ended, and no other end. */
+/* Called after a read, write or accept that was ended by a signal handler, not by the other end. */
 static void interrupted(void)
 {
     if (!self_has_slot() || !open_blocked())
@@ -20,14 +21,14 @@ static void interrupted(void)
     signals_interrupted(NULL);
 }
 
-/* The same after each, with its result. */
+/* Called with the result of any read, write or accept. */
 ALWAYS void perhaps_interrupted(bool is_open, int64_t result)
 {
     if (UNLIKELY(result < 0) && errno == EINTR && is_open)
         interrupted();
 }
 
-/* The body of a wrapper of a call for which the other end of `object` waits. */
+/* The body of a wrapper of a call for which threads may wait at the other end of `object`. */
 #define END_CALL(kind, object, ...)                                                                \
     struct unwind_start caller = CALLER();                                                         \
     struct brief_call call BRIEF =                                                                 \
@@ -53,7 +54,10 @@ ALWAYS void perhaps_interrupted(bool is_open, int64_t result)
 /* Data sent to an address does not reach the socket's peer. */
 #define WRITE_TO(...) END_CALL(SHM_WRITE, to ? 0 : descriptor_writes(fd, &caller), __VA_ARGS__)
 
-/* Calls with an offset fail on pipes and sockets; -1 makes preadv2 and pwritev2 ordinary ones. */
+/*
+ * Calls with an offset fail on pipes and sockets. preadv2 and pwritev2 are not among them: offset
+ * -1 makes them ordinary reads and writes.
+ */
 #define READ_AT(...)  FD_CALL(SHM_READ, __VA_ARGS__)
 #define WRITE_AT(...) FD_CALL(SHM_WRITE, __VA_ARGS__)
 #define DISK(...)     FD_CALL(SHM_FILE, __VA_ARGS__)
@@ -125,7 +129,10 @@ static void before_poll(const struct pollfd *fds, nfds_t count)
     }
 }
 
-/* The object of a wait for several descriptors, which are named if it blocks; one is the wait's detail. */
+/*
+ * Returns the object of a wait for several descriptors, which are named if it blocks. A single one
+ * is the wait's detail instead.
+ */
 ALWAYS uint64_t pollfds_object(const struct pollfd *fds, size_t count)
 {
     return count > 1 ? SHM_POLLFDS | ((uint64_t)(uintptr_t)fds & UINT64_MAX >> 9) : 0;
@@ -145,8 +152,8 @@ static void keep_polled(struct call *call, int ready)
 }
 
 /*
- * Finds the descriptor that a thread of this process made ready. After a wait that a signal interrupted all are tried: the
- * handler may have written to one.
+ * Finds the descriptor that a thread of this process made ready. After an interrupted wait all are
+ * tried, because the signal handler may have written to one.
  */
 static void after_poll(struct call *call, const struct pollfd *fds, nfds_t count,
                        const sigset_t *mask, int ready)
@@ -190,14 +197,14 @@ EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *
     POLL_CALL(mask, REAL(__ppoll_chk)(fds, count, timeout, mask, room));
 }
 
-/* Sets may be larger than fd_set: they have the words that `count` needs. */
+/* Sets may be larger than fd_set: their size follows from the number of descriptors. */
 static bool is_in(const fd_set *set, int fd)
 {
     const unsigned bits = 8 * sizeof(set->fds_bits[0]);
     return (unsigned long)set->fds_bits[(unsigned)fd / bits] >> (unsigned)fd % bits & 1;
 }
 
-/* The descriptors of a select(2), which overwrites its sets; no more of them than can be named. */
+/* The descriptors passed to select(2), which overwrites its sets; only as many as can be named. */
 struct selected {
     size_t count;
     struct pollfd fds[SHM_POLLED_MAX];
@@ -297,7 +304,7 @@ static void after_epoll(struct call *call, int set, const struct epoll_event *ev
 
 /* MARK: Messages */
 
-/* A queue is the end of a descriptor that is its own peer, like an eventfd. */
+/* A queue is an end that is its own peer, like an eventfd. */
 ALWAYS unsigned queue_end(mqd_t fd)
 {
     unsigned end = descriptor_end(fd);
@@ -330,7 +337,10 @@ EXPORT int mq_close(mqd_t fd)
 
 #define FOR_WRITERS (UINT64_C(1) << 32)
 
-/* Called before a message is read or written, which wakes a process that waits for the other. Returns the object of a wait. */
+/*
+ * Called before a message is read or written, which wakes a process that waits to do the opposite.
+ * Returns the object of a wait.
+ */
 static uint64_t queue_object(int queue, enum shm_wait kind, const struct unwind_start *caller)
 {
     uint64_t reads = SHM_QUEUE | (uint32_t)queue, writes = reads | FOR_WRITERS;
@@ -356,13 +366,13 @@ ALWAYS uint64_t path_object(const char *path)
 }
 
 /*
- * The descriptor is known only after the call. That of a FIFO is often closed before its name is looked up, so its path is
- * kept as well; not the paths of all files that were waited for, which could be very many.
+ * The descriptor is known only after the call. A FIFO is often closed before its name is looked up,
+ * so its path is kept as well; keeping the path of every file waited for would be too much.
  */
 static void opened(const struct call *call, const char *path, int flags, int fd)
 {
     bool is_noted = call->open && self_has_slot();
-    /* Without rseq it is not known which calls waited. */
+    /* Without rseq any call may have waited. */
     bool waited = is_noted && (!self.has_rseq || switches_happened());
     bool is_fifo;
     descriptor_new(fd);
@@ -382,7 +392,7 @@ static void opened(const struct call *call, const char *path, int flags, int fd)
     opened(&call, path, flags, fd);                                                                \
     return fd
 
-/* There is a mode only if the flags allow that a file is created. */
+/* A mode is passed only if the flags can create a file. */
 #define OPEN_MODE(...)                                                                             \
     mode_t mode = 0;                                                                               \
     if ((flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE) {                                   \

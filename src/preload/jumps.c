@@ -1,7 +1,7 @@
 /*
- * Jumps out of a wait: a signal handler that calls longjmp leaves the call that it interrupted, and no clean-up runs. The
- * target of the jump cannot be read, as the C library hides the address: every jump is taken to leave the call, and one
- * that stays within the handler is recorded as the call's end, too.
+ * Jumps out of a wait: a signal handler that calls longjmp leaves the interrupted call without
+ * running clean-ups. The C library hides the target of a jump, so every jump is taken to leave the
+ * open call, even one that stays within the handler.
  */
 #include "preload/call.h"
 

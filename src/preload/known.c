@@ -1,4 +1,4 @@
-/* Keeps the locks whose addresses are in records: see known.h. */
+/* Remembers the locks whose addresses are in records: see known.h. */
 #include "preload/known.h"
 
 struct known known;

@@ -1,10 +1,11 @@
 /*
- * Locks whose address is in a record: the collector names a lock without a symbol after where it was first seen locked.
- * When the lock is destroyed, initialised again or, with libtrail-heap.so, its memory is freed, that is recorded as well:
- * another lock may follow at the address.
+ * Locks whose address is in a record: the collector names a lock without a symbol after where it
+ * was first seen locked. The end of the lock (destroyed, initialised again or, with
+ * libtrail-heap.so, freed) is recorded as well, because another lock may follow at the same
+ * address.
  *
- * They are few: locks that a thread has waited for, or that were held for long. When the table is full, the end of further
- * locks is not recorded.
+ * They are few: locks that a thread waited for or that were held for long. When the table is full,
+ * the end of further locks is not recorded.
  */
 #ifndef TRAIL_PRELOAD_KNOWN_H
 #define TRAIL_PRELOAD_KNOWN_H
@@ -15,8 +16,8 @@
 #define KNOWN_LINE  64
 
 struct known {
-    uint32_t used; /* a lock was added; else nothing is searched */
-    /* One bit for each cache line of memory, by hash, that has or had a known lock. */
+    uint32_t used; /* a lock was added; 0: skip the search */
+    /* One bit, by hash, for each cache line that has or had a known lock. */
     uint64_t lines[64];           /* 12 bits */
     uintptr_t locks[KNOWN_LOCKS]; /* 0: free */
 };

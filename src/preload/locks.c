@@ -1,9 +1,10 @@
 /*
  * Wrappers for mutexes, reader-writer locks and once.
  *
- * A lock is tried first: a free one costs no record. A thread that finds it taken opens a call in its slot, waits, and
- * writes a record with the number of the release that ended its wait. A thread that releases a lock for which another one
- * waits writes a record with that number before the release.
+ * A lock is tried first: a free one costs no record. A thread that finds it taken opens a call in
+ * its slot, waits, and writes a record with the number of the release that ended its wait. A thread
+ * that releases a lock for which another one waits writes a record with that number before the
+ * release.
  */
 #include <sys/single_threaded.h>
 
@@ -13,14 +14,17 @@
 
 /* MARK: Mutexes */
 
-/* Bits of glibc's __kind, which <bits/struct_mutex.h> shows but does not name. */
+/* Bits of glibc's __kind, which <bits/struct_mutex.h> does not name. */
 #define KIND_TYPE       3
 #define KIND_ERRORCHECK 2
 #define KIND_RECURSIVE  1
 #define KIND_OWNER_DIES 0x70 /* robust, priority inheritance, priority protection */
 #define KIND_SHARED     0x80 /* shared between processes */
 
-/* For these kinds trying first is equivalent to locking; errorcheck mutexes and those with an owner return other errors. */
+/*
+ * Whether trying first is equivalent to locking. Errorcheck mutexes and those with an owner return
+ * other errors.
+ */
 ALWAYS bool is_plain(const pthread_mutex_t *mutex)
 {
     int kind = mutex->__data.__kind;
@@ -33,7 +37,7 @@ ALWAYS bool is_nested(const pthread_mutex_t *mutex)
     return (mutex->__data.__kind & KIND_TYPE) == KIND_RECURSIVE && mutex->__data.__count > 1;
 }
 
-/* Whether a thread waits for it in the kernel, or did. */
+/* Whether a thread waits for it in the kernel, or has waited. */
 ALWAYS bool is_contended(const pthread_mutex_t *mutex)
 {
     int word = __atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED);
@@ -64,7 +68,7 @@ ALWAYS bool lock_at_once(pthread_mutex_t *mutex, uintptr_t pc, int *result)
         return result;                                                                             \
     return wait_for_lock(SHM_MUTEX, mutex, &caller, is_plain(mutex), __VA_ARGS__)
 
-/* The last one to take the mutex ended without a release: it is known if it still has the object's slot. */
+/* The last owner ended without a release. It is known if the object's slot still names it. */
 NOINLINE void owner_died(struct call *call, const volatile void *object)
 {
     const struct shm_object *slot;
@@ -72,7 +76,7 @@ NOINLINE void owner_died(struct call *call, const volatile void *object)
         return;
     slot = object_slot(object);
     call->flags |= SHM_OWNER_DIED;
-    /* The slot knows this process's threads alone. */
+    /* The slot names only threads of this process. */
     if (object_shared(SHM_MUTEX, object))
         return;
     call->release2 = shm_holder_of(slot->holder, (uint64_t)(uintptr_t)object);
@@ -94,8 +98,9 @@ NOINLINE void owner_died(struct call *call, const volatile void *object)
     })
 
 /*
- * The most frequent calls: an uncontended lock and unlock may cost 5 ns more than without the wrappers. So the wrappers
- * handle only that case; for all others they jump to a function that starts again, as if the program had called that.
+ * The most frequent calls: wrapping an uncontended lock and unlock may cost 5 ns. The wrappers
+ * handle only that case; otherwise they jump to a function that starts over, as if the program had
+ * called that.
  */
 ALWAYS bool is_usual(const pthread_mutex_t *mutex)
 {
@@ -103,8 +108,8 @@ ALWAYS bool is_usual(const pthread_mutex_t *mutex)
 }
 
 /*
- * While the process has one thread, glibc locks without atomic operations, but tries with them. A free mutex that is not
- * shared between processes, as the usual ones, is then locked directly, which cannot wait.
+ * In a single-threaded process glibc locks without atomic operations but uses them to try. A free
+ * mutex that is not shared between processes is then locked directly, which cannot wait.
  */
 ALWAYS bool is_free_for_one(const pthread_mutex_t *mutex)
 {
@@ -151,7 +156,7 @@ EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
     return result;
 }
 
-/* Called before the wrapper that this is part of releases a mutex. */
+/* Called in a wrapper that is about to release a mutex. */
 ALWAYS void record_release(pthread_mutex_t *mutex)
 {
     if (is_wanted(SHM_GROUP_LOCKS) && LIKELY(self_has_slot()) &&
@@ -305,7 +310,7 @@ static void once_left(const struct once *once)
     running_once = once->outer;
 }
 
-/* Called instead of the routine: waiting threads go on as soon as it returns, so that the release is recorded before. */
+/* Called instead of the routine, to record the release before waiting threads go on. */
 static void run_once(void)
 {
     const struct once *once = running_once;
@@ -320,7 +325,10 @@ EXPORT int pthread_once(pthread_once_t *control, void (*routine)(void))
     if (LIKELY(__atomic_load_n(control, __ATOMIC_ACQUIRE) == ONCE_DONE) ||
         !is_recorded(SHM_GROUP_LOCKS))
         return REAL(pthread_once)(control, routine);
-    /* The thread that runs the routine may wait in it: only threads that find it running wait for the once. */
+    /*
+     * Only threads that find the routine running wait for the once; the thread that runs it may
+     * have other waits in it.
+     */
     if (__atomic_load_n(control, __ATOMIC_RELAXED) != 0)
         return wait_for_lock(SHM_ONCE, control, &caller, false,
                              REAL(pthread_once)(control, routine));

@@ -1,6 +1,7 @@
 /*
- * Finds the mapping of an address in the kernel's list, once for each mapping: what is mapped there later is not noticed.
- * Only called for what is declared to be shared between processes, when a thread waits for it or may.
+ * Finds the mapping of an address in the kernel's list, once for each mapping; a later mapping at
+ * the same address goes unnoticed. Called only for objects declared as shared between processes,
+ * when a thread waits for them or may.
  */
 #include "preload/memory.h"
 
@@ -33,7 +34,7 @@ static const struct mapping *find(uintptr_t address)
     return NULL;
 }
 
-/* Reads a line of /proc/self/maps; false: it is of another address. */
+/* Parses a line of /proc/self/maps; false: it does not contain the address. */
 static bool read_line(const char *line, uintptr_t address, struct mapping *found)
 {
     unsigned major, minor;
@@ -47,7 +48,7 @@ static bool read_line(const char *line, uintptr_t address, struct mapping *found
     return true;
 }
 
-/* Reads the list in pieces. The lines are shorter, but for their paths, which are not needed. */
+/* Reads the list in pieces. Lines that are longer have long paths, which are not needed. */
 static bool search(int fd, uintptr_t address, struct mapping *found)
 {
     char text[2048 + 1];
@@ -71,7 +72,7 @@ static bool search(int fd, uintptr_t address, struct mapping *found)
     return false;
 }
 
-/* Adds the mapping of an address. A thread that finds another one at it does without. */
+/* Adds the mapping of an address; gives up if another thread is doing so. */
 static const struct mapping *add(uintptr_t address)
 {
     const struct mapping *result = NULL;

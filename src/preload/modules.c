@@ -1,7 +1,8 @@
 /*
- * Writes which code is mapped where: lines in the area, as in the trace's module map, at the program's start and when it
- * unloads a library. The collector finds loaded libraries in the kernel's list: dlopen is not wrapped, as it searches the
- * folders of its caller, which would be the wrapper. Unloaded libraries stay, marked as such.
+ * Writes which code is mapped where: lines in the area, as in the trace's module map, at the
+ * program's start and when it unloads a library. The collector finds loaded libraries in the
+ * kernel's list; dlopen is not wrapped, because it searches the folders of its caller, which would
+ * be the wrapper. Unloaded libraries stay listed, marked as such.
  */
 #include <string.h>
 
@@ -31,7 +32,7 @@ static void add_line(const char *line, void *context)
 #define LOADED   "trail.module "
 #define UNLOADED "trail.unloaded "
 
-/* How much of the unloaded libraries' lines is kept: the newest. */
+/* How many bytes of unloaded libraries' lines are kept: the newest ones. */
 #define UNLOADED_SIZE (64u << 10)
 
 /* The lines from before a change. Unused pages of the array take no memory. */
@@ -56,8 +57,8 @@ static bool is_listed(const char *rest, size_t size, const char *end)
 }
 
 /*
- * Keeps libraries that are no longer mapped in the list, with another first word: names for PCs in them may be looked up
- * later.
+ * Keeps libraries that are no longer mapped in the list under another first word, as names for
+ * their PCs may be looked up later.
  */
 static void add_unloaded(struct lines *lines)
 {
@@ -83,7 +84,10 @@ static void add_unloaded(struct lines *lines)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* How often the thread is in what has the lock: a signal handler of it neither waits for that, nor changes the lines. */
+/*
+ * How deeply the thread is inside the lock. A signal handler of that thread neither waits for the
+ * lock nor changes the lines.
+ */
 static PER_THREAD int within;
 
 /* Keeps the lines from before a change, or a fork. */
@@ -94,8 +98,8 @@ static void keep_former(const struct shm_area *area)
 }
 
 /*
- * A forked child does not list its libraries, but has its parent's lines: a thread of the parent may have had the loader's
- * lock, which then stays taken in the child. For the same reason none changes the lines meanwhile.
+ * A forked child uses its parent's lines instead of listing its libraries, because the loader's
+ * lock may stay held in the child. For the same reason no thread changes the lines during a fork.
  */
 void modules_before_fork(void)
 {
@@ -131,11 +135,11 @@ void modules_changed(void)
     within = 1;
     REAL(pthread_mutex_lock)(&lock);
     keep_former(preload.area);
-    /* Odd while the lines change: the collector then reads them again later. */
+    /* Odd while the lines change, so that the collector reads them again later. */
     __atomic_add_fetch(&header->modules_version, 1, __ATOMIC_ACQ_REL);
     modules_each(add_line, &lines);
     add_unloaded(&lines);
-    /* A child that a signal handler has forked meanwhile leaves its parent's lines to that. */
+    /* In a child forked by a signal handler meanwhile: the lines are the parent's. */
     if (getpid() == pid) {
         __atomic_store_n(&header->modules_used, (uint32_t)(SHM_MODULES_SIZE - lines.room),
                          __ATOMIC_RELEASE);
@@ -149,7 +153,7 @@ void modules_changed(void)
 EXPORT int dlclose(void *library)
 {
     int status;
-    /* Libraries that were loaded since are not in the list yet. */
+    /* Libraries loaded since the last change are not in the list yet. */
     if (preload.area)
         modules_changed();
     status = REAL(dlclose)(library);

@@ -9,7 +9,7 @@ void object_held_exactly(const volatile void *object, enum shm_wait kind, uintpt
     object_held_since(object, kind, pc, clock_now() | SHM_EXACT);
 }
 
-/* glibc's, which no header shows. */
+/* glibc's, declared in no header. */
 struct shown_semaphore {
     uint64_t value;
     uint32_t shared; /* not 0: between processes */
@@ -74,7 +74,7 @@ void object_released_as(const volatile void *object, uint64_t shared, enum shm_w
         record.end = slot->held_since;
         record.object2 = slot->held_pc;
         if (!(slot->held_since & SHM_EXACT)) {
-            /* On average the coarse clock is behind by half its step. */
+            /* On average the coarse clock lags by half its step. */
             record.end += preload.half_step_ticks;
             record.flags |= SHM_COARSE;
         }
@@ -115,7 +115,7 @@ struct call object_wait_as(const struct unwind_start *caller, uint32_t group, en
 
 void object_got(struct call *call, const volatile void *object, bool got)
 {
-    /* A signal handler has forked during the wait. */
+    /* A signal handler forked during the wait. */
     if (!self_has_slot())
         return;
     call_returned(call);

@@ -1,6 +1,6 @@
 /*
- * What locks have in common: a slot of the area with the lock that was taken last, when and where, the number of waiting
- * threads, and the number of the last release.
+ * Common to all kinds of locks: the slot of the area that has the lock last taken, when and where,
+ * the number of waiting threads and the number of the last release.
  */
 #ifndef TRAIL_PRELOAD_OBJECTS_H
 #define TRAIL_PRELOAD_OBJECTS_H
@@ -24,12 +24,15 @@ ALWAYS void object_held_since(const volatile void *object, enum shm_wait kind, u
     slot->held = (uint64_t)(uintptr_t)object;
 }
 
-/* object_held_alone with the exact clock: if a thread has waited here before, or there is no coarse clock. */
+/*
+ * object_held_alone with the exact clock, for locks that threads have waited for, and without a
+ * coarse clock.
+ */
 void object_held_exactly(const volatile void *object, enum shm_wait kind, uintptr_t pc);
 
 /*
- * The calling thread holds the object now, which is not shared between processes. Races of locks that share a slot spoil
- * the length of a hold, nothing else.
+ * Notes that the calling thread holds the object, which is not shared between processes. Races
+ * between locks that share a slot only spoil the length of a hold.
  */
 ALWAYS void object_held_alone(const volatile void *object, enum shm_wait kind, uintptr_t pc)
 {
@@ -40,7 +43,7 @@ ALWAYS void object_held_alone(const volatile void *object, enum shm_wait kind, u
         object_held_since(object, kind, pc, coarse);
 }
 
-/* The same of any object, where processes are recorded together. */
+/* The same for any object while several processes are recorded. */
 void object_held_together(const volatile void *object, enum shm_wait kind, uintptr_t pc);
 
 ALWAYS void object_held(const volatile void *object, enum shm_wait kind, uintptr_t pc)
@@ -52,27 +55,27 @@ ALWAYS void object_held(const volatile void *object, enum shm_wait kind, uintptr
 }
 
 /*
- * What the object is in records, if it is shared between processes and they are recorded together: see board.h. 0: it is
- * its address. A futex is not known to be shared: see memory.h.
+ * Returns the object's identity in records if recorded processes share it (board.h); 0: its address
+ * is used. A futex does not show whether it is shared: see memory.h.
  */
 uint64_t object_shared(enum shm_wait kind, const volatile void *object);
 
-/* Whether a thread waits for it, in another process. */
+/* Whether a thread of another process waits for it. */
 ALWAYS bool object_awaited_outside(enum shm_wait kind, const volatile void *object)
 {
     uint64_t shared = UNLIKELY(board != NULL) ? object_shared(kind, object) : 0;
     return UNLIKELY(shared != 0) && board_awaits(shared);
 }
 
-/* Whether a thread waits for it, by the slot's count. */
+/* Whether a thread of this process waits for it, by the slot's count. */
 ALWAYS bool object_awaited(const volatile void *object)
 {
     return __atomic_load_n(&object_slot(object)->waiters, __ATOMIC_ACQUIRE) != 0;
 }
 
 /*
- * Whether its release may have to be recorded: a thread waits, or it may have been held for long; object_released checks
- * that exactly.
+ * Whether its release may have to be recorded: a thread waits, or it may have been held for long,
+ * which object_released checks exactly.
  */
 ALWAYS bool object_released_matters(const volatile void *object, bool contended)
 {
@@ -88,7 +91,10 @@ ALWAYS bool object_released_matters(const volatile void *object, bool contended)
     return false;
 }
 
-/* The fast check: true if the release need not be recorded; if false, object_released_matters decides. */
+/*
+ * The fast check: true if the release need not be recorded. Otherwise object_released_matters
+ * decides.
+ */
 ALWAYS bool object_released_unnoticed(const volatile void *object, bool contended)
 {
     struct shm_object *slot = object_slot(object);
@@ -103,7 +109,10 @@ ALWAYS bool object_released_unnoticed(const volatile void *object, bool contende
     return true;
 }
 
-/* Writes the record of a release that is about to happen, of an object that is called `shared` (0: by its address). */
+/*
+ * Writes the record of a release that is about to happen, of an object whose identity is `shared`
+ * (0: its address).
+ */
 void object_released_as(const volatile void *object, uint64_t shared, enum shm_wait kind,
                         uint8_t flags, const struct unwind_start *caller);
 
@@ -114,8 +123,8 @@ ALWAYS void object_released(const volatile void *object, enum shm_wait kind, uin
 }
 
 /*
- * Begins a wait. `certain`: the object was found taken: the wait is recorded in any case, with the stack of now; else it is
- * recorded if the thread is switched out.
+ * Begins a wait. `certain`: the object was found taken, so the wait is recorded in any case, with
+ * the current stack; otherwise only if the thread is switched out.
  */
 struct call object_wait_as(const struct unwind_start *caller, uint32_t group, enum shm_wait kind,
                            const volatile void *object, uint64_t shared, bool certain);
@@ -127,8 +136,8 @@ ALWAYS struct call object_wait(const struct unwind_start *caller, uint32_t group
 }
 
 /*
- * Whether a time limit is valid. With an invalid one the lock is not tried first, so that the real function, which may
- * check the limit even if it need not wait, can fail.
+ * Whether a time limit is valid. With an invalid one the lock is not tried first, so that the real
+ * function can reject it.
  */
 ALWAYS bool is_clock(clockid_t clock)
 {
@@ -140,7 +149,9 @@ ALWAYS bool is_time(clockid_t clock, const struct timespec *until)
     return is_clock(clock) && until && until->tv_nsec >= 0 && until->tv_nsec < 1000000000;
 }
 
-/* The call that waited has returned. `got`: the calling thread got the object, and has not timed out or failed. */
+/*
+ * Called when the wait has returned. `got`: the thread got the object; it did not time out or fail.
+ */
 void object_got(struct call *call, const volatile void *object, bool got);
 
 #endif

@@ -1,13 +1,13 @@
 /*
  * Records OpenMP's tasks, regions, waits and locks: see shm/openmp.h.
  *
- * The run-time library spins before it sleeps, and sleeps in its own condition variables. The wait that is recorded is
- * OpenMP's; calls within it are not recorded, as within every open call. Its length decides whether it was a wait, as a
- * thread that spins is not switched out.
+ * The run-time library spins before it sleeps, and sleeps in its own condition variables. Only
+ * OpenMP's wait is recorded, not the calls within it, as for every open call. Its length decides
+ * whether it counts as a wait, because a spinning thread is not switched out.
  *
- * The release of a lock is reported after it happened: a waiting thread may take the lock and go on before the record of
- * the release is written. So a release gets its number when the lock is taken: the thread that takes the lock next uses
- * the number of the hold before.
+ * A release is reported after it happened: a waiting thread may take the lock and go on before the
+ * release is recorded. So a release gets its number when the lock is taken, and the next thread
+ * that takes the lock uses the number of the hold before.
  */
 #include "shm/openmp.h"
 
@@ -19,7 +19,9 @@
 /* Numbers of locks differ from those of all other objects in the same slot. */
 #define LOCK_NUMBER UINT32_C(0x80000000)
 
-/* A thread that is woken within this share of the shortest recorded wait has hardly waited for that long. */
+/*
+ * A wait is not recorded if its release comes within this fraction of the shortest recorded wait.
+ */
 #define HARDLY 8
 
 static PER_THREAD void *own_pointer;
@@ -98,7 +100,7 @@ static void region_end(uint64_t task, const char *name)
 
 /* MARK: Waits */
 
-/* Like call_begin, but the place, not the call, is remembered as one that blocked. */
+/* Like call_begin, but remembers the place, not the call, as one that blocked. */
 ALWAYS void open_wait(struct openmp_wait *wait, const struct unwind_start *caller)
 {
     uintptr_t pc = wait->place ? (uintptr_t)wait->place : caller->pc;
@@ -121,7 +123,7 @@ ALWAYS void open_wait(struct openmp_wait *wait, const struct unwind_start *calle
     __atomic_store_n(&slot->open_time, wait->begin, __ATOMIC_RELEASE);
 }
 
-/* Writes the record if the wait was long; `record` has what ended it. Returns the time. */
+/* Writes the record if the wait was long; `record` says what ended it. Returns the time. */
 ALWAYS uint64_t close_wait(struct openmp_wait *wait, struct shm_record *record,
                            const struct unwind_start *caller)
 {
@@ -222,7 +224,10 @@ static void lock_got(struct openmp_wait *wait, struct openmp_hold *hold)
     else if (!is_recorded(SHM_GROUP_OPENMP))
         return;
     slot = object_slot(wait->object);
-    /* Only this thread has the lock now; races of locks that share a slot spoil only the wakers. */
+    /*
+     * Only this thread has the lock now; races between locks that share a slot only spoil the
+     * wakers.
+     */
     record.release = __atomic_load_n(&slot->hold, __ATOMIC_RELAXED);
     hold->number = LOCK_NUMBER | (record.release + 1);
     __atomic_store_n(&slot->hold, hold->number, __ATOMIC_RELAXED);

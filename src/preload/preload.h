@@ -1,9 +1,10 @@
 /*
  * What the wrappers in the recorded program share. symbols.def lists the wrappers and their files.
  *
- * Rules for every wrapper: errno, return values and cancellation points are those of the real function; nothing is
- * allocated; nothing blocks that would not block without the wrapper. If the program is not recorded, or a call is made
- * within another wrapped call (by a signal handler), only the real function is called.
+ * Rules for every wrapper: errno, return values and cancellation points are those of the real
+ * function; nothing is allocated; nothing blocks that would not block without the wrapper. If the
+ * program is not recorded, or a call is made within another wrapped call (by a signal handler),
+ * only the real function is called.
  */
 #ifndef TRAIL_PRELOAD_PRELOAD_H
 #define TRAIL_PRELOAD_PRELOAD_H
@@ -24,14 +25,17 @@
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 /* Removes the parentheses around a list: EXPAND (a, b) is a, b. */
 #define EXPAND(...) __VA_ARGS__
-/* No access through __tls_get_addr, which could allocate: the library is loaded with the program. */
+/*
+ * No access through __tls_get_addr, which could allocate: the library is loaded with the program.
+ */
 #define PER_THREAD __thread __attribute__((tls_model("initial-exec")))
 
 /* MARK: The process */
 
 /*
- * `preload` has pages of its own, which the kernel clears in every child process: a child that is made without the C
- * library's fork (syscall(SYS_clone), _Fork) must not write into its parent's area either.
+ * `preload` has its own pages, which the kernel clears in every child process, so that even a child
+ * made without the C library's fork (syscall(SYS_clone), _Fork) cannot write into its parent's
+ * area.
  */
 #if defined(__x86_64__)
 #define PRELOAD_PAGE 4096
@@ -41,7 +45,10 @@
 
 struct preload {
     struct shm_area *area; /* NULL: the process is not recorded */
-    /* The number of the recording that goes on, from 1; 0: none. A process that runs can be recorded several times. */
+    /*
+     * The number of the current recording, from 1; 0: none. A running process can be recorded
+     * several times.
+     */
     uint32_t recording;
     bool has_counter;
     bool has_rseq;            /* switches of a thread with rseq can be seen: see call.h */
@@ -55,18 +62,24 @@ struct preload {
 
 extern struct preload preload __attribute__((visibility("hidden")));
 
-/* Maps the area that a word names (see SHM_VARIABLE), and claims it for this process. False: there is none for it. */
+/*
+ * Maps the area that `word` names (see SHM_VARIABLE) and claims it for this process; false if there
+ * is none.
+ */
 bool preload_attach(const char *word);
 
-/* Ends the recording of a process that goes on. No wrapper is called any more, but threads may still be in one. */
+/*
+ * Ends the recording of a process that keeps running. No wrapper is called any more, but threads
+ * may still be inside one.
+ */
 void preload_detach(void);
 
-/* Has forked children decide for themselves whether they are recorded. */
+/* Installs fork handlers: each child decides for itself whether it is recorded. */
 void preload_survive_forks(void);
 
 /* MARK: The thread */
 
-/* How many places of calls that blocked a thread remembers. */
+/* How many places of blocking calls a thread remembers. */
 #define SELF_PLACES 8
 
 struct self {
@@ -75,12 +88,12 @@ struct self {
     uintptr_t stack_low, stack_end;    /* the thread's own stack, approximately; 0: not known */
     struct shm_object *counted;        /* the open call is one of its waiters */
     uint32_t index;                    /* of the slot */
-    uint32_t round;                    /* of destructors at the thread's end */
-    uint32_t recording;                /* that the slot is of: see self_has_slot */
+    uint32_t round;                    /* of destructors when the thread ends */
+    uint32_t recording;                /* the slot's recording: see self_has_slot */
     uintptr_t blocked_at[SELF_PLACES]; /* by return address; see call.h */
-    bool has_rseq;                     /* and the kernel clears its pointer at a switch */
+    bool has_rseq;                     /* the kernel clears its rseq pointer on a switch */
     bool over;                         /* the thread has ended, or is not recorded */
-    uint32_t fork;                     /* the number of its last fork: a child has it, too */
+    uint32_t fork;                     /* the number of its last fork, which the child has, too */
     bool on_board;                     /* its word there is set */
     uint16_t word;                     /* ... which is this one; 0: none yet */
     uint64_t signals;                  /* that may have ended its last wait for one: see shm.h */
@@ -92,10 +105,16 @@ struct self {
 
 extern PER_THREAD struct self self __attribute__((visibility("hidden")));
 
-/* Claims a slot for the calling thread, which was not announced. False: there is none, or recording is off. */
+/*
+ * Claims a slot for the calling thread, which was not announced; false if none is free or recording
+ * is off.
+ */
 bool self_attach(void);
 
-/* Whether the calling thread has a slot of the recording that goes on: after an earlier one it may still have that one's. */
+/*
+ * Whether the calling thread has a slot of the current recording; it may still have one of an
+ * earlier recording.
+ */
 ALWAYS bool self_has_slot(void)
 {
     return self.slot != NULL && self.recording == preload.recording;
@@ -106,7 +125,7 @@ ALWAYS bool self_recorded(void)
     return LIKELY(self_has_slot()) || self_attach();
 }
 
-/* Whether calls of the group are recorded now. Pairs with the collector's store, which may change it. */
+/* Whether calls of the group are recorded now. Pairs with the collector's store. */
 ALWAYS bool is_wanted(uint32_t group)
 {
     return LIKELY(preload.area != NULL) &&
@@ -119,20 +138,20 @@ ALWAYS bool is_recorded(uint32_t group)
     return is_wanted(group) && self_recorded();
 }
 
-/* Takes a slot for a new thread; 0: there is none. */
+/* Takes a slot for a new thread; 0: none is free. */
 uint32_t thread_slot_take(void);
 void thread_slot_give_back(uint32_t index);
 
-/* Begins the records of the threads that were there before the recording. */
+/* Begins the records of threads that existed before the recording. */
 void threads_begin_announced(void);
 
 /*
- * Returns the calling thread's ID without a system call, which a seccomp filter may forbid: the C library stores it as the
- * owner of a mutex that the thread locks.
+ * Returns the calling thread's ID. Makes no system call, which a seccomp filter could forbid: the C
+ * library stores the ID as the owner of a mutex that the thread locks.
  */
 uint32_t own_tid(void);
 
-/* Begins the records of the calling thread, for which the slot was taken; ends them. */
+/* Begin the records of the calling thread in the slot that was taken for it; end them. */
 void self_begin(uint32_t index, uintptr_t stack_low, uintptr_t stack_end, uint64_t routine);
 void self_end(void);
 
@@ -162,7 +181,10 @@ ALWAYS uint64_t clock_now(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Returns the coarse clock, up to about a millisecond old; 0: it is not stored now. Pairs with the collector's store. */
+/*
+ * Returns the coarse clock, about a millisecond old at most; 0: it is not being updated. Pairs with
+ * the collector's store.
+ */
 ALWAYS uint64_t clock_coarse(void)
 {
     return __atomic_load_n(&preload.area->header.coarse, __ATOMIC_RELAXED);
@@ -177,26 +199,29 @@ ALWAYS uint64_t clock_cheap(void)
 
 /* MARK: Where a wrapper was called from */
 
-/* Used in the wrapper itself, which gets a frame pointer by it. */
+/* Must be used in the wrapper itself, which gets a frame pointer by it. */
 #define CALLER() unwind_caller_of(__builtin_frame_address(0))
 
-/* Returns the number of the caller's call stack; 0: there is no room, or stacks are not wanted. */
+/* Returns the number of the caller's call stack; 0: no room, or stacks are not recorded. */
 uint32_t stack_of(const struct unwind_start *caller);
 
-/* Returns the number of the part of the caller's call stack from a return address on; of the whole one if it lacks that. */
+/*
+ * Returns the number of the caller's call stack from a return address outwards, or of all of it if
+ * it lacks the address.
+ */
 uint32_t stack_from(const struct unwind_start *caller, uintptr_t pc);
 
-/* Returns the number of a stack of one return address. */
+/* Returns the number of a stack that consists of one return address. */
 uint32_t stack_of_place(uintptr_t pc);
 
-/* Returns the number of a text, truncated to SHM_TEXT_MAX bytes; 0: it is empty, or there is no room. */
+/* Returns the number of a text, truncated to SHM_TEXT_MAX bytes; 0: it is empty, or no room. */
 uint32_t text_of(const char *text);
 
 /* MARK: Records */
 
 /*
- * Between these two calls the collector does not go past the time of the thread's last record. False in a signal handler
- * that has interrupted the writing of a record.
+ * Between these two calls the collector does not advance past the thread's last record. False in a
+ * signal handler that interrupted the writing of a record.
  */
 ALWAYS bool record_begin(void)
 {
@@ -227,13 +252,16 @@ uint64_t task_number(void);
 /* Records the calling thread's heap if it differs from the last record's. */
 void heap_tell(void);
 
-/* Bytes that were allocated before there was an area. */
+/* Bytes allocated before an area was mapped. */
 extern int64_t preload_heap_early __attribute__((visibility("hidden")));
 
 /* Writes the changed list of modules into the area. */
 void modules_changed(void);
 
-/* Called around a fork, the latter in both processes; a child then writes its parent's list into its own area. */
+/*
+ * Called before a fork, and after it in both processes. modules_inherit writes the parent's list
+ * into the child's area.
+ */
 void modules_before_fork(void);
 void modules_after_fork(void);
 void modules_inherit(struct shm_area *area);

@@ -1,6 +1,7 @@
 /*
- * Finds the real functions: see real.h. The first wrapper may be called by an allocator, during its first allocation. So
- * only functions that exist are looked up: for others the loader would allocate an error message.
+ * Finds the real functions: see real.h. The first wrapper may be called by an allocator during its
+ * first allocation, so only existing functions are looked up: for others the loader would allocate
+ * an error message.
  */
 #include "preload/real.h"
 
@@ -32,8 +33,9 @@ static bool exists_twice(const char *name)
 }
 
 /*
- * The loader lists the libraries of LD_PRELOAD before those that the program needs, as the C library. Its list is read up
- * to there, which never changes; dl_iterate_phdr would be that of a sanitizer, which may not have begun yet.
+ * The loader lists the libraries of LD_PRELOAD before those that the program needs, such as the C
+ * library. That part of its list never changes. dl_iterate_phdr could be a sanitizer's, which may
+ * not be ready yet.
  */
 bool real_is_late(void)
 {
@@ -49,8 +51,9 @@ bool real_is_late(void)
 }
 
 /*
- * Returns the next definition after ours. Of two versions dlsym may find the older one, for another layout. A definition
- * that is neither version is another library's wrapper, as a sanitizer's, and is the next one.
+ * Returns the next definition after ours. Of two versions dlsym may find the older one, whose
+ * layout differs. A definition that is neither version is the wrapper of another library, such as a
+ * sanitizer.
  */
 static void *find(const char *name)
 {
@@ -58,11 +61,11 @@ static void *find(const char *name)
     void *found = dlsym(scope, name);
     if (exists_twice(name) && found == dlvsym(scope, name, "GLIBC_2.2.5"))
         found = dlvsym(scope, name, "GLIBC_2.3.2");
-    /* What only we define is found last. */
+    /* If only this library defines it, its own wrapper is found. */
     return real_is_late() && found == real_wrapper(name) ? NULL : found;
 }
 
-/* A search in this library goes on in those that it needs. */
+/* The search continues in the libraries that this one needs, hence the check of the base. */
 void *real_wrapper(const char *name)
 {
     static void *own, *base;

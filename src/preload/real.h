@@ -1,6 +1,6 @@
 /*
- * The functions that the program calls without the wrappers. One pointer for each row of symbols.def, found when the
- * library is loaded or by an earlier first call; optional ones are found by real_has().
+ * The functions behind the wrappers: a pointer for each row of symbols.def, found when the library
+ * is loaded, or by an earlier call. real_has() finds the optional ones.
  */
 #ifndef TRAIL_PRELOAD_REAL_H
 #define TRAIL_PRELOAD_REAL_H
@@ -18,19 +18,19 @@ extern struct real real __attribute__((visibility("hidden")));
 
 void real_find(void);
 
-/* Whether the library was loaded by trail record -p, into a program that runs. */
+/* Whether trail record -p loaded the library into a running program. */
 bool real_is_late(void);
 
-/* Returns our own definition of a name, whatever the program has found for it; NULL: there is none. */
+/* Returns this library's own definition of a name; NULL: it has none. */
 void *real_wrapper(const char *name);
 
 /*
- * Whether the function of a LIBRARY or NEWER row exists. Looks it up by name if it was not found yet, as its library may
- * have been loaded later, for one other library alone.
+ * Whether the function of a LIBRARY or NEWER row exists. Looks it up if it was not found yet,
+ * because its library may have been loaded later, or privately.
  */
 bool real_has(void **function, const char *name);
 
-/* The real function: it exists if the program calls it. */
+/* The real function, which exists if the program calls it. */
 #define REAL(name) (__builtin_expect(real.name == NULL, 0) ? (real_find(), real.name) : real.name)
 
 #endif

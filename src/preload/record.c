@@ -1,4 +1,4 @@
-/* Takes, fills and ends the slots of threads and their chains of chunks: see shm.h. */
+/* Manages the slots of threads and their chains of chunks: see shm.h. */
 #include <limits.h>
 #include <pthread.h>
 #include <string.h>
@@ -13,7 +13,7 @@ PER_THREAD struct self self;
 
 #define TAG (UINT64_C(1) << 32)
 
-/* Takes the head of a free list, or an index that was never used; 0: there is none. */
+/* Takes the head of a free list, or an unused index; 0: none. */
 static uint32_t take(uint64_t *head, uint32_t *used, uint32_t limit, uint32_t *(*link)(uint32_t))
 {
     uint64_t old = __atomic_load_n(head, __ATOMIC_ACQUIRE);
@@ -54,7 +54,7 @@ static uint32_t take_chunk(void)
 
 /* MARK: Records */
 
-/* Returns the chunk to write into; NULL: there is none. */
+/* Returns the chunk to write into; NULL: none is free. */
 static struct shm_chunk *room(void)
 {
     struct shm_thread *slot = self.slot;
@@ -117,11 +117,11 @@ void heap_tell(void)
 
 /* MARK: Threads */
 
-/* Its destructor runs self_end however the thread ends. */
+/* The key's destructor runs self_end however the thread ends. */
 static pthread_key_t end_key;
 static pthread_once_t end_key_once = PTHREAD_ONCE_INIT;
 
-/* Other destructors may still lock and wait: the thread ends in the last round of destructors. */
+/* Other destructors may still lock and wait, so the thread's records end in the last round. */
 static void at_end(void *arg)
 {
     if (++self.round < PTHREAD_DESTRUCTOR_ITERATIONS)
@@ -151,16 +151,19 @@ uint32_t thread_slot_take(void)
     return index;
 }
 
-/* The thread was not started. The collector frees the slot, as it may have seen it. */
+/* The thread was not started. The collector may have seen the slot, so it frees it. */
 void thread_slot_give_back(uint32_t index)
 {
     __atomic_store_n(&preload.area->threads[index].state, SHM_ENDED, __ATOMIC_RELEASE);
 }
 
-/* Everything of `self` but its slot, which comes last. */
+/* Sets everything in `self` but the slot, which comes last. */
 static void self_take(uint32_t index, uintptr_t stack_low, uintptr_t stack_end)
 {
-    /* A signal handler may have taken a slot for this thread: that one ends. From here on none takes another. */
+    /*
+     * A signal handler may have taken a slot for this thread, which ends here. No other is taken
+     * afterwards.
+     */
     self.over = true;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (self_has_slot())
@@ -223,7 +226,10 @@ void self_end(void)
     __atomic_store_n(&slot->state, SHM_ENDED, __ATOMIC_RELEASE);
 }
 
-/* Returns the end of the thread's stack: except for the first thread, glibc puts the thread's block there. */
+/*
+ * Returns the end of the thread's stack, where glibc puts the thread's block, except for the first
+ * thread.
+ */
 static uintptr_t stack_end(void)
 {
     /* NOLINTNEXTLINE(bugprone-reserved-identifier): the loader's name. */
@@ -243,20 +249,20 @@ static uint32_t announced(void)
     return count < SHM_THREADS ? count : SHM_THREADS - 1;
 }
 
-/* Each has one chunk, of which the first record is its start. */
+/* Each has one chunk, whose first record is the thread's start. */
 static struct shm_chunk *chunk_of_announced(const struct shm_thread *slot)
 {
     return shm_chunk(preload.area, slot->first % SHM_CHUNKS);
 }
 
-/* Whether other threads' releases of the object end the wait. */
+/* Whether a release by another thread ends such a wait. */
 static bool is_released(const struct shm_thread *slot)
 {
     return slot->open_object != 0 && (shm_is_lock(slot->open_wait) || slot->open_wait == SHM_COND ||
                                       slot->open_wait == SHM_SEMAPHORE);
 }
 
-/* As a wrapper does before and after such a wait: see object_wait. */
+/* What a wrapper does around such a wait: see object_wait. */
 static void count_waiter(const struct shm_thread *slot, int change)
 {
     struct shm_object *object = object_slot((const void *)(uintptr_t)slot->open_object);
@@ -281,7 +287,7 @@ void threads_begin_announced(void)
     }
 }
 
-/* Returns the slot that the calling thread was announced in; 0: none. */
+/* Returns the slot in which the calling thread was announced; 0: none. */
 static uint32_t find_announced(void)
 {
     uint32_t tid = announced() ? own_tid() : 0;
@@ -294,7 +300,7 @@ static uint32_t find_announced(void)
     return 0;
 }
 
-/* The wait that the thread was in ended at some time before its first call that is seen, which is this one. */
+/* The wait that the thread was in ended before this call, the first recorded. */
 static void end_announced_wait(struct shm_thread *slot)
 {
     struct shm_record record = {.kind = SHM_WAITED,

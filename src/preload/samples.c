@@ -1,7 +1,7 @@
 /*
- * CPU samples by a timer in the program, for kernels that allow none from outside. Only on request, as a signal can end a
- * call that would have gone on (poll returns EINTR in spite of SA_RESTART). Each thread has a timer of its own CPU time, so
- * that a waiting thread gets no signals.
+ * CPU samples by timers in the program, for kernels that allow none from outside. Only on request,
+ * because a signal can end a call that would have gone on (poll returns EINTR despite SA_RESTART).
+ * Each thread's timer counts its CPU time, so a waiting thread gets no signals.
  */
 #include <signal.h>
 #include <sys/syscall.h>
@@ -55,7 +55,7 @@ void samples_prepare(void)
     preload.sample_ns = preload.area->header.sample_ns;
     if (preload.sample_ns == 0)
         return;
-    /* A program that uses the signal keeps it. */
+    /* A program that uses the signal itself keeps it. */
     if (sigaction(SIGNAL, NULL, &old) != 0 || old.sa_handler != SIG_DFL ||
         sigaction(SIGNAL, &ours, NULL) != 0)
         preload.sample_ns = 0;

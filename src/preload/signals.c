@@ -1,6 +1,7 @@
 /*
- * Wrappers for calls that wait for a signal or send one. Those of a process are one object, of its PID; a wait has the set of
- * signals that may have ended it, a release the signal and what it was sent to (shm.h).
+ * Wrappers for calls that wait for signals or send them. All signals of a process are one object,
+ * made from its PID. A wait records the signals that may have ended it, a release the signal and
+ * its target (shm.h).
  */
 #include <string.h>
 #include <sys/signalfd.h>
@@ -10,7 +11,7 @@
 
 /* MARK: Sending */
 
-/* PIDs are of a namespace: see pid_namespaces(7). */
+/* The object depends on the PID namespace: see pid_namespaces(7). */
 static uint64_t object_of(pid_t pid)
 {
     static uint64_t space;
@@ -27,7 +28,7 @@ static bool is_wanted_now(void)
     return UNLIKELY(board != NULL) && is_recorded(SHM_GROUP_SLEEP);
 }
 
-/* What is sent to all processes that there are is not looked at. */
+/* Signals to all processes (-1) are ignored. */
 static uint64_t object_of_target(pid_t pid)
 {
     if (pid == 0)
@@ -38,8 +39,9 @@ static uint64_t object_of_target(pid_t pid)
 }
 
 /*
- * Called before a signal is sent, as kill(2) has it, or to a thread of the process. It is recorded whatever its target does:
- * any call may be ended by it, and it costs little beside the system call.
+ * Called before a signal is sent to `pid`, as for kill(2), or to one `thread` of it. It is recorded
+ * whatever the target does, because it may end any call, and the record costs little compared with
+ * the system call.
  */
 static void sends(pid_t pid, int number, uint64_t thread, const struct unwind_start *caller)
 {
@@ -99,7 +101,7 @@ ALWAYS struct brief_call signal_begin(const struct unwind_start *caller)
     return brief_begin(caller, SHM_GROUP_SLEEP, SHM_SIGNAL, object, 0);
 }
 
-/* A signal was taken by the call itself; 0: none was. */
+/* The call itself took a signal; 0: none. */
 static void taken(int number)
 {
     self.signals = number > 0 && number <= 64 ? shm_signal_bit((unsigned)number) : 0;
@@ -118,7 +120,7 @@ static uint64_t handled(void)
     return bits;
 }
 
-/* A signal was sent to the process, or to its group. */
+/* Whether a signal was sent to the process or its group at or after `time`. */
 static bool was_sent_since(uint64_t object, uint64_t time)
 {
     return board_released_since(object, time) ||
@@ -126,8 +128,9 @@ static bool was_sent_since(uint64_t object, uint64_t time)
 }
 
 /*
- * A handler was called for a signal that was not blocked. Which one is not known, so that those that may be are looked up
- * if a recorded thread has sent one meanwhile. One for the process is handled by its first thread, if that can.
+ * A handler ran for a signal that was not blocked. Which signal is unknown: if a recorded thread
+ * has sent one meanwhile, all that have a handler and are not blocked are candidates. A signal to
+ * the process is handled by its first thread if possible.
  */
 void signals_interrupted(const sigset_t *mask)
 {

@@ -1,4 +1,4 @@
-/* Takes call stacks and texts, and puts each into the area once: see stack_table.h. */
+/* Stores call stacks and texts in the area, each once: see stack_table.h. */
 #include "shm/stack_table.h"
 
 #include <string.h>

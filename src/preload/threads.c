@@ -1,4 +1,7 @@
-/* Wrappers for the creation, names, joining and cancelling of threads, and for prctl, which can disable the CPU's counter. */
+/*
+ * Wrappers that create, name, join and cancel threads, and for prctl, which can disable the CPU's
+ * counter.
+ */
 #include <dlfcn.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
@@ -8,7 +11,7 @@
 
 /* MARK: Creation */
 
-/* libstdc++ starts all threads with its own function, which gets a std::thread::_State. */
+/* libstdc++ starts all threads with a function of its own, which receives a std::thread::_State. */
 static bool is_of_libstdcxx(uint64_t routine)
 {
     /* Cached results: one routine of each kind. */
@@ -26,7 +29,10 @@ static bool is_of_libstdcxx(uint64_t routine)
     return is;
 }
 
-/* Returns the vtable of the object that a thread of libstdc++ runs, whose name contains the callable; 0: another thread. */
+/*
+ * Returns the vtable of the object that a libstdc++ thread runs, whose name contains the callable;
+ * 0: not such a thread.
+ */
 static uint64_t vtable_of(uint64_t routine, const void *argument)
 {
     return routine && argument && is_of_libstdcxx(routine) ? *(const uint64_t *)argument : 0;
@@ -34,14 +40,14 @@ static uint64_t vtable_of(uint64_t routine, const void *argument)
 
 #define PAGE 4096
 
-/* A word of the object; 0: it is in the next page, which need not be there. */
+/* Returns a word of the object; 0: it is on the next page, which may be unmapped. */
 static uint64_t word_of(uint64_t object, unsigned index)
 {
     uint64_t at = object + index * sizeof(uint64_t);
     return at / PAGE == object / PAGE ? *(const uint64_t *)(uintptr_t)at : 0;
 }
 
-/* Records what else is known of the object, whose thread is about to be created. */
+/* Records the object that the new thread will run. */
 static void record_runs(const void *argument, const uint64_t *vtable)
 {
     uint64_t object = (uint64_t)(uintptr_t)argument, third = word_of(object, 3);
@@ -61,14 +67,14 @@ struct start {
 };
 
 /*
- * Begins the thread of a slot, in the function whose frame is `here`. Returns what it is to run: a copy, as the area may be
- * left when the slot says that the thread has begun.
+ * Begins the thread of a slot, in the function whose frame is `here`. Returns a copy of what it is
+ * to run, because the area may be left as soon as the slot shows that the thread has begun.
  */
 static struct start begin(struct shm_thread *slot, uintptr_t here)
 {
     const struct start start = {slot->routine, (void *)(uintptr_t)slot->argument};
     ptrdiff_t index = slot - preload.area->threads;
-    /* The recording may have ended meanwhile, and another have begun in another area. */
+    /* Meanwhile the recording may have ended and another begun in another area. */
     if (index > 0 && index < SHM_THREADS && preload.recording)
         self_begin((uint32_t)index, here - slot->stack_size, here, start.routine);
     else
@@ -76,7 +82,7 @@ static struct start begin(struct shm_thread *slot, uintptr_t here)
     return start;
 }
 
-/* Code after the call keeps it from being a jump: the frame where stacks end stays. */
+/* Prevents a tail call, so that the frame at which stacks end stays. */
 #define STAY() __asm__ volatile("" ::: "memory")
 
 static void *run(void *slot)
@@ -95,7 +101,10 @@ static int run_c11(void *slot)
     return result;
 }
 
-/* Takes a slot for a thread that is about to be created, and records that before the thread can write; 0: not recorded. */
+/*
+ * Takes a slot for a thread that is about to be created and records the creation, before the thread
+ * can write. 0: not recorded.
+ */
 static uint32_t announce(uint64_t routine, const void *argument, size_t stack_size,
                          const struct unwind_start *caller)
 {
@@ -149,7 +158,7 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
 
 /* MARK: Joining */
 
-/* The object is the thread's pthread_t, which the thread's first record has as well. */
+/* The object is the thread's pthread_t, which is also in the thread's first record. */
 #define JOIN(...)                                                                                  \
     struct unwind_start caller = CALLER();                                                         \
     struct call call CALL =                                                                        \
@@ -160,7 +169,10 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
 
 /* MARK: Cancelling */
 
-/* The object is the thread's pthread_t: a wait of that thread which does not return was ended by this. */
+/*
+ * The object is the thread's pthread_t: the cancellation ended a wait of that thread that does not
+ * return.
+ */
 EXPORT int pthread_cancel(pthread_t thread)
 {
     struct unwind_start caller = CALLER();
@@ -180,7 +192,7 @@ EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 
 /* MARK: Clocks that are taken away */
 
-/* A process that may no longer read the CPU's counter gets a signal for reading it. */
+/* Whether the call makes reading the CPU's counter raise a signal. */
 static bool takes_clock(int option, unsigned long what)
 {
     return (option == PR_SET_SECCOMP && what == SECCOMP_MODE_STRICT) ||
@@ -193,7 +205,7 @@ EXPORT int prctl(int option, ...)
     bool ends;
     va_list list;
     int status;
-    /* Like the C library: always reads four arguments, however many there are. */
+    /* The C library, too, reads four arguments, however many were passed. */
     va_start(list, option);
     for (size_t i = 0; i < 4; i++)
         arguments[i] = va_arg(list, unsigned long);
@@ -202,7 +214,7 @@ EXPORT int prctl(int option, ...)
     if (ends)
         self_end();
     status = REAL(prctl)(option, arguments[0], arguments[1], arguments[2], arguments[3]);
-    /* The call has failed: the thread is recorded again, as another one. */
+    /* If the call failed, the thread is recorded again, as a new one. */
     if (ends && status != 0)
         self.over = false;
     return status;

@@ -1,10 +1,10 @@
 /*
  * Wraps vfork(2): the parent waits until the child has executed a program or exited.
  *
- * The child runs in the parent's memory and on its stack, so that no C function can be the wrapper: what the parent would find
- * there again is overwritten. As the C library's, this one keeps its return address in a register during the system call,
- * and whether the wait is recorded in another; the kernel restores the parent's. While the parent's call is open, calls of
- * the child are not recorded as its own.
+ * The child runs in the parent's memory and on its stack, and would overwrite the frame of a
+ * wrapper in C. Like the C library's, this wrapper keeps its return address in a register during
+ * the system call, and in another whether the wait is recorded; the kernel restores the parent's
+ * registers. While the parent's call is open, the child's calls are not recorded.
  */
 #include <sys/syscall.h>
 
@@ -52,7 +52,7 @@ __asm__(".text\n"
         "call preload_vfork_end\n"
         "add $8, %rsp\n"
         ".cfi_adjust_cfa_offset -8\n"
-        /* The child may have overwritten the entry of a shadow stack: it is skipped. */
+        /* The child may have overwritten the shadow stack's entry, so it is skipped. */
         "xor %ecx, %ecx\n"
         "rdsspq %rcx\n"
         "test %rcx, %rcx\n"
@@ -71,7 +71,10 @@ __asm__(".text\n"
 
 _Static_assert(SYS_vfork == 58, "the number in the wrapper");
 #elif defined(__aarch64__)
-/* There is no system call of that name: clone has CLONE_VM, CLONE_VFORK and SIGCHLD. The kernel keeps all registers but x0. */
+/*
+ * There is no system call of that name: clone has CLONE_VM, CLONE_VFORK and SIGCHLD. The kernel
+ * keeps all registers but x0.
+ */
 __asm__(".text\n"
         ".p2align 4\n"
         ".globl vfork\n"

@@ -1,4 +1,4 @@
-/* What the functions for tasks, regions and logs have in common. */
+/* Common code of the functions for tasks, regions and logs. */
 #ifndef TRAIL_TRACER_ANNOTATION_H
 #define TRAIL_TRACER_ANNOTATION_H
 
@@ -14,7 +14,7 @@ static inline bool is_recorded_outside(void)
 
 /*
  * Opens a section for an annotation, in any thread, if the format has annotations. Returns NULL if
- * nothing is to be written. Only used in the function that the host called.
+ * nothing is to be written. Must be used in the function that the host called.
  */
 always_inline trail_m *open_any(uint64_t *generation)
 {
@@ -41,7 +41,7 @@ always_inline trail_m *open_annotation(uint64_t *generation, const char *what)
     return context_annotate(m, generation, what);
 }
 
-/* The same, for a region: the thread runs a goroutine. */
+/* The same, for a region, which needs a running goroutine. */
 always_inline trail_m *open_region(uint64_t *generation, const char *what)
 {
     trail_m *m = open_any(generation);

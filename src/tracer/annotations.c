@@ -1,4 +1,4 @@
-/* Joins the recorder that `trail record` has loaded into the process: see annotations.h. */
+/* Connects to the recorder that `trail record` loaded into the process: see annotations.h. */
 #include "host/annotations.h"
 
 #include <dlfcn.h>

@@ -15,7 +15,7 @@ bool barrier_init(void)
 
 void barrier_all_threads(void)
 {
-    /* Without membarrier every section has a fence of its own, which this one pairs with. */
+    /* Without membarrier every section has its own fence, with which this one pairs. */
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (available)
         (void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);

@@ -1,9 +1,9 @@
 /*
  * The asymmetric barrier of the section protocol (tracer.h). A thread that enters a section has
  * only a compiler barrier between its store and its load; the thread that changes the generation
- * runs the memory barrier on all CPUs with membarrier(2). That costs it microseconds, and the hot
- * side nothing, where a locked operation would cost as much as the rest of an event (Appendix B
- * 13).
+ * runs the memory barrier on all CPUs with membarrier(2). That costs the changing thread
+ * microseconds and the hot path nothing, where a locked operation would cost as much as the rest of
+ * an event (Appendix B 13).
  */
 #ifndef TRAIL_TRACER_BARRIER_H
 #define TRAIL_TRACER_BARRIER_H
@@ -11,8 +11,8 @@
 #include <stdbool.h>
 
 /*
- * Returns whether the kernel has membarrier; tracer.fence is the opposite. Called again in a child
- * after fork.
+ * Returns whether the kernel has membarrier (if not, tracer.fence is set). Called again in a forked
+ * child.
  */
 bool barrier_init(void);
 

@@ -1,4 +1,4 @@
-/* What a thread borrows for an event: see context.h. */
+/* Lends a thread the goroutine and P that an event needs: see context.h. */
 #include "tracer/context.h"
 
 #include "tracer/identity.h"
@@ -69,7 +69,7 @@ static bool wake(trail_m *m, uint64_t generation, trail_g *g)
     return true;
 }
 
-/* `g` is ready, and in this generation. */
+/* `g` must be runnable and known in this generation. */
 static void start(trail_m *m, uint64_t generation, trail_g *g)
 {
     uint64_t seq = next_sequence(&g->seq_, generation);
@@ -120,7 +120,7 @@ static void leave_call(trail_m *m, uint64_t generation, trail_p *p)
     m->borrowed_ |= BORROWED_CALL;
 }
 
-/* v1: the P is idle for readers, because the call began before the trace. It is taken for now. */
+/* v1: readers take the P for idle, because the call began before the trace. Starts it. */
 static void leave_call_since_start(trail_m *m, uint64_t generation, trail_p *p)
 {
     trail_g *g = m->g;
@@ -131,7 +131,7 @@ static void leave_call_since_start(trail_m *m, uint64_t generation, trail_p *p)
     m->borrowed_ |= BORROWED_CALL | BORROWED_LOST | BORROWED_IDLE;
 }
 
-/* The thread has lost the P with which the call began, and holds another one. */
+/* The thread lost the P with which the call began and holds another one. */
 static void leave_lost_call(trail_m *m, uint64_t generation)
 {
     trail_g *g = m->g;
@@ -150,7 +150,7 @@ static void enter_call(trail_m *m, uint64_t generation, uint32_t borrowed)
     trail_p *p = m->p;
     trail_g *g = m->g;
     regions_settle(m, generation);
-    /* The place of the annotation is the last that is known of the call. */
+    /* The place of the annotation is the last known stack of the call. */
     if (!m->own_)
         stack = stack_id(stack_capture(m, generation, 0, m->frame_));
     trail_set_(&g->state_, state_word(generation, TRAIL_G_SYSCALL_));
@@ -171,7 +171,7 @@ static void enter_call(trail_m *m, uint64_t generation, uint32_t borrowed)
         stop_proc(m, generation);
 }
 
-/* Whether readers take the P for that of a system call, or (v1) for idle though it is. */
+/* Whether readers see the P in a system call, or (v1) idle although it is in one. */
 static bool is_of_call(const trail_p *p, uint64_t generation)
 {
     trail_state_ word = state_load(&p->state_);
@@ -179,7 +179,7 @@ static bool is_of_call(const trail_p *p, uint64_t generation)
            (!tracer.v2 && word == state_word(generation, TRAIL_P_IDLE_));
 }
 
-/* Returns false if another thread has just taken the P, or is about to in a newer generation. */
+/* Returns false if another thread has just taken the P, or is taking it in a newer generation. */
 static bool borrow_with_proc(trail_m *m, uint64_t generation)
 {
     trail_p *p = held_p(m);
@@ -200,7 +200,7 @@ static bool borrow_with_proc(trail_m *m, uint64_t generation)
 
 /* MARK: All together */
 
-/* Returns false if the states do not fit together, or another thread is changing them. */
+/* Returns false if the states are inconsistent or another thread is changing them. */
 static bool borrow(trail_m *m, uint64_t generation)
 {
     if (has_goroutine(m) && !in_state_g(m, generation, TRAIL_G_SYSCALL_))
@@ -235,8 +235,8 @@ static trail_m *refuse(trail_m *m, const char *what)
 }
 
 /*
- * A P that another thread takes at the same time is either still there or gone at the next try, in
- * the generation of the other thread.
+ * If another thread is taking the P, the next try, in that thread's generation, finds it either
+ * still here or gone.
  */
 #define TRIES 100
 

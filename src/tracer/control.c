@@ -24,8 +24,8 @@
 #define DEFAULT_WAIT_NS       ((int64_t)10 * 1000000000)
 #define DEFAULT_GENERATION_NS ((int64_t)1000000000)
 /*
- * Buffers that the entries of a table's block fill: a word of a stack takes up to 22 bytes, a string
- * no more than its entry. Some room remains at the end of each buffer.
+ * Buffers that the entries of a table's block can fill: a word of a stack takes up to 22 bytes, a
+ * string no more than its entry. Some room is left at the end of each buffer.
  */
 #define STACK_BUFFERS  4
 #define STRING_BUFFERS 2
@@ -64,9 +64,9 @@ static void set_tracing(bool on)
 }
 
 /*
- * The inline calls, which look at trail_tracing_, may not change a state without an event once any
- * other call of the thread has seen the generation: it is on before there is one, and off after
- * (docs/models/status.pml).
+ * Once a call of a thread has seen the generation, its inline calls, which read trail_tracing_,
+ * must not change a state without an event. So trail_tracing_ is set before the generation and
+ * cleared after it (docs/models/status.pml).
  */
 static bool exchange_generation(uint64_t from, uint64_t to)
 {
@@ -183,7 +183,7 @@ static bool check_options(const trail_options *options, trail_error *err)
     return true;
 }
 
-/* Without a host that lists goroutines there are only threads. */
+/* A host that lists no goroutines has only threads. */
 static const char *task_word(const trail_options *options)
 {
     if (options->task_word)
@@ -191,7 +191,7 @@ static const char *task_word(const trail_options *options)
     return live_host()->each_goroutine ? "task" : "thread";
 }
 
-/* Buffers are mapped and unmapped one by one: none is smaller than a page. */
+/* Buffers are mapped and unmapped individually, so none is smaller than a page. */
 static size_t smallest_buffer(void)
 {
     long page = sysconf(_SC_PAGESIZE);
@@ -243,7 +243,7 @@ static bool has_failed(void)
     return failed;
 }
 
-/* Calls count while no trace is on, too. */
+/* Calls change the counters even while no trace is on. */
 static void reset_stats(void)
 {
     uint64_t *stats = (uint64_t *)&tracer.stats;
@@ -267,7 +267,7 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
     if (!check_options(&options, err))
         return false;
     roster_prepare();
-    /* Ps are initialized and finished meanwhile. */
+    /* Other threads may initialize and finish Ps meanwhile. */
     pthread_mutex_lock(&tracer.ps_lock);
     apply_options(&options);
     tracer.first_generation = ++tracer.last_generation;
@@ -292,7 +292,7 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
         session_lacks_memory();
     prepare_tables();
     (void)queue_open(tracer.last_generation);
-    /* Nothing is read before the start is over, so what it writes may exceed the limit. */
+    /* Nothing is read before the start is over, so its events may exceed the limit. */
     queue_urgent(true);
     /* Also without cpu_hz: the host may call trail_cpu_sample. */
     if (tracer.format >= 19)
@@ -314,7 +314,7 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
     return true;
 }
 
-/* No section is left that could use them: later ones see another generation. */
+/* No section can use them any more: later sections see another generation. */
 static void free_tables(void)
 {
     for (int i = 0; i < 2; i++) {

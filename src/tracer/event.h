@@ -97,8 +97,8 @@ bool v1_refill(struct trail_writer_ *writer, uint64_t generation, uint64_t proc,
 void v1_flush(struct trail_writer_ *writer);
 
 /*
- * Whether readers order an event of this type after one of another P (§3.3), so that its time must
- * not be earlier. Other types follow the event before them in the same buffer.
+ * Whether readers order an event of this type after an event of another P (§3.3), so that its time
+ * must not be earlier. Other types only follow the previous event of their buffer.
  */
 static inline bool v1_follows_other_proc(unsigned type)
 {
@@ -185,7 +185,7 @@ enum {
 };
 void v2_intern_constants(uint64_t generation);
 
-/* Copies inline up to 32 bytes: messages are short, and a call of memcpy takes longer. */
+/* Copies up to 32 bytes inline: messages are short, and a call of memcpy takes longer. */
 static inline void text_copy(uint8_t *to, const char *text, size_t size)
 {
     if (size > 32) {

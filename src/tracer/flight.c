@@ -14,7 +14,7 @@
 #define DEFAULT_MAX_BYTES  ((size_t)10 << 20)
 #define MAX_KEPT           1024
 
-/* One generation; its buffers are in the order in which they were read. */
+/* A generation; its buffers are in the order in which they were read. */
 struct kept {
     uint64_t generation;
     uint64_t began_ns;
@@ -36,7 +36,7 @@ static struct {
 static void free_kept(struct kept *kept)
 {
     struct trail_buffer_ *buffer = kept->first, *next;
-    /* Their memory was counted out of the session's when they were kept. */
+    /* Keeping them removed their bytes from tracer.queued. */
     for (; buffer; buffer = next) {
         next = buffer->next;
         buffer_unmap(buffer);

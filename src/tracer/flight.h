@@ -9,7 +9,7 @@
 
 /* Keeps generations from `first` on. */
 void flight_begin(const trail_flight_options *options, uint64_t first);
-/* Drops everything, after a snapshot that is being written. */
+/* Drops everything, after any snapshot in progress. */
 void flight_end(void);
 bool flight_on(void);
 

@@ -61,7 +61,7 @@ static void claim_of(trail_m *m, void *arg)
     states_claim(thread_own_goroutine(m), claims->generation, &claims->writer);
 }
 
-/* Those that belong to the library, of threads that run others or none; and a P. */
+/* Claims the library's own goroutines that no thread runs, and a P. */
 static void claim_own(struct claims *claims)
 {
     roster_visit(claim_of, claims);
@@ -89,7 +89,7 @@ static void each_goroutine(void (*visit)(trail_g *g, void *arg), void *arg)
 
 /* MARK: Ms */
 
-/* Whether or not it is in use: a thread that has ended leaves what it wrote. */
+/* Visits even unused records: a thread that ended left what it wrote. */
 static void close_m(trail_m *m, void *arg)
 {
     struct claims *claims = arg;
@@ -122,8 +122,8 @@ static size_t count_ms(void)
 }
 
 /*
- * Reserves the buffers for the end of the next generation, in which every goroutine of this one, and
- * what every M holds and owns, may need a status. Returns false if there is no memory.
+ * Reserves the buffers for the end of the next generation, in which every goroutine of this one,
+ * and what every M holds and owns, may need a status. Returns false if there is no memory.
  */
 static bool reserve_next(size_t goroutines, size_t *buffers)
 {
@@ -138,7 +138,7 @@ static void count_one(trail_g *g, void *arg)
     ++*(size_t *)arg;
 }
 
-/* The same for the first generation, for which RESERVE_GENERATION is reserved already. */
+/* The same for the first generation, on top of RESERVE_GENERATION. */
 static void reserve_first(void)
 {
     size_t goroutines = 0, buffers;
@@ -151,7 +151,7 @@ static void reserve_first(void)
 
 /* MARK: Ending */
 
-/* Writes the rest of a generation to which no thread writes any more. */
+/* Writes the rest of a generation that no thread writes to any more. */
 static void finish(uint64_t generation, struct claims *claims)
 {
     v2_close_batch(&claims->writer);

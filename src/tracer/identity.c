@@ -1,9 +1,9 @@
 /*
- * What a goroutine is: see identity.h.
+ * Writes the start function, name and kind of goroutines: see identity.h.
  *
- * Name and kind are copies in the trail_g. The thread that ends a generation reads them while
- * another may set them: named_ is odd meanwhile. The words are stored with release and loaded with
- * acquire, so that a reader that sees a new word sees the odd value before it.
+ * Name and kind are copied into the trail_g. The thread that ends a generation may read them while
+ * another sets them, during which named_ is odd. The words are stored with release and loaded with
+ * acquire, so a reader that sees a new word also sees the odd value.
  */
 #include "tracer/identity.h"
 
@@ -34,7 +34,7 @@ const struct table_entry *identity_under(uint64_t generation, const trail_g *g,
     if (__atomic_load_n(&g->rooted_, __ATOMIC_RELAXED) || !start_of(g))
         return waits;
     n = waits->size / sizeof *pcs;
-    /* The outermost frame gives way where no reader takes one more. */
+    /* Drops the outermost frame where readers accept no further one. */
     if (n >= TRAIL_MAX_FRAMES)
         n = TRAIL_MAX_FRAMES - 1;
     memcpy(pcs, waits->data, n * sizeof *pcs);
@@ -47,7 +47,7 @@ const struct table_entry *identity_under(uint64_t generation, const trail_g *g,
 #define TEXT_WORDS (TRAIL_NAME_MAX / 8 + 1)
 _Static_assert(TRAIL_KIND_MAX <= TRAIL_NAME_MAX, "a kind fits where a name does");
 
-/* Returns the number of bytes of the text that fit into `max`, as whole characters. */
+/* Returns how many bytes of the text fit into `max` without splitting a character. */
 static size_t text_size(const char *text, size_t max)
 {
     size_t size = text ? strnlen(text, max + 1) : 0;
@@ -83,8 +83,8 @@ struct texts {
 };
 
 /*
- * Reads name and kind as they are at one moment. Returns false if they change all the time: the
- * thread that changes them writes the line itself.
+ * Reads a consistent name and kind. Returns false if they keep changing: the thread that changes
+ * them writes the line itself.
  */
 static bool load_texts(const trail_g *g, struct texts *texts)
 {
@@ -159,7 +159,7 @@ void identity_note(trail_m *m, uint64_t generation, const trail_g *g, bool statu
 
 /* MARK: For the host */
 
-/* Writes the line of a goroutine that may have been written in this generation already. */
+/* Writes the line of a goroutine again; this generation may already have one. */
 static void note_change(const trail_g *g)
 {
     uint64_t generation;
@@ -188,7 +188,7 @@ static void set_text(trail_g *g, uint64_t *words, size_t n, const char *text, ui
     changes = __atomic_load_n(&g->named_, __ATOMIC_RELAXED);
     __atomic_store_n(&g->named_, changes + 1, __ATOMIC_RELAXED);
     store_text(words, n, text);
-    /* Pairs with the load in load_texts: both texts are whole. */
+    /* Pairs with the load in load_texts: both texts are complete. */
     __atomic_store_n(&g->named_, changes + 2, __ATOMIC_RELEASE);
     note_change(g);
 }

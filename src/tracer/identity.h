@@ -1,6 +1,6 @@
 /*
- * What a goroutine is, for readers of a trace or generation without its creation: its start
- * function, and the name and kind that the host has given it.
+ * Describes goroutines to readers of a trace or generation that lacks their creation: the start
+ * function, and the name and kind set by the host.
  *
  *               start function                              name, kind
  *   v1          GoCreate of the snapshot (§2.7)             line (wire/goroutine.h), at the snapshot
@@ -13,30 +13,32 @@
 #include "tracer/event.h"
 
 /*
- * In v1, that of a start function which is not known: the goroutine analysis of Go 1.19 and earlier
- * crashes if a goroutine has no stack when it starts.
+ * v1: the PC of an unknown start function. The goroutine analysis of Go 1.19 and earlier crashes on
+ * a goroutine that starts without a stack.
  */
 #define IDENTITY_UNKNOWN_PC ((uintptr_t)1)
 #define IDENTITY_UNKNOWN    "(unknown)"
 
-/* Returns the stack of a start function: one PC, as a return address (§2.7). v2: NULL if unknown. */
+/*
+ * Returns the stack of a start function: one PC, as a return address (§2.7). v2: NULL if unknown.
+ */
 const struct table_entry *identity_stack(uint64_t generation, const trail_g *g);
 
 /*
- * Returns the stack with which a waiting goroutine is shown: `waits`, which may be NULL, with the
- * start function as its outermost frame. Readers name a goroutine after the root of its first stack
- * (§9.1). If the stack is cut at the job's root, it begins with the start function already.
+ * Returns the stack that is shown for a waiting goroutine: `waits`, which may be NULL, with the
+ * start function as its outermost frame, because readers name a goroutine after the root of its
+ * first stack (§9.1). A stack that was cut at the job's root already ends with it.
  */
 const struct table_entry *identity_under(uint64_t generation, const trail_g *g,
                                          const struct table_entry *waits);
 
 /*
- * Writes the goroutine's line, if it has one. `status`: with a GoStatus, which in format 22 has no
- * stack. `m` may be NULL.
+ * Writes the goroutine's line, if it needs one. `status`: along with a GoStatus, which has no stack
+ * in format 22. `m` may be NULL.
  */
 void identity_note(trail_m *m, uint64_t generation, const trail_g *g, bool status);
 
-/* Called at a creation. The hot path of a goroutine without name. */
+/* Called on creation; the hot path for a goroutine without a name. */
 static inline void identity_created(trail_m *m, uint64_t generation, const trail_g *g)
 {
     if (unlikely(__atomic_load_n(&g->named_, __ATOMIC_RELAXED)))

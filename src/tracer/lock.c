@@ -1,4 +1,4 @@
-/* Locks, and counting what threads wait for them: see lock.h. */
+/* Locks that count the time threads wait for them: see lock.h. */
 #include "tracer/lock.h"
 
 #include <sched.h>

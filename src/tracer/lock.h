@@ -1,6 +1,6 @@
 /*
- * The locks that calls of the host's threads take. What a thread waits for one is counted
- * (trail_stats.lock_waits), which costs nothing while it is free.
+ * The locks that calls of the host's threads take. Time spent waiting for them is counted
+ * (trail_stats.lock_waits); an uncontended lock costs nothing extra.
  */
 #ifndef TRAIL_TRACER_LOCK_H
 #define TRAIL_TRACER_LOCK_H
@@ -8,12 +8,12 @@
 #include <pthread.h>
 #include <stdint.h>
 
-/* Counts a wait that began at CLOCK_MONOTONIC `began_ns` and ends now, in three fields of trail_stats. */
+/* Adds a wait from `began_ns` (CLOCK_MONOTONIC) until now to three fields of trail_stats. */
 void count_wait(uint64_t began_ns, uint64_t *waits, uint64_t *wait_ns, uint64_t *longest_ns);
 
 void lock_mutex(pthread_mutex_t *mutex);
 
-/* One that two threads want at once only by chance, and hold for less than a switch takes. */
+/* A lock that is rarely contended and held for less time than a context switch takes. */
 void lock_word(uint32_t *word);
 void unlock_word(uint32_t *word);
 

@@ -1,4 +1,4 @@
-/* Wrong calls: see misuse.h. */
+/* Counts and reports wrong calls: see misuse.h. */
 #include "tracer/misuse.h"
 
 #include <dlfcn.h>

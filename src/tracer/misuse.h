@@ -9,12 +9,12 @@
 #include <trail/record.h>
 
 /*
- * Counts a call of the function `what`, whose arguments are string constants. m: the thread's inner
- * M, or NULL. Returns false.
+ * Counts a wrong call of the function `what`; `what` and `why` are string constants. m: the
+ * thread's inner M, or NULL. Returns false.
  */
 bool misuse_of(trail_misuse_kind kind, const trail_m *m, const char *what, const char *why);
 
-/* The same where there is no M; `frame` is that of the function that the host called. */
+/* The same without an M; `frame` is the frame of the function that the host called. */
 bool misuse_at(trail_misuse_kind kind, uintptr_t frame, const char *what, const char *why);
 
 /* The most frequent kind: the thread lacks a P or a goroutine, or has one. */

@@ -1,7 +1,7 @@
 /*
- * The moments between two steps of the protocol in tracer.h at which it matters what other threads
- * do. In the library they are nothing. Some tests are linked with a library that calls the test at
- * these moments, where it makes the thread wait: what happens once in a million starts then happens
+ * The moments between steps of the protocol in tracer.h at which the actions of other threads
+ * matter. In the library they expand to nothing. Tests are linked with a variant that calls the
+ * test at these moments to make the thread wait, so that a race of one in a million starts happens
  * in each.
  */
 #ifndef TRAIL_TRACER_PAUSE_H
@@ -12,12 +12,12 @@ enum pause {
     PAUSE_LOADED,   /* the generation is loaded */
     PAUSE_WAITS,    /* the thread is held, and not busy */
     PAUSE_LEAVES,   /* busy_ is about to be cleared */
-    PAUSE_HELD,     /* by the thread that starts a trace: the others are held, or about to be */
-    PAUSE_LISTED,   /* v1: what there is was listed, and the generation is still 0 */
-    PAUSE_SWITCHES, /* the generation is about to be changed, or was, with trail_tracing_ not yet */
-    PAUSE_SWITCHED, /* the generation was changed, and sections of the former may go on */
-    PAUSE_VISITS,   /* by the thread that visits all others: one of them is locked */
-    PAUSE_LISTS /* by the thread that ends a generation or trace: a line of the map of modules */
+    PAUSE_HELD,     /* in the thread that starts a trace: the others are held, or about to be */
+    PAUSE_LISTED,   /* v1: the snapshot is complete, and the generation is still 0 */
+    PAUSE_SWITCHES, /* the generation is about to change, or has changed before trail_tracing_ */
+    PAUSE_SWITCHED, /* the generation has changed, and sections of the old one may go on */
+    PAUSE_VISITS,   /* in the thread that visits all others: one of them is locked */
+    PAUSE_LISTS     /* in the thread that ends a generation or trace: a line of the module map */
 };
 
 #ifdef TRACER_PAUSES

@@ -4,11 +4,12 @@
  *
  *   free - queue_buffer -> an M's or P's writer - queue_put -> pending - read.c -> queue_free -> free
  *
- * A writer's first buffer is its own. It is taken without a lock, and freed when it has been read or copied.
+ * A writer's first buffer is its own. It is taken without a lock, and freed when it has been read
+ * or copied.
  *
- * The memory of the options limits what is pending, not what writers hold: quiet threads, however
- * many, never make another wait. When it is used up, the writing thread waits, ends the trace, or
- * drops a generation. docs/models/handover.pml models this with its waits.
+ * trail_options.memory limits pending buffers, not those that writers hold, so any number of quiet
+ * threads never makes another wait. At the limit the writing thread waits, ends the trace or drops
+ * a generation. docs/models/handover.pml models this with its waits.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,7 +24,7 @@
 /* Whether this thread begins or ends a generation or trace: only it may use the reserve. */
 static __thread bool is_ending __attribute__((tls_model("initial-exec")));
 
-/* The reader is woken when so many bytes are pending. */
+/* The reader is woken when this many bytes are pending. */
 #define WAKE_BYTES ((size_t)8 * BUFFER_SIZE)
 
 /* MARK: Pending generations */
@@ -204,7 +205,7 @@ static struct trail_buffer_ *make(void *at, size_t size)
     return buffer;
 }
 
-/* Returns new memory from the system, which is asked for BUFFER_SIZE at a time. */
+/* Returns new memory from the system, in steps of BUFFER_SIZE. */
 static struct trail_buffer_ *map_buffer(size_t size)
 {
     uint8_t *at;
@@ -241,7 +242,9 @@ static struct trail_buffer_ *take_reserve(void)
     return buffer;
 }
 
-/* The system has no memory: returns any buffer for `need` bytes, at last one of the reserve. */
+/*
+ * Without memory: returns any buffer that holds `need` bytes, as a last resort one of the reserve.
+ */
 static struct trail_buffer_ *take_any(size_t need)
 {
     struct trail_buffer_ *buffer = NULL;
@@ -251,8 +254,8 @@ static struct trail_buffer_ *take_any(size_t need)
 }
 
 /*
- * Whether the limit is reached. The thread that reads cannot wait for itself: it may use as much
- * again, which suffices unless it writes more than it reads.
+ * Whether the limit is reached. The reading thread cannot wait for itself, so it may use twice the
+ * limit, which suffices unless it writes more than it reads.
  */
 static bool is_full(void)
 {
@@ -309,7 +312,7 @@ static bool wait_for_room(const struct timespec *until)
     return pthread_cond_timedwait(&tracer.room, &tracer.lock, until) != ETIMEDOUT;
 }
 
-/* Waits for room, or for a buffer that is read when the system has no memory. */
+/* Waits for room below the limit, or without memory for a buffer that has been read. */
 static struct trail_buffer_ *wait_and_take(size_t filled, size_t need)
 {
     struct timespec until = deadline_after(tracer.options.wait_ns);
@@ -317,7 +320,7 @@ static struct trail_buffer_ *wait_and_take(size_t filled, size_t need)
     struct trail_buffer_ *buffer = NULL;
     bool in_time = true;
     pthread_cond_broadcast(&tracer.changed);
-    /* Without anything to be read no reader can make room. */
+    /* A reader can make room only if something is pending. */
     while (!buffer && in_time && !tracer.failed && tracer.queued) {
         in_time = wait_for_room(&until);
         if (!tracer.failed)
@@ -391,8 +394,8 @@ static struct trail_buffer_ *take_queued(uint64_t generation, size_t filled, siz
         struct pending *pending = pending_find(generation);
         count(&tracer.stats.lost_events);
         /*
-         * A lost event ends the trace, and everything before it is good. A loss while a generation
-         * begins or ends makes that generation contradict itself.
+         * A lost event ends the trace; everything before it is valid. A loss while a generation
+         * begins or ends makes that generation inconsistent.
          */
         if (pending && tracer.v2 && (is_ending || !fails))
             spoil(pending);
@@ -419,8 +422,8 @@ struct trail_buffer_ *queue_buffer(const struct trail_writer_ *writer, uint64_t 
 }
 
 /*
- * Whether to wake the reader. Once per buffer would take a tenth of the writing thread's time. The
- * rest is read when its generation or trace ends.
+ * Whether to wake the reader. Waking it for every buffer would take a tenth of the writing thread's
+ * time. The rest is read when the generation or trace ends.
  */
 static bool is_worth_waking(const struct pending *pending)
 {
@@ -439,8 +442,8 @@ static void append(struct pending *pending, struct trail_buffer_ *buffer)
 }
 
 /*
- * Copies a small buffer behind the last one that is pending, if it fits: what many quiet threads
- * have written takes no more room than its bytes.
+ * Appends a small buffer to the last pending one, if it fits, so that the events of many quiet
+ * threads take no more room than their bytes.
  */
 static bool copied(const struct pending *pending, struct trail_buffer_ *buffer)
 {

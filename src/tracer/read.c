@@ -36,8 +36,8 @@ static struct stream {
     void *context;
     uint64_t first, last; /* generations; last 0: not known yet */
     bool header_due;
-    bool wrote; /* something after the header: a loss is now a gap */
-    /* nothing more is written to it: after a gap that a descriptor cannot express, or an error */
+    bool wrote; /* data followed the header, so a loss leaves a gap */
+    /* nothing more is delivered, after an error or a gap that a descriptor cannot express */
     bool cut;
     bool ended; /* everything was delivered */
     trail_error error;
@@ -45,17 +45,17 @@ static struct stream {
 
 static struct trail_buffer_ *out; /* the buffer of the chunk last handed out */
 static bool pumping;              /* a thread is inside trail_read */
-static bool has_puller;           /* a thread has called trail_read in this stream: the last one */
+static bool has_puller; /* `puller` is set: a thread has called trail_read in this stream */
 static pthread_t puller;
 static bool stopping;   /* a stop waits for the stream, or for the library's thread */
 static bool thread_on;  /* guarded by control, or by `stopping` */
 static bool delivering; /* the library's thread is in a write or a sink */
 static pthread_t thread;
-static pid_t thread_id; /* of the library's thread, set by itself */
-static uint64_t taken;  /* chunks for which the consumer has come: its progress */
+static pid_t thread_id; /* of the library's thread, which sets it */
+static uint64_t taken;  /* chunks that the consumer has asked for: its progress */
 static __thread bool is_reader
     __attribute__((tls_model("initial-exec"))); /* this is the library's thread */
-static uint64_t epoch; /* changes when the library's thread is abandoned; that one only exits */
+static uint64_t epoch; /* changes when the library's thread is abandoned, which then only exits */
 static uint64_t advance_due_ns;
 static uint64_t drain_due_ns; /* of the CPU samples */
 static const uint8_t end_of_generation = V2_EndOfGeneration;
@@ -75,8 +75,8 @@ void read_advance_soon(void)
 }
 
 /*
- * How often the CPU samples are drained: often while there are some, because their ring is of
- * limited size, else as often as generations end by default.
+ * The interval for draining CPU samples: short while samples arrive, because their ring is limited,
+ * otherwise that at which generations end by default.
  */
 #define DRAIN_NS      100000000
 #define IDLE_DRAIN_NS 1000000000
@@ -123,7 +123,7 @@ static bool hand_out_header(trail_chunk *chunk)
     return true;
 }
 
-/* Begins a new file before a generation that follows a lost one, if the consumer supports that. */
+/* Begins a new file before a generation that follows a lost one, if the consumer can take it. */
 static bool begin_file_after_gap(struct pending *head, trail_chunk *chunk)
 {
     head->gap = false;
@@ -189,7 +189,10 @@ static bool stream_is_over(void)
     return !tracer.active && !head;
 }
 
-/* Reports to the host that the trace has ended by itself. The lock is held, and released meanwhile. */
+/*
+ * Reports to the host that the trace ended by itself. The lock is held, but released during the
+ * call.
+ */
 static void report_end(void)
 {
     trail_error why = stream.error.code != TRAIL_OK ? stream.error : tracer.error;
@@ -201,13 +204,13 @@ static void report_end(void)
     pthread_mutex_lock(&tracer.lock);
 }
 
-/* Whether the samples of the trace that is on are to be drained. */
+/* Whether the current trace may have samples to drain. */
 static bool has_samples(void)
 {
     return tracer.active && !tracer.failed && tracer.format >= 19;
 }
 
-/* Writes the CPU samples that are waiting, before the generation ends. control is held. */
+/* Writes waiting CPU samples before the generation ends. control is held. */
 static bool drain_samples(void)
 {
     bool found = sample_waiting() > 0;
@@ -217,8 +220,8 @@ static bool drain_samples(void)
 }
 
 /*
- * Completes a failed trace, ends a generation or drains the samples, if that is due; releases the
- * lock meanwhile. Returns whether it did any of these.
+ * Completes a failed trace, ends a generation or drains the samples, whichever is due, with the
+ * lock released. Returns whether it did any of these.
  */
 static bool chores(void)
 {
@@ -260,7 +263,7 @@ static void wait_for_change(void)
         pthread_cond_wait(&tracer.changed, &tracer.lock);
 }
 
-/* Whether the calling side has a consumer to pump for. */
+/* Whether the calling thread has a consumer to pump for. */
 static bool still_needed(bool own_thread)
 {
     if (!own_thread)
@@ -275,7 +278,7 @@ static bool next_chunk(bool own_thread, trail_chunk *chunk)
     taken++;
     for (;;) {
         struct pending *head;
-        /* This thread was abandoned while it waited: the present stream belongs to another. */
+        /* This thread was abandoned while it waited, so the stream now belongs to another. */
         if (own_thread && mine != epoch)
             return false;
         release_out();
@@ -306,7 +309,7 @@ static bool next_chunk(bool own_thread, trail_chunk *chunk)
     }
 }
 
-/* Fails in a callback that the library has called inside a call: waiting there would never end. */
+/* Fails in a callback that the library made from within a call, where waiting would never end. */
 static bool refuse_in_call(trail_error *err)
 {
     if (!thread_is_in_call())
@@ -425,8 +428,8 @@ static bool start_thread(trail_error *err)
 }
 
 /*
- * Joins the library's thread, which has no more work. A thread that is stuck in a write or sink is
- * abandoned with its buffer. No lock is held; `stopping` is set.
+ * Joins the library's thread, which has no more work, or abandons it with its buffer if it is stuck
+ * in a write or sink. No lock is held; `stopping` is set.
  */
 static void end_thread(bool stuck)
 {
@@ -451,8 +454,8 @@ static void end_thread(bool stuck)
 /* MARK: Streams */
 
 /*
- * Takes control and lock for a start. Waits for a stop that is under way, because it clears what is
- * pending, unless `on` reports that the start will fail anyway.
+ * Takes control and lock for a start. Waits for a stop in progress, because it clears pending
+ * buffers, unless `on` reports that the start will fail anyway.
  */
 static void lock_for_start(bool (*on)(void))
 {
@@ -473,8 +476,9 @@ static bool stream_on(void)
 }
 
 /*
- * Begins generation `first` for a stream or recorder beside the other one, whose state is set
- * before: the reading thread may get the first batch before this returns. control is held.
+ * Begins generation `first` for a stream beside the flight recorder or vice versa. Its state must
+ * be set before, as the reading thread may get the first batch before this returns. control is
+ * held.
  */
 static bool begin_beside(uint64_t first, trail_error *err)
 {
@@ -549,7 +553,7 @@ static bool start(const trail_options *options, struct stream wanted, uintptr_t 
 {
     bool ok;
     tracer_init();
-    /* A trace that has ended by itself is replaced. */
+    /* A trace that ended by itself is replaced. */
     if (!is_reader)
         (void)stop_stream(stream_over, false, NULL);
     lock_for_start(stream_on);
@@ -607,9 +611,9 @@ static uint64_t thread_cpu_ns(void)
 }
 
 /*
- * Whether a consumer that has taken nothing for wait_ns is to be given up. Inside the library it needs
- * only a processor, on a busy machine for long; so does a sink that is ready to run and has not had
- * so much time on one (since `cpu_ns`). The lock is held.
+ * Whether to give up on a consumer that has taken nothing for wait_ns. A consumer inside the
+ * library is only waiting for a CPU, perhaps for long on a busy machine; so is a sink that is
+ * runnable and has had less CPU time than wait_ns (since `cpu_ns`). The lock is held.
  */
 static bool consumer_is_stuck(uint64_t cpu_ns)
 {
@@ -671,7 +675,7 @@ static bool verdict(bool in_time, trail_error *err)
 static void end_stream(bool with_flight)
 {
     if (with_flight) {
-        /* Before the next generation begins, of which the stream receives nothing. */
+        /* Set before the next generation begins, which the stream does not receive. */
         pthread_mutex_lock(&tracer.lock);
         stream.last = tracer.last_generation;
         pthread_mutex_unlock(&tracer.lock);
@@ -701,8 +705,8 @@ static void end_stop(bool with_flight)
 }
 
 /*
- * Stops the stream for which `is_on` is true. `waits`: for a program that reads it, up to wait_ns;
- * otherwise what it has not read is dropped.
+ * Stops the stream if `is_on` returns true. `waits`: gives a program that reads it up to wait_ns;
+ * otherwise unread data is dropped.
  */
 static bool stop_stream(bool (*is_on)(void), bool waits, trail_error *err)
 {
@@ -725,7 +729,7 @@ static bool stop_stream(bool (*is_on)(void), bool waits, trail_error *err)
     in_time = waits || own_thread ? wait_for_stream() : stream.ended;
     ok = verdict(in_time, err);
     stream.ended = true;
-    /* A thread that is still writing closes it. */
+    /* A thread that is still writing will close it. */
     if (stream.fd >= 0 && !delivering)
         close(stream.fd);
     stream.fd = -1;

@@ -4,7 +4,9 @@
 
 #include "tracer/tracer.h"
 
-/* Whether the calling thread is the one that reads: it cannot wait for the reader. `lock` is held. */
+/*
+ * Whether the calling thread is the one that reads: it cannot wait for the reader. `lock` is held.
+ */
 bool read_is_reader(void);
 
 /* Requests an early end of the generation. `lock` is held. */
@@ -21,7 +23,7 @@ void queue_free(struct trail_buffer_ *buffer);
 
 void read_after_fork(void);
 void read_at_exit(void);
-/* Waits until the host's sink has returned, for a second at most. It is not called any more. */
+/* Waits until the host's sink has returned, at most a second. It is not called again. */
 void read_end_sink(void);
 
 #endif

@@ -11,9 +11,8 @@
 /* MARK: The open regions of a goroutine */
 
 /*
- * Readers reject a trace in which a region ends that is not the innermost one of its goroutine
- * (§6.5). A region is identified by its task and the hash of its name, whose ID changes with the
- * generation.
+ * Readers reject a trace in which a region ends that is not its goroutine's innermost one (§6.5). A
+ * region is identified by its task and the hash of its name, whose ID changes with the generation.
  */
 static uint32_t hash_mark(uint64_t task, uint64_t hash)
 {
@@ -75,13 +74,13 @@ struct end {
 
 uint32_t regions_kept;
 
-/* Guarded by the lock, which no event is written under. */
+/* Guarded by the lock, under which no event is written. */
 static struct {
     pthread_mutex_t lock;
     struct end *buckets[BUCKETS];
     struct end *free;
     struct table names;
-    /* Goroutines that have ended, with the number of regions that were open; the oldest is replaced. */
+    /* Ended goroutines with the number of their open regions; the oldest is replaced. */
     struct {
         uint64_t goroutine;
         uint32_t regions;
@@ -137,7 +136,10 @@ void regions_forget(trail_g *g)
     pthread_mutex_unlock(&kept.lock);
 }
 
-/* Whether the goroutine has ended with a region that was open. The lock is held, as in the next two. */
+/*
+ * Whether the goroutine ended with an open region, which is then counted off. The lock is held, as
+ * in the next two functions.
+ */
 static bool has_ended(uint64_t goroutine)
 {
     for (size_t i = 0; i < MAX_ENDED; i++) {
@@ -193,7 +195,7 @@ static void keep_end(uint64_t goroutine, uint64_t task, const char *name)
         count(&tracer.stats.lost_events);
 }
 
-/* Takes out the first end that is of the innermost region of the goroutine. */
+/* Removes the first kept end that belongs to the goroutine's innermost region. */
 static bool take_end(trail_g *g, struct end *taken)
 {
     bool found = false;
@@ -267,7 +269,7 @@ static void not_innermost(const trail_m *m)
               "it is not the innermost region of the goroutine");
 }
 
-/* A thread that is not announced runs while it has a region open. */
+/* A thread that is not announced keeps running while it has a region open. */
 static void close_begin(trail_m *m, uint64_t generation)
 {
     if (unlikely(m->own_ != NULL))
@@ -327,8 +329,8 @@ void trail_scope_begin_(struct trail_scope_ *scope)
 }
 
 /*
- * Whether the scope's region is that of the goroutine in which the thread would end it. One that
- * began while nothing was recorded belongs to the goroutine that runs, if any.
+ * Whether the scope's region belongs to the goroutine in which the thread would end it. A region
+ * that began while nothing was recorded belongs to whichever goroutine runs.
  */
 static bool is_for(trail_m *m, const struct trail_scope_ *scope)
 {

@@ -1,8 +1,8 @@
 /*
- * Regions belong to the goroutine in which they began. A scope (TRAIL_REGION, trail::region) may end
- * when its goroutine waits, or on a thread that no longer runs it, because the goroutine continued
- * on another. Such an end is kept until the goroutine runs, and is written then, when the region is
- * the innermost one: readers accept an end only in that place (§6.5).
+ * Regions belong to the goroutine in which they began. A scope (TRAIL_REGION, trail::region) may
+ * end when its goroutine waits, or on a thread that no longer runs it, because the goroutine
+ * continued on another. Such an end is kept until the goroutine runs and the region is its
+ * innermost one, because readers accept it only there (§6.5).
  */
 #ifndef TRAIL_TRACER_REGIONS_H
 #define TRAIL_TRACER_REGIONS_H
@@ -27,7 +27,7 @@ static inline void regions_settle(trail_m *m, uint64_t generation)
 
 void regions_forget(trail_g *g);
 
-/* The goroutine ends: its open regions end with it, also those whose scopes end later. */
+/* Called when the goroutine ends: its open regions end with it, even if their scopes end later. */
 static inline void regions_end(trail_g *g)
 {
     if (unlikely(g->regions_session_ == tracer.first_generation && g->region_count_))

@@ -7,8 +7,8 @@
 #include "tracer/tsan.h"
 
 /*
- * Records are never unmapped, and are found by their index: a thread may look at one that another
- * has just taken. There are places for as many as Linux has thread IDs.
+ * Records are never unmapped and are found by index, so a thread may look at one that another has
+ * just taken. There is room for as many as Linux has thread IDs.
  */
 #define FIRST_BLOCK 64
 #define BLOCK       1024
@@ -16,8 +16,9 @@
 #define PREPARED    8 /* blocks, of addresses; their pages are used only by threads */
 
 static struct trail_own_thread_ first_block[FIRST_BLOCK];
-static struct trail_own_thread_ *blocks[BLOCKS]; /* atomic; a block is there before its records */
-static uint32_t records;                         /* atomic: all, in use or not */
+static struct trail_own_thread_
+    *blocks[BLOCKS];     /* atomic; set before records of the block are used */
+static uint32_t records; /* atomic: all, in use or not */
 
 /*
  * The newest free record: changes << 32 | index + 1. The number of changes makes the exchange fail
@@ -34,7 +35,7 @@ static struct trail_own_thread_ *record_at(uint32_t index)
     return &__atomic_load_n(&blocks[index / BLOCK], __ATOMIC_ACQUIRE)[index % BLOCK];
 }
 
-/* Whether the memory of the record is there, or could be had. */
+/* Ensures that the record's memory is mapped; false: no memory. */
 static bool has_block(uint32_t index)
 {
     struct trail_own_thread_ **block, *none = NULL, *block_new;
@@ -64,8 +65,8 @@ static void set_up(uint32_t index)
 }
 
 /*
- * Whether the thread that takes the record maps the next block: in the middle of each, so that not
- * many threads at once do when it is full.
+ * Whether the thread that takes the record also maps the next block. It is mapped halfway through a
+ * block, so that not many threads map one at once when it is full.
  */
 static bool is_ahead(uint32_t index)
 {
@@ -193,7 +194,7 @@ static void forget(trail_m *m)
     }
 }
 
-/* The records of others are not used again: a thread may have been changing one. */
+/* Other threads' records are not reused, as a thread may have been changing one. */
 void roster_after_fork(trail_m *m)
 {
     for (uint32_t i = 0; i < records; i++)

@@ -3,12 +3,11 @@
  *
  *   free - roster_take -> being set up - roster_enter -> in use - roster_leave -> roster_release -> free
  *
- * Threads move their records without a lock, and a record has the first buffers of its thread, which
- * stay in it until the generation ends: so the first call of a thread and its end wait for no other
- * thread. The thread that starts, stops and ends generations visits the records, each under the
- * lock of its M, under which its thread leaves: a visitor sees no record in use that is being set
- * up, and no half of what a thread has written.
- * docs/models/roster.pml models this.
+ * Threads move their records without a lock, and a record contains the first buffers of its thread,
+ * which stay in it until the generation ends. So neither the first call of a thread nor its end
+ * waits for another thread. The thread that starts, stops and ends generations visits each record
+ * under the lock of its M, which its thread takes to leave: a visitor sees neither a record that is
+ * being set up nor a partial write. docs/models/roster.pml models this.
  */
 #ifndef TRAIL_TRACER_ROSTER_H
 #define TRAIL_TRACER_ROSTER_H
@@ -17,8 +16,9 @@
 
 /*
  * What the library owns of a thread: its inner M, which stays valid whatever happens to the host's
- * memory; an M in place of the host's, if that has none; and a goroutine and a P of its own. Apart
- * from others, as each is written at every event: processors take lines of 64 bytes in pairs.
+ * memory; an M in place of the host's, if it has none; and a goroutine and a P of its own. Aligned
+ * to 128 bytes, because it is written at every event and processors fetch lines of 64 bytes in
+ * pairs.
  */
 struct trail_own_thread_ {
     _Alignas(128) trail_m m; /* first: an inner M is converted to it */
@@ -34,21 +34,21 @@ struct trail_own_thread_ {
 };
 
 /*
- * Returns a free record. Its writers may have buffers in which a thread has written that has ended.
- * NULL: no memory.
+ * Returns a free record; NULL: no memory. Its writers may have buffers with data of a thread that
+ * ended.
  */
 struct trail_own_thread_ *roster_take(void);
 
 /*
- * Reserves the addresses of so many records that thousands of threads may begin at once: if they
- * mapped memory, they would wait for one another in the kernel.
+ * Reserves addresses for enough records that thousands of threads may begin at once; mapping
+ * memory, they would wait for one another in the kernel.
  */
 void roster_prepare(void);
 
-/* From now on it is visited: everything in it is set. */
+/* Makes a record visible to visitors; everything in it must be set. */
 void roster_enter(struct trail_own_thread_ *own);
 
-/* From now on it is not. The lock of its M is held. */
+/* Makes it invisible again. The lock of its M is held. */
 void roster_leave(struct trail_own_thread_ *own);
 
 /* Frees a record that has left. */

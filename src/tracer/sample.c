@@ -1,7 +1,7 @@
 /*
  * CPU samples: see sample.h. The signal handler takes a slot of a ring with one atomic addition and
- * fills it; the thread that reads, and the one that ends the generation, drain it. Samples that find
- * the ring full are lost and counted.
+ * fills it; the thread that reads, and the one that ends the generation, drain it. Samples that
+ * find the ring full are lost and counted.
  */
 #include "tracer/sample.h"
 
@@ -14,7 +14,7 @@
 #include "tracer/memory.h"
 #include "tracer/tables.h"
 
-/* At 100 samples per second of CPU time: enough for 400 CPUs between two drains (read.c). */
+/* Enough for 400 CPUs at 100 samples per second of CPU time between two drains (read.c). */
 #define SLOTS 4096
 
 struct sample {
@@ -69,7 +69,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 {
     static const trail_m nobody;
     trail_m *m = current_m;
-    /* An interrupted section protects the sample too; otherwise this is a section of its own. */
+    /* An interrupted section protects the sample, too; otherwise the handler enters its own. */
     bool enters = m && !__atomic_load_n(&m->busy_, __ATOMIC_RELAXED);
     uintptr_t pcs[TRAIL_MAX_FRAMES];
     uint64_t generation;
@@ -193,7 +193,7 @@ void sample_stop(void)
 void sample_after_fork(void)
 {
     on = false;
-    /* Another thread of the parent may have been filling a slot. */
+    /* A thread of the parent may have been filling a slot. */
     if (ring)
         memory_unmap(ring, SLOTS * sizeof *ring);
     ring = NULL;

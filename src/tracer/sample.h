@@ -14,12 +14,12 @@ void sample_stop(void);
 void sample_after_fork(void);
 
 /*
- * Writes the samples of a generation, by the thread that ends it, or before by the one that reads.
- * Samples of later generations stay. control is held.
+ * Writes the samples of a generation. Called by the thread that ends it, and before that by the
+ * reading thread. Samples of later generations stay. control is held.
  */
 void sample_drain(uint64_t generation);
 
-/* Returns the number of samples that are not written yet. */
+/* Returns the number of unwritten samples. */
 uint64_t sample_waiting(void);
 
 #endif

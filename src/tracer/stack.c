@@ -13,13 +13,10 @@
 
 #include "tracer/tsan.h"
 
-/*
- * Maximum number of frames between the host's function and the start of libunwind or backtrace,
- * removed by PC.
- */
+/* Maximum number of the library's own frames in a walk by libunwind or backtrace, removed by PC. */
 #define OWN_FRAMES 8
 
-/* PCs that a walk may store, with those that are skipped. */
+/* PCs that a walk may store, including skipped ones. */
 #define MOST_WALKED (TRAIL_MAX_FRAMES + OWN_FRAMES + 32)
 
 /* No program has code in the first page, nor beyond the addresses of user space. */
@@ -31,9 +28,9 @@ static int (*unw_backtrace)(void **, int);
 /* MARK: Frame pointers */
 
 /*
- * Whether a word can be a PC. Below main, or in code without frame pointers, the register holds
- * anything, mostly an address on the stack, [leaf, high), where only numbers and pointers to the
- * stack are found.
+ * Whether a word can be a PC. Below main, or in code without frame pointers, the frame register can
+ * hold anything, mostly an address on the stack, [leaf, high), where it finds numbers and pointers
+ * to the stack.
  */
 static inline bool is_code(uintptr_t pc, uintptr_t leaf, uintptr_t high)
 {
@@ -55,7 +52,7 @@ static inline bool is_frame(const struct walk *walk)
            walk->frame <= walk->high - 2 * sizeof(uintptr_t);
 }
 
-/* Takes the next PC; false at the end of the stack. */
+/* Steps to the next PC; false at the end of the stack. */
 __attribute__((no_sanitize("address"))) static inline bool walk_on(struct walk *walk, uintptr_t *pc)
 {
     const uintptr_t *at = (const uintptr_t *)walk->frame;
@@ -110,7 +107,7 @@ walk_matches(uintptr_t frame, uintptr_t high, unsigned skip, size_t max,
     return n == max || !walk_on(&walk, &pc);
 }
 
-/* Of a stack with unknown bounds only this frame's return address is known to be readable. */
+/* On a stack with unknown bounds, only this frame's return address is certain to be readable. */
 static inline uintptr_t end_of_unknown(uintptr_t frame)
 {
     return frame + 2 * sizeof(uintptr_t);
@@ -131,8 +128,8 @@ static uintptr_t stack_end(const trail_m *m, uintptr_t frame)
 /* MARK: The job's root (trail_g.stack_root) */
 
 /*
- * Returns the frame at which the stack of the job ends that runs on this stack, [frame, high); 0 if
- * the stack is whole.
+ * Returns the frame at which the job's part of the stack [frame, high) ends; 0: there is no such
+ * root.
  */
 static uintptr_t stack_root(const trail_m *m, uintptr_t frame, uintptr_t high)
 {
@@ -226,8 +223,8 @@ static size_t walk_unwound(uintptr_t frame, unsigned skip, size_t max, uintptr_t
 /* MARK: Capture */
 
 /*
- * The slot of the stack last captured at this place: mostly the same again, and comparing takes
- * half the time of a look-up.
+ * Returns the slot of the stack last captured at this place. It is mostly the same again, and
+ * comparing takes half the time of a look-up.
  */
 static const struct table_entry **recent(trail_m *m, uintptr_t leaf, uintptr_t frame)
 {
@@ -235,7 +232,7 @@ static const struct table_entry **recent(trail_m *m, uintptr_t leaf, uintptr_t f
         ->recent_stacks_[(leaf ^ leaf >> 3 ^ frame >> 4) % TRAIL_RECENT_STACKS_];
 }
 
-/* Puts the PCs of a stack, unless they are those last captured at this place. */
+/* Stores the PCs of a stack, unless they equal those last captured at this place. */
 static const struct table_entry *capture_pcs(trail_m *m, uint64_t generation, uintptr_t frame,
                                              const uintptr_t *pcs, size_t n)
 {
@@ -248,7 +245,7 @@ static const struct table_entry *capture_pcs(trail_m *m, uint64_t generation, ui
     return *slot;
 }
 
-/* As capture_frames, for a stack that ends at the job's root. */
+/* Like capture_frames, for a stack that ends at the job's root. */
 __attribute__((noinline)) static const struct table_entry *
 capture_job(trail_m *m, uint64_t generation, unsigned skip, uintptr_t frame, uintptr_t root)
 {
@@ -271,8 +268,8 @@ static const struct table_entry *capture_frames(trail_m *m, uint64_t generation,
 }
 
 /*
- * Returns how many of the PCs belong to the job: they end before the function that calls it, which
- * precedes the return address of that function's frame.
+ * Returns how many of the PCs belong to the job. They end before the function that calls it, whose
+ * PC precedes the return address of its frame.
  */
 static size_t cut_at_root(const trail_m *m, uintptr_t frame, const uintptr_t *pcs, size_t n)
 {
@@ -293,14 +290,14 @@ static const struct table_entry *capture_unwound(trail_m *m, uint64_t generation
                                                  uintptr_t frame)
 {
     uintptr_t pcs[MOST_WALKED];
-    /* One more, by which a root is found that calls the last frame. */
+    /* One more, to find a root that calls the last frame. */
     size_t n = walk_unwound(frame, skip, tracer.max_frames + 1, pcs);
     return capture_pcs(m, generation, frame, pcs, cut_at_root(m, frame, pcs, n));
 }
 
 /*
- * libunwind, if it is loaded, walks stacks with unknown bounds, too. The tables' walk reads nothing
- * outside of the stack.
+ * The walk by tables reads nothing outside of the stack. On a stack with unknown bounds libunwind
+ * is used, if loaded.
  */
 static const struct table_entry *capture_by_tables(trail_m *m, uint64_t generation, unsigned skip,
                                                    uintptr_t frame)
@@ -424,8 +421,8 @@ void stack_bounds(const void **low, const void **high)
 }
 
 /*
- * Whether a loader is in the process. What a static program loads at run time brings a C library of
- * its own, which does not work there.
+ * Whether the process has a dynamic loader. A library that a static program loads brings its own C
+ * library, which does not work there.
  */
 static bool has_loader(void)
 {
@@ -514,7 +511,7 @@ trail_unwinder stack_choose(trail_unwinder wanted, uintptr_t frame)
         wanted = TRAIL_UNWIND_AUTO;
     if (!STACK_HAS_FRAMES && (wanted == TRAIL_UNWIND_AUTO || wanted == TRAIL_UNWIND_FRAME_POINTERS))
         wanted = TRAIL_UNWIND_LIBUNWIND;
-    /* What frame pointers are compared with. */
+    /* Returns the unwinder with which frame pointers are compared. */
     if (!UNWIND_HAS_TABLES && wanted == TRAIL_UNWIND_AUTO)
         load_libunwind();
     if (wanted == TRAIL_UNWIND_AUTO)
@@ -525,7 +522,7 @@ trail_unwinder stack_choose(trail_unwinder wanted, uintptr_t frame)
         load_libunwind();
     if (wanted == TRAIL_UNWIND_LIBUNWIND && !unw_backtrace) {
         void *one;
-        /* The first call loads libgcc and allocates: do it here, not in an event. */
+        /* The first call loads libgcc and allocates, so it is made here, not in an event. */
         (void)backtrace(&one, 1);
     }
     return wanted;

@@ -43,8 +43,8 @@ size_t stack_of_context(const trail_m *m, const void *context, uintptr_t *pcs, s
 trail_unwinder stack_choose(trail_unwinder wanted, uintptr_t frame);
 
 /*
- * Forgets the rules of code that may have been unloaded since the last call. Stacks of other code at
- * the same addresses are wrong until then, at most for a generation.
+ * Forgets the rules of code that may have been unloaded since the last call. Stacks of other code
+ * at the same addresses are wrong until then, at most for a generation.
  */
 void stack_forget_unloaded(void);
 

@@ -45,9 +45,9 @@ static void write_proc_status(struct trail_writer_ *writer, uint64_t m_id, uint6
 }
 
 /*
- * Creates a goroutine that is not in the trace though the trace has long begun: the host's walk
- * missed it, or the host has none. A status would be an error. Returns false if the creation cannot
- * be written here.
+ * Creates a goroutine that is missing in a trace that began earlier, because the host's walk missed
+ * it or the host has none. A status would be an error. Returns false if the creation cannot be
+ * written here.
  */
 static bool create_late(trail_m *m, uint64_t generation, const trail_g *g, unsigned state)
 {
@@ -100,7 +100,7 @@ bool state_change_slow_g(trail_m *m, uint64_t generation, trail_g *g, unsigned b
         if (claim(&g->state_, word, generation, after)) {
             if (introduce_g(m, generation, g, before, state_in_session(word)))
                 return true;
-            /* It cannot be written now: treated as not seen yet. */
+            /* It cannot be written now, so it stays unknown to the trace. */
             count(&tracer.stats.lost_events);
             trail_set_(&g->state_, after);
             return false;
@@ -144,8 +144,8 @@ bool state_change_slow_p(trail_m *m, uint64_t generation, trail_p *p, unsigned b
 /* MARK: The context of an M */
 
 /*
- * Loads a state before recording(): a state changed after the session makes the end of the session
- * visible.
+ * Loads a state before recording() is called. A state that was changed after the session makes the
+ * end of the session visible.
  */
 static trail_state_ state_load_before(const trail_state_ *word)
 {
@@ -161,7 +161,7 @@ static bool recording(void)
     return __atomic_load_n(&tracer.generation, __ATOMIC_RELAXED) != 0;
 }
 
-/* The P of a system call may be taken at the same time, by a thread in an older generation. */
+/* A thread in an older generation may be taking the P of a system call at the same time. */
 static void introduce_proc(const trail_m *m, trail_p *p, uint64_t generation,
                            struct trail_writer_ *writer, bool itself)
 {
@@ -179,8 +179,8 @@ static void introduce_proc(const trail_m *m, trail_p *p, uint64_t generation,
 /*
  * Writes the status of what an M holds and runs, unless it is in this generation already. `itself`:
  * the M is in a section. Otherwise m->lock_ is held, for which its first section of the next
- * generation waits, so that its goroutine cannot end here. When nothing is recorded any more it
- * can, and the M is not read.
+ * generation waits, so that its goroutine cannot end here. Once nothing is recorded it can end, and
+ * the M is not read.
  */
 static void introduce_context(trail_m *m, uint64_t generation, struct trail_writer_ *writer,
                               bool itself)
@@ -190,7 +190,7 @@ static void introduce_context(trail_m *m, uint64_t generation, struct trail_writ
     trail_state_ word;
     if (!itself && !recording())
         return;
-    /* From exit() on the memory of the host's goroutines may be gone. */
+    /* After exit() has begun, the memory of the host's goroutines may be gone. */
     if (!itself && !m->own_ && is_exiting())
         g = NULL;
     if (p)
@@ -233,7 +233,7 @@ void states_announce(trail_m *m, uint64_t generation)
     pthread_mutex_unlock(&tracer.gc);
 }
 
-/* Whether the thread must wait for the one that holds all others. */
+/* Whether the thread must wait for the thread that holds all others. */
 static bool is_held(const trail_m *m)
 {
     return __atomic_load_n(&tracer.held, __ATOMIC_ACQUIRE) &&
@@ -241,8 +241,9 @@ static bool is_held(const trail_m *m)
 }
 
 /*
- * Returns the generation, loaded after it was seen that threads are not held (any more): the one that holds them sets the
- * generation before it lets them go. Loaded before, it could be that of before the trace.
+ * Returns the generation, loaded after `held` was seen clear: the thread that holds the others sets
+ * the generation before it clears `held`. A generation loaded earlier could be the one before the
+ * trace.
  */
 static uint64_t generation_now(void)
 {
@@ -252,8 +253,8 @@ static uint64_t generation_now(void)
 }
 
 /*
- * Lets the thread that holds the others begin the trace. A signal handler may annotate meanwhile and
- * changes frame_.
+ * Lets the thread that holds the others begin the trace. A signal handler may annotate meanwhile
+ * and change frame_.
  */
 static uint64_t wait_while_held(trail_m *m)
 {

@@ -15,9 +15,9 @@
 void states_close(trail_m *m, uint64_t generation, struct trail_writer_ *writer);
 
 /*
- * v2: does the same while the last generation of a session is still on, in the M's own writer,
- * which the M does not use before its first section. After the session, states may have changed.
- * m->lock_ is held.
+ * v2: the same while the last generation of a session is still on, as states may change after the
+ * session. Uses the M's own writer, which the M does not use before its first section. m->lock_ is
+ * held.
  */
 void states_write_early(trail_m *m, uint64_t generation);
 
@@ -25,15 +25,15 @@ void states_lock(trail_m *m);
 void states_unlock(trail_m *m);
 
 /*
- * v2: claims a goroutine that waits or is ready and had no event in the generation, and writes its
+ * v2: claims a waiting or runnable goroutine that had no event in the generation, and writes its
  * status.
  */
 void states_claim(trail_g *g, uint64_t generation, struct trail_writer_ *writer);
 
 /*
- * v2: writes the status of an idle P, unless the generation has that of a P or will have it when an M
- * is closed: Go 1.22 and 1.23 reject a generation without any. No generation has begun after it yet.
- * ps_lock is held.
+ * v2: writes the status of an idle P unless the generation has the status of any P, or will have it
+ * when an M is closed: Go 1.22 and 1.23 reject a generation without one. Called before the next
+ * generation begins. ps_lock is held.
  */
 void states_claim_proc(uint64_t generation, struct trail_writer_ *writer);
 

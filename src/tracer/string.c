@@ -13,7 +13,8 @@
 #define V1_STRING_MAX (BUFFER_CAPACITY - 64)
 
 /*
- * IDs that an M reserves for strings that are written once, so that threads do not share a counter.
+ * Number of IDs that an M reserves for strings written once, so that threads do not share a
+ * counter.
  */
 #define IDS_AT_ONCE 64
 
@@ -81,8 +82,8 @@ void string_note(trail_m *m, uint64_t generation, const char *text, size_t size)
 }
 
 /*
- * The slot of a text that this M interned recently, by address. The text is compared, as the memory
- * may hold another now. Saves computing length and hash, and the search.
+ * Returns the slot, by address, of a text that this M interned recently, which saves length, hash
+ * and search. The text is compared, because the memory may hold another one now.
  */
 static const struct table_entry **recent(trail_m *m, const char *text)
 {
@@ -96,7 +97,7 @@ static inline bool same_text(const struct table_entry *entry, const char *text)
     if (!entry)
         return false;
     kept = (const char *)entry->data;
-    /* Names are short, and a call of strncmp takes longer. No stored text contains a NUL. */
+    /* Names are short: a call of strncmp would take longer. No stored text contains a NUL. */
     for (size_t i = 0; i < entry->size; i++) {
         if (text[i] != kept[i])
             return false;

@@ -1,6 +1,6 @@
 /*
- * Names of PCs from the dynamic loader or the host, which a trace has before `trail symbolize` adds
- * more. Looked up once per PC and trace.
+ * Names PCs through the dynamic loader or the host, once per PC and trace. `trail symbolize` can
+ * add more later.
  */
 #include <dlfcn.h>
 #include <stdio.h>

@@ -90,7 +90,7 @@ struct table_entry *table_put(struct table *table, const void *data, size_t size
     struct table_entry **bucket = &table->buckets[hash % TABLE_BUCKETS];
     /* Pairs with the exchange below: an entry's contents are visible. */
     struct table_entry *head = __atomic_load_n(bucket, __ATOMIC_ACQUIRE), *entry;
-    /* After the load, for what was released before the head was stored. */
+    /* Acquired after the load, for what was released before the head was stored. */
     tsan_acquire(bucket);
     if (fresh)
         *fresh = false;
@@ -145,8 +145,8 @@ static void free_blocks(const struct table *table, struct region_block *block)
 }
 
 /*
- * Returns a new block in exchange for an old one, or the same where the system has no memory. New
- * pages cost memory only where they are used, and ThreadSanitizer knows nothing of them yet.
+ * Replaces a block with a new one, or keeps it if the system has no memory. New pages take memory
+ * only where they are used, and ThreadSanitizer has no history of them.
  */
 static struct region_block *exchange(struct region_block *old)
 {

@@ -40,8 +40,8 @@ struct table {
 };
 
 /*
- * Maps the first block, if there is memory, so that threads that begin together do not all map one.
- * No other thread may use the table.
+ * Maps the first block, if possible, so that threads that begin together do not all map one. No
+ * other thread may use the table.
  */
 void table_prepare(struct table *table);
 

@@ -25,7 +25,7 @@ bool v2_section_room(struct trail_writer_ *writer, uint64_t generation, unsigned
  * there is no memory and the generation is incomplete.
  */
 bool v2_write_tables(uint64_t generation);
-/* v1: writes the stacks, with the strings that they need; the others are written already. */
+/* v1: writes the stacks with the strings that they need; other strings are written already. */
 bool v1_write_tables(struct trail_writer_ *writer, uint64_t generation);
 
 /* Returns the name of a PC as the process knows it (symbols.c); empty strings if unknown. */

@@ -2,9 +2,9 @@
  * Threads: Ms that the host starts, and the library's own for threads without trail_m_start that
  * annotate (Appendix B 5).
  *
- * Each thread has a goroutine and a P of its own, for events that need more than it runs and holds
- * (context.h). One that was not announced holds them all the time; in the trace it arrives like a
- * call from foreign code: created in a system call.
+ * Each thread has its own goroutine and P, for events that need more than it runs and holds
+ * (context.h). A thread that was not announced holds them all the time; in the trace it appears
+ * like a call from foreign code, created in a system call.
  */
 #include <string.h>
 #include <sys/syscall.h>
@@ -68,8 +68,8 @@ void call_refused(const char *what, uintptr_t frame)
 /* MARK: The thread's record */
 
 /*
- * How many threads have an M of the host's, by a hash of its address. Nearly always none has the one
- * that is started, and it need not be looked for among all threads.
+ * Number of threads with an M of the host's, by a hash of its address. It is nearly always 0 for an
+ * M that is started, which saves a search among all threads.
  */
 static uint16_t given[1 << 16]; /* atomic */
 
@@ -78,7 +78,7 @@ static uint16_t *given_like(const trail_m *outer)
     return &given[trail_check_(outer) * UINT64_C(0x9e3779b97f4a7c15) >> 48];
 }
 
-/* Connects it with an M of the host's or of its own. */
+/* Connects the record with an M of the host's or its own. */
 static void set_outer(struct trail_own_thread_ *own, trail_m *outer)
 {
     memset(outer, 0, sizeof *outer);
@@ -90,14 +90,14 @@ static void set_outer(struct trail_own_thread_ *own, trail_m *outer)
 }
 
 /*
- * Clears what a thread before has left, but for what other threads may look at, and for what it has
- * written: the new thread goes on behind that.
+ * Clears what an earlier thread left, except what other threads may read and what it has written,
+ * behind which the new thread continues.
  */
 static void clear(trail_m *m)
 {
     trail_set_current_(m, NULL);
     trail_set_proc_(m, NULL);
-    /* Set if the thread has ended inside a call, by a signal handler. */
+    /* Set if the thread ended inside a call, in a signal handler. */
     __atomic_store_n(&m->busy_, 0, __ATOMIC_RELAXED);
     m->borrowed_ = 0;
     m->closed_ = 0;
@@ -107,10 +107,7 @@ static void clear(trail_m *m)
     m->id = (uint64_t)syscall(SYS_gettid);
 }
 
-/*
- * Takes an inner M and makes it that of the calling thread, which is `announced` or not; NULL: no
- * memory.
- */
+/* Gives the calling thread, which is `announced` or not, an inner M; NULL: no memory. */
 static struct trail_own_thread_ *attach(trail_m *outer, bool announced)
 {
     struct trail_own_thread_ *own = roster_take();
@@ -139,7 +136,7 @@ static struct trail_own_thread_ *attach(trail_m *outer, bool announced)
     return own;
 }
 
-/* Closes what it has written, in the first buffer of its record, or hands it to the reader. */
+/* Closes the batch in the record's first buffer, or hands the buffer to the reader. */
 static void end_writer(struct trail_writer_ *writer)
 {
     if (writer->buffer == writer->own)
@@ -165,7 +162,7 @@ static void detach(trail_m *m)
     roster_release(own);
 }
 
-/* Returns the M of the thread that was started with one at this address; NULL: none. */
+/* Returns the inner M of a thread that was started with an M at this address; NULL: none. */
 static trail_m *find_given(const trail_m *outer)
 {
     trail_m *m;
@@ -179,7 +176,7 @@ static trail_m *find_given(const trail_m *outer)
 }
 
 /*
- * Whether another thread uses the M. If only its memory was another's, which was freed without
+ * Whether another thread uses the M. If another thread's M was merely freed at this address without
  * trail_m_exit, that thread loses it.
  */
 static bool is_of_other(const trail_m *outer)
@@ -193,7 +190,7 @@ static bool is_of_other(const trail_m *outer)
 
 /* MARK: Threads with trail_m_start or trail_m_attach */
 
-/* A thread that is not announced returns from the system call that it is in, to end. */
+/* Lets a thread that is not announced return from its system call in order to end. */
 static void return_to_end(trail_m *m, trail_m *outer, trail_g *g)
 {
     if ((state_load(&m->p->state_) & STATE_MASK) == TRAIL_P_RUNNING_) {
@@ -204,7 +201,7 @@ static void return_to_end(trail_m *m, trail_m *outer, trail_g *g)
     }
 }
 
-/* Ends the own goroutine of a thread that was announced, which waits. */
+/* Ends the waiting goroutine of the library's that an announced thread has. */
 static void end_own_goroutine(struct trail_own_thread_ *own)
 {
     trail_m *outer = &own->outer;
@@ -297,7 +294,7 @@ void trail_m_exit(trail_m *m)
     m->check_ = 0;
 }
 
-/* The host's M is not used: it may be on the stack that the thread has left. */
+/* Does not use the host's M, which may be on the stack that the thread has left. */
 void thread_exited(void *inner)
 {
     leave_thread(inner);
@@ -342,7 +339,7 @@ static void begin_own(struct trail_own_thread_ *own)
     if (generation && runs_goroutine(&own->m, generation))
         context_pause(&own->m, generation);
     else if (!generation && has_goroutine(&own->m))
-        /* The trace has ended meanwhile: in the next one it is in the system call, too. */
+        /* The trace has ended meanwhile. In the next one the thread is in the system call, too. */
         trail_set_(&own->g.state_, TRAIL_G_SYSCALL_);
     section_leave(&own->m);
 }

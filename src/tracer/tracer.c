@@ -1,4 +1,4 @@
-/* The one instance of the tracer: its initialization, fork and exit. */
+/* The single instance of the tracer: initialization, fork and exit. */
 #include "tracer/tracer.h"
 
 #include "host/annotations.h"
@@ -55,8 +55,8 @@ static void after_fork_in_parent(void)
 }
 
 /*
- * The child has one thread and none of the parent's consumers: it starts as if nothing had been
- * recorded. Locks and buffers that the parent's threads held are abandoned.
+ * The child has one thread and none of the parent's consumers. It starts as if nothing had been
+ * recorded; locks and buffers held by the parent's threads are abandoned.
  */
 static void after_fork(void)
 {
@@ -133,13 +133,14 @@ void trail_stats_get(trail_stats *stats)
     pthread_mutex_unlock(&tracer.lock);
 }
 
-/* MARK: Exit
+/*
+ * MARK: Exit
  *
- * exit() destroys the host's objects, in C++ those with static storage, in an order that the
- * library does not know, while its own thread may still end generations. A trace therefore ends in
- * two steps: a handler of atexit, which runs before the destructors of what existed when it was
- * registered, ends all calls of the host's callbacks; the library's destructor, after the program's
- * own, completes the trace from what the library owns.
+ * exit() destroys the host's objects (in C++, those with static storage) in an unknown order, while
+ * the library's thread may still end generations. A trace therefore ends in two steps: a handler of
+ * atexit, which runs before the destructors of what existed when it was registered, ends all calls
+ * of the host's callbacks; the library's destructor, after the program's own, completes the trace
+ * from what the library owns.
  */
 
 /* Set if a callback did not return in time: exit() may have been called in it. */

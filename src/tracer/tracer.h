@@ -10,8 +10,8 @@
  * docs/models/section.pml models this protocol with its store buffers.
  *
  * Held. A v1 trace begins with a snapshot of all states, for which the thread that starts it holds
- * the others: while `held` is set and the generation is 0, a scheduler's call clears busy_ and waits.
- * Annotations see that nothing is recorded, so that a signal handler never waits.
+ * the others: while `held` is set and the generation is 0, a scheduler's call clears busy_ and
+ * waits. Annotations see that nothing is recorded, so that a signal handler never waits.
  *
  * Generations. `generation` is 0 while the tracer is off. It grows by one with every generation of
  * v2 and every trace of v1, and no value recurs, so that "in this trace" means "not below
@@ -51,7 +51,7 @@
 #define BUFFER_MIN     4096  /* the smallest, where pages are not larger */
 #define BUFFER_CLASSES 5
 
-/* Whose memory a buffer is: the queue's, or a writer's own, which is free or not. */
+/* Whether a buffer's memory belongs to the queue or to a writer, where it is free or in use. */
 enum owner { OWNER_QUEUE, OWNER_WRITER, OWNER_WRITER_FREE };
 
 struct trail_buffer_ {
@@ -78,7 +78,7 @@ static inline size_t writer_room(const struct trail_writer_ *writer)
     return (size_t)(buffer_end(writer->buffer) - writer->at);
 }
 
-/* That of an M before its first section in a trace; 0 is that of a tracer that is off. */
+/* The generation of an M before its first section in a trace; 0 means that the tracer is off. */
 #define NO_GENERATION UINT64_MAX
 
 /* An unread generation. Guarded by tracer.lock. */
@@ -108,12 +108,12 @@ struct tracer { /* NOLINT(clang-analyzer-optin.performance.Padding) */
     bool alloc_free;
     bool fence;            /* membarrier is missing: sections have their own fence */
     bool held;             /* atomic: scheduler's calls wait; annotations are off */
-    const trail_m *holder; /* atomic: but not those of this M, which may be NULL */
+    const trail_m *holder; /* atomic: the M whose calls do not wait; may be NULL */
     trail_unwinder unwinder;
     unsigned max_frames;
     struct clock clock;
     trail_host host; /* a copy */
-    bool walked;     /* in this session: the host's goroutines; guarded by control */
+    bool walked;     /* in this session, the host has listed its goroutines; guarded by control */
     /* atomic: exit() was called. What the host's callbacks and goroutines use may be gone. */
     bool exiting;
     char maker[MAKER_LINE]; /* the line that names what made the trace */
@@ -143,12 +143,12 @@ struct tracer { /* NOLINT(clang-analyzer-optin.performance.Padding) */
     pthread_mutex_t walk;
 
     /* Sessions. Guarded by control. */
-    uint64_t last_generation; /* the newest that was begun, even if it is over */
+    uint64_t last_generation; /* the newest generation begun, even if it is over */
     bool active; /* a session is on, or has failed and is not complete; also under lock */
     pthread_mutex_t control;
     pthread_mutex_t ps_lock;
     pthread_key_t thread_exits; /* its destructor handles threads that exit without trail_m_exit */
-    trail_p *ps;                /* atomic: anyone may add one; the rest is guarded by ps_lock */
+    trail_p *ps;                /* atomic: any thread may add one; the rest is guarded by ps_lock */
 
     /* v1: events of threads without a P (§2.3). */
     pthread_mutex_t no_proc;
@@ -161,7 +161,7 @@ struct tracer { /* NOLINT(clang-analyzer-optin.performance.Padding) */
     /* Buffers. */
     pthread_mutex_t lock;
     pthread_cond_t room;    /* a buffer is free, or waits must end */
-    pthread_cond_t changed; /* there is something for the reader */
+    pthread_cond_t changed; /* the reader has something to do */
     trail_options options;
     size_t smallest;      /* size of a writer's first buffer */
     size_t queued, limit; /* bytes of the buffers that are not read yet, and their maximum */
@@ -169,7 +169,10 @@ struct tracer { /* NOLINT(clang-analyzer-optin.performance.Padding) */
     size_t free_bytes; /* of all free lists */
     uint8_t *slab;     /* the rest of a mapping of BUFFER_SIZE, for buffers of the smallest size */
     size_t slab_left;
-    /* Of BUFFER_SIZE, for the end of generations when the system has no memory: how many there are and should be. */
+    /*
+     * Buffers of BUFFER_SIZE for the end of generations when the system has no memory; how many
+     * there are and should be.
+     */
     struct trail_buffer_ *reserve;
     size_t reserved, to_reserve;
     size_t generation_reserve; /* those for the end of this generation; guarded by control */
@@ -194,9 +197,9 @@ static inline bool trace_is_on(void)
 }
 
 /*
- * For a call that has just stored a number with which a trace begins: returns whether it must write
- * the number, too. If the start has read the one before, the call is held or the trace is on. `held`
- * is loaded first, because it is cleared after the generation was stored.
+ * For a call that has just stored a number with which traces begin: returns whether it must also
+ * write an event. If a start has read the old number, the call is held or the trace is on. `held`
+ * is loaded first, because it is cleared after the generation is stored.
  */
 static inline bool number_needs_event(void)
 {
@@ -210,7 +213,7 @@ static inline bool is_exiting(void)
     return __atomic_load_n(&tracer.exiting, __ATOMIC_ACQUIRE);
 }
 
-/* Returns the host's callbacks, as far as they may be called now; never NULL. */
+/* Returns the host's callbacks, without those that may not be called now; never NULL. */
 const trail_host *live_host(void);
 
 /* Returns the value of trail_tracing_ with a trace on or off. */
@@ -228,9 +231,9 @@ void tracer_watch_exit(void);
 /* MARK: Buffers and what is pending (queue.c) */
 
 /*
- * Returns a buffer for the writer and `generation`: its own if that is free, else one of the queue,
- * after what the options prescribe when memory is used up. NULL: the event is lost. `filled` is the
- * size of the buffer that the writer has filled, 0: none; there is room for at least `need` bytes.
+ * Returns a buffer with room for `need` bytes: the writer's own if it is free, otherwise one of the
+ * queue, acting on trail_options.when_full at the limit. NULL: the event is lost. `filled` is the
+ * size of the buffer that the writer has just filled; 0: none.
  */
 struct trail_buffer_ *queue_buffer(const struct trail_writer_ *writer, uint64_t generation,
                                    size_t filled, size_t need);
@@ -241,18 +244,18 @@ void writer_own(struct trail_writer_ *writer, void *memory);
 /* In the child of a fork: empties the writer. */
 void writer_after_fork(struct trail_writer_ *writer);
 
-/* Frees a buffer that is neither pending nor in a list: returns its memory. */
+/* Frees a buffer that is neither pending nor in a list. */
 void buffer_unmap(struct trail_buffer_ *buffer);
 
 /* Buffers that the end of any generation needs: samples, statuses, the first batch of the next. */
 #define RESERVE_GENERATION 8
 
 /*
- * Reserves `n` more buffers for the end of generations; false, and none, if there is no memory. Only
- * the thread between queue_urgent(true) and queue_urgent(false) uses them.
+ * Reserves `n` more buffers for the end of generations; false, and none, if there is no memory.
+ * Only the thread between queue_urgent(true) and queue_urgent(false) uses them.
  */
 bool queue_reserve(size_t n);
-/* Gives back `n` that were reserved. */
+/* Releases `n` reserved buffers. */
 void queue_unreserve(size_t n);
 
 /* Hands a full buffer over to its generation's `pending`. */
@@ -266,16 +269,16 @@ void queue_complete(uint64_t generation);
 void queue_spoil(uint64_t generation);
 bool queue_spoiled(uint64_t generation);
 
-/* Frees all buffers, after a trace that is not read further. */
+/* Frees all buffers after a trace that nobody will read further. */
 void queue_clear(void);
 
-/* While set, a thread that needs a buffer does not wait and may exceed the limit. */
+/* While set, threads that need a buffer do not wait and may exceed the limit. */
 void queue_urgent(bool urgent);
 
 /* MARK: Sessions (control.c, generation.c, v1_session.c) */
 
 /*
- * Starts a session. `frame` is that of the public function, to try the unwinder on. control is
+ * Starts a session. `frame` is the public function's, on which the unwinder is tried. control is
  * held.
  */
 bool session_begin(const trail_options *options, uintptr_t frame, trail_error *err);
@@ -291,28 +294,28 @@ void v2_session_end(void);
 /* Ends the generation and begins the next. control is held. */
 void v2_advance(void);
 
-/* Holds all other threads outside of sections, or lets them go on. */
+/* Holds all other threads outside of sections, or releases them. */
 void hold_threads(bool hold);
 
-/* Waits until every M was seen outside a section once. */
+/* Waits until every M has been outside of a section once. */
 void wait_for_sections(void);
 
 /* MARK: Threads (thread.c) */
 
 void thread_exited(void *inner);
-/* Whether the calling thread is inside a call of the library that writes: in a host's callback. */
+/* Whether the calling thread is inside a call that writes, that is, in a callback of the host. */
 bool thread_is_in_call(void);
 /* Whether its M is being set up or removed. */
 bool thread_is_changing(void);
 void threads_after_fork(void);
-/* Returns a P of the library's that is always idle. ps_lock is held. */
+/* Returns a P of the library that is always idle. ps_lock is held. */
 trail_p *threads_spare_proc(void);
 
 /* MARK: Ps (proc.c) */
 
 /*
- * Initializes an inner P, of the host's `outer` or of the library itself, and adds it to the list.
- * Takes no lock.
+ * Initializes an inner P for the host's `outer`, or for the library itself, and adds it to the
+ * list. Takes no lock.
  */
 void proc_register(trail_p *p, trail_p *outer, int32_t id);
 

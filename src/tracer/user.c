@@ -6,7 +6,7 @@
 #include "tracer/event.h"
 #include "tracer/tsan.h"
 
-/* v1 cuts a message to the size of a buffer, with room for the small record before it. */
+/* v1 cuts a message to the size of a buffer, less the record before it. */
 #define V1_MESSAGE_MAX (BUFFER_CAPACITY - (size_t)2 * EVENT_MAX - (size_t)2 * UVARINT_MAX_SIZE)
 
 uint64_t trail_task_begin_(uint64_t parent, const char *name)
@@ -40,7 +40,7 @@ void trail_task_end_(uint64_t task)
     close_annotation(m, generation);
 }
 
-/* Writes the record, and after it, outside its length, the message (§1.4). */
+/* Writes the record and, after it and not counted in its length, the message (§1.4). */
 static void v1_write_log(trail_m *m, uint64_t generation, uint64_t task, uint64_t key,
                          uint64_t stack, const char *message, size_t size)
 {
@@ -57,7 +57,7 @@ static void v1_write_log(trail_m *m, uint64_t generation, uint64_t task, uint64_
     tsan_release(writer->buffer);
 }
 
-/* Writes a log event; the stack is that of the public function's caller. */
+/* Writes a log event with the stack of the public function's caller. */
 static void write_log(trail_m *m, uint64_t generation, uint64_t task, const char *category,
                       const char *message, uint64_t stack)
 {

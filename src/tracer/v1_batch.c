@@ -1,6 +1,6 @@
 /*
- * v1: a P's buffers, each a Batch record and the events after it (§1.1, §2.4). The Batch record has
- * the time at which the buffer was taken.
+ * v1: the buffers of a P, each a Batch record, with the time at which the buffer was taken, and the
+ * events after it (§1.1, §2.4).
  */
 #include "tracer/event.h"
 #include "tracer/lock.h"

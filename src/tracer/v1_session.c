@@ -1,6 +1,6 @@
 /*
- * v1: the beginning of a trace, a snapshot while all threads are held (§2.7), and its end: frequency, CPU
- * samples and tables (§2.8, §2.9, in the order of §1.5).
+ * v1: the beginning of a trace, a snapshot while all threads are held (§2.7), and its end:
+ * frequency, CPU samples and tables (§2.8, §2.9, in the order of §1.5).
  */
 #include "tracer/context.h"
 #include "tracer/control.h"
@@ -12,7 +12,7 @@
 
 /* MARK: Snapshot */
 
-/* The P in whose buffer the snapshot is written, that of the caller; NULL: none. */
+/* `p` is the caller's P, in whose buffer the snapshot is written; NULL: none. */
 struct snapshot {
     uint64_t generation;
     trail_p *p;
@@ -54,7 +54,7 @@ static void snapshot_g(trail_g *g, void *arg)
     trail_set_(&g->state_, state_word(to->generation, state));
 }
 
-/* A thread with a P takes it and runs its goroutine, in that P's buffer. */
+/* Writes that a thread takes its P and runs its goroutine, into that P's buffer. */
 static void snapshot_m(trail_m *m, void *arg)
 {
     uint64_t generation = ((const struct snapshot *)arg)->generation;
@@ -77,8 +77,8 @@ static void snapshot_own(trail_m *m, void *to)
 }
 
 /*
- * In the trace every P is idle except those whose threads run. A P whose thread is in a system call
- * was taken from it, as by Go's stopped world.
+ * In the trace every P is idle unless its thread runs. A P whose thread is in a system call counts
+ * as taken from it, as when Go stops the world.
  */
 static void snapshot_ps(uint64_t generation)
 {
@@ -96,15 +96,15 @@ static unsigned count_procs(void)
     unsigned n = __atomic_load_n(&tracer.procs, __ATOMIC_RELAXED);
     if (n)
         return n;
-    /* The library's own count while a thread has them all the time. */
+    /* The library's own Ps count while a thread holds them. */
     for (const trail_p *p = procs_first(); p; p = p->next_)
         n += p->id <= TRAIL_MAX_PROC || p->m_;
     return n ? n : 1;
 }
 
 /*
- * Waits until the clock has passed everything written, which is in buffers of many Ps that readers
- * order by time. Gives up on a clock that stands still.
+ * Waits until the clock has passed everything written, because readers order the buffers of all Ps
+ * by time. Gives up if the clock stands still.
  */
 static void wait_past_newest(void)
 {
@@ -176,8 +176,8 @@ static uint64_t frequency(void)
 }
 
 /*
- * Restores the Ps that are in a system call, though idle in this trace, for the next trace. Threads
- * run meanwhile: a state that one of them has changed is kept.
+ * Restores, for the next trace, Ps that are in a system call but were idle in this trace. Threads
+ * run meanwhile, so a state that one of them has changed is kept.
  */
 static void restore_ps(uint64_t generation)
 {
@@ -197,7 +197,7 @@ static void flush_all(void)
     v1_flush(&tracer.no_proc_writer);
 }
 
-/* Appends an untimed record, which has no time before its argument. */
+/* Appends a record without a time. */
 static void put_untimed(struct trail_writer_ *writer, unsigned type, uint64_t value)
 {
     *writer->at++ = (uint8_t)type;

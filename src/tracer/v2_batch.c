@@ -64,7 +64,7 @@ static bool open_batch(struct trail_writer_ *writer, uint64_t generation, unsign
         writer->buffer = buffer;
         writer->at = buffer->data;
     }
-    /* Readers sort the batches of an M by time: no two may have the same. */
+    /* Readers sort the batches of an M by time, so no two may have the same. */
     if (now <= writer->last_ticks)
         now = writer->last_ticks + 1;
     at = writer->at;
