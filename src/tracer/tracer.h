@@ -269,7 +269,7 @@ void queue_complete(uint64_t generation);
 void queue_spoil(uint64_t generation);
 bool queue_spoiled(uint64_t generation);
 
-/* Frees all buffers after a trace that nobody will read further. */
+/* Frees all buffers after a trace that is not read further. */
 void queue_clear(void);
 
 /* While set, threads that need a buffer do not wait and may exceed the limit. */
