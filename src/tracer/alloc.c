@@ -1,6 +1,6 @@
 /*
- * AllocFree: single objects, spans and stacks (§5.5). The events are ordinary ones of the thread;
- * types and the units of addresses are in batches of the experiment:
+ * AllocFree: single objects, spans and stacks (§5.5). The events are ordinary events of the thread;
+ * types and address units are in the experiment's batches:
  *
  *   31 experiment generation m time size[10]   [ 0, types ... | 1, units ]
  */
@@ -116,22 +116,12 @@ bool trail_alloc_type(trail_m *m, uint64_t number, uint64_t size, uint64_t point
 
 /* MARK: Events */
 
-/* Only used in the function that the host called, as call_begin. */
+/* Like call_begin, must be used in the function that the host called. */
 always_inline bool write_event(const trail_m *outer, const char *what, unsigned type, unsigned n,
                                const uint64_t *args)
 {
-    bool written = true;
-    uint64_t generation;
-    trail_m *m;
-    if (!trace_is_on())
-        return true;
-    m = call_begin(outer, &generation, what);
-    if (!m)
-        return false;
-    if (generation && tracer.alloc_free)
-        written = v2_write(m, generation, type, n, args);
-    section_leave(m);
-    return written;
+    SECTION(outer, what);
+    return call_end(m, !tracer.alloc_free || v2_write(m, generation, type, n, args));
 }
 
 static uint64_t page(uintptr_t at)

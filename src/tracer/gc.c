@@ -3,29 +3,9 @@
 #include "tracer/lock.h"
 #include "tracer/states.h"
 
-/*
- * Begins a call with the host's M `outer`: declares the inner M and the generation. While off it
- * returns, as there is no state to keep; SECTION_IF: unless `on`.
- */
-#define SECTION(outer, m, generation, what) SECTION_IF(trace_is_on(), outer, m, generation, what)
-#define SECTION_IF(on, outer, m, generation, what)                                                 \
-    uint64_t generation;                                                                           \
-    trail_m *m;                                                                                    \
-    if (!(on))                                                                                     \
-        return true;                                                                               \
-    m = call_begin((outer), &generation, (what));                                                  \
-    if (!m || !generation)                                                                         \
-    return m && leave(m, true)
-
-static bool leave(trail_m *m, bool written)
-{
-    section_leave(m);
-    return written;
-}
-
 #define NO_GOROUTINE "the thread runs no goroutine on a P"
 
-/* v1's events need a P that runs, or none; v2's need a goroutine on a P (§6.5). */
+/* v1's events need a running P or none; v2's need a goroutine on a P (§6.5). */
 static bool can_write(const trail_m *m, uint64_t generation, const char *what)
 {
     if (tracer.v2 ? runs_goroutine(m, generation) : holds_proc(m, generation) || !owns_p(m))
@@ -45,11 +25,8 @@ static bool write_gc_begin(trail_m *m, uint64_t generation, uint64_t stack)
 
 bool trail_gc_begin(trail_m *outer, int skip)
 {
-    uint64_t generation;
     bool written = false;
-    trail_m *m = call_begin(outer, &generation, "trail_gc_begin");
-    if (!m)
-        return false;
+    BEGIN_CALL(outer, "trail_gc_begin");
     lock_mutex(&tracer.gc);
     if (generation && tracer.gc_active)
         misuse_of(TRAIL_MISUSE_NESTING, m, "trail_gc_begin", "a collection is under way");
@@ -57,7 +34,7 @@ bool trail_gc_begin(trail_m *outer, int skip)
         written = write_gc_begin(m, generation, stack_id(stack_here(m, generation, skip)));
     tracer.gc_active = true;
     pthread_mutex_unlock(&tracer.gc);
-    return leave(m, written || !generation);
+    return call_end(m, written || !generation);
 }
 
 /* Writes the end of a collection that this session has recorded. */
@@ -72,11 +49,8 @@ static bool write_gc_end(trail_m *m, uint64_t generation)
 
 bool trail_gc_end(trail_m *outer)
 {
-    uint64_t generation;
     bool written = false, over = true;
-    trail_m *m = call_begin(outer, &generation, "trail_gc_end");
-    if (!m)
-        return false;
+    BEGIN_CALL(outer, "trail_gc_end");
     if (generation && tracer.v2)
         states_announce(m, generation);
     lock_mutex(&tracer.gc);
@@ -87,7 +61,7 @@ bool trail_gc_end(trail_m *outer)
     if (over)
         tracer.gc_active = tracer.gc_recorded = false;
     pthread_mutex_unlock(&tracer.gc);
-    return leave(m, written || !generation);
+    return call_end(m, written || !generation);
 }
 
 /* MARK: Mark assists */
@@ -96,7 +70,7 @@ bool trail_gc_assist_begin(trail_m *outer, int skip)
 {
     bool written = false;
     uint64_t stack;
-    SECTION(outer, m, generation, "trail_gc_assist_begin");
+    SECTION(outer, "trail_gc_assist_begin");
     if (!tracer.v2 && tracer.format < 11) {
         leave_out(TRAIL_LEFT_OUT_ASSIST);
     } else if (!runs_goroutine(m, generation)) {
@@ -109,47 +83,44 @@ bool trail_gc_assist_begin(trail_m *outer, int skip)
         written = EVENT(m, generation, GCMarkAssistBegin, GCMarkAssistStart, stack);
         __atomic_store_n(&m->g->assist_session_, tracer.first_generation, __ATOMIC_RELAXED);
     }
-    return leave(m, written);
+    return call_end(m, written);
 }
 
 bool trail_gc_assist_end(trail_m *outer)
 {
     bool written = false;
-    SECTION(outer, m, generation, "trail_gc_assist_end");
+    SECTION(outer, "trail_gc_assist_end");
     if (!runs_goroutine(m, generation)) {
         misuse(m, "trail_gc_assist_end", NO_GOROUTINE);
     } else if (m->g->assist_session_ == tracer.first_generation) {
         written = EVENT_0(m, generation, GCMarkAssistEnd, GCMarkAssistDone);
         __atomic_store_n(&m->g->assist_session_, 0, __ATOMIC_RELAXED);
     }
-    return leave(m, written);
+    return call_end(m, written);
 }
 
 /* MARK: Sweeping: written from its first span on */
 
 bool trail_gc_sweep_begin(trail_m *outer)
 {
-    uint64_t generation;
-    trail_m *m = call_begin(outer, &generation, "trail_gc_sweep_begin");
-    if (!m)
-        return false;
+    BEGIN_CALL(outer, "trail_gc_sweep_begin");
     if (m->p) {
         m->p->may_sweep_ = true;
         m->p->swept_ = m->p->reclaimed_ = 0;
     }
-    return leave(m, true);
+    return call_end(m, true);
 }
 
 bool trail_gc_sweep_span(trail_m *outer, uint64_t swept, uint64_t reclaimed, int skip)
 {
     bool written = true;
-    SECTION(outer, m, generation, "trail_gc_sweep_span");
+    SECTION(outer, "trail_gc_sweep_span");
     trail_p *p = m->p;
     if (!holds_proc(m, generation))
-        return leave(m, misuse(m, "trail_gc_sweep_span", "the thread holds no P"));
-    /* Spans that are swept outside of a sweep, by an allocation, have no event (§2.10). */
+        return call_end(m, misuse(m, "trail_gc_sweep_span", "the thread holds no P"));
+    /* Spans swept by an allocation, outside of a sweep, have no event (§2.10). */
     if (!p->may_sweep_)
-        return leave(m, true);
+        return call_end(m, true);
     if (p->sweep_session_ != tracer.first_generation) {
         uint64_t stack = stack_id(stack_here(m, generation, skip));
         p->swept_ = p->reclaimed_ = 0;
@@ -158,18 +129,14 @@ bool trail_gc_sweep_span(trail_m *outer, uint64_t swept, uint64_t reclaimed, int
     }
     p->swept_ += swept;
     p->reclaimed_ += reclaimed;
-    return leave(m, written);
+    return call_end(m, written);
 }
 
 bool trail_gc_sweep_end(trail_m *outer)
 {
-    uint64_t generation;
     bool written = true;
-    trail_m *m = call_begin(outer, &generation, "trail_gc_sweep_end");
-    trail_p *p;
-    if (!m)
-        return false;
-    p = m->p;
+    BEGIN_CALL(outer, "trail_gc_sweep_end");
+    trail_p *p = m->p;
     if (p)
         p->may_sweep_ = false;
     if (generation && p && p->sweep_session_ == tracer.first_generation &&
@@ -182,7 +149,7 @@ bool trail_gc_sweep_end(trail_m *outer)
             written = V1(m, generation, GCSweepDone, p->swept_, p->reclaimed_);
         __atomic_store_n(&p->sweep_session_, 0, __ATOMIC_RELAXED);
     }
-    return leave(m, written);
+    return call_end(m, written);
 }
 
 /* MARK: Stopping the world */
@@ -194,7 +161,7 @@ static const char *const stw_kinds[TRAIL_STW_KIND_COUNT] = {
 };
 
 /*
- * Returns the number of a kind in v1: in format 21 that of the table, before it 0 and 1 for the two
+ * Returns v1's number for a kind: format 21 uses the table's, earlier ones 0 and 1 for the two
  * pauses of a collection (§1.3). -1: the format has no number for it.
  */
 static int v1_stw_number(trail_stw_kind kind)
@@ -241,40 +208,40 @@ bool trail_stw_begin(trail_m *outer, trail_stw_kind kind, int skip)
     bool written = false;
     if ((unsigned)kind >= TRAIL_STW_KIND_COUNT)
         kind = TRAIL_STW_UNKNOWN;
-    SECTION(outer, m, generation, "trail_stw_begin");
+    SECTION(outer, "trail_stw_begin");
     if (!tracer.v2 && v1_stw_number(kind) < 0) {
         leave_out(TRAIL_LEFT_OUT_STOPPED);
-        return leave(m, false);
+        return call_end(m, false);
     }
     if (!can_write(m, generation, "trail_stw_begin"))
-        return leave(m, false);
+        return call_end(m, false);
     if (m->stw_session_ == tracer.first_generation)
-        return leave(m, misuse_of(TRAIL_MISUSE_NESTING, m, "trail_stw_begin",
-                                  "the thread has stopped the world already"));
+        return call_end(m, misuse_of(TRAIL_MISUSE_NESTING, m, "trail_stw_begin",
+                                     "the thread has stopped the world already"));
     generation = hold_generation(m, generation);
     if (generation && m->stw_session_ == tracer.first_generation)
         written = write_stw_begin(m, generation, kind, stack_id(stack_here(m, generation, skip)));
-    return leave(m, written);
+    return call_end(m, written);
 }
 
 bool trail_stw_end(trail_m *outer)
 {
     bool written = false;
-    SECTION(outer, m, generation, "trail_stw_end");
+    SECTION(outer, "trail_stw_end");
     if (m->stw_session_ != tracer.first_generation)
-        return leave(m, true);
+        return call_end(m, true);
     if (!can_write(m, generation, "trail_stw_end"))
-        return leave(m, false);
+        return call_end(m, false);
     /* Before Go 1.10 each P had its own stop (§3.6). */
     if (tracer.format < 10 && m->stw_p_ != m->p)
-        return leave(
+        return call_end(
             m, misuse_of(TRAIL_MISUSE_NESTING, m, "trail_stw_end", "it was begun on another P"));
     written = EVENT_0(m, generation, STWEnd, STWDone);
     m->stw_session_ = 0;
     lock_mutex(&tracer.switching);
     tracer.stopped_worlds = 0;
     pthread_mutex_unlock(&tracer.switching);
-    return leave(m, written);
+    return call_end(m, written);
 }
 
 /* MARK: Heap */
@@ -282,11 +249,11 @@ bool trail_stw_end(trail_m *outer)
 bool trail_heap_alloc(trail_m *outer, uint64_t live_bytes)
 {
     bool written;
-    SECTION(outer, m, generation, "trail_heap_alloc");
+    SECTION(outer, "trail_heap_alloc");
     if (!holds_proc(m, generation))
-        return leave(m, misuse(m, "trail_heap_alloc", "the thread holds no P"));
+        return call_end(m, misuse(m, "trail_heap_alloc", "the thread holds no P"));
     written = EVENT(m, generation, HeapAlloc, HeapAlloc, live_bytes);
-    return leave(m, written);
+    return call_end(m, written);
 }
 
 bool trail_heap_goal(trail_m *outer, uint64_t bytes)
@@ -296,9 +263,9 @@ bool trail_heap_goal(trail_m *outer, uint64_t bytes)
     if (bytes == UINT64_MAX)
         bytes = 0;
     __atomic_store_n(&tracer.heap_goal, bytes, __ATOMIC_RELAXED);
-    SECTION_IF(number_needs_event(), outer, m, generation, "trail_heap_goal");
+    SECTION_IF(number_needs_event(), outer, "trail_heap_goal");
     if (!holds_proc(m, generation))
-        return leave(m, misuse(m, "trail_heap_goal", "the thread holds no P"));
+        return call_end(m, misuse(m, "trail_heap_goal", "the thread holds no P"));
     written = EVENT(m, generation, HeapGoal, HeapGoal, bytes);
-    return leave(m, written);
+    return call_end(m, written);
 }

@@ -37,7 +37,7 @@ static unsigned v1_block_type(trail_block_reason reason)
 
 /* MARK: Creation */
 
-/* Sets all state of a new goroutine: its memory may have held another one. */
+/* Resets all state of a new goroutine, whose memory may have held another one. */
 static void reset_new(trail_m *m, trail_g *g, uint64_t generation, unsigned state)
 {
     g->seq_ = generation << 32;
@@ -53,7 +53,7 @@ static void set_start(trail_g *g, uintptr_t function)
     __atomic_store_n(&g->start_, function, __ATOMIC_RELAXED);
 }
 
-/* Formats before 23 have no creation that waits. */
+/* Formats before 23 cannot create a waiting goroutine. */
 static unsigned state_created(bool blocked)
 {
     return blocked && tracer.format >= 23 ? TRAIL_G_WAITING_ : TRAIL_G_RUNNABLE_;
@@ -76,7 +76,7 @@ static bool create(trail_m *m, uint64_t generation, trail_g *g, bool blocked, ui
     return written;
 }
 
-/* Creates it without an event. */
+/* Creates the goroutine without an event. */
 static void create_unseen(trail_g *g, uintptr_t function, unsigned state)
 {
     set_start(g, function);
@@ -85,12 +85,9 @@ static void create_unseen(trail_g *g, uintptr_t function, unsigned state)
 
 bool trail_go_create_(trail_m *outer, trail_g *g, uintptr_t function, int skip, bool blocked)
 {
-    uint64_t generation;
-    trail_m *m = call_begin(outer, &generation, "trail_go_create");
     unsigned state = blocked ? TRAIL_G_WAITING_ : TRAIL_G_RUNNABLE_;
     bool written = false;
-    if (!m)
-        return false;
+    BEGIN_CALL(outer, "trail_go_create");
     if (!generation) {
         create_unseen(g, function, state);
         return call_end(m, true);
@@ -143,13 +140,10 @@ static bool start(trail_m *m, uint64_t generation, trail_g *g, const char *label
 
 bool trail_go_start_(trail_m *outer, trail_g *g, const char *label)
 {
-    uint64_t generation;
-    trail_m *m = call_begin(outer, &generation, "trail_go_start");
     bool written = false;
-    if (!m)
-        return false;
+    BEGIN_CALL(outer, "trail_go_start");
     if (generation && !check_g(m, g, "trail_go_start")) {
-        /* Nothing of it is read or changed. */
+        /* Leave it alone. */
     } else if (generation && has_goroutine(m)) {
         misuse(m, "trail_go_start", "the thread runs a goroutine already");
     } else if (generation && !holds_proc(m, generation)) {
@@ -170,7 +164,7 @@ bool trail_go_start_(trail_m *outer, trail_g *g, const char *label)
     return call_end_moved(m, written || !generation);
 }
 
-/* Writes the ends of regions that its goroutine owes, before it leaves the thread. */
+/* Writes the kept ends of the goroutine's regions before it leaves the thread. */
 static inline void leave_regions(trail_m *m, uint64_t generation, bool ends)
 {
     regions_settle(m, generation);
@@ -179,8 +173,8 @@ static inline void leave_regions(trail_m *m, uint64_t generation, bool ends)
 }
 
 /*
- * The common part of all calls that end the current goroutine's run on its thread. Returns true if
- * the event is to be written.
+ * Common to all calls after which the current goroutine no longer runs on its thread. Returns true
+ * if the event is to be written.
  */
 static inline bool leave_thread(trail_m *m, uint64_t generation, unsigned after, const char *what)
 {
@@ -194,20 +188,15 @@ static inline bool leave_thread(trail_m *m, uint64_t generation, unsigned after,
 
 bool trail_go_end_(trail_m *outer)
 {
-    uint64_t generation;
-    trail_m *m = call_begin(outer, &generation, "trail_go_end");
     bool written = false;
-    if (!m)
-        return false;
+    BEGIN_CALL(outer, "trail_go_end");
     if (leave_thread(m, generation, TRAIL_G_NONE_, "trail_go_end"))
         written = EVENT_0(m, generation, GoDestroy, GoEnd);
     forget_goroutine(m);
     return call_end_moved(m, written || !generation);
 }
 
-/*
- * Whether the goroutine was woken and has done nothing since: futile wake-ups are removed (§3.5).
- */
+/* Whether the goroutine has done nothing since its wake-up, which is then removed (§3.5). */
 static bool v1_woken_in_vain(const trail_m *m)
 {
     return m->g->started_at_ == m->p->writer_.at;
@@ -223,13 +212,9 @@ static bool v1_stop(trail_m *m, uint64_t generation, bool preempted, uint64_t st
 
 bool trail_go_stop_(trail_m *outer, int skip, bool preempted)
 {
-    uint64_t generation;
-    trail_m *m = call_begin(outer, &generation, "trail_go_stop");
     bool written = false;
-    trail_g *g;
-    if (!m)
-        return false;
-    g = m->g;
+    BEGIN_CALL(outer, "trail_go_stop");
+    trail_g *g = m->g;
     if (leave_thread(m, generation, TRAIL_G_RUNNABLE_, "trail_go_sched")) {
         uint64_t stack = stack_id(stack_here(m, generation, skip));
         if (tracer.v2)
@@ -242,10 +227,7 @@ bool trail_go_stop_(trail_m *outer, int skip, bool preempted)
     return call_end_moved(m, written || !generation);
 }
 
-/*
- * Keeps the stack it waits with, for the status events of later generations in which it has no
- * event.
- */
+/* Keeps the stack of the wait for the status events of later generations without other events. */
 static void note_block(trail_g *g, uint64_t generation, const struct table_entry *stack)
 {
     /* Both pair with the loads in states_carry_stack, which may see only the first. */
@@ -255,14 +237,10 @@ static void note_block(trail_g *g, uint64_t generation, const struct table_entry
 
 bool trail_go_block_(trail_m *outer, trail_block_reason reason, int skip, bool futile)
 {
-    uint64_t generation;
-    trail_m *m = call_begin(outer, &generation, "trail_go_block");
     unsigned after = TRAIL_G_WAITING_;
     bool written = false;
-    trail_g *g;
-    if (!m)
-        return false;
-    g = m->g;
+    BEGIN_CALL(outer, "trail_go_block");
+    trail_g *g = m->g;
     if ((unsigned)reason >= TRAIL_BLOCK_REASON_COUNT)
         reason = TRAIL_BLOCK_UNSPECIFIED;
     /* v1's event for this reason ends the goroutine. */
@@ -291,7 +269,7 @@ static bool v1_unblock(trail_m *m, uint64_t generation, trail_g *g, uint64_t sta
 {
     uint64_t seq = next_sequence(&g->seq_, generation);
     g->woken_ = true;
-    /* Among the events of a P whose thread is in a system call it would end that call (§4.3). */
+    /* Among the events of a P whose thread is in a system call, it would end the call (§4.3). */
     if (!holds_proc(m, generation)) {
         g->last_p_ = NULL;
         return v1_write_no_proc(generation, V1_GoUnblock, 3, (uint64_t[]){g->id, seq, stack});
@@ -310,8 +288,8 @@ static bool unblock(trail_m *m, uint64_t generation, trail_g *g, uint64_t stack)
 }
 
 /*
- * Whether it was created waiting in a format that shows it as runnable, possibly generations or
- * traces ago: its first unblock has no event.
+ * Whether it was created waiting in a format that can only show it as runnable, possibly
+ * generations or traces ago. Its first unblock then has no event.
  */
 static bool was_shown_runnable(const trail_g *g)
 {
@@ -320,11 +298,8 @@ static bool was_shown_runnable(const trail_g *g)
 
 bool trail_go_unblock_(trail_m *outer, trail_g *g, int skip)
 {
-    uint64_t generation;
-    trail_m *m = call_begin(outer, &generation, "trail_go_unblock");
     bool written = false;
-    if (!m)
-        return false;
+    BEGIN_CALL(outer, "trail_go_unblock");
     if (generation && !check_g(m, g, "trail_go_unblock")) {
         /* Nothing of it is read or changed. */
     } else if (generation && was_shown_runnable(g)) {
@@ -332,13 +307,13 @@ bool trail_go_unblock_(trail_m *outer, trail_g *g, int skip)
         written = true;
     } else if (state_change_g(m, generation, g, TRAIL_G_WAITING_, TRAIL_G_RUNNABLE_,
                               "trail_go_unblock")) {
-        /* Readers accept the stack of a thread that runs no goroutine, too. */
+        /* Readers also accept the stack of a thread that runs no goroutine. */
         written = unblock(m, generation, g, stack_id(stack_here(m, generation, skip)));
     }
     return call_end(m, written || !generation);
 }
 
-/* Writes an unblock, a block or end, and a start, in formats without an event for a switch. */
+/* Writes a switch as unblock, block or end, and start, in formats without an event for it. */
 static bool switch_in_parts(trail_m *m, uint64_t generation, trail_g *from, trail_g *to, bool ends)
 {
     bool written = true;
@@ -366,14 +341,10 @@ static bool switch_in_parts(trail_m *m, uint64_t generation, trail_g *from, trai
 
 bool trail_go_switch_(trail_m *outer, trail_g *g, bool ends)
 {
-    uint64_t generation;
-    trail_m *m = call_begin(outer, &generation, "trail_go_switch");
     unsigned after = ends ? TRAIL_G_NONE_ : TRAIL_G_WAITING_;
     bool written = false;
-    trail_g *from;
-    if (!m)
-        return false;
-    from = m->g;
+    BEGIN_CALL(outer, "trail_go_switch");
+    trail_g *from = m->g;
     if (!generation) {
         if (from)
             trail_set_(&from->state_, after);
@@ -415,19 +386,12 @@ void trail_timer_goroutine(const trail_g *g)
 
 bool trail_go_label(trail_m *outer, const char *label)
 {
-    bool written = false;
-    uint64_t generation;
-    trail_m *m;
-    if (!trace_is_on())
-        return true;
-    m = call_begin(outer, &generation, "trail_go_label");
-    if (!m)
-        return false;
-    if (generation && !tracer.v2)
+    SECTION(outer, "trail_go_label");
+    if (tracer.v2 && runs_goroutine(m, generation))
+        return call_end(m, V2(m, generation, GoLabel, string_id(m, generation, label)));
+    if (!tracer.v2)
         leave_out(TRAIL_LEFT_OUT_LABEL);
-    else if (generation && !runs_goroutine(m, generation))
+    else
         misuse(m, "trail_go_label", "the thread runs no goroutine on a P");
-    else if (generation)
-        written = V2(m, generation, GoLabel, string_id(m, generation, label));
-    return call_end(m, written || !generation);
+    return call_end(m, false);
 }

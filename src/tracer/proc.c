@@ -1,7 +1,4 @@
-/*
- * Ps and system calls: a P is started, stopped, or taken from a thread in a system call (§2.11,
- * §7.4).
- */
+/* Ps, which are started, stopped, or taken from a system call; system calls (§2.11, §7.4). */
 #include "tracer/context.h"
 #include "tracer/event.h"
 #include "tracer/identity.h"
@@ -20,8 +17,8 @@ static trail_p *free_ps;
 #define PS_AT_ONCE 32
 
 /*
- * An inner P in memory of its own: each is written at every event of its thread, and processors take lines of 64 bytes in
- * pairs.
+ * An inner P on cache lines of its own, because its thread writes it at every event, and processors
+ * fetch lines of 64 bytes in pairs.
  */
 struct apart {
     _Alignas(128) trail_p p;
@@ -37,7 +34,7 @@ static bool more_ps(void)
     return ps;
 }
 
-/* Takes one that is named nowhere in this session; NULL: no memory. */
+/* Takes an inner P that nothing in this session refers to; NULL: no memory. */
 static trail_p *take_p(void)
 {
     for (int tries = 0; tries < 2; tries++) {
@@ -65,7 +62,7 @@ void proc_register(trail_p *p, trail_p *outer, int32_t id)
         ;
 }
 
-/* Others may become the newest meanwhile. */
+/* Other Ps may be added at the head meanwhile. */
 static void remove_p(const trail_p *p)
 {
     trail_p *at = procs_first();
@@ -104,8 +101,8 @@ static const char *p_refused(const trail_p *outer, int32_t id)
 }
 
 /*
- * A P whose memory was freed and is used for another now: the first is released, unless a thread
- * holds it.
+ * Releases the P formerly at this address, whose memory was freed without trail_p_fini, unless a
+ * thread holds it.
  */
 static bool replace_lost_p(const trail_p *outer)
 {
@@ -177,7 +174,7 @@ void trail_p_fini(trail_p *outer)
 static void hold_proc(trail_m *m, trail_p *p)
 {
     __atomic_store_n(&p->m_, m, __ATOMIC_RELAXED);
-    /* A trace that ends reads it while threads go on. */
+    /* The thread that ends a trace reads it while threads run. */
     __atomic_store_n(&p->abandoned_, false, __ATOMIC_RELAXED);
     trail_set_proc_(m, p);
 }
@@ -198,12 +195,9 @@ static bool write_proc_start(trail_m *m, uint64_t generation, trail_p *p)
 
 bool trail_proc_start_(trail_m *outer, trail_p *outer_p)
 {
-    uint64_t generation;
-    trail_m *m = call_begin(outer, &generation, "trail_proc_start");
     bool written = false;
     trail_p *p;
-    if (!m)
-        return false;
+    BEGIN_CALL(outer, "trail_proc_start");
     p = check_p(m, outer_p, "trail_proc_start");
     if (!p) {
         /* Nothing changes. */
@@ -221,7 +215,7 @@ bool trail_proc_start_(trail_m *outer, trail_p *outer_p)
     return call_end_moved(m, written || !generation);
 }
 
-/* v1: the goroutine in a system call loses its P, and counts as waiting from now on (§2.11). */
+/* v1: the goroutine in a system call loses its P and counts as waiting from here on (§2.11). */
 static bool v1_write_lost_proc(uint64_t generation, trail_p *p, trail_g *g)
 {
     bool written = V1_IN_0(p, generation, GoSysBlock);
@@ -230,7 +224,7 @@ static bool v1_write_lost_proc(uint64_t generation, trail_p *p, trail_g *g)
     return V1_IN_0(p, generation, ProcStop) && written;
 }
 
-/* v1: whether readers take the P for idle, because it was in a system call when the trace began. */
+/* v1: whether readers take the P for idle because it was in a system call when the trace began. */
 static bool v1_idle_since_start(const trail_p *p, uint64_t generation)
 {
     return generation && !tracer.v2 &&
@@ -239,17 +233,13 @@ static bool v1_idle_since_start(const trail_p *p, uint64_t generation)
 
 bool trail_proc_stop_(trail_m *outer)
 {
-    uint64_t generation;
-    trail_m *m = call_begin(outer, &generation, "trail_proc_stop");
     bool owned, in_call, lost, written = false;
     unsigned before;
-    trail_p *p;
-    if (!m)
-        return false;
-    p = m->p;
+    BEGIN_CALL(outer, "trail_proc_stop");
+    trail_p *p = m->p;
     owned = owns_p(m);
     in_call = is_in_syscall(m);
-    /* A P that the thread took during the call is not in the call. */
+    /* A P that the thread took during the call does not belong to the call. */
     lost = in_call && p && (state_load(&p->state_) & STATE_MASK) != TRAIL_P_RUNNING_;
     before = lost ? TRAIL_P_SYSCALL_ : TRAIL_P_RUNNING_;
     if (generation && !owned) {
@@ -276,8 +266,8 @@ bool trail_proc_stop_(trail_m *outer)
 }
 
 /*
- * Writes that `p` is taken from its thread. Its lock is held: a thread that annotates in its system
- * call writes events on the P (context.h).
+ * Writes that `p` is taken from its thread. p->lock_ is held, because the thread may annotate in
+ * its system call with events on the P (context.h).
  */
 static bool write_steal(trail_m *m, uint64_t generation, trail_p *p)
 {
@@ -300,12 +290,9 @@ static bool write_steal(trail_m *m, uint64_t generation, trail_p *p)
 
 bool trail_proc_steal_(trail_m *outer, trail_p *outer_p)
 {
-    uint64_t generation;
-    trail_m *m = call_begin(outer, &generation, "trail_proc_steal");
     bool written;
     trail_p *p;
-    if (!m)
-        return false;
+    BEGIN_CALL(outer, "trail_proc_steal");
     p = check_p(m, outer_p, "trail_proc_steal");
     if (!p)
         return call_end(m, false);
@@ -325,40 +312,29 @@ bool trail_proc_steal_(trail_m *outer, trail_p *outer_p)
 bool trail_procs_change(trail_m *outer, unsigned n, int skip)
 {
     bool written = false;
-    uint64_t generation;
-    trail_m *m;
     __atomic_store_n(&tracer.procs, n, __ATOMIC_RELAXED);
-    if (!number_needs_event())
-        return true;
-    m = call_begin(outer, &generation, "trail_procs_change");
-    if (!m)
-        return false;
-    if (generation && tracer.v2 && !runs_goroutine(m, generation)) {
+    SECTION_IF(number_needs_event(), outer, "trail_procs_change");
+    if (tracer.v2 && !runs_goroutine(m, generation)) {
         /* Written by the next thread that runs a goroutine. */
         __atomic_store_n(&tracer.announced, 0, __ATOMIC_RELAXED);
         written = true;
-    } else if (generation && owns_p(m) && !holds_proc(m, generation)) {
+    } else if (owns_p(m) && !holds_proc(m, generation)) {
         misuse(m, "trail_procs_change", "the thread is in a system call");
-    } else if (generation) {
+    } else {
         uint64_t stack = stack_id(stack_here(m, generation, skip));
         written = EVENT(m, generation, ProcsChange, Gomaxprocs, n, stack);
     }
-    return call_end(m, written || !generation);
+    return call_end(m, written);
 }
 
 /* MARK: System calls */
 
 bool trail_syscall_enter_(trail_m *outer, int skip)
 {
-    uint64_t generation;
-    trail_m *m = call_begin(outer, &generation, "trail_syscall_enter");
     bool written = false;
-    trail_g *g;
-    trail_p *p;
-    if (!m)
-        return false;
-    g = m->g;
-    p = m->p;
+    BEGIN_CALL(outer, "trail_syscall_enter");
+    trail_g *g = m->g;
+    trail_p *p = m->p;
     if (generation && runs_goroutine(m, generation)) {
         uint64_t stack = stack_id(stack_here(m, generation, skip));
         if (tracer.v2)
@@ -379,10 +355,7 @@ bool trail_syscall_enter_(trail_m *outer, int skip)
     return call_end(m, written || !generation);
 }
 
-/*
- * v1: returns from a call that was under way when the trace began, in which readers take the P for
- * idle.
- */
+/* v1: returns from a call that began before the trace, so that readers take the P for idle. */
 static bool v1_exit_since_start(trail_m *m, uint64_t generation)
 {
     trail_g *g = m->g;
@@ -399,15 +372,10 @@ static bool v1_exit_since_start(trail_m *m, uint64_t generation)
 
 bool trail_syscall_exit_(trail_m *outer)
 {
-    uint64_t generation;
-    trail_m *m = call_begin(outer, &generation, "trail_syscall_exit");
     bool written = false;
-    trail_g *g;
-    trail_p *p;
-    if (!m)
-        return false;
-    g = m->g;
-    p = m->p;
+    BEGIN_CALL(outer, "trail_syscall_exit");
+    trail_g *g = m->g;
+    trail_p *p = m->p;
     if (!generation) {
         if (g)
             trail_set_(&g->state_, TRAIL_G_RUNNING_);
@@ -425,7 +393,7 @@ bool trail_syscall_exit_(trail_m *outer)
     return call_end(m, written || !generation);
 }
 
-/* The thread kept its P, but returns late: written as losing the P and taking it again. */
+/* The thread kept its P but returns late: writes that it lost the P and took it again. */
 static bool reacquire_proc(trail_m *m, uint64_t generation)
 {
     trail_p *p = m->p;
@@ -454,13 +422,9 @@ static uint64_t v1_returned_at(trail_g *g)
 
 bool trail_syscall_exit_blocked_(trail_m *outer)
 {
-    uint64_t generation;
-    trail_m *m = call_begin(outer, &generation, "trail_syscall_exit_blocked");
     bool written = false;
-    trail_g *g;
-    if (!m)
-        return false;
-    g = m->g;
+    BEGIN_CALL(outer, "trail_syscall_exit_blocked");
+    trail_g *g = m->g;
     if (!generation) {
         if (g)
             trail_set_(&g->state_, TRAIL_G_RUNNABLE_);
@@ -506,11 +470,8 @@ static bool write_create_syscall(trail_m *m, uint64_t generation, trail_g *g)
 
 bool trail_go_create_syscall_(trail_m *outer, trail_g *g)
 {
-    uint64_t generation;
-    trail_m *m = call_begin(outer, &generation, "trail_go_create_syscall");
     bool written = false;
-    if (!m)
-        return false;
+    BEGIN_CALL(outer, "trail_go_create_syscall");
     if (generation && !check_g(m, g, "trail_go_create_syscall")) {
         /* Nothing of it is read or changed. */
     } else if (generation && (has_goroutine(m) || is_known(g))) {
@@ -529,10 +490,7 @@ bool trail_go_create_syscall_(trail_m *outer, trail_g *g)
     return call_end_moved(m, written || !generation);
 }
 
-/*
- * v1 has no such event. The goroutine ends if it still counts as running on its P; otherwise it
- * remains.
- */
+/* v1 has no such event. The goroutine ends if readers see it running on its P, or else stays. */
 static bool v1_destroy_in_syscall(trail_m *m, uint64_t generation)
 {
     if (owns_p(m) && state_load(&m->p->state_) == state_word(generation, TRAIL_P_SYSCALL_)) {
@@ -549,13 +507,9 @@ static bool v1_destroy_in_syscall(trail_m *m, uint64_t generation)
 
 bool trail_go_destroy_syscall_(trail_m *outer)
 {
-    uint64_t generation;
-    trail_m *m = call_begin(outer, &generation, "trail_go_destroy_syscall");
     bool written = false;
-    trail_g *g;
-    if (!m)
-        return false;
-    g = m->g;
+    BEGIN_CALL(outer, "trail_go_destroy_syscall");
+    trail_g *g = m->g;
     if (generation && (!in_state_g(m, generation, TRAIL_G_SYSCALL_) || holds_proc(m, generation))) {
         misuse(m, "trail_go_destroy_syscall", "the thread is in no system call, or has taken a P");
     } else {
@@ -564,7 +518,7 @@ bool trail_go_destroy_syscall_(trail_m *outer)
         if (generation)
             written = tracer.v2 ? V2_0(m, generation, GoDestroySyscall)
                                 : v1_destroy_in_syscall(m, generation);
-        /* A P that it still held has no holder until a thread takes it. */
+        /* A P that it held has no holder until a thread takes it. */
         release_proc(m, m->p);
     }
     forget_goroutine(m);

@@ -14,7 +14,7 @@
 
 /* MARK: Sections */
 
-/* The address of a frame where the layout of frames is known, elsewhere its return address. */
+/* The frame's address where the layout of frames is known, otherwise its return address. */
 #if defined(__x86_64__) || defined(__aarch64__)
 #define STACK_HAS_FRAMES 1
 #define stack_frame()    ((uintptr_t)__builtin_frame_address(0))
@@ -24,8 +24,8 @@
 #endif
 
 /*
- * Called if the generation is not that of the M's last section. The first in a generation writes
- * the status of what it runs and holds. With 0, waits while threads are held (tracer.h). Returns the
+ * Called if the generation is not that of the M's last section. Writes the status of what the M
+ * runs and holds, once per generation. With 0, waits while threads are held (tracer.h). Returns the
  * generation.
  */
 uint64_t section_first(trail_m *m, uint64_t generation);
@@ -40,9 +40,7 @@ static inline void section_busy(trail_m *m)
     tracer_pause(PAUSE_ENTERS);
 }
 
-/*
- * Enters a section. Returns the generation; 0: nothing is recorded, but states must still change.
- */
+/* Enters a section. Returns the generation; 0: nothing is recorded, but states still change. */
 static inline uint64_t section_enter(trail_m *m)
 {
     uint64_t generation;
@@ -70,8 +68,8 @@ void call_refused(const char *what, uintptr_t frame);
 
 /*
  * Begins a scheduler's call with the host's M `outer`: returns the inner M, in a section of
- * *generation (0: nothing is recorded). NULL: the M is not the calling thread's. Only used in the
- * function that the host called. The comparison costs about 0.3 ns.
+ * *generation (0: nothing is recorded). NULL: the M is not the calling thread's. Must be used in
+ * the function that the host called. The comparison costs about 0.3 ns.
  */
 __attribute__((always_inline)) static inline trail_m *
 call_begin(const trail_m *outer, uint64_t *generation, const char *what)
@@ -87,14 +85,24 @@ call_begin(const trail_m *outer, uint64_t *generation, const char *what)
     return m;
 }
 
-/* Ends it. Returns `result`. */
+/*
+ * Begins a scheduler's call in a function with the parameter `outer`: declares the inner M `m` and
+ * the `generation`, as call_begin; returns false if the M is not the calling thread's.
+ */
+#define BEGIN_CALL(outer, what)                                                                    \
+    uint64_t generation;                                                                           \
+    trail_m *m = call_begin((outer), &generation, (what));                                         \
+    if (!m)                                                                                        \
+    return false
+
+/* Ends a scheduler's call. Returns `result`. */
 static inline bool call_end(trail_m *m, bool result)
 {
     section_leave(m);
     return result;
 }
 
-/* Ends one that may change what the thread runs or holds, which is copied to the host's M. */
+/* Ends a call that may change what the thread runs or holds, and copies that to the host's M. */
 static inline bool call_end_moved(trail_m *m, bool result)
 {
     const trail_p *p = __atomic_load_n(&m->p, __ATOMIC_RELAXED);
@@ -103,18 +111,13 @@ static inline bool call_end_moved(trail_m *m, bool result)
     return call_end(m, result);
 }
 
-/*
- * Returns the calling thread's M, or one of the library's for a thread without; NULL if there is
- * none.
- */
+/* Returns the calling thread's M, or the library's M for a thread without one; NULL: none. */
 static inline trail_m *thread_m(void)
 {
     return likely(current_m != NULL) ? current_m : attach_own();
 }
 
-/*
- * For all other calls, from any thread or signal handler. Returns NULL if nothing is to be written.
- */
+/* Begins any other call, from any thread or signal handler. NULL: nothing is to be written. */
 static inline trail_m *section_open(uint64_t *generation)
 {
     trail_m *m = thread_m();
@@ -131,6 +134,15 @@ static inline trail_m *section_open(uint64_t *generation)
     }
     return m;
 }
+
+/* BEGIN_CALL for a call that keeps no state: returns true if no trace is on. */
+#define SECTION(outer, what) SECTION_IF(trace_is_on(), outer, what)
+#define SECTION_IF(on, outer, what)                                                                \
+    if (!(on))                                                                                     \
+        return true;                                                                               \
+    BEGIN_CALL(outer, what);                                                                       \
+    if (!generation)                                                                               \
+    return call_end(m, true)
 
 /* MARK: States */
 
@@ -184,15 +196,15 @@ static inline bool state_change_p(trail_m *m, uint64_t generation, trail_p *p, u
 }
 
 /*
- * Whether the thread's goroutine and P are really its own. After calls in an impossible order its
- * pointers may refer to those of another thread.
+ * Whether the thread's goroutine is really its own. After calls in an impossible order its pointers
+ * may refer to another thread's.
  */
 static inline bool owns_g(const trail_m *m)
 {
     return m->g && __atomic_load_n(&m->g->m_, __ATOMIC_RELAXED) == m;
 }
 
-/* Its P; NULL: none. In a system call another thread may take it at any time. */
+/* Returns the thread's P; NULL: none. In a system call another thread may take it any time. */
 static inline trail_p *held_p(const trail_m *m)
 {
     trail_p *p = __atomic_load_n(&m->p, __ATOMIC_RELAXED);
@@ -239,18 +251,15 @@ static inline bool is_known(const trail_g *g)
     return state_in_session(state_load(&g->state_));
 }
 
-/*
- * Whether `g` was initialized by trail_g_init, is where it was, and has its ID. What is not is left
- * alone.
- */
+/* Whether trail_g_init initialized `g`, and it is unmoved and unchanged; else leave it alone. */
 static inline bool is_initialized_g(const trail_g *g)
 {
     return likely(g && g->check_ == trail_check_(g) + g->id);
 }
 
 /*
- * Clears the thread's goroutine, unless the call that ends its run was refused. One that was never
- * initialized is in no trace, and its memory may go.
+ * Clears the thread's goroutine, unless the call that ends its run was refused. A goroutine that
+ * was never initialized is in no trace, and its memory may be freed.
  */
 static inline void forget_goroutine(trail_m *m)
 {
@@ -266,7 +275,7 @@ static inline uint64_t next_sequence(uint64_t *seq, uint64_t generation)
     return (uint32_t)++ * seq;
 }
 
-/* The same, for a call: counts it. */
+/* is_initialized_g for a call of the host: counts a misuse. */
 static inline bool check_g(const trail_m *m, const trail_g *g, const char *what)
 {
     if (is_initialized_g(g))
