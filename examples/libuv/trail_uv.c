@@ -148,10 +148,7 @@ void trail_uv_task_begin(uv_loop_t *loop, trail_uv_task *task, uintptr_t functio
     trail_go_create_blocked(&traced_loop(loop)->thread.m, &task->g, function, 0);
 }
 
-/*
- * The loop is ready while a callback runs. No goroutine runs here, so the task is woken without a
- * waker.
- */
+/* The loop is ready while a callback runs: no goroutine runs here that could be the waker. */
 void trail_uv_enter(uv_loop_t *loop, trail_uv_task *task)
 {
     trail_uv_loop *traced = traced_loop(loop);

@@ -42,9 +42,7 @@ typedef struct trail_uv_thread {
     trail_uv_task task; /* the loop, or the thread itself */
 } trail_uv_thread;
 
-/*
- * Lists the goroutines to the tracer; call it before the trace starts, and that before any other.
- */
+/* Lists the goroutines to the tracer. Call it first, and before the trace starts. */
 void trail_uv_set_host(void);
 
 /* A thread without a loop, as a goroutine with this start function. */

@@ -196,10 +196,7 @@ static void lock_channels(struct locked *l)
         lock(&l->channels[i]->lock);
 }
 
-/*
- * A copy of the list: as soon as the first lock is open, a partner may wake the coroutine, whose
- * own list lies on its stack.
- */
+/* A copy: once a lock is open, a partner may wake the coroutine, on whose stack the list is. */
 static void unlock_channels(void *argument)
 {
     struct locked l = *(struct locked *)argument;
@@ -264,9 +261,7 @@ unsigned chan_select(struct chan_case *cases, unsigned n)
     return operate(cases, n, TRAIL_BLOCK_SELECT);
 }
 
-/*
- * Closes the channel: sending ends, and coroutines that wait to receive are woken without a value.
- */
+/* Closes the channel: sending ends, and waiting receivers are woken without a value. */
 void chan_close(struct channel *c)
 {
     struct queue woken = {0};

@@ -49,9 +49,7 @@ __asm__(".text\n"
         "    ret\n"
         ".size swap_stacks, .-swap_stacks\n");
 
-/*
- * From the low end: six registers, `entry` as the return address, 0 as entry's own return address.
- */
+/* From the low end: six registers, `entry` as return address, 0 as entry's return address. */
 static void *first_frame(uint8_t *end, void (*entry)(void))
 {
     uintptr_t *sp = (uintptr_t *)end - 8;

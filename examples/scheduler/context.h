@@ -7,10 +7,7 @@
 #include <ucontext.h>
 #endif
 
-/*
- * Where a stack was left. `low` and `size` describe the stack; `fiber` and `fake` are for
- * sanitizers.
- */
+/* Where a stack was left. `low` and `size` bound it; `fiber` and `fake` are for sanitizers. */
 struct context {
     void *sp;
     const void *low;

@@ -37,8 +37,7 @@ static void all_remove(struct g *g)
 }
 
 /*
- * AllocFree: the stacks that exist when the trace starts, copied under the lock and reported
- * without it.
+ * AllocFree: stacks that exist at the start of the trace, copied under the lock, reported without.
  */
 void stacks_snapshot(void)
 {

@@ -1,7 +1,4 @@
-/*
- * The command: starts the scheduler, starts the trace when it is running, does the work, stops
- * both.
- */
+/* The command: starts the scheduler and then the trace, does the work, stops both. */
 #include "scheduler.h"
 
 #include <errno.h>

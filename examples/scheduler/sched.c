@@ -167,9 +167,7 @@ static struct g *find_work(struct p *p)
 
 /* MARK: Threads */
 
-/*
- * Waits until the thread, which has no P, gets one; false: the scheduler stops. sched.lock is held.
- */
+/* Waits until the thread gets a P; false: the scheduler stops. sched.lock is held. */
 static bool wait_for_p(struct m *m)
 {
     m->next_idle = sched.idle_ms;
@@ -264,10 +262,7 @@ static void *thread_main(void *argument)
     return NULL;
 }
 
-/*
- * Called with sched.lock, which it releases. A new thread gets its P when it runs, so that no P
- * waits for it.
- */
+/* Releases sched.lock. A new thread gets its P only when it runs, so that no P waits for it. */
 static void start_thread(void)
 {
     struct m *m = calloc(1, sizeof(*m));

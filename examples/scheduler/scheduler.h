@@ -34,9 +34,7 @@
 
 enum { MAX_PROCS = 16, STACK_SIZE = 64 << 10 };
 
-/*
- * A lock that one stack may take and another release, as a coroutine that parks needs it: a futex.
- */
+/* A futex as a lock that one stack takes and another releases, as parking a coroutine needs. */
 struct lock {
     _Atomic uint32_t word;
 };
@@ -66,8 +64,7 @@ struct g {
 };
 
 /*
- * The owner of a P: a thread, none, a thread in a system call (which may lose it), or a stopped
- * world.
+ * The owner of a P: a thread, none, a thread in a system call that may lose it, or a stopped world.
  */
 enum { P_IDLE, P_RUNNING, P_SYSCALL, P_STOPPED };
 
@@ -75,8 +72,7 @@ enum { P_IDLE, P_RUNNING, P_SYSCALL, P_STOPPED };
 struct p {
     trail_p trail;
     /*
-     * P_... | number of the thread << 2 while in a system call, so that no thread takes back
-     * another's.
+     * P_... | number of the thread << 2 in a system call, so that only that thread takes it back.
      */
     _Atomic uint32_t status;
     struct lock lock; /* of runnable */
@@ -158,10 +154,7 @@ struct g *go_blocked(void (*function)(void *), void *argument); /* waits until r
 void yield(void);
 bool safe_point(void); /* in long loops: here the coroutine may be preempted; whether it was */
 
-/*
- * The coroutine waits until ready(). after(argument) runs when it is off its stack: it lets wakers
- * proceed.
- */
+/* The coroutine waits until ready(). after(argument) runs off its stack and lets wakers proceed. */
 void park(trail_block_reason reason, bool in_vain, void (*after)(void *), void *argument);
 void unlock_after(void *l); /* an `after`: unlocks a struct lock */
 void ready(struct g *g);

@@ -147,9 +147,7 @@ static void take_back(struct m *m)
     outside_end();
 }
 
-/*
- * The caller becomes a coroutine that comes out of a system call. It stays on its thread and stack.
- */
+/* The caller becomes a coroutine that leaves a system call, on its own thread and stack. */
 struct g *foreign_enter(struct m *m)
 {
     struct g *g = g_new(NULL, NULL, false);
@@ -164,10 +162,7 @@ struct g *foreign_enter(struct m *m)
     return g;
 }
 
-/*
- * With keep_p the P stays behind as in a system call, until the monitor finds it or the thread is
- * back.
- */
+/* With keep_p the P stays in the system call until the monitor takes it or the thread returns. */
 void foreign_leave(struct m *m, bool keep_p)
 {
     struct g *g = m->g;

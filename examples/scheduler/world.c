@@ -180,10 +180,7 @@ void procs_change(unsigned n)
 
 /* MARK: What the tracer asks */
 
-/*
- * Nothing is freed while the lock is held, and nothing that may wait for the tracer is done under
- * it.
- */
+/* Nothing is freed while the lock is held, and nothing under it may wait for the tracer. */
 static void each_goroutine(void *context, void (*visit)(trail_g *g, void *arg), void *arg)
 {
     (void)context;

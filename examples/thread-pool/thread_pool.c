@@ -42,10 +42,7 @@ static void each_job(void *context, void (*visit)(trail_g *g, void *arg), void *
     pthread_mutex_unlock(&pool->mutex);
 }
 
-/*
- * The tracer sees the job before it is created in the trace, a worker after. One thread hands jobs
- * in.
- */
+/* The job is listed before its creation in the trace, and queued after it. One thread adds jobs. */
 static void pool_submit(struct pool *pool, trail_m *m, void (*run)(struct job *job))
 {
     struct job *job = &pool->jobs[pool->listed];

@@ -92,9 +92,7 @@ TRAIL_API trail_name trail_lanes_name(const trail_lanes *lanes, trail_lane_kind 
 TRAIL_API void trail_lanes_sums(const trail_lanes *lanes, trail_lane_kind kind, size_t lane,
                                 int64_t ns, int64_t sums[TRAIL_SPAN_STATES]);
 
-/*
- * The newest lane of a goroutine (numbers may be reused), or the lane of a P or thread; -1 if none.
- */
+/* The newest lane of a goroutine (numbers are reused), or the lane of a P or thread; -1: none. */
 TRAIL_API int64_t trail_lanes_find(const trail_lanes *lanes, trail_lane_kind kind, int64_t id);
 
 typedef struct trail_cell {
@@ -134,10 +132,7 @@ typedef struct trail_span {
 TRAIL_API bool trail_lanes_span(const trail_lanes *lanes, trail_lane_kind kind, size_t lane,
                                 uint64_t span, trail_span *row);
 
-/*
- * Iterates over the spans of a lane from `span` on; more events may be fed in between. The fields
- * are private.
- */
+/* Iterates over a lane's spans from `span` on, also between feeds. The fields are private. */
 typedef struct trail_span_cursor {
     trail_lane_kind kind;
     size_t lane;

@@ -88,9 +88,7 @@ static inline bool trail_version_is_v2(int version)
     return version >= 22;
 }
 
-/*
- * Returns the Go releases that write a format: 11 gives "Go 1.11-1.18". NULL for an unknown format.
- */
+/* Returns the Go releases that write a format: 11 gives "Go 1.11-1.18". NULL: unknown format. */
 TRAIL_API const char *trail_version_writers(int version);
 
 /* MARK: What made a trace */
@@ -145,8 +143,7 @@ typedef struct trail_batch {
 } trail_batch;
 
 /*
- * Returns "events", "strings", "stacks", "CPU samples", "sync", "experiment" or "end of
- * generation".
+ * Returns "events", "strings", "stacks", "CPU samples", "sync", "experiment", "end of generation".
  */
 TRAIL_API const char *trail_batch_kind_name(trail_batch_kind kind);
 
@@ -304,9 +301,7 @@ typedef enum trail_range {
 #define TRAIL_NO_TASK         UINT64_MAX /* no parent task */
 #define TRAIL_BACKGROUND_TASK 0u
 
-/*
- * v1 files have lanes that are not Ps. An event's `proc` may be one of these, which no real P is.
- */
+/* v1 files have lanes that are not Ps; an event's `proc` may be one of these numbers. */
 enum {
     TRAIL_FAKE_PROC = 1000000,
     TRAIL_TIMER_PROC = 1000001,
@@ -553,10 +548,7 @@ TRAIL_API const trail_error *trail_reader_error(const trail_reader *reader);
  */
 TRAIL_API trail_string trail_reader_string(const trail_reader *reader, trail_string_handle handle);
 
-/*
- * Returns the frames of a stack, leaf first; *count is 0 for the empty stack. Valid as long as the
- * event.
- */
+/* Returns a stack's frames, leaf first; *count is 0 for the empty stack. Valid like the event. */
 TRAIL_API const trail_frame *trail_reader_stack(const trail_reader *reader,
                                                 trail_stack_handle handle, size_t *count);
 
@@ -568,10 +560,7 @@ TRAIL_API uint64_t trail_reader_epoch(const trail_reader *reader);
 TRAIL_API size_t trail_reader_stack_count(const trail_reader *reader);
 TRAIL_API size_t trail_reader_string_count(const trail_reader *reader);
 
-/*
- * Raw data of experiments in the current generation; available with a TRAIL_SYNC event that is not
- * final.
- */
+/* Raw data of experiments in the current generation, available with a TRAIL_SYNC but the final. */
 typedef struct trail_experiment_batch {
     uint8_t experiment; /* 1 = AllocFree */
     int64_t thread;

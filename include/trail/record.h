@@ -66,9 +66,7 @@ struct trail_writer_ {
 #define TRAIL_CHECKED_REGIONS_ 16 /* regions nested deeper are not checked */
 #define TRAIL_RECENT_STACKS_   8
 
-/*
- * A state, with the generation in which it was last written to the trace: generation << 3 | state.
- */
+/* A state and the generation that last wrote it to the trace: generation << 3 | state. */
 typedef uint64_t trail_state_;
 
 #define TRAIL_NAME_MAX 63 /* bytes of a goroutine's name */
@@ -333,9 +331,7 @@ typedef struct trail_options {
     int64_t generation_ns; /* v2: length of a generation; 0: 1 s */
     trail_unwinder unwinder;
     unsigned max_frames; /* 1 to 128; 0: 128 */
-    /*
-     * CPU samples per second of CPU time (SIGPROF), at most 1000; 0: none. Formats 19, 21 and v2.
-     */
+    /* CPU samples per second of CPU time (SIGPROF), at most 1000; 0: none. Formats 19, 21, v2. */
     unsigned cpu_hz;
     bool alloc_free; /* record the calls of the AllocFree experiment (formats 23, 26) */
     bool no_symbols; /* leave PCs without names, for `trail symbolize` */
@@ -403,10 +399,7 @@ typedef enum trail_trace_state {
 /* Returns the state of the trace and the flight recorder. Takes a lock. */
 TRAIL_API trail_trace_state trail_state(void);
 
-/*
- * Whether a trace or the flight recorder is on, or `trail record` records the process. Costs one
- * load.
- */
+/* Whether a trace, the flight recorder or `trail record` records the process. Costs one load. */
 static inline bool trail_enabled(void);
 
 /* v2: ends the generation now. Returns when it can be read. Does nothing in v1 and while off. */
@@ -553,14 +546,10 @@ TRAIL_API void trail_timer_goroutine(const trail_g *g);
 static inline bool trail_syscall_enter(trail_m *m, int skip);
 static inline bool trail_syscall_exit(trail_m *m);
 static inline bool trail_syscall_exit_blocked(trail_m *m);
-/*
- * Notes the time of return for a trail_syscall_exit_blocked of `g` that follows. Any thread. v1
- * only.
- */
+/* v1: notes the time of return for the trail_syscall_exit_blocked of `g` to follow. Any thread. */
 TRAIL_API void trail_syscall_returned(trail_g *g);
 /*
- * A foreign thread enters the runtime (a callback): `g` is created in a system call. Destroy: it
- * leaves.
+ * A foreign thread enters the runtime (a callback), with `g` created in a system call; leaves it.
  */
 static inline bool trail_go_create_syscall(trail_m *m, trail_g *g);
 static inline bool trail_go_destroy_syscall(trail_m *m);
@@ -634,10 +623,7 @@ typedef struct trail_alloc_info {
     uint64_t page_size, object_align, min_stack;
 } trail_alloc_info;
 
-/*
- * Call before a start. `snapshot` (may be NULL) is called once during it and calls the _exists
- * functions.
- */
+/* Call before a start, which calls `snapshot` (if not NULL) to call the _exists functions. */
 TRAIL_API void trail_alloc_host(const trail_alloc_info *info, void (*snapshot)(void *context),
                                 void *context);
 /* Defines a type: number (an address), size, bytes that hold pointers, name. */

@@ -22,10 +22,7 @@
 namespace trail
 {
 
-/*
- * A task that ends with its scope. Movable, not copyable. Converts to its ID, for parents and
- * regions.
- */
+/* A task that ends with its scope. Movable, not copyable. Converts to its ID. */
 class task
 {
   public:

@@ -33,9 +33,7 @@ struct attach {
  */
 bool attach_look(struct attach *a, pid_t pid, const char *path, trail_error *err);
 
-/*
- * What a thread waits for before the process joins. A callback with NULL discards earlier findings.
- */
+/* What a thread waits for before the process joins. NULL discards earlier findings. */
 struct attach_found {
     pid_t tid;
     enum shm_wait wait;  /* SHM_NO_WAIT: none, or unknown */

@@ -1,6 +1,4 @@
-/*
- * The waits of a process's threads in the form of a recording, from the findings of `trail stuck`.
- */
+/* The waits of a process's threads, found as by `trail stuck`, in the form of a recording. */
 #ifndef TRAIL_ATTACH_FOUND_H
 #define TRAIL_ATTACH_FOUND_H
 

@@ -26,15 +26,10 @@
 /* The time limit for a thread to stop. */
 #define STOP_NS INT64_C(100000000)
 
-/*
- * The red zone: functions may keep data below the stack pointer (System V ABI for x86-64, 3.2.2).
- */
+/* The red zone: functions may use memory below the stack pointer (System V ABI, x86-64, 3.2.2). */
 #define RED_ZONE 128
 
-/*
- * Kernel-internal error numbers in the registers of an interrupted system call that is to be
- * restarted.
- */
+/* Kernel-internal error numbers in the registers of a system call that is to be restarted. */
 #define ERESTARTSYS           512
 #define ERESTARTNOINTR        513
 #define ERESTARTNOHAND        514
@@ -118,10 +113,7 @@ static void go_on(const struct remote *r, int status, bool to_syscall)
                      (void *)(intptr_t)signal);
 }
 
-/*
- * Waits for the stop requested by PTRACE_INTERRUPT, between two instructions of the program or in a
- * system call.
- */
+/* Waits for the stop by PTRACE_INTERRUPT, between two instructions or in a system call. */
 static bool await_interrupt(const struct remote *r)
 {
     int status;

@@ -61,10 +61,7 @@ static const char *build_id(const struct dl_phdr_info *info, char *hex)
     return "-";
 }
 
-/*
- * Reads the path once, because chroot(2) may hide /proc. The caller holds the loader's lock
- * (dl_iterate_phdr).
- */
+/* Reads the path once, as chroot(2) may hide /proc later. The loader's lock is held. */
 static const char *own_path(void)
 {
     static char path[V2_MAX_STRING];

@@ -76,10 +76,7 @@ static bool step_frame_pointer(struct walk *w)
     if (!is_on_stack(w, at) || !is_on_stack(w, at + WORD))
         return false;
     pc = pc_plain(word_at(at + WORD));
-    /*
-     * If the register is used for something else, it mostly points to numbers, or to pointers to
-     * the stack.
-     */
+    /* A register with another use mostly points to numbers, or to pointers to the stack. */
     if (pc >= w->sp && pc < w->end)
         return false;
     *w = (struct walk){pc, at + 2 * WORD, word_at(at), w->end};
@@ -355,10 +352,7 @@ static bool find_module(uintptr_t at, struct cfi_module *module)
 
 /* MARK: A PC's first time */
 
-/*
- * mov $SYS_rt_sigreturn, %rax; syscall: a handler returns to this code. Debuggers recognize it in
- * the same way.
- */
+/* mov $SYS_rt_sigreturn, %rax; syscall: handlers return here. Debuggers do the same check. */
 static const unsigned char sigreturn[9] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 
 static bool is_sigreturn(const struct cfi_module *module, uintptr_t at)
@@ -381,9 +375,7 @@ static struct cfi_rule read_rule(uintptr_t pc)
     struct cfi_rule rule = {.kind = CFI_NONE};
     struct cfi_module module = {.ranges = 0};
     uint32_t packed;
-    /*
-     * No module: generated code. Its rule is not kept, because the code may disappear at any time.
-     */
+    /* No module: generated code. Its rule is not kept, as the code may disappear at any time. */
     if (!find_module(pc - 1, &module))
         return rule;
     rule = cfi_find(&module, pc - 1);
@@ -449,9 +441,7 @@ READS_STACK static inline bool step_plain(struct walk *w, uint32_t rule)
 {
     uintptr_t end = end_of(w, rule), fp;
     uint32_t saved = saved_of(rule);
-    /*
-     * All that is read lies in [end - saved, end), and saved is at least 8: the frame's end grows.
-     */
+    /* Reads only [end - saved, end), and saved is at least 8, so the frame's end increases. */
     if (unlikely(end > w->end || end < w->sp + saved || end % WORD != 0))
         return false;
     fp = *(const uintptr_t *)(end - saved);

@@ -17,9 +17,7 @@
 /* Registers by their numbers in DWARF. */
 enum { REG_FP = 6, REG_SP = 7, REG_RA = 16 };
 
-/*
- * Encodings of pointers: the lower four bits are the size, the next three the base address.
- */
+/* Encodings of pointers: the lower four bits are the size, the next three the base address. */
 enum {
     PE_ABSOLUTE = 0x00,
     PE_PC_RELATIVE = 0x10,
@@ -146,9 +144,7 @@ static uintptr_t take_pointer(struct reader *r, unsigned encoding, uintptr_t dat
 
 /* MARK: Expressions */
 
-/*
- * A constant, a register plus an offset, or the word in memory at such an address plus an offset.
- */
+/* A constant, a register plus an offset, or the word at such an address plus an offset. */
 struct term {
     enum { CONSTANT, OF_SP, OF_FP, OTHER } base;
     bool indirect;

@@ -45,8 +45,7 @@ enum cfi_fp {
 };
 
 /*
- * The frame's end (the "canonical frame address") is base + offset, or, if indirect, *(base +
- * inner) + offset.
+ * The frame's end ("canonical frame address") is base + offset; indirect: *(base + inner) + offset.
  */
 struct cfi_rule {
     enum cfi_kind kind;

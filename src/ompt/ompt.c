@@ -113,18 +113,12 @@ static void implicit_task(int endpoint, omp_data *parallel, omp_data *data, unsi
 
 /* MARK: Barriers */
 
-/*
- * Ends the barrier. At the end of the parallel region its workers begin to wait for the next
- * region.
- */
+/* Ends the barrier. At the end of the region its workers begin to wait for the next one. */
 static void pass_barrier(struct team *team, const void *place, bool alone)
 {
     bool ends = __atomic_load_n(&team->ends, __ATOMIC_RELAXED);
     uint64_t since = __atomic_exchange_n(&team->since, 0, __ATOMIC_RELAXED);
-    /*
-     * Woken threads read it; it is stored again only after all of them have arrived at the next
-     * barrier.
-     */
+    /* Read by woken threads; stored again only after all have arrived at the next barrier. */
     __atomic_store_n(&team->last, recorder->number(), __ATOMIC_RELAXED);
     recorder->let_in(ends ? SHM_OMP_JOIN : SHM_OMP_BARRIER, team, since, place, alone);
 }

@@ -90,8 +90,7 @@ void frame_pop_above(struct thread *thread, const struct frame *frame);
 void frame_end_region(struct frame *frame);
 
 /*
- * Begin, end, pause and resume a wait of the frame's task. It pauses while other tasks run above
- * it.
+ * Begin, end, pause and resume a wait of the frame's task, which pauses while tasks run above it.
  */
 void frame_wait_begin(struct frame *frame, enum shm_wait wait, const void *object,
                       const void *place, bool alone);

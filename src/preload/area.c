@@ -124,9 +124,7 @@ static bool try_rseq(void)
     if (!has_rseq())
         return false;
     switches_begin();
-    /*
-     * Not nanosleep: it would change the remaining time of an interrupted nanosleep of this thread.
-     */
+    /* Not nanosleep, which would change the rest of an interrupted nanosleep of this thread. */
     (void)REAL(ppoll)(NULL, 0, &moment, NULL);
     return switches_happened();
 }
@@ -137,9 +135,7 @@ static bool try_rseq(void)
 static struct shm_area *mapped;
 static uint32_t recordings;
 
-/*
- * The default stack size of threads, as glibc computes it; the first thread's stack is not larger.
- */
+/* The default stack size of threads as glibc computes it, and the first thread's maximum. */
 static uint64_t usual_stack_size(void)
 {
     struct rlimit limit;
@@ -187,10 +183,7 @@ static void before_fork(void)
     record_fork();
     if (!area || !area->header.children)
         return;
-    /*
-     * Keeps the recorder alive if the parent ends before its child has decided whether to be
-     * recorded.
-     */
+    /* Keeps the recorder alive if the parent ends before its child has decided to be recorded. */
     (void)__atomic_add_fetch(&area->header.forking, 1, __ATOMIC_RELAXED);
     if (area->header.heap)
         sum_heap(area);

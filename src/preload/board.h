@@ -63,9 +63,7 @@ void signals_record(struct shm_record *record);
 
 /* MARK: Identities */
 
-/*
- * The identities of an end and of its peer, where its data is read; equal for a pipe. 0: unknown.
- */
+/* The identities of an end and of its peer, the reader; equal for a pipe. 0: unknown. */
 struct board_ends {
     uint64_t own, peer;
     bool endless; /* a close wakes no thread, as there is no end of file */

@@ -1,7 +1,4 @@
-/*
- * The prototypes of all wrapped functions: the C library's headers, and functions that no header
- * declares.
- */
+/* The prototypes of all wrapped functions, by the C library's headers and below. */
 #ifndef TRAIL_PRELOAD_DECLARE_H
 #define TRAIL_PRELOAD_DECLARE_H
 

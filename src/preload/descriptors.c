@@ -58,8 +58,7 @@ static unsigned take_end(void)
 {
     uint32_t used = __atomic_load_n(&ends_used, __ATOMIC_RELAXED);
     /*
-     * Takes the lowest free end, so that few are searched; below first_free there is none, except
-     * after races.
+     * The lowest free end, so that few are searched. None is below first_free, except after races.
      */
     for (uint32_t i = __atomic_load_n(&first_free, __ATOMIC_RELAXED); i < ENDS; i++) {
         struct end *end = &ends[i];
@@ -104,9 +103,7 @@ static bool is_this_process(void)
     return !preload.area || preload.area->header.claimed == (uint32_t)getpid();
 }
 
-/*
- * Removes the descriptor from its end and returns the end. *last: it was the end's last descriptor.
- */
+/* Removes the descriptor from its end, which is returned; *last: it was the end's last one. */
 static unsigned forget(int fd, bool *last)
 {
     unsigned index;
@@ -226,10 +223,7 @@ unsigned descriptor_first_used(int fd)
     return 0;
 }
 
-/*
- * Returns the object that a read or write at this end makes ready at the peer; 0: the peer is
- * unknown.
- */
+/* Returns the object that a read or write here makes ready at the peer; 0: unknown. */
 static uint64_t shared_peer(struct end *end, enum side side)
 {
     if (!end->ids.peer)
@@ -237,10 +231,7 @@ static uint64_t shared_peer(struct end *end, enum side side)
     return end->ids.peer ? shared_object(end->ids.peer, side) : 0;
 }
 
-/*
- * Called before a read or write at an end that other processes may have. Returns the object of a
- * wait.
- */
+/* Called before a read or write at an end that processes may share. Returns a wait's object. */
 static uint64_t use_shared(struct end *end, enum side side, const struct unwind_start *caller)
 {
     uint64_t own = object_of(end, side);

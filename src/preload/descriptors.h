@@ -45,10 +45,7 @@ ALWAYS unsigned descriptor_end(int fd)
 /* Whether a descriptor without an end is known not to be shared with other processes. */
 extern bool descriptor_is_plain[DESCRIPTORS] __attribute__((visibility("hidden")));
 
-/*
- * Whether the process has opened FIFOs, whose ends are tracked even if no other process is
- * recorded.
- */
+/* Whether the process has opened FIFOs, which are tracked even in a recording of one process. */
 extern bool descriptor_fifos __attribute__((visibility("hidden")));
 
 /*
@@ -60,10 +57,7 @@ bool descriptor_is_of_fifo(int fd);
 /* Finds the end of a descriptor that other processes may share; 0: unknown. */
 unsigned descriptor_look(int fd);
 
-/*
- * The same for a descriptor that is used for the first time; only for FIFOs if no other process is
- * recorded.
- */
+/* The same for a descriptor on first use; only for FIFOs if one process is recorded. */
 unsigned descriptor_first_used(int fd);
 
 /* Like descriptor_end, for a descriptor that is used, not only closed or duplicated. */
@@ -83,10 +77,7 @@ ALWAYS unsigned descriptor_used(int fd)
  * object of a wait.
  */
 uint64_t end_reads(unsigned end, const struct unwind_start *caller);
-/*
- * The same for a write, which wakes threads that wait to read from its peer, also in poll or
- * epoll_wait.
- */
+/* The same for a write, which wakes threads that read from its peer, also by poll or epoll_wait. */
 uint64_t end_writes(unsigned end, const struct unwind_start *caller);
 
 ALWAYS uint64_t descriptor_reads(int fd, const struct unwind_start *caller)
@@ -117,10 +108,7 @@ void descriptor_shut(int fd, const struct unwind_start *caller);
 
 /* Called before poll or select: the calling thread may wait at the descriptor. */
 void descriptor_polled(int fd);
-/*
- * Called for a readable descriptor after poll or select blocked. True: a release there ended the
- * wait.
- */
+/* Called for a readable descriptor after a poll that blocked. True: a release ended the wait. */
 bool descriptor_ready(int fd, struct call *call);
 /*
  * Called before epoll_wait: the calling thread may wait at those descriptors in the set that other
@@ -142,8 +130,7 @@ void descriptors_meet(int fd, int other);
 /* MARK: Life */
 
 /*
- * Called for a new descriptor: forgets the end of an earlier one whose close was not seen; called
- * before a close.
+ * descriptor_new forgets an earlier descriptor whose close was missed; the other precedes a close.
  */
 void descriptor_new(int fd);
 void descriptor_closed(int fd, const struct unwind_start *caller);

@@ -257,10 +257,7 @@ static void take_arguments(char **to, size_t count, const char *first, va_list r
         to[i] = i == 0 ? (char *)(uintptr_t)first : va_arg(rest, char *);
 }
 
-/*
- * Declares `arguments`, made of `first` and the variable arguments, and `rest`, positioned behind
- * their final NULL.
- */
+/* Declares `arguments`, of `first` and the variable ones, and `rest`, behind their final NULL. */
 #define LIST_OF(first)                                                                             \
     va_list rest;                                                                                  \
     va_start(rest, first);                                                                         \

@@ -5,10 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * Remembers the recorder's entries in this process's LD_PRELOAD. Called once, when the library is
- * loaded.
- */
+/* Remembers the recorder's entries in LD_PRELOAD. Called once, when the library is loaded. */
 void exec_prepare(void);
 
 /*
@@ -24,23 +21,14 @@ struct exec_joined {
     size_t size;
 };
 
-/*
- * Returns the bytes that the new environment needs; 0: it is unchanged. Async-signal-safe, like all
- * of these.
- */
+/* Returns the bytes that the new environment needs; 0: unchanged. All are async-signal-safe. */
 size_t exec_join_size(char *const *environment);
 
-/*
- * `room` has `size` bytes, unless `size` exceeds EXEC_ON_STACK. Without memory the environment is
- * unchanged.
- */
+/* `room` has `size` bytes up to EXEC_ON_STACK. Without memory the environment is unchanged. */
 struct exec_joined exec_join(char *const *environment, void *room, size_t size);
 void exec_unjoin(struct exec_joined *joined);
 
-/*
- * Declares `joined`, made from the environment `given` and valid until the function returns. Keeps
- * errno.
- */
+/* Declares `joined`, made from the environment `given`, until the function returns. Keeps errno. */
 #define EXEC_JOINED(given)                                                                         \
     size_t join_size = exec_join_size(given);                                                      \
     void *join_room = __builtin_alloca(join_size <= EXEC_ON_STACK ? join_size + 1 : 1);            \

@@ -1,6 +1,4 @@
-/*
- * Wrappers for C library functions that block in system calls of their own, which no wrapper sees.
- */
+/* Wrappers for C library functions that block in system calls which no wrapper sees. */
 #include <errno.h>
 #include <string.h>
 #include <sys/single_threaded.h>
@@ -13,10 +11,7 @@
 
 /* MARK: stdio */
 
-/*
- * Returns the file's descriptor; negative: none. Reads it without the file's lock, which a blocked
- * reader may hold.
- */
+/* Returns the file's descriptor; negative: none. Without the lock, which a reader may hold. */
 ALWAYS int descriptor_of(const FILE *file)
 {
     return file->_fileno;
@@ -85,10 +80,7 @@ BUFFERED_CALL(size_t, fwrite_unlocked, CAN_WRITE(size, count), WRITE_FILE,
               (data, size, count, file), const void *restrict data, size_t size, size_t count,
               FILE *restrict file)
 
-/*
- * Whether the buffer has a whole line, or `most` bytes of one. The caller must be the only reader
- * of the file.
- */
+/* Whether the buffer has a line, or `most` bytes of one. The caller must be the only reader. */
 ALWAYS bool has_line(const FILE *file, int end, size_t most)
 {
     size_t there = (size_t)(file->_IO_read_end - file->_IO_read_ptr);

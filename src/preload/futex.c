@@ -216,10 +216,7 @@ long preload_futexes_call(long number, const struct one_futex *futexes, unsigned
     return status;
 }
 
-/*
- * Flag of io_uring_enter: the ring is an index into the thread's registered rings, not a
- * descriptor.
- */
+/* Flag of io_uring_enter: the ring is an index of the thread's registered rings, no descriptor. */
 #define REGISTERED_RING (1u << 4)
 
 /* Called instead of syscall(SYS_io_uring_enter, ...). A call that only submits does not wait. */

@@ -161,9 +161,7 @@ ALWAYS int64_t size_of(void *memory)
     return memory ? (int64_t)heap.malloc_usable_size(memory) : 0;
 }
 
-/*
- * Counts the result of a real function in the outermost call. Reading a size may itself allocate.
- */
+/* Counts the result of a real function in the outermost call. Reading a size may allocate. */
 #define COUNTED(...)                                                                               \
     ({                                                                                             \
         void *memory_;                                                                             \
@@ -217,10 +215,7 @@ EXPORT void *calloc(size_t count_, size_t size)
     return COUNTED(heap.calloc(count_, size));
 }
 
-/*
- * A rare function whose last parameter is the `size`; `parameters` and `arguments` are those before
- * it.
- */
+/* A rare function whose last parameter is `size`; `parameters` and `arguments` precede it. */
 #define RARE(name, parameters, arguments)                                                          \
     EXPORT void *name(EXPAND parameters size_t size)                                               \
     {                                                                                              \
@@ -356,10 +351,7 @@ struct cxx {
     cxx_function *stand_in; /* used if no library has it */
 };
 
-/*
- * A library with a private C++ library searches the whole program first and finds only these
- * wrappers.
- */
+/* For a library with a private C++ library, which searches the program first and finds wrappers. */
 static void *new_by_malloc(uintptr_t size, uintptr_t two, uintptr_t three)
 {
     void *memory = malloc(size ? size : 1);
@@ -406,10 +398,7 @@ enum {
 #undef ROW
 };
 
-/*
- * Finds the program's function, or that of a C++ library loaded privately by another library, and
- * keeps it loaded.
- */
+/* Finds the program's function, or that of a privately loaded C++ library, and keeps it loaded. */
 static cxx_function *next_cxx(const char *name)
 {
     static const char *const files[] = {"libstdc++.so.6", "libc++.so.1", "libc++abi.so.1"};

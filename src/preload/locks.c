@@ -22,8 +22,7 @@
 #define KIND_SHARED     0x80 /* shared between processes */
 
 /*
- * Whether trying first is equivalent to locking. Errorcheck mutexes and those with an owner return
- * other errors.
+ * Whether trying first equals locking: errorcheck mutexes and those with an owner fail differently.
  */
 ALWAYS bool is_plain(const pthread_mutex_t *mutex)
 {

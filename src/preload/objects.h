@@ -24,10 +24,7 @@ ALWAYS void object_held_since(const volatile void *object, enum shm_wait kind, u
     slot->held = (uint64_t)(uintptr_t)object;
 }
 
-/*
- * object_held_alone with the exact clock, for locks that threads have waited for, and without a
- * coarse clock.
- */
+/* object_held_alone by the exact clock: for contended locks, and without a coarse clock. */
 void object_held_exactly(const volatile void *object, enum shm_wait kind, uintptr_t pc);
 
 /*
@@ -91,10 +88,7 @@ ALWAYS bool object_released_matters(const volatile void *object, bool contended)
     return false;
 }
 
-/*
- * The fast check: true if the release need not be recorded. Otherwise object_released_matters
- * decides.
- */
+/* The fast check: true if the release need not be recorded; else ask object_released_matters. */
 ALWAYS bool object_released_unnoticed(const volatile void *object, bool contended)
 {
     struct shm_object *slot = object_slot(object);
@@ -149,9 +143,7 @@ ALWAYS bool is_time(clockid_t clock, const struct timespec *until)
     return is_clock(clock) && until && until->tv_nsec >= 0 && until->tv_nsec < 1000000000;
 }
 
-/*
- * Called when the wait has returned. `got`: the thread got the object; it did not time out or fail.
- */
+/* Called when the wait has returned. `got`: without a time-out or error. */
 void object_got(struct call *call, const volatile void *object, bool got);
 
 #endif

@@ -19,9 +19,7 @@
 /* Numbers of locks differ from those of all other objects in the same slot. */
 #define LOCK_NUMBER UINT32_C(0x80000000)
 
-/*
- * A wait is not recorded if its release comes within this fraction of the shortest recorded wait.
- */
+/* A release is recorded only after this fraction of the shortest recorded wait. */
 #define HARDLY 8
 
 static PER_THREAD void *own_pointer;
@@ -224,10 +222,7 @@ static void lock_got(struct openmp_wait *wait, struct openmp_hold *hold)
     else if (!is_recorded(SHM_GROUP_OPENMP))
         return;
     slot = object_slot(wait->object);
-    /*
-     * Only this thread has the lock now; races between locks that share a slot only spoil the
-     * wakers.
-     */
+    /* Only this thread has the lock; races of locks that share a slot only spoil wakers. */
     record.release = __atomic_load_n(&slot->hold, __ATOMIC_RELAXED);
     hold->number = LOCK_NUMBER | (record.release + 1);
     __atomic_store_n(&slot->hold, hold->number, __ATOMIC_RELAXED);

@@ -25,9 +25,7 @@
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 /* Removes the parentheses around a list: EXPAND (a, b) is a, b. */
 #define EXPAND(...) __VA_ARGS__
-/*
- * No access through __tls_get_addr, which could allocate: the library is loaded with the program.
- */
+/* Not through __tls_get_addr, which could allocate: the library is loaded with the program. */
 #define PER_THREAD __thread __attribute__((tls_model("initial-exec")))
 
 /* MARK: The process */
@@ -45,10 +43,7 @@
 
 struct preload {
     struct shm_area *area; /* NULL: the process is not recorded */
-    /*
-     * The number of the current recording, from 1; 0: none. A running process can be recorded
-     * several times.
-     */
+    /* The number of the current recording, from 1; 0: none. There may be several in turn. */
     uint32_t recording;
     bool has_counter;
     bool has_rseq;            /* switches of a thread with rseq can be seen: see call.h */
@@ -62,10 +57,7 @@ struct preload {
 
 extern struct preload preload __attribute__((visibility("hidden")));
 
-/*
- * Maps the area that `word` names (see SHM_VARIABLE) and claims it for this process; false if there
- * is none.
- */
+/* Maps and claims the area that `word` names (see SHM_VARIABLE); false if there is none. */
 bool preload_attach(const char *word);
 
 /*
@@ -105,16 +97,10 @@ struct self {
 
 extern PER_THREAD struct self self __attribute__((visibility("hidden")));
 
-/*
- * Claims a slot for the calling thread, which was not announced; false if none is free or recording
- * is off.
- */
+/* Claims a slot for a thread that was not announced; false: none is free, or recording is off. */
 bool self_attach(void);
 
-/*
- * Whether the calling thread has a slot of the current recording; it may still have one of an
- * earlier recording.
- */
+/* Whether the calling thread has a slot of the current, not an earlier recording. */
 ALWAYS bool self_has_slot(void)
 {
     return self.slot != NULL && self.recording == preload.recording;

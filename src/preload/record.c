@@ -160,10 +160,7 @@ void thread_slot_give_back(uint32_t index)
 /* Sets everything in `self` but the slot, which comes last. */
 static void self_take(uint32_t index, uintptr_t stack_low, uintptr_t stack_end)
 {
-    /*
-     * A signal handler may have taken a slot for this thread, which ends here. No other is taken
-     * afterwards.
-     */
+    /* A signal handler may have taken a slot for this thread: it ends. None is taken afterwards. */
     self.over = true;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (self_has_slot())
@@ -226,10 +223,7 @@ void self_end(void)
     __atomic_store_n(&slot->state, SHM_ENDED, __ATOMIC_RELEASE);
 }
 
-/*
- * Returns the end of the thread's stack, where glibc puts the thread's block, except for the first
- * thread.
- */
+/* Returns the end of the thread's stack: where glibc has its block, except for the first. */
 static uintptr_t stack_end(void)
 {
     /* NOLINTNEXTLINE(bugprone-reserved-identifier): the loader's name. */

@@ -1,7 +1,4 @@
-/*
- * Wrappers that create, name, join and cancel threads, and for prctl, which can disable the CPU's
- * counter.
- */
+/* Wrappers that create, name, join and cancel threads; and prctl, which can disable the counter. */
 #include <dlfcn.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
@@ -169,10 +166,7 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
 
 /* MARK: Cancelling */
 
-/*
- * The object is the thread's pthread_t: the cancellation ended a wait of that thread that does not
- * return.
- */
+/* The object is the thread's pthread_t: this ended a wait of the thread that does not return. */
 EXPORT int pthread_cancel(pthread_t thread)
 {
     struct unwind_start caller = CALLER();

@@ -29,10 +29,7 @@ always_inline trail_m *open_any(uint64_t *generation)
     return NULL;
 }
 
-/*
- * The same, for a task or log, in the context that readers require. close_annotation ends the
- * section.
- */
+/* The same for a task or log, in the context it requires; close_annotation must follow. */
 always_inline trail_m *open_annotation(uint64_t *generation, const char *what)
 {
     trail_m *m = open_any(generation);

@@ -10,10 +10,7 @@
 
 #include <stdbool.h>
 
-/*
- * Returns whether the kernel has membarrier (if not, tracer.fence is set). Called again in a forked
- * child.
- */
+/* Returns whether the kernel has membarrier (else set tracer.fence). Also called after a fork. */
 bool barrier_init(void);
 
 /* When it returns, every thread of the process has passed a full memory barrier. */

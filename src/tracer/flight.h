@@ -18,9 +18,7 @@ bool flight_on(void);
  * earlier generation.
  */
 bool flight_keep(struct trail_buffer_ *buffer);
-/*
- * Adds a complete generation (began_ns: CLOCK_MONOTONIC), or, after a loss, drops all earlier ones.
- */
+/* Adds a complete generation (began_ns: CLOCK_MONOTONIC); after a loss, drops all earlier ones. */
 void flight_complete(uint64_t generation, uint64_t began_ns);
 void flight_lost(void);
 

@@ -19,9 +19,7 @@
 #define IDENTITY_UNKNOWN_PC ((uintptr_t)1)
 #define IDENTITY_UNKNOWN    "(unknown)"
 
-/*
- * Returns the stack of a start function: one PC, as a return address (§2.7). v2: NULL if unknown.
- */
+/* Returns the stack of a start function, one return address (§2.7). v2: NULL if unknown. */
 const struct table_entry *identity_stack(uint64_t generation, const trail_g *g);
 
 /*

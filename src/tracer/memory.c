@@ -59,9 +59,7 @@ void *memory_reserve(size_t size)
         return NULL;
     /* Few of its pages are used at first. */
     (void)madvise(at, size, MADV_NOHUGEPAGE);
-    /*
-     * The first page fault in a mapping waits for all threads that map memory; later ones do not.
-     */
+    /* The first fault in a mapping waits for all threads that map memory; later ones do not. */
     *(volatile char *)at = 0;
     return at;
 }

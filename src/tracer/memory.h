@@ -1,7 +1,4 @@
-/*
- * Memory for buffers and tables, straight from the system, because the host may trace malloc or be
- * inside it.
- */
+/* Memory straight from the system, because the host may trace malloc or be inside it. */
 #ifndef TRAIL_TRACER_MEMORY_H
 #define TRAIL_TRACER_MEMORY_H
 
@@ -11,10 +8,7 @@
 void *memory_map(size_t size);
 void memory_unmap(void *at, size_t size);
 
-/*
- * Returns zeroed pages that take memory only once used, or NULL. They count as mapped only after
- * memory_use.
- */
+/* Returns zeroed pages that take memory on first use, or NULL. memory_use counts them as mapped. */
 void *memory_reserve(size_t size);
 void memory_unreserve(void *at, size_t size);
 void memory_use(size_t size);

@@ -242,9 +242,7 @@ static struct trail_buffer_ *take_reserve(void)
     return buffer;
 }
 
-/*
- * Without memory: returns any buffer that holds `need` bytes, as a last resort one of the reserve.
- */
+/* Without memory: returns any buffer for `need` bytes, as a last resort from the reserve. */
 static struct trail_buffer_ *take_any(size_t need)
 {
     struct trail_buffer_ *buffer = NULL;

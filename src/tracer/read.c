@@ -189,10 +189,7 @@ static bool stream_is_over(void)
     return !tracer.active && !head;
 }
 
-/*
- * Reports to the host that the trace ended by itself. The lock is held, but released during the
- * call.
- */
+/* Reports to the host that the trace ended by itself, with the lock, which is held, released. */
 static void report_end(void)
 {
     trail_error why = stream.error.code != TRAIL_OK ? stream.error : tracer.error;
@@ -527,9 +524,7 @@ static bool start_stream(const trail_options *options, struct stream wanted, uin
     return false;
 }
 
-/*
- * Removes a stream whose start failed. A thread that is writing its header closes the descriptor.
- */
+/* Removes a stream whose start failed. A thread that writes its header closes the descriptor. */
 static void drop_stream(int fd)
 {
     pthread_mutex_lock(&tracer.lock);

@@ -4,9 +4,7 @@
 
 #include "tracer/tracer.h"
 
-/*
- * Whether the calling thread is the one that reads: it cannot wait for the reader. `lock` is held.
- */
+/* Whether the calling thread is the reader, which cannot wait for itself. `lock` is held. */
 bool read_is_reader(void);
 
 /* Requests an early end of the generation. `lock` is held. */

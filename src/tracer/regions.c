@@ -41,10 +41,7 @@ static bool has_region(const trail_g *g)
     return g->regions_session_ == tracer.first_generation && g->region_count_ > 0;
 }
 
-/*
- * Returns false if another region is the innermost one. A region that began before the trace may
- * end in it.
- */
+/* Returns false if another region is innermost. A region from before the trace may end in it. */
 static bool pop_region(trail_g *g, uint32_t mark)
 {
     if (!has_region(g))

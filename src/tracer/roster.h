@@ -33,10 +33,7 @@ struct trail_own_thread_ {
     _Alignas(64) uint8_t buffers[4][BUFFER_MIN];
 };
 
-/*
- * Returns a free record; NULL: no memory. Its writers may have buffers with data of a thread that
- * ended.
- */
+/* Returns a free record, perhaps with buffers that an ended thread has filled; NULL: no memory. */
 struct trail_own_thread_ *roster_take(void);
 
 /*

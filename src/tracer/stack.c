@@ -127,10 +127,7 @@ static uintptr_t stack_end(const trail_m *m, uintptr_t frame)
 
 /* MARK: The job's root (trail_g.stack_root) */
 
-/*
- * Returns the frame at which the job's part of the stack [frame, high) ends; 0: there is no such
- * root.
- */
+/* Returns the frame that ends the job's part of the stack [frame, high); 0: there is none. */
 static uintptr_t stack_root(const trail_m *m, uintptr_t frame, uintptr_t high)
 {
     uintptr_t root = (uintptr_t)m->g->stack_root;
@@ -183,9 +180,7 @@ static size_t unwind(uintptr_t *pcs, size_t max)
     return n > 0 ? (size_t)n : 0;
 }
 
-/*
- * Returns the index of the frame that returns to the host, or of the one `skip` frames further out.
- */
+/* Returns the index of the frame that returns to the host, or `skip` frames further out. */
 static size_t find_leaf(const uintptr_t *pcs, size_t n, uintptr_t leaf, unsigned skip)
 {
     size_t at = 0;

@@ -36,10 +36,7 @@ static inline struct table *stack_table(uint64_t generation)
 /* Captures the stack of a thread that a signal interrupted, from its registers, for CPU samples. */
 size_t stack_of_context(const trail_m *m, const void *context, uintptr_t *pcs, size_t max);
 
-/*
- * Selects the unwinder that works here; `frame` is that of the caller of trail_start. Loads
- * libunwind.
- */
+/* Selects a working unwinder, perhaps loads libunwind. `frame`: of trail_start's caller. */
 trail_unwinder stack_choose(trail_unwinder wanted, uintptr_t frame);
 
 /*

@@ -1,7 +1,4 @@
-/*
- * The status of goroutines and Ps, which each generation has once, before any other event about
- * them (§7.4).
- */
+/* The status of goroutines and Ps, once per generation and before their other events (§7.4). */
 #ifndef TRAIL_TRACER_STATES_H
 #define TRAIL_TRACER_STATES_H
 
@@ -24,10 +21,7 @@ void states_write_early(trail_m *m, uint64_t generation);
 void states_lock(trail_m *m);
 void states_unlock(trail_m *m);
 
-/*
- * v2: claims a waiting or runnable goroutine that had no event in the generation, and writes its
- * status.
- */
+/* v2: claims a waiting or runnable goroutine without an event, and writes its status. */
 void states_claim(trail_g *g, uint64_t generation, struct trail_writer_ *writer);
 
 /*

@@ -12,10 +12,7 @@
 /* v1: it must fit into an empty buffer, with its ID and length, after the Batch record. */
 #define V1_STRING_MAX (BUFFER_CAPACITY - 64)
 
-/*
- * Number of IDs that an M reserves for strings written once, so that threads do not share a
- * counter.
- */
+/* IDs that an M reserves for strings written once, so that threads do not share a counter. */
 #define IDS_AT_ONCE 64
 
 /* Appends a String record to a v1 writer, in a new buffer if needed. */

@@ -1,7 +1,4 @@
-/*
- * Names PCs through the dynamic loader or the host, once per PC and trace. `trail symbolize` can
- * add more later.
- */
+/* Names PCs by the loader or the host, once per PC and trace; `trail symbolize` can add more. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

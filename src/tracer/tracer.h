@@ -187,10 +187,7 @@ struct tracer { /* NOLINT(clang-analyzer-optin.performance.Padding) */
 
 extern struct tracer tracer;
 
-/*
- * Whether a trace of this tracer is on; trail_enabled() is also true while annotations go
- * elsewhere.
- */
+/* Whether this tracer is on; trail_enabled() is also true while annotations go elsewhere. */
 static inline bool trace_is_on(void)
 {
     return __atomic_load_n(&tracer.generation, __ATOMIC_RELAXED) != 0;
@@ -277,10 +274,7 @@ void queue_urgent(bool urgent);
 
 /* MARK: Sessions (control.c, generation.c, v1_session.c) */
 
-/*
- * Starts a session. `frame` is the public function's, on which the unwinder is tried. control is
- * held.
- */
+/* Starts a session; the unwinder is tried on `frame`, the public function's. control is held. */
 bool session_begin(const trail_options *options, uintptr_t frame, trail_error *err);
 /* Ends the session; everything pending is complete afterwards. control is held. */
 void session_end(void);
