@@ -602,12 +602,35 @@ static bool read_hold(const struct shm_object *shared, size_t slot, struct area_
            __atomic_load_n(&shared->held, __ATOMIC_RELAXED) == object;
 }
 
+/* A lock that a thread holds to read. */
+static bool read_reading(const struct shm_reading *shared, uint32_t serial, struct area_hold *hold)
+{
+    uint64_t object = __atomic_load_n(&shared->object, __ATOMIC_ACQUIRE);
+    uint64_t other = __atomic_load_n(&shared->shared, __ATOMIC_RELAXED);
+    *hold = (struct area_hold){.object = other ? other : object,
+                               .pc = __atomic_load_n(&shared->pc, __ATOMIC_RELAXED),
+                               .serial = serial,
+                               .wait = SHM_RDLOCK};
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return object != 0 && shm_is_memory(hold->object) == (other != 0) &&
+           __atomic_load_n(&shared->object, __ATOMIC_RELAXED) == object;
+}
+
 size_t area_holds(const struct area *area, struct area_hold *holds)
 {
+    uint32_t threads = __atomic_load_n(&area->shared->header.threads_used, __ATOMIC_RELAXED);
     size_t count = 0;
 
     for (size_t slot = 0; slot < SHM_OBJECTS; slot++)
         count += read_hold(&area->shared->objects[slot], slot, &holds[count]);
+    for (uint32_t slot = 1; slot < SHM_THREADS && slot < threads; slot++) {
+        const struct shm_thread *thread = &area->shared->threads[slot];
+        uint32_t serial = __atomic_load_n(&thread->serial, __ATOMIC_RELAXED);
+        if (__atomic_load_n(&thread->state, __ATOMIC_ACQUIRE) != SHM_LIVE)
+            continue;
+        for (size_t i = 0; i < SHM_READINGS && count < SHM_OBJECTS; i++)
+            count += read_reading(&thread->reading[i], serial, &holds[count]);
+    }
     return count;
 }
 

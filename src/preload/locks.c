@@ -194,10 +194,20 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
         return result;                                                                             \
     return wait_for_lock(kind, lock, &caller, true, __VA_ARGS__)
 
+/* As for mutexes, the wrappers of the most frequent calls handle a free lock only. */
 #define RWLOCK_WRAPPERS(kind, lock_, timedlock, clocklock, trylock)                                \
-    EXPORT int lock_(pthread_rwlock_t *lock)                                                       \
+    NOINLINE int slow_##lock_(pthread_rwlock_t *lock)                                              \
     {                                                                                              \
         LOCK_RWLOCK(kind, trylock, true, REAL(lock_)(lock));                                       \
+    }                                                                                              \
+    EXPORT int lock_(pthread_rwlock_t *lock)                                                       \
+    {                                                                                              \
+        if (LIKELY(is_wanted(SHM_GROUP_LOCKS) && self_has_slot()) &&                               \
+            LIKELY(REAL(trylock)(lock) == 0)) {                                                    \
+            object_held(lock, kind, (uintptr_t)__builtin_return_address(0));                       \
+            return 0;                                                                              \
+        }                                                                                          \
+        return slow_##lock_(lock);                                                                 \
     }                                                                                              \
     EXPORT int timedlock(pthread_rwlock_t *lock, const struct timespec *until)                     \
     {                                                                                              \
@@ -220,15 +230,28 @@ RWLOCK_WRAPPERS(SHM_RDLOCK, pthread_rwlock_rdlock, pthread_rwlock_timedrdlock,
 RWLOCK_WRAPPERS(SHM_WRLOCK, pthread_rwlock_wrlock, pthread_rwlock_timedwrlock,
                 pthread_rwlock_clockwrlock, pthread_rwlock_trywrlock)
 
-EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
+NOINLINE int unlock_rwlock(pthread_rwlock_t *lock)
 {
-    if (is_wanted(SHM_GROUP_LOCKS) && LIKELY(self_has_slot()) &&
-        UNLIKELY(object_released_matters(lock, object_awaited(lock) ||
-                                                   object_awaited_outside(SHM_WRLOCK, lock)))) {
+    if (is_wanted(SHM_GROUP_LOCKS) && LIKELY(self_has_slot())) {
+        struct shm_reading *reading = object_reading(lock);
+        bool awaited = object_awaited(lock) || object_awaited_outside(SHM_WRLOCK, lock);
         struct unwind_start caller = CALLER();
-        object_released(lock, SHM_WRLOCK, SHM_ALL, &caller);
+        if (reading && object_reading_matters(reading, awaited))
+            object_reading_ends(lock, reading, &caller);
+        else if (!reading && object_released_matters(lock, awaited))
+            object_released(lock, SHM_WRLOCK, SHM_ALL, &caller);
     }
     return REAL(pthread_rwlock_unlock)(lock);
+}
+
+EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
+{
+    if (LIKELY(is_wanted(SHM_GROUP_LOCKS) && self_has_slot() && !board)) {
+        struct shm_reading *reading = object_reading(lock);
+        if (LIKELY(reading && !object_reading_matters(reading, object_awaited(lock))))
+            return REAL(pthread_rwlock_unlock)(lock);
+    }
+    return unlock_rwlock(lock);
 }
 
 /* MARK: C11's mutexes, which are glibc's under other names */

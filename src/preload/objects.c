@@ -55,38 +55,61 @@ void object_held_together(const volatile void *object, enum shm_wait kind, uintp
         shm_holder(self.slot->serial, kind | SHM_HELD_SHARED, (uint64_t)(uintptr_t)object);
 }
 
-void object_released_as(const volatile void *object, uint64_t shared, enum shm_wait kind,
-                        uint8_t flags, const struct unwind_start *caller)
+/*
+ * Writes the record of a release, and of the hold that ends with it: `since` as in struct shm_object; 0: not known. False:
+ * the thread is in the middle of another record.
+ */
+static bool release(const volatile void *object, uint64_t shared, enum shm_wait kind, uint8_t flags,
+                    const struct unwind_start *caller, uint64_t since, uint64_t pc)
 {
-    struct shm_object *slot = object_slot(object);
     struct shm_record record = {.kind = SHM_RELEASED,
                                 .wait = (uint8_t)kind,
                                 .flags = flags,
                                 .object = (uint64_t)(uintptr_t)object};
     int old_errno = errno;
     if (!record_begin())
-        return;
+        return false;
     if (shm_is_lock(kind))
         known_add(object);
     record.stack = stack_of(caller);
     record.time = clock_now();
-    if (slot->held == record.object) {
-        record.end = slot->held_since;
-        record.object2 = slot->held_pc;
-        if (!(slot->held_since & SHM_EXACT)) {
+    if (since) {
+        record.end = since;
+        record.object2 = pc;
+        if (!(since & SHM_EXACT)) {
             /* On average the coarse clock lags by half its step. */
             record.end += preload.half_step_ticks;
             record.flags |= SHM_COARSE;
         }
-        slot->held = 0;
     }
     if (shared)
         record.object = shared;
-    record.release = shared ? board_next_number(shared, record.time)
-                            : __atomic_add_fetch(&slot->release, 1, __ATOMIC_RELEASE);
+    record.release = shared
+                         ? board_next_number(shared, record.time)
+                         : __atomic_add_fetch(&object_slot(object)->release, 1, __ATOMIC_RELEASE);
     record_put(&record);
     record_end();
     errno = old_errno;
+    return true;
+}
+
+void object_released_as(const volatile void *object, uint64_t shared, enum shm_wait kind,
+                        uint8_t flags, const struct unwind_start *caller)
+{
+    struct shm_object *slot = object_slot(object);
+    bool is_held = slot->held == (uint64_t)(uintptr_t)object;
+    if (release(object, shared, kind, flags, caller, is_held ? slot->held_since : 0,
+                slot->held_pc) &&
+        is_held)
+        slot->held = 0;
+}
+
+void object_reading_ends(const volatile void *object, struct shm_reading *reading,
+                         const struct unwind_start *caller)
+{
+    (void)release(object, object_shared(SHM_RDLOCK, object), SHM_RDLOCK, SHM_ALL, caller,
+                  reading->since, reading->pc);
+    object_reading_left(reading);
 }
 
 struct call object_wait_as(const struct unwind_start *caller, uint32_t group, enum shm_wait kind,

@@ -12,6 +12,12 @@ ALWAYS struct shm_object *object_slot(const volatile void *object)
     return &preload.area->objects[shm_object_slot((uint64_t)(uintptr_t)object)];
 }
 
+/*
+ * Returns the object's identity in records if recorded processes share it (board.h); 0: its address
+ * is used. A futex does not show whether it is shared: see memory.h.
+ */
+uint64_t object_shared(enum shm_wait kind, const volatile void *object);
+
 /* `since` is as in struct shm_object. */
 ALWAYS void object_held_since(const volatile void *object, enum shm_wait kind, uintptr_t pc,
                               uint64_t since)
@@ -26,6 +32,45 @@ ALWAYS void object_held_since(const volatile void *object, enum shm_wait kind, u
 
 /* object_held_alone by the exact clock: for contended locks, and without a coarse clock. */
 void object_held_exactly(const volatile void *object, enum shm_wait kind, uintptr_t pc);
+
+/* Notes that the calling thread holds the lock to read, as other threads may, too. */
+ALWAYS void object_reads(const volatile void *object, uintptr_t pc)
+{
+    struct shm_reading *reading = &self.slot->reading[self.readings];
+    uint64_t coarse = clock_coarse();
+    self.slot->holds++;
+    if (UNLIKELY(self.readings == SHM_READINGS))
+        return;
+    reading->since =
+        UNLIKELY(!coarse || object_slot(object)->hot) ? clock_now() | SHM_EXACT : coarse;
+    reading->pc = pc;
+    reading->shared = UNLIKELY(board_of_several) ? object_shared(SHM_RDLOCK, object) : 0;
+    __atomic_store_n(&reading->object, (uint64_t)(uintptr_t)object, __ATOMIC_RELEASE);
+    self.readings++;
+}
+
+/* Returns the calling thread's last hold of the lock to read; NULL: none is known. */
+ALWAYS struct shm_reading *object_reading(const volatile void *object)
+{
+    for (uint32_t i = self.readings; i-- > 0;)
+        if (LIKELY(self.slot->reading[i].object == (uint64_t)(uintptr_t)object))
+            return &self.slot->reading[i];
+    return NULL;
+}
+
+/* The last one takes the place of one that has ended. */
+ALWAYS void object_reading_left(struct shm_reading *reading)
+{
+    struct shm_reading *last = &self.slot->reading[--self.readings];
+    __atomic_store_n(&reading->object, 0, __ATOMIC_RELEASE);
+    if (LIKELY(reading == last))
+        return;
+    reading->since = last->since;
+    reading->pc = last->pc;
+    reading->shared = last->shared;
+    __atomic_store_n(&reading->object, last->object, __ATOMIC_RELEASE);
+    last->object = 0;
+}
 
 /*
  * Notes that the calling thread holds the object, which is not shared between processes. Races
@@ -45,17 +90,13 @@ void object_held_together(const volatile void *object, enum shm_wait kind, uintp
 
 ALWAYS void object_held(const volatile void *object, enum shm_wait kind, uintptr_t pc)
 {
-    if (UNLIKELY(board_of_several))
+    if (kind == SHM_RDLOCK)
+        object_reads(object, pc);
+    else if (UNLIKELY(board_of_several))
         object_held_together(object, kind, pc);
     else
         object_held_alone(object, kind, pc);
 }
-
-/*
- * Returns the object's identity in records if recorded processes share it (board.h); 0: its address
- * is used. A futex does not show whether it is shared: see memory.h.
- */
-uint64_t object_shared(enum shm_wait kind, const volatile void *object);
 
 /* Whether a thread of another process waits for it. */
 ALWAYS bool object_awaited_outside(enum shm_wait kind, const volatile void *object)
@@ -115,6 +156,20 @@ ALWAYS void object_released(const volatile void *object, enum shm_wait kind, uin
 {
     object_released_as(object, object_shared(kind, object), kind, flags, caller);
 }
+
+/* The same of a lock that is held to read. */
+ALWAYS bool object_reading_matters(struct shm_reading *reading, bool contended)
+{
+    int64_t held = (int64_t)(clock_cheap() - reading->since);
+    if (UNLIKELY(contended || (held >= 0 && (uint64_t)held >= preload.hold_ticks)))
+        return true;
+    object_reading_left(reading);
+    return false;
+}
+
+/* Writes the record of its release, which is about to happen. */
+void object_reading_ends(const volatile void *object, struct shm_reading *reading,
+                         const struct unwind_start *caller);
 
 /*
  * Begins a wait. `certain`: the object was found taken, so the wait is recorded in any case, with

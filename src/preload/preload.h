@@ -82,6 +82,7 @@ struct self {
     uint32_t index;                    /* of the slot */
     uint32_t round;                    /* of destructors when the thread ends */
     uint32_t recording;                /* the slot's recording: see self_has_slot */
+    uint32_t readings;                 /* how many of the slot's are in use */
     uintptr_t blocked_at[SELF_PLACES]; /* by return address; see call.h */
     bool has_rseq;                     /* the kernel clears its rseq pointer on a switch */
     bool over;                         /* the thread has ended, or is not recorded */

@@ -168,6 +168,7 @@ static void self_take(uint32_t index, uintptr_t stack_low, uintptr_t stack_end)
     self.slot = NULL;
     self.chunk = NULL;
     self.round = 0;
+    self.readings = 0;
     self.heap_recorded = 0;
     self.has_rseq = preload.has_rseq && has_rseq();
     self.stack_low = stack_low;

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define SHM_MAGIC   UINT64_C(0x006c696172742e31) /* "1.trail" */
-#define SHM_VERSION 10
+#define SHM_VERSION 11
 
 /* Environment variable: "pid:PID:FD:WORD", for the area /proc/PID/fd/FD, or asked for by the word; or "path:FILE". */
 #define SHM_VARIABLE  "TRAIL_SHM"
@@ -162,6 +162,18 @@ enum shm_thread_state {
 
 #define SHM_SHORT 256
 
+/*
+ * A reader-writer lock that a thread holds to read. Many threads do at a time, so that each has its own in its slot: in the
+ * lock's slot they would overwrite each other's, and pass its cache line around.
+ */
+struct shm_reading {
+    uint64_t object; /* 0: none; stored last */
+    uint64_t since, pc,
+        shared; /* as in struct shm_object; `shared` is 0 if only this process has the lock */
+};
+
+#define SHM_READINGS 4 /* more locks of a thread are not known to be held */
+
 struct shm_thread {
     /* The call that the thread is in. open_time is stored last, with release; 0: in none. */
     uint64_t open_time;
@@ -194,9 +206,10 @@ struct shm_thread {
     /* Of the open call, if it waits for a lock: the PC where the lock's holder took it. */
     uint64_t open_held_pc;
     uint64_t holds; /* how many locks it has taken, for their rate */
+    struct shm_reading reading[SHM_READINGS];
 };
 
-_Static_assert(sizeof(struct shm_thread) == 128, "two cache lines");
+_Static_assert(sizeof(struct shm_thread) == 256, "four cache lines");
 
 /* MARK: Objects */
 

@@ -1,11 +1,14 @@
 /*
  * Three threads of which each waits for the next: a chain with a known answer. With the word "often": a lock that is held
- * for long, while another one is taken as often as can be, and then while none is.
+ * for long, while another one is taken as often as can be, and then while none is. With "readers": three threads that hold one
+ * lock to read at a time.
  *
  * Prints how long each lock was held at least and at most, in ns: "NAME BEGIN LEAST MOST". BEGIN is "exact", or "coarse" if
  * the recorder's library took the begin of the hold from the recorder's coarse clock, or "either". "chain" is the wait of all
  * threads of the chain together.
  */
+#include <semaphore.h>
+
 #include "answers.h"
 
 #include "shm/shm.h"
@@ -100,6 +103,58 @@ static IN_STACKS void write_prices(void)
     sleep_ns(5 * MS);
     pthread_rwlock_unlock(&prices_lock);
     pthread_join(thread, NULL);
+}
+
+/* MARK: Several readers */
+
+/* Each has the menu when the next one takes it, and gives it back when all have it and a writer waits. */
+static pthread_rwlock_t menu_lock = PTHREAD_RWLOCK_INITIALIZER;
+static about_to_wait writer_waits;
+static sem_t turn[4];
+
+#define READS_MENU(name, index, ms)                                                                \
+    static IN_STACKS void name(void)                                                               \
+    {                                                                                              \
+        int64_t before, got, releases;                                                             \
+        sem_wait(&turn[index]);                                                                    \
+        before = now();                                                                            \
+        pthread_rwlock_rdlock(&menu_lock);                                                         \
+        got = now();                                                                               \
+        sem_post(&turn[(index) + 1]);                                                              \
+        while (!it_waits(&writer_waits))                                                           \
+            sleep_ns(MS / 5);                                                                      \
+        sleep_ns((ms)*MS);                                                                         \
+        releases = now();                                                                          \
+        pthread_rwlock_unlock(&menu_lock);                                                         \
+        hold_told(#name, before, got, releases, now());                                            \
+    }                                                                                              \
+    static void *run_##name(void *unused)                                                          \
+    {                                                                                              \
+        name();                                                                                    \
+        return unused;                                                                             \
+    }
+
+READS_MENU(reads_long, 0, 30)
+READS_MENU(reads_short, 1, 10)
+READS_MENU(reads_middle, 2, 20)
+
+static IN_STACKS void writes_menu(void)
+{
+    sem_wait(&turn[3]);
+    about(&writer_waits);
+    pthread_rwlock_wrlock(&menu_lock);
+    pthread_rwlock_unlock(&menu_lock);
+}
+
+static int readers(void)
+{
+    pthread_t threads[] = {start(run_reads_long, NULL), start(run_reads_short, NULL),
+                           start(run_reads_middle, NULL)};
+    sem_post(&turn[0]);
+    writes_menu();
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++)
+        pthread_join(threads[i], NULL);
+    return 0;
 }
 
 /* MARK: Many locks */
@@ -222,6 +277,8 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "often") == 0)
         return often();
+    if (argc > 1 && strcmp(argv[1], "readers") == 0)
+        return readers();
     count_stock();
     pthread_join(packer_thread, NULL);
     write_prices();

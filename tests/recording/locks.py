@@ -117,6 +117,19 @@ def find_tells_who_released_it():
 
 
 @test
+def each_reader_has_a_hold_of_its_own():
+    """Also if others hold the lock to read when it begins, and when it ends."""
+    trace = os.path.join(WORK, "readers.trace")
+    measured = record(trace, "readers")
+    (lock,) = [lock for lock in json.loads(run(TRAIL, "locks", "--json", trace))["locks"] if lock["name"] == "menu_lock"]
+    held = {name: row for row in lock["held"] for name in functions([row])[0] if name.startswith("reads_")}
+    assert sorted(held) == sorted(name for name, *_ in measured), lock["held"]
+    for name, _, least, most in measured:
+        # The coarse clock may give its begin.
+        assert held[name]["count"] == 1 and is_right(held[name]["ns"], least - HALF_STEP, most + HALF_STEP), (held[name], least, most)
+
+
+@test
 def holds_are_told_while_other_locks_are_taken_often():
     """Then by a clock that only ticks, which their times say; and by the clock itself when that is over."""
     trace = os.path.join(WORK, "often.trace")
