@@ -60,24 +60,24 @@ static bool look_at_status(pid_t pid, trail_error *err)
         return false;
     }
     if (*value == 'T' || *value == 't')
-        return refuse(
-            err, "process %d is stopped; let it go on ('kill -CONT'), or end its debugger", pid);
+        return refuse(err, "process %d is stopped; continue it ('kill -CONT') or end its debugger",
+                      pid);
     if (read_status(pid, "\nTracerPid:", value, sizeof value) && atoi(value) > 0)
         return held_refuse(pid, err);
     if (read_status(pid, "\nSeccomp:", value, sizeof value) && atoi(value) != 0)
         return refuse(err,
-                      "process %d has a seccomp filter, which could end it for the calls that "
-                      "loading a library needs; start it with 'trail record -- PROGRAM'",
+                      "process %d has a seccomp filter, which could kill it for loading a library; "
+                      "start it with 'trail record -- PROGRAM'",
                       pid);
     if (read_status(pid, "\nx86_Thread_features:", value, sizeof value) && strstr(value, "shstk"))
-        return refuse(err,
-                      "process %d has a shadow stack, on which no call can be put; start it with "
-                      "GLIBC_TUNABLES=glibc.cpu.x86_shstk=off",
-                      pid);
+        return refuse(
+            err,
+            "process %d has a shadow stack, which prevents calls from outside; start it with "
+            "GLIBC_TUNABLES=glibc.cpu.x86_shstk=off",
+            pid);
     if (read_status(pid, "\nNSpid:", value, sizeof value) && strpbrk(value, "\t "))
         return refuse(
-            err, "process %d is in a PID namespace of its own (a container): run trail in there",
-            pid);
+            err, "process %d is in its own PID namespace (a container): run trail inside it", pid);
     return true;
 }
 
@@ -140,8 +140,8 @@ static bool look_at_libraries(struct attach *a, trail_error *err)
                       a->pid);
     if (image_is_static(a->pid))
         return refuse(err,
-                      "process %d has no C library that is loaded (it is linked statically): such "
-                      "programs can only be looked at, with 'trail stuck'",
+                      "process %d has no shared C library (it is linked statically): examine it "
+                      "with 'trail stuck'",
                       a->pid);
     return refuse(err,
                   "process %d: its loader's list of libraries has no glibc that is mapped as the "
@@ -161,8 +161,8 @@ static bool look_at_path(const struct attach *a, trail_error *err)
     if (errno == EACCES || errno == EPERM)
         return held_refuse(a->pid, err);
     error_set(err, TRAIL_USAGE,
-              "process %d has another file system (a container), without %s: install trail there, "
-              "and run it there",
+              "process %d has another file system (a container) without %s: install and run trail "
+              "there",
               (int)a->pid, a->path);
     return false;
 }
@@ -201,7 +201,7 @@ static bool find_code(struct attach *a, trail_error *err)
     if (good && a->code.sigreturn.address && a->load.address)
         return true;
     if (good)
-        error_set(err, TRAIL_USAGE, "the C library of process %d (%s) is not one that trail knows",
+        error_set(err, TRAIL_USAGE, "trail does not know the C library of process %d (%s)",
                   (int)a->pid, a->libc.path);
     return false;
 }
@@ -270,10 +270,10 @@ static bool call_there(struct attach *a, struct remote_call *call, const struct 
         }
         (void)nanosleep(&(struct timespec){0, 5000000}, NULL);
     }
-    error_set(err, TRAIL_IO,
-              "no thread of process %d has waited in a system call for 10 s where it could be made "
-              "to do more: try again",
-              (int)a->pid);
+    error_set(
+        err, TRAIL_IO,
+        "no thread of process %d waited at a safe place in a system call within 10 s: try again",
+        (int)a->pid);
     return false;
 }
 
@@ -346,7 +346,8 @@ static bool find_function(const struct attach *a, const char *name, struct image
         return false;
     }
     if (!address) {
-        error_set(err, TRAIL_IO, "%s in process %d is not this trail's: it lacks %s", a->path,
+        error_set(err, TRAIL_IO,
+                  "%s in process %d belongs to another version of trail: it lacks %s", a->path,
                   (int)a->pid, name);
         return false;
     }
@@ -385,8 +386,8 @@ static bool understand(const struct attach *a, uint32_t result, trail_error *err
     case ATTACH_GOOD:
         return true;
     case ATTACH_PRELOADED:
-        return refuse(
-            err, "process %d was started by 'trail record': its recorder is in it already", a->pid);
+        return refuse(err, "process %d was started by 'trail record' and has its recorder already",
+                      a->pid);
     case ATTACH_RECORDED:
         return refuse(err, "process %d is being recorded by another 'trail record'", a->pid);
     case ATTACH_NO_AREA:

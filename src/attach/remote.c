@@ -298,7 +298,8 @@ static bool run_to_end(const struct remote *r, trail_error *err)
         go_on(r, status, true);
         if (!await(r, &status)) {
             error_set(err, TRAIL_IO,
-                      "a call in process %d has not come back within 10 s; it goes on by itself",
+                      "a call in process %d has not returned within 10 s; the process continues by "
+                      "itself",
                       r->pid);
             return false;
         }
@@ -358,7 +359,7 @@ static bool do_call(struct remote *r, const struct remote_code *code, struct rem
 {
     uint64_t quiet = quiet_mask();
     if (!write_frame(r, code, call) || !begin_call(r, code, call)) {
-        error_set(err, TRAIL_IO, "the stack of thread %d cannot be written: %s", r->tid,
+        error_set(err, TRAIL_IO, "cannot write the stack of thread %d: %s", r->tid,
                   strerror(errno));
         return false;
     }
@@ -426,7 +427,7 @@ enum remote_outcome remote_do(pid_t pid, pid_t tid, const struct remote_place *p
     failed = tracer_run(do_in_thread, &doing);
     free(doing.remote);
     if (failed) {
-        error_set(err, TRAIL_NO_MEMORY, "no thread can be started: %s", strerror(failed));
+        error_set(err, TRAIL_NO_MEMORY, "cannot start a thread: %s", strerror(failed));
         return REMOTE_FAILED;
     }
     return doing.outcome;
@@ -439,7 +440,7 @@ enum remote_outcome remote_do(pid_t pid, pid_t tid, const struct remote_place *p
                               trail_error *err)
 {
     (void)pid, (void)tid, (void)place, (void)code, (void)call;
-    error_set(err, TRAIL_USAGE, "only programs of x86-64 can be recorded while they run");
+    error_set(err, TRAIL_USAGE, "running programs can be recorded on x86-64 only");
     return REMOTE_FAILED;
 }
 
