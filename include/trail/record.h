@@ -824,44 +824,29 @@ TRAIL_API void trail_log_(uint64_t task, const char *category, const char *messa
 TRAIL_API void trail_logf_(uint64_t task, const char *category, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-TRAIL_INLINE_ bool trail_go_create(trail_m *m, trail_g *g, uintptr_t function, int skip)
+/*
+ * What the calls do to the states of `off`, the inner M of `m`, while nothing is recorded. Each ends
+ * the call.
+ */
+TRAIL_INLINE_ bool trail_off_create_(trail_m *off, trail_g *g, uintptr_t function,
+                                     trail_state_ state)
 {
-    trail_m *off = trail_off_begin_(m);
-    if (!off)
-        return trail_go_create_(m, g, function, skip, false);
     __atomic_store_n(&g->start_, function, __ATOMIC_RELAXED);
-    trail_set_(&g->state_, TRAIL_G_RUNNABLE_);
+    trail_set_(&g->state_, state);
     return trail_off_end_(off);
 }
 
-TRAIL_INLINE_ bool trail_go_create_blocked(trail_m *m, trail_g *g, uintptr_t function, int skip)
+/* The thread runs `g`, or is in a system call with it. */
+TRAIL_INLINE_ bool trail_off_run_(trail_m *m, trail_m *off, trail_g *g, trail_state_ state)
 {
-    trail_m *off = trail_off_begin_(m);
-    if (!off)
-        return trail_go_create_(m, g, function, skip, true);
-    __atomic_store_n(&g->start_, function, __ATOMIC_RELAXED);
-    trail_set_(&g->state_, TRAIL_G_WAITING_);
-    return trail_off_end_(off);
-}
-
-TRAIL_INLINE_ bool trail_go_start_labelled(trail_m *m, trail_g *g, const char *label)
-{
-    trail_m *off = trail_off_begin_(m);
-    if (!off)
-        return trail_go_start_(m, g, label);
-    trail_set_(&g->state_, TRAIL_G_RUNNING_);
+    trail_set_(&g->state_, state);
     trail_set_runs_(off, g);
     m->g = g;
     return trail_off_end_(off);
 }
 
-TRAIL_INLINE_ bool trail_go_start(trail_m *m, trail_g *g)
-{
-    return trail_go_start_labelled(m, g, NULL);
-}
-
 /* The current goroutine leaves its thread in `state`. */
-TRAIL_INLINE_ bool trail_off_(trail_m *m, trail_m *off, trail_state_ state)
+TRAIL_INLINE_ bool trail_off_leave_(trail_m *m, trail_m *off, trail_state_ state)
 {
     if (off->g)
         trail_set_(&off->g->state_, state);
@@ -870,41 +855,8 @@ TRAIL_INLINE_ bool trail_off_(trail_m *m, trail_m *off, trail_state_ state)
     return trail_off_end_(off);
 }
 
-TRAIL_INLINE_ bool trail_go_end(trail_m *m)
+TRAIL_INLINE_ bool trail_off_ready_(trail_m *off, trail_g *g)
 {
-    trail_m *off = trail_off_begin_(m);
-    return off ? trail_off_(m, off, TRAIL_G_NONE_) : trail_go_end_(m);
-}
-
-TRAIL_INLINE_ bool trail_go_sched(trail_m *m, int skip)
-{
-    trail_m *off = trail_off_begin_(m);
-    return off ? trail_off_(m, off, TRAIL_G_RUNNABLE_) : trail_go_stop_(m, skip, false);
-}
-
-TRAIL_INLINE_ bool trail_go_preempt(trail_m *m, int skip)
-{
-    trail_m *off = trail_off_begin_(m);
-    return off ? trail_off_(m, off, TRAIL_G_RUNNABLE_) : trail_go_stop_(m, skip, true);
-}
-
-TRAIL_INLINE_ bool trail_go_block(trail_m *m, trail_block_reason reason, int skip)
-{
-    trail_m *off = trail_off_begin_(m);
-    return off ? trail_off_(m, off, TRAIL_G_WAITING_) : trail_go_block_(m, reason, skip, false);
-}
-
-TRAIL_INLINE_ bool trail_go_block_futile(trail_m *m, trail_block_reason reason, int skip)
-{
-    trail_m *off = trail_off_begin_(m);
-    return off ? trail_off_(m, off, TRAIL_G_WAITING_) : trail_go_block_(m, reason, skip, true);
-}
-
-TRAIL_INLINE_ bool trail_go_unblock(trail_m *m, trail_g *g, int skip)
-{
-    trail_m *off = trail_off_begin_(m);
-    if (!off)
-        return trail_go_unblock_(m, g, skip);
     trail_set_(&g->state_, TRAIL_G_RUNNABLE_);
     return trail_off_end_(off);
 }
@@ -913,10 +865,99 @@ TRAIL_INLINE_ bool trail_off_switch_(trail_m *m, trail_m *off, trail_g *g, trail
 {
     if (off->g)
         trail_set_(&off->g->state_, old);
-    trail_set_(&g->state_, TRAIL_G_RUNNING_);
-    trail_set_runs_(off, g);
-    m->g = g;
+    return trail_off_run_(m, off, g, TRAIL_G_RUNNING_);
+}
+
+TRAIL_INLINE_ bool trail_off_syscall_(trail_m *off, trail_state_ g_state, trail_state_ p_state)
+{
+    if (off->g)
+        trail_set_(&off->g->state_, g_state);
+    if (off->p)
+        trail_set_(&off->p->state_, p_state);
     return trail_off_end_(off);
+}
+
+TRAIL_INLINE_ bool trail_off_exit_blocked_(trail_m *m, trail_m *off)
+{
+    /* A P that it kept is in use again. */
+    if (off->p)
+        trail_set_(&off->p->state_, TRAIL_P_RUNNING_);
+    else
+        m->p = NULL;
+    return trail_off_leave_(m, off, TRAIL_G_RUNNABLE_);
+}
+
+TRAIL_INLINE_ bool trail_off_destroy_(trail_m *m, trail_m *off)
+{
+    /* A P that it still holds has no holder afterwards. */
+    if (off->p)
+        __atomic_store_n(&off->p->m_, (trail_m *)NULL, __ATOMIC_RELAXED);
+    trail_set_proc_(off, NULL);
+    m->p = NULL;
+    return trail_off_leave_(m, off, TRAIL_G_NONE_);
+}
+
+TRAIL_INLINE_ bool trail_go_create(trail_m *m, trail_g *g, uintptr_t function, int skip)
+{
+    trail_m *off = trail_off_begin_(m);
+    return off ? trail_off_create_(off, g, function, TRAIL_G_RUNNABLE_)
+               : trail_go_create_(m, g, function, skip, false);
+}
+
+TRAIL_INLINE_ bool trail_go_create_blocked(trail_m *m, trail_g *g, uintptr_t function, int skip)
+{
+    trail_m *off = trail_off_begin_(m);
+    return off ? trail_off_create_(off, g, function, TRAIL_G_WAITING_)
+               : trail_go_create_(m, g, function, skip, true);
+}
+
+TRAIL_INLINE_ bool trail_go_start_labelled(trail_m *m, trail_g *g, const char *label)
+{
+    trail_m *off = trail_off_begin_(m);
+    return off ? trail_off_run_(m, off, g, TRAIL_G_RUNNING_) : trail_go_start_(m, g, label);
+}
+
+TRAIL_INLINE_ bool trail_go_start(trail_m *m, trail_g *g)
+{
+    return trail_go_start_labelled(m, g, NULL);
+}
+
+TRAIL_INLINE_ bool trail_go_end(trail_m *m)
+{
+    trail_m *off = trail_off_begin_(m);
+    return off ? trail_off_leave_(m, off, TRAIL_G_NONE_) : trail_go_end_(m);
+}
+
+TRAIL_INLINE_ bool trail_go_sched(trail_m *m, int skip)
+{
+    trail_m *off = trail_off_begin_(m);
+    return off ? trail_off_leave_(m, off, TRAIL_G_RUNNABLE_) : trail_go_stop_(m, skip, false);
+}
+
+TRAIL_INLINE_ bool trail_go_preempt(trail_m *m, int skip)
+{
+    trail_m *off = trail_off_begin_(m);
+    return off ? trail_off_leave_(m, off, TRAIL_G_RUNNABLE_) : trail_go_stop_(m, skip, true);
+}
+
+TRAIL_INLINE_ bool trail_go_block(trail_m *m, trail_block_reason reason, int skip)
+{
+    trail_m *off = trail_off_begin_(m);
+    return off ? trail_off_leave_(m, off, TRAIL_G_WAITING_)
+               : trail_go_block_(m, reason, skip, false);
+}
+
+TRAIL_INLINE_ bool trail_go_block_futile(trail_m *m, trail_block_reason reason, int skip)
+{
+    trail_m *off = trail_off_begin_(m);
+    return off ? trail_off_leave_(m, off, TRAIL_G_WAITING_)
+               : trail_go_block_(m, reason, skip, true);
+}
+
+TRAIL_INLINE_ bool trail_go_unblock(trail_m *m, trail_g *g, int skip)
+{
+    trail_m *off = trail_off_begin_(m);
+    return off ? trail_off_ready_(off, g) : trail_go_unblock_(m, g, skip);
 }
 
 TRAIL_INLINE_ bool trail_go_switch(trail_m *m, trail_g *g)
@@ -934,62 +975,33 @@ TRAIL_INLINE_ bool trail_go_switch_end(trail_m *m, trail_g *g)
 TRAIL_INLINE_ bool trail_syscall_enter(trail_m *m, int skip)
 {
     trail_m *off = trail_off_begin_(m);
-    if (!off)
-        return trail_syscall_enter_(m, skip);
-    if (off->g)
-        trail_set_(&off->g->state_, TRAIL_G_SYSCALL_);
-    if (off->p)
-        trail_set_(&off->p->state_, TRAIL_P_SYSCALL_);
-    return trail_off_end_(off);
+    return off ? trail_off_syscall_(off, TRAIL_G_SYSCALL_, TRAIL_P_SYSCALL_)
+               : trail_syscall_enter_(m, skip);
 }
 
 TRAIL_INLINE_ bool trail_syscall_exit(trail_m *m)
 {
     trail_m *off = trail_off_begin_(m);
-    if (!off)
-        return trail_syscall_exit_(m);
-    if (off->g)
-        trail_set_(&off->g->state_, TRAIL_G_RUNNING_);
-    if (off->p)
-        trail_set_(&off->p->state_, TRAIL_P_RUNNING_);
-    return trail_off_end_(off);
+    return off ? trail_off_syscall_(off, TRAIL_G_RUNNING_, TRAIL_P_RUNNING_)
+               : trail_syscall_exit_(m);
 }
 
 TRAIL_INLINE_ bool trail_syscall_exit_blocked(trail_m *m)
 {
     trail_m *off = trail_off_begin_(m);
-    if (!off)
-        return trail_syscall_exit_blocked_(m);
-    /* A P that it kept is in use again. */
-    if (off->p)
-        trail_set_(&off->p->state_, TRAIL_P_RUNNING_);
-    else
-        m->p = NULL;
-    return trail_off_(m, off, TRAIL_G_RUNNABLE_);
+    return off ? trail_off_exit_blocked_(m, off) : trail_syscall_exit_blocked_(m);
 }
 
 TRAIL_INLINE_ bool trail_go_create_syscall(trail_m *m, trail_g *g)
 {
     trail_m *off = trail_off_begin_(m);
-    if (!off)
-        return trail_go_create_syscall_(m, g);
-    trail_set_(&g->state_, TRAIL_G_SYSCALL_);
-    trail_set_runs_(off, g);
-    m->g = g;
-    return trail_off_end_(off);
+    return off ? trail_off_run_(m, off, g, TRAIL_G_SYSCALL_) : trail_go_create_syscall_(m, g);
 }
 
 TRAIL_INLINE_ bool trail_go_destroy_syscall(trail_m *m)
 {
     trail_m *off = trail_off_begin_(m);
-    if (!off)
-        return trail_go_destroy_syscall_(m);
-    /* A P that it still holds has no holder afterwards. */
-    if (off->p)
-        __atomic_store_n(&off->p->m_, (trail_m *)NULL, __ATOMIC_RELAXED);
-    trail_set_proc_(off, NULL);
-    m->p = NULL;
-    return trail_off_(m, off, TRAIL_G_NONE_);
+    return off ? trail_off_destroy_(m, off) : trail_go_destroy_syscall_(m);
 }
 
 TRAIL_INLINE_ bool trail_proc_start(trail_m *m, trail_p *p)

@@ -12,6 +12,15 @@ static inline bool is_recorded_outside(void)
     return annotations && !trace_is_on();
 }
 
+/* Without an M: passes the annotation to `trail record`, if it records the process, and returns. */
+#define RECORD_OUTSIDE_UNLESS(m, function, ...)                                                    \
+    do {                                                                                           \
+        if (!(m) && is_recorded_outside())                                                         \
+            annotations->function(__VA_ARGS__);                                                    \
+        if (!(m))                                                                                  \
+            return;                                                                                \
+    } while (0)
+
 /*
  * Opens a section for an annotation, in any thread, if the format has annotations. Returns NULL if
  * nothing is to be written. Must be used in the function that the host called.

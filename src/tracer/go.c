@@ -76,34 +76,26 @@ static bool create(trail_m *m, uint64_t generation, trail_g *g, bool blocked, ui
     return written;
 }
 
-/* Creates the goroutine without an event. */
-static void create_unseen(trail_g *g, uintptr_t function, unsigned state)
-{
-    set_start(g, function);
-    trail_set_(&g->state_, state);
-}
-
 bool trail_go_create_(trail_m *outer, trail_g *g, uintptr_t function, int skip, bool blocked)
 {
     unsigned state = blocked ? TRAIL_G_WAITING_ : TRAIL_G_RUNNABLE_;
     bool written = false;
     BEGIN_CALL(outer, "trail_go_create");
-    if (!generation) {
-        create_unseen(g, function, state);
-        return call_end(m, true);
-    }
+    if (unlikely(!generation))
+        return trail_off_create_(m, g, function, state);
     if (!check_g(m, g, "trail_go_create"))
         return call_end(m, false);
     if (is_known(g)) {
         misuse_of(TRAIL_MISUSE_STATE, m, "trail_go_create", "the goroutine was created already");
         return call_end(m, false);
     }
+    set_start(g, function);
     if (unlikely(!holds_proc(m, generation) || in_state_g(m, generation, TRAIL_G_SYSCALL_)) &&
         !context_create(m, &generation, "trail_go_create")) {
-        create_unseen(g, function, state);
+        /* Created without an event. */
+        trail_set_(&g->state_, state);
         return false;
     }
-    set_start(g, function);
     written = create(m, generation, g, blocked, stack_id(stack_here(m, generation, skip)));
     if (unlikely(m->borrowed_))
         context_return(m, generation);
@@ -142,33 +134,35 @@ bool trail_go_start_(trail_m *outer, trail_g *g, const char *label)
 {
     bool written = false;
     BEGIN_CALL(outer, "trail_go_start");
-    if (generation && !check_g(m, g, "trail_go_start")) {
+    if (unlikely(!generation))
+        return trail_off_run_(outer, m, g, TRAIL_G_RUNNING_);
+    if (!check_g(m, g, "trail_go_start")) {
         /* Leave it alone. */
-    } else if (generation && has_goroutine(m)) {
+    } else if (has_goroutine(m)) {
         misuse(m, "trail_go_start", "the thread runs a goroutine already");
-    } else if (generation && !holds_proc(m, generation)) {
+    } else if (!holds_proc(m, generation)) {
         misuse(m, "trail_go_start", "the thread holds no P");
     } else if (state_change_g(m, generation, g, TRAIL_G_RUNNABLE_, TRAIL_G_RUNNING_,
                               "trail_go_start")) {
         trail_set_runs_(m, g);
         written = start(m, generation, g, label);
-    } else if (!generation || !state_in_session(state_load(&g->state_))) {
-        /* Nothing is recorded, or the status could not be written. */
+    } else if (!state_in_session(state_load(&g->state_))) {
+        /* The status could not be written. */
         trail_set_runs_(m, g);
     }
-    if (generation && tracer.v2 && written &&
+    if (tracer.v2 && written &&
         unlikely(__atomic_load_n(&tracer.announced, __ATOMIC_RELAXED) < generation))
         states_announce(m, generation);
     if (written)
         regions_settle(m, generation);
-    return call_end_moved(m, written || !generation);
+    return call_end_moved(m, written);
 }
 
 /* Writes the kept ends of the goroutine's regions before it leaves the thread. */
 static inline void leave_regions(trail_m *m, uint64_t generation, bool ends)
 {
     regions_settle(m, generation);
-    if (ends && generation)
+    if (ends)
         regions_end(m->g);
 }
 
@@ -178,22 +172,22 @@ static inline void leave_regions(trail_m *m, uint64_t generation, bool ends)
  */
 static inline bool leave_thread(trail_m *m, uint64_t generation, unsigned after, const char *what)
 {
-    trail_g *g = m->g;
-    bool runs = g && (!generation || runs_goroutine(m, generation));
-    if (!runs)
-        return generation ? misuse(m, what, "the thread runs no goroutine on a P") : false;
+    if (!runs_goroutine(m, generation))
+        return misuse(m, what, "the thread runs no goroutine on a P");
     leave_regions(m, generation, after == TRAIL_G_NONE_);
-    return state_change_g(m, generation, g, TRAIL_G_RUNNING_, after, what);
+    return state_change_g(m, generation, m->g, TRAIL_G_RUNNING_, after, what);
 }
 
 bool trail_go_end_(trail_m *outer)
 {
     bool written = false;
     BEGIN_CALL(outer, "trail_go_end");
+    if (unlikely(!generation))
+        return trail_off_leave_(outer, m, TRAIL_G_NONE_);
     if (leave_thread(m, generation, TRAIL_G_NONE_, "trail_go_end"))
         written = EVENT_0(m, generation, GoDestroy, GoEnd);
     forget_goroutine(m);
-    return call_end_moved(m, written || !generation);
+    return call_end_moved(m, written);
 }
 
 /* Whether the goroutine has done nothing since its wake-up, which is then removed (§3.5). */
@@ -214,6 +208,8 @@ bool trail_go_stop_(trail_m *outer, int skip, bool preempted)
 {
     bool written = false;
     BEGIN_CALL(outer, "trail_go_stop");
+    if (unlikely(!generation))
+        return trail_off_leave_(outer, m, TRAIL_G_RUNNABLE_);
     trail_g *g = m->g;
     if (leave_thread(m, generation, TRAIL_G_RUNNABLE_, "trail_go_sched")) {
         uint64_t stack = stack_id(stack_here(m, generation, skip));
@@ -224,7 +220,7 @@ bool trail_go_stop_(trail_m *outer, int skip, bool preempted)
         g->last_p_ = m->p;
     }
     forget_goroutine(m);
-    return call_end_moved(m, written || !generation);
+    return call_end_moved(m, written);
 }
 
 /* Keeps the stack of the wait for the status events of later generations without other events. */
@@ -240,11 +236,13 @@ bool trail_go_block_(trail_m *outer, trail_block_reason reason, int skip, bool f
     unsigned after = TRAIL_G_WAITING_;
     bool written = false;
     BEGIN_CALL(outer, "trail_go_block");
+    if (unlikely(!generation))
+        return trail_off_leave_(outer, m, TRAIL_G_WAITING_);
     trail_g *g = m->g;
     if ((unsigned)reason >= TRAIL_BLOCK_REASON_COUNT)
         reason = TRAIL_BLOCK_UNSPECIFIED;
     /* v1's event for this reason ends the goroutine. */
-    if (generation && !tracer.v2 && reason == TRAIL_BLOCK_FOREVER)
+    if (!tracer.v2 && reason == TRAIL_BLOCK_FOREVER)
         after = TRAIL_G_NONE_;
     if (leave_thread(m, generation, after, "trail_go_block")) {
         const struct table_entry *stack = stack_here(m, generation, skip);
@@ -260,7 +258,7 @@ bool trail_go_block_(trail_m *outer, trail_block_reason reason, int skip, bool f
         }
     }
     forget_goroutine(m);
-    return call_end_moved(m, written || !generation);
+    return call_end_moved(m, written);
 }
 
 /* MARK: Waking */
@@ -300,9 +298,11 @@ bool trail_go_unblock_(trail_m *outer, trail_g *g, int skip)
 {
     bool written = false;
     BEGIN_CALL(outer, "trail_go_unblock");
-    if (generation && !check_g(m, g, "trail_go_unblock")) {
-        /* Nothing of it is read or changed. */
-    } else if (generation && was_shown_runnable(g)) {
+    if (unlikely(!generation))
+        return trail_off_ready_(m, g);
+    if (!check_g(m, g, "trail_go_unblock")) {
+        /* Leave it alone. */
+    } else if (was_shown_runnable(g)) {
         g->shown_runnable_ = false;
         written = true;
     } else if (state_change_g(m, generation, g, TRAIL_G_WAITING_, TRAIL_G_RUNNABLE_,
@@ -310,7 +310,7 @@ bool trail_go_unblock_(trail_m *outer, trail_g *g, int skip)
         /* Readers also accept the stack of a thread that runs no goroutine. */
         written = unblock(m, generation, g, stack_id(stack_here(m, generation, skip)));
     }
-    return call_end(m, written || !generation);
+    return call_end(m, written);
 }
 
 /* Writes a switch as unblock, block or end, and start, in formats without an event for it. */
@@ -344,13 +344,10 @@ bool trail_go_switch_(trail_m *outer, trail_g *g, bool ends)
     unsigned after = ends ? TRAIL_G_NONE_ : TRAIL_G_WAITING_;
     bool written = false;
     BEGIN_CALL(outer, "trail_go_switch");
+    if (unlikely(!generation))
+        return trail_off_switch_(outer, m, g, after);
     trail_g *from = m->g;
-    if (!generation) {
-        if (from)
-            trail_set_(&from->state_, after);
-        trail_set_(&g->state_, TRAIL_G_RUNNING_);
-        trail_set_runs_(m, g);
-    } else if (!runs_goroutine(m, generation)) {
+    if (!runs_goroutine(m, generation)) {
         misuse(m, "trail_go_switch", "the thread runs no goroutine on a P");
     } else if (!check_g(m, g, "trail_go_switch")) {
         /* The thread stays with its goroutine. */
@@ -369,7 +366,7 @@ bool trail_go_switch_(trail_m *outer, trail_g *g, bool ends)
     forget_goroutine(m);
     if (written)
         regions_settle(m, generation);
-    return call_end_moved(m, written || !generation);
+    return call_end_moved(m, written);
 }
 
 /* MARK: Timers, labels */

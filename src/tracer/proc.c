@@ -333,9 +333,11 @@ bool trail_syscall_enter_(trail_m *outer, int skip)
 {
     bool written = false;
     BEGIN_CALL(outer, "trail_syscall_enter");
+    if (unlikely(!generation))
+        return trail_off_syscall_(m, TRAIL_G_SYSCALL_, TRAIL_P_SYSCALL_);
     trail_g *g = m->g;
     trail_p *p = m->p;
-    if (generation && runs_goroutine(m, generation)) {
+    if (runs_goroutine(m, generation)) {
         uint64_t stack = stack_id(stack_here(m, generation, skip));
         if (tracer.v2)
             written = V2(m, generation, GoSyscallBegin, next_sequence(&p->seq_, generation), stack);
@@ -344,15 +346,10 @@ bool trail_syscall_enter_(trail_m *outer, int skip)
         g->syscall_exit_ticks_ = 0;
         trail_set_(&g->state_, state_word(generation, TRAIL_G_SYSCALL_));
         trail_set_(&p->state_, state_word(generation, TRAIL_P_SYSCALL_));
-    } else if (generation) {
-        misuse(m, "trail_syscall_enter", "the thread runs no goroutine on a P");
     } else {
-        if (g)
-            trail_set_(&g->state_, TRAIL_G_SYSCALL_);
-        if (p)
-            trail_set_(&p->state_, TRAIL_P_SYSCALL_);
+        misuse(m, "trail_syscall_enter", "the thread runs no goroutine on a P");
     }
-    return call_end(m, written || !generation);
+    return call_end(m, written);
 }
 
 /* v1: returns from a call that began before the trace, so that readers take the P for idle. */
@@ -374,14 +371,11 @@ bool trail_syscall_exit_(trail_m *outer)
 {
     bool written = false;
     BEGIN_CALL(outer, "trail_syscall_exit");
+    if (unlikely(!generation))
+        return trail_off_syscall_(m, TRAIL_G_RUNNING_, TRAIL_P_RUNNING_);
     trail_g *g = m->g;
     trail_p *p = m->p;
-    if (!generation) {
-        if (g)
-            trail_set_(&g->state_, TRAIL_G_RUNNING_);
-        if (p)
-            trail_set_(&p->state_, TRAIL_P_RUNNING_);
-    } else if (!in_state_g(m, generation, TRAIL_G_SYSCALL_) || !owns_p(m)) {
+    if (!in_state_g(m, generation, TRAIL_G_SYSCALL_) || !owns_p(m)) {
         misuse(m, "trail_syscall_exit", "the thread is in no system call, or has lost its P");
     } else if (v1_idle_since_start(p, generation)) {
         written = v1_exit_since_start(m, generation);
@@ -390,7 +384,7 @@ bool trail_syscall_exit_(trail_m *outer)
         trail_set_(&g->state_, state_word(generation, TRAIL_G_RUNNING_));
         written = tracer.v2 ? V2_0(m, generation, GoSyscallEnd) : true;
     }
-    return call_end(m, written || !generation);
+    return call_end(m, written);
 }
 
 /* The thread kept its P but returns late: writes that it lost the P and took it again. */
@@ -424,13 +418,10 @@ bool trail_syscall_exit_blocked_(trail_m *outer)
 {
     bool written = false;
     BEGIN_CALL(outer, "trail_syscall_exit_blocked");
+    if (unlikely(!generation))
+        return trail_off_exit_blocked_(outer, m);
     trail_g *g = m->g;
-    if (!generation) {
-        if (g)
-            trail_set_(&g->state_, TRAIL_G_RUNNABLE_);
-        if (m->p)
-            trail_set_(&m->p->state_, TRAIL_P_RUNNING_);
-    } else if (!in_state_g(m, generation, TRAIL_G_SYSCALL_)) {
+    if (!in_state_g(m, generation, TRAIL_G_SYSCALL_)) {
         misuse(m, "trail_syscall_exit_blocked", "the thread is in no system call");
     } else {
         bool taken = !owns_p(m) || reacquire_proc(m, generation);
@@ -445,7 +436,7 @@ bool trail_syscall_exit_blocked_(trail_m *outer)
         written &= taken;
     }
     forget_goroutine(m);
-    return call_end_moved(m, written || !generation);
+    return call_end_moved(m, written);
 }
 
 void trail_syscall_returned(trail_g *g)
@@ -472,22 +463,22 @@ bool trail_go_create_syscall_(trail_m *outer, trail_g *g)
 {
     bool written = false;
     BEGIN_CALL(outer, "trail_go_create_syscall");
-    if (generation && !check_g(m, g, "trail_go_create_syscall")) {
-        /* Nothing of it is read or changed. */
-    } else if (generation && (has_goroutine(m) || is_known(g))) {
+    if (unlikely(!generation))
+        return trail_off_run_(outer, m, g, TRAIL_G_SYSCALL_);
+    if (!check_g(m, g, "trail_go_create_syscall")) {
+        /* Leave it alone. */
+    } else if (has_goroutine(m) || is_known(g)) {
         misuse_of(is_known(g) ? TRAIL_MISUSE_STATE : TRAIL_MISUSE_CONTEXT, m,
                   "trail_go_create_syscall",
                   is_known(g) ? "the goroutine was created already"
                               : "the thread runs a goroutine already");
     } else {
-        if (generation) {
-            written = write_create_syscall(m, generation, g);
-            identity_created(m, generation, g);
-        }
+        written = write_create_syscall(m, generation, g);
+        identity_created(m, generation, g);
         trail_set_(&g->state_, state_word(generation, TRAIL_G_SYSCALL_));
         trail_set_runs_(m, g);
     }
-    return call_end_moved(m, written || !generation);
+    return call_end_moved(m, written);
 }
 
 /* v1 has no such event. The goroutine ends if readers see it running on its P, or else stays. */
@@ -509,18 +500,17 @@ bool trail_go_destroy_syscall_(trail_m *outer)
 {
     bool written = false;
     BEGIN_CALL(outer, "trail_go_destroy_syscall");
-    trail_g *g = m->g;
-    if (generation && (!in_state_g(m, generation, TRAIL_G_SYSCALL_) || holds_proc(m, generation))) {
+    if (unlikely(!generation))
+        return trail_off_destroy_(outer, m);
+    if (!in_state_g(m, generation, TRAIL_G_SYSCALL_) || holds_proc(m, generation)) {
         misuse(m, "trail_go_destroy_syscall", "the thread is in no system call, or has taken a P");
     } else {
-        if (g)
-            trail_set_(&g->state_, state_word(generation, TRAIL_G_NONE_));
-        if (generation)
-            written = tracer.v2 ? V2_0(m, generation, GoDestroySyscall)
-                                : v1_destroy_in_syscall(m, generation);
+        trail_set_(&m->g->state_, state_word(generation, TRAIL_G_NONE_));
+        written = tracer.v2 ? V2_0(m, generation, GoDestroySyscall)
+                            : v1_destroy_in_syscall(m, generation);
         /* A P that it held has no holder until a thread takes it. */
         release_proc(m, m->p);
     }
     forget_goroutine(m);
-    return call_end_moved(m, written || !generation);
+    return call_end_moved(m, written);
 }

@@ -287,11 +287,7 @@ void trail_region_begin_(uint64_t task, const char *name)
 {
     uint64_t generation;
     trail_m *m = open_region(&generation, "trail_region_begin");
-    if (!m) {
-        if (is_recorded_outside())
-            annotations->region_begin(task, name);
-        return;
-    }
+    RECORD_OUTSIDE_UNLESS(m, region_begin, task, name);
     begin_region(m, generation, task, name, stack_id(stack_here(m, generation, 0)));
     close_begin(m, generation);
 }
@@ -300,11 +296,7 @@ void trail_region_end_(uint64_t task, const char *name)
 {
     uint64_t generation;
     trail_m *m = open_region(&generation, "trail_region_end");
-    if (!m) {
-        if (is_recorded_outside())
-            annotations->region_end(task, name);
-        return;
-    }
+    RECORD_OUTSIDE_UNLESS(m, region_end, task, name);
     if (!end_region(m, generation, task, name, stack_id(stack_here(m, generation, 0))))
         not_innermost(m);
     close_end(m, generation);
@@ -314,11 +306,7 @@ void trail_scope_begin_(struct trail_scope_ *scope)
 {
     uint64_t generation;
     trail_m *m = open_region(&generation, "trail_region_begin");
-    if (!m) {
-        if (is_recorded_outside())
-            annotations->region_begin(scope->task, scope->name);
-        return;
-    }
+    RECORD_OUTSIDE_UNLESS(m, region_begin, scope->task, scope->name);
     scope->goroutine = m->g->id;
     scope->session = tracer.first_generation;
     begin_region(m, generation, scope->task, scope->name, stack_id(stack_here(m, generation, 0)));
@@ -342,11 +330,7 @@ void trail_scope_end_(const struct trail_scope_ *scope)
     uint64_t generation;
     bool of_session;
     trail_m *m = open_any(&generation);
-    if (!m) {
-        if (is_recorded_outside())
-            annotations->region_end(scope->task, scope->name);
-        return;
-    }
+    RECORD_OUTSIDE_UNLESS(m, region_end, scope->task, scope->name);
     of_session = scope->session == tracer.first_generation;
     if (is_for(m, scope) && (runs_goroutine(m, generation) ||
                              (m = context_borrow(m, &generation, "trail_region_end")) != NULL)) {

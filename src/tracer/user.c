@@ -30,11 +30,7 @@ void trail_task_end_(uint64_t task)
     if (!task)
         return;
     m = open_annotation(&generation, "trail_task_end");
-    if (!m) {
-        if (is_recorded_outside())
-            annotations->task_end(task);
-        return;
-    }
+    RECORD_OUTSIDE_UNLESS(m, task_end, task);
     stack = stack_id(stack_here(m, generation, 0));
     EVENT(m, generation, UserTaskEnd, UserTaskEnd, task, stack);
     close_annotation(m, generation);
@@ -75,11 +71,7 @@ void trail_log_(uint64_t task, const char *category, const char *message)
 {
     uint64_t generation;
     trail_m *m = open_annotation(&generation, "trail_log");
-    if (!m) {
-        if (is_recorded_outside())
-            annotations->log(task, category, message);
-        return;
-    }
+    RECORD_OUTSIDE_UNLESS(m, log, task, category, message);
     write_log(m, generation, task, category, message, stack_id(stack_here(m, generation, 0)));
     close_annotation(m, generation);
 }
@@ -94,11 +86,7 @@ void trail_logf_(uint64_t task, const char *category, const char *format, ...)
     (void)vsnprintf(message, sizeof message, format, args);
     va_end(args);
     m = open_annotation(&generation, "trail_log");
-    if (!m) {
-        if (is_recorded_outside())
-            annotations->log(task, category, message);
-        return;
-    }
+    RECORD_OUTSIDE_UNLESS(m, log, task, category, message);
     write_log(m, generation, task, category, message, stack_id(stack_here(m, generation, 0)));
     close_annotation(m, generation);
 }
