@@ -6,6 +6,7 @@
 
 #include "analyze/part.h"
 #include "base/error.h"
+#include "base/text.h"
 
 #define PART(name) extern const struct analysis_part name##_part;
 #include "analyze/parts.def"
@@ -31,8 +32,7 @@ bool analysis_asks_for(const struct trail_analysis *analysis, const trail_gorout
                        int64_t id, trail_name name)
 {
     trail_string text = names_text(&analysis->names, name);
-    if (who->name &&
-        (text.size != strlen(who->name) || memcmp(text.data, who->name, text.size) != 0))
+    if (who->name && !text_is(text, who->name))
         return false;
     for (size_t i = 0; i < who->goroutine_count; i++)
         if (who->goroutines[i] == id)

@@ -5,6 +5,7 @@
 
 #include "analyze/part.h"
 #include "base/grow.h"
+#include "base/text.h"
 
 /* MARK: The log */
 
@@ -217,8 +218,7 @@ static void take_hold(struct path *path, const trail_event *event)
 {
     trail_string category = trail_reader_string(path->names->reader, event->log.category);
     struct wait_text text;
-    if (category.size != strlen(WIRE_HELD_CATEGORY) ||
-        memcmp(category.data, WIRE_HELD_CATEGORY, category.size) != 0)
+    if (!text_is(category, WIRE_HELD_CATEGORY))
         return;
     text = wait_text_of_hold(trail_reader_string(path->names->reader, event->log.message));
     path->hold = (struct path_hold){

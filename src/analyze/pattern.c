@@ -433,7 +433,7 @@ static trail_string reason_of(trail_string text)
     static const char *const shorts[][2] = {
         {"net", "network"}, {"chan", "chan *"}, {"cond", "sync.(*Cond).Wait"}};
     for (size_t i = 0; i < sizeof shorts / sizeof *shorts; i++)
-        if (text.size == strlen(shorts[i][0]) && memcmp(text.data, shorts[i][0], text.size) == 0)
+        if (text_is(text, shorts[i][0]))
             return text_from(shorts[i][1]);
     return text;
 }

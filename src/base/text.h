@@ -25,6 +25,28 @@ static inline bool text_is(trail_string text, const char *word)
     return text.size == strlen(word) && text_begins(text, word);
 }
 
+/* Whether the text ends with `suffix`. */
+static inline bool text_ends(trail_string text, const char *suffix)
+{
+    size_t size = strlen(suffix);
+    return text.size >= size && memcmp(text.data + text.size - size, suffix, size) == 0;
+}
+
+static inline bool text_equal(trail_string a, trail_string b)
+{
+    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+/* Takes `prefix` from the front of the text. Returns false, without a change, if it is not there. */
+static inline bool text_take(trail_string *text, const char *prefix)
+{
+    if (!text_begins(*text, prefix))
+        return false;
+    text->data += strlen(prefix);
+    text->size -= strlen(prefix);
+    return true;
+}
+
 /* Returns the part of a path behind the last slash. */
 static inline const char *path_name(const char *path)
 {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/whole.h"
 #include "commands/diff_check.h"
 #include "ui/nearest.h"
@@ -114,8 +115,7 @@ static int64_t tasks_ended(const struct request *request, const struct analysis 
     const trail_task_kind *const *kinds;
     size_t count = trail_analysis_task_kinds(analysis->answers, &kinds);
     for (size_t i = 0; i < count; i++) {
-        trail_string name = analysis_text(analysis, kinds[i]->name);
-        if (name.size == strlen(request->task) && memcmp(name.data, request->task, name.size) == 0)
+        if (text_is(analysis_text(analysis, kinds[i]->name), request->task))
             return (int64_t)kinds[i]->ended;
     }
     return -1;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/match.h"
+#include "base/text.h"
 #include "ui/follow_up.h"
 #include "ui/goroutine_filter.h"
 #include "ui/groups.h"
@@ -76,8 +77,7 @@ static int parse_request(struct request *request, int argc, char **argv)
 
 static bool is_name(const struct request *request, trail_name name)
 {
-    trail_string text = analysis_text(&request->analysis, name);
-    return text.size == strlen(request->name) && memcmp(text.data, request->name, text.size) == 0;
+    return text_is(analysis_text(&request->analysis, name), request->name);
 }
 
 /* The name is not in the trace: prints the nearest one. */

@@ -1,5 +1,6 @@
 /* The lines in which a host names its goroutines. */
 #include "read/identity.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,10 +20,9 @@ static bool parse_number(trail_string text, uint64_t *number)
 /* Whether `field` begins with `name`; *value is the rest. */
 static bool is_field(trail_string field, const char *name, trail_string *value)
 {
-    size_t size = strlen(name);
-    if (field.size < size || memcmp(field.data, name, size) != 0)
+    if (!text_take(&field, name))
         return false;
-    *value = (trail_string){field.data + size, field.size - size};
+    *value = field;
     return true;
 }
 
@@ -41,7 +41,9 @@ static bool parse_field(trail_string field, struct identity *identity)
 
 bool identity_parse(trail_string line, struct identity *identity)
 {
-    const char *at = line.data + sizeof GOROUTINE_PREFIX - 1, *end = line.data + line.size, *tab;
+    if (!text_take(&line, GOROUTINE_PREFIX))
+        return false;
+    const char *at = line.data, *end = line.data + line.size, *tab;
     *identity = (struct identity){.name = {"", 0}, .kind = {"", 0}};
     do {
         tab = memchr(at, '\t', (size_t)(end - at));

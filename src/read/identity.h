@@ -16,12 +16,6 @@ struct identity {
     trail_string name, kind;
 };
 
-static inline bool identity_is_line(trail_string text)
-{
-    return text.size >= sizeof GOROUTINE_PREFIX &&
-           memcmp(text.data, GOROUTINE_PREFIX, sizeof GOROUTINE_PREFIX - 1) == 0;
-}
-
 /* Returns false unless the text is exactly such a line. */
 bool identity_parse(trail_string line, struct identity *identity);
 

@@ -3,8 +3,9 @@
 
 #include <stdio.h>
 
+#include "base/text.h"
 #include "base/utf8.h"
-#include "base/varint.h"
+#include "read/string_record.h"
 #include "read/v1/lex.h"
 
 _Static_assert(MAKER_WORD_MAX == TRAIL_TASK_WORD_MAX, "the public limit is that of the line");
@@ -27,23 +28,18 @@ static bool is_word(trail_string word)
 
 bool maker_parse(trail_string line, trail_maker *maker)
 {
-    const size_t host = sizeof MAKER_HOST - 1, record = sizeof MAKER_RECORD - 1,
-                 import = sizeof MAKER_IMPORT - 1;
-    if (line.size == record && memcmp(line.data, MAKER_RECORD, record) == 0) {
+    if (text_is(line, MAKER_RECORD)) {
         *maker = (trail_maker){.made_by = TRAIL_MADE_BY_RECORD};
         return true;
     }
-    if (line.size == import && memcmp(line.data, MAKER_IMPORT, import) == 0) {
+    if (text_is(line, MAKER_IMPORT)) {
         *maker = (trail_maker){.made_by = TRAIL_MADE_BY_IMPORT};
         return true;
     }
-    if (line.size < host || memcmp(line.data, MAKER_HOST, host) != 0)
-        return false;
-    trail_string word = {line.data + host, line.size - host};
-    if (!is_word(word))
+    if (!text_take(&line, MAKER_HOST) || !is_word(line))
         return false;
     *maker = (trail_maker){.made_by = TRAIL_MADE_BY_HOST};
-    memcpy(maker->task_word, word.data, word.size);
+    memcpy(maker->task_word, line.data, line.size);
     return true;
 }
 
@@ -61,27 +57,11 @@ trail_string maker_line(const trail_maker *maker, char *room)
 
 /* MARK: In a batch */
 
-/*
- * Consumes the ID and the text of a string record in [*at, end). Returns false if they are
- * incomplete.
- */
-static bool take_string(const uint8_t **at, const uint8_t *end, trail_string *text)
-{
-    uint64_t id, size;
-    const uint8_t *next = uvarint_get(*at, end, &id);
-    next = next ? uvarint_get(next, end, &size) : NULL;
-    if (!next || size > (uint64_t)(end - next))
-        return false;
-    *text = (trail_string){(const char *)next, (size_t)size};
-    *at = next + size;
-    return true;
-}
-
 static bool in_v2_strings(const uint8_t *at, const uint8_t *end, trail_maker *maker)
 {
     trail_string text;
-    while (at < end && *at++ == V2_String && take_string(&at, end, &text))
-        if (maker_is_line(text) && maker_parse(text, maker))
+    while (at < end && *at++ == V2_String && string_take(&at, end, &text))
+        if (maker_parse(text, maker))
             return true;
     return false;
 }
@@ -95,8 +75,8 @@ static bool in_v1_records(int version, const uint8_t *at, const uint8_t *end, tr
         trail_string text;
         if (!next)
             return false;
-        if (lex.class[*at] == V1_LEX_STRING && take_string(&body, next, &text) &&
-            maker_is_line(text) && maker_parse(text, maker))
+        if (lex.class[*at] == V1_LEX_STRING && string_take(&body, next, &text) &&
+            maker_parse(text, maker))
             return true;
         at = next;
     }

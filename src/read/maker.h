@@ -7,12 +7,6 @@
 
 #include "wire/maker.h"
 
-static inline bool maker_is_line(trail_string text)
-{
-    return text.size >= sizeof MAKER_PREFIX &&
-           memcmp(text.data, MAKER_PREFIX, sizeof MAKER_PREFIX - 1) == 0;
-}
-
 /*
  * Parses a line into *maker. Returns false, with *maker unchanged, unless the text is exactly such
  * a line.

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "base/text.h"
 
 /* More lines of a hostile trace are ignored. */
 #define MOST_ROWS 65536
@@ -18,22 +19,11 @@ static const char *const words[] = {
 
 enum { WORDS = sizeof words / sizeof *words };
 
-/* Takes `text` from the front of *rest. */
-static bool take_text(trail_string *rest, const char *text)
-{
-    size_t size = strlen(text);
-    if (rest->size < size || memcmp(rest->data, text, size) != 0)
-        return false;
-    rest->data += size;
-    rest->size -= size;
-    return true;
-}
-
 /* Takes "KEY=NUMBER " with at most 18 digits. */
 static bool take_number(trail_string *rest, const char *key, uint64_t *number)
 {
     size_t digits = 0;
-    if (!take_text(rest, key))
+    if (!text_take(rest, key))
         return false;
     *number = 0;
     for (; digits < rest->size && rest->data[digits] >= '0' && rest->data[digits] <= '9'; digits++)
@@ -42,15 +32,15 @@ static bool take_number(trail_string *rest, const char *key, uint64_t *number)
         return false;
     rest->data += digits;
     rest->size -= digits;
-    return take_text(rest, " ");
+    return text_take(rest, " ");
 }
 
 static bool take_word(trail_string *rest, trail_recorded_what *what)
 {
     for (unsigned i = 0; i < WORDS; i++)
-        if (take_text(rest, words[i])) {
+        if (text_take(rest, words[i])) {
             *what = (trail_recorded_what)i;
-            return take_text(rest, " ");
+            return text_take(rest, " ");
         }
     return false;
 }
@@ -60,10 +50,10 @@ bool recorded_parse(trail_string line, trail_recorded *row)
     trail_string rest = line;
     trail_recorded parsed;
     uint64_t cpu, recorder;
-    if (!take_text(&rest, RECORDED_PREFIX) || !take_word(&rest, &parsed.what) ||
+    if (!text_take(&rest, RECORDED_PREFIX) || !take_word(&rest, &parsed.what) ||
         !take_number(&rest, "pid=", &parsed.pid) || !take_number(&rest, "count=", &parsed.count) ||
         !take_number(&rest, "cpu=", &cpu) || !take_number(&rest, "recorder=", &recorder) ||
-        !take_text(&rest, "name=") || rest.size > RECORDED_NAME_MAX)
+        !text_take(&rest, "name=") || rest.size > RECORDED_NAME_MAX)
         return false;
     parsed.cpu_ns = (int64_t)cpu;
     parsed.recorder_ns = (int64_t)recorder;

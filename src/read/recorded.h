@@ -8,12 +8,6 @@
 #include "base/arena.h"
 #include "wire/recorded.h"
 
-static inline bool recorded_is_line(trail_string text)
-{
-    return text.size >= sizeof RECORDED_PREFIX &&
-           memcmp(text.data, RECORDED_PREFIX, sizeof RECORDED_PREFIX - 1) == 0;
-}
-
 /* Parses a line into *row, whose name is within the text. Returns false unless the text is exactly such a line. */
 bool recorded_parse(trail_string line, trail_recorded *row);
 

@@ -2,6 +2,7 @@
 #include "read/tables.h"
 
 #include "base/grow.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -166,11 +167,11 @@ enum table_result tables_add_string(struct tables *t, uint64_t id, trail_string 
         return TABLE_FULL;
     if (!push_string(t, text) || !idtable_put(&t->string_ids, id, (uint32_t)t->string_count - 1))
         return TABLE_NO_MEMORY;
-    if (maker_is_line(text) && t->maker.made_by == TRAIL_MADE_BY_GO)
+    if (text_begins(text, MAKER_PREFIX) && t->maker.made_by == TRAIL_MADE_BY_GO)
         (void)maker_parse(text, &t->maker);
-    if (recorded_is_line(text) && !recorded_add(&t->recorded, text))
+    if (text_begins(text, RECORDED_PREFIX) && !recorded_add(&t->recorded, text))
         return TABLE_NO_MEMORY;
-    if (identity_is_line(text) && !add_goroutine(t, text))
+    if (text_begins(text, GOROUTINE_PREFIX) && !add_goroutine(t, text))
         return TABLE_NO_MEMORY;
     return TABLE_OK;
 }

@@ -5,25 +5,24 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/varint.h"
+#include "base/text.h"
+#include "read/string_record.h"
 #include "wire/wire.h"
 
 #define SECOND_NS 1000000000
 
 bool wall_parse(trail_string text, trail_clock_snapshot *clocks)
 {
-    const size_t prefix = sizeof WALL_PREFIX - 1;
     char line[WALL_LINE];
     unsigned long long mono;
     long long seconds;
     unsigned nanoseconds;
-    if (text.size < prefix || text.size >= sizeof line ||
-        memcmp(text.data, WALL_PREFIX, prefix) != 0)
+    if (!text_take(&text, WALL_PREFIX) || text.size >= sizeof line)
         return false;
     memcpy(line, text.data, text.size);
     line[text.size] = '\0';
     /* NOLINTNEXTLINE(cert-err34-c): the widths keep every number in its range. */
-    if (sscanf(line + prefix, "mono=%18llu wall=%18lld.%9u", &mono, &seconds, &nanoseconds) != 3)
+    if (sscanf(line, "mono=%18llu wall=%18lld.%9u", &mono, &seconds, &nanoseconds) != 3)
         return false;
     *clocks = (trail_clock_snapshot){
         .trace_ns = (int64_t)mono, /* times of these traces are of the monotonic clock */
@@ -46,18 +45,12 @@ trail_string wall_line(const trail_clock_snapshot *clocks, char *room)
 bool wall_in_batch(const trail_batch *batch, const uint8_t *data, trail_clock_snapshot *clocks)
 {
     const uint8_t *at = data + 1, *end = data + batch->size;
+    trail_string text;
     if (batch->kind != TRAIL_BATCH_STRINGS || batch->size == 0)
         return false;
-    while (at && at < end && *at == V2_String) {
-        uint64_t id, size;
-        at = uvarint_get(at + 1, end, &id);
-        at = at ? uvarint_get(at, end, &size) : NULL;
-        if (!at || size > (uint64_t)(end - at))
-            return false;
-        if (wall_parse((trail_string){(const char *)at, (size_t)size}, clocks))
+    while (at < end && *at++ == V2_String && string_take(&at, end, &text))
+        if (wall_parse(text, clocks))
             return true;
-        at += size;
-    }
     return false;
 }
 

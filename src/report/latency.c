@@ -8,6 +8,7 @@
 #include "base/duration.h"
 #include "base/powers.h"
 #include "base/show.h"
+#include "base/text.h"
 #include "report/html.h"
 #include "report/overview.h"
 #include "report/plot.h"
@@ -88,11 +89,6 @@ static void put_ready_histogram(const struct report *report)
     trail_histogram_free(&sum);
 }
 
-static bool is_equal(trail_string a, trail_string b)
-{
-    return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
-}
-
 /* Of the reasons for which most was waited; waits come with the longest in front. */
 static void put_wait_histograms(const struct report *report, const struct overview_wait *waits,
                                 size_t count)
@@ -103,7 +99,7 @@ static void put_wait_histograms(const struct report *report, const struct overvi
     for (size_t i = 0; good && i < count && !waits[i].system; i++) {
         trail_string reason = trail_analysis_text(report->answers, waits[i].wait->reason);
         size_t at = 0;
-        while (at < used && !is_equal(list[at].name, reason))
+        while (at < used && !text_equal(list[at].name, reason))
             at++;
         if (at == REASONS)
             continue;

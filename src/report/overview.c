@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/text.h"
 
 /* MARK: Where time went */
 
@@ -14,8 +15,7 @@ static void add_named(const trail_analysis *answers, struct overview_part **part
     for (uint32_t i = 0; i < item_count; i++) {
         trail_string name = trail_analysis_text(answers, items[i].name);
         size_t at = 0;
-        while (at < *count && ((*parts)[at].name.size != name.size ||
-                               memcmp((*parts)[at].name.data, name.data, name.size) != 0))
+        while (at < *count && !text_equal((*parts)[at].name, name))
             at++;
         if (at == *count) {
             struct overview_part *grown = reallocarray(*parts, *count + 1, sizeof *grown);

@@ -9,6 +9,7 @@
 #include "analyze/goroutines.h"
 #include "base/duration.h"
 #include "base/share.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "report/overview.h"
 #include "words/function_name.h"
@@ -203,8 +204,7 @@ static size_t sum_reasons(const struct maker *m, const struct overview_wait *wai
         const trail_wait *wait = waits[i].wait;
         trail_string reason = words_reason(m->words, trail_analysis_text(m->answers, wait->reason));
         size_t at = 0;
-        while (at < reasons && (sums[at].reason.size != reason.size ||
-                                memcmp(sums[at].reason.data, reason.data, reason.size) != 0))
+        while (at < reasons && !text_equal(sums[at].reason, reason))
             at++;
         if (at == reasons)
             sums[reasons++] = (struct reason_sum){.reason = reason};

@@ -18,15 +18,10 @@ enum {
 
 /* MARK: Access control */
 
-static bool is_text(trail_string text, const char *wanted, size_t size)
-{
-    return text.size == size && memcmp(text.data, wanted, size) == 0;
-}
-
 /* Consecutive frames mostly have the same file, so its text is compared only once. */
 static bool is_named(const trail_lanes *lanes, const char *file)
 {
-    size_t size = strlen(file), stacks = trail_lanes_stack_count(lanes);
+    size_t stacks = trail_lanes_stack_count(lanes);
     trail_name last = 0;
     for (size_t stack = 1; stack < stacks; stack++) {
         const trail_place *places;
@@ -35,7 +30,7 @@ static bool is_named(const trail_lanes *lanes, const char *file)
             if (places[i].file == last)
                 continue;
             last = places[i].file;
-            if (is_text(trail_lanes_text(lanes, last), file, size))
+            if (text_is(trail_lanes_text(lanes, last), file))
                 return true;
         }
     }

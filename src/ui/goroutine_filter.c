@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/search.h"
+#include "base/text.h"
 #include "words/function_name.h"
 #include "words/place.h"
 #include "words/wrappers.h"
@@ -95,11 +96,8 @@ int goroutine_filter_check(const struct goroutine_filter *filter, const struct a
     const trail_group *rows;
     size_t count = trail_analysis_groups(analysis->answers, &rows);
     bool found = filter->name == NULL;
-    for (size_t i = 0; !found && i < count; i++) {
-        trail_string text = trail_analysis_text(analysis->answers, rows[i].name);
-        found =
-            text.size == strlen(filter->name) && memcmp(text.data, filter->name, text.size) == 0;
-    }
+    for (size_t i = 0; !found && i < count; i++)
+        found = text_is(trail_analysis_text(analysis->answers, rows[i].name), filter->name);
     return found ? check_goroutines(filter, analysis)
                  : print_no_name(filter, analysis, rows, count);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "ui/empty.h"
 #include "ui/show.h"
 #include "ui/table.h"
@@ -30,14 +31,8 @@ struct tree {
 
 static size_t add_node(struct tree *tree, const struct node *node)
 {
-    if (tree->count == tree->capacity) {
-        size_t wanted = tree->capacity ? tree->capacity * 2 : 1024;
-        struct node *grown = reallocarray(tree->nodes, wanted, sizeof *grown);
-        if (!grown)
-            return 0;
-        tree->nodes = grown;
-        tree->capacity = wanted;
-    }
+    if (!GROW(tree->nodes, tree->capacity, tree->count + 1))
+        return 0;
     tree->nodes[tree->count] = *node;
     return tree->count++;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/powers.h"
 #include "base/utf8.h"
 #include "base/whole.h"
@@ -37,22 +38,12 @@ void table_begin(struct table *table, const char *titles)
 
 static void put_cell(struct table *table, const char *data, size_t size)
 {
-    if (table->count == table->capacity) {
-        size_t wanted = table->capacity ? table->capacity * 2 : 256;
-        char **grown = reallocarray(table->cells, wanted, sizeof *grown);
-        if (!grown) {
-            table->failed = true;
-            return;
-        }
-        table->cells = grown;
-        table->capacity = wanted;
-    }
-    char *cell = plain_new(data, size);
-    if (!cell) {
+    char *cell =
+        GROW(table->cells, table->capacity, table->count + 1) ? plain_new(data, size) : NULL;
+    if (cell)
+        table->cells[table->count++] = cell;
+    else
         table->failed = true;
-        return;
-    }
-    table->cells[table->count++] = cell;
 }
 
 void table_text(struct table *table, trail_string text)

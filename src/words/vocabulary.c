@@ -156,8 +156,7 @@ trail_string words_reason(const struct vocabulary *vocabulary, trail_string reas
         return text_from(none);
     for (size_t i = 0;
          vocabulary->of == TRAIL_MADE_BY_RECORD && i < sizeof reasons / sizeof *reasons; i++)
-        if (reason.size == strlen(reasons[i].go) &&
-            memcmp(reason.data, reasons[i].go, reason.size) == 0)
-            return (trail_string){reasons[i].threads, strlen(reasons[i].threads)};
+        if (text_is(reason, reasons[i].go))
+            return text_from(reasons[i].threads);
     return reason;
 }

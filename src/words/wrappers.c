@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "words/function_name.h"
 
 enum row_kind { ROW_FUNCTION, ROW_UNFILED, ROW_SOURCE, ROW_GO, ROW_RUNTIME };
@@ -58,15 +59,9 @@ static bool matches(const char *pattern, trail_string text)
     }
 }
 
-static bool has_suffix(trail_string text, const char *suffix)
-{
-    size_t size = strlen(suffix);
-    return text.size >= size && memcmp(text.data + text.size - size, suffix, size) == 0;
-}
-
 bool frame_is_go(trail_string file)
 {
-    return has_suffix(file, ".go");
+    return text_ends(file, ".go");
 }
 
 static bool row_covers(const struct row *row, trail_string function, trail_string file)
@@ -119,7 +114,7 @@ static bool is_address(trail_string function)
            isxdigit((unsigned char)function.data[function.size - 1 - digits]))
         digits++;
     trail_string rest = {function.data, function.size - digits};
-    return digits > 0 && has_suffix(rest, "0x") && (rest.size == 2 || has_suffix(rest, "+0x"));
+    return digits > 0 && text_ends(rest, "0x") && (rest.size == 2 || text_ends(rest, "+0x"));
 }
 
 enum frame_rank frame_rank(const char *const *skip, trail_string function, trail_string file)

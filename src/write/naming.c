@@ -79,18 +79,13 @@ static uint64_t hash_mix(uint64_t hash)
 
 #define HASH_BEGIN UINT64_C(0xcbf29ce484222325)
 
-static bool text_equal(const trail_string *a, const trail_string *b)
-{
-    return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
-}
-
 /* The slot of a text: that with it, or the free one where it would be. */
 static size_t *text_slot(struct naming *naming, const trail_string *text)
 {
     uint64_t hash = hash_mix(hash_bytes(HASH_BEGIN, text));
     for (;; hash++) {
         size_t *slot = &naming->slots[hash & (naming->slot_count - 1)];
-        if (*slot == 0 || text_equal(&naming->texts[*slot - 1].text, text))
+        if (*slot == 0 || text_equal(naming->texts[*slot - 1].text, *text))
             return slot;
     }
 }
@@ -157,11 +152,8 @@ const struct naming_text *naming_new_string(struct naming *naming)
 /* Takes `word` and all up to the next space off the front of a line. */
 static bool take_field(trail_string *line, const char *word, trail_string *value)
 {
-    size_t length = strlen(word);
-    if (line->size < length || memcmp(line->data, word, length) != 0)
+    if (!text_take(line, word))
         return false;
-    line->data += length;
-    line->size -= length;
     const char *space = memchr(line->data, ' ', line->size);
     if (!space)
         return false;
@@ -299,8 +291,8 @@ static uint64_t caller_pc(struct naming *naming, const trail_symbol *symbol)
             caller = caller_new(naming, symbol);
             return caller && idmap_put(&naming->callers, pc, caller) ? pc : 0;
         }
-        if (caller->line == symbol->line && text_equal(&caller->function, &symbol->function) &&
-            text_equal(&caller->file, &symbol->file))
+        if (caller->line == symbol->line && text_equal(caller->function, symbol->function) &&
+            text_equal(caller->file, symbol->file))
             return pc;
     }
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
 struct task {
     uint64_t parent;
@@ -251,7 +252,7 @@ static trail_string text_of(const struct v1_check *check, uint64_t id)
 static bool same_name(const struct v1_check *check, uint64_t a, uint64_t b)
 {
     trail_string x = text_of(check, a), y = text_of(check, b);
-    return a == b || (x.size == y.size && memcmp(x.data, y.data, x.size) == 0);
+    return a == b || text_equal(x, y);
 }
 
 /* The precision for %.*s, limited to 80 bytes. */
