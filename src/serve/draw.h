@@ -32,6 +32,13 @@ extern const char *const state_words[TRAIL_SPAN_STATES + 1];
 /* The first pixel that begins at `ns` or later: the inverse of the division into pixels. */
 uint64_t pixel_at(const struct window *window, int64_t ns);
 
+/* The time at which a pixel begins. */
+static inline int64_t column_edge(const struct window *window, size_t column)
+{
+    uint64_t length = (uint64_t)(window->to_ns - window->from_ns);
+    return window->from_ns + (int64_t)((__uint128_t)length * column / window->width);
+}
+
 /*
  * Calls `add` for the lanes that the parameters `lanes` and `match` select, in their order, until it
  * returns false. Returns whether it never did. Without a call if a parameter is wrong.

@@ -178,12 +178,6 @@ static int64_t find_peak(struct life *life, size_t count)
 
 /* MARK: Answer */
 
-static int64_t edge(const struct window *window, size_t x)
-{
-    uint64_t length = (uint64_t)(window->to_ns - window->from_ns);
-    return (int64_t)((__uint128_t)length * x / window->width);
-}
-
 static void put_state(struct json *json, const struct sums *sums, unsigned state)
 {
     int64_t whole = 0;
@@ -192,7 +186,7 @@ static void put_state(struct json *json, const struct sums *sums, unsigned state
         const struct column *column = &sums->columns[x];
         whole += column->whole[state];
         double part = (double)column->ns[state] /
-                      (double)(edge(&sums->window, x + 1) - edge(&sums->window, x));
+                      (double)(column_edge(&sums->window, x + 1) - column_edge(&sums->window, x));
         if (column->ns[state] == 0)
             json_signed(json, NULL, whole);
         else

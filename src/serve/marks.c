@@ -24,12 +24,6 @@ static size_t column_at(const struct window *window, int64_t ns)
     return column < window->width ? column : window->width - 1;
 }
 
-static int64_t column_edge(const struct window *window, size_t column)
-{
-    uint64_t length = (uint64_t)(window->to_ns - window->from_ns);
-    return window->from_ns + (int64_t)((__uint128_t)length * column / window->width);
-}
-
 /* MARK: Bars */
 
 /* One bar, or several that are too short to be visible separately. */

@@ -35,30 +35,14 @@ struct v1_rule {
     uint8_t plain; /* the type it becomes; 0: the same */
 };
 
-#define BLOCKS                                                                                     \
-    {                                                                                              \
-        ROLE_STOP, SEQ_ANY, V1_RUNNING, V1_WAITING, 0, 0                                           \
-    }
-#define YIELDS                                                                                     \
-    {                                                                                              \
-        ROLE_STOP, SEQ_ANY, V1_RUNNING, V1_RUNNABLE, 0, 0                                          \
-    }
-#define SNAPSHOT                                                                                   \
-    {                                                                                              \
-        ROLE_ARG_G, SEQ_ONE, V1_RUNNABLE, V1_WAITING, 1, 0                                         \
-    }
-#define STARTS                                                                                     \
-    {                                                                                              \
-        ROLE_START, SEQ_ARG1, V1_RUNNABLE, V1_RUNNING, 1, 0                                        \
-    }
-#define GLOBAL                                                                                     \
-    {                                                                                              \
-        .role = ROLE_GLOBAL                                                                        \
-    }
-#define ENDS                                                                                       \
-    {                                                                                              \
-        .role = ROLE_END                                                                           \
-    }
+/* clang-format off */
+#define BLOCKS   {ROLE_STOP, SEQ_ANY, V1_RUNNING, V1_WAITING, 0, 0}
+#define YIELDS   {ROLE_STOP, SEQ_ANY, V1_RUNNING, V1_RUNNABLE, 0, 0}
+#define SNAPSHOT {ROLE_ARG_G, SEQ_ONE, V1_RUNNABLE, V1_WAITING, 1, 0}
+#define STARTS   {ROLE_START, SEQ_ARG1, V1_RUNNABLE, V1_RUNNING, 1, 0}
+#define GLOBAL   {.role = ROLE_GLOBAL}
+#define ENDS     {.role = ROLE_END}
+/* clang-format on */
 
 static const struct v1_rule rules[V1_TYPE_MASK + 1] = {
     [V1_GoCreate] = {ROLE_WAKE, SEQ_ZERO, V1_DEAD, V1_RUNNABLE, 1, 0},
