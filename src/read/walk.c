@@ -19,6 +19,7 @@
 #include "read/reader.h"
 #include "read/source.h"
 #include "read/v1/lex.h"
+#include "read/v2/batch.h"
 
 #define WINDOW_SIZE      ((size_t)256 << 10) /* initially; more than any batch of v2 */
 #define HEADER_READ_SIZE 64                  /* holds a header of v2 and the byte after it */
@@ -131,50 +132,6 @@ static bool window_fill(trail_walk *walk, size_t size)
 
 /* MARK: v2 */
 
-/*
- * Decodes a number of a batch header. Returns false on an error, in whose message `what` names it.
- */
-static bool v2_number(trail_walk *walk, const uint8_t **at, const char *what, uint64_t *value)
-{
-    const uint8_t *next = uvarint_get(*at, walk->end, value);
-    if (next) {
-        *at = next;
-        return true;
-    }
-    bool cut = walk->end - *at < UVARINT_MAX_SIZE;
-    error_set(&walk->error, cut ? TRAIL_TRUNCATED : TRAIL_CORRUPT, "error reading batch %s: %s",
-              what, cut ? "unexpected EOF" : "a number of more than 64 bits");
-    return false;
-}
-
-/* Decodes the batch header at `at`. */
-static bool v2_header(trail_walk *walk, uint8_t type, trail_batch *batch)
-{
-    const uint8_t *at = walk->at + 1;
-    uint64_t thread;
-    if (type == V2_ExperimentalBatch) {
-        if (at == walk->end) {
-            error_set(&walk->error, TRAIL_TRUNCATED,
-                      "error reading batch experiment: unexpected EOF");
-            return false;
-        }
-        batch->experiment = *at++;
-    }
-    if (!v2_number(walk, &at, "gen", &batch->generation) ||
-        !v2_number(walk, &at, "M ID", &thread) ||
-        !v2_number(walk, &at, "timestamp", &batch->time_ticks) ||
-        !v2_number(walk, &at, "size", &batch->size))
-        return false;
-    if (batch->size > V2_MAX_BATCH_DATA) {
-        error_set(&walk->error, TRAIL_CORRUPT, "invalid batch size %" PRIu64 ", maximum is %d",
-                  batch->size, V2_MAX_BATCH_DATA);
-        return false;
-    }
-    batch->thread = (int64_t)thread;
-    batch->header_size = (uint64_t)(at - walk->at);
-    return true;
-}
-
 /* Advances to the data of the batch, which must be complete. */
 static bool v2_data(trail_walk *walk, const trail_batch *batch)
 {
@@ -191,47 +148,10 @@ static bool v2_data(trail_walk *walk, const trail_batch *batch)
     return false;
 }
 
-static trail_batch_kind v2_kind(uint8_t type, const trail_batch *batch, const uint8_t *data)
-{
-    if (type == V2_EndOfGeneration)
-        return TRAIL_BATCH_END_GENERATION;
-    if (type == V2_ExperimentalBatch)
-        return TRAIL_BATCH_EXPERIMENT;
-    switch (batch->size > 0 ? *data : 0) {
-    case V2_Strings:
-        return TRAIL_BATCH_STRINGS;
-    case V2_Stacks:
-        return TRAIL_BATCH_STACKS;
-    case V2_CPUSamples:
-        return TRAIL_BATCH_CPU_SAMPLES;
-    case V2_Frequency:
-    case V2_Sync:
-        return TRAIL_BATCH_SYNC;
-    default:
-        return TRAIL_BATCH_EVENTS;
-    }
-}
-
-static bool v2_is_batch(uint8_t type, int version)
-{
-    return type == V2_EventBatch || ((type == V2_ExperimentalBatch || type == V2_EndOfGeneration) &&
-                                     v2_type_known(type, version));
-}
-
-/* Decodes the beginning of a batch from the available bytes. Returns false with walk->error. */
-static bool v2_begin(trail_walk *walk, trail_batch *batch)
-{
-    uint8_t type = *walk->at;
-    if (!v2_is_batch(type, walk->version)) {
-        error_set(&walk->error, TRAIL_CORRUPT, "expected batch event, got event %u", type);
-        return false;
-    }
-    batch->header_size = 1;
-    return type == V2_EndOfGeneration || v2_header(walk, type, batch);
-}
-
 static int v2_next(trail_walk *walk, trail_batch *batch)
 {
+    struct v2_batch_header header = {0};
+    size_t length;
     /* Reads no more bytes than the header needs: later ones may be slow to arrive. */
     for (size_t want = 1;;) {
         if (!window_fill(walk, want))
@@ -239,16 +159,26 @@ static int v2_next(trail_walk *walk, trail_batch *batch)
         size_t have = (size_t)(walk->end - walk->at);
         if (have == 0)
             return 0;
-        if (have >= want && v2_begin(walk, batch))
+        enum v2_header_result result = V2_HEADER_SHORT;
+        if (have >= want)
+            result = v2_batch_header(walk->at, have, walk->version, &header, &length, &walk->error);
+        batch->generation = header.generation;
+        if (result == V2_HEADER_OK)
             break;
-        if (have < want || walk->error.code != TRAIL_TRUNCATED)
+        if (have < want || result == V2_HEADER_BAD)
             return walk_fail(walk, batch);
         want = have + 1;
     }
-    uint8_t type = *walk->at;
+    batch->header_size = length;
+    batch->size = header.size;
+    if (!header.end_of_generation) {
+        batch->thread = (int64_t)header.thread;
+        batch->time_ticks = header.time;
+        batch->experiment = header.experiment;
+    }
     if (!v2_data(walk, batch))
         return walk_fail(walk, batch);
-    batch->kind = v2_kind(type, batch, walk->at);
+    batch->kind = v2_batch_kind(&header, batch->size > 0 ? *walk->at : 0, walk->version);
     return 1;
 }
 
