@@ -76,14 +76,6 @@ const char *trail_repair_kind_name(trail_repair_kind kind)
 const trail_v1_type *trail_v1_type_get(unsigned type)
 {
     static const trail_v1_type types[V1_TYPES] = {
-#define ARGS(...)                                                                                  \
-    {                                                                                              \
-        __VA_ARGS__                                                                                \
-    }
-#define TEXTS(...)                                                                                 \
-    {                                                                                              \
-        __VA_ARGS__                                                                                \
-    }
 #define V1_EVENT(number, name_, since, args, stack, arg_names, text_names)                         \
     [number] = {.name = #name_, .arg = arg_names, .text = text_names},
 #include "wire/v1.def"

@@ -46,15 +46,6 @@ int wire_header_parse(const uint8_t header[WIRE_HEADER_SIZE])
     return wire_header(minor) ? minor : -minor;
 }
 
-#define ARGS(...)                                                                                  \
-    {                                                                                              \
-        __VA_ARGS__                                                                                \
-    }
-#define TEXTS(...)                                                                                 \
-    {                                                                                              \
-        __VA_ARGS__                                                                                \
-    }
-
 const struct v1_type_info v1_types[V1_TYPES] = {
 #define V1_EVENT(number, name_, since_, args_, stack_, arg_names, text_names)                      \
     [number] = {.name = #name_,                                                                    \

@@ -103,14 +103,23 @@ static bool on_proc_stop(struct v1_check *check, struct v1_event *ev)
     return false;
 }
 
+/* A range begins or ends: *open must be the opposite. */
+static bool on_range(struct v1_check *check, const struct v1_event *ev, bool *open, bool begins,
+                     const char *what)
+{
+    if (*open == begins &&
+        wrong(check, ev, begins ? "previous %s is not ended before a new one" : "bogus %s end",
+              what))
+        return true;
+    *open = begins;
+    return false;
+}
+
 static bool on_gc(struct v1_check *check, struct v1_event *ev)
 {
-    bool start = ev->type == V1_GCStart;
-    if (check->gc_running == start &&
-        wrong(check, ev, start ? "previous GC is not ended before a new one" : "bogus GC end"))
+    if (on_range(check, ev, &check->gc_running, ev->type == V1_GCStart, "GC"))
         return true;
-    check->gc_running = start;
-    if (start)
+    if (check->gc_running)
         ev->proc = TRAIL_GC_PROC;
     return false;
 }
@@ -123,32 +132,15 @@ static bool on_stw(struct v1_check *check, struct v1_event *ev)
     if (start && !check->newer_rules && !v1_stw_kind(ev->arg[0], check->version) &&
         wrong(check, ev, "unknown STW kind %llu", u(ev->arg[0])))
         return true;
-    if (*stopped == start &&
-        wrong(check, ev, start ? "previous STW is not ended before a new one" : "bogus STW end"))
-        return true;
-    *stopped = start;
-    return false;
-}
-
-static bool on_sweep(struct v1_check *check, struct v1_event *ev)
-{
-    bool start = ev->type == V1_GCSweepStart;
-    if (ev->lane->sweeping == start &&
-        wrong(check, ev,
-              start ? "previous sweeping is not ended before a new one" : "bogus sweeping end"))
-        return true;
-    ev->lane->sweeping = start;
-    return false;
+    return on_range(check, ev, stopped, start, "STW");
 }
 
 /* A mark assist may have begun before the trace: an end without a begin is accepted. */
 static bool on_mark_assist(struct v1_check *check, struct v1_event *ev)
 {
-    bool start = ev->type == V1_GCMarkAssistStart;
-    if (start && ev->gs->mark_assist &&
-        wrong(check, ev, "previous mark assist is not ended before a new one"))
-        return true;
-    ev->gs->mark_assist = start;
+    if (ev->type == V1_GCMarkAssistStart)
+        return on_range(check, ev, &ev->gs->mark_assist, true, "mark assist");
+    ev->gs->mark_assist = false;
     return false;
 }
 
@@ -374,7 +366,7 @@ static int judge_rare(struct v1_check *check, struct v1_event *ev)
         return -on_stw(check, ev);
     case V1_GCSweepStart:
     case V1_GCSweepDone:
-        return -on_sweep(check, ev);
+        return -on_range(check, ev, &ev->lane->sweeping, ev->type == V1_GCSweepStart, "sweeping");
     case V1_GCMarkAssistStart:
     case V1_GCMarkAssistDone:
         return -on_mark_assist(check, ev);
