@@ -161,6 +161,13 @@ void put_lane_ref(struct json *json, const char *key, const trail_lanes *lanes,
         json_signed(json, "span", span);
 }
 
+void put_lane_object(struct json *json, const char *key, const trail_lanes *lanes,
+                     trail_lane_kind kind, int64_t lane, int64_t span)
+{
+    put_lane_ref(json, key, lanes, kind, lane, span);
+    json_close(json, '}');
+}
+
 void put_stack(struct json *json, const trail_lanes *lanes, trail_stack stack)
 {
     const trail_place *places;
@@ -217,15 +224,11 @@ static void put_under(struct json *json, const trail_lanes *lanes, size_t lane, 
 {
     uint64_t span;
     int64_t proc = lane_under(lanes, TRAIL_LANE_PROC, lane, ns, &span);
-    if (proc >= 0) {
-        put_lane_ref(json, "proc", lanes, TRAIL_LANE_PROC, proc, (int64_t)span);
-        json_close(json, '}');
-    }
+    if (proc >= 0)
+        put_lane_object(json, "proc", lanes, TRAIL_LANE_PROC, proc, (int64_t)span);
     int64_t thread = lane_under(lanes, TRAIL_LANE_THREAD, lane, ns, &span);
-    if (thread >= 0) {
-        put_lane_ref(json, "thread", lanes, TRAIL_LANE_THREAD, thread, (int64_t)span);
-        json_close(json, '}');
-    }
+    if (thread >= 0)
+        put_lane_object(json, "thread", lanes, TRAIL_LANE_THREAD, thread, (int64_t)span);
 }
 
 /* The waker is recorded in the runnable span, which comes before the running one. */
@@ -325,10 +328,8 @@ static void put_goroutine(struct json *json, const trail_lanes *lanes, size_t la
     put_waker(json, lanes, lane, span);
     if (row->state == TRAIL_SPAN_RUNNING || row->state == TRAIL_SPAN_SYSCALL)
         put_wakes(json, lanes, lane, row);
-    if (whole.parent >= 0) {
-        put_lane_ref(json, "creator", lanes, TRAIL_LANE_GOROUTINE, whole.parent, -1);
-        json_close(json, '}');
-    }
+    if (whole.parent >= 0)
+        put_lane_object(json, "creator", lanes, TRAIL_LANE_GOROUTINE, whole.parent, -1);
 }
 
 void put_wait(struct json *json, const trail_lanes *lanes, trail_name wait)
@@ -374,10 +375,9 @@ void draw_span(struct exchange *exchange, const trail_lanes *lanes)
     if (kind == TRAIL_LANE_GOROUTINE) {
         put_goroutine(json, lanes, (size_t)lane, (uint64_t)span, &row);
     } else if (row.other >= 0) {
-        put_lane_ref(json, "goroutine", lanes, TRAIL_LANE_GOROUTINE, row.other,
-                     (int64_t)trail_lanes_span_at(lanes, TRAIL_LANE_GOROUTINE, (size_t)row.other,
-                                                  row.begin_ns));
-        json_close(json, '}');
+        put_lane_object(json, "goroutine", lanes, TRAIL_LANE_GOROUTINE, row.other,
+                        (int64_t)trail_lanes_span_at(lanes, TRAIL_LANE_GOROUTINE, (size_t)row.other,
+                                                     row.begin_ns));
     }
     json_close(json, '}');
 }

@@ -59,6 +59,10 @@ static inline int64_t mark_lane(const trail_mark *mark)
 void put_lane_ref(struct json *json, const char *key, const trail_lanes *lanes,
                   trail_lane_kind kind, int64_t lane, int64_t span);
 
+/* The same with the closing brace. */
+void put_lane_object(struct json *json, const char *key, const trail_lanes *lanes,
+                     trail_lane_kind kind, int64_t lane, int64_t span);
+
 /* Writes "stack": a list of frames, innermost first. */
 void put_stack(struct json *json, const trail_lanes *lanes, trail_stack stack);
 

@@ -264,8 +264,8 @@ static void put_place(struct json *json, const trail_lanes *lanes, const char *k
 {
     if (lane == UINT32_MAX)
         return;
-    put_lane_ref(json, key, lanes, kind, lane, (int64_t)trail_lanes_span_at(lanes, kind, lane, ns));
-    json_close(json, '}');
+    put_lane_object(json, key, lanes, kind, lane,
+                    (int64_t)trail_lanes_span_at(lanes, kind, lane, ns));
 }
 
 /* Writes one mark, with its stack. */

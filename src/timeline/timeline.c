@@ -392,57 +392,55 @@ static void range_event(struct timeline *t, const trail_event *event)
     (void)span_open(t, place, fields, wanted);
 }
 
+/* What a region or task has of its event. */
+static struct timeline_span fields_of(struct timeline *t, const trail_event *event,
+                                      enum timeline_span_kind kind, trail_string_handle name)
+{
+    struct timeline_span fields = {.kind = kind,
+                                   .begin_ns = event->time_ns,
+                                   .goroutine = event->goroutine,
+                                   .proc = TRAIL_NONE};
+    fields.name = names_of(&t->names, name);
+    fields.stack = stack_of(t, event->stack);
+    return fields;
+}
+
+/* Closes a span that ends; one without an open span began before the trace. */
+static void end_span(struct timeline *t, struct timeline_span *span, struct timeline_span fields,
+                     bool wanted, int64_t now)
+{
+    if (!span) {
+        fields.before = true;
+        fields.begin_ns = t->counting ? t->from_ns : t->origin_ns;
+        span = span_open(t, NULL, fields, wanted);
+    }
+    if (span)
+        span_close(t, span, now);
+}
+
 static void region_event(struct timeline *t, const trail_event *event)
 {
     struct timeline_goroutine *g = timeline_goroutine_find(t, event->goroutine);
     if (!g)
         return;
-    trail_name name = names_of(&t->names, event->region.type);
-    struct timeline_span fields = {
-        .kind = TIMELINE_REGION,
-        .name = name,
-        .stack = stack_of(t, event->stack),
-        .begin_ns = event->time_ns,
-        .goroutine = g->id,
-        .proc = TRAIL_NONE,
-        .task = event->region.task,
-        .parent = TRAIL_NO_TASK,
-    };
-    if (event->kind == TRAIL_REGION_BEGIN) {
+    struct timeline_span fields = fields_of(t, event, TIMELINE_REGION, event->region.type);
+    fields.task = event->region.task;
+    fields.parent = TRAIL_NO_TASK;
+    if (event->kind == TRAIL_REGION_BEGIN)
         (void)span_open(t, &g->spans, fields, g->wanted);
-        return;
-    }
-    struct timeline_span *span = take_out(&g->spans, TIMELINE_REGION, name, event->region.task);
-    if (!span) { /* it began before the trace */
-        fields.before = true;
-        fields.begin_ns = t->counting ? t->from_ns : t->origin_ns;
-        span = span_open(t, NULL, fields, g->wanted);
-    }
-    if (span)
-        span_close(t, span, event->time_ns);
+    else
+        end_span(t, take_out(&g->spans, TIMELINE_REGION, fields.name, fields.task), fields,
+                 g->wanted, event->time_ns);
 }
 
 static void task_event(struct timeline *t, const trail_event *event)
 {
     struct timeline_span *span = idmap_remove(&t->tasks, event->task.id);
-    struct timeline_span fields = {
-        .kind = TIMELINE_TASK,
-        .name = names_of(&t->names, event->task.type),
-        .stack = stack_of(t, event->stack),
-        .begin_ns = event->time_ns,
-        .goroutine = event->goroutine,
-        .proc = TRAIL_NONE,
-        .task = event->task.id,
-        .parent = event->task.parent,
-    };
+    struct timeline_span fields = fields_of(t, event, TIMELINE_TASK, event->task.type);
+    fields.task = event->task.id;
+    fields.parent = event->task.parent;
     if (event->kind == TRAIL_TASK_END) {
-        if (!span) { /* it began before the trace */
-            fields.before = true;
-            fields.begin_ns = t->counting ? t->from_ns : t->origin_ns;
-            span = span_open(t, NULL, fields, true);
-        }
-        if (span)
-            span_close(t, span, event->time_ns);
+        end_span(t, span, fields, true, event->time_ns);
         return;
     }
     if (span) { /* another one with its ID */
