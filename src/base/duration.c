@@ -42,8 +42,8 @@ static char *put_event(char *to, int64_t ns, int64_t unit)
 }
 
 /*
- * The value is rounded, so that its decimals end within two digits. A recording writes one for each hold: digits by hand take a
- * tenth of printf's time.
+ * The value is rounded, so that its decimals end within two digits. A recording writes one for each
+ * hold: digits by hand take a tenth of printf's time.
  */
 static char *put_log(char *to, int64_t ns, int64_t unit)
 {

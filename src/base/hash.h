@@ -1,6 +1,6 @@
 /*
- * A fast hash of bytes, for tables and names; collisions can be found by whoever looks for them. Its
- * values are kept in names of files: it does not change.
+ * A fast hash of bytes, for tables and names; not safe against deliberate collisions. It must not
+ * change: names of files contain its values.
  */
 #ifndef TRAIL_BASE_HASH_H
 #define TRAIL_BASE_HASH_H

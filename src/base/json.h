@@ -76,7 +76,7 @@ void json_string(struct json *json, const char *key, const char *value);
 void json_text(struct json *json, const char *key, trail_string value); /* any bytes */
 void json_number(struct json *json, const char *key, uint64_t value);
 void json_real(struct json *json, const char *key, double value); /* 15 digits; null: not finite */
-/* The same with so many significant digits, for a finite value. */
+/* The same with `digits` significant digits, for a finite value. */
 void json_rounded(struct json *json, const char *key, double value, int digits);
 void json_signed(struct json *json, const char *key, int64_t value);
 void json_bare(struct json *json, const char *key, trail_string value); /* value is JSON already */

@@ -12,8 +12,8 @@ bool match_part(trail_string text, const char *part);
 bool match_number(int64_t number, const char *part);
 
 /*
- * Whether something has all words of `filter`, and none of those written "-word": the filter of the viewer
- * (web/src/lanes.ts). `has` is called with each word, without the "-".
+ * Whether something has all words of `filter`, and none of those written "-word": the filter of the
+ * viewer (web/src/lanes.ts). `has` is called with each word, without the "-".
  */
 bool match_all(const char *filter, bool (*has)(const void *context, const char *word),
                const void *context);

@@ -15,7 +15,7 @@
 bool output_error(trail_error *err, const char *title, int reason)
 {
     const char *why = strerror(reason), *cut = "";
-    const char *more = reason == EPIPE ? ": whoever read it went away" : "";
+    const char *more = reason == EPIPE ? ": its reader has gone" : "";
     size_t room = TRAIL_MESSAGE_MAX - sizeof "cannot write : " - strlen(why) - strlen(more);
     if (strlen(title) > room) {
         cut = "...";

@@ -55,15 +55,16 @@ trail_string utf8_first(trail_string text, size_t most);
 trail_string utf8_last(trail_string text, size_t most);
 
 /*
- * Returns the bytes of the text's first character, at least 1, and its number of terminal columns: two for East Asian wide characters (Unicode, EastAsianWidth)
- * and most emoji, none for combining ones, else one. The text is not empty.
+ * Returns the bytes of the text's first character, at least 1, and its number of terminal columns:
+ * 2 for East Asian wide characters (Unicode, EastAsianWidth) and most emoji, 0 for combining ones,
+ * else 1. The text is not empty.
  */
 size_t utf8_character(const char *text, int *columns);
 
 /* Returns the number of terminal columns. */
 int utf8_columns(const char *text);
 
-/* Returns the bytes of the longest beginning of the text of at most `columns` columns; or of its end. */
+/* Return the bytes of the longest beginning, or end, of the text that fits into `columns`. */
 size_t utf8_fits(const char *text, int columns);
 size_t utf8_fits_end(const char *text, int columns);
 

@@ -1,6 +1,7 @@
 /*
- * What a host has said of its goroutines: the lines of wire/goroutine.h in the strings of a
- * generation (v2) or of the file (v1). The first fields of a line are numbers, the last are texts.
+ * Names and kinds that a host gave its goroutines: the lines of wire/goroutine.h in the strings of
+ * a generation (v2) or of the file (v1). The first fields of a line are numbers, the last are
+ * texts.
  */
 #ifndef TRAIL_READ_IDENTITY_H
 #define TRAIL_READ_IDENTITY_H

@@ -1,4 +1,4 @@
-/* What made a trace: reading and writing its line (wire/maker.h). */
+/* The line that names what made a trace (wire/maker.h): parsing, writing, finding. */
 #ifndef TRAIL_READ_MAKER_H
 #define TRAIL_READ_MAKER_H
 

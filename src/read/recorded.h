@@ -1,4 +1,4 @@
-/* What a recording took and missed: reading and writing its lines (wire/recorded.h), and the rows of a trace. */
+/* The lines that count what a recording took and missed (wire/recorded.h), and a trace's rows. */
 #ifndef TRAIL_READ_RECORDED_H
 #define TRAIL_READ_RECORDED_H
 
@@ -8,20 +8,23 @@
 #include "base/arena.h"
 #include "wire/recorded.h"
 
-/* Parses a line into *row, whose name is within the text. Returns false unless the text is exactly such a line. */
+/*
+ * Parses a line into *row, whose name points into the text. Returns false unless the text is
+ * exactly such a line.
+ */
 bool recorded_parse(trail_string line, trail_recorded *row);
 
 /* Writes the line for a row to `room` of RECORDED_LINE bytes. */
 trail_string recorded_line(const trail_recorded *row, char *room);
 
-/* Of a trace, kept across generations. Zero-initialised is empty. */
+/* The rows of a trace, across generations. Zero-initialized is empty. */
 struct recorded_rows {
     trail_recorded *at;
     size_t count, capacity;
     struct arena names;
 };
 
-/* Adds the row of a line; one that is none is ignored. Returns false on out of memory. */
+/* Adds the row of a line, and ignores malformed lines. Returns false if out of memory. */
 bool recorded_add(struct recorded_rows *rows, trail_string line);
 void recorded_free(struct recorded_rows *rows);
 

@@ -291,7 +291,7 @@ static const char *xz_reason(lzma_ret result)
     case LZMA_MEMLIMIT_ERROR:
         return "it needs more than 256 MiB of memory; decompress it first, with xz -d";
     case LZMA_FORMAT_ERROR:
-        return "what follows a stream is no other one";
+        return "the data after a stream are not another stream";
     case LZMA_OPTIONS_ERROR:
         return "it uses options that the library does not know";
     default:
@@ -618,7 +618,7 @@ static trail_source *source_new(const char *name, trail_error *err)
     return s;
 }
 
-/* Fetches enough raw bytes to recognise the compression, if there are so many. */
+/* Fetches enough raw bytes to recognise the compression; fewer only at the end. */
 static bool fetch_magic(trail_source *s)
 {
     size_t have = 0;

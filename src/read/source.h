@@ -1,7 +1,7 @@
 /*
  * Source: the uncompressed bytes of a trace, from a file, a pipe, memory or a callback, plain or
- * compressed; its users do not see the difference. They can be read as a stream (source_read) or as one
- * contiguous whole (source_whole), for small data. A plain file can be read again at any offset
+ * compressed; its users do not see the difference. They can be read as a stream (source_read) or as
+ * one contiguous whole (source_whole), for small data. A plain file can be read again at any offset
  * (source_again), as v1 does because its verdict covers the whole file.
  */
 #ifndef TRAIL_READ_SOURCE_H

@@ -92,7 +92,7 @@ trail_string_handle tables_text(struct tables *tables, trail_string text);
  */
 trail_string_handle tables_extra_string(struct tables *tables, const char *data, size_t size);
 
-/* Returns what a host has said of its goroutine, or NULL. */
+/* Returns the name and kind that a host gave its goroutine, or NULL. */
 static inline const struct identity *tables_goroutine(const struct tables *tables, uint64_t id)
 {
     return tables->maker.made_by == TRAIL_MADE_BY_HOST ? idmap_find(&tables->goroutines, id) : NULL;

@@ -1,6 +1,6 @@
 /*
- * Answers by key: those computed last, and those that are being computed. The total size of what is kept is
- * limited; the least recently used answers are dropped first.
+ * Answers by key: those computed last, and those that are being computed. The total size of what is
+ * kept is limited; the least recently used answers are dropped first.
  *
  * Not thread-safe: the owner has a lock.
  */
@@ -32,14 +32,14 @@ struct answers {
 struct answer *answers_find(struct answers *answers, const char *key);
 
 /*
- * Notes that an answer is being computed. Takes ownership of the key. Returns NULL if there is no room, that
- * is, if all are being computed. Valid until answers_end.
+ * Notes that an answer is being computed. Takes ownership of the key. Returns NULL if there is no
+ * room, that is, if all are being computed. Valid until answers_end.
  */
 struct answer *answers_begin(struct answers *answers, char *key);
 
 /*
- * Keeps what has been computed, unless it is too large. Takes ownership of `data`; NULL: it has failed.
- * `answer` may be NULL, as answers_begin returned it.
+ * Keeps what has been computed, unless it is too large. Takes ownership of `data`; NULL: it has
+ * failed. `answer` may be NULL, as answers_begin returned it.
  */
 void answers_end(struct answers *answers, struct answer *answer, char *data, size_t size);
 

@@ -1,8 +1,8 @@
 /*
  * Builds the command line for an analysis requested through the API.
  *
- * A table (commands.def) lists the commands and options that a request may use, and the form of each
- * option's value. A value becomes part of one argument; no shell is involved.
+ * A table (commands.def) lists the commands and options that a request may use, and the form of
+ * each option's value. A value becomes part of one argument; no shell is involved.
  */
 #ifndef TRAIL_SERVE_COMMAND_LINE_H
 #define TRAIL_SERVE_COMMAND_LINE_H
@@ -23,8 +23,8 @@ void words_add(struct words *words, const char *format, ...) __attribute__((form
 void words_free(struct words *words);
 
 /*
- * The number of traces that the requested command reads: 1 or 2. 0: the command is not allowed, and the
- * request has been refused.
+ * The number of traces that the requested command reads: 1 or 2. 0: the command is not allowed, and
+ * the request has been refused.
  */
 unsigned command_line_traces(struct exchange *exchange);
 
@@ -41,8 +41,8 @@ struct command_files {
 };
 
 /*
- * Adds the arguments `trail COMMAND --json [options] -- PATH [OTHER]` for a request to /api/run. Returns false if the
- * request was refused. The caller frees the words in either case.
+ * Adds the arguments `trail COMMAND --json [options] -- PATH [OTHER]` for a request to /api/run.
+ * Returns false if the request was refused. The caller frees the words in either case.
  */
 bool command_line(struct exchange *exchange, const struct command_files *files,
                   struct words *words);

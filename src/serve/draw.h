@@ -1,6 +1,6 @@
 /*
- * Answers of the API that are computed from the lanes. Each function is called between model_lock and
- * model_unlock, and checks its parameters before it writes anything.
+ * Answers of the API that are computed from the lanes. Each function is called between model_lock
+ * and model_unlock, and checks its parameters before it writes anything.
  */
 #ifndef TRAIL_SERVE_DRAW_H
 #define TRAIL_SERVE_DRAW_H
@@ -40,8 +40,8 @@ static inline int64_t column_edge(const struct window *window, size_t column)
 }
 
 /*
- * Calls `add` for the lanes that the parameters `lanes` and `match` select, in their order, until it
- * returns false. Returns whether it never did. Without a call if a parameter is wrong.
+ * Calls `add` for the lanes that the parameters `lanes` and `match` select, in their order, until
+ * it returns false. Returns whether it never did. Without a call if a parameter is wrong.
  */
 bool each_lane(struct exchange *exchange, const trail_lanes *lanes, trail_lane_kind kind,
                bool (*add)(void *context, size_t lane), void *context);
@@ -53,8 +53,8 @@ static inline int64_t mark_lane(const trail_mark *mark)
 }
 
 /*
- * Writes {"lane":..,"id":..,"name":..,"span":.. without the closing brace; with a `key`, after a comma
- * and that key. `span` -1: left out.
+ * Writes {"lane":..,"id":..,"name":..,"span":.. without the closing brace; with a `key`, after a
+ * comma and that key. `span` -1: left out.
  */
 void put_lane_ref(struct json *json, const char *key, const trail_lanes *lanes,
                   trail_lane_kind kind, int64_t lane, int64_t span);

@@ -11,7 +11,9 @@
 #include "report/html.h"
 #include "serve/assets.h"
 
-/* PIECE: compressed bytes per element, a whole number of base64 groups. TAKEN: bytes read at once. */
+/*
+ * PIECE: compressed bytes per element, a whole number of base64 groups. TAKEN: bytes read at once.
+ */
 enum { PIECE = 3 << 18, TAKEN = 128 << 10 };
 
 /* MARK: Elements */

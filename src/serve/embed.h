@@ -1,9 +1,9 @@
 /*
- * The viewer as a single file with a trace in it, which can be opened from disk and mailed: the output
- * of `trail report --embed`.
+ * The viewer as a single file with a trace in it, which can be opened from disk and mailed: the
+ * output of `trail report --embed`.
  *
- * It contains the page's style sheet and script, the WebAssembly, its worker, and the trace. The last
- * three are compressed and in base64, in <script> elements of a type that no browser runs
+ * It contains the page's style sheet and script, the WebAssembly, its worker, and the trace. The
+ * last three are compressed and in base64, in <script> elements of a type that no browser runs
  * (web/src/wasm/embedded.ts extracts them). Its content security policy allows only the scripts and
  * styles in the file, by their hashes, and no network access.
  */

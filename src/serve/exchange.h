@@ -1,6 +1,6 @@
 /*
- * A request to the API and its answer under construction: parameters, each checked before it is used,
- * and JSON.
+ * A request to the API and its answer under construction: parameters, each checked before it is
+ * used, and JSON.
  *
  * The first error found is reported (exchange_refuse). A function that answers reads all its
  * parameters first, and returns if `status` is set.

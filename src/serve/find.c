@@ -1,8 +1,10 @@
 /*
  * Full-text search: everything whose name contains a text, and the goroutine, P or thread with that
- * number. The results of each type are limited, so that no type crowds out the others, unless one type is asked for.
+ * number. The results of each type are limited, so that no type crowds out the others, unless one
+ * type is asked for.
  *
- * `from` and `last` are for pages of bars and logs: those that end at `from` or later, and the last ones instead of the first.
+ * `from` and `last` are for pages of bars and logs: those that end at `from` or later, and the last
+ * ones instead of the first.
  */
 #include <stdlib.h>
 

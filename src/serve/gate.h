@@ -10,8 +10,8 @@
  *     the owner's among them, wait in the kernel's accept queue; the owner's turn comes soon, and
  *     then leaves it enough time for its header, which it sends at once.
  *
- * All connections together are limited to GATE_PLACES. Shutting is shutdown(2): the server closes the
- * descriptor.
+ * All connections together are limited to GATE_PLACES. Shutting is shutdown(2): the server closes
+ * the descriptor.
  *
  * All functions may be called from any thread.
  */
@@ -36,8 +36,8 @@ struct gate *gate_open(void);
 void gate_close(struct gate *gate);
 
 /*
- * Called when a connection begins. Waits for a place, at most about GATE_DEADLINE_NS. Returns NULL if
- * there is none; the connection has then been shut.
+ * Called when a connection begins. Waits for a place, at most about GATE_DEADLINE_NS. Returns NULL
+ * if there is none; the connection has then been shut.
  */
 struct gate_place *gate_enter(struct gate *gate, int fd);
 

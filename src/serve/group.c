@@ -1,9 +1,11 @@
 /*
- * The answer `group` of the API: how many lanes of a group were in each state over time, as averages of columns.
+ * The answer `group` of the API: how many lanes of a group were in each state over time, as
+ * averages of columns.
  *
- * A span that fills whole columns is two changes, at its ends, so a lane costs as much as it has cells, and not the width.
- * The lanes are taken in an order of which every beginning is spread evenly over the group; when they have cost as much as
- * a request may, the rest is left out, and the answer says how many there were.
+ * A span that fills whole columns is two changes, at its ends, so the cost of a lane depends on its
+ * cells, not on the width. Lanes are taken in an order whose every prefix is spread evenly over the
+ * group. When the cost reaches the limit of a request, the remaining lanes are left out, and the
+ * answer has the number that were summed.
  */
 #include <stdlib.h>
 
@@ -12,7 +14,7 @@
 #include "serve/draw.h"
 #include "serve/pace.h"
 
-/* Maximum cells of an answer, which take about a second, and how many a lane costs of which nothing is drawn. */
+/* Maximum cells of an answer, about a second; and the cost in cells of a lane without any. */
 #define MOST_CELLS (UINT64_C(8) << 20)
 enum { LANE_COST = 8, NO_CREATOR = -2 };
 
@@ -64,7 +66,7 @@ static size_t divisor(size_t a, size_t b)
     return a;
 }
 
-/* A step by the golden ratio through `count` members meets all of them, and those it has met are spread evenly. */
+/* A step by the golden ratio visits all of `count` members, evenly spread at any time. */
 static size_t even_step(size_t count)
 {
     size_t step = (size_t)((uint64_t)count * 618 / 1000);

@@ -96,7 +96,10 @@ static bool is_host(const char *text, const char *host)
     return *text == ':' && text[1 + strspn(text + 1, "0123456789")] == '\0';
 }
 
-/* Whether it is a numeric address, with or without a port: no other site can point a name here then. */
+/*
+ * Whether it is a numeric address, with or without a port: no other site can point a name here
+ * then.
+ */
 static bool is_address(const char *host)
 {
     size_t size =
@@ -229,8 +232,9 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status
 }
 
 /*
- * Called with a request's target as it was sent, which libmicrohttpd then decodes in place. What is returned is
- * the request's state: a copy of the query if the path is that of the first URL, NULL for other requests.
+ * Called with a request's target as it was sent, which libmicrohttpd then decodes in place. What is
+ * returned is the request's state: a copy of the query if the path is that of the first URL, NULL
+ * for other requests.
  */
 static void *keep_query(void *context, const char *target, struct MHD_Connection *connection)
 {
@@ -248,7 +252,9 @@ static void drop_query(void *context, struct MHD_Connection *connection, void **
     free(*query);
 }
 
-/* Answers the first URL: stores the token in a cookie, and redirects to drop it from the address. */
+/*
+ * Answers the first URL: stores the token in a cookie, and redirects to drop it from the address.
+ */
 static enum MHD_Result welcome(const struct http *http, struct MHD_Connection *connection,
                                const char *query)
 {
@@ -338,8 +344,8 @@ static bool parse_host(const char *host, uint16_t port, struct sockaddr_storage 
 }
 
 /*
- * Returns a listening socket, or -1 with errno set. libmicrohttpd could create it, but which errno it
- * leaves on failure depends on its version.
+ * Returns a listening socket, or -1 with errno set. libmicrohttpd could create it, but which errno
+ * it leaves on failure depends on its version.
  */
 static int listen_at(struct sockaddr_storage *address)
 {

@@ -1,6 +1,6 @@
 /*
- * The HTTP server behind the viewer: access control, and the headers of every answer. The content of
- * answers comes from its user (http_handler).
+ * The HTTP server behind the viewer: access control, and the headers of every answer. The content
+ * of answers comes from its user (http_handler).
  *
  * A page on another site must not be able to read a trace, so a request is answered only if
  *
@@ -68,7 +68,9 @@ struct http_options {
 
 struct http;
 
-/* Starts the server. The texts of the options must stay valid. Returns NULL with *err set on error. */
+/*
+ * Starts the server. The texts of the options must stay valid. Returns NULL with *err set on error.
+ */
 struct http *http_start(const struct http_options *options, trail_error *err);
 
 /* The port that it listens on. */

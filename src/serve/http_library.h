@@ -1,7 +1,7 @@
 /*
- * Loads libmicrohttpd when it is first needed: with its dependencies it takes longer to load than most
- * commands run. http_library.c defines its functions, as far as http.c uses them, under their own
- * names.
+ * Loads libmicrohttpd when it is first needed: with its dependencies it takes longer to load than
+ * most commands run. http_library.c defines its functions, as far as http.c uses them, under their
+ * own names.
  */
 #ifndef TRAIL_SERVE_HTTP_LIBRARY_H
 #define TRAIL_SERVE_HTTP_LIBRARY_H
@@ -10,7 +10,9 @@
 #include <stdbool.h>
 #include <trail/error.h>
 
-/* Call it before any function of the library. Returns false with *err set if it is not installed. */
+/*
+ * Call it before any function of the library. Returns false with *err set if it is not installed.
+ */
 bool http_library_load(trail_error *err);
 
 #endif

@@ -80,7 +80,7 @@ static ssize_t read_pipe(struct intake *intake, void *buf, size_t size)
     return n;
 }
 
-/* The program that writes the file holds the other end of stdin. */
+/* The program that writes the file has the writing end of stdin. */
 static bool is_writer_gone(void)
 {
     char ignored[256];

@@ -41,8 +41,8 @@ int64_t intake_received(const struct intake *intake);
 int64_t intake_size(const struct intake *intake);
 
 /*
- * Gets the name of a file with the complete trace, for other programs; valid while this process runs.
- * Returns false if the trace is not complete yet.
+ * Gets the name of a file with the complete trace, for other programs; valid while this process
+ * runs. Returns false if the trace is not complete yet.
  */
 enum { INTAKE_PATH = 4096 };
 bool intake_path(const struct intake *intake, char path[INTAKE_PATH]);

@@ -17,7 +17,7 @@ static char next(const char **at)
     return (char)(low >= 0 ? high * 16 + low : text[0]);
 }
 
-/* Whether the parameter is a token for libmicrohttpd: it decodes names, and compares them without regard to case. */
+/* Whether libmicrohttpd, which decodes names and ignores their case, sees a token parameter. */
 static bool is_token(const char *parameter, size_t size)
 {
     static const char token[] = "token";

@@ -388,8 +388,8 @@ static bool put_metrics(struct json *json, const trail_lanes *lanes, const struc
 /* MARK: Counters */
 
 /*
- * Integrals over time for each column: part_ns of the stretches that begin or end in it, and the change
- * of the count that holds from this column on.
+ * Integrals over time for each column: part_ns of the stretches that begin or end in it, and the
+ * change of the count that holds from this column on.
  */
 struct column {
     double part_ns[TRAIL_LANE_COUNTERS];

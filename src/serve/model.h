@@ -30,7 +30,9 @@ struct model_status {
     size_t bars[3], logs, samples; /* bars by trail_bar_kind */
 };
 
-/* Opens a model without reading anything. The caller owns the intake. NULL with *err set on error. */
+/*
+ * Opens a model without reading anything. The caller owns the intake. NULL with *err set on error.
+ */
 struct model *model_open(struct intake *intake, trail_error *err);
 
 /* Reads about one batch. Returns false at the end. Must always be called by the same thread. */
@@ -53,8 +55,8 @@ const trail_lanes *model_lock(struct model *model);
 void model_unlock(struct model *model);
 
 /*
- * Lets other threads run during a long answer: gives up the lock and takes it again. Texts and stacks
- * obtained before are invalid afterwards.
+ * Lets other threads run during a long answer: gives up the lock and takes it again. Texts and
+ * stacks obtained before are invalid afterwards.
  */
 void model_yield(struct model *model);
 

@@ -5,10 +5,10 @@
 
 #include "base/clock.h"
 
-/* From one beginning to the next: what requests pages all the time does not stop the reading. */
+/* Between two pauses, so that a client that requests pages constantly does not stop the reading. */
 #define AGAIN_NS INT64_C(10000000000)
 
-/* Between two looks at whether the rest is over. */
+/* How often the end of the pause is checked. */
 #define LOOK_NS 2000000
 
 void rest_begin(struct rest *rest, int ms)
@@ -31,7 +31,7 @@ static bool is_resting(const struct rest *rest)
     return until != 0 && now_ns() < until;
 }
 
-/* Traces of v1 can be drawn at their end only. */
+/* Traces of v1 can be drawn only when all is read. */
 static bool draws(struct model *model)
 {
     struct model_status status;

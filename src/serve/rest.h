@@ -1,6 +1,6 @@
 /*
- * When the reading of a trace rests: a page that opens needs the processors, from its first request until it has the data of
- * its first picture.
+ * Pauses the reading of a trace while a page opens, which needs the processors from its first
+ * request until it has the data of its first picture.
  */
 #ifndef TRAIL_SERVE_REST_H
 #define TRAIL_SERVE_REST_H
@@ -12,10 +12,10 @@ struct rest {
     int64_t began, until;
 };
 
-/* Reading rests for so many ms, but not again within 10 s. May be called from any thread. */
+/* Pauses reading for `ms`, but not again within 10 s. May be called from any thread. */
 void rest_begin(struct rest *rest, int ms);
 
-/* Reading goes on. May be called from any thread. */
+/* Continues reading. May be called from any thread. */
 void rest_end(struct rest *rest);
 
 /* Called before each batch. Returns at once if there is nothing to draw yet. */

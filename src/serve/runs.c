@@ -197,8 +197,8 @@ static bool is_pointless(const struct runs *runs, const struct http_request *req
 }
 
 /*
- * Waits for a free slot. Returns false if the server stops or the client has gone. A run that no client waits
- * for takes no slot: clients need not wait for it.
+ * Waits for a free slot. Returns false if the server stops or the client has gone. A run that no
+ * client waits for takes no slot: clients need not wait for it.
  */
 static bool begin(struct runs *runs, const struct http_request *request)
 {
@@ -259,8 +259,9 @@ static char *make_key(const struct words *words, const char *path, const char *o
 enum found { FOUND, NOT_FOUND, POINTLESS };
 
 /*
- * Answers from the cache, where necessary after the run for the same key that is under way. NOT_FOUND: the
- * caller computes it and calls keep; *answer may be NULL. Takes ownership of the key.
+ * Answers from the cache, where necessary after the run for the same key that is under way.
+ * NOT_FOUND: the caller computes it and calls keep; *answer may be NULL. Takes ownership of the
+ * key.
  */
 static enum found look_up(struct runs *runs, struct exchange *exchange, char *key,
                           struct answer **answer)
@@ -394,14 +395,19 @@ void runs_answer_sql(struct runs *runs, struct exchange *exchange)
     words_add(&words, "--memory-limit=1G");
     words_add(&words, "--");
     words_add(&words, "%s", path);
-    /* A leading space makes trail sql take it as a query, not a file; @ begins the name of a query. */
+    /*
+     * A leading space makes trail sql take it as a query, not a file; @ begins the name of a query.
+     */
     bool is_bare = *query == '@' || strcmp(query, ".queries") == 0;
     words_add(&words, is_bare ? "%s" : " %s", query);
     run(runs, exchange, &words, path, NULL, SQL_SECONDS);
     words_free(&words);
 }
 
-/* Its type is none that a browser shows: as a page of this server it would have the server's rights. */
+/*
+ * Has a type that browsers do not display: as a page of this server, the file would have access to
+ * the API.
+ */
 void runs_answer_embed(struct runs *runs, struct exchange *exchange, const char *title)
 {
     struct words words = {0};
@@ -456,7 +462,10 @@ static char *make_key_ahead(const struct runs *runs, const char *const *own, con
     return key;
 }
 
-/* Notes that the answers are being computed, except those that have been asked for: these stay NULL. */
+/*
+ * Notes that the answers are being computed, except those that have been asked for: these stay
+ * NULL.
+ */
 static void begin_ahead(struct runs *runs, const char *path, struct answer *answers[AHEAD])
 {
     (void)pthread_mutex_lock(&runs->lock);
@@ -508,8 +517,8 @@ static void add_command_ahead(struct words *words, const struct runs *runs, cons
 }
 
 /*
- * Computes what the panels of the page ask first, with low priority, as it goes on beside the model's reading. On Linux each
- * thread has a niceness, and its children inherit it.
+ * Computes the first requests of the page's panels, with low priority, because the model is still
+ * reading. On Linux each thread has a niceness, and its children inherit it.
  */
 static void compute_ahead(struct runs *runs, const char *path)
 {

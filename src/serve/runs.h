@@ -1,11 +1,11 @@
 /*
- * Runs: analyses of the trace as child processes that run the command itself, so that the page shows
- * the same results as the command line.
+ * Runs: analyses of the trace as child processes that run the command itself, so that the page
+ * shows the same results as the command line.
  *
- * command_line.h defines what may be run. At most two run at a time. A child is killed when its client
- * has disconnected, or when its time or output exceeds a limit. The most recent answers are cached, and a
- * request for an answer that is being computed waits for that. As soon as the file of a large trace is complete, what the panels
- * ask first is computed with low priority.
+ * command_line.h defines what may be run. At most two run at a time. A child is killed when its
+ * client has disconnected, or when its time or output exceeds a limit. The most recent answers are
+ * cached, and a request for an answer that is being computed waits for that. As soon as the file of
+ * a large trace is complete, what the panels ask first is computed with low priority.
  */
 #ifndef TRAIL_SERVE_RUNS_H
 #define TRAIL_SERVE_RUNS_H
@@ -17,7 +17,8 @@
 struct runs;
 
 /*
- * `program` is the path of the command; it, the intakes and the texts of `passed` must outlive the runs. `other` is the trace to compare with, or NULL. Returns NULL on out of memory.
+ * `program` is the path of the command; it, the intakes and the texts of `passed` must outlive the
+ * runs. `other` is the trace to compare with, or NULL. Returns NULL on out of memory.
  */
 struct runs *runs_open(const char *program, const struct intake *intake, const struct intake *other,
                        const struct command_passed *passed);

@@ -1,6 +1,6 @@
 /*
- * Answers of the API that go through spans: totals of a time range, its longest spans, and spans similar
- * to one. They examine many spans, so they let other requests run in between.
+ * Answers of the API that go through spans: totals of a time range, its longest spans, and spans
+ * similar to one. They examine many spans, so they let other requests run in between.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -50,8 +50,8 @@ static const char *inner_part(const char *file)
 }
 
 /*
- * The path with symbolic links resolved, if that is a regular file below `root`; otherwise NULL. The
- * caller frees it.
+ * The path with symbolic links resolved, if that is a regular file below `root`; otherwise NULL.
+ * The caller frees it.
  */
 static char *regular_file(const char *root, const char *name)
 {
@@ -68,8 +68,8 @@ static char *regular_file(const char *root, const char *name)
 }
 
 /*
- * Finds the file below the folder: by its whole path, or with leading components removed, because the
- * program may have been built elsewhere. The caller frees the result; NULL if there is none.
+ * Finds the file below the folder: by its whole path, or with leading components removed, because
+ * the program may have been built elsewhere. The caller frees the result; NULL if there is none.
  */
 static char *find_file(const char *folder, const char *file)
 {
@@ -126,7 +126,10 @@ static bool next_line(struct lines *lines, trail_string *line)
     return true;
 }
 
-/* Writes {"file":..,"path":..,"line":..,"first":..,"lines":[..]}, or refuses if the line is missing. */
+/*
+ * Writes {"file":..,"path":..,"line":..,"first":..,"lines":[..]}, or refuses if the line is
+ * missing.
+ */
 static void put_lines(struct exchange *exchange, const char *file, const char *path,
                       struct lines lines, int64_t line, int64_t around)
 {

@@ -1,6 +1,6 @@
 /*
- * DuckDB, loaded at run time and optional. Declares the functions of its C API that are used, because
- * the npm package of the library has no header. All handles are opaque pointers.
+ * DuckDB, loaded at run time and optional. Declares the functions of its C API that are used,
+ * because the npm package of the library has no header. All handles are opaque pointers.
  *
  *     struct duckdb duckdb;
  *     if (duckdb_begin(&duckdb, &options) != EXIT_GOOD) ... an error message has been printed
@@ -161,24 +161,28 @@ struct duckdb_options {
 #define DUCKDB_PACKAGE "@duckdb/node-bindings-linux-x64"
 
 /*
- * Loads the library and its functions without printing anything. Returns the name of a missing function,
- * or NULL. If there is no library, returns NULL and duckdb->library is NULL.
+ * Loads the library and its functions without printing anything. Returns the name of a missing
+ * function, or NULL. If there is no library, returns NULL and duckdb->library is NULL.
  */
 const char *duckdb_load(struct duckdb *duckdb);
 
 /*
- * Loads the library and opens an empty database in memory. Returns EXIT_GOOD, or prints an error and
- * returns an exit code.
+ * Loads the library and opens an empty database in memory. Returns EXIT_GOOD, or prints an error
+ * and returns an exit code.
  */
 int duckdb_begin(struct duckdb *duckdb, const struct duckdb_options *options);
 
 /* Closes the database. Accepts a struct for which duckdb_begin has failed. */
 void duckdb_end(struct duckdb *duckdb);
 
-/* Prints a message of DuckDB; advice that does not hold here is replaced by options of trail sql. */
+/*
+ * Prints a message of DuckDB; advice that does not hold here is replaced by options of trail sql.
+ */
 void duckdb_print_error(const char *message);
 
-/* Runs statements without a result. Returns EXIT_GOOD, or prints an error and returns an exit code. */
+/*
+ * Runs statements without a result. Returns EXIT_GOOD, or prints an error and returns an exit code.
+ */
 int duckdb_run(struct duckdb *duckdb, const char *sql);
 
 #endif

@@ -427,8 +427,9 @@ static const char *cast_of(int type, enum sql_format format)
 }
 
 /*
- * The same query with every other type cast to text or JSON: dates, lists, enumerations. The order of
- * its rows is kept. Returns NULL if no cast is needed or on out of memory; the caller frees the result.
+ * The same query with every other type cast to text or JSON: dates, lists, enumerations. The order
+ * of its rows is kept. Returns NULL if no cast is needed or on out of memory; the caller frees the
+ * result.
  */
 static char *as_text(const struct show *show, void *statement, const char *sql, size_t columns)
 {

@@ -192,8 +192,8 @@ static void give_rows(const struct sql_query *query, const trail_rows *rows, voi
 /* MARK: Callbacks of DuckDB */
 
 /*
- * The callbacks get a handle that only DuckDB's functions can access, and these are known only through
- * this pointer, so it cannot be passed as an argument. Set before the first callback.
+ * The callbacks get a handle that only DuckDB's functions can access, and these are known only
+ * through this pointer, so it cannot be passed as an argument. Set before the first callback.
  */
 static const struct duckdb *library;
 

@@ -1,6 +1,6 @@
 /*
- * The tables over traces as DuckDB table functions. Each query reads the files anew, in one pass for
- * each table that it uses, and only the columns that it uses are computed.
+ * The tables over traces as DuckDB table functions. Each query reads the files anew, in one pass
+ * for each table that it uses, and only the columns that it uses are computed.
  */
 #ifndef TRAIL_SQL_TABLES_H
 #define TRAIL_SQL_TABLES_H
@@ -47,7 +47,9 @@ int sql_tables_register(struct sql_tables *tables);
 void sql_tables_forget(struct sql_tables *tables);
 void sql_tables_free(struct sql_tables *tables);
 
-/* The day of a trace, since 1970: from its wall clock, or else from the file's modification time. */
+/*
+ * The day of a trace, since 1970: from its wall clock, or else from the file's modification time.
+ */
 int32_t trace_day(struct input *input);
 
 #endif

@@ -16,8 +16,9 @@ struct bins {
     int64_t since_ns[TRAIL_LANE_COUNTERS]; /* what came before is in the bins */
     int64_t (*ns)[TRAIL_LANE_COUNTERS];    /* BINS elements */
     /*
-     * What is still to be added: a count of late[0] + ... + late[i] over the whole of bin i. So a goroutine
-     * that existed long before it was found costs two additions, not one for each bin. NULL until needed.
+     * What is still to be added: a count of late[0] + ... + late[i] over the whole of bin i. So a
+     * goroutine that existed long before it was found costs two additions, not one for each bin.
+     * NULL until needed.
      */
     int64_t (*late)[TRAIL_LANE_COUNTERS];
     bool has_late;

@@ -10,10 +10,12 @@
 
 enum { HAS_STACK = 1, HAS_OTHER = 2, STATE_SHIFT = 2, TIME_SHIFT = 5 };
 
-/* In place of the state of a span: a system call with a reason, and what is no span. */
+/* Codes beside the states: a system call with a reason, and a number that is not a span. */
 enum { LANE_DESCRIBED_CALL = 6, LANE_REST = 7 };
 
-/* Maximum bytes of a 48-bit time with its flags and a rest before it, and of three 32-bit numbers. */
+/*
+ * Maximum bytes of a 48-bit time with its flags and a rest before it, and of three 32-bit numbers.
+ */
 enum { MOST_TIME = 10, MOST_DETAILS = 15, ROOM_AT_FIRST = 16 };
 
 /* MARK: Numbers */
@@ -167,7 +169,10 @@ static bool add_chunk(struct lane *lane, int64_t begin_ns, size_t *bytes)
         return false;
     if (lane->chunk_count > 0 ? !seal(lane, &chunk, bytes) : !begin_rows(lane, &chunk, bytes))
         return false;
-    /* The first sums are five zeros; later there is the room of a whole chunk. A chunk can be read before it has spans. */
+    /*
+     * The first sums are five zeros; later the row has the room of a whole chunk. A chunk can be
+     * read before it has spans.
+     */
     uint8_t *end = put_sums(chunk.times, lane->sums);
     *end = 0;
     lane->times_size = (uint16_t)(end - chunk.times);

@@ -3,17 +3,17 @@
  * it. The time that a lane spent in each state up to any time therefore costs a search and part of
  * a chunk, and drawing a range costs the same however many spans it has.
  *
- * A chunk is two rows of bytes, of varints with 7 bits per byte. The first row begins with the ns that
- * the lane spent in each state but NONE before the chunk. Then a span is one number in it,
+ * A chunk is two rows of bytes, of varints with 7 bits per byte. The first row begins with the ns
+ * that the lane spent in each state but NONE before the chunk. Then a span is one number in it,
  *
  *     time since the last span's begin | state: 3 bits | has `other` | has a stack
  *
- * and those of these that it has in the second row: the reason of a wait or system call, the stack, `other`. A
- * system call with a reason has a code of its own in place of its state, as most have none. A span takes about
- * four bytes, and drawing reads the first row only.
+ * and in the second row, as far as it has them, the reason of a wait or system call, the stack, and
+ * `other`. Most system calls have no reason: one with a reason has a code of its own instead of its
+ * state. A span takes about four bytes, and drawing reads the first row only.
  *
- * The time is in units of the lane: the clock of Go 1.22 and later ticks every 64 ns. Where it is no
- * whole number of units, a number with the state LANE_REST stands before it: the ns that are missing.
+ * The time is in units of the lane: the clock of Go 1.22 and later ticks every 64 ns. Where it is
+ * no multiple of the unit, the missing ns come before it, as a number with the state LANE_REST.
  */
 #ifndef TRAIL_TIMELINE_LANE_H
 #define TRAIL_TIMELINE_LANE_H

@@ -80,8 +80,9 @@ int close_output(struct output *output, const char *path, bool made, int code);
 int print_output_error(const char *title, int reason);
 
 /*
- * Flushes stdout; prints a message if output was lost. Returns `code`, or EXIT_INOUT. Where the reader of
- * stdout, a pipe, has gone, it prints nothing and ends the process by SIGPIPE, as other commands do.
+ * Flushes stdout; prints a message if output was lost. Returns `code`, or EXIT_INOUT. Where the
+ * reader of stdout, a pipe, has gone, it prints nothing and ends the process by SIGPIPE, as other
+ * commands do.
  */
 int finish_stdout(int code);
 

@@ -1,13 +1,13 @@
 /*
- * A closed stdout: a pipe whose reader has gone, as `head` does when it has seen enough. That is not
- * reported; when files and children are cleaned up the command ends by SIGPIPE, as others do.
+ * A closed stdout: a pipe whose reader has exited, for example `head`. This is not reported; after
+ * cleaning up files and children, the command ends by SIGPIPE, as others do.
  */
 #ifndef TRAIL_UI_CLOSED_STDOUT_H
 #define TRAIL_UI_CLOSED_STDOUT_H
 
 #include <stdbool.h>
 
-/* Whether a write that failed with this errno failed for that; closed_stdout_end then has effect. */
+/* Whether this errno of a failed write means that; closed_stdout_end then ends the process. */
 bool closed_stdout_is(int reason);
 
 /* Ends the process by SIGPIPE if stdout was found to be closed. */

@@ -6,7 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* Less is no terminal that a table can be read in. */
+/* Tables are unreadable in fewer columns. */
 #define LEAST 40
 
 int fit_columns(void)

@@ -3,8 +3,8 @@
 #define TRAIL_UI_FIT_H
 
 /*
- * Returns the number of columns: of the variable COLUMNS if it is set, else of the terminal that
- * stdout is; INT_MAX if it is none.
+ * Returns the number of columns: the variable COLUMNS if it is set, else that of the terminal on
+ * stdout; INT_MAX if stdout is not a terminal.
  */
 int fit_columns(void);
 

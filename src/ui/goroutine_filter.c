@@ -169,7 +169,10 @@ const char *place_text(const struct analysis *analysis, trail_stack stack, char 
     return plain_inside(buf, size);
 }
 
-/* Returns the index of the innermost frame of `a` that `b` does not have there; the number of frames if there is none. */
+/*
+ * Returns the index of the innermost frame of `a` that differs from that of `b`; the number of
+ * frames if none does.
+ */
 static size_t first_difference(const struct analysis *analysis, trail_stack a, trail_stack b)
 {
     const trail_place *x, *y;

@@ -52,7 +52,10 @@ size_t goroutine_index(const trail_goroutine *rows, size_t count, int64_t id);
  */
 const char *place_text(const struct analysis *analysis, trail_stack stack, char *buf, size_t size);
 
-/* Appends " < ... < main.serve (main.go:7)" to `buf`: the innermost frame that another stack does not have there. */
+/*
+ * Appends " < ... < main.serve (main.go:7)" to `buf`: the innermost frame that another stack does
+ * not have there.
+ */
 void place_add_difference(const struct analysis *analysis, trail_stack stack, trail_stack other,
                           char *buf, size_t size);
 

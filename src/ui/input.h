@@ -17,8 +17,8 @@ struct input {
 int input_init(struct input *input, const char *word, bool again, trail_error *err);
 trail_source *input_open(struct input *input, trail_error *err);
 /*
- * Sets *hash to that of the bytes of the file, as they are, or of stdin, which has been read. Returns -1
- * with *err set on error.
+ * Sets *hash to that of the bytes of the file, as they are, or of stdin, which has been read.
+ * Returns -1 with *err set on error.
  */
 int input_hash(const struct input *input, uint64_t *hash, trail_error *err);
 void input_free(struct input *input);

@@ -26,12 +26,14 @@ const char *show_duration(char *buf, int64_t ns);
 const char *show_duration_as(char *buf, int64_t ns, enum duration_form form);
 
 /*
- * Copies the text to `buf` of SHOW_SIZE bytes, which may be the text itself, behind spaces that make
- * it as wide as `columns` of the terminal; printf counts bytes. Returns `buf`.
+ * Copies the text to `buf` of SHOW_SIZE bytes, which may be the text itself, behind spaces that
+ * make it as wide as `columns` of the terminal; printf counts bytes. Returns `buf`.
  */
 const char *show_right(char *buf, int columns, const char *text);
 
-/* Prints a text with durations, escaped as in base/plain.h; in UTF-8 microseconds have their sign. */
+/*
+ * Prints a text with durations, escaped as in base/plain.h; in UTF-8 microseconds have their sign.
+ */
 void show_figures(const char *text);
 
 /* Prints text of a trace, a file name or the like, escaped as in base/plain.h. */

@@ -225,7 +225,9 @@ static void print_cell(const struct table *table, int column, const char *text, 
         putchar('\n');
 }
 
-/* Prints the commands of the first row, if the table had no room for them, on lines of their own. */
+/*
+ * Prints the commands of the first row, if the table had no room for them, on lines of their own.
+ */
 static void print_commands(const struct table *table, const int *widths)
 {
     for (int i = 0; i < table->columns; i++) {

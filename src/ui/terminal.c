@@ -31,7 +31,7 @@ static bool flush_line(void)
     bool good = true;
     if (line.size > 0) {
         line.text[line.size] = '\0';
-        /* A text with a NUL is none that is to be read. */
+        /* Text with a NUL is binary: it is not wrapped. */
         good = strlen(line.text) == line.size
                    ? wrap_line(line.text, fit_columns() - line.begun, put_guarded, &guards[0])
                    : terminal_write(&guards[0], line.text, line.size);
@@ -40,7 +40,7 @@ static bool flush_line(void)
     return good;
 }
 
-/* Writes the begin of a line; its rest is wrapped on its own. */
+/* Writes the beginning of a line; the rest is wrapped separately. */
 static void begin_line(void)
 {
     if (line.size > 0) {
@@ -50,7 +50,7 @@ static void begin_line(void)
     (void)flush_line();
 }
 
-/* Keeps what is not a line yet. Returns false on an error. */
+/* Stores an incomplete line. Returns false on an error. */
 static bool write_lines(const char *data, size_t size)
 {
     bool good = true;

@@ -1,6 +1,6 @@
 /*
- * Wrap: a line that is wider than the terminal is broken between words, further lines indented. A command
- * that is to be copied gets a line of its own, and stays whole.
+ * Wrap: breaks lines that are wider than the terminal between words, and indents the continuation.
+ * A command to be copied gets a line of its own, unbroken.
  */
 #ifndef TRAIL_UI_WRAP_H
 #define TRAIL_UI_WRAP_H
@@ -12,9 +12,9 @@
 typedef bool (*wrap_put_fn)(void *context, const char *data, size_t size);
 
 /*
- * Puts a line without its end, broken where it would have more than `columns`: between words, but not
- * between a number and its unit. Colours ("\033[1m") have no columns. What is no sentence stays whole:
- * commands of trail, JSON, and a word that is too wide. Returns false if `put` does.
+ * Puts a line without its end, broken where it would have more than `columns`: between words, but
+ * not between a number and its unit. Colours ("\033[1m") have no columns. Commands of trail, JSON
+ * and words that are too wide are not broken. Returns false if `put` does.
  */
 bool wrap_line(const char *line, int columns, wrap_put_fn put, void *context);
 

@@ -1,6 +1,6 @@
 /*
- * The line by which a trace says what a goroutine is where the format has no event for it: a string
- * that no event refers to, so that other readers ignore it. Read only in traces of hosts (maker.h).
+ * The line that describes a goroutine where the format has no event for that: a string that no
+ * event refers to, so that other readers ignore it. Read only in traces of hosts (maker.h).
  *
  *     trail.goroutine TAB id=7 [TAB change=2] [TAB stack=12] [TAB kind=timer] [TAB name=accept loop]
  *

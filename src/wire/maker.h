@@ -1,6 +1,6 @@
 /*
- * The line by which a trace names what made it: a string that no event refers to, so that other
- * readers ignore it. A trace without such a line is of a Go program.
+ * The line that names what made a trace: a string that no event refers to, so that other readers
+ * ignore it. A trace without such a line is from a Go program.
  *
  *     trail.made by=record            trail record
  *     trail.made by=host word=fiber   a program with libtrail-record, and its word for a goroutine

@@ -1,11 +1,11 @@
 /*
- * The lines by which a trace of trail record says what the recording took and missed: strings of its last generation that no
- * event refers to, so that other readers ignore them.
+ * The lines that count what a recording by trail record took and missed: strings of the last
+ * generation that no event refers to, so that other readers ignore them.
  *
  *     trail.recorded WORD pid=N count=N cpu=NS recorder=NS name=TEXT
  *
- * WORD is a row of recorded.def, which has the meaning of the fields; others are 0. TEXT is the rest of the line, of any bytes,
- * and may be empty.
+ * WORD is a row of recorded.def, which has the meaning of its fields; the other fields are 0. TEXT
+ * is the rest of the line: any bytes, possibly none.
  */
 #ifndef TRAIL_WIRE_RECORDED_H
 #define TRAIL_WIRE_RECORDED_H

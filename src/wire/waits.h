@@ -16,8 +16,9 @@
 #define WIRE_WAIT_TIMED_OUT "timed out"
 
 /*
- * How it is known whether a thread runs or is ready: by the kernel's context switches, or inferred. A string "trail.readiness
- * kernel" in each generation, as of its begin, and a log of this category at each change.
+ * How it is known whether a thread runs or is ready: by the kernel's context switches, or inferred.
+ * A string "trail.readiness kernel" in each generation, as of its begin, and a log of this category
+ * at each change.
  */
 #define WIRE_READINESS          "trail.readiness"
 #define WIRE_READINESS_KERNEL   "kernel"

@@ -1,11 +1,12 @@
 /*
- * The line by which traces in formats before 1.25, which have no clock readings (§5.1), record the wall
- * clock: a string that no event refers to, so that other readers ignore it. `trail record`,
+ * The line by which traces in formats before 1.25, which have no clock readings (§5.1), record the
+ * wall clock: a string that no event refers to, so that other readers ignore it. `trail record`,
  * libtrail-record and conversions of their traces write it in each generation.
  *
  *     trail.clock mono=NS wall=SEC.NSEC
  *
- * NS is the trace's time of the reading, SEC.NSEC the wall clock then, since 1970, NSEC with nine digits.
+ * NS is the trace's time of the reading, SEC.NSEC the wall clock then, since 1970, NSEC with nine
+ * digits.
  */
 #ifndef TRAIL_WIRE_WALL_H
 #define TRAIL_WIRE_WALL_H

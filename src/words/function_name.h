@@ -5,7 +5,8 @@
  *     void std::this_thread::sleep_for<long, std::ratio<1l, 1000l> >(std::chrono::...)
  *     std::this_thread::sleep_for<long, ratio<...>>
  *
- * Names of C and Go are unchanged, and so is the process in front of a thread's: "writer (4711): flush".
+ * Names of C and Go are unchanged, and so is the process in front of a thread's: "writer (4711):
+ * flush".
  */
 #ifndef TRAIL_WORDS_FUNCTION_NAME_H
 #define TRAIL_WORDS_FUNCTION_NAME_H

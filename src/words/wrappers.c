@@ -1,4 +1,4 @@
-/* Tells which frames name a place. */
+/* Finds the frames that name a place. */
 #include "words/wrappers.h"
 
 #include <ctype.h>

@@ -118,7 +118,7 @@ static void a_reader_that_went_away_is_named(void **state)
     trail_sink sink = output_sink(&output);
     assert_false(sink.write(sink.context, "x", 1));
     assert_false(output_close(&output, path, true, &err));
-    expect_error(&err, path, EPIPE, ": whoever read it went away");
+    expect_error(&err, path, EPIPE, ": its reader has gone");
     (void)close(ends[1]);
 }
 

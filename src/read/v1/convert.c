@@ -268,7 +268,7 @@ static int created_before(struct v1_convert *convert, const struct v1_event *ev)
     if (!GROW(convert->created_order, convert->created_capacity, convert->created_count + 1))
         return no_memory(convert);
     convert->created_order[convert->created_count++] = g;
-    /* One more than the handle, as NULL is no value. */
+    /* Plus 1, because the map has no NULL values. */
     void *start = (void *)((uintptr_t)start_before(convert, ev) + 1);
     return idmap_put(&convert->created, g, start) ? 0 : no_memory(convert);
 }
@@ -395,7 +395,7 @@ static void go_create(struct v1_convert *convert, const struct v1_event *ev)
         v1_start_stack(convert->tables, convert->pc_stacks, convert->version, ev->arg[1]);
 }
 
-/* v1_check has set arg[1..3] to what is known of the task (§4.3: the parent as in the file). */
+/* v1_check has set arg[1..3] from the task, if it is known (§4.3: the parent as in the file). */
 static void user_task(struct v1_convert *convert, const struct v1_event *ev, bool begin)
 {
     trail_event *out = push_event(convert, ev, begin ? V2_UserTaskBegin : V2_UserTaskEnd,

@@ -101,7 +101,10 @@ static int on_string(struct sweep *sweep, const struct v1_record *record, uint64
     }
 }
 
-/* A stack with ID 0 or without frames is ignored; of several with one ID the last is used, as by Go. */
+/*
+ * A stack with ID 0 or without frames is ignored; of several with one ID the last is used, as by
+ * Go.
+ */
 static int on_stack(struct sweep *sweep, const struct v1_record *record)
 {
     size_t count = (size_t)record->number[1];

@@ -238,7 +238,9 @@ static enum v2_step bind_syscalling(struct step *s, int64_t id, struct v2_g *g, 
     return V2_ADVANCED;
 }
 
-/* Returns the stack of the start function that a host has named: format 22 has none in the event. */
+/*
+ * Returns the stack of the start function that a host has named: format 22 has none in the event.
+ */
 static trail_stack_handle start_stack(const struct v2_order *o, int64_t id)
 {
     const struct identity *known = tables_goroutine(o->tables, (uint64_t)id);
