@@ -37,9 +37,7 @@ static inline bool text_equal(trail_string a, trail_string b)
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
-/*
- * Takes `prefix` from the front of the text. Returns false, without a change, if it is not there.
- */
+/* Removes `prefix` from the front of the text. Returns false if it is not there. */
 static inline bool text_take(trail_string *text, const char *prefix)
 {
     if (!text_begins(*text, prefix))

@@ -16,10 +16,7 @@ struct api_trace {
     struct runs *runs; /* analyses run by the command itself */
 };
 
-/*
- * With two traces, each has its page and API below /a/ and /b/; paths without a prefix mean the
- * first.
- */
+/* Two traces are below /a/ and /b/; paths without a prefix mean the first. */
 enum { API_TRACES = 2 };
 struct api {
     struct api_trace traces[API_TRACES];

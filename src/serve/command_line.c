@@ -92,6 +92,12 @@ void words_add(struct words *words, const char *format, ...)
     va_end(arguments);
 }
 
+void words_add_each(struct words *words, const char *const *list)
+{
+    for (; *list; list++)
+        words_add(words, "%s", *list);
+}
+
 void words_free(struct words *words)
 {
     for (size_t i = 0; i < words->count; i++)
@@ -218,14 +224,11 @@ bool command_line(struct exchange *exchange, const struct command_files *files, 
                         &(struct check){.exchange = exchange, .command = command});
     if (!command || exchange->status != 0)
         return false;
-    words_add(words, "trail");
-    words_add(words, "%s", command->command);
-    words_add(words, "--json");
+    WORDS_ADD(words, "trail", command->command, "--json");
     add_window(words, exchange);
     for (size_t i = 0; i < MOST_PARAMETERS && command->parameters[i].form != FORM_END; i++)
         add_parameter(words, exchange, &command->parameters[i], &files->passed);
-    words_add(words, "--");
-    words_add(words, "%s", files->path);
+    WORDS_ADD(words, "--", files->path);
     if (compares(command))
         words_add(words, "%s", files->other);
     if (command->parameters[0].form == FORM_PATTERN)

@@ -20,6 +20,10 @@ struct words {
 
 /* Adds a formatted argument. On out of memory, or at the limit, sets `failed`. */
 void words_add(struct words *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same with each of several words as it is. */
+#define WORDS_ADD(words, ...) words_add_each(words, (const char *const[]){__VA_ARGS__, NULL})
+void words_add_each(struct words *words, const char *const *list);
 void words_free(struct words *words);
 
 /*

@@ -195,10 +195,7 @@ void draw_stack(struct exchange *exchange, const trail_lanes *lanes)
     json_close(&exchange->json, '}');
 }
 
-/*
- * The span of goroutine `lane` that performed a wake-up at `ns`; the next one may begin at `ns`
- * too.
- */
+/* The span in which goroutine `lane` woke another at `ns`; the next one may begin at `ns` too. */
 static uint64_t span_of_waker(const trail_lanes *lanes, size_t lane, int64_t ns)
 {
     trail_span row;
@@ -278,10 +275,7 @@ static void add_wake(struct wakes *wakes, struct wake wake)
     wakes->count++;
 }
 
-/*
- * Adds the spans of goroutine `lane` in [from_ns, to_ns] that `waker` began. Returns spans
- * examined.
- */
+/* Adds the spans of `lane` in [from_ns, to_ns] that `waker` began. Returns the spans examined. */
 static uint64_t collect_wakes(struct wakes *wakes, const trail_lanes *lanes, size_t lane,
                               size_t waker, int64_t from_ns, int64_t to_ns)
 {

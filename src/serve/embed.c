@@ -11,9 +11,7 @@
 #include "report/html.h"
 #include "serve/assets.h"
 
-/*
- * PIECE: compressed bytes per element, a whole number of base64 groups. TAKEN: bytes read at once.
- */
+/* PIECE: compressed bytes per element, a multiple of 3 for base64. TAKEN: bytes read at once. */
 enum { PIECE = 3 << 18, TAKEN = 128 << 10 };
 
 /* MARK: Elements */

@@ -96,10 +96,7 @@ static bool is_host(const char *text, const char *host)
     return *text == ':' && text[1 + strspn(text + 1, "0123456789")] == '\0';
 }
 
-/*
- * Whether it is a numeric address, with or without a port: no other site can point a name here
- * then.
- */
+/* Whether it is a numeric address: unlike a name, no other site can point it here. */
 static bool is_address(const char *host)
 {
     size_t size =
@@ -252,9 +249,7 @@ static void drop_query(void *context, struct MHD_Connection *connection, void **
     free(*query);
 }
 
-/*
- * Answers the first URL: stores the token in a cookie, and redirects to drop it from the address.
- */
+/* Answers the first URL: moves the token from the address to a cookie, by a redirection. */
 static enum MHD_Result welcome(const struct http *http, struct MHD_Connection *connection,
                                const char *query)
 {

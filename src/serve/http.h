@@ -68,9 +68,7 @@ struct http_options {
 
 struct http;
 
-/*
- * Starts the server. The texts of the options must stay valid. Returns NULL with *err set on error.
- */
+/* Starts the server. The texts of the options must stay valid. Returns NULL with *err on error. */
 struct http *http_start(const struct http_options *options, trail_error *err);
 
 /* The port that it listens on. */

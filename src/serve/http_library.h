@@ -10,9 +10,7 @@
 #include <stdbool.h>
 #include <trail/error.h>
 
-/*
- * Call it before any function of the library. Returns false with *err set if it is not installed.
- */
+/* Call before any function of the library. Returns false with *err if it is not installed. */
 bool http_library_load(trail_error *err);
 
 #endif

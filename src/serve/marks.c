@@ -1,6 +1,4 @@
-/*
- * Answers of the API about data beside the states: bars, marks, metrics and counters.
- */
+/* Answers of the API about data beside the states: bars, marks, metrics and counters. */
 #include <stdlib.h>
 
 #include "base/grow.h"

@@ -30,9 +30,7 @@ struct model_status {
     size_t bars[3], logs, samples; /* bars by trail_bar_kind */
 };
 
-/*
- * Opens a model without reading anything. The caller owns the intake. NULL with *err set on error.
- */
+/* Opens a model without reading. The caller owns the intake. Returns NULL with *err on error. */
 struct model *model_open(struct intake *intake, trail_error *err);
 
 /* Reads about one batch. Returns false at the end. Must always be called by the same thread. */

@@ -1,6 +1,4 @@
-/*
- * Answers that examine many spans let other requests run in between.
- */
+/* Answers that examine many spans let other requests run in between. */
 #ifndef TRAIL_SERVE_PACE_H
 #define TRAIL_SERVE_PACE_H
 

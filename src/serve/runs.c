@@ -389,15 +389,8 @@ void runs_answer_sql(struct runs *runs, struct exchange *exchange)
         exchange_refuse(exchange, 501, "DuckDB is not there: see docs/sql.md");
     if (exchange->status != 0 || !query || !find_file(runs->intake, exchange, path))
         return;
-    words_add(&words, "trail");
-    words_add(&words, "sql");
-    words_add(&words, "--json");
-    words_add(&words, "--memory-limit=1G");
-    words_add(&words, "--");
-    words_add(&words, "%s", path);
-    /*
-     * A leading space makes trail sql take it as a query, not a file; @ begins the name of a query.
-     */
+    WORDS_ADD(&words, "trail", "sql", "--json", "--memory-limit=1G", "--", path);
+    /* A leading space makes it a query, not a file; @ begins the name of a query. */
     bool is_bare = *query == '@' || strcmp(query, ".queries") == 0;
     words_add(&words, is_bare ? "%s" : " %s", query);
     run(runs, exchange, &words, path, NULL, SQL_SECONDS);
@@ -415,13 +408,9 @@ void runs_answer_embed(struct runs *runs, struct exchange *exchange, const char 
     if (!find_file(runs->intake, exchange, path))
         return;
     exchange->type = "application/octet-stream";
-    words_add(&words, "trail");
-    words_add(&words, "report");
-    words_add(&words, "--embed");
+    WORDS_ADD(&words, "trail", "report", "--embed");
     words_add(&words, "--title=%s", title);
-    words_add(&words, "--output=-");
-    words_add(&words, "--");
-    words_add(&words, "%s", path);
+    WORDS_ADD(&words, "--output=-", "--", path);
     run(runs, exchange, &words, path, NULL, RUN_SECONDS);
     words_free(&words);
 }
@@ -462,10 +451,7 @@ static char *make_key_ahead(const struct runs *runs, const char *const *own, con
     return key;
 }
 
-/*
- * Notes that the answers are being computed, except those that have been asked for: these stay
- * NULL.
- */
+/* Marks the answers as being computed, except those requested already, which stay NULL. */
 static void begin_ahead(struct runs *runs, const char *path, struct answer *answers[AHEAD])
 {
     (void)pthread_mutex_lock(&runs->lock);
@@ -503,8 +489,7 @@ static void end_ahead(struct runs *runs, struct answer *answers[AHEAD], const st
 
 static void add_command_ahead(struct words *words, const struct runs *runs, const char *path)
 {
-    words_add(words, "trail");
-    words_add(words, "panels");
+    WORDS_ADD(words, "trail", "panels");
     for (size_t i = 0; i < AHEAD; i++)
         for (const char *const *own = ahead[i] + 2; *own; own += 2)
             words_add(words, "--%s=%s", own[0], own[1]);
@@ -512,8 +497,7 @@ static void add_command_ahead(struct words *words, const struct runs *runs, cons
         words_add(words, "--skip-frames=%s", runs->passed.skip_frames);
     if (runs->passed.words)
         words_add(words, "--words=%s", runs->passed.words);
-    words_add(words, "--");
-    words_add(words, "%s", path);
+    WORDS_ADD(words, "--", path);
 }
 
 /*
@@ -557,12 +541,7 @@ static void probe_sql(struct runs *runs, const char *path)
 {
     struct words words = {0};
     struct output output = {0};
-    words_add(&words, "trail");
-    words_add(&words, "sql");
-    words_add(&words, "--json");
-    words_add(&words, "--");
-    words_add(&words, "%s", path);
-    words_add(&words, "select 1");
+    WORDS_ADD(&words, "trail", "sql", "--json", "--", path, "select 1");
     if (!words.failed && run_child(runs, NULL, &words, &output, SQL_SECONDS))
         __atomic_store_n(&runs->has_sql,
                          !output.ended && WIFEXITED(output.status) &&

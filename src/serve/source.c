@@ -126,10 +126,7 @@ static bool next_line(struct lines *lines, trail_string *line)
     return true;
 }
 
-/*
- * Writes {"file":..,"path":..,"line":..,"first":..,"lines":[..]}, or refuses if the line is
- * missing.
- */
+/* Writes file, path, line, first and lines, or refuses if the line does not exist. */
 static void put_lines(struct exchange *exchange, const char *file, const char *path,
                       struct lines lines, int64_t line, int64_t around)
 {

@@ -1,6 +1,4 @@
-/*
- * /api/waits: how long each lane of a page of them waited, by what for.
- */
+/* /api/waits: how long each lane of a page of them waited, by what for. */
 #include <stdlib.h>
 
 #include "base/grow.h"

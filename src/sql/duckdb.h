@@ -175,14 +175,10 @@ int duckdb_begin(struct duckdb *duckdb, const struct duckdb_options *options);
 /* Closes the database. Accepts a struct for which duckdb_begin has failed. */
 void duckdb_end(struct duckdb *duckdb);
 
-/*
- * Prints a message of DuckDB; advice that does not hold here is replaced by options of trail sql.
- */
+/* Prints a message of DuckDB, with options of trail sql in place of its own advice. */
 void duckdb_print_error(const char *message);
 
-/*
- * Runs statements without a result. Returns EXIT_GOOD, or prints an error and returns an exit code.
- */
+/* Runs statements without a result. Returns an exit code, after a message on an error. */
 int duckdb_run(struct duckdb *duckdb, const char *sql);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * Predefined queries: `trail sql FILE @NAME`.
- */
+/* Predefined queries: `trail sql FILE @NAME`. */
 #ifndef TRAIL_SQL_QUERIES_H
 #define TRAIL_SQL_QUERIES_H
 

@@ -1,6 +1,4 @@
-/*
- * Prints the results of queries as a table, JSON or CSV.
- */
+/* Prints the results of queries as a table, JSON or CSV. */
 #ifndef TRAIL_SQL_SHOW_H
 #define TRAIL_SQL_SHOW_H
 

@@ -47,9 +47,7 @@ int sql_tables_register(struct sql_tables *tables);
 void sql_tables_forget(struct sql_tables *tables);
 void sql_tables_free(struct sql_tables *tables);
 
-/*
- * The day of a trace, since 1970: from its wall clock, or else from the file's modification time.
- */
+/* The day of a trace, since 1970, by its wall clock or else the file's modification time. */
 int32_t trace_day(struct input *input);
 
 #endif

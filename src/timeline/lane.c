@@ -13,9 +13,7 @@ enum { HAS_STACK = 1, HAS_OTHER = 2, STATE_SHIFT = 2, TIME_SHIFT = 5 };
 /* Codes beside the states: a system call with a reason, and a number that is not a span. */
 enum { LANE_DESCRIBED_CALL = 6, LANE_REST = 7 };
 
-/*
- * Maximum bytes of a 48-bit time with its flags and a rest before it, and of three 32-bit numbers.
- */
+/* Maximum bytes of a 48-bit time with flags and rest, and of three 32-bit numbers. */
 enum { MOST_TIME = 10, MOST_DETAILS = 15, ROOM_AT_FIRST = 16 };
 
 /* MARK: Numbers */

@@ -1,6 +1,4 @@
-/*
- * Lanes from events: a writer of the timeline (timeline/timeline.h) that stores its calls.
- */
+/* Lanes from events: a writer of the timeline (timeline/timeline.h) that stores its calls. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,4 @@
-/*
- * What the sub-commands share: exit codes, opening files, error messages, writing to stdout.
- */
+/* What the sub-commands share: exit codes, opening files, error messages, writing to stdout. */
 #ifndef TRAIL_UI_CLI_H
 #define TRAIL_UI_CLI_H
 

@@ -1,6 +1,4 @@
-/*
- * What a command prints for an empty answer: what is missing, and how to record it.
- */
+/* What a command prints for an empty answer: what is missing, and how to record it. */
 #ifndef TRAIL_UI_EMPTY_H
 #define TRAIL_UI_EMPTY_H
 

@@ -1,6 +1,4 @@
-/*
- * Folders that are created for output, and removed if it is not written.
- */
+/* Folders that are created for output, and removed if it is not written. */
 #ifndef TRAIL_UI_FOLDERS_H
 #define TRAIL_UI_FOLDERS_H
 

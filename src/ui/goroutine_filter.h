@@ -47,15 +47,10 @@ void goroutine_filter_free(struct goroutine_filter *filter);
 /* Returns the index of a goroutine among rows sorted by ID, or where it would be. */
 size_t goroutine_index(const trail_goroutine *rows, size_t count, int64_t id);
 
-/*
- * Returns "main.work (main.go:42) < main.main" in `buf`: the place of a stack, and its caller.
- */
+/* Returns "main.work (main.go:42) < main.main" in `buf`: the place of a stack, and its caller. */
 const char *place_text(const struct analysis *analysis, trail_stack stack, char *buf, size_t size);
 
-/*
- * Appends " < ... < main.serve (main.go:7)" to `buf`: the innermost frame that another stack does
- * not have there.
- */
+/* Appends " < ... < main.serve (main.go:7)": the innermost frame that differs in another stack. */
 void place_add_difference(const struct analysis *analysis, trail_stack stack, trail_stack other,
                           char *buf, size_t size);
 

@@ -1,6 +1,4 @@
-/*
- * Input that is read more than once: a path is opened again each time, stdin is kept in memory.
- */
+/* Input that is read more than once: a path is opened again each time, stdin is kept in memory. */
 #ifndef TRAIL_UI_INPUT_H
 #define TRAIL_UI_INPUT_H
 

@@ -53,9 +53,7 @@ static size_t without_line(const char *text, size_t size)
     return end > 0 && end < size && text[end - 1] == ':' ? end - 1 : size;
 }
 
-/*
- * "stats_mu of server (4711)", of one of several processes: returns the length without the process.
- */
+/* Returns the length of "stats_mu of server (4711)" without the process. */
 static size_t without_process(const char *text, size_t size)
 {
     static const char of[] = " of ";

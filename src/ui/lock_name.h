@@ -1,6 +1,4 @@
-/*
- * The name of a lock: within its own trace, and in a form that is comparable between two traces.
- */
+/* The name of a lock: within its own trace, and in a form that is comparable between two traces. */
 #ifndef TRAIL_UI_LOCK_NAME_H
 #define TRAIL_UI_LOCK_NAME_H
 

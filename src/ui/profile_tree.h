@@ -1,6 +1,4 @@
-/*
- * A profile as a tree of calls for the terminal: root first, the heaviest branch first.
- */
+/* A profile as a tree of calls for the terminal: root first, the heaviest branch first. */
 #ifndef TRAIL_UI_PROFILE_TREE_H
 #define TRAIL_UI_PROFILE_TREE_H
 

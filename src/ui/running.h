@@ -1,6 +1,4 @@
-/*
- * Prints rows of figures of all threads or Ps, and one line each with when they ran goroutines.
- */
+/* Prints rows of figures of all threads or Ps, and one line each with when they ran goroutines. */
 #ifndef TRAIL_UI_RUNNING_H
 #define TRAIL_UI_RUNNING_H
 

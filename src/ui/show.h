@@ -1,6 +1,4 @@
-/*
- * Prints numbers and text, for terminals and as JSON.
- */
+/* Prints numbers and text, for terminals and as JSON. */
 #ifndef TRAIL_UI_SHOW_H
 #define TRAIL_UI_SHOW_H
 
@@ -31,9 +29,7 @@ const char *show_duration_as(char *buf, int64_t ns, enum duration_form form);
  */
 const char *show_right(char *buf, int columns, const char *text);
 
-/*
- * Prints a text with durations, escaped as in base/plain.h; in UTF-8 microseconds have their sign.
- */
+/* Prints a text with durations, escaped as in base/plain.h; in UTF-8 with a micro sign. */
 void show_figures(const char *text);
 
 /* Prints text of a trace, a file name or the like, escaped as in base/plain.h. */

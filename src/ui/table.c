@@ -225,9 +225,7 @@ static void print_cell(const struct table *table, int column, const char *text, 
         putchar('\n');
 }
 
-/*
- * Prints the commands of the first row, if the table had no room for them, on lines of their own.
- */
+/* Prints the commands of the first row on lines of their own if the table had no room for them. */
 static void print_commands(const struct table *table, const int *widths)
 {
     for (int i = 0; i < table->columns; i++) {

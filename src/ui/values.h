@@ -1,6 +1,4 @@
-/*
- * Parsers of option values: numbers, lists, times, sizes.
- */
+/* Parsers of option values: numbers, lists, times, sizes. */
 #ifndef TRAIL_UI_VALUES_H
 #define TRAIL_UI_VALUES_H
 

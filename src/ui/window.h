@@ -1,6 +1,4 @@
-/*
- * A window of time on the command line: --from and --to, relative to the first event.
- */
+/* A window of time on the command line: --from and --to, relative to the first event. */
 #ifndef TRAIL_UI_WINDOW_H
 #define TRAIL_UI_WINDOW_H
 

@@ -57,10 +57,7 @@ const char *words_text(const struct vocabulary *vocabulary, const char *text, ch
 const char *words_titles(const struct vocabulary *vocabulary, const char *titles, char *room,
                          size_t size);
 
-/*
- * Returns a reason of a wait as shown: the trace's text where that is Go's; of "", that none is
- * given.
- */
+/* Returns the reason of a wait in the words of the vocabulary; of "", that none is given. */
 trail_string words_reason(const struct vocabulary *vocabulary, trail_string reason);
 
 /* Returns the key of a term, for callers that list all terms: "task", "tasks", ... */

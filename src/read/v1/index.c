@@ -101,10 +101,7 @@ static int on_string(struct sweep *sweep, const struct v1_record *record, uint64
     }
 }
 
-/*
- * A stack with ID 0 or without frames is ignored; of several with one ID the last is used, as by
- * Go.
- */
+/* Ignores stacks with ID 0 or without frames. Of several with one ID the last counts, as in Go. */
 static int on_stack(struct sweep *sweep, const struct v1_record *record)
 {
     size_t count = (size_t)record->number[1];

@@ -238,9 +238,7 @@ static enum v2_step bind_syscalling(struct step *s, int64_t id, struct v2_g *g, 
     return V2_ADVANCED;
 }
 
-/*
- * Returns the stack of the start function that a host has named: format 22 has none in the event.
- */
+/* Returns the start stack from the host's line: in format 22 the event has none. */
 static trail_stack_handle start_stack(const struct v2_order *o, int64_t id)
 {
     const struct identity *known = tables_goroutine(o->tables, (uint64_t)id);
