@@ -374,10 +374,10 @@ static bool next_packet(struct proto *trace, struct proto *packet)
 static bool read_trace(struct perfetto *p, struct tracks *tracks, struct proto trace)
 {
     struct proto packet, rest = trace;
-    while (!tracks->chrome.failed && next_packet(&rest, &packet))
+    while (!tracks->spans.failed && next_packet(&rest, &packet))
         tracks_learn(tracks, packet);
     tracks_learnt(tracks);
-    while (!p->failed && !tracks->chrome.failed && next_packet(&trace, &packet)) {
+    while (!p->failed && !tracks->spans.failed && next_packet(&trace, &packet)) {
         p->stats->lines++;
         read_packet(p, packet);
         tracks_packet(tracks, packet);
