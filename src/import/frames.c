@@ -33,7 +33,7 @@ static trail_string string_of(const char *text)
 
 uint64_t import_text(struct import_threads *all, const char *text)
 {
-    return v2_writer_string(all->writer, string_of(text));
+    return v2_writer_string(all->out.out, string_of(text));
 }
 
 uint64_t import_stack_id(struct import_threads *all, const struct import_stack *stack)
@@ -48,7 +48,7 @@ uint64_t import_stack_id(struct import_threads *all, const struct import_stack *
                                       .function = from->function,
                                       .file = from->file};
     }
-    return v2_writer_stack(all->writer, frames, count);
+    return v2_writer_stack(all->out.out, frames, count);
 }
 
 uint64_t import_name_stack(struct import_threads *all, const struct import_thread *thread)
@@ -61,7 +61,7 @@ uint64_t import_name_stack(struct import_threads *all, const struct import_threa
     }
     struct v2_frame frame = {.function = string_of(name)};
     frame.pc = frame_pc(all, frame.function, frame.file);
-    return v2_writer_stack(all->writer, &frame, 1);
+    return v2_writer_stack(all->out.out, &frame, 1);
 }
 
 void import_frames_forget(struct import_threads *all)

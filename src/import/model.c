@@ -7,14 +7,14 @@ static struct import_thread *context_of(struct import_threads *all, const struct
 {
     struct import_cpu *cpu = import_cpu_of(all, e->cpu);
     struct import_thread *thread;
-    if (e->tid == IMPORT_TID_OF_CPU && cpu && !cpu->known && cpu->first > 0) {
+    if (e->tid == IMPORT_TID_OF_CPU && cpu && !all->out.ps[e->cpu].known && cpu->first > 0) {
         /* Nothing before has said which: what leaves the CPU first has been there from the begin. */
         thread = import_thread_of(all, cpu->first);
         if (thread)
             import_thread_is_on(all, thread, e->cpu);
     }
     if (e->tid == IMPORT_TID_OF_CPU)
-        return cpu ? cpu->running : NULL;
+        return cpu ? import_running(all, e->cpu) : NULL;
     if (e->tid == 0) {
         import_cpu_is_idle(all, e->cpu);
         return NULL;
@@ -33,7 +33,7 @@ static void do_switch(struct import_threads *all, const struct import_event *e)
         return;
     if (from)
         import_thread_leave(all, from, e->left, e->stack);
-    all->now_ns++;
+    (void)thread_writer_tick(&all->out);
     if (to)
         import_thread_run(all, to, e->cpu);
 }
@@ -138,7 +138,7 @@ static void do_span(struct import_threads *all, const struct import_event *e)
         return;
     bool runs = thread->state == IMPORT_RUNNING, ready = thread->state == IMPORT_READY;
     if (e->kind != IMPORT_PAUSE && !runs)
-        import_thread_run(all, thread, import_free_cpu(all));
+        import_thread_run(all, thread, (int32_t)thread_writer_free_p(&all->out));
     if (e->kind == IMPORT_REGION_BEGIN || e->kind == IMPORT_REGION_END)
         do_region(all, thread, e);
     else if (e->kind == IMPORT_TASK_BEGIN || e->kind == IMPORT_TASK_END)
