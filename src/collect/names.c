@@ -90,7 +90,7 @@ static trail_string text_of(const char *text)
 
 uint64_t names_string(struct collect *c, const char *text)
 {
-    return v2_writer_string(c->trace->writer, text_of(text));
+    return v2_writer_string(c->trace->out.out, text_of(text));
 }
 
 /* Few descriptors and locks are waited for all the time: those texts are not made again for each wait. */
@@ -103,7 +103,7 @@ uint64_t names_known_wait(const struct collect *c, unsigned wait, const char *na
 {
     const struct known_text *known = &c->names.waits[wait_slot(wait, name)];
     return known->name == name && known->wait == wait &&
-                   known->generation == v2_writer_generation(c->trace->writer)
+                   known->generation == v2_writer_generation(c->trace->out.out)
                ? known->id
                : 0;
 }
@@ -116,14 +116,14 @@ uint64_t names_wait(struct collect *c, unsigned wait, const char *name, const ch
     id = names_string(c, text);
     if (name)
         c->names.waits[wait_slot(wait, name)] =
-            (struct known_text){v2_writer_generation(c->trace->writer), id, name, wait};
+            (struct known_text){v2_writer_generation(c->trace->out.out), id, name, wait};
     return id;
 }
 
 /* Returns a text that is always the same, once a generation. */
 static uint64_t fixed_text(struct collect *c, struct known_text *known, const char *text)
 {
-    uint64_t generation = v2_writer_generation(c->trace->writer);
+    uint64_t generation = v2_writer_generation(c->trace->out.out);
     if (known->id == 0 || known->generation != generation)
         *known = (struct known_text){generation, names_string(c, text), NULL, 0};
     return known->id;
@@ -320,7 +320,7 @@ void names_modules(struct collect *c)
                         map->build_id.size ? map->build_id.data : "-", (int)map->path.size,
                         map->path.data);
         if (size > 0 && (size_t)size < sizeof line)
-            v2_writer_note(c->trace->writer, (trail_string){line, (size_t)size});
+            v2_writer_note(c->trace->out.out, (trail_string){line, (size_t)size});
     }
 }
 
@@ -332,7 +332,7 @@ void names_clock(struct trace *t, int64_t ns, int64_t wall_ns)
         snprintf(line, sizeof line, WALL_PREFIX "mono=%" PRId64 " wall=%" PRId64 ".%09" PRId64, ns,
                  wall_ns / second, wall_ns % second);
     if (t->options.version < WALL_READINGS && size > 0 && (size_t)size < sizeof line)
-        v2_writer_note(t->writer, (trail_string){line, (size_t)size});
+        v2_writer_note(t->out.out, (trail_string){line, (size_t)size});
 }
 
 /* MARK: PCs */
@@ -518,15 +518,15 @@ uint64_t names_stack(struct collect *c, uint64_t key, uint64_t pc)
     struct named_stack *stack;
     struct v2_frame frames[V2_MAX_FRAMES];
     if (key == 0)
-        return pc ? v2_writer_stack(c->trace->writer, frames, add_frames(c, pc, frames, 0)) : 0;
+        return pc ? v2_writer_stack(c->trace->out.out, frames, add_frames(c, pc, frames, 0)) : 0;
     stack = named_stack(c, key);
     if (!stack)
         return 0;
-    if (stack->generation != v2_writer_generation(c->trace->writer)) {
+    if (stack->generation != v2_writer_generation(c->trace->out.out)) {
         if (stack->unlisted && stack->generation)
             fill_again(c, key, stack);
-        stack->id = v2_writer_stack(c->trace->writer, stack->frames, stack->count);
-        stack->generation = v2_writer_generation(c->trace->writer);
+        stack->id = v2_writer_stack(c->trace->out.out, stack->frames, stack->count);
+        stack->generation = v2_writer_generation(c->trace->out.out);
     }
     return stack->id;
 }
@@ -537,7 +537,7 @@ uint64_t names_pcs(struct collect *c, const uint64_t *pcs, size_t count)
     size_t n = 0;
     for (size_t i = 0; i < count; i++)
         n = add_frames(c, pcs[i], frames, n);
-    return n ? v2_writer_stack(c->trace->writer, frames, n) : 0;
+    return n ? v2_writer_stack(c->trace->out.out, frames, n) : 0;
 }
 
 /* MARK: Objects */
@@ -652,13 +652,13 @@ static uint64_t hold_stack(struct collect *c, uint64_t pc, const struct named_st
         outer++;
     for (; stack && outer < stack->count && count < V2_MAX_FRAMES; outer++)
         frames[count++] = stack->frames[outer];
-    return count ? v2_writer_stack(c->trace->writer, frames, count) : 0;
+    return count ? v2_writer_stack(c->trace->out.out, frames, count) : 0;
 }
 
 uint64_t names_hold(struct collect *c, uint64_t pc, uint64_t release)
 {
     struct named_stack *stack = release ? named_stack(c, release) : NULL;
-    uint64_t generation = v2_writer_generation(c->trace->writer);
+    uint64_t generation = v2_writer_generation(c->trace->out.out);
     struct named_hold *hold;
     if (!stack)
         return hold_stack(c, pc, NULL);
@@ -820,7 +820,7 @@ uint64_t names_routine(struct collect *c, const struct thread *thread)
 {
     char name[V2_MAX_STRING];
     struct v2_frame frame;
-    return routine_frame(c, thread, name, &frame) ? v2_writer_stack(c->trace->writer, &frame, 1)
+    return routine_frame(c, thread, name, &frame) ? v2_writer_stack(c->trace->out.out, &frame, 1)
                                                   : 0;
 }
 
@@ -838,7 +838,7 @@ uint64_t names_thread(struct collect *c, const struct thread *thread)
                     (int)frame.function.size, frame.function.data ? frame.function.data : "");
     frame.function = (trail_string){name, (size_t)size};
     frame.pc = FIRST_NUMBER + c->trace->next_frame++;
-    return v2_writer_stack(c->trace->writer, &frame, 1);
+    return v2_writer_stack(c->trace->out.out, &frame, 1);
 }
 
 void names_thread_text(struct collect *c, const struct thread *thread, char *text, size_t size)

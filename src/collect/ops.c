@@ -231,10 +231,11 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
     thread->g.waker_stack = 0;
     thread->g.current_wait = op->wait_number;
     c->summary.waits++;
-    if (thread->g.proc < 0)
+    if (thread->written.p < 0)
         return; /* memory is out */
     if (wait_is_syscall(c, op->wait)) {
-        EVENT(c, thread, ns, V2_GoSyscallBegin, state_proc_seq(c, thread), stack);
+        EVENT(c, thread, ns, V2_GoSyscallBegin,
+              thread_writer_next_of_p(&c->trace->out, &thread->written), stack);
         state_give_proc(c, thread, ns);
         state_enter(c, thread, G_SYSCALL, ns);
     } else {
@@ -290,7 +291,7 @@ static void end_parallel_region(struct collect *c, struct thread *thread, const 
             continue;
         on = worker->oncpu.on_since >= 0;
         state_unblock(c, thread, worker, ns, op->stack);
-        next = model_next_ns(c->trace);
+        next = thread_writer_tick(&c->trace->out);
         state_run(c, worker, next);
         worker->g.call.wait = SHM_OMP_WORK;
         op_block(c, worker, &worker->g.call, next);
@@ -318,7 +319,7 @@ void op_go_on(struct collect *c, struct thread *thread, const struct op *wake, i
     /* The release was recorded too late to be written at its time. */
     if (waker && waker != thread && thread->g.state == G_WAITING) {
         state_unblock(waker->of, waker, thread, ns, wake->stack);
-        ns = model_next_ns(c->trace);
+        ns = thread_writer_tick(&c->trace->out);
     }
     state_run(c, thread, ns);
 }

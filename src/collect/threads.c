@@ -79,7 +79,7 @@ struct thread *thread_new(struct collect *c, uint32_t slot, uint32_t number)
     thread->serial = serial;
     thread->of = c;
     thread->slot = slot;
-    thread->g.proc = -1;
+    thread->written = (struct written_thread){.g = thread->serial, .p = -1};
     thread->oncpu.on_since = thread->oncpu.off_since = -1;
     c->threads.in_slot[slot] = thread;
     return thread;

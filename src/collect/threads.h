@@ -15,6 +15,7 @@
 #include "base/idmap.h"
 #include "collect/area.h"
 #include "collect/oncpu.h"
+#include "write/thread_writer.h"
 
 struct collect;
 struct release;
@@ -108,11 +109,8 @@ struct open_region {
 
 /* What model.c, states.c, ops.c and annotations.c keep of a thread: its goroutine. */
 struct goroutine {
-    uint64_t m;   /* the M's ID, from its first event on; 0: it has had none */
     bool counted; /* among those that are alive */
     enum g_state state;
-    uint64_t seq;
-    int64_t proc;           /* -1: none */
     int64_t since_ns;       /* in its state */
     struct wait_site *site; /* of the wait that it is in */
     uint64_t waker_stack;
@@ -128,6 +126,8 @@ struct goroutine {
 
 /* A thread: an M and the goroutine that never leaves it. */
 struct thread {
+    struct written_thread
+        written;               /* first: see state_any_running; `m` is 0 before its first event */
     uint64_t serial;           /* the goroutine's ID */
     struct collect *of;        /* its program's */
     uint64_t tid;              /* in our PID namespace; 0: not known */

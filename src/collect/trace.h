@@ -24,12 +24,12 @@
 #include "collect/model.h"
 #include "collect/releases.h"
 #include "collect/states.h"
-#include "write/v2_writer.h"
+#include "write/thread_writer.h"
 
 /* Owned by trace.c, but for its parts. */
 struct trace {
     struct trace_options options;
-    struct v2_writer *writer;
+    struct thread_writer out;
     trail_error error;
     bool failed;              /* memory ran out: `error` is set */
     bool ending;              /* no step follows */
@@ -52,7 +52,7 @@ struct trace {
     struct deadline deadline;
     struct releases releases;
     struct model model;
-    struct procs procs;
+    struct idmap ms; /* an M's ID to the thread that lives on it */
 };
 
 /* Adds a program to the trace, with a number, and with the block of the process if that has executed it. */

@@ -126,6 +126,7 @@ static void next_generation(struct import_threads *all)
 {
     struct thread_writer *out = &all->out;
     import_frames_forget(all);
+    thread_writer_end(out);
     thread_writer_begin(out, out->now_ns, TRAIL_MADE_BY_IMPORT);
     thread_writer_ps(out);
     for (size_t i = 0; all->threads.slots && i <= all->threads.mask; i++) {
@@ -201,7 +202,8 @@ static void declare_running(struct import_threads *all, struct import_thread *th
 static void say_wait(struct import_threads *all, const struct import_thread *thread,
                      const char *words)
 {
-    EMIT(all, thread->written.m, V2_UserLog, 0, import_text(all, "wait"), import_text(all, words), 0);
+    EMIT(all, thread->written.m, V2_UserLog, 0, import_text(all, "wait"), import_text(all, words),
+         0);
 }
 
 void import_thread_leave(struct import_threads *all, struct import_thread *thread,

@@ -25,10 +25,15 @@ bool thread_writer_is_full(const struct thread_writer *w)
     return v2_writer_bytes(w->out) - w->begin_bytes >= GENERATION_BYTES;
 }
 
+void thread_writer_end(struct thread_writer *w)
+{
+    if (w->generation > 0)
+        (void)v2_writer_end(w->out);
+}
+
 void thread_writer_begin(struct thread_writer *w, int64_t wall_ns, trail_made_by made_by)
 {
-    if (w->generation++ > 0)
-        (void)v2_writer_end(w->out);
+    w->generation++;
     w->begin_ns = w->now_ns;
     (void)v2_writer_begin(w->out, w->now_ns, wall_ns);
     v2_writer_maker(w->out, &(trail_maker){.made_by = made_by});

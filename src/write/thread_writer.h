@@ -58,9 +58,12 @@ static inline int64_t thread_writer_tick(struct thread_writer *w)
 /* Whether the generation is so large that another should begin: readers hold one in memory. */
 bool thread_writer_is_full(const struct thread_writer *w);
 
+/* Ends the generation, if there is one. */
+void thread_writer_end(struct thread_writer *w);
+
 /*
- * Begins a generation, which ends the previous one, at the present time. The caller then writes its notes,
- * thread_writer_ps, the status of each thread, and thread_writer_begun.
+ * Begins a generation at the present time. The caller then writes its notes, thread_writer_ps, the status of each thread, and
+ * thread_writer_begun.
  */
 void thread_writer_begin(struct thread_writer *w, int64_t wall_ns, trail_made_by made_by);
 void thread_writer_ps(struct thread_writer *w);
