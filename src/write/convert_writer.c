@@ -1,6 +1,7 @@
 #include "write/convert_writer.h"
 
-#include "write/event_records.h"
+#include "write/event_ids.h"
+#include "write/event_v1.h"
 
 /* Counts an event for which nothing is to be written. */
 static void pass_over(struct event_writer *base, const trail_event *e)

@@ -1,20 +1,13 @@
+/* The IDs of strings and stacks in the written trace: see event_ids.h. */
 #include "write/event_ids.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"
 #include "read/identity.h"
 #include "wire/wire.h"
 #include "write/anonymize.h"
-#include "write/event_records.h"
-
-void origin_fini(struct origin *origin)
-{
-    free(origin->strings.ids);
-    free(origin->stacks.ids);
-    free(origin->reasons.ids);
-}
+#include "write/v2_writer.h"
 
 static struct known_id *known(struct event_writer *w, struct known_ids *ids, uint32_t handle)
 {

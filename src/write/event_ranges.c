@@ -1,5 +1,7 @@
 /* Events of anything but Ps, goroutines and system calls: metrics, ranges, annotations, CPU samples. */
-#include "write/event_records.h"
+#include "write/event_ranges.h"
+#include "write/event_ids.h"
+#include "write/event_v1.h"
 
 static bool put_label(struct event_writer *w, const trail_event *e)
 {

@@ -2,7 +2,8 @@
 
 #include <stdlib.h>
 
-#include "write/event_records.h"
+#include "write/event_ids.h"
+#include "write/event_v1.h"
 
 /* For readers one address is one frame: each trace has addresses of its own, by its number in front. */
 #define ORIGIN_PC_SHIFT 57
