@@ -13,7 +13,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct cpu_sample;
+/* Times are CLOCK_MONOTONIC's. The stack is valid during the call. */
+struct cpu_sample {
+    int64_t ns;
+    uint32_t pid, tid;
+    uint64_t pc, sp, fp;
+    const uint8_t *stack; /* from sp on */
+    size_t stack_size;
+};
 
 /* Has the event's samples end so, with `size` bytes of the stack. */
 void perf_stack_want(struct perf_event_attr *attr, uint32_t size);

@@ -3,7 +3,11 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "collect/recorder_parts.h"
+#include "collect/account.h"
+#include "collect/recorder.h"
+#include "collect/recorder_claims.h"
+#include "collect/recorder_kernel.h"
+#include "collect/recorder_traces.h"
 
 /*
  * The pauses between steps. Each step wakes the recorder and so takes time from the program; but descriptors are only
@@ -39,53 +43,6 @@ static void tick(void *recorder, bool going)
     for (struct recorded *p = r->processes; p; p = p->next) {
         if (!p->over)
             collect_tick(p->collect, now);
-    }
-}
-
-/* MARK: Summaries */
-
-static void add_collect(struct collect_summary *summary, struct collect *collect)
-{
-    struct collect_summary own;
-    collect_summarize(collect, &own);
-    collect_summary_add(summary, &own);
-}
-
-void recorder_summarize(const struct recorder *r, const struct recorded *process,
-                        struct collect_summary *summary)
-{
-    *summary = process->summary;
-    for (size_t i = 0; i < process->former_count; i++)
-        add_collect(summary, process->formers[i]);
-    /* What is true of the program that it executes now. */
-    if (process->collect) {
-        summary->left = false;
-        add_collect(summary, process->collect);
-    }
-    summary->switches = *r->why_not ? r->why_not : NULL;
-    summary->heap_wanted = r->options.heap;
-    summary->lost_samples += samples_lost(r->samples);
-    summary->lost_switches = switches_lost(r->switches);
-}
-
-void recorder_summarize_all(const struct recorder *r, struct collect_summary *summary)
-{
-    struct collect_summary own;
-    *summary = (struct collect_summary){0};
-    for (const struct recorded *p = r->processes; p; p = p->next) {
-        recorder_summarize(r, p, &own);
-        collect_summary_add(summary, &own);
-        summary->switches = own.switches;
-        summary->heap_wanted = own.heap_wanted;
-        summary->lost_switches = own.lost_switches;
-    }
-    summary->lost_samples = samples_lost(r->samples);
-    summary->wall_ns = trace_wall_ns(r->shared->trace);
-    summary->most_threads = trace_most_threads(r->shared->trace);
-    summary->left = false;
-    if (r->program) {
-        recorder_summarize(r, r->program, &own);
-        summary->left = own.left;
     }
 }
 
@@ -194,7 +151,7 @@ static void stop(struct recorder *r)
     r->stopped = true;
     set_groups(r, 0);
     handover_close(&r->handover);
-    /* There is no further area: processes must not wait for one. */
+    /* No spare area is left; do not let processes wait for one. */
     if (r->spare)
         area_refuse(r->spare);
     end_all(r);
@@ -274,7 +231,7 @@ static bool is_forking(const struct recorded *process)
 
 static void fold(struct recorded *process, struct collect *collect)
 {
-    add_collect(&process->summary, collect);
+    account_add(&process->summary, collect);
     collect_close(collect);
 }
 

@@ -16,7 +16,9 @@
 
 #include "base/error.h"
 #include "base/grow.h"
-#include "collect/recorder_parts.h"
+#include "collect/recorder_claims.h"
+#include "collect/recorder_kernel.h"
+#include "collect/recorder_traces.h"
 
 /* The claim of an area, by the PID that the process has in its own namespace. */
 struct claim {

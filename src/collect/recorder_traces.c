@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "collect/account.h"
-#include "collect/recorder_parts.h"
+#include "collect/recorder_traces.h"
 
 /* MARK: Failures */
 

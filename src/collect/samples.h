@@ -8,18 +8,9 @@
 #ifndef TRAIL_COLLECT_SAMPLES_H
 #define TRAIL_COLLECT_SAMPLES_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-/* Times are CLOCK_MONOTONIC's. The stack is valid during the call. */
-struct cpu_sample {
-    int64_t ns;
-    uint32_t pid, tid;
-    uint64_t pc, sp, fp;
-    const uint8_t *stack; /* from sp on */
-    size_t stack_size;
-};
+#include "collect/perf_stack.h"
 
 struct samples;
 

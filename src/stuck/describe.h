@@ -2,7 +2,7 @@
 #ifndef TRAIL_STUCK_DESCRIBE_H
 #define TRAIL_STUCK_DESCRIBE_H
 
-#include "stuck/stuck.h"
+#include "stuck/thread.h"
 
 /* How many of the innermost frames may lie between the system call and the function that waits. */
 #define NEAR_FRAMES 8
