@@ -20,7 +20,8 @@ enum import_state { IMPORT_ABSENT, IMPORT_READY, IMPORT_RUNNING, IMPORT_WAITING 
 
 /* A life of a thread; freed when it ends. */
 struct import_thread {
-    struct written_thread written; /* `g` and `m`: the TID, or a number of its own if that is used again */
+    struct written_thread
+        written; /* `g` and `m`: the TID, or a number of its own if that is used again */
     int32_t tid;
     uint8_t state; /* enum import_state */
     bool born;     /* its begin is in the recording: it was not there before */
@@ -38,16 +39,16 @@ struct import_cpu {
 struct import_threads {
     struct thread_writer out;
     struct import_stats *stats;
-    struct idmap threads; /* TID -> struct import_thread, alive */
-    struct idmap names;   /* TID -> char[IMPORT_NAME_MAX], the newest */
-    struct idmap frames;  /* hash of a frame -> struct frame_id: see frames.c */
+    struct idmap threads;    /* TID -> struct import_thread, alive */
+    struct idmap names;      /* TID -> char[IMPORT_NAME_MAX], the newest */
+    struct idmap frames;     /* hash of a frame -> struct frame_id: see frames.c */
     struct import_cpu *cpus; /* one for each of the writer's Ps */
     size_t cpu_room;
-    size_t announced;    /* CPUs, as the trace has them */
-    uint8_t *used;       /* a bit for each TID that was in the trace */
-    uint64_t extra;      /* numbers of TIDs that were used again */
-    bool complete; /* all of the machine was recorded: what the idle task did is there */
-    bool failed;   /* memory is out */
+    size_t announced; /* CPUs, as the trace has them */
+    uint8_t *used;    /* a bit for each TID that was in the trace */
+    uint64_t extra;   /* numbers of TIDs that were used again */
+    bool complete;    /* all of the machine was recorded: what the idle task did is there */
+    bool failed;      /* memory is out */
 };
 
 bool import_threads_init(struct import_threads *all, struct v2_writer *writer,
