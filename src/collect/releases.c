@@ -360,8 +360,7 @@ static pid_t awaited_process(const struct shm_record *r)
 {
     if (r->wait == SHM_FILE_LOCK)
         return (pid_t)r->release2;
-    return r->wait == SHM_CHILD && r->object >> 56 == SHM_PROCESS >> 56 ? (pid_t)(uint32_t)r->object
-                                                                        : 0;
+    return r->wait == SHM_CHILD && shm_is_process(r->object) ? (pid_t)(uint32_t)r->object : 0;
 }
 
 /* The same, if it is recorded; NULL: it is not. */

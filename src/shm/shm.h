@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define SHM_MAGIC   UINT64_C(0x006c696172742e31) /* "1.trail" */
-#define SHM_VERSION 10
+#define SHM_VERSION 11
 
 /* Environment variable: "pid:PID:FD:WORD", for the area /proc/PID/fd/FD, or asked for by the word; or "path:FILE". */
 #define SHM_VARIABLE  "TRAIL_SHM"
@@ -116,14 +116,14 @@ enum shm_kind {
 enum shm_flags {
     SHM_ALL = 1,       /* released: all threads that wait, not one */
     SHM_TIMED_OUT = 2, /* waited: it ended at its time limit or failed; no release ended it */
-    SHM_CLOSES = 2,    /* released: by closing an end, which others may still have */
     SHM_COARSE = 4,    /* released: `end`, when the hold began, is of the coarse clock */
     /* waited: longjmp, an exception or a cancellation ended the call; `release` is of the thread's own handle then */
     SHM_LEFT = 8,
     SHM_WITH_PLACE = 16, /* task: the place of its stack completes its name */
     SHM_EXPIRED = 32,    /* waited: its time limit ended it */
     /* waited: the thread with the serial in release2 (0: not known) ended with the lock */
-    SHM_OWNER_DIED = 64
+    SHM_OWNER_DIED = 64,
+    SHM_CLOSES = 128 /* released: by closing an end, which others may still have */
 };
 
 /* Times are readings of the clock that the header names. 56 bytes; enum shm_kind has the meaning of the fields. */
@@ -248,49 +248,57 @@ static inline size_t shm_object_slot(uint64_t address)
 }
 
 /*
- * Objects that are no addresses: the ends of the process's pipes, socket pairs and eventfds, and its epoll sets.
- * Each has a number of its own; descriptors that were duplicated share it. Waiting to read at one and waiting to
- * write there are waits for two objects. The object of a wait for several is the end that ended it, or 0.
+ * Objects that are no addresses have a tag in their upper byte (objects.def): SHM_PATH is the tag of a path in its place,
+ * and shm_is_path the test for it.
  */
-#define SHM_DESCRIPTOR (UINT64_C(0xfd) << 56) /* | the end's number << 4 | 8: to write */
+enum shm_tag {
+#define OBJECT(name, is, tag, shared, numbered) SHM_TAG_##name = (tag),
+#include "shm/objects.def"
+#undef OBJECT
+};
 
-static inline bool shm_is_descriptor(uint64_t object)
+#define OBJECT(name, is, tag, shared, numbered)                                                    \
+    static const uint64_t SHM_##name = (uint64_t)(tag) << 56;                                      \
+    static inline bool shm_is_##is(uint64_t object)                                                \
+    {                                                                                              \
+        return object >> 56 == (tag);                                                              \
+    }
+#include "shm/objects.def"
+#undef OBJECT
+
+/* Sets of tags, which all begin with 0xf: a bit for the rest. */
+enum {
+    SHM_SHARED_TAGS = 0
+#define OBJECT(name, is, tag, shared, numbered) | (shared) << ((tag)&0xf)
+#include "shm/objects.def"
+#undef OBJECT
+    ,
+    SHM_NUMBERED_TAGS = 0
+#define OBJECT(name, is, tag, shared, numbered) | (numbered) << ((tag)&0xf)
+#include "shm/objects.def"
+#undef OBJECT
+};
+
+static inline bool shm_is_tagged(uint64_t object, unsigned tags)
 {
-    return object >> 56 == SHM_DESCRIPTOR >> 56;
+    return object >> 60 == 0xf && (tags >> (object >> 56 & 0xf) & 1);
 }
 
-/* The same for what several recorded processes may wait for; the numbers of its releases are the board's (board.h). */
-#define SHM_SHARED (UINT64_C(0xf7) << 56) /* | the end's identity << 4 | 8: to write */
-
-#define SHM_MEMORY                                                                                 \
-    (UINT64_C(0xf6) << 56) /* | the identity << 4, of a lock in memory that processes share */
-
-static inline bool shm_is_memory(uint64_t object)
+/* Whether other processes may wait for the object as well: the numbers of its releases are the board's (board.h). */
+static inline bool shm_is_shared(uint64_t object)
 {
-    return object >> 56 == SHM_MEMORY >> 56;
+    return shm_is_tagged(object, SHM_SHARED_TAGS);
 }
 
-#define SHM_LOCKED (UINT64_C(0xf5) << 56) /* | the identity << 4, of a file that is locked */
-
-static inline bool shm_is_file(uint64_t object)
+/* Whether the object has a number of the kernel's, or stands for a path. */
+static inline bool shm_is_numbered(uint64_t object)
 {
-    return object >> 56 == SHM_LOCKED >> 56;
+    return shm_is_tagged(object, SHM_NUMBERED_TAGS);
 }
-
-#define SHM_SIGNALS                                                                                \
-    (UINT64_C(0xf4) << 56) /* | the identity << 4, of a process that signals are sent to */
-
-/* | the number of a process group << 4: of a PID namespace, but no wait has it as its object */
-#define SHM_SIGNALS_GROUP (UINT64_C(0xf2) << 56)
 
 static inline uint64_t shm_group_signals(uint32_t group)
 {
     return SHM_SIGNALS_GROUP | (uint64_t)group << 4;
-}
-
-static inline bool shm_is_signals(uint64_t object)
-{
-    return object >> 56 == SHM_SIGNALS >> 56;
 }
 
 /* A set of signals. In place of one that the C library uses itself: one for the process may end the wait as well. */
@@ -309,43 +317,8 @@ static inline uint64_t shm_signal_sent(unsigned number, uint64_t thread)
     return (uint64_t)number << 56 | (thread & UINT64_MAX >> 8);
 }
 
-/* Whether it is an end, of those. */
-static inline bool shm_is_shared_end(uint64_t object)
-{
-    return object >> 56 == SHM_SHARED >> 56;
-}
-
-/* More objects that are no addresses: what a wait is for that has a number of the kernel's. */
-#define SHM_PROCESS (UINT64_C(0xfc) << 56) /* | its PID, as the program knows it */
-
-#define SHM_SET                                                                                    \
-    (UINT64_C(0xf9) << 56) /* | a semaphore's number << 32 | the ID of a System V semaphore set */
-#define SHM_QUEUE                                                                                  \
-    (UINT64_C(0xf8) << 56) /* | 1 << 32: to write | the ID of a System V message queue */
-#define SHM_PATH (UINT64_C(0xfb) << 56) /* | the address of a path; while the call is open only */
-#define SHM_NAME (UINT64_C(0xfa) << 56) /* | the number of a name (see stack_words) */
-
-/*
- * The address of an array of struct pollfd; while the call is open only. It has as many as `detail` says (shm_of_several), or
- * with SHM_POLLFDS_FEW no more than SHM_POLLED_MAX.
- */
-#define SHM_POLLFDS     (UINT64_C(0xf3) << 56)
+/* With this in a SHM_POLLFDS, the array has no more than SHM_POLLED_MAX elements. */
 #define SHM_POLLFDS_FEW (UINT64_C(1) << 55)
-
-static inline bool shm_is_path(uint64_t object)
-{
-    return object >> 56 == SHM_PATH >> 56;
-}
-
-static inline bool shm_is_name(uint64_t object)
-{
-    return object >> 56 == SHM_NAME >> 56;
-}
-
-static inline bool shm_is_pollfds(uint64_t object)
-{
-    return object >> 56 == SHM_POLLFDS >> 56;
-}
 
 /* The detail of a wait for several descriptors: their number. */
 #define SHM_SEVERAL (UINT32_C(1) << 31)
@@ -363,21 +336,6 @@ static inline uint32_t shm_polled(unsigned fd, uint32_t generation, bool ready)
 {
     return (ready ? SHM_POLLED_READY : 0) | (generation & SHM_POLLED_GENERATIONS) << 14 |
            fd % SHM_DESCRIPTORS;
-}
-
-/* Whether the object is one of these. */
-static inline bool shm_is_numbered(uint64_t object)
-{
-    return object >> 56 >= SHM_QUEUE >> 56 && object >> 56 <= SHM_PROCESS >> 56;
-}
-
-/* Whether other processes may wait for the object as well: the numbers of its releases are the board's. */
-static inline bool shm_is_shared(uint64_t object)
-{
-    uint64_t what = object >> 56;
-    return what == SHM_SHARED >> 56 || what == SHM_MEMORY >> 56 || what == SHM_SET >> 56 ||
-           what == SHM_QUEUE >> 56 || what == SHM_LOCKED >> 56 || what == SHM_SIGNALS >> 56 ||
-           what == SHM_SIGNALS_GROUP >> 56;
 }
 
 /*
