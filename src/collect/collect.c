@@ -221,7 +221,8 @@ void collect_close(struct collect *c)
     heap_dispose(c);
     states_dispose(c);
     annotations_dispose(c);
-    names_dispose(c);
+    code_names_dispose(&c->code);
+    idmap_free(&c->object_names);
     holds_dispose(c);
     descriptors_free(c->descriptors);
     numbered_free(c);
@@ -238,7 +239,7 @@ void collect_summarize(struct collect *c, struct collect_summary *summary)
     *summary = c->summary;
     summary->wall_ns = c->last_ns - c->first_ns;
     model_summarize(c, summary);
-    summary->gcc_openmp = names_has_silent_openmp(c);
+    summary->gcc_openmp = code_has_silent_openmp(c);
     add_losses(c, summary);
     state_worst_sites(c, worst);
     for (size_t i = 0; i < 3 && worst[i]; i++) {
@@ -247,8 +248,8 @@ void collect_summarize(struct collect *c, struct collect_summary *summary)
         place->longest_ns = worst[i]->longest_ns;
         place->count = worst[i]->count;
         place->wait = worst[i]->wait;
-        names_place(c, worst[i]->stack, place->place, sizeof place->place);
-        names_place(c, worst[i]->waker_stack, place->waker, sizeof place->waker);
+        code_place(c, worst[i]->stack, place->place, sizeof place->place);
+        code_place(c, worst[i]->waker_stack, place->waker, sizeof place->waker);
     }
 }
 

@@ -53,7 +53,7 @@ static const char *file_at(struct collect *c, uint64_t address)
 struct fault faults_take(struct collect *c, const struct switch_record *record)
 {
     uint64_t pcs[SHM_STACK_FRAMES];
-    size_t count = record->sample ? names_walk(c, record->sample, pcs) : 0;
+    size_t count = record->sample ? code_walk(c, record->sample, pcs) : 0;
     return (struct fault){
         .stack = count ? area_add_stack(c->area, pcs, count) : 0,
         .file = file_at(c, record->address),

@@ -135,7 +135,7 @@ static void take_released(struct collect *c, struct thread *thread, const struct
     op->release = release_add(c, thread, r);
     /* Before the wait that it ended is written: that may be in a process that does not know where the lock was taken. */
     if (shm_is_shared(r->object) && shm_is_lock(r->wait) && r->object2)
-        names_shared_lock(c, r->object, r->object2, r->stack, r->end ? r->end : r->time);
+        lock_names_shared(c, r->object, r->object2, r->stack, r->end ? r->end : r->time);
 }
 
 /*

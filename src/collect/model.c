@@ -238,7 +238,7 @@ static void introduce(struct collect *c)
     if (c->generation == generation)
         return;
     c->generation = generation;
-    names_modules(c);
+    code_write_modules(c);
 }
 
 static void next_generation(struct trace *t)
@@ -348,7 +348,7 @@ static void write_samples_of(struct collect *c, int64_t before_ns)
                                    sample.ns > t->out.begin_ns ? sample.ns : t->out.begin_ns,
                                    state_m(c, thread),
                                    thread->written.p < 0 ? V2_NO_PROC : (uint64_t)thread->written.p,
-                                   thread->serial, names_pcs(c, sample.pcs, sample.count));
+                                   thread->serial, code_pcs(c, sample.pcs, sample.count));
             c->summary.samples++;
         }
         free(sample.pcs);

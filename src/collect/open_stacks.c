@@ -62,7 +62,7 @@ static uint32_t read_open(struct collect *c, const struct thread *thread,
         c->summary.refused_stacks++;
     if (sample.stack_size == 0)
         return 0;
-    count = names_walk(c, &sample, pcs);
+    count = code_walk(c, &sample, pcs);
     return count ? area_add_stack(c->area, pcs, count) : 0;
 }
 

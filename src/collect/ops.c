@@ -32,8 +32,8 @@ static void do_create(struct collect *c, struct thread *thread, const struct op 
     child->created = op->time;
     if (op->given)
         child->given = *op->given;
-    EVENT(c, thread, ns, V2_GoCreate, child->serial, names_thread(c, child),
-          names_stack(c, op->stack, 0));
+    EVENT(c, thread, ns, V2_GoCreate, child->serial, thread_name_stack(c, child),
+          code_stack(c, op->stack, 0));
     state_enter(c, child, G_RUNNABLE, ns);
 }
 
@@ -57,8 +57,8 @@ static void do_fork(struct collect *c, struct thread *thread, const struct op *o
     state_run(c, thread, ns);
     if (!child || child->of == c || child->g.state != G_NONE || c->trace->options.version < 23)
         return;
-    EVENT(c, thread, ns, V2_GoCreateBlocked, child->serial, names_thread(child->of, child),
-          names_stack(c, op->stack, 0));
+    EVENT(c, thread, ns, V2_GoCreateBlocked, child->serial, thread_name_stack(child->of, child),
+          code_stack(c, op->stack, 0));
     child->g.wait = SHM_KERNEL;
     state_enter(child->of, child, G_WAITING, ns);
 }
@@ -70,7 +70,7 @@ static void joined_name(struct collect *c, const struct op *op, char *text, size
     const struct thread *target = thread_with_handle(c, op->object, op->time);
     *text = '\0';
     if (target)
-        names_thread_text(c, target, text, size);
+        thread_name_text(c, target, text, size);
 }
 
 /* A pidfd is called "process 1234"; the words of a wait for a child process have the word already. */
@@ -86,10 +86,10 @@ static const char *without_kind(const char *name)
  */
 static void futex_name(struct collect *c, const struct op *op, char *text, size_t size)
 {
-    const char *name = names_object(c, op->object);
+    const char *name = lock_names_object(c, op->object);
     char place[300] = "";
     if (strstr(name, "__waiter_pool_base::_S_for"))
-        names_place(c, op->stack, place, sizeof place);
+        code_place(c, op->stack, place, sizeof place);
     if (*place)
         snprintf(text, size, "of the atomic in %s", place);
     else
@@ -108,9 +108,9 @@ static bool is_for_variable(const struct op *op)
 /* Returns the name of a lock. One that processes share is named by whichever of them knows where it was taken. */
 static const char *lock_name(struct collect *c, const struct op *op)
 {
-    if (!op->object2 && shm_is_shared(op->object) && !names_is_known(c, op->object))
+    if (!op->object2 && shm_is_shared(op->object) && !lock_names_is_known(c, op->object))
         holds_name_shared(c, op->object);
-    return names_lock(c, op->object, op->object2, op->stack);
+    return lock_names_lock(c, op->object, op->object2, op->stack);
 }
 
 /* Returns the name of the object of a wait; its address stands for it. NULL: it is not kept. */
@@ -118,7 +118,7 @@ static const char *kept_name(struct collect *c, const struct op *op)
 {
     if (op->name || op->wait == SHM_FUTEX || !is_for_variable(op))
         return op->name;
-    return shm_is_lock(op->wait) ? lock_name(c, op) : names_object(c, op->object);
+    return shm_is_lock(op->wait) ? lock_name(c, op) : lock_names_object(c, op->object);
 }
 
 /* Writes the name of the object of a wait, "stats_mu", "/var/lib/x", "fd 7"; empty: it has none. `name` is the kept one. */
@@ -157,7 +157,7 @@ static void log_wait(struct collect *c, struct thread *thread, const struct op *
         text = names_wait(c, op->wait, name, object);
     }
     if (op->wait == SHM_FILE_LOCK && op->name)
-        names_file_is(c, op->object, op->name);
+        lock_names_file_is(c, op->object, op->name);
     EVENT(c, thread, ns, V2_UserLog, 0, names_wait_category(c), text, 0);
 }
 
@@ -208,18 +208,18 @@ static void log_hold(struct collect *c, struct thread *thread, const struct op *
     if (!op->object2 || op->wait == SHM_NO_WAIT || thread->g.state != G_RUNNING || since > ns ||
         (!op->release->taken && op->time - op->object2 < area_hold_ticks(c->area)))
         return;
-    name = op->wait == SHM_FILE_LOCK ? names_file(c, op->object)
-                                     : names_lock(c, op->object, op->pc, op->stack);
+    name = op->wait == SHM_FILE_LOCK ? lock_names_file(c, op->object)
+                                     : lock_names_lock(c, op->object, op->pc, op->stack);
     if (!name)
         return;
     hold_text(text, op, name, ns - since);
     EVENT(c, thread, ns, V2_UserLog, 0, names_held_category(c), names_string(c, text),
-          op->pc ? names_hold(c, op->pc, op->stack) : 0);
+          op->pc ? lock_names_hold(c, op->pc, op->stack) : 0);
 }
 
 void op_block(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
-    uint64_t stack = names_stack(c, op->stack, op->pc);
+    uint64_t stack = code_stack(c, op->stack, op->pc);
     state_run(c, thread, ns);
     /* No end is known: the wait has lasted for longer than most, or until the process ended. */
     if (!oncpu_does_more(thread) && op->wait != SHM_KERNEL)
@@ -399,7 +399,7 @@ void op_do(struct collect *c, struct thread *thread, struct op *op, int64_t ns)
         do_gone(c, thread, op, ns);
         break;
     case OP_FORGET:
-        names_forget_object(c, op->object);
+        lock_names_forget(c, op->object);
         break;
     case OP_ANNOTATION:
         annotation_do(c, thread, op, ns);

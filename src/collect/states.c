@@ -174,7 +174,7 @@ static void appear(struct collect *c, struct thread *thread, int64_t ns)
 {
     if (thread->written.p < 0)
         state_take_proc(c, thread, ns);
-    EVENT(c, thread, ns, V2_GoCreate, thread->serial, names_thread(c, thread), 0);
+    EVENT(c, thread, ns, V2_GoCreate, thread->serial, thread_name_stack(c, thread), 0);
     state_enter(c, thread, G_RUNNABLE, ns);
 }
 
@@ -187,8 +187,8 @@ static uint64_t unblock_stack(struct collect *c, const struct thread *waker,
 {
     /* With a stack, the thread's own signal handler woke it. */
     if (waker != thread || stack)
-        return stack ? names_stack(c, stack, 0) : names_routine(c, waker);
-    return names_stack(c, thread->g.site ? thread->g.site->stack : 0, thread->g.wait_pc);
+        return stack ? code_stack(c, stack, 0) : thread_name_routine(c, waker);
+    return code_stack(c, thread->g.site ? thread->g.site->stack : 0, thread->g.wait_pc);
 }
 
 void state_unblock(struct collect *c, struct thread *waker, struct thread *thread, int64_t ns,

@@ -41,7 +41,7 @@ struct trace {
     struct idmap
         holds; /* of locks that processes share: when that hold began which named the lock */
     struct arena arena;
-    uint64_t next_frame;        /* see FIRST_NUMBER in names.c */
+    uint64_t next_frame;        /* see CODE_FIRST_NUMBER */
     uint64_t watermark;         /* the model may write all ops before it */
     uint64_t limit;             /* programs that were added since begin later; 0: not known */
     uint64_t end_ticks;         /* when it ended */
