@@ -1,3 +1,4 @@
+/* Starts the recorded program, and waits for it: see child.h. */
 #include "collect/child.h"
 
 #include <errno.h>

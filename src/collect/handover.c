@@ -1,3 +1,4 @@
+/* Gives the area to processes that ask for it by a message: see handover.h. */
 #include "collect/handover.h"
 
 #include <inttypes.h>

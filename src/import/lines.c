@@ -1,3 +1,4 @@
+/* Reads a source line by line: see lines.h. */
 #include "import/lines.h"
 
 #include <stdlib.h>

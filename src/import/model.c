@@ -1,3 +1,4 @@
+/* Gives events of a recording their meaning, and changes the states of threads by it. */
 #include "import/model.h"
 
 #include "import/kernel_frames.h"

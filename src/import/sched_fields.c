@@ -1,3 +1,4 @@
+/* Reads the fields of scheduler events in text: see sched_fields.h. */
 #include "import/sched_fields.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Makes waits of LTTng's events about mutexes: see ust.h. */
 #include "import/ust.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* Finds the function and inlined calls at an address: see scopes.h. */
 #include "symbols/scopes.h"
 
 #include <dwarf.h>

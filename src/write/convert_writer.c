@@ -1,3 +1,4 @@
+/* Changes events for a part of a trace, or for Go 1.22: see convert_writer.h. */
 #include "write/convert_writer.h"
 
 #include "write/event_ids.h"

@@ -1,3 +1,4 @@
+/* Writes events of several traces as one, with IDs of their own: see merge_writer.h. */
 #include "write/merge_writer.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Finds and replaces the stacks of a generation: see naming.h. */
 #include "write/naming.h"
 
 #include <stdlib.h>
