@@ -1,4 +1,5 @@
-/* What the recording took and missed: its summaries, and the rows at the end of its trace (wire/recorded.h). */
+/* What the recording took and missed: its summaries, and the rows at the end of its trace
+ * (wire/recorded.h). */
 #ifndef TRAIL_COLLECT_ACCOUNT_H
 #define TRAIL_COLLECT_ACCOUNT_H
 
@@ -14,7 +15,8 @@ void account_summarize(const struct recorder *r, const struct recorded *process,
 /* The summary of the trace that all processes share. */
 void account_summarize_all(const struct recorder *r, struct collect_summary *summary);
 
-/* The CPU time of a process: exact if the kernel's context switches are known, else the kernel's last reading. */
+/* The CPU time of a process: exact if the kernel's context switches are known, else the kernel's
+ * last reading. */
 int64_t account_cpu_ns(const struct recorded *process, const struct collect_summary *summary);
 
 /* Writes the rows of a trace whose events are all written. */

@@ -12,8 +12,9 @@
 #include "words/place.h"
 
 /*
- * For readers one PC is one frame, and programs of one trace have other code at the same address: the PCs of each but the
- * first have its number above them. (After 32768 programs the numbers begin again.)
+ * For readers one PC is one frame, and programs of one trace have other code at the same address:
+ * the PCs of each but the first have its number above them. (After 32768 programs the numbers begin
+ * again.)
  */
 #define PROGRAM_SHIFT 49
 
@@ -88,7 +89,9 @@ static bool read_module(struct collect *c, char *line)
     return true;
 }
 
-/* Reads the area's lines if they have changed. If they change meanwhile, the next call reads them. */
+/*
+ * Reads the area's lines if they have changed. If they change meanwhile, the next call reads them.
+ */
 static void read_modules(struct collect *c)
 {
     bool no_memory = false;
@@ -298,7 +301,8 @@ static struct named_pc *resolve(struct collect *c, uint64_t pc)
     return named;
 }
 
-/* Code may be listed only after it was seen: Java's virtual machine writes its list when it is asked to. */
+/* Code may be listed only after it was seen: Java's virtual machine writes its list when it is
+ * asked to. */
 static void name_late(struct collect *c, uint64_t pc, struct named_pc *named)
 {
     trail_symbol code;

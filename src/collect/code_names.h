@@ -1,6 +1,6 @@
 /*
- * Names of code: PCs and stacks, by the program's module map and the options' resolver. A PC is resolved once; a stack is
- * written once a generation.
+ * Names of code: PCs and stacks, by the program's module map and the options' resolver. A PC is
+ * resolved once; a stack is written once a generation.
  */
 #ifndef TRAIL_COLLECT_CODE_NAMES_H
 #define TRAIL_COLLECT_CODE_NAMES_H
@@ -18,7 +18,9 @@
 struct collect;
 struct module;
 
-/* Owned by code_names.c. Zero-initialised is empty. Texts and frames lie in the collector's arena. */
+/*
+ * Owned by code_names.c. Zero-initialised is empty. Texts and frames lie in the collector's arena.
+ */
 struct code_names {
     struct idmap stacks; /* a number of the area to its frames */
     struct idmap frames; /* PC to its frames */
@@ -76,7 +78,8 @@ uint64_t code_pcs(struct collect *c, const uint64_t *pcs, size_t count);
 const struct named_pc *code_named_pc(struct collect *c, uint64_t pc);
 struct named_stack *code_named_stack(struct collect *c, uint64_t key);
 
-/* Appends the frames of a PC that are shown to `count` of at most V2_MAX_FRAMES. Returns the new count. */
+/* Appends the frames of a PC that are shown to `count` of at most V2_MAX_FRAMES. Returns the new
+ * count. */
 size_t code_add_frames(struct collect *c, uint64_t pc, struct v2_frame *frames, size_t count);
 
 /* What a frame is worth as the name of a place. A wrapper is worth nothing. */
@@ -91,13 +94,17 @@ const struct v2_frame *code_own_frame(const struct collect *c, struct named_stac
 /* The frame of the function at an address; NULL: it is none of the program's own. */
 const struct v2_frame *code_own_function(struct collect *c, uint64_t address);
 
-/* "FUNCTION (FILE:LINE)" of a stack's first frame that is the program's own; empty: there is none. */
+/*
+ * "FUNCTION (FILE:LINE)" of a stack's first frame that is the program's own; empty: there is none.
+ */
 void code_place(struct collect *c, uint64_t key, char *text, size_t size);
 
 /* Writes the name of the variable or vtable at an address; false: it has none. */
 bool code_object(struct collect *c, uint64_t address, char *text, size_t size);
 
-/* Walks a stack of which there is a copy. Writes up to SHM_STACK_FRAMES PCs and returns how many. */
+/*
+ * Walks a stack of which there is a copy. Writes up to SHM_STACK_FRAMES PCs and returns how many.
+ */
 size_t code_walk(struct collect *c, const struct cpu_sample *sample, uint64_t *pcs);
 
 /* MARK: The program */

@@ -53,12 +53,14 @@ void collect_tick(struct collect *c, uint64_t ticks)
     area_tick(c->area, ticks);
 }
 
-/* Switches are given to their threads when they are this old, so that both clocks were read before and after them. */
+/* Switches are given to their threads when they are this old, so that both clocks were read before
+ * and after them. */
 #define SWITCH_DELAY_NS (COLLECT_DELAY_NS / 2)
 
 /*
- * Reads the last records of the program that claimed the area: it has ended, or the process has executed another one,
- * which began at `next` ticks (0: not known). The kernel's records from then on belong to the next program.
+ * Reads the last records of the program that claimed the area: it has ended, or the process has
+ * executed another one, which began at `next` ticks (0: not known). The kernel's records from then
+ * on belong to the next program.
  */
 static void end_program(struct collect *c, uint64_t next)
 {
@@ -120,8 +122,8 @@ bool collect_is_written(const struct collect *c)
 }
 
 /*
- * Whether the process has executed another program: the area is no longer where the former program had mapped it. False
- * if the memory may not be read, as when the program has other rights.
+ * Whether the process has executed another program: the area is no longer where the former program
+ * had mapped it. False if the memory may not be read, as when the program has other rights.
  */
 static bool has_executed(struct collect *c)
 {

@@ -23,8 +23,8 @@ static bool variable_text(struct collect *c, uint64_t address, char *text, size_
 }
 
 /*
- * The same of any object. Processes that were forked have different objects at one address: where a trace has several
- * processes, "stats_mu of server (4711)".
+ * The same of any object. Processes that were forked have different objects at one address: where a
+ * trace has several processes, "stats_mu of server (4711)".
  */
 static bool object_text(struct collect *c, uint64_t address, char *text, size_t size)
 {
@@ -135,7 +135,8 @@ void lock_names_shared(struct collect *c, uint64_t address, uint64_t pc, uint64_
 
 /* MARK: Holds */
 
-/* The outer frames of the release, if its stack is known: the thread was in the same functions when it took the lock. */
+/* The outer frames of the release, if its stack is known: the thread was in the same functions when
+ * it took the lock. */
 static uint64_t hold_stack(struct collect *c, uint64_t pc, const struct named_stack *stack)
 {
     struct v2_frame frames[V2_MAX_FRAMES];
@@ -145,7 +146,8 @@ static uint64_t hold_stack(struct collect *c, uint64_t pc, const struct named_st
         outer++;
     for (size_t i = 0; i < count; i++)
         found |= !code_is_wrapper(c, &frames[i]);
-    /* The first function of the program took the lock, or called a function that did and has returned. */
+    /* The first function of the program took the lock, or called a function that did and has
+     * returned. */
     if (stack && outer < stack->count && found)
         outer++;
     for (; stack && outer < stack->count && count < V2_MAX_FRAMES; outer++)

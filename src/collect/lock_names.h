@@ -1,4 +1,5 @@
-/* Names of locks and other objects, by their variable or where they were first locked, and the places of their holds. */
+/* Names of locks and other objects, by their variable or where they were first locked, and the
+ * places of their holds. */
 #ifndef TRAIL_COLLECT_LOCK_NAMES_H
 #define TRAIL_COLLECT_LOCK_NAMES_H
 
@@ -7,18 +8,20 @@
 
 struct collect;
 
-/* An object's name, "stats_mu" or "0x7f...", in a trace of several processes with its own. Lives as long as the collector; of what processes share, as the trace. */
+/* An object's name, "stats_mu" or "0x7f...", in a trace of several processes with its own. Lives as
+ * long as the collector; of what processes share, as the trace. */
 const char *lock_names_object(struct collect *c, uint64_t address);
 
 /*
- * The same of a lock. One without a symbol is named after where it was first seen locked: "0x7f... (first seen locked in
- * Queue::push queue.cc:41)", by a hold that began at `pc` or, if that is not known, by a wait with the stack `key`.
+ * The same of a lock. One without a symbol is named after where it was first seen locked: "0x7f...
+ * (first seen locked in Queue::push queue.cc:41)", by a hold that began at `pc` or, if that is not
+ * known, by a wait with the stack `key`.
  */
 const char *lock_names_lock(struct collect *c, uint64_t address, uint64_t pc, uint64_t key);
 
 /*
- * Names a lock that processes share after a hold that began at `time`. Processes are not read in the order of time: an
- * earlier hold renames what a later one has named.
+ * Names a lock that processes share after a hold that began at `time`. Processes are not read in
+ * the order of time: an earlier hold renames what a later one has named.
  */
 void lock_names_shared(struct collect *c, uint64_t address, uint64_t pc, uint64_t key,
                        uint64_t time);
@@ -35,7 +38,8 @@ void lock_names_file_is(struct collect *c, uint64_t file, const char *name);
 /* The object has ended: later objects at its address are different. */
 void lock_names_forget(struct collect *c, uint64_t address);
 
-/* The stack of a lock's acquisition, as the trace's ID: its PC, within what the release's stack has in common with it. */
+/* The stack of a lock's acquisition, as the trace's ID: its PC, within what the release's stack has
+ * in common with it. */
 uint64_t lock_names_hold(struct collect *c, uint64_t pc, uint64_t release);
 
 #endif

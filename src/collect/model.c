@@ -1,15 +1,19 @@
 /*
- * Makes events of ops: all ops in the order of time, and what they mean for goroutines, Ps and Ms (§6.5).
+ * Makes events of ops: all ops in the order of time, and what they mean for goroutines, Ps and Ms
+ * (§6.5).
  *
- * A thread is an M and a goroutine that never leaves it. A P is a slot of concurrency: a thread that runs has the lowest
- * one that was free when it began to run, and releases it when it blocks; so the Ps show how parallel the program is. Ps
- * have no queues: a thread that was woken is runnable until it runs again.
+ * A thread is an M and a goroutine that never leaves it. A P is a slot of concurrency: a thread
+ * that runs has the lowest one that was free when it began to run, and releases it when it blocks;
+ * so the Ps show how parallel the program is. Ps have no queues: a thread that was woken is
+ * runnable until it runs again.
  *
- * If the kernel reports when threads were on a CPU (oncpu.h), a call is a wait only if the thread slept in it; the wait
- * ends when the thread is put on a CPU for the last time before the call's end. A preempted thread is runnable.
+ * If the kernel reports when threads were on a CPU (oncpu.h), a call is a wait only if the thread
+ * slept in it; the wait ends when the thread is put on a CPU for the last time before the call's
+ * end. A preempted thread is runnable.
  *
- * Only model.c, ops.c and states.c change states, so that the trace is consistent whatever the records contain: an op
- * that does not fit the state of its thread changes the state first, or is dropped.
+ * Only model.c, ops.c and states.c change states, so that the trace is consistent whatever the
+ * records contain: an op that does not fit the state of its thread changes the state first, or is
+ * dropped.
  */
 #include "collect/model.h"
 
@@ -36,7 +40,9 @@ static int64_t off_for(const struct collect *c, const struct thread *thread)
     return ticks_to_ns(c->ticks, o->at[o->first].time) - ticks_to_ns(c->ticks, o->off_time);
 }
 
-/* Switched out outside of wrapped calls: in a page fault, in malloc's lock, in another system call. */
+/*
+ * Switched out outside of wrapped calls: in a page fault, in malloc's lock, in another system call.
+ */
 static void out_elsewhere(struct collect *c, struct thread *thread, int64_t ns)
 {
     const struct fault *fault = oncpu_fault(c, thread);
@@ -99,10 +105,10 @@ static void count_moment_off(struct collect *c, struct thread *thread, int64_t n
 #define LET_IN_NS 100000
 
 /*
- * Whether the thread is on a CPU only for a moment of a wait that goes on, as to find that it has to wait again: that is
- * not shown. The wait ends when the thread is put on a CPU for the last time before the call's end; but if no release has
- * been written for it yet (a thread that was woken by one post of a semaphore may take the next), at that release or at
- * the call's end.
+ * Whether the thread is on a CPU only for a moment of a wait that goes on, as to find that it has
+ * to wait again: that is not shown. The wait ends when the thread is put on a CPU for the last time
+ * before the call's end; but if no release has been written for it yet (a thread that was woken by
+ * one post of a semaphore may take the next), at that release or at the call's end.
  */
 static bool is_moment(const struct collect *c, const struct thread *thread, int64_t ns)
 {
@@ -140,7 +146,8 @@ static void end_unseen(struct collect *c, int64_t ns)
     c->unseen.since_ns = 0;
 }
 
-/* Logs whether switches are known from here on, if that has changed. Only a goroutine that runs can log. */
+/* Logs whether switches are known from here on, if that has changed. Only a goroutine that runs can
+ * log. */
 static void log_readiness(struct collect *c, struct thread *thread, int64_t ns)
 {
     bool inferred = c->unseen.since_ns != 0;
@@ -161,8 +168,8 @@ static bool is_off_by_switches(const struct thread *thread)
 }
 
 /*
- * Switches were lost: from here on the thread's own records decide whether it is in a call that blocked, and outside of calls
- * it runs.
+ * Switches were lost: from here on the thread's own records decide whether it is in a call that
+ * blocked, and outside of calls it runs.
  */
 static void lose_track(struct collect *c, struct thread *thread, int64_t ns)
 {
@@ -317,7 +324,8 @@ static void do_next(struct collect *c, struct thread *thread, int64_t ns)
             do_switch(c, thread, &sw, ns);
     } else {
         struct op op;
-        /* A thread that does something is on a CPU, even if the switch was lost; in a call it may be a signal handler. */
+        /* A thread that does something is on a CPU, even if the switch was lost; in a call it may
+         * be a signal handler. */
         if (!oncpu_is_done_by_others(thread)) {
             thread->oncpu.off = false;
             if (thread->g.state == G_RUNNABLE && !thread->g.in_call)
@@ -361,7 +369,8 @@ static void write_samples(const struct trace *t, int64_t before_ns)
         write_samples_of(c, before_ns);
 }
 
-/* Writes the event on a P, as Go does: of a running thread, or of `writer`, which gets one for the moment. */
+/* Writes the event on a P, as Go does: of a running thread, or of `writer`, which gets one for the
+ * moment. */
 static void write_heap_event(struct thread *writer, int64_t ns, uint64_t bytes)
 {
     struct thread *running = state_any_running(writer->of->trace);
@@ -372,7 +381,8 @@ static void write_heap_event(struct thread *writer, int64_t ns, uint64_t bytes)
         state_give_proc(writer->of, writer, ns);
 }
 
-/* Writes what the heap was before the next op, of `writer`. Before the first generation nothing is written. */
+/* Writes what the heap was before the next op, of `writer`. Before the first generation nothing is
+ * written. */
 static void write_heap(const struct trace *t, struct thread *writer, uint64_t before)
 {
     uint64_t time, bytes;
@@ -480,7 +490,8 @@ static void end_with_trace(struct collect *c, struct thread *thread)
     }
 }
 
-/* The time of threads that are alive at the end is counted as well. The trace ends when the last program ended. */
+/* The time of threads that are alive at the end is counted as well. The trace ends when the last
+ * program ended. */
 void model_end(struct trace *t)
 {
     struct thread *thread, *last = NULL;

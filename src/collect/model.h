@@ -1,6 +1,6 @@
 /*
- * The model: merges the ops and context switches of all threads by time, and cuts the trace into generations. ops.h says
- * what an op means, states.h what goroutines and Ps are.
+ * The model: merges the ops and context switches of all threads by time, and cuts the trace into
+ * generations. ops.h says what an op means, states.h what goroutines and Ps are.
  */
 #ifndef TRAIL_COLLECT_MODEL_H
 #define TRAIL_COLLECT_MODEL_H
@@ -37,7 +37,8 @@ void model_end(struct trace *t);
 /* Begins a new generation. */
 void model_cut(struct trace *t);
 
-/* Of the moments off a CPU that no wait explains, how many ns calls account for: sets short_ns and adds the others. */
+/* Of the moments off a CPU that no wait explains, how many ns calls account for: sets short_ns and
+ * adds the others. */
 void model_summarize(const struct collect *c, struct collect_summary *summary);
 
 void model_dispose(struct trace *t);

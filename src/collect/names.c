@@ -14,7 +14,8 @@ uint64_t names_string(struct collect *c, const char *text)
     return v2_writer_string(c->trace->out.out, (trail_string){text, strlen(text)});
 }
 
-/* Few descriptors and locks are waited for all the time: those texts are not made again for each wait. */
+/* Few descriptors and locks are waited for all the time: those texts are not made again for each
+ * wait. */
 static size_t wait_slot(unsigned wait, const char *name)
 {
     return ((uintptr_t)name / 16 * SHM_WAITS + wait) % KNOWN_WAITS;

@@ -26,7 +26,8 @@ struct names {
 /* The trace's ID of a text. */
 uint64_t names_string(struct collect *c, const char *text);
 
-/* The text of a wait's log, "read /var/lib/x", and its category. The text is kept for the next wait for what has this name. */
+/* The text of a wait's log, "read /var/lib/x", and its category. The text is kept for the next wait
+ * for what has this name. */
 uint64_t names_wait(struct collect *c, unsigned wait, const char *name, const char *object);
 uint64_t names_wait_category(struct collect *c);
 
@@ -34,7 +35,8 @@ uint64_t names_wait_category(struct collect *c);
 uint64_t names_held_category(struct collect *c);
 uint64_t names_reason(struct collect *c, uint8_t wait);
 
-/* Returns the kept text; 0: there is none. `name` lives as long as the collector, and its address stands for it. */
+/* Returns the kept text; 0: there is none. `name` lives as long as the collector, and its address
+ * stands for it. */
 uint64_t names_known_wait(const struct collect *c, unsigned wait, const char *name);
 
 /* Both clocks at a time of the trace, where the format has no event for them. */

@@ -59,8 +59,8 @@ void numbered_text(uint64_t object, char *text, size_t size)
 }
 
 /*
- * Reads what a child of the program is called: the kernel confirms that the number is a child's. In a PID namespace of its
- * own, the program's numbers are not ours.
+ * Reads what a child of the program is called: the kernel confirms that the number is a child's. In
+ * a PID namespace of its own, the program's numbers are not ours.
  */
 static bool child_name(const struct process *parent, unsigned pid, char name[64])
 {

@@ -37,7 +37,8 @@ static void do_create(struct collect *c, struct thread *thread, const struct op 
     state_enter(c, child, G_RUNNABLE, ns);
 }
 
-/* The first thread of the process that a fork made; NULL: it is not recorded, or its begin is not known yet. */
+/* The first thread of the process that a fork made; NULL: it is not recorded, or its begin is not
+ * known yet. */
 static struct thread *forked_thread(const struct trace *t, uint64_t number)
 {
     for (struct collect *c = t->programs; c && number; c = c->next_in_trace) {
@@ -48,8 +49,8 @@ static struct thread *forked_thread(const struct trace *t, uint64_t number)
 }
 
 /*
- * Until the child's first record it waits: for the kernel to copy the process, and to be recorded. Go 1.22 cannot create what
- * waits.
+ * Until the child's first record it waits: for the kernel to copy the process, and to be recorded.
+ * Go 1.22 cannot create what waits.
  */
 static void do_fork(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
@@ -73,7 +74,9 @@ static void joined_name(struct collect *c, const struct op *op, char *text, size
         thread_name_text(c, target, text, size);
 }
 
-/* A pidfd is called "process 1234"; the words of a wait for a child process have the word already. */
+/*
+ * A pidfd is called "process 1234"; the words of a wait for a child process have the word already.
+ */
 static const char *without_kind(const char *name)
 {
     const char word[] = "process ";
@@ -81,8 +84,9 @@ static const char *without_kind(const char *name)
 }
 
 /*
- * Writes the name of a futex. C++'s library waits for most atomics (all but int), and for barriers, by a futex of a table,
- * which different ones share: what is waited for is then known only by its place.
+ * Writes the name of a futex. C++'s library waits for most atomics (all but int), and for barriers,
+ * by a futex of a table, which different ones share: what is waited for is then known only by its
+ * place.
  */
 static void futex_name(struct collect *c, const struct op *op, char *text, size_t size)
 {
@@ -105,7 +109,8 @@ static bool is_for_variable(const struct op *op)
            !shm_is_pollfds(op->object);
 }
 
-/* Returns the name of a lock. One that processes share is named by whichever of them knows where it was taken. */
+/* Returns the name of a lock. One that processes share is named by whichever of them knows where it
+ * was taken. */
 static const char *lock_name(struct collect *c, const struct op *op)
 {
     if (!op->object2 && shm_is_shared(op->object) && !lock_names_is_known(c, op->object))
@@ -121,7 +126,8 @@ static const char *kept_name(struct collect *c, const struct op *op)
     return shm_is_lock(op->wait) ? lock_name(c, op) : lock_names_object(c, op->object);
 }
 
-/* Writes the name of the object of a wait, "stats_mu", "/var/lib/x", "fd 7"; empty: it has none. `name` is the kept one. */
+/* Writes the name of the object of a wait, "stats_mu", "/var/lib/x", "fd 7"; empty: it has none.
+ * `name` is the kept one. */
 static void wait_object(struct collect *c, const struct op *op, const char *name, char *text,
                         size_t size)
 {
@@ -139,9 +145,10 @@ static void wait_object(struct collect *c, const struct op *op, const char *name
 }
 
 /*
- * Writes the object of a wait as a log in front of it: category "wait", text "mutex stats_mu", "read /var/lib/x",
- * "accept 127.0.0.1:8080", "join worker"; where the object has no name, the kind alone: "poll". A sleep has none, as
- * its reason is enough. Readers that do not know it show it as a log.
+ * Writes the object of a wait as a log in front of it: category "wait", text "mutex stats_mu",
+ * "read /var/lib/x", "accept 127.0.0.1:8080", "join worker"; where the object has no name, the kind
+ * alone: "poll". A sleep has none, as its reason is enough. Readers that do not know it show it as
+ * a log.
  */
 static void log_wait(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
@@ -162,8 +169,8 @@ static void log_wait(struct collect *c, struct thread *thread, const struct op *
 }
 
 /*
- * Writes that a time limit ended the wait: behind it a log of the same category, "timed out". Of a call that the kernel's
- * context switches show to have been no wait there is none.
+ * Writes that a time limit ended the wait: behind it a log of the same category, "timed out". Of a
+ * call that the kernel's context switches show to have been no wait there is none.
  */
 static void log_end(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
@@ -183,7 +190,9 @@ static char *put_word(char *to, const char *end, const char *word)
     return to;
 }
 
-/* Writes "mutex stats_mu 110ms" without printf, which would take longer than all else about a hold. */
+/*
+ * Writes "mutex stats_mu 110ms" without printf, which would take longer than all else about a hold.
+ */
 static void hold_text(char text[HOLD_SIZE], const struct op *op, const char *name, int64_t ns)
 {
     const char *end = text + HOLD_SIZE - DURATION_SIZE - sizeof "  ~";
@@ -197,8 +206,9 @@ static void hold_text(char text[HOLD_SIZE], const struct op *op, const char *nam
 }
 
 /*
- * Writes a hold that a thread waited for, or that was long: category "held", text "mutex stats_mu 110ms", where it was taken.
- * With "~" its begin is accurate to a millisecond: locks were taken very often then.
+ * Writes a hold that a thread waited for, or that was long: category "held", text "mutex stats_mu
+ * 110ms", where it was taken. With "~" its begin is accurate to a millisecond: locks were taken
+ * very often then.
  */
 static void log_hold(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
@@ -246,8 +256,9 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
 }
 
 /*
- * Where the kernel's context switches are known, a call is a wait only if the thread left its CPU by itself before the end: the
- * time that the call computes, or is preempted, is no wait. A thread that spins waits on the CPU.
+ * Where the kernel's context switches are known, a call is a wait only if the thread left its CPU
+ * by itself before the end: the time that the call computes, or is preempted, is no wait. A thread
+ * that spins waits on the CPU.
  */
 static void do_block(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
@@ -276,8 +287,8 @@ static void wake_all(struct collect *c, struct thread *thread, struct woken *wok
 }
 
 /*
- * The last thread has arrived at the end of OpenMP's parallel region. Its workers do not return from there before the
- * next region begins: from here on they wait for that.
+ * The last thread has arrived at the end of OpenMP's parallel region. Its workers do not return
+ * from there before the next region begins: from here on they wait for that.
  */
 static void end_parallel_region(struct collect *c, struct thread *thread, const struct op *op,
                                 int64_t ns)
@@ -304,7 +315,8 @@ static void do_release(struct collect *c, struct thread *thread, struct op *op, 
 {
     if (!op->release)
         return;
-    /* A waiting thread may release a lock: the mutex of its condition variable, or one in a signal handler. */
+    /* A waiting thread may release a lock: the mutex of its condition variable, or one in a signal
+     * handler. */
     if (thread->g.state == G_NONE)
         state_run(c, thread, ns);
     log_hold(c, thread, op, ns);
@@ -336,8 +348,8 @@ void op_exit(struct collect *c, struct thread *thread, int64_t ns)
 }
 
 /*
- * What was waiting when the trace ended waits to its end: that shows a deadlock, also of a program that was killed. Threads
- * that a process has lost by executing another program have ended.
+ * What was waiting when the trace ended waits to its end: that shows a deadlock, also of a program
+ * that was killed. Threads that a process has lost by executing another program have ended.
  */
 static void do_gone(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {

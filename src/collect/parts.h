@@ -1,7 +1,7 @@
 /*
- * The collector as the sum of its parts. Each part is declared in its own header and changed only by the functions
- * there; `struct collect` holds one of each, and what all of them need: the area, the clock, the summary, and the trace,
- * which the collectors of several programs may share.
+ * The collector as the sum of its parts. Each part is declared in its own header and changed only
+ * by the functions there; `struct collect` holds one of each, and what all of them need: the area,
+ * the clock, the summary, and the trace, which the collectors of several programs may share.
  *
  *     feed.h -> threads.h, heap.h, profile.h                 what was recorded, by thread and time
  *     releases.h                                             which release ended which wait (of the trace)

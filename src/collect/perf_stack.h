@@ -1,5 +1,6 @@
 /*
- * The end of a perf sample: the registers and the top of the stack that a walk needs (perf_event_open(2)).
+ * The end of a perf sample: the registers and the top of the stack that a walk needs
+ * (perf_event_open(2)).
  *
  *   abi | fp, sp, pc | size | stack, of that size | how much of it is filled
  *
@@ -25,7 +26,8 @@ struct cpu_sample {
 /* Has the event's samples end so, with `size` bytes of the stack. */
 void perf_stack_want(struct perf_event_attr *attr, uint32_t size);
 
-/* Reads `size` bytes from `at` on into the sample's registers and stack, which is not copied. False: it has none. */
+/* Reads `size` bytes from `at` on into the sample's registers and stack, which is not copied.
+ * False: it has none. */
 bool perf_stack_read(const uint8_t *at, size_t size, struct cpu_sample *sample);
 
 #endif

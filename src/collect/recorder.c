@@ -10,15 +10,17 @@
 #include "collect/recorder_traces.h"
 
 /*
- * The pauses between steps. Each step wakes the recorder and so takes time from the program; but descriptors are only
- * named in the next step after their calls, so that it comes sooner if there are many records or context switches.
+ * The pauses between steps. Each step wakes the recorder and so takes time from the program; but
+ * descriptors are only named in the next step after their calls, so that it comes sooner if there
+ * are many records or context switches.
  */
 #define STEP_NS      40000000
 #define BUSY_STEP_NS 10000000
 #define MIN_STEP_NS  1000000
 #define BUSY_RECORDS 500
 
-/* How long a forked child is waited for after its parent's end. There is a limit as the fork may have failed. */
+/* How long a forked child is waited for after its parent's end. There is a limit as the fork may
+ * have failed. */
 #define FORK_NS 1000000000
 
 /* MARK: On and off */
@@ -134,7 +136,8 @@ static void end_process(struct recorder *r, struct recorded *process)
 static void end_all(struct recorder *r)
 {
     for (struct recorded *p = r->processes; p; p = p->next) {
-        /* One that claimed its area since the last step may have ended as well: what waited for that was woken by it. */
+        /* One that claimed its area since the last step may have ended as well: what waited for
+         * that was woken by it. */
         if (!p->over)
             complete(r, p, p->to != r->shared || !recorder_process_has_ended(r, p));
         if (p->to != r->shared && !p->to->over)
@@ -177,7 +180,8 @@ static int64_t until(int64_t pause, int64_t ns, int64_t now)
     return ns == 0 || left >= pause ? pause : left > MIN_STEP_NS ? left : MIN_STEP_NS;
 }
 
-/* Other claims often follow one, and wait for the next area: the pause is about as long as the time since the last. */
+/* Other claims often follow one, and wait for the next area: the pause is about as long as the time
+ * since the last. */
 int64_t recorder_pause_ns(const struct recorder *r)
 {
     int64_t now = recorder_now_ns(), pause = (now - r->claimed_ns) / 4;
@@ -206,7 +210,9 @@ static void write_snapshots(struct recorder *r)
         recorder_trace_snapshot(r, r->shared);
 }
 
-/* The rates of the last step decide when the next one comes, and whether there is a coarse clock. */
+/*
+ * The rates of the last step decide when the next one comes, and whether there is a coarse clock.
+ */
 static void look_at_rates(struct recorder *r)
 {
     uint64_t records = 0;
@@ -258,7 +264,9 @@ static void release_written(const struct recorder *r)
     }
 }
 
-/* Between readings of the processes' titles. A process often sets its own soon after its beginning. */
+/*
+ * Between readings of the processes' titles. A process often sets its own soon after its beginning.
+ */
 #define TITLE_NS 500000000
 
 static void read_titles(struct recorder *r, int64_t now)
@@ -301,7 +309,8 @@ void recorder_step(struct recorder *r)
     uint64_t limit;
     if (r->stopped)
         return;
-    /* Read before all records and the spare: those then have the last records and claims of processes that have ended. */
+    /* Read before all records and the spare: those then have the last records and claims of
+     * processes that have ended. */
     for (struct recorded *p = r->processes; p; p = p->next)
         p->ended = !p->over && recorder_process_has_ended(r, p);
     now = recorder_now_ns();
@@ -311,7 +320,8 @@ void recorder_step(struct recorder *r)
     recorder_hand_out(r);
     board_answer(&r->board);
     keep_time(r);
-    /* A process that claims the spare from now on is not known yet: its kernel records are left for the next step. */
+    /* A process that claims the spare from now on is not known yet: its kernel records are left for
+     * the next step. */
     recorder_read_kernel(r, now);
     recorder_limit_switches(r, now);
     for (struct recorded *p = r->processes; p; p = p->next) {

@@ -1,10 +1,10 @@
 /*
- * The recording of a program and, if wanted, of its children: which process has which area, and which trace has which
- * processes: one has all, or each has its own.
+ * The recording of a program and, if wanted, of its children: which process has which area, and
+ * which trace has which processes: one has all, or each has its own.
  *
- * One area is always spare: the variable in the program's environment names a file descriptor of the recorder, which is
- * the spare's. The process that claims it (the program at its start, a program that it executes, or a child) keeps it,
- * and the descriptor becomes that of the next area.
+ * One area is always spare: the variable in the program's environment names a file descriptor of
+ * the recorder, which is the spare's. The process that claims it (the program at its start, a
+ * program that it executes, or a child) keeps it, and the descriptor becomes that of the next area.
  */
 #ifndef TRAIL_COLLECT_RECORDER_H
 #define TRAIL_COLLECT_RECORDER_H
@@ -12,15 +12,16 @@
 #include "collect/recorder_state.h"
 
 /*
- * False with *err; the caller calls recorder_close in any case. The code is TRAIL_USAGE, and the message names the option,
- * if an option asks for what is not possible here.
+ * False with *err; the caller calls recorder_close in any case. The code is TRAIL_USAGE, and the
+ * message names the option, if an option asks for what is not possible here.
  */
 bool recorder_open(struct recorder *r, const struct recorder_options *options, trail_error *err);
 
 /* The value of the variable SHM_VARIABLE. */
 void recorder_variable(const struct recorder *r, char *text, size_t size);
 
-/* Says what the threads of a process wait for that runs already, before it joins; or drops what was said. */
+/* Says what the threads of a process wait for that runs already, before it joins; or drops what was
+ * said. */
 void recorder_announce_thread(struct recorder *r, const struct area_waiting *waiting);
 void recorder_forget_threads(struct recorder *r);
 

@@ -33,8 +33,8 @@ struct recorder_failure {
 };
 
 struct recorder_options {
-    const char *
-        output; /* of the program; that of a child with a trace of its own has its PID before the suffix */
+    /* Of the program; that of a child with a trace of its own has its PID before the suffix. */
+    const char *output;
     int version;
     uint32_t stacks; /* enum shm_stacks */
     uint32_t groups; /* bits of enum shm_group */
@@ -102,7 +102,8 @@ struct recorder {
     struct modules *modules;
     struct ticks ticks;
     pid_t root;
-    /* Of all areas. Its lock protects what its thread reads: the list of processes, their areas and the spare. */
+    /* Of all areas. Its lock protects what its thread reads: the list of processes, their areas and
+     * the spare. */
     struct coarse_clock clock;
     struct area *spare;
     int fd; /* of the spare */

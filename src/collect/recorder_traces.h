@@ -11,7 +11,8 @@ void recorder_trace_look_for_loss(const struct recorder *r, struct recorded_trac
 
 /* Whether all processes have one trace. */
 bool recorder_is_shared(const struct recorder *r);
-/* Returns the trace of a process, which is opened if it is the first of that trace. NULL: the failure was reported. */
+/* Returns the trace of a process, which is opened if it is the first of that trace. NULL: the
+ * failure was reported. */
 struct recorded_trace *recorder_trace_for(struct recorder *r, pid_t pid);
 void recorder_trace_finish(struct recorder *r, struct recorded_trace *to);
 void recorder_trace_snapshot(struct recorder *r, struct recorded_trace *to);

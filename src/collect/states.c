@@ -41,7 +41,8 @@ uint64_t state_m(struct collect *c, struct thread *thread)
 {
     if (thread->written.m)
         return thread->written.m;
-    /* No two live Ms have the same ID: the kernel may use a TID again before the former thread's end is known. */
+    /* No two live Ms have the same ID: the kernel may use a TID again before the former thread's
+     * end is known. */
     thread->written.m = thread->tid && !idmap_find(&c->trace->ms, thread->tid)
                             ? thread->tid
                             : (UINT64_C(1) << 32) + thread->serial;
@@ -179,8 +180,9 @@ static void appear(struct collect *c, struct thread *thread, int64_t ns)
 }
 
 /*
- * Returns the stack of an unblock event. Each has one, as without it Go's profiles extend the wait: a goroutine that goes
- * on by itself has the stack of its wait; a thread that ended has its start function.
+ * Returns the stack of an unblock event. Each has one, as without it Go's profiles extend the wait:
+ * a goroutine that goes on by itself has the stack of its wait; a thread that ended has its start
+ * function.
  */
 static uint64_t unblock_stack(struct collect *c, const struct thread *waker,
                               const struct thread *thread, uint64_t stack)

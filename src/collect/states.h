@@ -1,6 +1,7 @@
 /*
- * The states of goroutines and Ps, each change with its event (write/thread_writer.h). A P is a slot of concurrency: a
- * thread that runs has the lowest one that was free when it began to run, and gives it back when it blocks.
+ * The states of goroutines and Ps, each change with its event (write/thread_writer.h). A P is a
+ * slot of concurrency: a thread that runs has the lowest one that was free when it began to run,
+ * and gives it back when it blocks.
  */
 #ifndef TRAIL_COLLECT_STATES_H
 #define TRAIL_COLLECT_STATES_H
@@ -49,7 +50,9 @@ struct states {
     uint64_t alive;     /* threads */
 };
 
-/* The thread's ID as an M: its TID, or another number if a thread that is alive has that already. */
+/*
+ * The thread's ID as an M: its TID, or another number if a thread that is alive has that already.
+ */
 uint64_t state_m(struct collect *c, struct thread *thread);
 
 /* A thread that runs on a P; NULL: none does. */

@@ -12,7 +12,8 @@ static trail_string text_of(const char *text)
     return (trail_string){text, strlen(text)};
 }
 
-/* Returns the outermost frame that is the program's, one with a name if there is one; NULL: there is none. */
+/* Returns the outermost frame that is the program's, one with a name if there is one; NULL: there
+ * is none. */
 static const struct v2_frame *outermost(struct collect *c, uint64_t key)
 {
     const struct named_stack *stack = key ? code_named_stack(c, key) : NULL;
@@ -46,9 +47,9 @@ static const char in_tuple[] = "_Invoker<std::tuple<";
 
 /*
  * Writes the name of what a thread of libstdc++ runs, from the name of the vtable of
- * std::thread::_State_impl<std::thread::_Invoker<std::tuple<CALLABLE, ARGUMENTS...> > >, where CALLABLE may be
- * std::async's own, whose name contains such a tuple again. False: not known, as for a pointer to a function, of which the
- * name has only the type.
+ * std::thread::_State_impl<std::thread::_Invoker<std::tuple<CALLABLE, ARGUMENTS...> > >, where
+ * CALLABLE may be std::async's own, whose name contains such a tuple again. False: not known, as
+ * for a pointer to a function, of which the name has only the type.
  */
 static bool callable_name(const char *text, char *name, size_t size)
 {
@@ -78,9 +79,9 @@ static size_t count_pointers(const char *type)
 }
 
 /*
- * Returns the function that a thread of libstdc++ was given a pointer to. The last element of a tuple comes first, so that
- * it is behind those among its arguments. A program without symbols has the function that runs a lambda instead. NULL: not
- * known.
+ * Returns the function that a thread of libstdc++ was given a pointer to. The last element of a
+ * tuple comes first, so that it is behind those among its arguments. A program without symbols has
+ * the function that runs a lambda instead. NULL: not known.
  */
 static const struct v2_frame *given_function(struct collect *c, const struct thread *thread,
                                              const char *type)
@@ -99,9 +100,9 @@ static const struct v2_frame *given_function(struct collect *c, const struct thr
 }
 
 /*
- * Finds the frame that names a goroutine: its start routine. A runtime starts all threads with the same one: then it is
- * what the thread was given to run, or the outermost function of the thread's first stack. The function may lie in `name`.
- * Returns false if nothing is known.
+ * Finds the frame that names a goroutine: its start routine. A runtime starts all threads with the
+ * same one: then it is what the thread was given to run, or the outermost function of the thread's
+ * first stack. The function may lie in `name`. Returns false if nothing is known.
  */
 static bool routine_frame(struct collect *c, const struct thread *thread, char name[V2_MAX_STRING],
                           struct v2_frame *frame)

@@ -27,7 +27,8 @@ struct thread *thread_with_tid(const struct collect *c, uint64_t tid)
     return idmap_find(&c->threads.by_tid, tid);
 }
 
-/* From when on others can have the thread's handle: its creator may use it before the thread has begun to run. */
+/* From when on others can have the thread's handle: its creator may use it before the thread has
+ * begun to run. */
 static uint64_t handle_since(const struct thread *thread)
 {
     return thread->created ? thread->created : thread->started;
@@ -86,8 +87,8 @@ struct thread *thread_new(struct collect *c, uint32_t slot, uint32_t number)
 }
 
 /*
- * Adds a thread to the list of threads with its handle, the newest first. Threads are read by slot, so that a later one may
- * come before an earlier one.
+ * Adds a thread to the list of threads with its handle, the newest first. Threads are read by slot,
+ * so that a later one may come before an earlier one.
  */
 static void handle_add(struct collect *c, struct thread *thread)
 {

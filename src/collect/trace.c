@@ -55,8 +55,8 @@ void trace_remove(struct trace *t, struct collect *c)
 /* MARK: Steps */
 
 /*
- * Returns the time up to which all programs are known. Behind the last of them the trace waits as well: whether it ends with
- * them decides what becomes of their waits (OP_GONE).
+ * Returns the time up to which all programs are known. Behind the last of them the trace waits as
+ * well: whether it ends with them decides what becomes of their waits (OP_GONE).
  */
 static uint64_t known_until(const struct trace *t, uint64_t limit)
 {
@@ -73,7 +73,9 @@ static uint64_t known_until(const struct trace *t, uint64_t limit)
 /* Releases are kept for this many times COLLECT_DELAY_NS, for waits that are recorded late. */
 #define KEEP_DELAYS 4
 
-/* Finds the release of each wait that has ended before a time from which on records may be missing. */
+/*
+ * Finds the release of each wait that has ended before a time from which on records may be missing.
+ */
 static void match(struct trace *t, uint64_t time)
 {
     const struct ticks *ticks = t->programs ? t->programs->ticks : NULL;

@@ -1,14 +1,14 @@
 /*
- * A trace that is being recorded: what the collectors of several programs share. Each program has an area and a collector
- * of its own; a process that executes another program goes on as another collector. The trace is written up to the time up
- * to which all of them are known.
+ * A trace that is being recorded: what the collectors of several programs share. Each program has
+ * an area and a collector of its own; a process that executes another program goes on as another
+ * collector. The trace is written up to the time up to which all of them are known.
  *
  *     collector - ops of its threads \
  *     collector - ops of its threads  > model, in order of time - v2_writer
  *     collector - ops of its threads /
  *
- * Ps are of the trace: a P is a slot of concurrency of all its processes together. Goroutines are numbered in a block for
- * each process (write/merged_ids.h), as in a merged trace.
+ * Ps are of the trace: a P is a slot of concurrency of all its processes together. Goroutines are
+ * numbered in a block for each process (write/merged_ids.h), as in a merged trace.
  */
 #ifndef TRAIL_COLLECT_TRACE_H
 #define TRAIL_COLLECT_TRACE_H
@@ -55,7 +55,8 @@ struct trace {
     struct idmap ms; /* an M's ID to the thread that lives on it */
 };
 
-/* Adds a program to the trace, with a number, and with the block of the process if that has executed it. */
+/* Adds a program to the trace, with a number, and with the block of the process if that has
+ * executed it. */
 void trace_add(struct trace *t, struct collect *c, const struct collect *former);
 void trace_remove(struct trace *t, struct collect *c);
 

@@ -5,8 +5,8 @@
 #include "import/model.h"
 
 /*
- * Return 0, or -1 with *err for an error of the source or if memory is out. What they do not understand is
- * counted in the model's stats.
+ * Return 0, or -1 with *err for an error of the source or if memory is out. What they do not
+ * understand is counted in the model's stats.
  */
 typedef int import_reader(trail_source *source, struct import_model *model, trail_error *err);
 

@@ -1,6 +1,7 @@
 /*
- * Stacks and names as the trace's stacks. Readers keep one frame per PC and generation, and addresses of
- * several processes are not distinct: each distinct frame gets a number at which no code can be.
+ * Stacks and names as the trace's stacks. Readers keep one frame per PC and generation, and
+ * addresses of several processes are not distinct: each distinct frame gets a number at which no
+ * code can be.
  */
 #include <stdio.h>
 #include <stdlib.h>

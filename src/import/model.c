@@ -9,7 +9,9 @@ static struct import_thread *context_of(struct import_threads *all, const struct
     struct import_cpu *cpu = import_cpu_of(all, e->cpu);
     struct import_thread *thread;
     if (e->tid == IMPORT_TID_OF_CPU && cpu && !all->out.ps[e->cpu].known && cpu->first > 0) {
-        /* Nothing before has said which: what leaves the CPU first has been there from the begin. */
+        /*
+         * Nothing before has said which: what leaves the CPU first has been there from the begin.
+         */
         thread = import_thread_of(all, cpu->first);
         if (thread)
             import_thread_is_on(all, thread, e->cpu);
@@ -51,8 +53,8 @@ static struct import_thread *waker_of(struct import_threads *all, const struct i
 }
 
 /*
- * A thread may be woken when it has decided to sleep, but has not left its CPU: it is ready as soon as
- * it has. Until then the wake-up is kept.
+ * A thread may be woken when it has decided to sleep, but has not left its CPU: it is ready as soon
+ * as it has. Until then the wake-up is kept.
  */
 static void do_waking(struct import_threads *all, const struct import_event *e)
 {
@@ -66,7 +68,8 @@ static void do_waking(struct import_threads *all, const struct import_event *e)
         import_thread_wake(all, waker, thread, e->stack);
 }
 
-/* By an IPI, sched_wakeup is in the context of whatever ran on the target's CPU: sched_waking knows better. */
+/* By an IPI, sched_wakeup is in the context of whatever ran on the target's CPU: sched_waking knows
+ * better. */
 static void do_wakeup(struct import_model *model, const struct import_event *e)
 {
     struct import_threads *all = &model->threads;

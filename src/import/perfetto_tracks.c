@@ -162,7 +162,8 @@ static const char *keep(struct tracks *t, const struct proto *text)
 
 /* MARK: Tracks */
 
-/* The thread of a ThreadDescriptor, + 1; 0 if it has no TID. Its reference time is set if it has one. */
+/* The thread of a ThreadDescriptor, + 1; 0 if it has no TID. Its reference time is set if it has
+ * one. */
 static uint32_t read_thread(struct tracks *t, struct proto descriptor, int64_t *time_us)
 {
     struct proto_field field;
@@ -223,7 +224,8 @@ static void learn_track(struct tracks *t, struct proto descriptor)
         track->name = keep(t, &name);
 }
 
-/* A track that is no thread's and has no thread that writes it is one by itself. Other numbers than PIDs. */
+/* A track that is no thread's and has no thread that writes it is one by itself. Other numbers than
+ * PIDs. */
 static uint32_t own_thread(struct tracks *t, const struct track *track, uint64_t uuid)
 {
     uint32_t thread = import_spans_thread(&t->spans, UINT64_MAX, uuid | UINT64_C(1) << 63);

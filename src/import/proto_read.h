@@ -1,4 +1,5 @@
-/* Reads Google's protocol buffers, field by field. Sizes are checked; callers ignore unknown fields. */
+/* Reads Google's protocol buffers, field by field. Sizes are checked; callers ignore unknown
+ * fields. */
 #ifndef TRAIL_IMPORT_PROTO_READ_H
 #define TRAIL_IMPORT_PROTO_READ_H
 

@@ -1,9 +1,9 @@
 /*
- * What the events of programs mean. They have no states: a thread runs while it has a span, and waits
- * otherwise. Spans are regions, asynchronous ones are tasks, instants are logs.
+ * What the events of programs mean. They have no states: a thread runs while it has a span, and
+ * waits otherwise. Spans are regions, asynchronous ones are tasks, instants are logs.
  *
- * A flow from a span of one thread to a span of another is a wake-up if the other did nothing between the
- * flow's begin and that span: then it waited for it.
+ * A flow from a span of one thread to a span of another is a wake-up if the other did nothing
+ * between the flow's begin and that span: then it waited for it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -150,7 +150,9 @@ static void emit_regions(struct import_spans *spans, struct span_thread *thread)
     end_regions(spans, thread, INT64_MAX);
 }
 
-/* Keeps in spans[] only when the thread runs: spans in no other, joined where one follows at once. */
+/*
+ * Keeps in spans[] only when the thread runs: spans in no other, joined where one follows at once.
+ */
 static void keep_runs(struct span_thread *thread)
 {
     size_t kept = 0;
@@ -174,7 +176,8 @@ static int64_t act_time(const struct span_thread *thread, int64_t ns)
     return run && run->end_ns == ns && run->begin_ns < ns ? ns - 1 : ns;
 }
 
-/* Whether the thread waits from `ns` on until a run that the flow's end at `end_ns` is in, or before. */
+/* Whether the thread waits from `ns` on until a run that the flow's end at `end_ns` is in, or
+ * before. */
 static bool waits_for(const struct span_thread *thread, int64_t ns, int64_t end_ns)
 {
     size_t next = SEARCH(i, 0, thread->span_count, thread->spans[i].end_ns < end_ns);

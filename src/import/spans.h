@@ -1,7 +1,7 @@
 /*
- * Spans, instants and flows that programs record of themselves. A reader of them (perfetto_tracks.c) adds
- * events in any order; span_events.c holds them, and spans.c sorts them and passes their meaning to the
- * model.
+ * Spans, instants and flows that programs record of themselves. A reader of them
+ * (perfetto_tracks.c) adds events in any order; span_events.c holds them, and spans.c sorts them
+ * and passes their meaning to the model.
  */
 #ifndef TRAIL_IMPORT_SPANS_H
 #define TRAIL_IMPORT_SPANS_H

@@ -173,7 +173,9 @@ static bool is_there_already(const struct import_threads *all, const struct impo
     return thread->state == IMPORT_ABSENT && !thread->born && all->out.generation == 1;
 }
 
-/* Writes the thread's status at the begin of the generation, on its own M, which has no events yet. */
+/*
+ * Writes the thread's status at the begin of the generation, on its own M, which has no events yet.
+ */
 static void declare(struct import_threads *all, struct import_thread *thread,
                     enum import_state state)
 {

@@ -2,9 +2,9 @@
  * The threads and CPUs of an import, each change of their states with its event. CPUs are the Ps of
  * write/thread_writer.h.
  *
- * In the first generation, a thread or CPU that is seen for the first time has been there from the begin:
- * its status is written at the generation's first time, on the thread's own M, which has no events yet.
- * Later it has to be created (readers reject a new status in a later generation).
+ * In the first generation, a thread or CPU that is seen for the first time has been there from the
+ * begin: its status is written at the generation's first time, on the thread's own M, which has no
+ * events yet. Later it has to be created (readers reject a new status in a later generation).
  *
  * Every function keeps the trace consistent: a caller may ask for any change at any time.
  */
@@ -57,7 +57,8 @@ void import_threads_dispose(struct import_threads *all);
 
 /* MARK: What the readers know beforehand */
 
-/* The thread's name from here on. A thread has the name that was the newest when it was first written. */
+/* The thread's name from here on. A thread has the name that was the newest when it was first
+ * written. */
 void import_thread_name(struct import_threads *all, int32_t tid, trail_string name);
 
 /* There is a CPU of this number. */
@@ -85,8 +86,8 @@ static inline struct import_thread *import_running(const struct import_threads *
 /* MARK: Changes */
 
 /*
- * An event on the CPU shows that the thread runs there. If it is the first of both, it has done so from
- * the begin.
+ * An event on the CPU shows that the thread runs there. If it is the first of both, it has done so
+ * from the begin.
  */
 void import_thread_is_on(struct import_threads *all, struct import_thread *thread, int32_t cpu);
 
@@ -100,7 +101,8 @@ void import_thread_run(struct import_threads *all, struct import_thread *thread,
 void import_thread_leave(struct import_threads *all, struct import_thread *thread,
                          enum import_left left, const struct import_stack *stack);
 
-/* The thread waits for what the words say (wire/waits.def), with the reason "sync". Nothing if it does not run. */
+/* The thread waits for what the words say (wire/waits.def), with the reason "sync". Nothing if it
+ * does not run. */
 void import_thread_wait(struct import_threads *all, struct import_thread *thread,
                         const char *words);
 

@@ -1,4 +1,5 @@
-/* What a thread waits for and which thread has it, from its system call and its innermost frames: see stuck.h. */
+/* What a thread waits for and which thread has it, from its system call and its innermost frames:
+ * see stuck.h. */
 #ifndef TRAIL_STUCK_DESCRIBE_H
 #define TRAIL_STUCK_DESCRIBE_H
 

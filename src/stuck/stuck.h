@@ -1,7 +1,7 @@
 /*
  * Which thread waits for which in processes that run: stacks with names, what each waits for, which
- * thread has that, and cycles of such waits. held.h copies what is needed while the threads are stopped;
- * everything else happens after they go on.
+ * thread has that, and cycles of such waits. held.h copies what is needed while the threads are
+ * stopped; everything else happens after they go on.
  */
 #ifndef TRAIL_STUCK_STUCK_H
 #define TRAIL_STUCK_STUCK_H

@@ -26,7 +26,9 @@ static void put_steal(struct convert_writer *w, const trail_event *e)
         event_writer_put(&w->base, e);
 }
 
-/* 1.22 has no GoCreateBlocked: the goroutine is runnable before the trace that is read makes it so. */
+/*
+ * 1.22 has no GoCreateBlocked: the goroutine is runnable before the trace that is read makes it so.
+ */
 static void create_early(struct event_writer *base, trail_event *e)
 {
     bool is_new = !model_find_g(&base->model, e->transition.id);
@@ -37,7 +39,8 @@ static void create_early(struct event_writer *base, trail_event *e)
         g->early = true;
 }
 
-/* A transition of a goroutine. 1.22 has no GoSwitch either: its three events are written one by one. */
+/* A transition of a goroutine. 1.22 has no GoSwitch either: its three events are written one by
+ * one. */
 static void put_in_122(struct event_writer *base, trail_event e)
 {
     struct model_g *g = model_find_g(&base->model, e.transition.id);

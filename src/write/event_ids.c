@@ -72,7 +72,8 @@ uint64_t event_stw_kind_id(struct event_writer *w, trail_string_handle name)
 
 /* MARK: Stacks */
 
-/* Prefixes the start function with the label. The runtime's own stay: they are known by their names. */
+/* Prefixes the start function with the label. The runtime's own stay: they are known by their
+ * names. */
 static void label_root(const struct origin *origin, struct v2_frame *root, char *room)
 {
     trail_string name = root->function, label = origin->label;

@@ -1,4 +1,5 @@
-/* The IDs that strings and stacks of the reader get in the written trace, when an event first needs them. */
+/* The IDs that strings and stacks of the reader get in the written trace, when an event first needs
+ * them. */
 #ifndef TRAIL_WRITE_EVENT_IDS_H
 #define TRAIL_WRITE_EVENT_IDS_H
 

@@ -1,4 +1,5 @@
-/* Events of anything but Ps, goroutines and system calls: metrics, ranges, annotations, CPU samples. */
+/* Events of anything but Ps, goroutines and system calls: metrics, ranges, annotations, CPU
+ * samples. */
 #include "write/event_ranges.h"
 #include "write/event_ids.h"
 #include "write/event_v1.h"

@@ -1,7 +1,8 @@
 /*
- * Records that traces of v1 lack and readers of v2 need. In v1 an event has a P and mostly no thread,
- * Ps run that nothing started, and the end of a system call may come long after its effects. So the
- * thread is found by what is bound to it, and what must have happened is written in front of the event.
+ * Records that traces of v1 lack and readers of v2 need. In v1 an event has a P and mostly no
+ * thread, Ps run that nothing started, and the end of a system call may come long after its
+ * effects. So the thread is found by what is bound to it, and what must have happened is written in
+ * front of the event.
  */
 #include "write/event_v1.h"
 

@@ -1,12 +1,14 @@
 /*
- * Writes threads and CPUs as Go's format has them: a thread is a goroutine on an M of its own, which it never leaves, and a
- * CPU, or a slot of concurrency, is a P. The recorder and the importers write through it.
+ * Writes threads and CPUs as Go's format has them: a thread is a goroutine on an M of its own,
+ * which it never leaves, and a CPU, or a slot of concurrency, is a P. The recorder and the
+ * importers write through it.
  *
- * The writer keeps what the format needs beyond the states: sequence numbers, which P is known to readers and which thread
- * runs on it, and the time. The states are the caller's, which writes only events that fit them.
+ * The writer keeps what the format needs beyond the states: sequence numbers, which P is known to
+ * readers and which thread runs on it, and the time. The states are the caller's, which writes only
+ * events that fit them.
  *
- * Two threads never have events at the same time: among Ms whose next events have equal times, Go's readers may try one
- * twice and another never, and reject the trace.
+ * Two threads never have events at the same time: among Ms whose next events have equal times, Go's
+ * readers may try one twice and another never, and reject the trace.
  */
 #ifndef TRAIL_WRITE_THREAD_WRITER_H
 #define TRAIL_WRITE_THREAD_WRITER_H
@@ -62,16 +64,16 @@ bool thread_writer_is_full(const struct thread_writer *w);
 void thread_writer_end(struct thread_writer *w);
 
 /*
- * Begins a generation at the present time. The caller then writes its notes, thread_writer_ps, the status of each thread, and
- * thread_writer_begun.
+ * Begins a generation at the present time. The caller then writes its notes, thread_writer_ps, the
+ * status of each thread, and thread_writer_begun.
  */
 void thread_writer_begin(struct thread_writer *w, int64_t wall_ns, trail_made_by made_by);
 void thread_writer_ps(struct thread_writer *w);
 void thread_writer_begun(struct thread_writer *w);
 
 /*
- * Writes the status of a thread, V2_GO_..., on the M `on`. `name` is the stack that names the goroutine, in 1.23 and later;
- * 0: none.
+ * Writes the status of a thread, V2_GO_..., on the M `on`. `name` is the stack that names the
+ * goroutine, in 1.23 and later; 0: none.
  */
 void thread_writer_status(struct thread_writer *w, uint64_t on, struct written_thread *thread,
                           int64_t ns, unsigned status, uint64_t name);
