@@ -1,3 +1,4 @@
+/* Sums up what a recording took and missed: see account.h. */
 #include "collect/account.h"
 
 #include <string.h>
@@ -5,7 +6,55 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "collect/recorder.h"
+
+/* MARK: Summaries */
+
+void account_add(struct collect_summary *summary, struct collect *collect)
+{
+    struct collect_summary own;
+    collect_summarize(collect, &own);
+    collect_summary_add(summary, &own);
+}
+
+void account_summarize(const struct recorder *r, const struct recorded *process,
+                       struct collect_summary *summary)
+{
+    *summary = process->summary;
+    for (size_t i = 0; i < process->former_count; i++)
+        account_add(summary, process->formers[i]);
+    /* What is true of the program that it executes now. */
+    if (process->collect) {
+        summary->left = false;
+        account_add(summary, process->collect);
+    }
+    summary->switches = *r->why_not ? r->why_not : NULL;
+    summary->heap_wanted = r->options.heap;
+    summary->lost_samples += samples_lost(r->samples);
+    summary->lost_switches = switches_lost(r->switches);
+}
+
+void account_summarize_all(const struct recorder *r, struct collect_summary *summary)
+{
+    struct collect_summary own;
+    *summary = (struct collect_summary){0};
+    for (const struct recorded *p = r->processes; p; p = p->next) {
+        account_summarize(r, p, &own);
+        collect_summary_add(summary, &own);
+        summary->switches = own.switches;
+        summary->heap_wanted = own.heap_wanted;
+        summary->lost_switches = own.lost_switches;
+    }
+    summary->lost_samples = samples_lost(r->samples);
+    summary->wall_ns = trace_wall_ns(r->shared->trace);
+    summary->most_threads = trace_most_threads(r->shared->trace);
+    summary->left = false;
+    if (r->program) {
+        account_summarize(r, r->program, &own);
+        summary->left = own.left;
+    }
+}
+
+/* MARK: Rows of the trace */
 
 int64_t account_cpu_ns(const struct recorded *process, const struct collect_summary *summary)
 {
@@ -34,7 +83,7 @@ static void write_count(struct trace *trace, trail_recorded_what what, uint64_t 
         trace_recorded(trace, &(trail_recorded){.what = what, .count = count});
 }
 
-/* As many of those that were executed as came too fast are counted there. */
+/* `late` counts executed programs that arrived too fast to list. */
 static void write_missed(const struct recorder *r, uint64_t late, struct trace *trace)
 {
     const struct executed_list *executed = &r->executed;
@@ -55,7 +104,7 @@ void account_write(const struct recorder *r, const struct recorded_trace *to)
                                      .cpu_ns = (int64_t)clock_ns(CLOCK_PROCESS_CPUTIME_ID)});
     for (const struct recorded *p = r->processes; p; p = p->next) {
         struct collect_summary summary;
-        recorder_summarize(r, p, &summary);
+        account_summarize(r, p, &summary);
         late += summary.turned_away;
         if (p->to == to)
             write_process(p, &summary, to->trace);

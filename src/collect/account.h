@@ -1,15 +1,22 @@
-/* What the recording took and missed, as rows at the end of its trace (wire/recorded.h). */
+/* What the recording took and missed: its summaries, and the rows at the end of its trace
+ * (wire/recorded.h). */
 #ifndef TRAIL_COLLECT_ACCOUNT_H
 #define TRAIL_COLLECT_ACCOUNT_H
 
-#include <stdint.h>
+#include "collect/recorder_state.h"
 
-struct collect_summary;
-struct recorded;
-struct recorded_trace;
-struct recorder;
+/* Adds the summary of a program. */
+void account_add(struct collect_summary *summary, struct collect *collect);
 
-/* Of a process, in ns: exact if the kernel's context switches are known, else what the kernel had when it was asked last. */
+/* The summary of a recorded process, with the fields that the recorder sets. */
+void account_summarize(const struct recorder *r, const struct recorded *process,
+                       struct collect_summary *summary);
+
+/* The summary of the trace that all processes share. */
+void account_summarize_all(const struct recorder *r, struct collect_summary *summary);
+
+/* The CPU time of a process: exact if the kernel's context switches are known, else the kernel's
+ * last reading. */
 int64_t account_cpu_ns(const struct recorded *process, const struct collect_summary *summary);
 
 /* Writes the rows of a trace whose events are all written. */

@@ -39,7 +39,7 @@ static uint64_t name_with_place(struct collect *c, const struct op *op)
 {
     char place[200], name[300];
     const char *text = name_of(c, op->text);
-    names_place(c, op->stack, place, sizeof place);
+    code_place(c, op->stack, place, sizeof place);
     snprintf(name, sizeof name, "%s%s%s", text, *place ? ": " : "", place);
     return names_string(c, name);
 }
@@ -99,7 +99,7 @@ static void end_region(struct collect *c, struct thread *thread, const struct op
 
 void annotation_do(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
-    uint64_t stack = names_stack(c, op->stack, 0);
+    uint64_t stack = code_stack(c, op->stack, 0);
     state_run(c, thread, ns);
     switch (op->record) {
     case SHM_TASK_BEGAN:

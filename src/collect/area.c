@@ -246,7 +246,8 @@ void area_refuse(struct area *area)
 
 /* MARK: Times */
 
-/* Whether a time lies between the making of the area and now, within the skew. Clamps it into that range. */
+/* Whether a time lies between the making of the area and now, within the skew. Clamps it into that
+ * range. */
 static bool bring_into_range(struct area *area, uint64_t *time)
 {
     if (__builtin_expect(*time > area->now, 0))
@@ -323,7 +324,8 @@ struct area_losses area_losses(const struct area *area)
                                 __atomic_load_n(&header->turned_away, __ATOMIC_RELAXED)};
 }
 
-/* Copies one; false if it is being written. What was never finished, by a process that was killed, is passed over. */
+/* Copies one; false if it is being written. What was never finished, by a process that was killed,
+ * is passed over. */
 static bool copy_executed(struct area *area, struct shm_executed *to)
 {
     const struct shm_executed *from =
@@ -364,7 +366,9 @@ static void give_back(uint64_t *head, uint32_t index, uint32_t *link)
         !__atomic_compare_exchange_n(head, &old, next, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
 
-/* Empties the chunk: a link that leads to it again without its having been taken finds no records. */
+/*
+ * Empties the chunk: a link that leads to it again without its having been taken finds no records.
+ */
 static void free_chunk(struct area *area, uint32_t index)
 {
     struct shm_chunk *chunk = shm_chunk(area->shared, index);
@@ -483,7 +487,8 @@ static bool has_sound_fields(const struct shm_record *r)
     }
 }
 
-/* Checks the times: within the recording, and a wait ends after its begin. A hold with an impossible begin gets none. */
+/* Checks the times: within the recording, and a wait ends after its begin. A hold with an
+ * impossible begin gets none. */
 static bool has_sound_times(struct area *area, struct shm_record *r)
 {
     if (r->kind == SHM_TEXT)
@@ -636,7 +641,8 @@ size_t area_holds(const struct area *area, struct area_hold *holds)
 
 /* MARK: Tables */
 
-/* Whether the words of a stack or text fit into the table together with those that were read before. Counts each once. */
+/* Whether the words of a stack or text fit into the table together with those that were read
+ * before. Counts each once. */
 static bool count_words(struct area *area, uint32_t number, size_t words)
 {
     uint8_t *byte = &area->words_counted[number / 8], bit = (uint8_t)(1u << number % 8);

@@ -1,6 +1,6 @@
 /*
- * The collector's side of the area (shm/shm.h); no other file reads it. The area's bytes were written by the recorded
- * program, possibly by mistake, and are as untrusted as a file:
+ * The collector's side of the area (shm/shm.h); no other file reads it. The area's bytes were
+ * written by the recorded program, possibly by mistake, and are as untrusted as a file:
  *
  *   - Everything is copied first and checked in the copy; only the copy leaves this file.
  *   - Indices lie inside their tables; a chunk belongs to one chain at a time; a step visits each chunk at most once
@@ -39,9 +39,9 @@ struct area_options {
 struct area;
 
 /*
- * Makes an area: in memory, whose only name is *fd, which the caller closes; or in the file `path`, which replaces an
- * existing one when the area is ready. `ticks` is the clock of the area's times, and must live as long as the area.
- * NULL with *err. area_close accepts NULL.
+ * Makes an area: in memory, whose only name is *fd, which the caller closes; or in the file `path`,
+ * which replaces an existing one when the area is ready. `ticks` is the clock of the area's times,
+ * and must live as long as the area. NULL with *err. area_close accepts NULL.
  */
 struct area *area_make(const struct area_options *options, const struct ticks *ticks, int *fd,
                        trail_error *err);
@@ -49,7 +49,8 @@ struct area *area_make_file(const char *path, const struct area_options *options
                             const struct ticks *ticks, trail_error *err);
 void area_close(struct area *area);
 
-/* Returns an area over memory that the caller owns; its times are later than `opened`. NULL when memory is out. */
+/* Returns an area over memory that the caller owns; its times are later than `opened`. NULL when
+ * memory is out. */
 struct area *area_over(struct shm_area *memory, const struct area_options *options,
                        const struct ticks *ticks, uint64_t opened);
 
@@ -69,7 +70,8 @@ void area_refuse(struct area *area);
 
 /* MARK: Its life */
 
-/* Returns the PID of the process that has claimed it, in the PID namespace of that process; 0: none. */
+/* Returns the PID of the process that has claimed it, in the PID namespace of that process; 0:
+ * none. */
 pid_t area_claimed(const struct area *area);
 
 /* Whether a process has used it after claiming it, even if the claim was overwritten. */
@@ -108,8 +110,9 @@ uint64_t area_damage(const struct area *area);
 void area_count_damage(struct area *area);
 
 /*
- * Copies what the process has executed in others since the last call to `to`, which has room for SHM_EXECUTED; returns how
- * many. *missed is set to the number of those that were overwritten before.
+ * Copies what the process has executed in others since the last call to `to`, which has room for
+ * SHM_EXECUTED; returns how many. *missed is set to the number of those that were overwritten
+ * before.
  */
 size_t area_executed(struct area *area, struct shm_executed *to, uint64_t *missed);
 
@@ -133,7 +136,8 @@ void area_forget_announced(struct area *area);
 /* Whether the thread in a slot was added as one that waits. */
 bool area_waited_before(const struct area *area, uint32_t slot);
 
-/* Returns the number of slots that were ever used, with the unused slot 0: valid indices are 1 and up, below it. */
+/* Returns the number of slots that were ever used, with the unused slot 0: valid indices are 1 and
+ * up, below it. */
 uint32_t area_threads(const struct area *area);
 
 /* A copy of a slot. */
@@ -146,7 +150,8 @@ struct area_thread {
 };
 struct area_thread area_thread(const struct area *area, uint32_t slot);
 
-/* Returns the live bytes that no slot has: of before the area, and of threads without a slot or that have ended. */
+/* Returns the live bytes that no slot has: of before the area, and of threads without a slot or
+ * that have ended. */
 int64_t area_heap_rest(const struct area *area);
 /* Keeps the live bytes of a slot that is about to be freed. */
 void area_keep_heap(struct area *area, int64_t bytes);
@@ -158,14 +163,16 @@ struct area_cursor {
     bool broken; /* a link is not sound: nothing more is read */
 };
 
-/* Begins a step, which reads at most as much as the area has room for; `last`: nothing is read twice. */
+/* Begins a step, which reads at most as much as the area has room for; `last`: nothing is read
+ * twice. */
 void area_begin_step(struct area *area, bool last);
 
 /* Whether the step has reached that limit: there may be more to read. */
 bool area_is_exhausted(const struct area *area);
 
 /*
- * Copies the next record of a thread's chain; false: no more for now. Chunks that were read go back to the free list.
+ * Copies the next record of a thread's chain; false: no more for now. Chunks that were read go back
+ * to the free list.
  */
 bool area_next(struct area *area, uint32_t slot, struct area_cursor *cursor,
                struct shm_record *record);
@@ -183,7 +190,8 @@ struct area_open {
 };
 bool area_open_call(struct area *area, uint32_t slot, struct area_open *open);
 
-/* A lock that a thread has, as far as is known: one that shares its slot with another may be missing. */
+/* A lock that a thread has, as far as is known: one that shares its slot with another may be
+ * missing. */
 struct area_hold {
     uint64_t object, pc; /* the lock, as waits for it call it, and where it was taken */
     uint32_t serial;     /* of the thread */
@@ -196,7 +204,8 @@ size_t area_holds(const struct area *area, struct area_hold *holds);
 
 /* MARK: Tables */
 
-/* Copies the PCs of a stack, innermost first, to pcs[SHM_STACK_FRAMES]. Returns how many; 0: there is no such stack. */
+/* Copies the PCs of a stack, innermost first, to pcs[SHM_STACK_FRAMES]. Returns how many; 0: there
+ * is no such stack. */
 size_t area_stack(struct area *area, uint32_t number, uint64_t *pcs);
 
 /* Adds a stack to the table. Returns its number; 0: there is no room. */
@@ -212,12 +221,13 @@ uint32_t area_fork(const struct area *area);
 uint32_t area_generation(const struct area *area, uint32_t fd);
 
 /*
- * Returns the lines of modules if their version is not *version, which becomes theirs. Ended by NUL; the caller frees
- * them. NULL: unchanged, or being written, or memory is out (*no_memory).
+ * Returns the lines of modules if their version is not *version, which becomes theirs. Ended by
+ * NUL; the caller frees them. NULL: unchanged, or being written, or memory is out (*no_memory).
  */
 char *area_modules(const struct area *area, uint32_t *version, bool *no_memory);
 
-/* Copies the path of the program's file, the first of the modules. Returns false if it is not known (yet). */
+/* Copies the path of the program's file, the first of the modules. Returns false if it is not known
+ * (yet). */
 bool area_program(const struct area *area, char *path, size_t size);
 
 #endif

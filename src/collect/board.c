@@ -1,3 +1,4 @@
+/* Makes the board, and answers what processes ask through it: see board.h. */
 #include "collect/board.h"
 
 #include <fcntl.h>

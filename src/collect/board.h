@@ -22,8 +22,8 @@ void board_open(struct board *board);
 void board_answer(struct board *board);
 
 /*
- * Copies the locks of whole files that a process has for itself, by the PID that it knows itself, into
- * holds[BOARD_HOLDS]. Returns how many.
+ * Copies the locks of whole files that a process has for itself, by the PID that it knows itself,
+ * into holds[BOARD_HOLDS]. Returns how many.
  */
 #define BOARD_HOLDS 4096
 size_t board_holds(const struct board *board, pid_t pid, struct area_hold *holds);

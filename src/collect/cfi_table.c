@@ -1,4 +1,6 @@
-/* See cfi_table.h. The layout is that which cfi_find reads (LSB Core, "The .eh_frame_hdr section"). */
+/*
+ * See cfi_table.h. The layout is that which cfi_find reads (LSB Core, "The .eh_frame_hdr section").
+ */
 #include "collect/cfi_table.h"
 
 #include <stdlib.h>
@@ -6,7 +8,9 @@
 
 #define MOST_FUNCTIONS (1u << 20)
 
-/* Encodings: 4 bytes relative to where they are, 4 bytes unsigned, 4 bytes relative to the table. */
+/*
+ * Encodings: 4 bytes relative to where they are, 4 bytes unsigned, 4 bytes relative to the table.
+ */
 struct head {
     uint8_t version, frame_encoding, count_encoding, table_encoding;
     int32_t frames; /* is not used */

@@ -1,3 +1,4 @@
+/* Starts the recorded program, and waits for it: see child.h. */
 #include "collect/child.h"
 
 #include <errno.h>
@@ -99,8 +100,8 @@ bool child_start(struct child *child, char *const *argv, const struct child_vari
 /* MARK: Running */
 
 /*
- * The recorder is a job of a shell that waits for it. The shell must see a stop when the program has stopped, and not
- * before, because the shell then reads from the terminal itself.
+ * The recorder is a job of a shell that waits for it. The shell must see a stop when the program
+ * has stopped, and not before, because the shell then reads from the terminal itself.
  */
 static bool stops_with(int status)
 {

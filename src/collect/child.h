@@ -1,6 +1,6 @@
 /*
- * The program that `trail record` runs, with the preloaded library in it. It is in the recorder's process group, so that
- * both use the same terminal; signals for the program are passed on to it.
+ * The program that `trail record` runs, with the preloaded library in it. It is in the recorder's
+ * process group, so that both use the same terminal; signals for the program are passed on to it.
  */
 #ifndef TRAIL_COLLECT_CHILD_H
 #define TRAIL_COLLECT_CHILD_H
@@ -15,7 +15,8 @@ struct child {
     bool ended;
     bool given_up; /* `ended` as the user wants that; the program goes on */
     int status;    /* of waitpid, when it has ended */
-    /* Signals to the recorder that are passed on: not from the terminal, and with a default action that ends a process. */
+    /* Signals to the recorder that are passed on: not from the terminal, and with a default action
+     * that ends a process. */
     unsigned asked;
     int64_t asked_ns; /* when the last signal came that ends programs; CLOCK_MONOTONIC; 0: none */
     sigset_t waited, old;
@@ -26,8 +27,9 @@ struct child_variable {
 };
 
 /*
- * Starts argv[0] with these variables (ended by a NULL name) in its environment. `before`, if not NULL, is called in the
- * new process before exec. Signals are blocked from here on. False with errno: it could not be executed.
+ * Starts argv[0] with these variables (ended by a NULL name) in its environment. `before`, if not
+ * NULL, is called in the new process before exec. Signals are blocked from here on. False with
+ * errno: it could not be executed.
  */
 bool child_start(struct child *child, char *const *argv, const struct child_variable *variables,
                  void (*before)(void *context), void *context);
@@ -39,9 +41,10 @@ void child_none(struct child *child);
 void child_let_go(struct child *child);
 
 /*
- * Waits for a signal, at most `ns`, and passes it on; `ours` (0: none) is not passed on but returned. Sets child->ended
- * when the program has ended, or when a second SIGTERM, SIGINT or SIGHUP is sent to the recorder while it has not: then
- * the program goes on without the recorder (given_up).
+ * Waits for a signal, at most `ns`, and passes it on; `ours` (0: none) is not passed on but
+ * returned. Sets child->ended when the program has ended, or when a second SIGTERM, SIGINT or
+ * SIGHUP is sent to the recorder while it has not: then the program goes on without the recorder
+ * (given_up).
  */
 int child_wait(struct child *child, int64_t ns, int ours);
 

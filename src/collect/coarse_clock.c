@@ -1,3 +1,4 @@
+/* A thread that stores the time in all areas about once a millisecond: see coarse_clock.h. */
 #include "collect/coarse_clock.h"
 
 #include <time.h>

@@ -1,6 +1,7 @@
 /*
- * Stores the coarse clock of areas (shm/shm.h) from a thread of its own, so that it is on time. It runs only while the
- * clock is wanted: a thread that wakes a thousand times a second takes some percent of a CPU from the program.
+ * Stores the coarse clock of areas (shm/shm.h) from a thread of its own, so that it is on time. It
+ * runs only while the clock is wanted: a thread that wakes a thousand times a second takes some
+ * percent of a CPU from the program.
  */
 #ifndef TRAIL_COLLECT_COARSE_CLOCK_H
 #define TRAIL_COLLECT_COARSE_CLOCK_H

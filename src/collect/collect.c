@@ -53,12 +53,14 @@ void collect_tick(struct collect *c, uint64_t ticks)
     area_tick(c->area, ticks);
 }
 
-/* Switches are given to their threads when they are this old, so that both clocks were read before and after them. */
+/* Switches are given to their threads when they are this old, so that both clocks were read before
+ * and after them. */
 #define SWITCH_DELAY_NS (COLLECT_DELAY_NS / 2)
 
 /*
- * Reads the last records of the program that claimed the area: it has ended, or the process has executed another one,
- * which began at `next` ticks (0: not known). The kernel's records from then on belong to the next program.
+ * Reads the last records of the program that claimed the area: it has ended, or the process has
+ * executed another one, which began at `next` ticks (0: not known). The kernel's records from then
+ * on belong to the next program.
  */
 static void end_program(struct collect *c, uint64_t next)
 {
@@ -120,8 +122,8 @@ bool collect_is_written(const struct collect *c)
 }
 
 /*
- * Whether the process has executed another program: the area is no longer where the former program had mapped it. False
- * if the memory may not be read, as when the program has other rights.
+ * Whether the process has executed another program: the area is no longer where the former program
+ * had mapped it. False if the memory may not be read, as when the program has other rights.
  */
 static bool has_executed(struct collect *c)
 {
@@ -221,7 +223,8 @@ void collect_close(struct collect *c)
     heap_dispose(c);
     states_dispose(c);
     annotations_dispose(c);
-    names_dispose(c);
+    code_names_dispose(&c->code);
+    idmap_free(&c->object_names);
     holds_dispose(c);
     descriptors_free(c->descriptors);
     numbered_free(c);
@@ -238,7 +241,7 @@ void collect_summarize(struct collect *c, struct collect_summary *summary)
     *summary = c->summary;
     summary->wall_ns = c->last_ns - c->first_ns;
     model_summarize(c, summary);
-    summary->gcc_openmp = names_has_silent_openmp(c);
+    summary->gcc_openmp = code_has_silent_openmp(c);
     add_losses(c, summary);
     state_worst_sites(c, worst);
     for (size_t i = 0; i < 3 && worst[i]; i++) {
@@ -247,8 +250,8 @@ void collect_summarize(struct collect *c, struct collect_summary *summary)
         place->longest_ns = worst[i]->longest_ns;
         place->count = worst[i]->count;
         place->wait = worst[i]->wait;
-        names_place(c, worst[i]->stack, place->place, sizeof place->place);
-        names_place(c, worst[i]->waker_stack, place->waker, sizeof place->waker);
+        code_place(c, worst[i]->stack, place->place, sizeof place->place);
+        code_place(c, worst[i]->waker_stack, place->waker, sizeof place->waker);
     }
 }
 

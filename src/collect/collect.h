@@ -1,15 +1,17 @@
 /*
- * The half of `trail record` that is outside the program: takes the raw records out of the shared area, finds out which
- * thread woke which, and writes a Go execution trace.
+ * The half of `trail record` that is outside the program: takes the raw records out of the shared
+ * area, finds out which thread woke which, and writes a Go execution trace.
  *
  *     area - records -> feed: ops of each thread, in order of its time; releases matched with waits
  *                         -> model: all ops in order of time; goroutines, Ps, Ms, generations
  *                               -> write/v2_writer
  *
- * A collector takes the records of one program; a trace has the collectors of one or several (trace.h).
+ * A collector takes the records of one program; a trace has the collectors of one or several
+ * (trace.h).
  *
- * An op is written when it is COLLECT_DELAY_NS old: by then the wait that a release ended has been recorded, and every
- * thread that was writing has finished. The waker of a wait that is recorded later is written at the end of the wait.
+ * An op is written when it is COLLECT_DELAY_NS old: by then the wait that a release ended has been
+ * recorded, and every thread that was writing has finished. The waker of a wait that is recorded
+ * later is written at the end of the wait.
  */
 #ifndef TRAIL_COLLECT_COLLECT_H
 #define TRAIL_COLLECT_COLLECT_H
@@ -42,10 +44,12 @@ struct trace_options {
     /* Called between generations, with the time at which the next begins. May be NULL. */
     void (*generation)(void *context, int64_t ns);
     void *generation_context;
-    /* Called when all events are written, to write what the recording took: trace_recorded. May be NULL. */
+    /* Called when all events are written, to write what the recording took: trace_recorded. May be
+     * NULL. */
     void (*ends)(void *context);
     void *ends_context;
-    /* Whether the user wants the recording to end; called while the last records are written. May be NULL. */
+    /* Whether the user wants the recording to end; called while the last records are written. May
+     * be NULL. */
     bool (*is_hurried)(void *context);
     void *is_hurried_context;
 };
@@ -54,8 +58,9 @@ struct trace_options {
 struct trace *trace_open(const struct trace_options *options, trail_error *err);
 
 /*
- * Writes the ops that are old enough; called every few milliseconds, after the collectors' steps. Programs of which the
- * trace has no collector yet begin after `limit` (ticks; UINT64_MAX: there will be none).
+ * Writes the ops that are old enough; called every few milliseconds, after the collectors' steps.
+ * Programs of which the trace has no collector yet begin after `limit` (ticks; UINT64_MAX: there
+ * will be none).
  */
 void trace_step(struct trace *t, uint64_t limit);
 
@@ -67,10 +72,11 @@ uint64_t trace_bytes(const struct trace *t);
 bool trace_is_full(const struct trace *t);
 
 /*
- * Writes the rest: all programs have ended, or their recording. False with *err if anything failed at any time.
+ * Writes the rest: all programs have ended, or their recording. False with *err if anything failed
+ * at any time.
  *
- * If the user wants the recording to end, it takes at most COLLECT_HURRY_NS: code that is not named by then keeps its
- * addresses, and ops that are not written by then are lost.
+ * If the user wants the recording to end, it takes at most COLLECT_HURRY_NS: code that is not named
+ * by then keeps its addresses, and ops that are not written by then are lost.
  */
 #define COLLECT_HURRY_NS 1000000000
 bool trace_finish(struct trace *t, trail_error *err);
@@ -98,7 +104,8 @@ struct collect_options {
     struct collect
         *former; /* of the program that the process executed before, which has ended; NULL: none */
     trail_resolve_fn resolve; /* NULL: no names */
-    /* Writes the name of the variable at an address of a module's file, for a lock; false: not known. NULL: no names. */
+    /* Writes the name of the variable at an address of a module's file, for a lock; false: not
+     * known. NULL: no names. */
     bool (*object)(void *context, const trail_module *module, uint64_t address, char *text,
                    size_t size);
     void *resolve_context;          /* of both */
@@ -109,8 +116,8 @@ struct collect_options {
 struct collect *collect_open(const struct collect_options *options, trail_error *err);
 
 /*
- * Takes a context switch of the process's threads; called before the next step. Without switches, the times in which a
- * thread was only ready are inferred from its records.
+ * Takes a context switch of the process's threads; called before the next step. Without switches,
+ * the times in which a thread was only ready are inferred from its records.
  */
 void collect_switch(struct collect *c, const struct switch_record *record);
 /* Takes a CPU sample; called before the next step. */
@@ -130,8 +137,8 @@ struct collect_rates {
 struct collect_rates collect_rates(const struct collect *c);
 
 /*
- * The program has ended: takes the last records. Its threads end with it in the trace, which goes on. If the process has
- * executed another one, that has claimed `next`; NULL: it has ended as well.
+ * The program has ended: takes the last records. Its threads end with it in the trace, which goes
+ * on. If the process has executed another one, that has claimed `next`; NULL: it has ended as well.
  */
 void collect_end(struct collect *c, const struct area *next);
 
@@ -149,7 +156,8 @@ bool collect_has_left(const struct collect *c);
 
 struct area *collect_area(const struct collect *c);
 
-/* Returns the process's number; if it had ended before its claim was read, the one of the claim, which no one confirmed. */
+/* Returns the process's number; if it had ended before its claim was read, the one of the claim,
+ * which no one confirmed. */
 pid_t collect_pid(const struct collect *c);
 
 /* Whether a forked child has not decided yet whether it is recorded. */
@@ -187,14 +195,18 @@ struct collect_summary {
     int64_t unseen_ns; /* context switches were lost or not recorded */
     uint64_t samples;
     uint64_t lost_samples, lost_switches; /* set by the recorder */
-    /* Why no context switches were recorded, and what to do; NULL: they were. Set by the recorder. */
+    /*
+     * Why no context switches were recorded, and what to do; NULL: they were. Set by the recorder.
+     */
     const char *switches;
     struct collect_wait_place worst[3];
 };
 
 void collect_summarize(struct collect *c, struct collect_summary *summary);
 
-/* Adds the summary of another process of the trace, or of the program that a process has executed. */
+/*
+ * Adds the summary of another process of the trace, or of the program that a process has executed.
+ */
 void collect_summary_add(struct collect_summary *sum, const struct collect_summary *other);
 
 void collect_close(struct collect *c);

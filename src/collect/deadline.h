@@ -1,6 +1,7 @@
 /*
- * How long the work may take. A step ends early enough that signals are handled, and the last one soon after the user
- * has asked for the end. Work is done in small pieces, and each asks whether it is late.
+ * How long the work may take. A step ends early enough that signals are handled, and the last one
+ * soon after the user has asked for the end. Work is done in small pieces, and each asks whether it
+ * is late.
  */
 #ifndef TRAIL_COLLECT_DEADLINE_H
 #define TRAIL_COLLECT_DEADLINE_H
@@ -25,15 +26,16 @@ void deadline_set(struct trace *t, uint64_t ns);
 void deadline_set_last(struct trace *t);
 
 /*
- * Whether the time is over. Called for each piece of work: cheap, as it reads the clock only now and then. Also looks
- * whether the user wants the recording to end.
+ * Whether the time is over. Called for each piece of work: cheap, as it reads the clock only now
+ * and then. Also looks whether the user wants the recording to end.
  */
 bool deadline_is_over(struct trace *t);
 
 /* What deadline_is_over returned last. */
 bool deadline_was_over(const struct trace *t);
 
-/* Whether there is time to look for names, which takes longest: not in the last moments of a hurried end. */
+/* Whether there is time to look for names, which takes longest: not in the last moments of a
+ * hurried end. */
 bool deadline_allows_names(const struct trace *t);
 
 #endif

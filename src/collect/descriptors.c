@@ -1,9 +1,9 @@
 /*
  * Looks up the names of descriptors: see descriptors.h.
  *
- * The program counts how often each descriptor was closed. A name is valid for the count with which it was looked up,
- * if the count is still the same after the look-up. Sockets are found by their inode in the kernel's tables, which are
- * read as a whole: the longer that takes, the less often.
+ * The program counts how often each descriptor was closed. A name is valid for the count with which
+ * it was looked up, if the count is still the same after the look-up. Sockets are found by their
+ * inode in the kernel's tables, which are read as a whole: the longer that takes, the less often.
  */
 #include "collect/descriptors.h"
 
@@ -111,7 +111,8 @@ static void add_socket(struct descriptors *d, uint64_t inode, const char *text)
     }
 }
 
-/* Reads "0100007F:1F90", or 32 digits: words in network byte order, printed as the machine's integers. */
+/* Reads "0100007F:1F90", or 32 digits: words in network byte order, printed as the machine's
+ * integers. */
 static bool address_text(const char *hex, unsigned port, char *text, size_t size)
 {
     uint32_t words[4];
@@ -211,7 +212,8 @@ static const char *socket_text(struct descriptors *d, int pid, uint64_t inode)
 
 /* MARK: Looking up */
 
-/* Returns the number of a name: one line of limited length, as paths come from the program. A long one keeps its end. */
+/* Returns the number of a name: one line of limited length, as paths come from the program. A long
+ * one keeps its end. */
 static uint32_t keep_name(struct descriptors *d, const char *text)
 {
     char name[MAX_NAME + 1];
@@ -227,7 +229,9 @@ static uint32_t keep_name(struct descriptors *d, const char *text)
     return number_of(d, name, strlen(name));
 }
 
-/* Reads the PID of a pidfd's process, as the program knows it. 0: it has ended, and was waited for. */
+/*
+ * Reads the PID of a pidfd's process, as the program knows it. 0: it has ended, and was waited for.
+ */
 static unsigned pid_of_pidfd(int pid, unsigned fd)
 {
     char path[64], line[256];
@@ -251,7 +255,8 @@ static bool is_pidfd(const char *target)
     return strcmp(target, "anon_inode:[pidfd]") == 0 || strncmp(target, "pidfd:", 6) == 0;
 }
 
-/* The kernel lists all members under the set's lock, which epoll_wait takes as well: not often if there are many. */
+/* The kernel lists all members under the set's lock, which epoll_wait takes as well: not often if
+ * there are many. */
 static bool read_members(struct collect *c, struct descriptors *d, unsigned fd, char *text)
 {
     uint64_t begin = clock_ns(CLOCK_MONOTONIC);

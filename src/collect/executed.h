@@ -1,6 +1,7 @@
 /*
- * Programs that recorded processes have executed in others, by vfork or posix_spawn. One that loads the recorder claims an
- * area; of the rest nothing else is known: static and privileged programs, and those with another environment.
+ * Programs that recorded processes have executed in others, by vfork or posix_spawn. One that loads
+ * the recorder claims an area; of the rest nothing else is known: static and privileged programs,
+ * and those with another environment.
  */
 #ifndef TRAIL_COLLECT_EXECUTED_H
 #define TRAIL_COLLECT_EXECUTED_H

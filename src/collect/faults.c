@@ -8,7 +8,8 @@
 #include "collect/maps.h"
 #include "collect/parts.h"
 
-/* The list of mapped files is read again for an address that it does not have, and when it is older. */
+/* The list of mapped files is read again for an address that it does not have, and when it is
+ * older. */
 #define READ_AGAIN_NS 50000000
 #define GOOD_FOR_NS   1000000000
 
@@ -53,7 +54,7 @@ static const char *file_at(struct collect *c, uint64_t address)
 struct fault faults_take(struct collect *c, const struct switch_record *record)
 {
     uint64_t pcs[SHM_STACK_FRAMES];
-    size_t count = record->sample ? names_walk(c, record->sample, pcs) : 0;
+    size_t count = record->sample ? code_walk(c, record->sample, pcs) : 0;
     return (struct fault){
         .stack = count ? area_add_stack(c->area, pcs, count) : 0,
         .file = file_at(c, record->address),

@@ -1,7 +1,7 @@
 /*
- * Major page faults: a thread touches memory whose page has to be read from the disk first, and waits for that as it would
- * in a read. The kernel reports each when the page is there, with the address, the registers and the top of the stack; the
- * context switches before it are the wait.
+ * Major page faults: a thread touches memory whose page has to be read from the disk first, and
+ * waits for that as it would in a read. The kernel reports each when the page is there, with the
+ * address, the registers and the top of the stack; the context switches before it are the wait.
  *
  *     out - in - fault    or, in several parts,    out - in - out - in - fault
  *
@@ -23,7 +23,8 @@ struct fault {
         *file; /* lives as long as the collector; NULL: memory of no file, which was swapped out */
 };
 
-/* The mapped files of the process, in the order of their addresses, as of read_ns. Owned by faults.c. */
+/* The mapped files of the process, in the order of their addresses, as of read_ns. Owned by
+ * faults.c. */
 struct faults {
     struct mapped_range {
         uint64_t start, end;

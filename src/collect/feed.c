@@ -1,9 +1,9 @@
 /*
  * Makes ops of records: see feed.h.
  *
- * A thread's life is a small state machine (enum life): its start comes once and first, and nothing follows its exit. A
- * record that does not fit is counted as damage and left out. The start may be missing: there may have been no room for
- * that record.
+ * A thread's life is a small state machine (enum life): its start comes once and first, and nothing
+ * follows its exit. A record that does not fit is counted as damage and left out. The start may be
+ * missing: there may have been no room for that record.
  */
 #include "collect/feed.h"
 
@@ -12,7 +12,8 @@
 
 #include "collect/parts.h"
 
-/* How long a record that is being written is waited for: a thread that is stopped there must not delay all others. */
+/* How long a record that is being written is waited for: a thread that is stopped there must not
+ * delay all others. */
 #define MAX_WRITING_NS 2000000000
 
 /* A processor reads its clock at most this long before its earlier stores are visible to others. */
@@ -44,7 +45,8 @@ static struct op *add_block(struct collect *c, struct thread *thread, uint64_t t
     return op;
 }
 
-/* Returns the name of a wait for several descriptors, which the last record has named; NULL: it was not for several. */
+/* Returns the name of a wait for several descriptors, which the last record has named; NULL: it was
+ * not for several. */
 static const char *name_of_several(struct collect *c, struct thread *thread,
                                    const struct shm_record *r)
 {
@@ -133,14 +135,16 @@ static void take_released(struct collect *c, struct thread *thread, const struct
     op->pc = r->wait == SHM_FILE_LOCK ? 0 : r->object2;
     op->flags = r->flags;
     op->release = release_add(c, thread, r);
-    /* Before the wait that it ended is written: that may be in a process that does not know where the lock was taken. */
+    /* Before the wait that it ended is written: that may be in a process that does not know where
+     * the lock was taken. */
     if (shm_is_shared(r->object) && shm_is_lock(r->wait) && r->object2)
-        names_shared_lock(c, r->object, r->object2, r->stack, r->end ? r->end : r->time);
+        lock_names_shared(c, r->object, r->object2, r->stack, r->end ? r->end : r->time);
 }
 
 /*
- * Whether the thread is a signal handler that ran before the first instruction of another thread, with a slot of its own.
- * Its events go to another M: the kernel's records of the TID belong to the thread that its creator announced.
+ * Whether the thread is a signal handler that ran before the first instruction of another thread,
+ * with a slot of its own. Its events go to another M: the kernel's records of the TID belong to the
+ * thread that its creator announced.
  */
 static bool is_handler_of(struct collect *c, struct thread *thread)
 {
@@ -154,7 +158,8 @@ static bool is_handler_of(struct collect *c, struct thread *thread)
     return false;
 }
 
-/* Returns the TID in our namespace. The kernel no longer knows a thread that has ended: it keeps the recorded number. */
+/* Returns the TID in our namespace. The kernel no longer knows a thread that has ended: it keeps
+ * the recorded number. */
 static uint64_t tid_of(const struct collect *c, uint32_t tid)
 {
     uint32_t confirmed = process_thread(&c->options.process, tid);
@@ -264,7 +269,8 @@ static void take_record(struct collect *c, struct thread *thread, const struct s
         thread_identify(c, thread);
         break;
     case SHM_NAMED:
-        /* Set at once, not by an op: a name given soon after the start names the goroutine from its first event on. */
+        /* Set at once, not by an op: a name given soon after the start names the goroutine from its
+         * first event on. */
         memcpy(thread->name, &r->object, sizeof r->object);
         memcpy(thread->name + sizeof r->object, &r->object2, sizeof r->object2);
         thread->name[sizeof thread->name - 1] = '\0';
@@ -413,8 +419,8 @@ static uint64_t visible_at(const struct collect *c)
 }
 
 /*
- * A record that is being written may be of a wait that ended after the thread's last one, and after the last step had begun
- * that found none.
+ * A record that is being written may be of a wait that ended after the thread's last one, and after
+ * the last step had begun that found none.
  */
 static void note_writing(struct collect *c, struct thread *thread, bool writing, uint64_t *limit)
 {
@@ -429,7 +435,8 @@ static void note_writing(struct collect *c, struct thread *thread, bool writing,
 }
 
 /*
- * Takes the records of a slot; lowers *limit and `ended_until` to before records that are being written or were not read yet.
+ * Takes the records of a slot; lowers *limit and `ended_until` to before records that are being
+ * written or were not read yet.
  */
 static void feed_slot(struct collect *c, uint32_t slot, uint64_t delayed, bool last,
                       uint64_t *limit)
@@ -456,7 +463,8 @@ static void feed_slot(struct collect *c, uint32_t slot, uint64_t delayed, bool l
     }
 }
 
-/* Returns the time up to which all is known, as far as `limit` says. No thread delays the others for longer than MAX_WRITING_NS. */
+/* Returns the time up to which all is known, as far as `limit` says. No thread delays the others
+ * for longer than MAX_WRITING_NS. */
 static uint64_t least_limit(const struct collect *c, uint64_t limit, uint64_t now)
 {
     uint64_t longest = ticks_of_ns(c->ticks, MAX_WRITING_NS);
@@ -467,8 +475,9 @@ static uint64_t least_limit(const struct collect *c, uint64_t limit, uint64_t no
 /* MARK: Rates */
 
 /*
- * Reading the clock twice for each lock costs the program some 20 ns; waking a thread for the coarse clock a thousand
- * times a second costs from 5 ms of CPU time a second to 30 ms on a virtual machine: as much as 250,000 locks or more.
+ * Reading the clock twice for each lock costs the program some 20 ns; waking a thread for the
+ * coarse clock a thousand times a second costs from 5 ms of CPU time a second to 30 ms on a virtual
+ * machine: as much as 250,000 locks or more.
  */
 #define MANY_LOCKS 500000 /* a second: the coarse clock begins; */
 #define FEW_LOCKS  200000 /* ... below this it ends */
@@ -501,7 +510,8 @@ int64_t feed_short_ns(const struct collect *c)
 void feed_all(struct collect *c, bool last)
 {
     uint64_t delay = ticks_of_ns(c->ticks, COLLECT_DELAY_NS), now = ticks_now(c->ticks);
-    /* Relative to the last step, however late this one is: waits that ended since then are matched in the next. */
+    /* Relative to the last step, however late this one is: waits that ended since then are matched
+     * in the next. */
     uint64_t limit = c->feed.fed_at > delay ? c->feed.fed_at - delay : 0;
     uint32_t threads = area_threads(c->area);
     uint64_t holds = c->feed.holds, records = c->feed.records;
@@ -510,7 +520,9 @@ void feed_all(struct collect *c, bool last)
     c->feed.ended_until = visible_at(c);
     open_stacks_step(c);
     area_begin_step(c->area, last);
-    /* `writing` and open calls are read after the clock: what begins now is later than the limit. */
+    /*
+     * `writing` and open calls are read after the clock: what begins now is later than the limit.
+     */
     for (uint32_t slot = 1; slot < threads && !c->trace->failed; slot++)
         feed_slot(c, slot, now - delay, last, &limit);
     heap_look_at_rest(c);

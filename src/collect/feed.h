@@ -1,6 +1,6 @@
 /*
- * The feed: takes the records of all threads out of the area, makes ops of them, and sets the watermark up to which all
- * ops are known.
+ * The feed: takes the records of all threads out of the area, makes ops of them, and sets the
+ * watermark up to which all ops are known.
  */
 #ifndef TRAIL_COLLECT_FEED_H
 #define TRAIL_COLLECT_FEED_H

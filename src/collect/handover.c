@@ -1,3 +1,4 @@
+/* Gives the area to processes that ask for it by a message: see handover.h. */
 #include "collect/handover.h"
 
 #include <inttypes.h>
@@ -58,7 +59,8 @@ union credentials {
     char space[CMSG_SPACE(sizeof(struct ucred))];
 };
 
-/* Reads a request: its word, and the PID of the process (0: not known). Returns the size of the word; -1: none. */
+/* Reads a request: its word, and the PID of the process (0: not known). Returns the size of the
+ * word; -1: none. */
 static ssize_t take_request(const struct handover *handover, char asked[SHM_WORD_SIZE],
                             struct sockaddr_un *from, socklen_t *length, pid_t *pid)
 {

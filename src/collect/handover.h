@@ -1,7 +1,7 @@
 /*
- * Gives the spare area to processes that cannot open it under /proc, as they run as another user or have no /proc. Such a
- * process sends one half of the word in the program's environment to an abstract Unix socket, and gets the area with the
- * other half.
+ * Gives the spare area to processes that cannot open it under /proc, as they run as another user or
+ * have no /proc. Such a process sends one half of the word in the program's environment to an
+ * abstract Unix socket, and gets the area with the other half.
  */
 #ifndef TRAIL_COLLECT_HANDOVER_H
 #define TRAIL_COLLECT_HANDOVER_H
@@ -20,13 +20,15 @@ struct handover {
     unsigned given_count; /* of all time: the newest is at (given_count - 1) % HANDOVER_GIVEN */
 };
 
-/* Opens the socket; `area` is the descriptor that the environment names. Without a socket all else works. */
+/* Opens the socket; `area` is the descriptor that the environment names. Without a socket all else
+ * works. */
 void handover_open(struct handover *handover, int area);
 
 /* Gives the area to all processes that have asked. */
 void handover_serve(struct handover *handover, int area);
 
-/* Returns the process that was given an area and has the PID `claimed` in its own namespace; 0: none. */
+/* Returns the process that was given an area and has the PID `claimed` in its own namespace; 0:
+ * none. */
 pid_t handover_gave(const struct handover *handover, pid_t claimed);
 
 /* Closes the socket: later requests fail at once. */

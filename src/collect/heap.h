@@ -1,7 +1,7 @@
 /*
- * The live heap over time: by how much the threads' counters moved, and when. Most moves are found by reading the
- * counters in each step; quick and large ones come as records, with their exact times. They are sorted together, and
- * written between the ops of their time.
+ * The live heap over time: by how much the threads' counters moved, and when. Most moves are found
+ * by reading the counters in each step; quick and large ones come as records, with their exact
+ * times. They are sorted together, and written between the ops of their time.
  */
 #ifndef TRAIL_COLLECT_HEAP_H
 #define TRAIL_COLLECT_HEAP_H
@@ -39,7 +39,8 @@ void heap_look_at_rest(struct collect *c);
 /* Called after a step's last move: sorts the moves. */
 void heap_sort(struct collect *c);
 
-/* Whether an event is due for the moves before `before`: its time in ticks (0: of now), and the trace's live heap then. */
+/* Whether an event is due for the moves before `before`: its time in ticks (0: of now), and the
+ * trace's live heap then. */
 bool heap_next(struct collect *c, uint64_t before, uint64_t *time, uint64_t *bytes);
 
 /* A generation begins: it has no event of the heap yet. */

@@ -33,12 +33,12 @@ static bool read_holds(struct collect *c)
 static const char *name_of(struct collect *c, const struct area_hold *hold)
 {
     if (hold->wait != SHM_FILE_LOCK)
-        return names_lock(c, hold->object, hold->pc, 0);
+        return lock_names_lock(c, hold->object, hold->pc, 0);
     const char *name =
         hold->detail - 1 < SHM_DESCRIPTORS
             ? descriptors_name(c, hold->detail, area_generation(c->area, hold->detail - 1))
             : NULL;
-    return name ? name : names_file(c, hold->object);
+    return name ? name : lock_names_file(c, hold->object);
 }
 
 void holds_forget(struct collect *c)
@@ -55,7 +55,7 @@ void holds_name_shared(struct collect *c, uint64_t object)
             const struct area_hold *hold = &of->holds.list[i];
             if (hold->object != object || !shm_is_lock(hold->wait) || !hold->pc)
                 continue;
-            (void)names_lock(of, object, hold->pc, 0);
+            (void)lock_names_lock(of, object, hold->pc, 0);
             return;
         }
     }

@@ -1,6 +1,6 @@
 /*
- * Which locks each thread holds: written as logs in front of waits that may last to the end of the trace, so that a deadlock
- * can be recognised in it (category "holds", text "mutex stats_mu").
+ * Which locks each thread holds: written as logs in front of waits that may last to the end of the
+ * trace, so that a deadlock can be recognised in it (category "holds", text "mutex stats_mu").
  */
 #ifndef TRAIL_COLLECT_HOLDS_H
 #define TRAIL_COLLECT_HOLDS_H
@@ -24,8 +24,8 @@ struct holds {
 void holds_forget(struct collect *c);
 
 /*
- * Names a lock that processes share after where it was taken, if one of them has it and it has no name yet: a process that
- * waits for it does not know that place.
+ * Names a lock that processes share after where it was taken, if one of them has it and it has no
+ * name yet: a process that waits for it does not know that place.
  */
 void holds_name_shared(struct collect *c, uint64_t object);
 

@@ -13,7 +13,9 @@
 /* More of the file is not read, and more of all that took its place. */
 #define MOST_BYTES      (64u << 20)
 #define MOST_BYTES_EVER (256u << 20)
-/* The file is not looked at more often: most addresses without a name will have none later either. */
+/*
+ * The file is not looked at more often: most addresses without a name will have none later either.
+ */
 #define LOOKS_APART_NS 100000000
 /* MARK: Reading */
 
@@ -30,7 +32,8 @@ static int open_of(const char *path, uid_t user, struct stat *info)
     return -1;
 }
 
-/* The last names are looked up when the process has ended: then its list is found only if its /tmp is ours. */
+/* The last names are looked up when the process has ended: then its list is found only if its /tmp
+ * is ours. */
 static int open_list(const struct process *process, struct stat *info)
 {
     char path[64];
@@ -49,7 +52,8 @@ static int open_list(const struct process *process, struct stat *info)
     return fd;
 }
 
-/* Reads what the file has more. A line that is longer than the buffer is skipped in parts, which have no numbers. */
+/* Reads what the file has more. A line that is longer than the buffer is skipped in parts, which
+ * have no numbers. */
 static void read_more(struct jit *jit, struct arena *arena, int fd)
 {
     char buffer[65536];
@@ -79,7 +83,8 @@ static size_t read_tail(const struct jit *jit, int fd, char tail[static sizeof j
     return got > 0 ? (size_t)got : 0;
 }
 
-/* Whether another list is in the file, which may be the same file: Java's virtual machine writes all of it anew. */
+/* Whether another list is in the file, which may be the same file: Java's virtual machine writes
+ * all of it anew. */
 static bool is_another(const struct jit *jit, int fd, const struct stat *info)
 {
     char tail[sizeof jit->tail];

@@ -1,9 +1,9 @@
 /*
- * Names of code that a program generates while it runs, by the list that many runtimes write for that: /tmp/perf-PID.map,
- * with the PID of the process's own namespace (jit_list.h).
+ * Names of code that a program generates while it runs, by the list that many runtimes write for
+ * that: /tmp/perf-PID.map, with the PID of the process's own namespace (jit_list.h).
  *
- * Node.js writes it with --perf-basic-prof, Python with -X perf, .NET with DOTNET_PerfMapEnabled, Java by its
- * command Compiler.perfmap, which writes the whole file anew.
+ * Node.js writes it with --perf-basic-prof, Python with -X perf, .NET with DOTNET_PerfMapEnabled,
+ * Java by its command Compiler.perfmap, which writes the whole file anew.
  */
 #ifndef TRAIL_COLLECT_JIT_H
 #define TRAIL_COLLECT_JIT_H
@@ -24,8 +24,9 @@ struct jit {
 };
 
 /*
- * Finds the name of an address, with file and line where the name has them. Reads what the list has more if the address is
- * not found; names lie in the arena, which is the same in each call. False: not in the list.
+ * Finds the name of an address, with file and line where the name has them. Reads what the list has
+ * more if the address is not found; names lie in the arena, which is the same in each call. False:
+ * not in the list.
  */
 bool jit_find(struct jit *jit, struct arena *arena, const struct process *process, uint64_t address,
               trail_symbol *symbol);

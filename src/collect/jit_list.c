@@ -11,7 +11,8 @@
 
 #define MOST_CODE 1000000
 #define MOST_NAME 512
-/* Code that was replaced by longer code at a lower address is rare: so many pieces before an address are looked at. */
+/* Code that was replaced by longer code at a lower address is rare: so many pieces before an
+ * address are looked at. */
 #define LOOK_BACK 8
 
 /* MARK: Adding */
@@ -102,7 +103,8 @@ static bool take_number(trail_string *text, uint64_t *number)
     return true;
 }
 
-/* Node.js: "JS:*name /path/file.js:LINE:COLUMN", where the character before the name is how it was compiled. */
+/* Node.js: "JS:*name /path/file.js:LINE:COLUMN", where the character before the name is how it was
+ * compiled. */
 static bool read_node(trail_string name, trail_symbol *symbol)
 {
     const char kinds[] = "~*^+'";

@@ -1,7 +1,7 @@
 /*
- * The list of a program's generated code: a line "START SIZE NAME" for each piece, in hexadecimal digits
- * (perf's interface for generated code, in the documentation of perf). Of several lines for an address the last is right.
- * All of it is hostile input.
+ * The list of a program's generated code: a line "START SIZE NAME" for each piece, in hexadecimal
+ * digits (perf's interface for generated code, in the documentation of perf). Of several lines for
+ * an address the last is right. All of it is hostile input.
  */
 #ifndef TRAIL_COLLECT_JIT_LIST_H
 #define TRAIL_COLLECT_JIT_LIST_H
@@ -24,8 +24,8 @@ struct jit_list {
 };
 
 /*
- * Adds the whole lines of a text; *done: their bytes. Lines that are none are left out, and so are those behind a million.
- * Names are copied to the arena. False: no memory.
+ * Adds the whole lines of a text; *done: their bytes. Lines that are none are left out, and so are
+ * those behind a million. Names are copied to the arena. False: no memory.
  */
 bool jit_list_add(struct jit_list *list, struct arena *arena, const char *text, size_t size,
                   size_t *done);
@@ -33,7 +33,8 @@ bool jit_list_add(struct jit_list *list, struct arena *arena, const char *text, 
 /* Called after lines were added. */
 void jit_list_sort(struct jit_list *list);
 
-/* Finds the name of an address, with file and line where Node.js and Python have them in it. False: there is none. */
+/* Finds the name of an address, with file and line where Node.js and Python have them in it. False:
+ * there is none. */
 bool jit_list_find(const struct jit_list *list, uint64_t address, trail_symbol *symbol);
 
 void jit_list_free(struct jit_list *list);

@@ -1,3 +1,4 @@
+/* Survives the truncation of mapped files: see mapped_files.h. */
 #include "collect/mapped_files.h"
 
 #include <signal.h>

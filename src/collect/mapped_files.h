@@ -1,7 +1,8 @@
 /*
- * Mapped files that other processes may truncate: the area of --attach-shm, and the programs' files that libelf reads. The
- * kernel sends SIGBUS for an access behind the end of the file (mmap(2)). The handler replaces such a page with zeros,
- * which the readers check as any other input, and counts it.
+ * Mapped files that other processes may truncate: the area of --attach-shm, and the programs' files
+ * that libelf reads. The kernel sends SIGBUS for an access behind the end of the file (mmap(2)).
+ * The handler replaces such a page with zeros, which the readers check as any other input, and
+ * counts it.
  */
 #ifndef TRAIL_COLLECT_MAPPED_FILES_H
 #define TRAIL_COLLECT_MAPPED_FILES_H

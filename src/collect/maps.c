@@ -1,8 +1,9 @@
 /*
- * Reads the libraries that a program has loaded while it ran from the kernel's list of its mappings. The program's own
- * list (preload/modules.c) has those that were loaded at its start.
+ * Reads the libraries that a program has loaded while it ran from the kernel's list of its
+ * mappings. The program's own list (preload/modules.c) has those that were loaded at its start.
  *
- * A mapping is the address of a part of a file; the bias of its addresses is computed from the file's program headers.
+ * A mapping is the address of a part of a file; the bias of its addresses is computed from the
+ * file's program headers.
  */
 #include "collect/maps.h"
 
@@ -34,7 +35,9 @@ static bool read_line(const char *line, const char *root, struct mapping *m)
     return true;
 }
 
-/* Computes the bias: an address of the mapping less the file's own. False: not code of an ELF file. */
+/*
+ * Computes the bias: an address of the mapping less the file's own. False: not code of an ELF file.
+ */
 static bool find_bias(const struct mapping *m, uint64_t *bias)
 {
     struct elf_file elf;

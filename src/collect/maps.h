@@ -6,13 +6,14 @@
 #include <trail/export.h>
 
 /*
- * Calls `each` for the code of each ELF file; the texts live until it returns. Does nothing if the process has ended. `root`
- * is put before each path: "" for files as this process sees them.
+ * Calls `each` for the code of each ELF file; the texts live until it returns. Does nothing if the
+ * process has ended. `root` is put before each path: "" for files as this process sees them.
  */
 void maps_each(int pid, const char *root, void (*each)(const trail_module *map, void *context),
                void *context);
 
-/* Calls `each` for each mapping of a file, in the order of the addresses; the path lives until it returns. */
+/* Calls `each` for each mapping of a file, in the order of the addresses; the path lives until it
+ * returns. */
 void maps_each_file(int pid,
                     void (*each)(void *context, uint64_t start, uint64_t end, const char *path),
                     void *context);

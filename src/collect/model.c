@@ -1,15 +1,19 @@
 /*
- * Makes events of ops: all ops in the order of time, and what they mean for goroutines, Ps and Ms (§6.5).
+ * Makes events of ops: all ops in the order of time, and what they mean for goroutines, Ps and Ms
+ * (§6.5).
  *
- * A thread is an M and a goroutine that never leaves it. A P is a slot of concurrency: a thread that runs has the lowest
- * one that was free when it began to run, and releases it when it blocks; so the Ps show how parallel the program is. Ps
- * have no queues: a thread that was woken is runnable until it runs again.
+ * A thread is an M and a goroutine that never leaves it. A P is a slot of concurrency: a thread
+ * that runs has the lowest one that was free when it began to run, and releases it when it blocks;
+ * so the Ps show how parallel the program is. Ps have no queues: a thread that was woken is
+ * runnable until it runs again.
  *
- * If the kernel reports when threads were on a CPU (oncpu.h), a call is a wait only if the thread slept in it; the wait
- * ends when the thread is put on a CPU for the last time before the call's end. A preempted thread is runnable.
+ * If the kernel reports when threads were on a CPU (oncpu.h), a call is a wait only if the thread
+ * slept in it; the wait ends when the thread is put on a CPU for the last time before the call's
+ * end. A preempted thread is runnable.
  *
- * Only model.c, ops.c and states.c change states, so that the trace is consistent whatever the records contain: an op
- * that does not fit the state of its thread changes the state first, or is dropped.
+ * Only model.c, ops.c and states.c change states, so that the trace is consistent whatever the
+ * records contain: an op that does not fit the state of its thread changes the state first, or is
+ * dropped.
  */
 #include "collect/model.h"
 
@@ -21,8 +25,6 @@
 #include "collect/ops.h"
 #include "collect/parts.h"
 #include "wire/waits.h"
-
-#define GENERATION_BYTES (8u << 20)
 
 /* MARK: Switches */
 
@@ -38,7 +40,9 @@ static int64_t off_for(const struct collect *c, const struct thread *thread)
     return ticks_to_ns(c->ticks, o->at[o->first].time) - ticks_to_ns(c->ticks, o->off_time);
 }
 
-/* Switched out outside of wrapped calls: in a page fault, in malloc's lock, in another system call. */
+/*
+ * Switched out outside of wrapped calls: in a page fault, in malloc's lock, in another system call.
+ */
 static void out_elsewhere(struct collect *c, struct thread *thread, int64_t ns)
 {
     const struct fault *fault = oncpu_fault(c, thread);
@@ -101,10 +105,10 @@ static void count_moment_off(struct collect *c, struct thread *thread, int64_t n
 #define LET_IN_NS 100000
 
 /*
- * Whether the thread is on a CPU only for a moment of a wait that goes on, as to find that it has to wait again: that is
- * not shown. The wait ends when the thread is put on a CPU for the last time before the call's end; but if no release has
- * been written for it yet (a thread that was woken by one post of a semaphore may take the next), at that release or at
- * the call's end.
+ * Whether the thread is on a CPU only for a moment of a wait that goes on, as to find that it has
+ * to wait again: that is not shown. The wait ends when the thread is put on a CPU for the last time
+ * before the call's end; but if no release has been written for it yet (a thread that was woken by
+ * one post of a semaphore may take the next), at that release or at the call's end.
  */
 static bool is_moment(const struct collect *c, const struct thread *thread, int64_t ns)
 {
@@ -142,7 +146,8 @@ static void end_unseen(struct collect *c, int64_t ns)
     c->unseen.since_ns = 0;
 }
 
-/* Logs whether switches are known from here on, if that has changed. Only a goroutine that runs can log. */
+/* Logs whether switches are known from here on, if that has changed. Only a goroutine that runs can
+ * log. */
 static void log_readiness(struct collect *c, struct thread *thread, int64_t ns)
 {
     bool inferred = c->unseen.since_ns != 0;
@@ -163,8 +168,8 @@ static bool is_off_by_switches(const struct thread *thread)
 }
 
 /*
- * Switches were lost: from here on the thread's own records decide whether it is in a call that blocked, and outside of calls
- * it runs.
+ * Switches were lost: from here on the thread's own records decide whether it is in a call that
+ * blocked, and outside of calls it runs.
  */
 static void lose_track(struct collect *c, struct thread *thread, int64_t ns)
 {
@@ -208,6 +213,12 @@ static void do_switch(struct collect *c, struct thread *thread, const struct cpu
 
 /* MARK: Generations */
 
+/* Whether there is a generation. */
+static bool has_begun(const struct trace *t)
+{
+    return t->out.generation > 0;
+}
+
 /* The programs of a trace lose their switches at the same times. */
 static void note_readiness(struct trace *t)
 {
@@ -218,7 +229,7 @@ static void note_readiness(struct trace *t)
         unseen |= c->unseen.since_ns != 0;
     size = snprintf(text, sizeof text, "%s %s", WIRE_READINESS,
                     unseen ? WIRE_READINESS_INFERRED : WIRE_READINESS_KERNEL);
-    v2_writer_note(t->writer, (trail_string){text, (size_t)size});
+    v2_writer_note(t->out.out, (trail_string){text, (size_t)size});
 }
 
 static int64_t wall_of(int64_t ns)
@@ -230,37 +241,30 @@ static int64_t wall_of(int64_t ns)
 /* What readers of a generation need to know of a program, before its first event there. */
 static void introduce(struct collect *c)
 {
-    uint64_t generation = v2_writer_generation(c->trace->writer);
+    uint64_t generation = v2_writer_generation(c->trace->out.out);
     if (c->generation == generation)
         return;
     c->generation = generation;
-    names_modules(c);
+    code_write_modules(c);
 }
 
-static void next_generation(struct trace *t, struct thread *thread, int64_t ns)
+static void next_generation(struct trace *t)
 {
-    struct collect *c = t->programs;
-    int64_t wall_ns = wall_of(ns);
-    if (t->model.begun)
-        (void)v2_writer_end(t->writer);
-    else
+    int64_t ns = t->out.now_ns, wall_ns = wall_of(ns);
+    if (!has_begun(t))
         t->model.begin_ns = ns;
+    thread_writer_end(&t->out);
     if (t->options.generation)
         t->options.generation(t->options.generation_context, ns);
-    (void)v2_writer_begin(t->writer, ns, wall_ns);
-    v2_writer_maker(t->writer, &(trail_maker){.made_by = TRAIL_MADE_BY_RECORD});
+    thread_writer_begin(&t->out, wall_ns, TRAIL_MADE_BY_RECORD);
     names_clock(t, ns, wall_ns);
     note_readiness(t);
-    t->model.generation_ns = ns;
-    for (; c; c = c->next_in_trace) {
+    for (struct collect *c = t->programs; c; c = c->next_in_trace) {
         introduce(c);
         heap_begin_generation(c);
     }
-    if (t->model.begun)
-        state_write_statuses(t, thread, ns);
-    t->model.generation_bytes = v2_writer_bytes(t->writer);
-    t->model.begun = true;
-    t->model.new_generation = false;
+    state_write_statuses(t);
+    thread_writer_begun(&t->out);
 }
 
 /* MARK: The merge: a heap of threads by the time of what is next of them */
@@ -308,8 +312,7 @@ static void queue_advance(struct trace *t)
 
 static bool is_full(const struct trace *t, int64_t ns)
 {
-    return t->model.new_generation || ns - t->model.generation_ns >= t->options.generation_ns ||
-           v2_writer_bytes(t->writer) - t->model.generation_bytes >= GENERATION_BYTES;
+    return ns - t->out.begin_ns >= t->options.generation_ns || thread_writer_is_full(&t->out);
 }
 
 /* Does what is next of a thread, at `ns`. */
@@ -317,11 +320,12 @@ static void do_next(struct collect *c, struct thread *thread, int64_t ns)
 {
     if (oncpu_is_next(c, thread)) {
         struct cpu_switch sw = oncpu_take(thread);
-        if (c->trace->model.begun)
+        if (has_begun(c->trace))
             do_switch(c, thread, &sw, ns);
     } else {
         struct op op;
-        /* A thread that does something is on a CPU, even if the switch was lost; in a call it may be a signal handler. */
+        /* A thread that does something is on a CPU, even if the switch was lost; in a call it may
+         * be a signal handler. */
         if (!oncpu_is_done_by_others(thread)) {
             thread->oncpu.off = false;
             if (thread->g.state == G_RUNNABLE && !thread->g.in_call)
@@ -330,40 +334,29 @@ static void do_next(struct collect *c, struct thread *thread, int64_t ns)
         op = op_take(thread);
         op_do(c, thread, &op, ns);
     }
-    if (c->trace->model.begun)
+    if (has_begun(c->trace))
         log_readiness(c, thread, ns);
 }
 
-int64_t model_next_ns(struct trace *t)
-{
-    return ++t->model.last_ns;
-}
-
-/*
- * Returns the time of the next event. No two threads' events have the same time: among Ms whose next events have equal
- * times, Go's readers may try one twice and another never, and reject the trace.
- */
+/* Returns the time of the next event. */
 static int64_t next_ns(struct collect *c, uint64_t ticks)
 {
-    struct model *model = &c->trace->model;
-    int64_t ns = ticks_to_ns(c->ticks, ticks);
-    model->last_ns = ns > model->last_ns ? ns : model->last_ns + 1;
-    return model->last_ns;
+    return thread_writer_at(&c->trace->out, ticks_to_ns(c->ticks, ticks));
 }
 
-/* Writes a program's samples of before, with the thread's state and P of now. */
+/* Writes a program's pending samples, with the thread's current state and P. */
 static void write_samples_of(struct collect *c, int64_t before_ns)
 {
-    const struct model *model = &c->trace->model;
+    const struct trace *t = c->trace;
     struct pending_sample sample;
     while (profile_next(c, before_ns, &sample)) {
         struct thread *thread = thread_with_tid(c, sample.tid);
-        if (model->begun && thread && thread->g.state != G_NONE && thread->g.state != G_DEAD) {
-            (void)v2_writer_sample(
-                c->trace->writer,
-                sample.ns > model->generation_ns ? sample.ns : model->generation_ns,
-                state_m(c, thread), thread->g.proc < 0 ? V2_NO_PROC : (uint64_t)thread->g.proc,
-                thread->serial, names_pcs(c, sample.pcs, sample.count));
+        if (has_begun(t) && thread && thread->g.state != G_NONE && thread->g.state != G_DEAD) {
+            (void)v2_writer_sample(t->out.out,
+                                   sample.ns > t->out.begin_ns ? sample.ns : t->out.begin_ns,
+                                   state_m(c, thread),
+                                   thread->written.p < 0 ? V2_NO_PROC : (uint64_t)thread->written.p,
+                                   thread->serial, code_pcs(c, sample.pcs, sample.count));
             c->summary.samples++;
         }
         free(sample.pcs);
@@ -376,7 +369,8 @@ static void write_samples(const struct trace *t, int64_t before_ns)
         write_samples_of(c, before_ns);
 }
 
-/* Writes the event on a P, as Go does: of a running thread, or of `writer`, which gets one for the moment. */
+/* Writes the event on a P, as Go does: of a running thread, or of `writer`, which gets one for the
+ * moment. */
 static void write_heap_event(struct thread *writer, int64_t ns, uint64_t bytes)
 {
     struct thread *running = state_any_running(writer->of->trace);
@@ -387,13 +381,14 @@ static void write_heap_event(struct thread *writer, int64_t ns, uint64_t bytes)
         state_give_proc(writer->of, writer, ns);
 }
 
-/* Writes what the heap was before the next op, of `writer`. Before the first generation nothing is written. */
+/* Writes what the heap was before the next op, of `writer`. Before the first generation nothing is
+ * written. */
 static void write_heap(const struct trace *t, struct thread *writer, uint64_t before)
 {
     uint64_t time, bytes;
     for (struct collect *c = t->programs; c; c = c->next_in_trace) {
         while (heap_next(c, before, &time, &bytes)) {
-            if (t->model.begun)
+            if (has_begun(t))
                 write_heap_event(writer, next_ns(c, time), bytes);
         }
     }
@@ -405,27 +400,20 @@ static void end_heap(struct trace *t, struct collect *c)
     struct thread *running = state_any_running(t);
     heap_end(c);
     if (running)
-        EVENT(running->of, running, model_next_ns(t), V2_HeapAlloc, (uint64_t)t->heap);
+        EVENT(running->of, running, thread_writer_tick(&t->out), V2_HeapAlloc, (uint64_t)t->heap);
 }
 
-/* Returns a thread that the trace has now; NULL: there is none. */
-static struct thread *any_thread(const struct trace *t)
+/* Whether the trace has a thread now. */
+static bool has_threads(const struct trace *t)
 {
-    struct thread *thread;
+    const struct thread *thread;
     for (const struct collect *c = t->programs; c; c = c->next_in_trace) {
         for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
             if (thread->g.state != G_NONE && thread->g.state != G_DEAD)
-                return thread;
+                return true;
         }
     }
-    return NULL;
-}
-
-/* Of a thread that has not begun, only the kernel's switches may be known: another writes for it. */
-static struct thread *writer_of_statuses(const struct trace *t, struct thread *thread)
-{
-    struct thread *other = thread->g.state == G_NONE ? any_thread(t) : NULL;
-    return other ? other : thread;
+    return false;
 }
 
 /* Does what is next of all threads: of the first in the queue. */
@@ -438,11 +426,11 @@ static void run_next(struct trace *t)
         write_heap(t, thread, oncpu_next_time(thread));
     ns = next_ns(c, oncpu_next_time(thread));
     write_samples(t, ns);
-    if (t->model.begun ? is_full(t, ns) : !oncpu_is_next(c, thread))
-        next_generation(t, writer_of_statuses(t, thread), ns);
-    if (t->model.begun)
+    if (has_begun(t) ? is_full(t, ns) : !oncpu_is_next(c, thread))
+        next_generation(t);
+    if (has_begun(t))
         introduce(c);
-    do_next(c, thread, ns);
+    do_next(c, thread, t->out.now_ns);
     if (c->heap.share && c->ended && c->states.alive == 0 && c->options.label)
         end_heap(t, c);
     queue_advance(t);
@@ -459,7 +447,7 @@ void model_run(struct trace *t)
            !trace_is_full(t))
         run_next(t);
     if (ticks)
-        write_samples(t, deadline_was_over(t)         ? t->model.last_ns
+        write_samples(t, deadline_was_over(t)         ? t->out.now_ns
                          : t->watermark == UINT64_MAX ? INT64_MAX
                                                       : ticks_to_ns(ticks, t->watermark));
     for (struct collect *c = t->programs; c; c = c->next_in_trace)
@@ -468,25 +456,25 @@ void model_run(struct trace *t)
 
 void model_cut(struct trace *t)
 {
-    struct thread *thread = t->model.begun ? any_thread(t) : NULL;
-    if (thread)
-        next_generation(t, thread, t->model.last_ns);
+    if (has_begun(t) && has_threads(t))
+        next_generation(t);
 }
 
 /* Writes an idle P: the process was killed before it recorded a thread. */
 static void write_idle(struct trace *t)
 {
     const struct collect *c = t->programs;
-    int64_t ns = c ? ticks_to_ns(c->ticks, c->end_ticks) : 0;
-    next_generation(t, NULL, ns);
-    (void)v2_writer_event2(t->writer, c ? (uint64_t)c->options.process.pid : 0, ns, V2_ProcStatus,
-                           0, V2_PROC_IDLE);
+    (void)thread_writer_at(&t->out, c ? ticks_to_ns(c->ticks, c->end_ticks) : 0);
+    next_generation(t);
+    THREAD_EVENT(&t->out, c ? (uint64_t)c->options.process.pid : 0, t->out.now_ns, V2_ProcStatus, 0,
+                 V2_PROC_IDLE);
 }
 
 /* Returns the time of the end: a trace that is full ends with its last event. */
 static int64_t end_ns(struct collect *c)
 {
-    return trace_is_full(c->trace) ? model_next_ns(c->trace) : next_ns(c, c->trace->end_ticks);
+    return trace_is_full(c->trace) ? thread_writer_tick(&c->trace->out)
+                                   : next_ns(c, c->trace->end_ticks);
 }
 
 /* The thread is alive at the end. */
@@ -502,12 +490,13 @@ static void end_with_trace(struct collect *c, struct thread *thread)
     }
 }
 
-/* The time of threads that are alive at the end is counted as well. The trace ends when the last program ended. */
+/* The time of threads that are alive at the end is counted as well. The trace ends when the last
+ * program ended. */
 void model_end(struct trace *t)
 {
     struct thread *thread, *last = NULL;
     int64_t end;
-    if (!t->model.begun)
+    if (!has_begun(t))
         write_idle(t);
     for (struct collect *c = t->programs; c; c = c->next_in_trace) {
         if (c->end_ticks > t->end_ticks)
@@ -523,7 +512,7 @@ void model_end(struct trace *t)
     }
     if (last)
         write_heap(t, last, UINT64_MAX);
-    if (last && last->g.proc < 0) {
+    if (last && last->written.p < 0) {
         end = end_ns(last->of);
         state_take_proc(last->of, last, end);
         state_give_proc(last->of, last, end);

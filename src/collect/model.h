@@ -1,6 +1,6 @@
 /*
- * The model: merges the ops and context switches of all threads by time, and cuts the trace into generations. ops.h says
- * what an op means, states.h what goroutines and Ps are.
+ * The model: merges the ops and context switches of all threads by time, and cuts the trace into
+ * generations. ops.h says what an op means, states.h what goroutines and Ps are.
  */
 #ifndef TRAIL_COLLECT_MODEL_H
 #define TRAIL_COLLECT_MODEL_H
@@ -25,12 +25,7 @@ struct unseen {
 struct model {
     struct thread **queue; /* a heap, by the time of what is next of each thread */
     size_t queue_count, queue_room;
-    bool begun;            /* there is a generation */
-    bool new_generation;   /* before the next op */
-    int64_t begin_ns;      /* of the first generation */
-    int64_t generation_ns; /* of this one */
-    int64_t last_ns;       /* of the last event */
-    uint64_t generation_bytes;
+    int64_t begin_ns; /* of the first generation */
 };
 
 /* Writes the ops before the watermark. */
@@ -42,10 +37,8 @@ void model_end(struct trace *t);
 /* Begins a new generation. */
 void model_cut(struct trace *t);
 
-/* A time behind the last event: two events of different threads never have the same (see model.c). */
-int64_t model_next_ns(struct trace *t);
-
-/* Of the moments off a CPU that no wait explains, how many ns calls account for: sets short_ns and adds the others. */
+/* Of the moments off a CPU that no wait explains, how many ns calls account for: sets short_ns and
+ * adds the others. */
 void model_summarize(const struct collect *c, struct collect_summary *summary);
 
 void model_dispose(struct trace *t);

@@ -41,9 +41,9 @@ static unsigned number_of(uint64_t object)
 static const char *words_of(uint64_t object)
 {
     switch (object >> 56) {
-    case SHM_SET >> 56:
+    case SHM_TAG_SET:
         return "set ";
-    case SHM_QUEUE >> 56:
+    case SHM_TAG_QUEUE:
         return "message queue ";
     default:
         return "";
@@ -59,8 +59,8 @@ void numbered_text(uint64_t object, char *text, size_t size)
 }
 
 /*
- * Reads what a child of the program is called: the kernel confirms that the number is a child's. In a PID namespace of its
- * own, the program's numbers are not ours.
+ * Reads what a child of the program is called: the kernel confirms that the number is a child's. In
+ * a PID namespace of its own, the program's numbers are not ours.
  */
 static bool child_name(const struct process *parent, unsigned pid, char name[64])
 {
@@ -100,12 +100,10 @@ static bool key_of(uint64_t object, uint32_t *key)
         int value;
         struct semid_ds *set;
     } argument = {.set = &set};
-    bool found = object >> 56 == SHM_SET >> 56
-                     ? semctl((int)number_of(object), 0, IPC_STAT, argument) == 0
-                     : msgctl((int)number_of(object), IPC_STAT, &queue) == 0;
+    bool found = shm_is_set(object) ? semctl((int)number_of(object), 0, IPC_STAT, argument) == 0
+                                    : msgctl((int)number_of(object), IPC_STAT, &queue) == 0;
     if (found)
-        *key =
-            (uint32_t)(object >> 56 == SHM_SET >> 56 ? set.sem_perm.__key : queue.msg_perm.__key);
+        *key = (uint32_t)(shm_is_set(object) ? set.sem_perm.__key : queue.msg_perm.__key);
     return found && *key != IPC_PRIVATE;
 }
 
@@ -113,7 +111,7 @@ static bool look_up(struct collect *c, uint64_t object, char *text, size_t size)
 {
     char name[64];
     uint32_t key;
-    if (object >> 56 != SHM_PROCESS >> 56) {
+    if (!shm_is_process(object)) {
         if (!has_our_ids(&c->options.process) || !key_of(object, &key))
             return false;
         snprintf(text, size, "%s%u (key 0x%" PRIx32 ")", words_of(object), number_of(object), key);

@@ -245,7 +245,8 @@ bool oncpu_sleeps(const struct thread *thread)
 }
 
 /*
- * The kernel reports a fault within this time of a CPU after the thread was switched in, unless it waits again first.
+ * The kernel reports a fault within this time of a CPU after the thread was switched in, unless it
+ * waits again first.
  */
 #define FAULT_NS 100000
 

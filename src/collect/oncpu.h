@@ -1,11 +1,12 @@
 /*
  * When a thread was on a CPU, beside its ops: the kernel's switches in the order of its time.
  *
- * The program's clock and the kernel's differ by about a microsecond, in either direction. So an op and a switch are
- * not ordered by their times alone, but by the rule that a thread that is off its CPU does nothing. An op between a
- * switch out and the next switch in is moved to the nearer one: before the switch out, as the begin of the wait in which
- * the thread was switched out, or after the switch in, as its end. Only the wait for the mutex of a condition variable
- * may begin while the thread is off: it begins when another thread gives the signal.
+ * The program's clock and the kernel's differ by about a microsecond, in either direction. So an op
+ * and a switch are not ordered by their times alone, but by the rule that a thread that is off its
+ * CPU does nothing. An op between a switch out and the next switch in is moved to the nearer one:
+ * before the switch out, as the begin of the wait in which the thread was switched out, or after
+ * the switch in, as its end. Only the wait for the mutex of a condition variable may begin while
+ * the thread is off: it begins when another thread gives the signal.
  */
 #ifndef TRAIL_COLLECT_ONCPU_H
 #define TRAIL_COLLECT_ONCPU_H
@@ -40,7 +41,9 @@ struct oncpu {
     bool preempted;    /* ... as it was preempted */
 };
 
-/* When records were lost or not made, the newest last; the end is UINT64_MAX while they are. Ticks. */
+/*
+ * When records were lost or not made, the newest last; the end is UINT64_MAX while they are. Ticks.
+ */
 #define LOST_SPANS 64
 struct lost_spans {
     struct lost_span {
@@ -49,7 +52,8 @@ struct lost_spans {
     size_t count;
 };
 
-/* The kernel's records that no thread has yet: they may be earlier than its first record is read. Owned by oncpu.c. */
+/* The kernel's records that no thread has yet: they may be earlier than its first record is read.
+ * Owned by oncpu.c. */
 struct kernel_switches {
     struct kernel_switch {
         struct switch_record record;
@@ -68,7 +72,8 @@ bool oncpu_is_known(const struct collect *c, uint64_t time);
 void oncpu_feed(struct collect *c, int64_t before_ns);
 void oncpu_dispose(struct collect *c);
 
-/* The thread was off its CPU when it was first seen, at `time` (ticks), in the wait that begins there. */
+/* The thread was off its CPU when it was first seen, at `time` (ticks), in the wait that begins
+ * there. */
 void oncpu_begins_off(struct collect *c, struct thread *thread, uint64_t time);
 
 /* The process has executed another program: the kernel's records that are left are of that. */
@@ -98,7 +103,8 @@ bool oncpu_does_more(const struct thread *thread);
 /* The end of the call that the thread is in; NULL: not known yet. */
 const struct op *oncpu_wake(const struct thread *thread);
 
-/* Returns the page fault for which the thread has just been switched out; NULL: none, or not known yet. */
+/* Returns the page fault for which the thread has just been switched out; NULL: none, or not known
+ * yet. */
 const struct fault *oncpu_fault(const struct collect *c, const struct thread *thread);
 
 /* Whether a thread that was switched in within a call goes on from there to the call's end. */

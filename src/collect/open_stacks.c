@@ -33,7 +33,8 @@ static size_t read_pages(int pid, uint64_t from, void *to, size_t size)
     return got > 0 ? (size_t)got : 0;
 }
 
-/* By the TID, as the first thread may have ended. It must be the process's before and after the copy. */
+/* By the TID, as the first thread may have ended. It must be the process's before and after the
+ * copy. */
 size_t open_copy(struct collect *c, const struct thread *thread, const struct area_open *open,
                  uint64_t from, void *to, size_t size)
 {
@@ -62,7 +63,7 @@ static uint32_t read_open(struct collect *c, const struct thread *thread,
         c->summary.refused_stacks++;
     if (sample.stack_size == 0)
         return 0;
-    count = names_walk(c, &sample, pcs);
+    count = code_walk(c, &sample, pcs);
     return count ? area_add_stack(c->area, pcs, count) : 0;
 }
 

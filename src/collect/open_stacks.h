@@ -1,10 +1,11 @@
 /*
- * Stacks of calls that have not returned. The program takes a stack before a call only where calls nearly always block,
- * or where the last one did; for others its slot has the frame that they were made from. While the call lasts, that
- * frame and all outer ones stay as they are: they can be copied from outside and walked as samples are.
+ * Stacks of calls that have not returned. The program takes a stack before a call only where calls
+ * nearly always block, or where the last one did; for others its slot has the frame that they were
+ * made from. While the call lasts, that frame and all outer ones stay as they are: they can be
+ * copied from outside and walked as samples are.
  *
- * The kernel lets a program's parent do that (process_vm_readv(2)), unless the program has other rights than the
- * recorder, or a security module refuses; such a call has only its place.
+ * The kernel lets a program's parent do that (process_vm_readv(2)), unless the program has other
+ * rights than the recorder, or a security module refuses; such a call has only its place.
  */
 #ifndef TRAIL_COLLECT_OPEN_STACKS_H
 #define TRAIL_COLLECT_OPEN_STACKS_H
@@ -23,17 +24,18 @@ struct open_stacks {
 };
 
 /*
- * The number of an open call's stack; 0: it has none. A stack that the program has not taken is read from outside when
- * the call has lasted for a while; a step reads a limited number.
+ * The number of an open call's stack; 0: it has none. A stack that the program has not taken is
+ * read from outside when the call has lasted for a while; a step reads a limited number.
  */
 uint32_t open_stack(struct collect *c, struct thread *thread, const struct area_open *open);
 
-/* Whether the call has lasted for so long that its stack and its object are worth a look from outside. */
+/* Whether the call has lasted for so long that its stack and its object are worth a look from
+ * outside. */
 bool open_is_long(const struct collect *c, const struct area_open *open);
 
 /*
- * Copies memory of the program that does not change while the thread is in the call. Returns how many bytes; 0: none, or the
- * call has returned meanwhile.
+ * Copies memory of the program that does not change while the thread is in the call. Returns how
+ * many bytes; 0: none, or the call has returned meanwhile.
  */
 size_t open_copy(struct collect *c, const struct thread *thread, const struct area_open *open,
                  uint64_t from, void *to, size_t size);

@@ -32,12 +32,13 @@ static void do_create(struct collect *c, struct thread *thread, const struct op 
     child->created = op->time;
     if (op->given)
         child->given = *op->given;
-    EVENT(c, thread, ns, V2_GoCreate, child->serial, names_thread(c, child),
-          names_stack(c, op->stack, 0));
+    EVENT(c, thread, ns, V2_GoCreate, child->serial, thread_name_stack(c, child),
+          code_stack(c, op->stack, 0));
     state_enter(c, child, G_RUNNABLE, ns);
 }
 
-/* The first thread of the process that a fork made; NULL: it is not recorded, or its begin is not known yet. */
+/* The first thread of the process that a fork made; NULL: it is not recorded, or its begin is not
+ * known yet. */
 static struct thread *forked_thread(const struct trace *t, uint64_t number)
 {
     for (struct collect *c = t->programs; c && number; c = c->next_in_trace) {
@@ -48,8 +49,8 @@ static struct thread *forked_thread(const struct trace *t, uint64_t number)
 }
 
 /*
- * Until the child's first record it waits: for the kernel to copy the process, and to be recorded. Go 1.22 cannot create what
- * waits.
+ * Until the child's first record it waits: for the kernel to copy the process, and to be recorded.
+ * Go 1.22 cannot create what waits.
  */
 static void do_fork(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
@@ -57,8 +58,8 @@ static void do_fork(struct collect *c, struct thread *thread, const struct op *o
     state_run(c, thread, ns);
     if (!child || child->of == c || child->g.state != G_NONE || c->trace->options.version < 23)
         return;
-    EVENT(c, thread, ns, V2_GoCreateBlocked, child->serial, names_thread(child->of, child),
-          names_stack(c, op->stack, 0));
+    EVENT(c, thread, ns, V2_GoCreateBlocked, child->serial, thread_name_stack(child->of, child),
+          code_stack(c, op->stack, 0));
     child->g.wait = SHM_KERNEL;
     state_enter(child->of, child, G_WAITING, ns);
 }
@@ -70,10 +71,12 @@ static void joined_name(struct collect *c, const struct op *op, char *text, size
     const struct thread *target = thread_with_handle(c, op->object, op->time);
     *text = '\0';
     if (target)
-        names_thread_text(c, target, text, size);
+        thread_name_text(c, target, text, size);
 }
 
-/* A pidfd is called "process 1234"; the words of a wait for a child process have the word already. */
+/*
+ * A pidfd is called "process 1234"; the words of a wait for a child process have the word already.
+ */
 static const char *without_kind(const char *name)
 {
     const char word[] = "process ";
@@ -81,15 +84,16 @@ static const char *without_kind(const char *name)
 }
 
 /*
- * Writes the name of a futex. C++'s library waits for most atomics (all but int), and for barriers, by a futex of a table,
- * which different ones share: what is waited for is then known only by its place.
+ * Writes the name of a futex. C++'s library waits for most atomics (all but int), and for barriers,
+ * by a futex of a table, which different ones share: what is waited for is then known only by its
+ * place.
  */
 static void futex_name(struct collect *c, const struct op *op, char *text, size_t size)
 {
-    const char *name = names_object(c, op->object);
+    const char *name = lock_names_object(c, op->object);
     char place[300] = "";
     if (strstr(name, "__waiter_pool_base::_S_for"))
-        names_place(c, op->stack, place, sizeof place);
+        code_place(c, op->stack, place, sizeof place);
     if (*place)
         snprintf(text, size, "of the atomic in %s", place);
     else
@@ -105,12 +109,13 @@ static bool is_for_variable(const struct op *op)
            !shm_is_pollfds(op->object);
 }
 
-/* Returns the name of a lock. One that processes share is named by whichever of them knows where it was taken. */
+/* Returns the name of a lock. One that processes share is named by whichever of them knows where it
+ * was taken. */
 static const char *lock_name(struct collect *c, const struct op *op)
 {
-    if (!op->object2 && shm_is_shared(op->object) && !names_is_known(c, op->object))
+    if (!op->object2 && shm_is_shared(op->object) && !lock_names_is_known(c, op->object))
         holds_name_shared(c, op->object);
-    return names_lock(c, op->object, op->object2, op->stack);
+    return lock_names_lock(c, op->object, op->object2, op->stack);
 }
 
 /* Returns the name of the object of a wait; its address stands for it. NULL: it is not kept. */
@@ -118,10 +123,11 @@ static const char *kept_name(struct collect *c, const struct op *op)
 {
     if (op->name || op->wait == SHM_FUTEX || !is_for_variable(op))
         return op->name;
-    return shm_is_lock(op->wait) ? lock_name(c, op) : names_object(c, op->object);
+    return shm_is_lock(op->wait) ? lock_name(c, op) : lock_names_object(c, op->object);
 }
 
-/* Writes the name of the object of a wait, "stats_mu", "/var/lib/x", "fd 7"; empty: it has none. `name` is the kept one. */
+/* Writes the name of the object of a wait, "stats_mu", "/var/lib/x", "fd 7"; empty: it has none.
+ * `name` is the kept one. */
 static void wait_object(struct collect *c, const struct op *op, const char *name, char *text,
                         size_t size)
 {
@@ -139,9 +145,10 @@ static void wait_object(struct collect *c, const struct op *op, const char *name
 }
 
 /*
- * Writes the object of a wait as a log in front of it: category "wait", text "mutex stats_mu", "read /var/lib/x",
- * "accept 127.0.0.1:8080", "join worker"; where the object has no name, the kind alone: "poll". A sleep has none, as
- * its reason is enough. Readers that do not know it show it as a log.
+ * Writes the object of a wait as a log in front of it: category "wait", text "mutex stats_mu",
+ * "read /var/lib/x", "accept 127.0.0.1:8080", "join worker"; where the object has no name, the kind
+ * alone: "poll". A sleep has none, as its reason is enough. Readers that do not know it show it as
+ * a log.
  */
 static void log_wait(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
@@ -157,13 +164,13 @@ static void log_wait(struct collect *c, struct thread *thread, const struct op *
         text = names_wait(c, op->wait, name, object);
     }
     if (op->wait == SHM_FILE_LOCK && op->name)
-        names_file_is(c, op->object, op->name);
+        lock_names_file_is(c, op->object, op->name);
     EVENT(c, thread, ns, V2_UserLog, 0, names_wait_category(c), text, 0);
 }
 
 /*
- * Writes that a time limit ended the wait: behind it a log of the same category, "timed out". Of a call that the kernel's
- * context switches show to have been no wait there is none.
+ * Writes that a time limit ended the wait: behind it a log of the same category, "timed out". Of a
+ * call that the kernel's context switches show to have been no wait there is none.
  */
 static void log_end(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
@@ -183,7 +190,9 @@ static char *put_word(char *to, const char *end, const char *word)
     return to;
 }
 
-/* Writes "mutex stats_mu 110ms" without printf, which would take longer than all else about a hold. */
+/*
+ * Writes "mutex stats_mu 110ms" without printf, which would take longer than all else about a hold.
+ */
 static void hold_text(char text[HOLD_SIZE], const struct op *op, const char *name, int64_t ns)
 {
     const char *end = text + HOLD_SIZE - DURATION_SIZE - sizeof "  ~";
@@ -197,8 +206,9 @@ static void hold_text(char text[HOLD_SIZE], const struct op *op, const char *nam
 }
 
 /*
- * Writes a hold that a thread waited for, or that was long: category "held", text "mutex stats_mu 110ms", where it was taken.
- * With "~" its begin is accurate to a millisecond: locks were taken very often then.
+ * Writes a hold that a thread waited for, or that was long: category "held", text "mutex stats_mu
+ * 110ms", where it was taken. With "~" its begin is accurate to a millisecond: locks were taken
+ * very often then.
  */
 static void log_hold(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
@@ -208,18 +218,18 @@ static void log_hold(struct collect *c, struct thread *thread, const struct op *
     if (!op->object2 || op->wait == SHM_NO_WAIT || thread->g.state != G_RUNNING || since > ns ||
         (!op->release->taken && op->time - op->object2 < area_hold_ticks(c->area)))
         return;
-    name = op->wait == SHM_FILE_LOCK ? names_file(c, op->object)
-                                     : names_lock(c, op->object, op->pc, op->stack);
+    name = op->wait == SHM_FILE_LOCK ? lock_names_file(c, op->object)
+                                     : lock_names_lock(c, op->object, op->pc, op->stack);
     if (!name)
         return;
     hold_text(text, op, name, ns - since);
     EVENT(c, thread, ns, V2_UserLog, 0, names_held_category(c), names_string(c, text),
-          op->pc ? names_hold(c, op->pc, op->stack) : 0);
+          op->pc ? lock_names_hold(c, op->pc, op->stack) : 0);
 }
 
 void op_block(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
-    uint64_t stack = names_stack(c, op->stack, op->pc);
+    uint64_t stack = code_stack(c, op->stack, op->pc);
     state_run(c, thread, ns);
     /* No end is known: the wait has lasted for longer than most, or until the process ended. */
     if (!oncpu_does_more(thread) && op->wait != SHM_KERNEL)
@@ -231,10 +241,11 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
     thread->g.waker_stack = 0;
     thread->g.current_wait = op->wait_number;
     c->summary.waits++;
-    if (thread->g.proc < 0)
+    if (thread->written.p < 0)
         return; /* memory is out */
     if (wait_is_syscall(c, op->wait)) {
-        EVENT(c, thread, ns, V2_GoSyscallBegin, state_proc_seq(c, thread), stack);
+        EVENT(c, thread, ns, V2_GoSyscallBegin,
+              thread_writer_next_of_p(&c->trace->out, &thread->written), stack);
         state_give_proc(c, thread, ns);
         state_enter(c, thread, G_SYSCALL, ns);
     } else {
@@ -245,8 +256,9 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
 }
 
 /*
- * Where the kernel's context switches are known, a call is a wait only if the thread left its CPU by itself before the end: the
- * time that the call computes, or is preempted, is no wait. A thread that spins waits on the CPU.
+ * Where the kernel's context switches are known, a call is a wait only if the thread left its CPU
+ * by itself before the end: the time that the call computes, or is preempted, is no wait. A thread
+ * that spins waits on the CPU.
  */
 static void do_block(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
@@ -275,8 +287,8 @@ static void wake_all(struct collect *c, struct thread *thread, struct woken *wok
 }
 
 /*
- * The last thread has arrived at the end of OpenMP's parallel region. Its workers do not return from there before the
- * next region begins: from here on they wait for that.
+ * The last thread has arrived at the end of OpenMP's parallel region. Its workers do not return
+ * from there before the next region begins: from here on they wait for that.
  */
 static void end_parallel_region(struct collect *c, struct thread *thread, const struct op *op,
                                 int64_t ns)
@@ -290,7 +302,7 @@ static void end_parallel_region(struct collect *c, struct thread *thread, const 
             continue;
         on = worker->oncpu.on_since >= 0;
         state_unblock(c, thread, worker, ns, op->stack);
-        next = model_next_ns(c->trace);
+        next = thread_writer_tick(&c->trace->out);
         state_run(c, worker, next);
         worker->g.call.wait = SHM_OMP_WORK;
         op_block(c, worker, &worker->g.call, next);
@@ -303,7 +315,8 @@ static void do_release(struct collect *c, struct thread *thread, struct op *op, 
 {
     if (!op->release)
         return;
-    /* A waiting thread may release a lock: the mutex of its condition variable, or one in a signal handler. */
+    /* A waiting thread may release a lock: the mutex of its condition variable, or one in a signal
+     * handler. */
     if (thread->g.state == G_NONE)
         state_run(c, thread, ns);
     log_hold(c, thread, op, ns);
@@ -318,7 +331,7 @@ void op_go_on(struct collect *c, struct thread *thread, const struct op *wake, i
     /* The release was recorded too late to be written at its time. */
     if (waker && waker != thread && thread->g.state == G_WAITING) {
         state_unblock(waker->of, waker, thread, ns, wake->stack);
-        ns = model_next_ns(c->trace);
+        ns = thread_writer_tick(&c->trace->out);
     }
     state_run(c, thread, ns);
 }
@@ -335,8 +348,8 @@ void op_exit(struct collect *c, struct thread *thread, int64_t ns)
 }
 
 /*
- * What was waiting when the trace ended waits to its end: that shows a deadlock, also of a program that was killed. Threads
- * that a process has lost by executing another program have ended.
+ * What was waiting when the trace ended waits to its end: that shows a deadlock, also of a program
+ * that was killed. Threads that a process has lost by executing another program have ended.
  */
 static void do_gone(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
@@ -398,7 +411,7 @@ void op_do(struct collect *c, struct thread *thread, struct op *op, int64_t ns)
         do_gone(c, thread, op, ns);
         break;
     case OP_FORGET:
-        names_forget_object(c, op->object);
+        lock_names_forget(c, op->object);
         break;
     case OP_ANNOTATION:
         annotation_do(c, thread, op, ns);

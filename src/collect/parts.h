@@ -1,7 +1,7 @@
 /*
- * The collector as the sum of its parts. Each part is declared in its own header and changed only by the functions
- * there; `struct collect` holds one of each, and what all of them need: the area, the clock, the summary, and the trace,
- * which the collectors of several programs may share.
+ * The collector as the sum of its parts. Each part is declared in its own header and changed only
+ * by the functions there; `struct collect` holds one of each, and what all of them need: the area,
+ * the clock, the summary, and the trace, which the collectors of several programs may share.
  *
  *     feed.h -> threads.h, heap.h, profile.h                 what was recorded, by thread and time
  *     releases.h                                             which release ended which wait (of the trace)
@@ -9,8 +9,8 @@
  *     trace.h -> model.h                                     the ops of all programs in order of time
  *     ops.h, annotations.h, states.h                         what they mean, as events
  *     holds.h                                                which locks each thread holds
- *     names.h, jit.h, descriptors.h,                         names for addresses, descriptors and open calls
- *     numbered.h, polled.h, open_stacks.h
+ *     code_names.h, lock_names.h, thread_names.h, jit.h,     names for addresses, descriptors and open calls
+ *     descriptors.h, numbered.h, polled.h, open_stacks.h
  *     deadline.h                                             how long the work may take (of the trace)
  */
 #ifndef TRAIL_COLLECT_PARTS_H
@@ -19,6 +19,7 @@
 #include "base/arena.h"
 #include "collect/annotations.h"
 #include "collect/board.h"
+#include "collect/code_names.h"
 #include "collect/collect.h"
 #include "collect/deadline.h"
 #include "collect/descriptors.h"
@@ -27,6 +28,7 @@
 #include "collect/heap.h"
 #include "collect/holds.h"
 #include "collect/jit.h"
+#include "collect/lock_names.h"
 #include "collect/model.h"
 #include "collect/names.h"
 #include "collect/numbered.h"
@@ -36,6 +38,7 @@
 #include "collect/profile.h"
 #include "collect/releases.h"
 #include "collect/states.h"
+#include "collect/thread_names.h"
 #include "collect/threads.h"
 #include "collect/trace.h"
 #include "write/v2_writer.h"
@@ -67,6 +70,8 @@ struct collect {
     struct heap heap;
     struct open_stacks open_stacks;
     struct names names;
+    struct code_names code;
+    struct idmap object_names; /* address to text */
     struct jit jit;
     struct numbered numbered;
     struct descriptors *descriptors; /* NULL: none was looked up */

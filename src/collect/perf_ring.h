@@ -1,6 +1,6 @@
 /*
- * A perf event on one CPU with its ring buffer: a page with the positions of the kernel and of the reader, and a power of
- * two of pages with records (perf_event_open(2)).
+ * A perf event on one CPU with its ring buffer: a page with the positions of the kernel and of the
+ * reader, and a power of two of pages with records (perf_event_open(2)).
  */
 #ifndef TRAIL_COLLECT_PERF_RING_H
 #define TRAIL_COLLECT_PERF_RING_H
@@ -24,13 +24,14 @@ struct perf_ring {
 };
 
 /*
- * Opens the event for this process and the processes that it starts, on one CPU. The buffer has `size` bytes, a power of
- * two. False with errno.
+ * Opens the event for this process and the processes that it starts, on one CPU. The buffer has
+ * `size` bytes, a power of two. False with errno.
  */
 bool perf_ring_open(struct perf_ring *ring, struct perf_event_attr *attr, int cpu, size_t size);
 void perf_ring_close(struct perf_ring *ring);
 
-/* Copies the next record to `record`, of PERF_RING_RECORD bytes, and leaves it in the buffer; false: there is none. */
+/* Copies the next record to `record`, of PERF_RING_RECORD bytes, and leaves it in the buffer;
+ * false: there is none. */
 bool perf_ring_peek(struct perf_ring *ring, struct perf_event_header *record);
 /* Removes the record that was copied. */
 void perf_ring_skip(struct perf_ring *ring, const struct perf_event_header *record);
@@ -46,14 +47,15 @@ struct perf_ring_list {
 };
 
 /*
- * Opens the rings. `room` is the size of all buffers together, `cpu_room` the limit of one; they are smaller if the user
- * may not lock that much. False with errno.
+ * Opens the rings. `room` is the size of all buffers together, `cpu_room` the limit of one; they
+ * are smaller if the user may not lock that much. False with errno.
  */
 bool perf_rings_open(struct perf_ring_list *list, struct perf_event_attr *attr, size_t room,
                      size_t cpu_room);
 void perf_rings_close(struct perf_ring_list *list);
 
-/* Opens the event for a thread of another process, and those that it creates, into the same rings. False with errno. */
+/* Opens the event for a thread of another process, and those that it creates, into the same rings.
+ * False with errno. */
 bool perf_rings_add(struct perf_ring_list *list, struct perf_event_attr *attr, pid_t tid);
 
 #endif

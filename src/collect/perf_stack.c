@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "collect/samples.h"
-
 /* The kernel's numbers of the registers that a walk needs, in the order of the record. */
 #if defined(__x86_64__)
 enum { REG_FP = 6, REG_STACK = 7, REG_PC = 8, REG_ABI_64 = PERF_SAMPLE_REGS_ABI_64 };

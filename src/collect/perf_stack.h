@@ -1,5 +1,6 @@
 /*
- * The end of a perf sample: the registers and the top of the stack that a walk needs (perf_event_open(2)).
+ * The end of a perf sample: the registers and the top of the stack that a walk needs
+ * (perf_event_open(2)).
  *
  *   abi | fp, sp, pc | size | stack, of that size | how much of it is filled
  *
@@ -13,12 +14,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct cpu_sample;
+/* Times are CLOCK_MONOTONIC's. The stack is valid during the call. */
+struct cpu_sample {
+    int64_t ns;
+    uint32_t pid, tid;
+    uint64_t pc, sp, fp;
+    const uint8_t *stack; /* from sp on */
+    size_t stack_size;
+};
 
 /* Has the event's samples end so, with `size` bytes of the stack. */
 void perf_stack_want(struct perf_event_attr *attr, uint32_t size);
 
-/* Reads `size` bytes from `at` on into the sample's registers and stack, which is not copied. False: it has none. */
+/* Reads `size` bytes from `at` on into the sample's registers and stack, which is not copied.
+ * False: it has none. */
 bool perf_stack_read(const uint8_t *at, size_t size, struct cpu_sample *sample);
 
 #endif

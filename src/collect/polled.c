@@ -11,7 +11,8 @@
 
 #define ROOM POLLED_ROOM
 
-/* The newest generation of the descriptor that has these lower bits: it was closed since as often as they differ. */
+/* The newest generation of the descriptor that has these lower bits: it was closed since as often
+ * as they differ. */
 static uint32_t generation_of(const struct collect *c, uint32_t polled)
 {
     uint32_t now = area_generation(c->area, polled % SHM_DESCRIPTORS);

@@ -1,7 +1,9 @@
 /*
- * Names for waits for several descriptors, as in poll(2) and select(2): "3 descriptors: 10.0.0.1:5432 (ready), pipe:[123],
- * [eventfd]". The program names them in a record when the wait has ended; while it lasts, they are read from its memory. The
- * kernel knows those of an epoll set, and the operations that wait in a ring of io_uring: "1 operation of io_uring: read pipe".
+ * Names for waits for several descriptors, as in poll(2) and select(2): "3
+ * descriptors: 10.0.0.1:5432 (ready), pipe:[123], [eventfd]". The program names them in a record
+ * when the wait has ended; while it lasts, they are read from its memory. The kernel knows those of
+ * an epoll set, and the operations that wait in a ring of io_uring: "1 operation of io_uring: read
+ * pipe".
  */
 #ifndef TRAIL_COLLECT_POLLED_H
 #define TRAIL_COLLECT_POLLED_H
@@ -16,14 +18,16 @@ struct collect;
 struct shm_record;
 struct thread;
 
-/* Returns the name of the wait that a record of kind SHM_POLLED precedes; NULL: none. It lives as long as the collector. */
+/* Returns the name of the wait that a record of kind SHM_POLLED precedes; NULL: none. It lives as
+ * long as the collector. */
 const char *polled_name(struct collect *c, const struct shm_record *polled);
 
 /* The same for an open call with an object of shm_is_pollfds. */
 const char *polled_read(struct collect *c, const struct thread *thread,
                         const struct area_open *open);
 
-/* The same for an open call that waits in a ring of io_uring: the operations that wait in it now, and their files. */
+/* The same for an open call that waits in a ring of io_uring: the operations that wait in it now,
+ * and their files. */
 const char *polled_ring(struct collect *c, const struct area_open *open);
 
 /* Writes the name of an epoll set, with the descriptors that it has now; false: it has none. */

@@ -44,7 +44,8 @@ static enum process_claim look_at_maps(pid_t pid, struct area_inode inode)
 
 /* MARK: Numbers */
 
-/* Returns the number of a status file's process or thread in its own namespace; *count: in how many it has one. */
+/* Returns the number of a status file's process or thread in its own namespace; *count: in how many
+ * it has one. */
 static uint32_t innermost_number(const char *path, unsigned *count)
 {
     char line[512], *at, *end;
@@ -112,7 +113,8 @@ static pid_t parent_of(pid_t pid)
 
 #define COMMAND_LINE 512
 
-/* Reads the beginning of the command line, its arguments ended by zeros; without those at its end. Returns its length. */
+/* Reads the beginning of the command line, its arguments ended by zeros; without those at its end.
+ * Returns its length. */
 static size_t read_command_line(pid_t pid, char line[COMMAND_LINE])
 {
     char path[64];
@@ -166,7 +168,8 @@ bool process_descends(pid_t pid, bool (*is_one)(const void *context, pid_t pid),
     return false;
 }
 
-/* Calls `found` for the numbers in a folder of /proc until it returns true. Returns that number, or 0. */
+/* Calls `found` for the numbers in a folder of /proc until it returns true. Returns that number, or
+ * 0. */
 static uint32_t find_entry(const char *folder, bool (*found)(const char *path, void *context),
                            void *context)
 {
@@ -214,7 +217,8 @@ enum process_claim process_find(pid_t claimed, struct area_inode inode, struct p
         *process = (struct process){claimed, is_nested(claimed)};
     if (claim != PROCESS_NOT_OURS && claim != PROCESS_GONE)
         return claim;
-    /* In our namespace another process may have this number; the one that claimed has it in its own. */
+    /* In our namespace another process may have this number; the one that claimed has it in its
+     * own. */
     nested = (pid_t)find_entry("/proc", is_claimant, &claimant);
     if (!nested)
         return claim;

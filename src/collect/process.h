@@ -1,9 +1,10 @@
 /*
- * A recorded process as the kernel knows it. The PID and TIDs that the process has written are only used after the kernel
- * has confirmed them: memory and descriptors that are read by such a number are then the program's own.
+ * A recorded process as the kernel knows it. The PID and TIDs that the process has written are only
+ * used after the kernel has confirmed them: memory and descriptors that are read by such a number
+ * are then the program's own.
  *
- * A process writes the numbers of its own PID namespace (pid_namespaces(7)); if that is below ours, the kernel's list NSpid
- * (proc(5)) translates them.
+ * A process writes the numbers of its own PID namespace (pid_namespaces(7)); if that is below ours,
+ * the kernel's list NSpid (proc(5)) translates them.
  */
 #ifndef TRAIL_COLLECT_PROCESS_H
 #define TRAIL_COLLECT_PROCESS_H
@@ -37,8 +38,8 @@ bool process_descends(pid_t pid, bool (*is_one)(const void *context, pid_t pid),
                       const void *context);
 
 /*
- * Copies what the process is called now, as ps(1) shows it: its command line, which a server may have changed. Leaves
- * `text` if it has none (any more).
+ * Copies what the process is called now, as ps(1) shows it: its command line, which a server may
+ * have changed. Leaves `text` if it has none (any more).
  */
 void process_title(pid_t pid, char *text, size_t size);
 
@@ -46,8 +47,9 @@ void process_title(pid_t pid, char *text, size_t size);
 uint32_t process_own_pid(const struct process *process);
 
 /*
- * Copies a short name: the file name in its first argument, "postgres", or what a server has written there, "postgres:
- * checkpointer"; with the PID behind it, "sh (812)". Keeps `text` if it has none any more.
+ * Copies a short name: the file name in its first argument, "postgres", or what a server has
+ * written there, "postgres: checkpointer"; with the PID behind it, "sh (812)". Keeps `text` if it
+ * has none any more.
  */
 void process_label(pid_t pid, char *text, size_t size);
 

@@ -44,7 +44,7 @@ void collect_sample(struct collect *c, const struct cpu_sample *sample)
     size_t count;
     if (c->ended)
         return;
-    count = names_walk(c, sample, pcs);
+    count = code_walk(c, sample, pcs);
     add(c, sample->ns, sample->tid, pcs, count);
 }
 

@@ -1,4 +1,5 @@
-/* CPU samples, in the order of time, from when they were taken until the model has come to their times. */
+/* CPU samples, in the order of time, from when they were taken until the model has come to their
+ * times. */
 #ifndef TRAIL_COLLECT_PROFILE_H
 #define TRAIL_COLLECT_PROFILE_H
 
@@ -28,7 +29,8 @@ struct profile {
 void profile_record(struct collect *c, const struct thread *thread,
                     const struct shm_record *record);
 
-/* Removes the first sample if it was taken before a time; false: none was. The caller frees its PCs. */
+/* Removes the first sample if it was taken before a time; false: none was. The caller frees its
+ * PCs. */
 bool profile_next(struct collect *c, int64_t before_ns, struct pending_sample *sample);
 
 void profile_dispose(struct collect *c);

@@ -3,18 +3,24 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "collect/recorder_parts.h"
+#include "collect/account.h"
+#include "collect/recorder.h"
+#include "collect/recorder_claims.h"
+#include "collect/recorder_kernel.h"
+#include "collect/recorder_traces.h"
 
 /*
- * The pauses between steps. Each step wakes the recorder and so takes time from the program; but descriptors are only
- * named in the next step after their calls, so that it comes sooner if there are many records or context switches.
+ * The pauses between steps. Each step wakes the recorder and so takes time from the program; but
+ * descriptors are only named in the next step after their calls, so that it comes sooner if there
+ * are many records or context switches.
  */
 #define STEP_NS      40000000
 #define BUSY_STEP_NS 10000000
 #define MIN_STEP_NS  1000000
 #define BUSY_RECORDS 500
 
-/* How long a forked child is waited for after its parent's end. There is a limit as the fork may have failed. */
+/* How long a forked child is waited for after its parent's end. There is a limit as the fork may
+ * have failed. */
 #define FORK_NS 1000000000
 
 /* MARK: On and off */
@@ -39,53 +45,6 @@ static void tick(void *recorder, bool going)
     for (struct recorded *p = r->processes; p; p = p->next) {
         if (!p->over)
             collect_tick(p->collect, now);
-    }
-}
-
-/* MARK: Summaries */
-
-static void add_collect(struct collect_summary *summary, struct collect *collect)
-{
-    struct collect_summary own;
-    collect_summarize(collect, &own);
-    collect_summary_add(summary, &own);
-}
-
-void recorder_summarize(const struct recorder *r, const struct recorded *process,
-                        struct collect_summary *summary)
-{
-    *summary = process->summary;
-    for (size_t i = 0; i < process->former_count; i++)
-        add_collect(summary, process->formers[i]);
-    /* What is true of the program that it executes now. */
-    if (process->collect) {
-        summary->left = false;
-        add_collect(summary, process->collect);
-    }
-    summary->switches = *r->why_not ? r->why_not : NULL;
-    summary->heap_wanted = r->options.heap;
-    summary->lost_samples += samples_lost(r->samples);
-    summary->lost_switches = switches_lost(r->switches);
-}
-
-void recorder_summarize_all(const struct recorder *r, struct collect_summary *summary)
-{
-    struct collect_summary own;
-    *summary = (struct collect_summary){0};
-    for (const struct recorded *p = r->processes; p; p = p->next) {
-        recorder_summarize(r, p, &own);
-        collect_summary_add(summary, &own);
-        summary->switches = own.switches;
-        summary->heap_wanted = own.heap_wanted;
-        summary->lost_switches = own.lost_switches;
-    }
-    summary->lost_samples = samples_lost(r->samples);
-    summary->wall_ns = trace_wall_ns(r->shared->trace);
-    summary->most_threads = trace_most_threads(r->shared->trace);
-    summary->left = false;
-    if (r->program) {
-        recorder_summarize(r, r->program, &own);
-        summary->left = own.left;
     }
 }
 
@@ -177,7 +136,8 @@ static void end_process(struct recorder *r, struct recorded *process)
 static void end_all(struct recorder *r)
 {
     for (struct recorded *p = r->processes; p; p = p->next) {
-        /* One that claimed its area since the last step may have ended as well: what waited for that was woken by it. */
+        /* One that claimed its area since the last step may have ended as well: what waited for
+         * that was woken by it. */
         if (!p->over)
             complete(r, p, p->to != r->shared || !recorder_process_has_ended(r, p));
         if (p->to != r->shared && !p->to->over)
@@ -194,7 +154,7 @@ static void stop(struct recorder *r)
     r->stopped = true;
     set_groups(r, 0);
     handover_close(&r->handover);
-    /* There is no further area: processes must not wait for one. */
+    /* No spare area is left; do not let processes wait for one. */
     if (r->spare)
         area_refuse(r->spare);
     end_all(r);
@@ -220,7 +180,8 @@ static int64_t until(int64_t pause, int64_t ns, int64_t now)
     return ns == 0 || left >= pause ? pause : left > MIN_STEP_NS ? left : MIN_STEP_NS;
 }
 
-/* Other claims often follow one, and wait for the next area: the pause is about as long as the time since the last. */
+/* Other claims often follow one, and wait for the next area: the pause is about as long as the time
+ * since the last. */
 int64_t recorder_pause_ns(const struct recorder *r)
 {
     int64_t now = recorder_now_ns(), pause = (now - r->claimed_ns) / 4;
@@ -249,7 +210,9 @@ static void write_snapshots(struct recorder *r)
         recorder_trace_snapshot(r, r->shared);
 }
 
-/* The rates of the last step decide when the next one comes, and whether there is a coarse clock. */
+/*
+ * The rates of the last step decide when the next one comes, and whether there is a coarse clock.
+ */
 static void look_at_rates(struct recorder *r)
 {
     uint64_t records = 0;
@@ -274,7 +237,7 @@ static bool is_forking(const struct recorded *process)
 
 static void fold(struct recorded *process, struct collect *collect)
 {
-    add_collect(&process->summary, collect);
+    account_add(&process->summary, collect);
     collect_close(collect);
 }
 
@@ -301,7 +264,9 @@ static void release_written(const struct recorder *r)
     }
 }
 
-/* Between readings of the processes' titles. A process often sets its own soon after its beginning. */
+/*
+ * Between readings of the processes' titles. A process often sets its own soon after its beginning.
+ */
 #define TITLE_NS 500000000
 
 static void read_titles(struct recorder *r, int64_t now)
@@ -344,7 +309,8 @@ void recorder_step(struct recorder *r)
     uint64_t limit;
     if (r->stopped)
         return;
-    /* Read before all records and the spare: those then have the last records and claims of processes that have ended. */
+    /* Read before all records and the spare: those then have the last records and claims of
+     * processes that have ended. */
     for (struct recorded *p = r->processes; p; p = p->next)
         p->ended = !p->over && recorder_process_has_ended(r, p);
     now = recorder_now_ns();
@@ -354,7 +320,8 @@ void recorder_step(struct recorder *r)
     recorder_hand_out(r);
     board_answer(&r->board);
     keep_time(r);
-    /* A process that claims the spare from now on is not known yet: its kernel records are left for the next step. */
+    /* A process that claims the spare from now on is not known yet: its kernel records are left for
+     * the next step. */
     recorder_read_kernel(r, now);
     recorder_limit_switches(r, now);
     for (struct recorded *p = r->processes; p; p = p->next) {

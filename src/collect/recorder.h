@@ -1,151 +1,27 @@
 /*
- * The recording of a program and, if wanted, of its children: which process has which area, and which trace has which
- * processes: one has all, or each has its own.
+ * The recording of a program and, if wanted, of its children: which process has which area, and
+ * which trace has which processes: one has all, or each has its own.
  *
- * One area is always spare: the variable in the program's environment names a file descriptor of the recorder, which is
- * the spare's. The process that claims it (the program at its start, a program that it executes, or a child) keeps it,
- * and the descriptor becomes that of the next area.
+ * One area is always spare: the variable in the program's environment names a file descriptor of
+ * the recorder, which is the spare's. The process that claims it (the program at its start, a
+ * program that it executes, or a child) keeps it, and the descriptor becomes that of the next area.
  */
 #ifndef TRAIL_COLLECT_RECORDER_H
 #define TRAIL_COLLECT_RECORDER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "collect/board.h"
-#include "collect/coarse_clock.h"
-#include "collect/collect.h"
-#include "collect/executed.h"
-#include "collect/handover.h"
-#include "collect/switch_pause.h"
-#include "collect/trace_output.h"
-#include "symbols/modules.h"
-
-enum recorder_switches { SWITCHES_AUTO, SWITCHES_OFF, SWITCHES_NEED };
-
-/* A failure of one trace: the others go on. */
-struct recorder_failure {
-    const trail_error *error;
-    const char *path; /* of the trace; NULL: the message names the file */
-};
-
-struct recorder_options {
-    const char *
-        output; /* of the program; that of a child with a trace of its own has its PID before the suffix */
-    int version;
-    uint32_t stacks; /* enum shm_stacks */
-    uint32_t groups; /* bits of enum shm_group */
-    int64_t min_wait_ns, hold_ns;
-    bool all_holds;
-    bool children;
-    bool split; /* each process has a trace of its own */
-    bool heap;
-    enum recorder_switches switches;
-    unsigned max_switches; /* a second of one CPU, above which they are not recorded; 0: no limit */
-    unsigned cpu_samples;  /* a second of CPU time; 0: none */
-    bool cpu_signal;       /* by a timer in the program */
-    const char *shm; /* the area is this file, for other programs; NULL: for the started program */
-    pid_t process;   /* the program runs already, and is this process; 0: it is started */
-    struct trace_limits limits;
-    int64_t delay_ns;               /* when recording begins; 0: at once */
-    int64_t duration_ns;            /* how long it takes; 0: to the end */
-    uint64_t max_size;              /* limit of a whole trace; 0: none */
-    const char *const *skip_frames; /* frames that name no place: see frame_rank; NULL: none */
-    /* Whether the user wants the recording to end now; called while traces are completed. */
-    bool (*is_hurried)(void *context);
-    void *is_hurried_context;
-    /* Called for each failure, from all functions but recorder_open, on the calling thread. */
-    void (*failed)(void *context, const struct recorder_failure *failure);
-    void *failed_context;
-};
-
-/* A trace with its file. */
-struct recorded_trace {
-    struct recorder *recorder;
-    struct trace *trace;
-    struct trace_output out;
-    char *path;
-    bool over; /* it is complete */
-};
-
-/* A process. */
-struct recorded {
-    pid_t pid;              /* in our namespace; part of the name of its own trace */
-    pid_t number;           /* in its own */
-    struct process process; /* as the kernel confirmed it */
-    int pidfd;              /* -1: not supported, or the process had ended already */
-    struct recorded_trace *to;
-    struct collect *collect; /* of the program that it executes; NULL: written, see summary */
-    /* Of the programs before, as long as the trace does not have all of them. */
-    struct collect **formers;
-    size_t former_count, former_room;
-    struct collect_summary summary; /* of the programs whose collectors were closed */
-    char title[80];                 /* process_title, or the path of the program's file */
-    char label[80];   /* of its threads in a trace of several processes; "" if it has its own */
-    int64_t began_ns; /* CLOCK_MONOTONIC */
-    int64_t cpu_ns;   /* its CPU time, when it was read last */
-    int64_t cost_ns;  /* of the recorder, for its records */
-    bool titled;      /* `title` is of the program that it executes now */
-    bool ended;       /* it has ended; its last records are to be read */
-    bool over;        /* all its records were read */
-    int64_t over_ns;  /* ... since; CLOCK_MONOTONIC */
-    struct recorded *next;
-};
-
-#define RECORDER_REFUSED 64
-
-struct recorder {
-    struct recorder_options options;
-    struct modules *modules;
-    struct ticks ticks;
-    pid_t root;
-    /* Of all areas. Its lock protects what its thread reads: the list of processes, their areas and the spare. */
-    struct coarse_clock clock;
-    struct area *spare;
-    int fd; /* of the spare */
-    struct board board;
-    struct handover handover;
-    struct recorded *processes;
-    struct recorded *program; /* the first process; NULL: it has not claimed an area yet */
-    struct recorded_trace
-        *shared;               /* of all processes; NULL: each has its own, or there is none yet */
-    struct samples *samples;   /* NULL: not wanted */
-    struct switches *switches; /* NULL: the kernel does not report them */
-    struct switch_pause switch_pause;
-    char why_not[256];   /* ... because */
-    int64_t begin_ns;    /* CLOCK_MONOTONIC */
-    int64_t claimed_ns;  /* when an area was claimed last */
-    int64_t titled_ns;   /* when the processes' titles were read last */
-    int64_t snapshot_ns; /* when the requested snapshot is due; 0: none was requested */
-    bool ended;          /* the program has ended */
-    bool begun;          /* recording has begun */
-    bool stopped;        /* ... and has ended */
-    bool busy;           /* much was recorded before the last step */
-    /* The PIDs of the newest claims that were not confirmed. */
-    uint64_t refused;
-    pid_t refused_numbers[RECORDER_REFUSED];
-    struct executed_list executed;
-    bool failed; /* an area could not be made: no further one is tried */
-};
+#include "collect/recorder_state.h"
 
 /*
- * False with *err; the caller calls recorder_close in any case. The code is TRAIL_USAGE, and the message names the option,
- * if an option asks for what is not possible here.
+ * False with *err; the caller calls recorder_close in any case. The code is TRAIL_USAGE, and the
+ * message names the option, if an option asks for what is not possible here.
  */
 bool recorder_open(struct recorder *r, const struct recorder_options *options, trail_error *err);
-
-/* The summary of a recorded process, with the fields that the recorder sets. */
-void recorder_summarize(const struct recorder *r, const struct recorded *process,
-                        struct collect_summary *summary);
-
-/* The summary of the trace that all processes share. */
-void recorder_summarize_all(const struct recorder *r, struct collect_summary *summary);
 
 /* The value of the variable SHM_VARIABLE. */
 void recorder_variable(const struct recorder *r, char *text, size_t size);
 
-/* Says what the threads of a process wait for that runs already, before it joins; or drops what was said. */
+/* Says what the threads of a process wait for that runs already, before it joins; or drops what was
+ * said. */
 void recorder_announce_thread(struct recorder *r, const struct area_waiting *waiting);
 void recorder_forget_threads(struct recorder *r);
 

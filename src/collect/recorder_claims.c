@@ -1,6 +1,6 @@
 /*
- * The spare area, and the process that claims it: one that is recorded already has executed another program, any other
- * is new, if the kernel confirms it.
+ * The spare area, and the process that claims it: one that is recorded already has executed another
+ * program, any other is new, if the kernel confirms it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,9 @@
 
 #include "base/error.h"
 #include "base/grow.h"
-#include "collect/recorder_parts.h"
+#include "collect/recorder_claims.h"
+#include "collect/recorder_kernel.h"
+#include "collect/recorder_traces.h"
 
 /* The claim of an area, by the PID that the process has in its own namespace. */
 struct claim {
@@ -278,10 +280,11 @@ static bool is_recorded(const void *recorder, pid_t pid)
 }
 
 /*
- * Finds the process that has claimed the spare. The kernel must confirm the PID in the claim: the program is our child,
- * which was not waited for yet; another process has mapped the area, or had done so before its exec and descends from us,
- * or was given the area by a message with its credentials. The first claim is always the program's, even if the program
- * has overwritten the PID, as no other process was started. False: none of these.
+ * Finds the process that has claimed the spare. The kernel must confirm the PID in the claim: the
+ * program is our child, which was not waited for yet; another process has mapped the area, or had
+ * done so before its exec and descends from us, or was given the area by a message with its
+ * credentials. The first claim is always the program's, even if the program has overwritten the
+ * PID, as no other process was started. False: none of these.
  */
 static bool identify(const struct recorder *r, struct claim *claim)
 {
@@ -312,8 +315,9 @@ static void refuse(struct recorder *r, pid_t number)
 }
 
 /*
- * A forked daemon that has lost its parent and executes a program before its claim is read cannot be distinguished from a
- * foreign process; but the claim of the program that it executes, which comes next, can.
+ * A forked daemon that has lost its parent and executes a program before its claim is read cannot
+ * be distinguished from a foreign process; but the claim of the program that it executes, which
+ * comes next, can.
  */
 static void forgive(struct recorder *r, pid_t number)
 {
@@ -325,10 +329,12 @@ static void forgive(struct recorder *r, pid_t number)
     }
 }
 
-/* Whether the spare was claimed by a process that the kernel has given the number of a recorded one, which has ended. */
+/* Whether the spare was claimed by a process that the kernel has given the number of a recorded
+ * one, which has ended. */
 static bool is_other(const struct recorder *r, const struct recorded *process)
 {
-    /* What was forked is never another program of the same process. Until it has stored that, this is not known. */
+    /* What was forked is never another program of the same process. Until it has stored that, this
+     * is not known. */
     return area_fork(r->spare) != 0 ||
            (area_claimed_at(r->spare) == 0 && recorder_process_has_ended(r, process));
 }
@@ -360,7 +366,8 @@ void recorder_look_at_spare(struct recorder *r)
     if (process && is_other(r, process))
         process = NULL;
     if (process) {
-        /* The last records of the former program. If it is gone already, they would be the new one's. */
+        /* The last records of the former program. If it is gone already, they would be the new
+         * one's. */
         if (!collect_has_left(process->collect))
             recorder_read_kernel(r, r->claimed_ns);
         recorder_process_take_executed(r, process);

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/grow.h"
-#include "collect/recorder_parts.h"
+#include "collect/recorder_kernel.h"
 
 /* MARK: Opening */
 

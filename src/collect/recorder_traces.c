@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "collect/account.h"
-#include "collect/recorder_parts.h"
+#include "collect/recorder_traces.h"
 
 /* MARK: Failures */
 
@@ -34,8 +34,9 @@ bool recorder_is_shared(const struct recorder *r)
 }
 
 /*
- * Returns the path of a process's trace: the program's is out.trace, a child's out.PID.trace. What comes later with a PID
- * that is used already, which the kernel gives again, is out.PID.2.trace and so on.
+ * Returns the path of a process's trace: the program's is out.trace, a child's out.PID.trace. What
+ * comes later with a PID that is used already, which the kernel gives again, is out.PID.2.trace and
+ * so on.
  */
 static char *path_of(const struct recorder *r, pid_t pid)
 {

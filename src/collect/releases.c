@@ -1,11 +1,12 @@
 /*
  * Matches waits with the releases that ended them.
  *
- * The record of a wait has the number that the last release of its object had when the wait ended. For a lock that only
- * one thread can hold, and for a barrier, that release ended the wait. Condition variables and semaphores may have been
- * released several times by then: the oldest release since the wait began that has woken no thread yet is taken. For
- * descriptors it is the oldest since the wait began; any number of threads may poll for it. For a lock of a file it is the
- * last of a lock that excluded the one waited for.
+ * The record of a wait has the number that the last release of its object had when the wait ended.
+ * For a lock that only one thread can hold, and for a barrier, that release ended the wait.
+ * Condition variables and semaphores may have been released several times by then: the oldest
+ * release since the wait began that has woken no thread yet is taken. For descriptors it is the
+ * oldest since the wait began; any number of threads may poll for it. For a lock of a file it is
+ * the last of a lock that excluded the one waited for.
  */
 #include "collect/releases.h"
 
@@ -18,10 +19,13 @@
 /* How many releases of other locks in the same slot are skipped. */
 #define MAX_TRIES 64
 
-/* Waits that ended since the step began are kept for the next one, if there are at most this many. */
+/*
+ * Waits that ended since the step began are kept for the next one, if there are at most this many.
+ */
 #define MAX_ENDED 65536
 
-/* Releases of OpenMP's locks are recorded after they happened: at most this late, unless the thread was preempted. */
+/* Releases of OpenMP's locks are recorded after they happened: at most this late, unless the thread
+ * was preempted. */
 #define AFTER_THE_FACT_NS 20000000
 
 /* The end of a process is noticed this late at most, unless the machine is busy. */
@@ -29,7 +33,8 @@
 
 /* MARK: Releases */
 
-/* Numbers are those of the object's slot: of the board, or of the program's area. (Few programs are there at once.) */
+/* Numbers are those of the object's slot: of the board, or of the program's area. (Few programs are
+ * there at once.) */
 static uint64_t release_key(const struct collect *c, uint64_t object, uint32_t number)
 {
     uint64_t program = shm_is_shared(object) ? 0 : 1 + c->number % ((1u << 18) - 1);
@@ -73,7 +78,8 @@ static bool put_key(struct releases *r, struct release *release)
     return true;
 }
 
-/* A program that overwrites the area may have used a number twice: then the newer release has the place. */
+/* A program that overwrites the area may have used a number twice: then the newer release has the
+ * place. */
 static void remove_key(struct releases *r, const struct release *release)
 {
     struct release_block *block = block_of(r, release->key);
@@ -165,8 +171,8 @@ static struct release *release_at(struct collect *c, uint64_t object, uint32_t n
 }
 
 /*
- * Returns the first number whose release is not older than `begin`; at most number + 1. Mostly it is one of the last: they
- * are looked at first, in growing steps.
+ * Returns the first number whose release is not older than `begin`; at most number + 1. Mostly it
+ * is one of the last: they are looked at first, in growing steps.
  */
 static uint32_t first_since(struct collect *c, uint64_t object, uint32_t number, uint64_t begin)
 {
@@ -195,7 +201,8 @@ static bool is_left_over(const struct release *r)
     return !r || r->all || !r->taken;
 }
 
-/* Returns the first number from `number` on whose release can end a wait. Shortens the way for the next search. */
+/* Returns the first number from `number` on whose release can end a wait. Shortens the way for the
+ * next search. */
 static uint32_t next_left_over(struct collect *c, uint64_t object, uint32_t number)
 {
     struct release *r = release_at(c, object, number);
@@ -210,8 +217,9 @@ static uint32_t next_left_over(struct collect *c, uint64_t object, uint32_t numb
 }
 
 /*
- * Returns the oldest release since the wait began that has ended no wait yet. It may be newer than the number in the
- * wait's record: waits with higher numbers may have been matched with the older releases.
+ * Returns the oldest release since the wait began that has ended no wait yet. It may be newer than
+ * the number in the wait's record: waits with higher numbers may have been matched with the older
+ * releases.
  */
 static struct release *find_left_over(struct collect *c, uint64_t object, uint32_t number,
                                       uint64_t begin, uint64_t end)
@@ -258,8 +266,8 @@ static struct release *find_last(struct collect *c, uint64_t object, uint32_t nu
 }
 
 /*
- * The same of what several processes have: a write, or else the last close, which was the end of the data if no process had
- * the end any more.
+ * The same of what several processes have: a write, or else the last close, which was the end of
+ * the data if no process had the end any more.
  */
 static struct release *find_shared(struct collect *c, uint64_t object, uint32_t number,
                                    uint8_t wait, uint64_t begin, uint64_t end)
@@ -272,7 +280,8 @@ static struct release *find_shared(struct collect *c, uint64_t object, uint32_t 
     return r && r->closes ? r : NULL;
 }
 
-/* Returns the release of `object` that ended a wait [begin, end] whose record has `number`; NULL: not known. */
+/* Returns the release of `object` that ended a wait [begin, end] whose record has `number`; NULL:
+ * not known. */
 static struct release *find_release(struct collect *c, uint64_t object, uint32_t number,
                                     uint8_t wait, uint64_t begin, uint64_t end)
 {
@@ -284,7 +293,8 @@ static struct release *find_release(struct collect *c, uint64_t object, uint32_t
                             : find_left_over(c, object, number, begin, end);
 }
 
-/* The release is written already, as its thread waited long for a CPU: the op of the wait's end gets the waker. */
+/* The release is written already, as its thread waited long for a CPU: the op of the wait's end
+ * gets the waker. */
 static void set_waker_late(struct collect *c, const struct release *release, uint64_t serial,
                            uint64_t wake)
 {
@@ -342,7 +352,8 @@ static void match_join(struct collect *c, const struct ended_wait *wait)
 
 /* MARK: Children */
 
-/* The program that a process of the trace executed last; NULL: it has none. Numbers of other namespaces mean others. */
+/* The program that a process of the trace executed last; NULL: it has none. Numbers of other
+ * namespaces mean others. */
 static struct collect *program_of(const struct trace *t, const struct collect *parent, pid_t pid)
 {
     struct collect *found = NULL;
@@ -360,8 +371,7 @@ static pid_t awaited_process(const struct shm_record *r)
 {
     if (r->wait == SHM_FILE_LOCK)
         return (pid_t)r->release2;
-    return r->wait == SHM_CHILD && r->object >> 56 == SHM_PROCESS >> 56 ? (pid_t)(uint32_t)r->object
-                                                                        : 0;
+    return r->wait == SHM_CHILD && shm_is_process(r->object) ? (pid_t)(uint32_t)r->object : 0;
 }
 
 /* The same, if it is recorded; NULL: it is not. */
@@ -382,8 +392,8 @@ static void match_child(struct collect *child, const struct ended_wait *wait)
 }
 
 /*
- * A lock of a file: the last release of a lock that excluded this one; or the end of the process that was found to have left
- * one. If both are there, it is not known which was the last.
+ * A lock of a file: the last release of a lock that excluded this one; or the end of the process
+ * that was found to have left one. If both are there, it is not known which was the last.
  */
 static void match_file_lock(struct collect *c, const struct ended_wait *wait)
 {
@@ -416,7 +426,8 @@ static bool ends_wait(const struct release *sent, uint64_t signals, const struct
     return to & SHM_SIGNAL_TID ? (to ^ SHM_SIGNAL_TID) == thread->tid : to == thread->handle;
 }
 
-/* Returns the first signal to the object since the wait began that can have ended it. One that was taken wakes no other thread. */
+/* Returns the first signal to the object since the wait began that can have ended it. One that was
+ * taken wakes no other thread. */
 static struct release *find_signal(struct collect *c, const struct ended_wait *wait,
                                    uint64_t object, uint32_t number)
 {
@@ -433,7 +444,8 @@ static struct release *find_signal(struct collect *c, const struct ended_wait *w
     return NULL;
 }
 
-/* A signal to the process, or else to its group, where each process has its own. Other namespaces have other groups. */
+/* A signal to the process, or else to its group, where each process has its own. Other namespaces
+ * have other groups. */
 static void match_signal(struct collect *c, const struct ended_wait *wait)
 {
     const struct shm_record *r = &wait->record;
@@ -458,7 +470,8 @@ static void match_left(struct collect *c, const struct ended_wait *wait)
 }
 
 /*
- * A wait for a condition variable: until its signal; then, if the mutex was released later than that, for the mutex.
+ * A wait for a condition variable: until its signal; then, if the mutex was released later than
+ * that, for the mutex.
  */
 static void match_condition(struct collect *c, const struct ended_wait *wait)
 {
@@ -481,8 +494,8 @@ static void match_condition(struct collect *c, const struct ended_wait *wait)
 }
 
 /*
- * A lock of OpenMP: the release with the number ended the wait. It is recorded after it happened, so that its time may be
- * later than the end of the wait.
+ * A lock of OpenMP: the release with the number ended the wait. It is recorded after it happened,
+ * so that its time may be later than the end of the wait.
  */
 static void match_openmp_lock(struct collect *c, const struct ended_wait *wait)
 {
@@ -498,8 +511,8 @@ static void match_openmp_lock(struct collect *c, const struct ended_wait *wait)
 }
 
 /*
- * A barrier of OpenMP: if no thread had to wait for long, the release was not recorded, but the last thread to arrive is
- * known.
+ * A barrier of OpenMP: if no thread had to wait for long, the release was not recorded, but the
+ * last thread to arrive is known.
  */
 static void match_openmp_barrier(struct collect *c, const struct ended_wait *wait)
 {
@@ -561,8 +574,9 @@ static void match(const struct trace *t, const struct ended_wait *wait)
     }
 }
 
-/* Orders the waits for one object by their end: each was ended by a release before that, so that those which end first have
- * the fewest to choose from. A thread may lose its CPU between reading the number of its record and the end. */
+/* Orders the waits for one object by their end: each was ended by a release before that, so that
+ * those which end first have the fewest to choose from. A thread may lose its CPU between reading
+ * the number of its record and the end. */
 static int by_end(const void *a_, const void *b_)
 {
     const struct shm_record *a = &((const struct ended_wait *)a_)->record;
@@ -583,7 +597,8 @@ static bool is_ending(const struct trace *t, const struct ended_wait *wait, uint
 }
 
 /*
- * Waits that ended before `time` are all there, and so are their releases, which are recorded before they happen.
+ * Waits that ended before `time` are all there, and so are their releases, which are recorded
+ * before they happen.
  */
 void releases_match(struct trace *t, const struct ticks *ticks, uint64_t time)
 {

@@ -38,8 +38,8 @@ struct release {
 };
 
 /*
- * Releases of one object's slot whose numbers follow each other: hundreds of thousands may be kept, and a look-up of each
- * by itself would mostly miss the processor's cache.
+ * Releases of one object's slot whose numbers follow each other: hundreds of thousands may be kept,
+ * and a look-up of each by itself would mostly miss the processor's cache.
  */
 #define RELEASE_BLOCK 16
 struct release_block {
@@ -68,8 +68,8 @@ struct release *release_add(struct collect *c, struct thread *thread,
                             const struct shm_record *record);
 
 /*
- * The release is written, or dropped: a wait that is matched with it from now on gets its waker at its own end. Returns
- * the waits that were matched before, which the caller owns.
+ * The release is written, or dropped: a wait that is matched with it from now on gets its waker at
+ * its own end. Returns the waits that were matched before, which the caller owns.
  */
 struct woken *release_is_written(struct release *release);
 

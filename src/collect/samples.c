@@ -1,4 +1,5 @@
-/* See samples.h: the kernel's CPU clock of each thread as an event whose samples carry registers and stack. */
+/* See samples.h: the kernel's CPU clock of each thread as an event whose samples carry registers
+ * and stack. */
 #include "collect/samples.h"
 
 #include <errno.h>

@@ -1,31 +1,22 @@
 /*
- * CPU samples from the kernel: where a thread was on its CPU, a number of times in each second of its CPU time. No signal
- * is sent to the program, and no code runs in it: the kernel copies the registers and the top of the stack, and the
- * stack is walked here.
+ * CPU samples from the kernel: where a thread was on its CPU, a number of times in each second of
+ * its CPU time. No signal is sent to the program, and no code runs in it: the kernel copies the
+ * registers and the top of the stack, and the stack is walked here.
  *
  * Opened and read in the same way as switches (switches.h).
  */
 #ifndef TRAIL_COLLECT_SAMPLES_H
 #define TRAIL_COLLECT_SAMPLES_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-/* Times are CLOCK_MONOTONIC's. The stack is valid during the call. */
-struct cpu_sample {
-    int64_t ns;
-    uint32_t pid, tid;
-    uint64_t pc, sp, fp;
-    const uint8_t *stack; /* from sp on */
-    size_t stack_size;
-};
+#include "collect/perf_stack.h"
 
 struct samples;
 
 /*
- * Opens samples, `rate` a second. NULL with errno. If the kernel does not let its own code be sampled, as for most users,
- * the samples are of the program's code only.
+ * Opens samples, `rate` a second. NULL with errno. If the kernel does not let its own code be
+ * sampled, as for most users, the samples are of the program's code only.
  */
 struct samples *samples_open(unsigned rate);
 void samples_close(struct samples *samples);

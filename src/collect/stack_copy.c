@@ -1,7 +1,7 @@
 /*
- * See stack_copy.h. The part of a file with its tables is read into memory: the path comes from the program, the file may
- * be anything, and may change while it is read. The tables hold distances, so that a PC that is moved by the same distance
- * as the part finds the same rule.
+ * See stack_copy.h. The part of a file with its tables is read into memory: the path comes from the
+ * program, the file may be anything, and may change while it is read. The tables hold distances, so
+ * that a PC that is moved by the same distance as the part finds the same rule.
  */
 #include "collect/stack_copy.h"
 
@@ -59,7 +59,8 @@ static void place(struct unwind_file *file, const Elf64_Phdr *segment)
     file->tables.ranges = 1;
 }
 
-/* Puts a table of the functions in .eh_frame behind the segment: static programs have no .eh_frame_hdr. */
+/* Puts a table of the functions in .eh_frame behind the segment: static programs have no
+ * .eh_frame_hdr. */
 static void make_table(struct unwind_file *file, const Elf64_Phdr *segment,
                        const Elf64_Phdr *frames)
 {

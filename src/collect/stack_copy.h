@@ -1,6 +1,6 @@
 /*
- * Walks the copy of a stack, by the .eh_frame tables of the program's files; where a file has none, and on other machines
- * than x86-64, by frame pointers.
+ * Walks the copy of a stack, by the .eh_frame tables of the program's files; where a file has none,
+ * and on other machines than x86-64, by frame pointers.
  */
 #ifndef TRAIL_COLLECT_STACK_COPY_H
 #define TRAIL_COLLECT_STACK_COPY_H
@@ -22,8 +22,8 @@ void unwind_files_free(struct unwind_files *files);
 typedef const trail_module *(*find_module_fn)(void *context, uint64_t pc);
 
 /*
- * Writes up to max PCs, innermost first, and returns how many. Each PC is like a return address (trail_resolve_fn): the
- * interrupted one is increased by 1.
+ * Writes up to max PCs, innermost first, and returns how many. Each PC is like a return address
+ * (trail_resolve_fn): the interrupted one is increased by 1.
  */
 size_t stack_copy_walk(struct unwind_files *files, const struct cpu_sample *sample,
                        find_module_fn find, void *context, uint64_t *pcs, size_t max);

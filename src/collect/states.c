@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/grow.h"
 #include "collect/parts.h"
 
 /* MARK: Words for waits */
@@ -40,55 +39,59 @@ bool wait_is_spinning(uint8_t wait)
 
 uint64_t state_m(struct collect *c, struct thread *thread)
 {
-    if (thread->g.m)
-        return thread->g.m;
-    /* No two live Ms have the same ID: the kernel may use a TID again before the former thread's end is known. */
-    thread->g.m = thread->tid && !idmap_find(&c->trace->procs.ms, thread->tid)
-                      ? thread->tid
-                      : (UINT64_C(1) << 32) + thread->serial;
-    if (!idmap_put(&c->trace->procs.ms, thread->g.m, thread))
+    if (thread->written.m)
+        return thread->written.m;
+    /* No two live Ms have the same ID: the kernel may use a TID again before the former thread's
+     * end is known. */
+    thread->written.m = thread->tid && !idmap_find(&c->trace->ms, thread->tid)
+                            ? thread->tid
+                            : (UINT64_C(1) << 32) + thread->serial;
+    if (!idmap_put(&c->trace->ms, thread->written.m, thread))
         collect_no_memory(c);
-    return thread->g.m;
+    return thread->written.m;
+}
+
+/* Counts events of the thread, and makes sure that it has an M. */
+static struct thread_writer *count_events(struct collect *c, struct thread *thread, int64_t ns,
+                                          unsigned count)
+{
+    (void)state_m(c, thread);
+    c->summary.events += count;
+    if (c->first_ns == 0)
+        c->first_ns = ns;
+    c->last_ns = ns;
+    return &c->trace->out;
 }
 
 void state_event(struct collect *c, struct thread *thread, int64_t ns, unsigned type,
                  unsigned count, const uint64_t *args)
 {
-    c->summary.events++;
-    if (c->first_ns == 0)
-        c->first_ns = ns;
-    c->last_ns = ns;
-    (void)v2_writer_event(c->trace->writer, state_m(c, thread), ns, type, count, args);
+    struct thread_writer *out = count_events(c, thread, ns, 1);
+    thread_writer_event(out, thread->written.m, ns, type, count, args);
 }
 
-static void write_status(struct thread *thread, struct thread *writer, int64_t ns)
+static void write_status(struct thread *thread, int64_t ns)
 {
-    struct collect *c = thread->of;
-    thread->g.seq = 0;
-    if (thread->g.state == G_RUNNING) {
-        EVENT(c, thread, ns, V2_ProcStatus, (uint64_t)thread->g.proc, V2_PROC_RUNNING);
-        EVENT(c, thread, ns, V2_GoStatus, thread->serial, state_m(c, thread), V2_GO_RUNNING);
-    } else if (thread->g.state == G_SYSCALL) {
-        EVENT(c, thread, ns, V2_GoStatus, thread->serial, state_m(c, thread), V2_GO_SYSCALL);
-    } else {
-        EVENT(writer->of, writer, ns, V2_GoStatus, thread->serial, V2_NO_THREAD,
-              thread->g.state == G_WAITING ? V2_GO_WAITING : V2_GO_RUNNABLE);
-    }
+    static const uint8_t statuses[] = {
+        [G_RUNNABLE] = V2_GO_RUNNABLE,
+        [G_RUNNING] = V2_GO_RUNNING,
+        [G_WAITING] = V2_GO_WAITING,
+        [G_SYSCALL] = V2_GO_SYSCALL,
+    };
+    bool bound = thread->g.state == G_RUNNING || thread->g.state == G_SYSCALL;
+    struct thread_writer *out = count_events(thread->of, thread, ns, 1);
+    thread_writer_status(out, bound ? thread->written.m : V2_NO_THREAD, &thread->written, ns,
+                         statuses[thread->g.state], 0);
 }
 
-void state_write_statuses(struct trace *t, struct thread *writer, int64_t ns)
+void state_write_statuses(struct trace *t)
 {
-    struct procs *procs = &t->procs;
     struct thread *thread;
-    for (size_t i = 0; i < procs->count; i++) {
-        procs->at[i].seq = 0;
-        if (!procs->at[i].running && procs->at[i].known)
-            EVENT(writer->of, writer, ns, V2_ProcStatus, i, V2_PROC_IDLE);
-    }
+    thread_writer_ps(&t->out);
     for (struct collect *c = t->programs; c; c = c->next_in_trace) {
         for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
             if (thread->g.state != G_NONE && thread->g.state != G_DEAD)
-                write_status(thread, writer, ns);
+                write_status(thread, t->out.now_ns);
         }
     }
 }
@@ -142,77 +145,60 @@ void state_enter(struct collect *c, struct thread *thread, enum g_state state, i
 
 void state_take_proc(struct collect *c, struct thread *thread, int64_t ns)
 {
-    struct procs *procs = &c->trace->procs;
-    struct proc *proc;
-    size_t i = 0;
-    while (i < procs->count && procs->at[i].running)
-        i++;
-    if (i == procs->count) {
-        if (!GROW(procs->at, procs->room, procs->count + 1)) {
-            collect_no_memory(c);
-            return;
-        }
-        procs->at[procs->count++] = (struct proc){0};
+    struct thread_writer *out = &c->trace->out;
+    size_t p = thread_writer_free_p(out);
+    if (p == out->p_count && !thread_writer_add_ps(out, p + 1)) {
+        collect_no_memory(c);
+        return;
     }
-    proc = &procs->at[i];
-    if (!proc->known)
-        EVENT(c, thread, ns, V2_ProcStatus, i, V2_PROC_IDLE);
-    proc->known = true;
-    proc->running = thread;
-    thread->g.proc = (int64_t)i;
-    EVENT(c, thread, ns, V2_ProcStart, i, ++proc->seq);
+    (void)count_events(c, thread, ns, out->ps[p].known ? 1 : 2);
+    thread_writer_take_p(out, &thread->written, p, ns);
 }
 
 void state_give_proc(struct collect *c, struct thread *thread, int64_t ns)
 {
-    if (thread->g.proc < 0)
-        return;
-    state_event(c, thread, ns, V2_ProcStop, 0, NULL);
-    c->trace->procs.at[thread->g.proc].running = NULL;
-    thread->g.proc = -1;
+    if (thread->written.p >= 0)
+        thread_writer_give_p(count_events(c, thread, ns, 1), &thread->written, ns);
 }
 
 struct thread *state_any_running(const struct trace *t)
 {
-    for (size_t i = 0; i < t->procs.count; i++) {
-        if (t->procs.at[i].running)
-            return t->procs.at[i].running;
+    for (size_t i = 0; i < t->out.p_count; i++) {
+        if (t->out.ps[i].running)
+            return (struct thread *)(void *)t->out.ps[i].running; /* its first member */
     }
     return NULL;
-}
-
-uint64_t state_proc_seq(struct collect *c, const struct thread *thread)
-{
-    return ++c->trace->procs.at[thread->g.proc].seq;
 }
 
 /* Creates the goroutine of a thread that the trace does not have yet, on its own M. */
 static void appear(struct collect *c, struct thread *thread, int64_t ns)
 {
-    if (thread->g.proc < 0)
+    if (thread->written.p < 0)
         state_take_proc(c, thread, ns);
-    EVENT(c, thread, ns, V2_GoCreate, thread->serial, names_thread(c, thread), 0);
+    EVENT(c, thread, ns, V2_GoCreate, thread->serial, thread_name_stack(c, thread), 0);
     state_enter(c, thread, G_RUNNABLE, ns);
 }
 
 /*
- * Returns the stack of an unblock event. Each has one, as without it Go's profiles extend the wait: a goroutine that goes
- * on by itself has the stack of its wait; a thread that ended has its start function.
+ * Returns the stack of an unblock event. Each has one, as without it Go's profiles extend the wait:
+ * a goroutine that goes on by itself has the stack of its wait; a thread that ended has its start
+ * function.
  */
 static uint64_t unblock_stack(struct collect *c, const struct thread *waker,
                               const struct thread *thread, uint64_t stack)
 {
     /* With a stack, the thread's own signal handler woke it. */
     if (waker != thread || stack)
-        return stack ? names_stack(c, stack, 0) : names_routine(c, waker);
-    return names_stack(c, thread->g.site ? thread->g.site->stack : 0, thread->g.wait_pc);
+        return stack ? code_stack(c, stack, 0) : thread_name_routine(c, waker);
+    return code_stack(c, thread->g.site ? thread->g.site->stack : 0, thread->g.wait_pc);
 }
 
 void state_unblock(struct collect *c, struct thread *waker, struct thread *thread, int64_t ns,
                    uint64_t stack)
 {
-    EVENT(c, waker, ns, V2_GoUnblock, thread->serial, ++thread->g.seq,
-          unblock_stack(c, waker, thread, stack));
+    struct thread_writer *out = count_events(c, waker, ns, 1);
+    thread_writer_unblock(out, waker->written.m, &thread->written, ns,
+                          unblock_stack(c, waker, thread, stack));
     thread->g.waker_stack = waker->of == thread->of ? stack : 0;
     thread->of->summary.waits_with_waker += waker != thread || stack;
     state_enter(thread->of, thread, G_RUNNABLE, ns);
@@ -230,9 +216,9 @@ void state_run(struct collect *c, struct thread *thread, int64_t ns)
         state_event(c, thread, ns, V2_GoSyscallEndBlocked, 0, NULL);
         state_enter(c, thread, G_RUNNABLE, ns);
     }
-    if (thread->g.proc < 0)
+    if (thread->written.p < 0)
         state_take_proc(c, thread, ns);
-    EVENT(c, thread, ns, V2_GoStart, thread->serial, ++thread->g.seq);
+    thread_writer_start(count_events(c, thread, ns, 1), &thread->written, ns);
     state_enter(c, thread, G_RUNNING, ns);
 }
 
@@ -251,7 +237,7 @@ void state_end(struct collect *c, struct thread *thread, int64_t ns)
     if (thread->g.state != G_NONE) {
         state_event(c, thread, ns, V2_GoDestroy, 0, NULL);
         state_give_proc(c, thread, ns);
-        (void)idmap_remove(&c->trace->procs.ms, thread->g.m);
+        (void)idmap_remove(&c->trace->ms, thread->written.m);
     }
     state_enter(c, thread, G_DEAD, ns);
     c->states.alive -= thread->g.counted;
@@ -300,10 +286,4 @@ void state_worst_sites(const struct collect *c, const struct wait_site *worst[3]
 void states_dispose(struct collect *c)
 {
     idmap_free(&c->states.sites);
-}
-
-void procs_dispose(struct procs *procs)
-{
-    idmap_free(&procs->ms);
-    free(procs->at);
 }

@@ -1,6 +1,7 @@
 /*
- * What goroutines and Ps are, each change with its event. A P is a slot of concurrency: a thread that runs has the lowest
- * one that was free when it began to run, and gives it back when it blocks.
+ * The states of goroutines and Ps, each change with its event (write/thread_writer.h). A P is a
+ * slot of concurrency: a thread that runs has the lowest one that was free when it began to run,
+ * and gives it back when it blocks.
  */
 #ifndef TRAIL_COLLECT_STATES_H
 #define TRAIL_COLLECT_STATES_H
@@ -41,20 +42,7 @@ struct wait_site {
     uint64_t waker_stack; /* of the longest, if the waker is of the same program */
 };
 
-/* MARK: Ps and Ms */
-
-struct proc {
-    uint64_t seq;
-    bool known;             /* the trace has an event of it */
-    struct thread *running; /* NULL: none */
-};
-
-/* Of the trace. Owned by states.c. Zero-initialised is empty. */
-struct procs {
-    struct proc *at;
-    size_t count, room;
-    struct idmap ms; /* an M's ID to the thread that lives on it */
-};
+/* MARK: Threads */
 
 /* Of a program. Owned by states.c. Zero-initialised is empty. */
 struct states {
@@ -62,14 +50,13 @@ struct states {
     uint64_t alive;     /* threads */
 };
 
-/* The thread's ID as an M: its TID, or another number if a thread that is alive has that already. */
+/*
+ * The thread's ID as an M: its TID, or another number if a thread that is alive has that already.
+ */
 uint64_t state_m(struct collect *c, struct thread *thread);
 
 /* A thread that runs on a P; NULL: none does. */
 struct thread *state_any_running(const struct trace *t);
-
-/* The next sequence number of the thread's P. */
-uint64_t state_proc_seq(struct collect *c, const struct thread *thread);
 
 /* MARK: Events */
 
@@ -82,8 +69,8 @@ void state_event(struct collect *c, struct thread *thread, int64_t ns, unsigned 
         state_event(c, thread, ns, type, sizeof args_ / sizeof args_[0], args_);                   \
     } while (0)
 
-/* A generation begins: writes the status of all that is alive. `writer` is a thread that has an M. */
-void state_write_statuses(struct trace *t, struct thread *writer, int64_t ns);
+/* A generation begins: writes the status of all that is alive. */
+void state_write_statuses(struct trace *t);
 
 /* MARK: States */
 
@@ -116,6 +103,5 @@ struct wait_site *state_wait_site(struct collect *c, uint64_t stack, uint8_t wai
 void state_worst_sites(const struct collect *c, const struct wait_site *worst[3]);
 
 void states_dispose(struct collect *c);
-void procs_dispose(struct procs *procs);
 
 #endif

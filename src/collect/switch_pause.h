@@ -1,13 +1,13 @@
 /*
- * Whether the kernel's context switches are worth what they cost. A record costs the program up to a microsecond: next to
- * nothing for a busy server, but as much as the work itself for two threads that only wake each other. So the events are
- * closed while a CPU switches very often, and opened again after a pause, which is four times as long each time that the
- * rate is still high.
+ * Whether the kernel's context switches are worth what they cost. A record costs the program up to
+ * a microsecond: next to nothing for a busy server, but as much as the work itself for two threads
+ * that only wake each other. So the events are closed while a CPU switches very often, and opened
+ * again after a pause, which is four times as long each time that the rate is still high.
  *
  *     open - a window with too many records -> paused - the pause is over -> open ...
  *
- * Closed, not disabled: what makes a switch dear is that its threads have events at all, and only in small part that
- * records are written (bench/README.md).
+ * Closed, not disabled: what makes a switch dear is that its threads have events at all, and only
+ * in small part that records are written (bench/README.md).
  */
 #ifndef TRAIL_COLLECT_SWITCH_PAUSE_H
 #define TRAIL_COLLECT_SWITCH_PAUSE_H
@@ -22,8 +22,8 @@
 /* Behind a pause the first look is a short one: the rate was high before. */
 #define SWITCH_PAUSE_LOOK_NS 20000000
 /*
- * The first pause. A shorter one would save little: the kernel goes on looking for events at each switch for a second after
- * the last one was closed.
+ * The first pause. A shorter one would save little: the kernel goes on looking for events at each
+ * switch for a second after the last one was closed.
  */
 #define SWITCH_PAUSE_FIRST_NS 4000000000
 #define SWITCH_PAUSE_MOST_NS  16000000000
@@ -44,8 +44,8 @@ struct switch_pause {
 enum switch_pause_step { SWITCH_PAUSE_NOTHING, SWITCH_PAUSE_BEGINS, SWITCH_PAUSE_ENDS };
 
 /*
- * Returns what is to happen at `now_ns`, if the busiest CPU has made `records` since the last call: two for each switch from
- * one thread to another. While paused, none are made.
+ * Returns what is to happen at `now_ns`, if the busiest CPU has made `records` since the last call:
+ * two for each switch from one thread to another. While paused, none are made.
  */
 enum switch_pause_step switch_pause_step(struct switch_pause *pause, int64_t now_ns,
                                          uint64_t records);

@@ -1,6 +1,6 @@
 /*
- * See switches.h. The event counts major page faults, with a sample for each; the kernel adds a record for each switch of
- * its threads, and for the end of each thread, which has no switch.
+ * See switches.h. The event counts major page faults, with a sample for each; the kernel adds a
+ * record for each switch of its threads, and for the end of each thread, which has no switch.
  */
 #include "collect/switches.h"
 
@@ -22,13 +22,15 @@
 #include "collect/samples.h"
 
 /*
- * The size of all buffers, and of each: 32,000 records on each of up to 8 CPUs, 16,000 on each of 16. A CPU that only
- * switches makes 30,000 in a step (collect/recorder.c). Any user may lock 516 KiB a CPU, and what ulimit -l allows.
+ * The size of all buffers, and of each: 32,000 records on each of up to 8 CPUs, 16,000 on each
+ * of 16. A CPU that only switches makes 30,000 in a step (collect/recorder.c). Any user may lock
+ * 516 KiB a CPU, and what ulimit -l allows.
  */
 #define ROOM     (8u << 20)
 #define CPU_ROOM (1u << 20)
 
-/* Events of threads that are opened while the program runs on: each is a descriptor, and takes some microseconds. */
+/* Events of threads that are opened while the program runs on: each is a descriptor, and takes some
+ * microseconds. */
 #define MOST_THREAD_EVENTS 4096
 
 struct switches {
@@ -36,8 +38,8 @@ struct switches {
     uint64_t lost;
     uint64_t busiest;   /* records of the busiest CPU: see switches_busiest */
     size_t most_events; /* of threads that run already; 0: as many as there may be descriptors */
-    bool
-        several; /* a thread may have two events: one that it inherited, and one that was opened for it */
+    /* A thread may have two events: one that it inherited, and one that was opened for it. */
+    bool several;
     struct cpu_sample fault; /* of the last record, if that is one */
     union {
         uint64_t aligned; /* records have words of 8 bytes */
@@ -46,7 +48,8 @@ struct switches {
     } record;
 };
 
-/* Bytes of the stack of a page fault: buffers have room for some hundred faults between two readings. */
+/* Bytes of the stack of a page fault: buffers have room for some hundred faults between two
+ * readings. */
 #define FAULT_STACK 4096
 
 /* MARK: Records */
@@ -323,7 +326,8 @@ static uint64_t lost_now(const struct switches *s)
     return lost->header.size >= sizeof *lost ? lost->lost : 0;
 }
 
-/* A thread cannot be switched twice in the same direction on one CPU: the second record is of its second event. */
+/* A thread cannot be switched twice in the same direction on one CPU: the second record is of its
+ * second event. */
 static bool is_repeated(struct perf_ring *ring, const struct switch_record *record)
 {
     bool repeated;

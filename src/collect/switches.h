@@ -1,9 +1,10 @@
 /*
  * When threads were on a CPU: the kernel's context switches, read from outside the program.
  *
- * The events are opened before the program is started: the process's children and theirs inherit them, with all of their
- * threads, and they are enabled when one of them executes a file. There is one descriptor and one buffer a CPU, as the
- * kernel does not map a buffer for inherited events of all CPUs.
+ * The events are opened before the program is started: the process's children and theirs inherit
+ * them, with all of their threads, and they are enabled when one of them executes a file. There is
+ * one descriptor and one buffer a CPU, as the kernel does not map a buffer for inherited events of
+ * all CPUs.
  *
  *     kernel - switch -> buffer of the CPU - switches_read -> the collector of the process
  *
@@ -38,32 +39,38 @@ struct switch_record {
 
 struct switches;
 
-/* Called before the program is started. NULL with errno if the kernel refuses, or when memory is out. */
+/* Called before the program is started. NULL with errno if the kernel refuses, or when memory is
+ * out. */
 struct switches *switches_open(void);
 
 /*
- * The same for a process that runs: an event for each of its threads on each CPU, which all write into one buffer a CPU.
- * NULL with errno; EMFILE: it has more threads than there may be descriptors.
+ * The same for a process that runs: an event for each of its threads on each CPU, which all write
+ * into one buffer a CPU. NULL with errno; EMFILE: it has more threads than there may be
+ * descriptors.
  */
 struct switches *switches_open_process(pid_t pid);
 void switches_close(struct switches *switches);
 
-/* Calls `take` with each new record of before `before_ns`; the others are left for the next call. */
+/*
+ * Calls `take` with each new record of before `before_ns`; the others are left for the next call.
+ */
 void switches_read(struct switches *switches, int64_t before_ns,
                    void (*take)(void *context, const struct switch_record *record), void *context);
 
-/* Returns how many records the busiest CPU has made since the last call, as far as they were read. */
+/*
+ * Returns how many records the busiest CPU has made since the last call, as far as they were read.
+ */
 uint64_t switches_busiest(struct switches *switches);
 
 /*
- * Closes the events: there are no records, and no cost, until switches_resume. Returns the time of the latest record that
- * was read.
+ * Closes the events: there are no records, and no cost, until switches_resume. Returns the time of
+ * the latest record that was read.
  */
 int64_t switches_pause(struct switches *switches);
 
 /*
- * Opens the events again, for the processes with these PIDs, as switches_open_process does. False with errno; they are
- * closed then. EMFILE: there are more than MOST_THREAD_EVENTS.
+ * Opens the events again, for the processes with these PIDs, as switches_open_process does. False
+ * with errno; they are closed then. EMFILE: there are more than MOST_THREAD_EVENTS.
  */
 bool switches_resume(struct switches *switches, const pid_t *pids, size_t count);
 

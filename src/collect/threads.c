@@ -27,7 +27,8 @@ struct thread *thread_with_tid(const struct collect *c, uint64_t tid)
     return idmap_find(&c->threads.by_tid, tid);
 }
 
-/* From when on others can have the thread's handle: its creator may use it before the thread has begun to run. */
+/* From when on others can have the thread's handle: its creator may use it before the thread has
+ * begun to run. */
 static uint64_t handle_since(const struct thread *thread)
 {
     return thread->created ? thread->created : thread->started;
@@ -79,15 +80,15 @@ struct thread *thread_new(struct collect *c, uint32_t slot, uint32_t number)
     thread->serial = serial;
     thread->of = c;
     thread->slot = slot;
-    thread->g.proc = -1;
+    thread->written = (struct written_thread){.g = thread->serial, .p = -1};
     thread->oncpu.on_since = thread->oncpu.off_since = -1;
     c->threads.in_slot[slot] = thread;
     return thread;
 }
 
 /*
- * Adds a thread to the list of threads with its handle, the newest first. Threads are read by slot, so that a later one may
- * come before an earlier one.
+ * Adds a thread to the list of threads with its handle, the newest first. Threads are read by slot,
+ * so that a later one may come before an earlier one.
  */
 static void handle_add(struct collect *c, struct thread *thread)
 {

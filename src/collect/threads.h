@@ -1,9 +1,11 @@
 /*
- * The threads of the program, each with the ops that the model has not taken yet: what the thread did, in the order of
- * its time. A thread is found by its serial, by its slot in the area, by its handle (pthread_t) and by its TID; of
- * threads that had the same handle or TID the newest is found.
+ * The threads of the program, each with the ops that the model has not taken yet: what the thread
+ * did, in the order of its time. A thread is found by its serial, by its slot in the area, by its
+ * handle (pthread_t) and by its TID; of threads that had the same handle or TID the newest is
+ * found.
  *
- * A thread lives from its slot's first use until the feed has read its end and the model has written it.
+ * A thread lives from its slot's first use until the feed has read its end and the model has
+ * written it.
  */
 #ifndef TRAIL_COLLECT_THREADS_H
 #define TRAIL_COLLECT_THREADS_H
@@ -15,6 +17,7 @@
 #include "base/idmap.h"
 #include "collect/area.h"
 #include "collect/oncpu.h"
+#include "write/thread_writer.h"
 
 struct collect;
 struct release;
@@ -75,7 +78,8 @@ struct op_ring {
 
 enum g_state { G_NONE, G_RUNNABLE, G_RUNNING, G_WAITING, G_SYSCALL, G_DEAD };
 
-/* What the thread's records have shown so far. In this order only, each once; a record that does not fit is damage. */
+/* What the thread's records have shown so far. In this order only, each once; a record that does
+ * not fit is damage. */
 enum life { LIFE_ANNOUNCED, LIFE_STARTED, LIFE_EXITED };
 
 /* What feed.c, releases.c and open_stacks.c keep of a thread. */
@@ -108,11 +112,8 @@ struct open_region {
 
 /* What model.c, states.c, ops.c and annotations.c keep of a thread: its goroutine. */
 struct goroutine {
-    uint64_t m;   /* the M's ID, from its first event on; 0: it has had none */
     bool counted; /* among those that are alive */
     enum g_state state;
-    uint64_t seq;
-    int64_t proc;           /* -1: none */
     int64_t since_ns;       /* in its state */
     struct wait_site *site; /* of the wait that it is in */
     uint64_t waker_stack;
@@ -128,6 +129,8 @@ struct goroutine {
 
 /* A thread: an M and the goroutine that never leaves it. */
 struct thread {
+    struct written_thread
+        written;               /* first: see state_any_running; `m` is 0 before its first event */
     uint64_t serial;           /* the goroutine's ID */
     struct collect *of;        /* its program's */
     uint64_t tid;              /* in our PID namespace; 0: not known */
@@ -154,7 +157,8 @@ struct threads {
     struct idmap by_handle, by_tid; /* the newest thread that had it */
     struct thread *in_slot[SHM_THREADS];
     struct thread *dead; /* the model is done with them */
-    /* The program counts its threads from 1: the goroutines' IDs are behind `base`, and below `limit`. */
+    /* The program counts its threads from 1: the goroutines' IDs are behind `base`, and below
+     * `limit`. */
     uint64_t base, limit, last_serial;
 };
 
@@ -201,8 +205,8 @@ void threads_dispose(struct collect *c);
 struct op *op_add(struct collect *c, struct thread *thread, enum op_kind kind, uint64_t time);
 
 /*
- * Inserts an op that may be earlier than what the thread's signal handlers did meanwhile; not before the watermark.
- * NULL when memory is out.
+ * Inserts an op that may be earlier than what the thread's signal handlers did meanwhile; not
+ * before the watermark. NULL when memory is out.
  */
 struct op *op_insert(struct collect *c, struct thread *thread, enum op_kind kind, uint64_t time);
 

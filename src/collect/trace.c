@@ -23,8 +23,8 @@ struct trace *trace_open(const struct trace_options *options, trail_error *err)
     if (!t->options.generation_ns)
         t->options.generation_ns = GENERATION_NS;
     deadline_set(t, UINT64_MAX);
-    t->writer = v2_writer_open(options->version, &options->sink, err);
-    if (!t->writer) {
+    t->out.out = v2_writer_open(options->version, &options->sink, err);
+    if (!t->out.out) {
         free(t);
         return NULL;
     }
@@ -55,8 +55,8 @@ void trace_remove(struct trace *t, struct collect *c)
 /* MARK: Steps */
 
 /*
- * Returns the time up to which all programs are known. Behind the last of them the trace waits as well: whether it ends with
- * them decides what becomes of their waits (OP_GONE).
+ * Returns the time up to which all programs are known. Behind the last of them the trace waits as
+ * well: whether it ends with them decides what becomes of their waits (OP_GONE).
  */
 static uint64_t known_until(const struct trace *t, uint64_t limit)
 {
@@ -73,7 +73,9 @@ static uint64_t known_until(const struct trace *t, uint64_t limit)
 /* Releases are kept for this many times COLLECT_DELAY_NS, for waits that are recorded late. */
 #define KEEP_DELAYS 4
 
-/* Finds the release of each wait that has ended before a time from which on records may be missing. */
+/*
+ * Finds the release of each wait that has ended before a time from which on records may be missing.
+ */
 static void match(struct trace *t, uint64_t time)
 {
     const struct ticks *ticks = t->programs ? t->programs->ticks : NULL;
@@ -106,7 +108,7 @@ void trace_cut(struct trace *t)
 
 uint64_t trace_bytes(const struct trace *t)
 {
-    return t->writer ? v2_writer_bytes(t->writer) : 0;
+    return t->out.out ? v2_writer_bytes(t->out.out) : 0;
 }
 
 bool trace_is_full(const struct trace *t)
@@ -127,8 +129,8 @@ bool trace_finish(struct trace *t, trail_error *err)
     model_end(t);
     if (t->options.ends)
         t->options.ends(t->options.ends_context);
-    good = v2_writer_close(t->writer, err);
-    t->writer = NULL;
+    good = v2_writer_close(t->out.out, err);
+    t->out.out = NULL;
     if (good && t->failed) {
         *err = t->error;
         good = false;
@@ -138,17 +140,18 @@ bool trace_finish(struct trace *t, trail_error *err)
 
 void trace_recorded(struct trace *t, const trail_recorded *row)
 {
-    v2_writer_recorded(t->writer, row);
+    v2_writer_recorded(t->out.out, row);
 }
 
 void trace_close(struct trace *t)
 {
     if (!t)
         return;
-    if (t->writer)
-        (void)v2_writer_close(t->writer, NULL);
+    if (t->out.out)
+        (void)v2_writer_close(t->out.out, NULL);
     model_dispose(t);
-    procs_dispose(&t->procs);
+    thread_writer_dispose(&t->out);
+    idmap_free(&t->ms);
     releases_dispose(&t->releases);
     idmap_free(&t->threads);
     idmap_free(&t->objects);
@@ -159,7 +162,7 @@ void trace_close(struct trace *t)
 
 int64_t trace_wall_ns(const struct trace *t)
 {
-    return t->model.begun ? t->model.last_ns - t->model.begin_ns : 0;
+    return t->out.generation > 0 ? t->out.now_ns - t->model.begin_ns : 0;
 }
 
 uint64_t trace_most_threads(const struct trace *t)

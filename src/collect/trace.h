@@ -1,14 +1,14 @@
 /*
- * A trace that is being recorded: what the collectors of several programs share. Each program has an area and a collector
- * of its own; a process that executes another program goes on as another collector. The trace is written up to the time up
- * to which all of them are known.
+ * A trace that is being recorded: what the collectors of several programs share. Each program has
+ * an area and a collector of its own; a process that executes another program goes on as another
+ * collector. The trace is written up to the time up to which all of them are known.
  *
  *     collector - ops of its threads \
  *     collector - ops of its threads  > model, in order of time - v2_writer
  *     collector - ops of its threads /
  *
- * Ps are of the trace: a P is a slot of concurrency of all its processes together. Goroutines are numbered in a block for
- * each process (write/merged_ids.h), as in a merged trace.
+ * Ps are of the trace: a P is a slot of concurrency of all its processes together. Goroutines are
+ * numbered in a block for each process (write/merged_ids.h), as in a merged trace.
  */
 #ifndef TRAIL_COLLECT_TRACE_H
 #define TRAIL_COLLECT_TRACE_H
@@ -24,12 +24,12 @@
 #include "collect/model.h"
 #include "collect/releases.h"
 #include "collect/states.h"
-#include "write/v2_writer.h"
+#include "write/thread_writer.h"
 
 /* Owned by trace.c, but for its parts. */
 struct trace {
     struct trace_options options;
-    struct v2_writer *writer;
+    struct thread_writer out;
     trail_error error;
     bool failed;              /* memory ran out: `error` is set */
     bool ending;              /* no step follows */
@@ -41,7 +41,7 @@ struct trace {
     struct idmap
         holds; /* of locks that processes share: when that hold began which named the lock */
     struct arena arena;
-    uint64_t next_frame;        /* see FIRST_NUMBER in names.c */
+    uint64_t next_frame;        /* see CODE_FIRST_NUMBER */
     uint64_t watermark;         /* the model may write all ops before it */
     uint64_t limit;             /* programs that were added since begin later; 0: not known */
     uint64_t end_ticks;         /* when it ended */
@@ -52,10 +52,11 @@ struct trace {
     struct deadline deadline;
     struct releases releases;
     struct model model;
-    struct procs procs;
+    struct idmap ms; /* an M's ID to the thread that lives on it */
 };
 
-/* Adds a program to the trace, with a number, and with the block of the process if that has executed it. */
+/* Adds a program to the trace, with a number, and with the block of the process if that has
+ * executed it. */
 void trace_add(struct trace *t, struct collect *c, const struct collect *former);
 void trace_remove(struct trace *t, struct collect *c);
 

@@ -1,3 +1,4 @@
+/* The files of a trace, which are compressed, divided or limited in number: see trace_output.h. */
 #include "collect/trace_output.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
- * The output of a trace that is being recorded: a file, stdout, a compressed file, a series of files, or memory that
- * keeps the newest generations only.
+ * The output of a trace that is being recorded: a file, stdout, a compressed file, a series of
+ * files, or memory that keeps the newest generations only.
  *
  * This is possible because each generation of a trace can be read without those before it.
  */
@@ -42,7 +42,8 @@ struct trace_output {
     struct kept *kept;
     size_t kept_count, kept_room;
     bool no_memory;
-    /* Why a further file could not be begun, until trace_output_lost takes it; TRAIL_OK: nothing was lost. */
+    /* Why a further file could not be begun, until trace_output_lost takes it; TRAIL_OK: nothing
+     * was lost. */
     trail_error lost;
 };
 
@@ -56,16 +57,20 @@ trail_sink trace_output_sink(struct trace_output *t);
 /* Called between two generations: the next begins at `ns`. `context` is the struct trace_output. */
 void trace_output_generation(void *context, int64_t ns);
 
-/* Returns true once, with *err, if trace_output_generation could not complete a file or begin the next: the rest is lost. */
+/* Returns true once, with *err, if trace_output_generation could not complete a file or begin the
+ * next: the rest is lost. */
 bool trace_output_lost(struct trace_output *t, trail_error *err);
 
 /* Flight recorder: writes what is kept into a file of its own. False with *err. */
 bool trace_output_snapshot(struct trace_output *t, trail_error *err);
 
-/* Completes the last file; a flight recorder writes it, if the trace is `whole`. False with *err. */
+/*
+ * Completes the last file; a flight recorder writes it, if the trace is `whole`. False with *err.
+ */
 bool trace_output_close(struct trace_output *t, bool whole, trail_error *err);
 
-/* Returns the first name for `number` 0, else NAME.NUMBER.SUFFIX; the caller frees it. NULL when memory is out. */
+/* Returns the first name for `number` 0, else NAME.NUMBER.SUFFIX; the caller frees it. NULL when
+ * memory is out. */
 char *numbered_path(const char *path, unsigned number);
 
 #endif

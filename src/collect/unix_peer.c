@@ -1,3 +1,4 @@
+/* Finds the peer of a Unix socket by the kernel's socket diagnostics. */
 #include "collect/unix_peer.h"
 
 #include <linux/netlink.h>

@@ -138,8 +138,9 @@ static void find_descriptors(unsigned code, const uint8_t (*entries)[ENTRY_SIZE]
 }
 
 /*
- * Writes up to `most` operations that wait, and returns how many there are. Their descriptors are known as long as all that was
- * ever submitted to the ring is still in its entries, and as many of a kind as wait: none has ended.
+ * Writes up to `most` operations that wait, and returns how many there are. Their descriptors are
+ * known as long as all that was ever submitted to the ring is still in its entries, and as many of
+ * a kind as wait: none has ended.
  */
 static size_t operations_waiting(pid_t pid, unsigned fd, struct uring_operation *operations,
                                  size_t most)

@@ -214,8 +214,8 @@ const struct command command_import = {
         "ftrace or 'trace-cmd report', the folder of an LTTng kernel trace (where babeltrace2 is\n"
         "installed), and Perfetto's kernel events: states and wake-ups are those of the "
         "recording.\n"
-        "Of Chrome's trace events (JSON) and Perfetto's track events, spans become regions, and\n"
-        "flows wake-ups. What is not understood is counted and named.",
+        "Of Perfetto's track events, slices become regions, and flows wake-ups. What is not\n"
+        "understood is counted and named.",
     .examples = "  perf sched record -- ./server; trail import perf.data -o server.trace\n"
                 "  perf script --ns | trail import - -o server.trace && trail why server.trace\n"
                 "  trace-cmd report | trail import - -o machine.trace\n"

@@ -348,7 +348,7 @@ static void show_progress(struct recording *r)
         now < r->shown_ns + PROGRESS_NS)
         return;
     r->shown_ns = now;
-    recorder_summarize(&r->recorder, r->recorder.program, &summary);
+    account_summarize(&r->recorder, r->recorder.program, &summary);
     terminal_control(stderr, "\r");
     fprintf(stderr,
             "trail: %" PRIu64 " thread%s, %" PRIu64 " wait%s, %" PRIu64
@@ -561,7 +561,7 @@ static void print_processes(const struct recording *r, size_t count)
                                                     .path = r->recorder.shared ? NULL : p->to->path,
                                                     .pid = (int)p->pid,
                                                     .cost_ns = p->cost_ns};
-        recorder_summarize(&r->recorder, p, &all[at].summary);
+        account_summarize(&r->recorder, p, &all[at].summary);
         all[at].cpu_ns = account_cpu_ns(p, &all[at].summary);
     }
     if (all)
@@ -586,12 +586,12 @@ static void print_summaries(const struct recording *r)
                  !r->options.process && r->recorder.executed.count == 0;
     int64_t cpu_ns = known ? record_summary_cpu_ns(RUSAGE_CHILDREN) : -1;
     if (r->recorder.shared) {
-        recorder_summarize_all(&r->recorder, &summary);
+        account_summarize_all(&r->recorder, &summary);
         turned_away = summary.turned_away;
         record_summary_print(&summary, r->recorder.shared->path, summary.left ? -1 : cpu_ns);
     }
     for (struct recorded *p = r->recorder.processes; p && !r->recorder.shared; p = p->next) {
-        recorder_summarize(&r->recorder, p, &summary);
+        account_summarize(&r->recorder, p, &summary);
         turned_away += summary.turned_away;
         if (count > FEW_PROCESSES && p != program)
             continue;

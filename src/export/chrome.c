@@ -120,8 +120,8 @@ static void put_exact(struct chrome *c, double value)
 
 /*
  * Readers add ts and dur as doubles, and take a span that begins before the sum for nested. The sum
- * must not be above the double of the end itself, which is the next span's ts. Where it would be, the
- * duration is a smaller double, which is the same in whole nanoseconds. (Spans with ts and dur
+ * must not be above the double of the end itself, which is the next span's ts. Where it would be,
+ * the duration is a smaller double, which is the same in whole nanoseconds. (Spans with ts and dur
  * follow each other; a duration whose sum is exactly the end does not always exist.)
  */
 static void put_duration(struct chrome *c, int64_t begin_ns, int64_t end_ns)
@@ -134,7 +134,8 @@ static void put_duration(struct chrome *c, int64_t begin_ns, int64_t end_ns)
         put_us(c, between(begin_ns, end_ns));
         return;
     }
-    /* Exact up to twice the begin; above it, a unit of its last place is at least half of the end's. */
+    /* Exact up to twice the begin; above it, a unit of its last place is at least half of the
+     * end's. */
     duration = end - begin;
     while (duration > 0 && begin + duration > end)
         duration = smaller(duration);

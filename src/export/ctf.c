@@ -1,7 +1,7 @@
 /*
  * The Common Trace Format 1.8, as babeltrace2 and Trace Compass read it: a stream of packets of
- * binary events, and a text that describes them (TSDL). All fields are byte-aligned and little-endian;
- * texts end with a NUL byte.
+ * binary events, and a text that describes them (TSDL). All fields are byte-aligned and
+ * little-endian; texts end with a NUL byte.
  *
  *     packet   magic u32, stream u32, first and last time u64, size in bits u64 twice, events
  *     event    id u8, time u64, fields
@@ -120,7 +120,8 @@ static void put_u32(struct ctf *c, uint64_t value)
 }
 
 /*
- * Writes UTF-8; invalid bytes, and NUL, which would end the text, become U+FFFD. An empty text becomes
+ * Writes UTF-8; invalid bytes, and NUL, which would end the text, become U+FFFD. An empty text
+ * becomes
  * "-", because babeltrace2 2.0 shows an earlier text in place of an empty one.
  */
 static void put_string(struct ctf *c, trail_string text)

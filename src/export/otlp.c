@@ -1,13 +1,14 @@
 /*
- * OTLP, the span format of OpenTelemetry: messages TracesData with up to MESSAGE_SPANS spans, as protocol
- * buffers or as lines of JSON, as the collector's file exporter writes them (otlp_message.h).
+ * OTLP, the span format of OpenTelemetry: messages TracesData with up to MESSAGE_SPANS spans, as
+ * protocol buffers or as lines of JSON, as the collector's file exporter writes them
+ * (otlp_message.h).
  *
  * A task is a span. A region is a child span of the region or task that contains it. Tasks with the
- * same root form one OTLP trace; a region without a task is an OTLP trace of its own. IDs derive from
- * the trace's identity and the task's number (or the region's index), so that exporting again gives
- * the same IDs. Logs are events of their task, or else of the region that contains them; waits are
- * events, too (otlp_waits.h). A log of the category "traceparent" makes its task or region a part of
- * the trace that the program itself sends to a collector.
+ * same root form one OTLP trace; a region without a task is an OTLP trace of its own. IDs derive
+ * from the trace's identity and the task's number (or the region's index), so that exporting again
+ * gives the same IDs. Logs are events of their task, or else of the region that contains them;
+ * waits are events, too (otlp_waits.h). A log of the category "traceparent" makes its task or
+ * region a part of the trace that the program itself sends to a collector.
  *
  * Spans are written when they end; an open span has a note that collects its logs.
  */

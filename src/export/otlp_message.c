@@ -1,3 +1,4 @@
+/* Builds a message of OTLP as protocol buffers or JSON: see otlp_message.h. */
 #include "export/otlp_message.h"
 
 #include "base/grow.h"

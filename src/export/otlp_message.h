@@ -1,6 +1,6 @@
 /*
- * Messages of OTLP, as JSON or as protocol buffers: the caller puts the fields in their order, by the
- * table of otlp_fields.def, and the message is written in whichever form was requested.
+ * Messages of OTLP, as JSON or as protocol buffers: the caller puts the fields in their order, by
+ * the table of otlp_fields.def, and the message is written in whichever form was requested.
  *
  *     otlp_open(m, OTLP_SPANS);  otlp_text(m, OTLP_SPAN_NAME, name); ...  otlp_close(m);
  *
@@ -21,7 +21,8 @@ enum otlp_field {
     OTLP_FIELDS
 };
 
-/* Messages within each other: TracesData, ResourceSpans, ScopeSpans, Span, Event, KeyValue, AnyValue. */
+/* Messages within each other: TracesData, ResourceSpans, ScopeSpans, Span, Event, KeyValue,
+ * AnyValue. */
 enum { OTLP_LEVELS = 7 };
 
 struct otlp_message {
@@ -40,7 +41,8 @@ struct otlp_message {
 bool otlp_message_init(struct otlp_message *message, bool protobuf);
 void otlp_message_free(struct otlp_message *message);
 
-/* Begins and ends a message within the present one; both are of the table's types MESSAGE or MESSAGES. */
+/* Begins and ends a message within the present one; both are of the table's types MESSAGE or
+ * MESSAGES. */
 void otlp_open(struct otlp_message *message, enum otlp_field field);
 void otlp_close(struct otlp_message *message);
 
@@ -54,8 +56,8 @@ void otlp_trace_id(struct otlp_message *message, enum otlp_field field, uint64_t
 void otlp_span_id(struct otlp_message *message, enum otlp_field field, uint64_t id);
 
 /*
- * Ends all messages that are open, and writes the whole at once; in JSON with a line end. Then the next
- * one begins. Returns false if out of memory.
+ * Ends all messages that are open, and writes the whole at once; in JSON with a line end. Then the
+ * next one begins. Returns false if out of memory.
  */
 bool otlp_write(struct otlp_message *message, struct out *to);
 

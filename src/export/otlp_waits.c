@@ -1,3 +1,4 @@
+/* Adds up what spans of OTLP waited for: see otlp_waits.h. */
 #include "export/otlp_waits.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /*
- * What a span of OTLP waited for: while it is open, the times of its goroutine by state are added up,
- * and its longest waits are kept. A goroutine's times count for all spans that are open on it, its
- * regions and the tasks that it began; each wait is an event of the innermost. A task on which another
- * goroutine works has no times; its regions have them.
+ * What a span of OTLP waited for: while it is open, the times of its goroutine by state are added
+ * up, and its longest waits are kept. A goroutine's times count for all spans that are open on it,
+ * its regions and the tasks that it began; each wait is an event of the innermost. A task on which
+ * another goroutine works has no times; its regions have them.
  */
 #ifndef TRAIL_EXPORT_OTLP_WAITS_H
 #define TRAIL_EXPORT_OTLP_WAITS_H
@@ -33,7 +33,9 @@ void otlp_times_keep(struct otlp_times *times, const struct otlp_wait *wait);
 /* Puts the waits in the order of their begins. */
 void otlp_times_sort(struct otlp_times *times);
 
-/* Whether a goroutine in this state waits for something: also in a call that a recording describes. */
+/*
+ * Whether a goroutine in this state waits for something: also in a call that a recording describes.
+ */
 static inline bool otlp_is_wait(const struct timeline_goroutine *g)
 {
     enum timeline_state state = timeline_state_of(g);

@@ -248,8 +248,8 @@ struct event_fields {
 #define EVENT_MOST 128 /* bytes: every size in it fits into one varint byte */
 
 /*
- * Writes a TracePacket with a TrackEvent, at most EVENT_MOST bytes, directly into the output buffer;
- * sizes are filled in last. Nothing may be interned between out_room and the end.
+ * Writes a TracePacket with a TrackEvent, at most EVENT_MOST bytes, directly into the output
+ * buffer; sizes are filled in last. Nothing may be interned between out_room and the end.
  */
 static void put_event(struct perfetto *p, int64_t ns, unsigned type, uint64_t track,
                       struct event_fields fields)

@@ -1,3 +1,4 @@
+/* Writes protocol buffers: see protobuf.h. */
 #include "export/protobuf.h"
 
 #include <stdlib.h>

@@ -6,9 +6,9 @@
  *     type 1    : 8 bytes, little-endian
  *     type 2    : its size as a varint, then that many bytes: text, messages, packed numbers
  *
- * A message is built in memory, field by field (struct protobuf; `failed` is sticky and checked once at
- * the end). Where millions of small messages are written, protobuf_put_... write into a buffer that
- * has room.
+ * A message is built in memory, field by field (struct protobuf; `failed` is sticky and checked
+ * once at the end). Where millions of small messages are written, protobuf_put_... write into a
+ * buffer that has room.
  */
 #ifndef TRAIL_EXPORT_PROTOBUF_H
 #define TRAIL_EXPORT_PROTOBUF_H

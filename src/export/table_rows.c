@@ -96,7 +96,9 @@ static void csv_titles(struct out *out, const trail_table *table, uint32_t wante
     out_char(out, '\n');
 }
 
-/* MARK: RowBinary: little-endian numbers, texts preceded by their size, a byte per nullable value */
+/*
+ * MARK: RowBinary: little-endian numbers, texts preceded by their size, a byte per nullable value
+ */
 
 static void binary_number(struct out *out, uint64_t value, unsigned size)
 {

@@ -4,8 +4,8 @@
  *     [10.000300000] (+0.1) host sched_switch: { cpu_id = 0 }, { prev_comm = "sh", prev_tid = 7, ..., next_tid = 8 }
  *     [15:32:00.000300000] ...
  *
- * Groups of fields follow the name: of the packet, contexts, and last of the event. Events say on which CPU
- * they happened, but not in which thread: it is the one that runs there.
+ * Groups of fields follow the name: of the packet, contexts, and last of the event. Events say on
+ * which CPU they happened, but not in which thread: it is the one that runs there.
  *
  * So are events of programs' mutexes (ust.h), which need the context vtid for their thread:
  *
@@ -71,8 +71,8 @@ static void name_thread(const struct parsed *parsed, trail_string fields, const 
 }
 
 /*
- * The number of a state, "1" or "( "TASK_INTERRUPTIBLE" : container = 1 )": bits of Linux. Bits above the
- * lower eight mark a preempted thread, or are none of a reason to wait.
+ * The number of a state, "1" or "( "TASK_INTERRUPTIBLE" : container = 1 )": bits of Linux. Bits
+ * above the lower eight mark a preempted thread, or are none of a reason to wait.
  */
 static bool find_state(trail_string fields, uint8_t *left)
 {

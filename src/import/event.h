@@ -3,7 +3,7 @@
  * events about threads, CPUs and wake-ups.
  *
  *     perf, ftrace, babeltrace2: text --+
- *     Chrome trace events: JSON --------+-> struct import_event -> window -> model -> v2_writer
+ *     Perfetto: protocol buffers -------+-> struct import_event -> window -> model -> v2_writer
  *
  * Threads are named by TID. TID 0 is the idle task of every CPU: it is no thread.
  */

@@ -1,6 +1,7 @@
 /*
- * Stacks and names as the trace's stacks. Readers keep one frame per PC and generation, and addresses of
- * several processes are not distinct: each distinct frame gets a number at which no code can be.
+ * Stacks and names as the trace's stacks. Readers keep one frame per PC and generation, and
+ * addresses of several processes are not distinct: each distinct frame gets a number at which no
+ * code can be.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static uint64_t frame_pc(struct import_threads *all, trail_string function, trai
 
 uint64_t import_text(struct import_threads *all, const char *text)
 {
-    return v2_writer_string(all->writer, text_from(text));
+    return v2_writer_string(all->out.out, text_from(text));
 }
 
 uint64_t import_stack_id(struct import_threads *all, const struct import_stack *stack)
@@ -44,7 +45,7 @@ uint64_t import_stack_id(struct import_threads *all, const struct import_stack *
                                       .function = from->function,
                                       .file = from->file};
     }
-    return v2_writer_stack(all->writer, frames, count);
+    return v2_writer_stack(all->out.out, frames, count);
 }
 
 uint64_t import_name_stack(struct import_threads *all, const struct import_thread *thread)
@@ -57,7 +58,7 @@ uint64_t import_name_stack(struct import_threads *all, const struct import_threa
     }
     struct v2_frame frame = {.function = text_from(name)};
     frame.pc = frame_pc(all, frame.function, frame.file);
-    return v2_writer_stack(all->writer, &frame, 1);
+    return v2_writer_stack(all->out.out, &frame, 1);
 }
 
 void import_frames_forget(struct import_threads *all)

@@ -1,3 +1,4 @@
+/* Recognises the form of a recording and passes its reader the model that writes the trace. */
 #include "import/import.h"
 
 #include <ctype.h>
@@ -18,7 +19,6 @@ struct form {
 static const struct form sched_text = {"text of perf script or ftrace", import_sched_text, false};
 static const struct form ctf_text = {"text of babeltrace2", import_ctf_text, false};
 static const struct form perfetto = {"a Perfetto trace", import_perfetto, true};
-static const struct form chrome = {"Chrome trace events", import_chrome, true};
 
 bool import_is_perf_data(trail_source *source)
 {
@@ -28,19 +28,15 @@ bool import_is_perf_data(trail_source *source)
            (memcmp(magic, "PERFILE2", 8) == 0 || memcmp(magic, "2ELIFREP", 8) == 0);
 }
 
-/* The form whose first characters these are; what has no form of its own is text. */
+/* The form of an input that begins with these bytes; what has no form of its own is text. */
 static const struct form *form_of(const char *begin, size_t size)
 {
-    char two[2] = {0};
-    size_t count = 0;
+    size_t i = 0;
     if (import_is_perfetto(begin, size))
         return &perfetto;
-    for (size_t i = 0; i < size && count < 2; i++)
-        if (!isspace((unsigned char)begin[i]))
-            two[count++] = begin[i];
-    if (two[0] == '{' || (two[0] == '[' && (two[1] == '{' || two[1] == ']' || !two[1])))
-        return &chrome;
-    return two[0] == '[' ? &ctf_text : &sched_text;
+    while (i < size && isspace((unsigned char)begin[i]))
+        i++;
+    return i < size && begin[i] == '[' ? &ctf_text : &sched_text;
 }
 
 /* Reads all, and writes what it means. */
@@ -51,7 +47,7 @@ static int read_all(const struct form *form, trail_source *source, struct import
     int result = form->read(source, model, err);
     if (!import_model_end(model) && result == 0)
         result = error_set(err, TRAIL_NO_MEMORY, "out of memory");
-    if (result == 0 && model->threads.generation == 0)
+    if (result == 0 && model->threads.out.generation == 0)
         result =
             error_set(err, TRAIL_NOT_A_TRACE, "no scheduling event or span that can be understood");
     return result;

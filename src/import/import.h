@@ -1,7 +1,8 @@
 /*
  * Import: makes a trace of threads out of what another recorder wrote.
  *
- * The form of the input is recognised by its first bytes; import_forms (docs/importing.md) lists them.
+ * The form of the input is recognised by its first bytes; import_forms (docs/importing.md) lists
+ * them.
  */
 #ifndef TRAIL_IMPORT_IMPORT_H
 #define TRAIL_IMPORT_IMPORT_H
@@ -18,8 +19,9 @@
 
 /*
  * Reads all of `source` and writes a trace to `sink`. Returns 0, or -1 with *err; what was written
- * before is then a trace of the events before. *stats is filled in both cases. Memory: the window, and
- * what is alive; of a Chrome trace, the whole of it. `progress`, if not NULL, is called often.
+ * before is then a trace of the events before. *stats is filled in both cases. Memory: the window,
+ * and what is alive; of a Perfetto trace, the whole of it. `progress`, if not NULL, is called
+ * often.
  */
 int import_trace(trail_source *source, const trail_sink *sink, void (*progress)(void *context),
                  void *context, struct import_stats *stats, trail_error *err);

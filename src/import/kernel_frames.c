@@ -1,3 +1,4 @@
+/* What functions of the kernel in a stack show: waits and interrupts. */
 #include "import/kernel_frames.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* What functions of the kernel in a call stack show: what a thread waits for, and whether an interrupt is handled. */
+/* What functions of the kernel in a call stack show: what a thread waits for, and whether an
+ * interrupt is handled. */
 #ifndef TRAIL_IMPORT_KERNEL_FRAMES_H
 #define TRAIL_IMPORT_KERNEL_FRAMES_H
 

@@ -1,3 +1,4 @@
+/* Reads a source line by line: see lines.h. */
 #include "import/lines.h"
 
 #include <stdlib.h>
@@ -6,7 +7,8 @@
 #include "base/error.h"
 #include "read/source.h"
 
-/* Reads more behind what is there. Returns false at the end, if the buffer is full, and on an error. */
+/* Reads more behind what is there. Returns false at the end, if the buffer is full, and on an
+ * error. */
 static bool read_more(struct lines *lines)
 {
     if (lines->at > 0) {

@@ -1,4 +1,5 @@
-/* Lines of a source, one after the other, without their ends. What is beyond LINE_SIZE of a line is a further line. */
+/* Lines of a source, one after the other, without their ends. What is beyond LINE_SIZE of a line is
+ * a further line. */
 #ifndef TRAIL_IMPORT_LINES_H
 #define TRAIL_IMPORT_LINES_H
 

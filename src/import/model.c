@@ -1,3 +1,4 @@
+/* Gives events of a recording their meaning, and changes the states of threads by it. */
 #include "import/model.h"
 
 #include "import/kernel_frames.h"
@@ -7,14 +8,16 @@ static struct import_thread *context_of(struct import_threads *all, const struct
 {
     struct import_cpu *cpu = import_cpu_of(all, e->cpu);
     struct import_thread *thread;
-    if (e->tid == IMPORT_TID_OF_CPU && cpu && !cpu->known && cpu->first > 0) {
-        /* Nothing before has said which: what leaves the CPU first has been there from the begin. */
+    if (e->tid == IMPORT_TID_OF_CPU && cpu && !all->out.ps[e->cpu].known && cpu->first > 0) {
+        /*
+         * Nothing before has said which: what leaves the CPU first has been there from the begin.
+         */
         thread = import_thread_of(all, cpu->first);
         if (thread)
             import_thread_is_on(all, thread, e->cpu);
     }
     if (e->tid == IMPORT_TID_OF_CPU)
-        return cpu ? cpu->running : NULL;
+        return cpu ? import_running(all, e->cpu) : NULL;
     if (e->tid == 0) {
         import_cpu_is_idle(all, e->cpu);
         return NULL;
@@ -33,7 +36,7 @@ static void do_switch(struct import_threads *all, const struct import_event *e)
         return;
     if (from)
         import_thread_leave(all, from, e->left, e->stack);
-    all->now_ns++;
+    (void)thread_writer_tick(&all->out);
     if (to)
         import_thread_run(all, to, e->cpu);
 }
@@ -50,8 +53,8 @@ static struct import_thread *waker_of(struct import_threads *all, const struct i
 }
 
 /*
- * A thread may be woken when it has decided to sleep, but has not left its CPU: it is ready as soon as
- * it has. Until then the wake-up is kept.
+ * A thread may be woken when it has decided to sleep, but has not left its CPU: it is ready as soon
+ * as it has. Until then the wake-up is kept.
  */
 static void do_waking(struct import_threads *all, const struct import_event *e)
 {
@@ -65,7 +68,8 @@ static void do_waking(struct import_threads *all, const struct import_event *e)
         import_thread_wake(all, waker, thread, e->stack);
 }
 
-/* By an IPI, sched_wakeup is in the context of whatever ran on the target's CPU: sched_waking knows better. */
+/* By an IPI, sched_wakeup is in the context of whatever ran on the target's CPU: sched_waking knows
+ * better. */
 static void do_wakeup(struct import_model *model, const struct import_event *e)
 {
     struct import_threads *all = &model->threads;
@@ -138,7 +142,7 @@ static void do_span(struct import_threads *all, const struct import_event *e)
         return;
     bool runs = thread->state == IMPORT_RUNNING, ready = thread->state == IMPORT_READY;
     if (e->kind != IMPORT_PAUSE && !runs)
-        import_thread_run(all, thread, import_free_cpu(all));
+        import_thread_run(all, thread, (int32_t)thread_writer_free_p(&all->out));
     if (e->kind == IMPORT_REGION_BEGIN || e->kind == IMPORT_REGION_END)
         do_region(all, thread, e);
     else if (e->kind == IMPORT_TASK_BEGIN || e->kind == IMPORT_TASK_END)

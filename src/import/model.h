@@ -16,7 +16,8 @@ struct import_model {
     bool has_waking; /* wake-ups name their wakers: sched_wakeup need not */
 };
 
-/* Takes an event with what it owns; events before it may be written. Returns false if out of memory. */
+/* Takes an event with what it owns; events before it may be written. Returns false if out of
+ * memory. */
 bool import_model_put(struct import_model *model, const struct import_event *event);
 
 /* Writes all events that are left. Returns false if out of memory. */

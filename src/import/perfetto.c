@@ -1,6 +1,7 @@
 /*
- * Perfetto's traces: the kernel's scheduling events in FtraceEventBundle (protos/perfetto/trace/ftrace), each
- * CPU's by themselves: all are held and sorted. perfetto_tracks.h has the track events.
+ * Perfetto's traces: the kernel's scheduling events in FtraceEventBundle
+ * (protos/perfetto/trace/ftrace), each CPU's by themselves: all are held and sorted.
+ * perfetto_tracks.h has the track events.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -53,8 +54,8 @@ static void take_name(struct perfetto *p, int64_t tid, const struct proto *text)
 }
 
 /*
- * How a thread left, by prev_state: 0, or the lowest bit of TASK_REPORT; from 256 on it was preempted
- * (Linux 4.14 and later: TASK_REPORT_MAX).
+ * How a thread left, by prev_state: 0, or the lowest bit of TASK_REPORT; from 256 on it was
+ * preempted (Linux 4.14 and later: TASK_REPORT_MAX).
  */
 static enum import_left left_of(uint64_t state)
 {
@@ -129,7 +130,8 @@ static void put_switch(struct perfetto *p, struct import_event *event, struct pr
     put(p, event, good);
 }
 
-/* A wake-up, a thread that begins, or one that ends; the thread that it is about has fields 1 and 2. */
+/* A wake-up, a thread that begins, or one that ends; the thread that it is about has fields 1
+ * and 2. */
 static void put_about(struct perfetto *p, struct import_event *event, struct proto *message,
                       enum import_kind kind)
 {
@@ -375,10 +377,10 @@ static bool next_packet(struct proto *trace, struct proto *packet)
 static bool read_trace(struct perfetto *p, struct tracks *tracks, struct proto trace)
 {
     struct proto packet, rest = trace;
-    while (!tracks->chrome.failed && next_packet(&rest, &packet))
+    while (!tracks->spans.failed && next_packet(&rest, &packet))
         tracks_learn(tracks, packet);
     tracks_learnt(tracks);
-    while (!p->failed && !tracks->chrome.failed && next_packet(&trace, &packet)) {
+    while (!p->failed && !tracks->spans.failed && next_packet(&trace, &packet)) {
         p->stats->lines++;
         read_packet(p, packet);
         tracks_packet(tracks, packet);
@@ -407,8 +409,8 @@ int import_perfetto(trail_source *source, struct import_model *model, trail_erro
 }
 
 /*
- * Whether the fields of a packet of `length` bytes are some, as far as they are in `seen`. A text may begin
- * with a line end, which is the tag of a packet.
+ * Whether the fields of a packet of `length` bytes are some, as far as they are in `seen`. A text
+ * may begin with a line end, which is the tag of a packet.
  */
 static bool are_fields(struct proto seen, uint64_t length)
 {

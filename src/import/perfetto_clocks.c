@@ -1,3 +1,4 @@
+/* Converts times of the clocks of a Perfetto trace by its snapshots of them. */
 #include "import/perfetto_clocks.h"
 
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 /*
- * The clocks of a Perfetto trace. Snapshots (protos/perfetto/trace/clock_snapshot.proto) say what several
- * clocks showed at one moment; a time of another clock becomes one of CLOCK_BOOTTIME, which the
- * kernel's events have, by the last snapshot before it, or the first.
+ * The clocks of a Perfetto trace. Snapshots (protos/perfetto/trace/clock_snapshot.proto) say what
+ * several clocks showed at one moment; a time of another clock becomes one of CLOCK_BOOTTIME, which
+ * the kernel's events have, by the last snapshot before it, or the first.
  *
- * Clocks 64 to 127 are the own ones of a packet sequence: their snapshot is in the sequence, before the times.
+ * Clocks 64 to 127 are the own ones of a packet sequence: their snapshot is in the sequence, before
+ * the times.
  */
 #ifndef TRAIL_IMPORT_PERFETTO_CLOCKS_H
 #define TRAIL_IMPORT_PERFETTO_CLOCKS_H
@@ -36,7 +37,8 @@ struct sequence_clocks {
     size_t count, room;
 };
 
-/* Takes a ClockSnapshot for the clocks of the machine; clocks_sort must follow, before clocks_trace_ns. */
+/* Takes a ClockSnapshot for the clocks of the machine; clocks_sort must follow, before
+ * clocks_trace_ns. */
 void clocks_take(struct perfetto_clocks *clocks, struct proto snapshot);
 void clocks_sort(struct perfetto_clocks *clocks);
 void clocks_free(struct perfetto_clocks *clocks);
@@ -45,8 +47,8 @@ void clocks_free(struct perfetto_clocks *clocks);
 bool clocks_take_own(struct sequence_clocks *own, struct proto snapshot);
 
 /*
- * Sets *ns to the trace's time of a time of that clock. Returns false if the clock belongs to the sequence and
- * has had no snapshot, and for times that no clock shows.
+ * Sets *ns to the trace's time of a time of that clock. Returns false if the clock belongs to the
+ * sequence and has had no snapshot, and for times that no clock shows.
  */
 bool clocks_trace_ns(const struct perfetto_clocks *clocks, struct sequence_clocks *own,
                      uint64_t clock, uint64_t time, int64_t *ns);

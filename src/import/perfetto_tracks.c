@@ -1,3 +1,4 @@
+/* Reads Perfetto's track events: see perfetto_tracks.h. */
 #include "import/perfetto_tracks.h"
 
 #include <stdio.h>
@@ -60,7 +61,7 @@ enum { TYPE_NONE = 0, TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3 };
 #define MOST_US (INT64_MAX / 2000)
 
 struct track {
-    uint32_t thread; /* + 1, in the threads of Chrome's events; 0: it is no thread's */
+    uint32_t thread; /* + 1, in the threads of the spans; 0: the track is not a thread's */
     const char *name;
 };
 
@@ -156,13 +157,14 @@ static void read_packet(struct proto rest, struct packet *packet)
 static const char *keep(struct tracks *t, const struct proto *text)
 {
     size_t size = size_of(text);
-    return chrome_keep(&t->chrome, (const char *)text->at,
-                       size < CHROME_NAME_MAX ? size : CHROME_NAME_MAX - 1);
+    return import_spans_keep(&t->spans, (const char *)text->at,
+                             size < SPAN_NAME_MAX ? size : SPAN_NAME_MAX - 1);
 }
 
 /* MARK: Tracks */
 
-/* The thread of a ThreadDescriptor, + 1; 0 if it has no TID. Its reference time is set if it has one. */
+/* The thread of a ThreadDescriptor, + 1; 0 if it has no TID. Its reference time is set if it has
+ * one. */
 static uint32_t read_thread(struct tracks *t, struct proto descriptor, int64_t *time_us)
 {
     struct proto_field field;
@@ -180,9 +182,10 @@ static uint32_t read_thread(struct tracks *t, struct proto descriptor, int64_t *
     }
     if (tid == 0)
         return 0;
-    uint32_t thread = chrome_thread(&t->chrome, pid, tid);
+    uint32_t thread = import_spans_thread(&t->spans, pid, tid);
     if (size_of(&name) > 0)
-        chrome_name(&t->chrome, thread, (trail_string){(const char *)name.at, size_of(&name)});
+        import_spans_name_thread(&t->spans, thread,
+                                 (trail_string){(const char *)name.at, size_of(&name)});
     return thread + 1;
 }
 
@@ -192,9 +195,9 @@ static struct track *track_of(struct tracks *t, uint64_t uuid)
     struct track *track = idmap_find(&t->tracks, uuid);
     if (track)
         return track;
-    track = arena_alloc(&t->chrome.arena, sizeof *track);
+    track = arena_alloc(&t->spans.arena, sizeof *track);
     if (!track || !idmap_put(&t->tracks, uuid, track)) {
-        t->chrome.failed = true;
+        t->spans.failed = true;
         return NULL;
     }
     *track = (struct track){.name = ""};
@@ -222,12 +225,13 @@ static void learn_track(struct tracks *t, struct proto descriptor)
         track->name = keep(t, &name);
 }
 
-/* A track that is no thread's and has no thread that writes it is one by itself. Other numbers than PIDs. */
+/* A track that is no thread's and has no thread that writes it is one by itself. Other numbers than
+ * PIDs. */
 static uint32_t own_thread(struct tracks *t, const struct track *track, uint64_t uuid)
 {
-    uint32_t thread = chrome_thread(&t->chrome, UINT64_MAX, uuid | UINT64_C(1) << 63);
+    uint32_t thread = import_spans_thread(&t->spans, UINT64_MAX, uuid | UINT64_C(1) << 63);
     if (*track->name)
-        chrome_name(&t->chrome, thread, text_from(track->name));
+        import_spans_name_thread(&t->spans, thread, text_from(track->name));
     return thread;
 }
 
@@ -239,9 +243,9 @@ static struct sequence *sequence_of(struct tracks *t, uint64_t id)
     struct sequence *sequence = idmap_find(&t->sequences, id);
     if (sequence)
         return sequence;
-    sequence = arena_alloc(&t->chrome.arena, sizeof *sequence);
+    sequence = arena_alloc(&t->spans.arena, sizeof *sequence);
     if (!sequence || !idmap_put(&t->sequences, id, sequence)) {
-        t->chrome.failed = true;
+        t->spans.failed = true;
         return NULL;
     }
     *sequence = (struct sequence){.clock = CLOCK_OF_TRACE};
@@ -288,7 +292,7 @@ static void take_interned(struct tracks *t, struct sequence *sequence, struct pr
                 text = keep(t, &part.bytes);
         }
         if (map && !idmap_put(map, iid, (void *)(uintptr_t)text))
-            t->chrome.failed = true;
+            t->spans.failed = true;
     }
 }
 
@@ -296,11 +300,11 @@ static void take_interned(struct tracks *t, struct sequence *sequence, struct pr
 static void take_state(struct tracks *t, struct sequence *sequence, const struct packet *packet)
 {
     if (packet->dropped)
-        t->chrome.stats->lost++;
+        t->spans.stats->lost++;
     if (packet->cleared)
         begin_anew(sequence);
     if (is_part(&packet->clocks) && !clocks_take_own(&sequence->clocks, packet->clocks))
-        t->chrome.failed = true;
+        t->spans.failed = true;
     take_defaults(sequence, packet->defaults);
     take_interned(t, sequence, packet->interned);
     if (is_part(&packet->thread))
@@ -454,17 +458,17 @@ static const char *text_of(struct tracks *t, const struct proto *text, const str
 }
 
 /* Flows of the event: each links it to the one before with the same ID. */
-static void put_flows(struct tracks *t, struct proto event, const struct chrome_event *at)
+static void put_flows(struct tracks *t, struct proto event, const struct span_event *at)
 {
     struct proto_field field;
-    struct chrome_event flow = *at;
+    struct span_event flow = *at;
     while (proto_next(&event, &field)) {
         bool is_flow = field.id == EVENT_FLOW || field.id == EVENT_FLOW_OLD;
         bool is_last = field.id == EVENT_LAST_FLOW || field.id == EVENT_LAST_FLOW_OLD;
-        flow.phase = is_last ? CHROME_FLOW_LAST : CHROME_FLOW;
+        flow.phase = is_last ? SPAN_FLOW_LAST : SPAN_FLOW;
         flow.id = hash_mix(EVENT_FLOW, field.number);
         if ((is_flow || is_last) && field.type != PROTO_BYTES)
-            chrome_add(&t->chrome, &flow);
+            import_spans_add(&t->spans, &flow);
     }
 }
 
@@ -474,35 +478,35 @@ static void count_unknown(struct tracks *t, const char *name, uint64_t number)
     int size = number > ' ' && number < 0x7f
                    ? snprintf(text, sizeof text, "%s %c", name, (char)number)
                    : snprintf(text, sizeof text, "%s %llu", name, (unsigned long long)number);
-    import_count_unknown(t->chrome.stats, (trail_string){text, (size_t)size});
+    import_count_unknown(t->spans.stats, (trail_string){text, (size_t)size});
 }
 
 /* An event of a type: a slice of a thread, or of another track. */
 static void put_typed(struct tracks *t, const struct raw_event *raw, struct place place,
-                      struct chrome_event *event)
+                      struct span_event *event)
 {
     static const uint8_t phases[2][4] = {
-        {0, CHROME_BEGIN, CHROME_END, CHROME_INSTANT},
-        {0, CHROME_ASYNC_BEGIN, CHROME_ASYNC_END, CHROME_INSTANT},
+        {0, SPAN_BEGIN, SPAN_END, SPAN_INSTANT},
+        {0, SPAN_ASYNC_BEGIN, SPAN_ASYNC_END, SPAN_INSTANT},
     };
     event->phase = phases[place.is_task][raw->type];
     event->id = hash_mix(EVENT_TRACK, place.track);
-    chrome_add(&t->chrome, event);
+    import_spans_add(&t->spans, event);
 }
 
-/* An event with a letter, as in Chrome's JSON; docs/importing.md has the same rows. */
+/* An event whose meaning is a letter; docs/importing.md has the same rows. */
 static void put_legacy(struct tracks *t, const struct raw_event *raw, const char *category,
-                       struct chrome_event *event)
+                       struct span_event *event)
 {
-    const struct chrome_thread *thread = &t->chrome.threads[event->thread];
-    const struct chrome_letter *letter = chrome_letter(raw->phase);
+    const struct span_thread *thread = &t->spans.threads[event->thread];
+    const struct phase_letter *letter = phase_of_letter(raw->phase);
     if (!letter) {
         count_unknown(t, "track event, phase", raw->phase);
         return;
     }
     if (raw->has_tid || raw->has_pid)
-        event->thread = chrome_thread(&t->chrome, raw->has_pid ? raw->pid : thread->pid,
-                                      raw->has_tid ? raw->tid : thread->tid);
+        event->thread = import_spans_thread(&t->spans, raw->has_pid ? raw->pid : thread->pid,
+                                            raw->has_tid ? raw->tid : thread->tid);
     event->phase = letter->phase;
     event->duration_ns = raw->duration_us <= MOST_US ? (int64_t)raw->duration_us * 1000 : 0;
     event->id = hash_mix(hash_bytes(category, strlen(category)), raw->id);
@@ -510,16 +514,16 @@ static void put_legacy(struct tracks *t, const struct raw_event *raw, const char
         event->id = hash_mix(event->id, hash_bytes(raw->scope.at, size_of(&raw->scope)));
     if (letter->by_name)
         event->id = hash_mix(event->id, hash_bytes(event->name, strlen(event->name)));
-    chrome_add(&t->chrome, event);
+    import_spans_add(&t->spans, event);
 }
 
 static void take_event(struct tracks *t, struct sequence *sequence, const struct packet *packet)
 {
     struct raw_event raw;
-    struct chrome_event event = {0};
+    struct span_event event = {0};
     read_event(packet->event, &raw);
     if (!time_of(t, sequence, packet, &raw, &event.time_ns)) {
-        import_count_bad(t->chrome.stats);
+        import_count_bad(t->spans.stats);
         return;
     }
     if (raw.type > TYPE_INSTANT) {
@@ -527,7 +531,7 @@ static void take_event(struct tracks *t, struct sequence *sequence, const struct
         return;
     }
     struct place place = place_of(t, sequence, &raw);
-    if (t->chrome.failed)
+    if (t->spans.failed)
         return;
     event.thread = place.thread;
     event.name = text_of(t, &raw.name, &sequence->names, raw.name_iid);
@@ -573,16 +577,16 @@ void tracks_packet(struct tracks *t, struct proto packet)
 
 bool tracks_mean(struct tracks *t, bool has_states)
 {
-    t->chrome.has_states = has_states;
-    if (!t->chrome.failed && !t->clocks.failed)
-        chrome_mean(&t->chrome);
-    return !t->chrome.failed && !t->clocks.failed;
+    t->spans.has_states = has_states;
+    if (!t->spans.failed && !t->clocks.failed)
+        import_spans_mean(&t->spans);
+    return !t->spans.failed && !t->clocks.failed;
 }
 
 bool tracks_init(struct tracks *t, struct import_model *model)
 {
     *t = (struct tracks){0};
-    return chrome_init(&t->chrome, model);
+    return import_spans_init(&t->spans, model);
 }
 
 void tracks_free(struct tracks *t)
@@ -596,5 +600,5 @@ void tracks_free(struct tracks *t)
     idmap_free(&t->sequences);
     idmap_free(&t->tracks);
     clocks_free(&t->clocks);
-    chrome_free(&t->chrome);
+    import_spans_free(&t->spans);
 }

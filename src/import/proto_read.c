@@ -1,3 +1,4 @@
+/* Reads protocol buffers, field by field: see proto_read.h. */
 #include "import/proto_read.h"
 
 #define FIELD_MAX ((UINT64_C(1) << 29) - 1)

@@ -1,7 +1,5 @@
-/*
- * Reads Google's protocol buffers, field by field: sizes are checked, unknown fields are passed over by the
- * caller's not looking at them.
- */
+/* Reads Google's protocol buffers, field by field. Sizes are checked; callers ignore unknown
+ * fields. */
 #ifndef TRAIL_IMPORT_PROTO_READ_H
 #define TRAIL_IMPORT_PROTO_READ_H
 

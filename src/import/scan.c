@@ -1,3 +1,4 @@
+/* Takes words and numbers off the front of a text: see scan.h. */
 #include "import/scan.h"
 
 #include <string.h>

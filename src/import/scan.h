@@ -1,4 +1,5 @@
-/* Taking numbers and words off the front of a text. Every number is checked; a function that returns false takes nothing. */
+/* Taking numbers and words off the front of a text. Every number is checked; a function that
+ * returns false takes nothing. */
 #ifndef TRAIL_IMPORT_SCAN_H
 #define TRAIL_IMPORT_SCAN_H
 

@@ -1,3 +1,4 @@
+/* Reads the fields of scheduler events in text: see sched_fields.h. */
 #include "import/sched_fields.h"
 
 #include <string.h>
@@ -27,8 +28,8 @@ static bool take_tid(trail_string *text, int32_t *tid)
 }
 
 /*
- * Takes "NAMEKEY123": a thread's name, which may have any characters, then its TID behind the last `key`.
- * What is behind the TID is left.
+ * Takes "NAMEKEY123": a thread's name, which may have any characters, then its TID behind the last
+ * `key`. What is behind the TID is left.
  */
 static bool take_thread(struct import_model *model, trail_string *text, const char *key,
                         int32_t *tid)
@@ -81,7 +82,8 @@ bool sched_left(trail_string letters, uint8_t *left)
     return false;
 }
 
-/* Whether the preempted mark is set: "S+" was preempted on the way to sleep, and is on the run queue. */
+/* Whether the preempted mark is set: "S+" was preempted on the way to sleep, and is on the run
+ * queue. */
 static bool is_preempted(trail_string letters)
 {
     return letters.size > 0 && letters.data[letters.size - 1] == '+';
@@ -158,7 +160,9 @@ static enum sched_result parse_wakeup_new(struct import_model *model, trail_stri
     return parse_wake(model, fields, event, IMPORT_STARTED);
 }
 
-/* "comm=sh pid=7 child_comm=sh child_pid=8"; trace-cmd: "comm=sh:7 child_comm=sh:8" is not known. */
+/*
+ * "comm=sh pid=7 child_comm=sh child_pid=8"; trace-cmd: "comm=sh:7 child_comm=sh:8" is not known.
+ */
 static enum sched_result parse_fork(struct import_model *model, trail_string fields,
                                     struct import_event *event)
 {

@@ -1,6 +1,6 @@
 /*
- * The kernel's scheduling events as text: the name of an event, and its fields as the kernel, perf and
- * trace-cmd print them.
+ * The kernel's scheduling events as text: the name of an event, and its fields as the kernel, perf
+ * and trace-cmd print them.
  *
  *     sched_switch   prev_comm=sh prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=cat next_pid=8 next_prio=120
  *                    sh:7 [120] S ==> cat:8 [120]
@@ -20,8 +20,8 @@ enum sched_result {
 };
 
 /*
- * Understands the fields of an event. *event has its time, CPU and thread; kind, other threads and how a
- * thread left are set. Names of threads are passed to the model.
+ * Understands the fields of an event. *event has its time, CPU and thread; kind, other threads and
+ * how a thread left are set. Names of threads are passed to the model.
  */
 enum sched_result sched_parse(struct import_model *model, trail_string name, trail_string fields,
                               struct import_event *event);

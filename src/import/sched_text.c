@@ -4,9 +4,10 @@
  *     perf      comm 123/124 [001] 12345.678901:  sched:sched_switch: prev_comm=...
  *     ftrace    comm-124 (123) [001] d..2. 12345.678901: sched_switch: prev_comm=...
  *
- * Both are one layout: a name with a TID, a CPU in brackets, flags in ftrace, a time, an event, its fields.
- * Names may have any characters, so that a line is read from the first "[CPU] time:" on, to both sides.
- * A call stack follows its event: lines of an address, a symbol and a file in perf; in ftrace an event
+ * Both are one layout: a name with a TID, a CPU in brackets, flags in ftrace, a time, an event, its
+ * fields. Names may have any characters, so that a line is read from the first "[CPU] time:" on, to
+ * both sides. A call stack follows its event: lines of an address, a symbol and a file in perf; in
+ * ftrace an event
  * "<stack trace>" of the same thread, and lines "=> symbol".
  */
 #include <stdlib.h>
@@ -28,8 +29,9 @@ struct reader {
     bool has_event;
     bool skip_stack; /* that of an event which is not used */
     /*
-     * perf in a container puts the container's IDs in front of an event whose fields have the host's. Once that is seen:
-     * the host's ID by the container's, as switches show it. The model knows the thread of a CPU where none has yet.
+     * perf in a container puts the container's IDs in front of an event whose fields have the
+     * host's. Once that is seen: the host's ID by the container's, as switches show it. The model
+     * knows the thread of a CPU where none has yet.
      */
     bool is_in_container;
     struct idmap host_ids; /* IDs as pointers */
@@ -59,7 +61,8 @@ static bool take_cpu(trail_string *text, int32_t *cpu)
     return true;
 }
 
-/* ftrace's columns of flags: h, H, s, Z and z are interrupts, of which no other column has the letters. */
+/* ftrace's columns of flags: h, H, s, Z and z are interrupts, of which no other column has the
+ * letters. */
 static bool is_flag_of_interrupt(char c)
 {
     return c == 'h' || c == 'H' || c == 's' || c == 'z' || c == 'Z';
@@ -222,7 +225,8 @@ static int32_t tid_of(const struct reader *reader, const struct header *header)
     return id ? (int32_t)id : IMPORT_TID_OF_CPU;
 }
 
-/* The thread that leaves its CPU is the one in whose context the event is: its IDs are one, or of two namespaces. */
+/* The thread that leaves its CPU is the one in whose context the event is: its IDs are one, or of
+ * two namespaces. */
 static void compare_ids(struct reader *reader, const struct header *header,
                         const struct import_event *event)
 {

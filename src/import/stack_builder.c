@@ -1,3 +1,4 @@
+/* Collects the frames of a stack, line by line: see stack_builder.h. */
 #include "import/stack_builder.h"
 
 #include <stdlib.h>

@@ -1,11 +1,14 @@
-/* A call stack that is read line by line: frames are appended, then copied into one piece for an event. */
+/* A call stack that is read line by line: frames are appended, then copied into one piece for an
+ * event. */
 #ifndef TRAIL_IMPORT_STACK_BUILDER_H
 #define TRAIL_IMPORT_STACK_BUILDER_H
 
 #include "import/event.h"
 #include "wire/wire.h"
 
-/* Zero-initialised is empty. Texts are offsets until the end, because `text` moves when it grows. */
+/*
+ * Zero-initialised is empty. Texts are offsets until the end, because `text` moves when it grows.
+ */
 struct stack_builder {
     struct {
         size_t at, function, file; /* begin of the texts, and their sizes */
@@ -15,10 +18,12 @@ struct stack_builder {
     size_t used, room;
 };
 
-/* Appends an outer frame; frames beyond the trace's limit are left out. Returns false if out of memory. */
+/* Appends an outer frame; frames beyond the trace's limit are left out. Returns false if out of
+ * memory. */
 bool stack_builder_add(struct stack_builder *builder, trail_string function, trail_string file);
 
-/* Returns the stack, and begins with an empty one; NULL if there are no frames, or with *failed set. */
+/* Returns the stack, and begins with an empty one; NULL if there are no frames, or with *failed
+ * set. */
 struct import_stack *stack_builder_take(struct stack_builder *builder, bool *failed);
 
 void stack_builder_free(struct stack_builder *builder);

@@ -1,3 +1,4 @@
+/* Counts what an import does not understand: see stats.h. */
 #include "import/stats.h"
 
 #include <string.h>

@@ -1,10 +1,10 @@
 /*
- * The threads and CPUs of an import, each change of their states with its event. A thread is a goroutine
- * on an M of its own, a CPU is a P: what trail record writes of threads, with the real CPUs for slots.
+ * The threads and CPUs of an import, each change of their states with its event. CPUs are the Ps of
+ * write/thread_writer.h.
  *
- * In the first generation, a thread or CPU that is seen for the first time has been there from the begin:
- * its status is written at the generation's first time, on the thread's own M, which has no events yet.
- * Later it has to be created (readers reject a new status in a later generation).
+ * In the first generation, a thread or CPU that is seen for the first time has been there from the
+ * begin: its status is written at the generation's first time, on the thread's own M, which has no
+ * events yet. Later it has to be created (readers reject a new status in a later generation).
  *
  * Every function keeps the trace consistent: a caller may ask for any change at any time.
  */
@@ -14,16 +14,15 @@
 #include "base/idmap.h"
 #include "import/event.h"
 #include "import/stats.h"
-#include "write/v2_writer.h"
+#include "write/thread_writer.h"
 
 enum import_state { IMPORT_ABSENT, IMPORT_READY, IMPORT_RUNNING, IMPORT_WAITING };
 
 /* A life of a thread; freed when it ends. */
 struct import_thread {
+    struct written_thread
+        written; /* `g` and `m`: the TID, or a number of its own if that is used again */
     int32_t tid;
-    int32_t cpu;   /* while it runs */
-    uint64_t g, m; /* the TID, or a number of its own if the TID is used again */
-    uint64_t seq;  /* of the goroutine, in this generation */
     uint8_t state; /* enum import_state */
     bool born;     /* its begin is in the recording: it was not there before */
     bool exiting;  /* it ends when it leaves its CPU */
@@ -31,9 +30,6 @@ struct import_thread {
 };
 
 struct import_cpu {
-    uint64_t seq;
-    struct import_thread *running; /* NULL: idle */
-    bool known;                    /* the trace has an event of it */
     bool has_first;
     int32_t first;       /* the thread that its first event with a thread is of; has_first */
     uint32_t interrupts; /* that it is in, nested */
@@ -41,21 +37,18 @@ struct import_cpu {
 
 /* Owned by the model, changed here only. */
 struct import_threads {
-    struct v2_writer *writer;
+    struct thread_writer out;
     struct import_stats *stats;
-    struct idmap threads; /* TID -> struct import_thread, alive */
-    struct idmap names;   /* TID -> char[IMPORT_NAME_MAX], the newest */
-    struct idmap frames;  /* hash of a frame -> struct frame_id: see frames.c */
-    struct import_cpu *cpus;
-    size_t cpu_count, cpu_room;
-    size_t announced;    /* CPUs, as the trace has them */
-    uint8_t *used;       /* a bit for each TID that was in the trace */
-    uint64_t extra;      /* numbers of TIDs that were used again */
-    uint64_t generation; /* 1, 2, ... */
-    int64_t begin_ns, now_ns;
-    uint64_t begin_bytes;
-    bool complete; /* all of the machine was recorded: what the idle task did is there */
-    bool failed;   /* memory is out */
+    struct idmap threads;    /* TID -> struct import_thread, alive */
+    struct idmap names;      /* TID -> char[IMPORT_NAME_MAX], the newest */
+    struct idmap frames;     /* hash of a frame -> struct frame_id: see frames.c */
+    struct import_cpu *cpus; /* one for each of the writer's Ps */
+    size_t cpu_room;
+    size_t announced; /* CPUs, as the trace has them */
+    uint8_t *used;    /* a bit for each TID that was in the trace */
+    uint64_t extra;   /* numbers of TIDs that were used again */
+    bool complete;    /* all of the machine was recorded: what the idle task did is there */
+    bool failed;      /* memory is out */
 };
 
 bool import_threads_init(struct import_threads *all, struct v2_writer *writer,
@@ -64,7 +57,8 @@ void import_threads_dispose(struct import_threads *all);
 
 /* MARK: What the readers know beforehand */
 
-/* The thread's name from here on. A thread has the name that was the newest when it was first written. */
+/* The thread's name from here on. A thread has the name that was the newest when it was first
+ * written. */
 void import_thread_name(struct import_threads *all, int32_t tid, trail_string name);
 
 /* There is a CPU of this number. */
@@ -83,14 +77,17 @@ struct import_thread *import_thread_of(struct import_threads *all, int32_t tid);
 /* Returns NULL for a number that no CPU has, and if out of memory. */
 struct import_cpu *import_cpu_of(struct import_threads *all, int32_t cpu);
 
-/* The lowest CPU on which no thread runs. */
-int32_t import_free_cpu(const struct import_threads *all);
+/* The thread that runs on the CPU; NULL: none does. */
+static inline struct import_thread *import_running(const struct import_threads *all, int32_t cpu)
+{
+    return (struct import_thread *)(void *)all->out.ps[cpu].running; /* its first member */
+}
 
 /* MARK: Changes */
 
 /*
- * An event on the CPU shows that the thread runs there. If it is the first of both, it has done so from
- * the begin.
+ * An event on the CPU shows that the thread runs there. If it is the first of both, it has done so
+ * from the begin.
  */
 void import_thread_is_on(struct import_threads *all, struct import_thread *thread, int32_t cpu);
 
@@ -104,7 +101,8 @@ void import_thread_run(struct import_threads *all, struct import_thread *thread,
 void import_thread_leave(struct import_threads *all, struct import_thread *thread,
                          enum import_left left, const struct import_stack *stack);
 
-/* The thread waits for what the words say (wire/waits.def), with the reason "sync". Nothing if it does not run. */
+/* The thread waits for what the words say (wire/waits.def), with the reason "sync". Nothing if it
+ * does not run. */
 void import_thread_wait(struct import_threads *all, struct import_thread *thread,
                         const char *words);
 

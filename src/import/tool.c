@@ -1,3 +1,4 @@
+/* Runs a tool whose output is imported: see tool.h. */
 #include "import/tool.h"
 
 #include <errno.h>

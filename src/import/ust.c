@@ -1,3 +1,4 @@
+/* Makes waits of LTTng's events about mutexes: see ust.h. */
 #include "import/ust.h"
 
 #include <inttypes.h>
@@ -62,8 +63,8 @@ static bool request(struct ust *ust, const struct ust_event *e, const struct ust
 }
 
 /*
- * The thread that has unlocked the mutex since the request, and when; 0: none did. As an unlock is recorded
- * behind it, this may still be the holder.
+ * The thread that has unlocked the mutex since the request, and when; 0: none did. As an unlock is
+ * recorded behind it, this may still be the holder.
  */
 static int32_t waker_of(const struct ust_mutex *mutex, const struct ust_thread *thread,
                         const struct ust_event *e, int64_t *when_ns)

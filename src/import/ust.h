@@ -1,10 +1,11 @@
 /*
- * Mutexes of a program as LTTng's wrapper of pthread records them (liblttng-ust-pthread-wrapper.so): requests,
- * acquisitions and unlocks. A thread waits from its request on if another one holds the mutex, which wakes it;
- * otherwise it runs.
+ * Mutexes of a program as LTTng's wrapper of pthread records them
+ * (liblttng-ust-pthread-wrapper.so): requests, acquisitions and unlocks. A thread waits from its
+ * request on if another one holds the mutex, which wakes it; otherwise it runs.
  *
- * Each event is recorded behind what it is of, so that an unlock may come after the acquisition that it allowed. A
- * condition variable unlocks its mutex without an event: the next thread seems to wait for a moment.
+ * Each event is recorded behind what it is of, so that an unlock may come after the acquisition
+ * that it allowed. A condition variable unlocks its mutex without an event: the next thread seems
+ * to wait for a moment.
  */
 #ifndef TRAIL_IMPORT_UST_H
 #define TRAIL_IMPORT_UST_H

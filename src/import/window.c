@@ -1,3 +1,4 @@
+/* Puts events in the order of their times: see window.h. */
 #include "import/window.h"
 
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /*
- * The window: puts events into the order of time. Recorders write the events of each CPU in order, but
- * those of several CPUs only nearly so. The window holds a fixed number of events and delivers the
- * earliest; one that arrives when later ones have been delivered is late, and is left out and counted.
+ * The window: puts events into the order of time. Recorders write the events of each CPU in order,
+ * but those of several CPUs only nearly so. The window holds a fixed number of events and delivers
+ * the earliest; one that arrives when later ones have been delivered is late, and is left out and
+ * counted.
  */
 #ifndef TRAIL_IMPORT_WINDOW_H
 #define TRAIL_IMPORT_WINDOW_H

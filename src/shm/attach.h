@@ -1,7 +1,8 @@
 /*
- * What `trail record -p` calls in libtrail-preload.so after it has loaded it into a process that runs: functions that are
- * found by name in the library's file. Each runs in a thread of the program that was waiting in a system call, once at a
- * time, and stores its result where its first argument points to.
+ * What `trail record -p` calls in libtrail-preload.so after it has loaded it into a process that
+ * runs: functions that are found by name in the library's file. Each runs in a thread of the
+ * program that was waiting in a system call, once at a time, and stores its result where its first
+ * argument points to.
  */
 #ifndef TRAIL_SHM_ATTACH_H
 #define TRAIL_SHM_ATTACH_H

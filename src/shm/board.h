@@ -1,18 +1,19 @@
 /*
- * The board: memory that all processes of a recording share, for what one of them waits for and another ends: pipes and
- * sockets, locks in shared memory, queues, locks of files, signals. Each has an identity that both sides can compute
- * (SHM_SHARED and what follows it, shm.h).
+ * The board: memory that all processes of a recording share, for what one of them waits for and
+ * another ends: pipes and sockets, locks in shared memory, queues, locks of files, signals. Each
+ * has an identity that both sides can compute (SHM_SHARED and what follows it, shm.h).
  *
  *     objects[hash of the object] - waiters: which threads have waited there - waits[thread]: what it waits for now
  *
- * A thread that is about to wait writes the object into its word, and the word's number into the object's list, once; a
- * process that is about to end such a wait reads those few words, and records a release only if one of them has the
- * object. Releases are numbered by the board, so that the collector finds the one that ended a wait in whatever process
- * it was recorded.
+ * A thread that is about to wait writes the object into its word, and the word's number into the
+ * object's list, once; a process that is about to end such a wait reads those few words, and
+ * records a release only if one of them has the object. Releases are numbered by the board, so that
+ * the collector finds the one that ended a wait in whatever process it was recorded.
  *
- * The collector does not rely on anything here, and reads only the numbers of sockets that it is asked for. A process
- * that was killed leaves a word behind, until another thread has it; words are given out in turn. At worst a release is
- * recorded for which no thread waits, or one is not recorded.
+ * The collector does not rely on anything here, and reads only the numbers of sockets that it is
+ * asked for. A process that was killed leaves a word behind, until another thread has it; words are
+ * given out in turn. At worst a release is recorded for which no thread waits, or one is not
+ * recorded.
  */
 #ifndef TRAIL_SHM_BOARD_H
 #define TRAIL_SHM_BOARD_H
@@ -37,8 +38,8 @@ struct board_object {
 _Static_assert(sizeof(struct board_object) == 64, "a cache line");
 
 /*
- * Two ends that have each other as peers, where a process that has one cannot find out the other: by the process that made
- * both, or by the recorder, which was asked.
+ * Two ends that have each other as peers, where a process that has one cannot find out the other:
+ * by the process that made both, or by the recorder, which was asked.
  */
 struct board_pair {
     uint64_t end, peer;
@@ -50,8 +51,8 @@ struct board_ask {
 };
 
 /*
- * A lock of a file that a process holds (preload/file_locks.c). Entries are free if `pid` is 0, and complete if `object` is
- * not.
+ * A lock of a file that a process holds (preload/file_locks.c). Entries are free if `pid` is 0, and
+ * complete if `object` is not.
  */
 struct board_lock {
     uint64_t object; /* SHM_LOCKED; stored last, with release */

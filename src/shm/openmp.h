@@ -1,10 +1,11 @@
 /*
- * The interface between libtrail-ompt.so (src/ompt), which LLVM's OpenMP run-time library loads, and the recorder in the
- * same process (src/preload), which exports one object of this type. libtrail-ompt.so knows what OpenMP does; the
- * recorder knows how that is recorded.
+ * The interface between libtrail-ompt.so (src/ompt), which LLVM's OpenMP run-time library loads,
+ * and the recorder in the same process (src/preload), which exports one object of this type.
+ * libtrail-ompt.so knows what OpenMP does; the recorder knows how that is recorded.
  *
- * A place is a return address in the program, as OpenMP reports it; NULL: not known. Stacks begin with the place. Where
- * a thread has no function of the program on its stack, as a worker between regions, the place alone is the stack.
+ * A place is a return address in the program, as OpenMP reports it; NULL: not known. Stacks begin
+ * with the place. Where a thread has no function of the program on its stack, as a worker between
+ * regions, the place alone is the stack.
  */
 #ifndef TRAIL_SHM_OPENMP_H
 #define TRAIL_SHM_OPENMP_H
@@ -50,13 +51,13 @@ struct openmp_recorder {
 
     void (*wait_begin)(struct openmp_wait *wait);
     /*
-     * `next`: what the thread waited for after its object was released; NULL: nothing. `by`: the serial of the thread
-     * that woke it, used if no release was recorded; 0: not known.
+     * `next`: what the thread waited for after its object was released; NULL: nothing. `by`: the
+     * serial of the thread that woke it, used if no release was recorded; 0: not known.
      */
     void (*wait_end)(struct openmp_wait *wait, const void *next, uint32_t by);
     /*
-     * The calling thread wakes all threads that wait for an object, and those that are about to. `since`: when the
-     * first wait began; 0: no thread waits, and nothing is recorded.
+     * The calling thread wakes all threads that wait for an object, and those that are about to.
+     * `since`: when the first wait began; 0: no thread waits, and nothing is recorded.
      */
     void (*let_in)(enum shm_wait wait, const void *object, uint64_t since, const void *place,
                    bool alone);

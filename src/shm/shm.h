@@ -1,7 +1,8 @@
 /*
- * The memory that the recorded program and `trail record` share: the area, one memfd that the program maps when it
- * starts. The program writes raw records into it and does nothing else: it opens no file or socket and starts no
- * thread. `trail record` reads the records while the program runs, and after the program was killed.
+ * The memory that the recorded program and `trail record` share: the area, one memfd that the
+ * program maps when it starts. The program writes raw records into it and does nothing else: it
+ * opens no file or socket and starts no thread. `trail record` reads the records while the program
+ * runs, and after the program was killed.
  *
  *   struct shm_area
  *     header      the process that may write, the options, the coarse clock, free lists
@@ -13,9 +14,10 @@
  *
  *   thread - first > chunk - next > chunk - next > chunk (the last: the thread writes here)
  *
- * Only the thread that owns a slot writes to the slot and to the last chunk of its chain; only the collector advances
- * `first` and frees. Neither side trusts the other: the collector checks every index, and the program never waits for
- * the collector. A record for which there is no room is counted as lost.
+ * Only the thread that owns a slot writes to the slot and to the last chunk of its chain; only the
+ * collector advances `first` and frees. Neither side trusts the other: the collector checks every
+ * index, and the program never waits for the collector. A record for which there is no room is
+ * counted as lost.
  *
  * Shared numbers are accessed with __atomic; each comment names the store that a load pairs with.
  */
@@ -29,7 +31,8 @@
 #define SHM_MAGIC   UINT64_C(0x006c696172742e31) /* "1.trail" */
 #define SHM_VERSION 11
 
-/* Environment variable: "pid:PID:FD:WORD", for the area /proc/PID/fd/FD, or asked for by the word; or "path:FILE". */
+/* Environment variable: "pid:PID:FD:WORD", for the area /proc/PID/fd/FD, or asked for by the word;
+ * or "path:FILE". */
 #define SHM_VARIABLE  "TRAIL_SHM"
 #define SHM_WORD_SIZE 32
 
@@ -70,16 +73,18 @@ static inline bool shm_is_lock(unsigned wait)
 
 enum shm_kind {
     /*
-     * time: when the wait began; end; object; object2: of a condition variable the mutex, of a lock the PC where its
-     * holder took it, of a wait for several futexes the one whose wake ended it, of a file lock the part
-     * (shm_locked_part), of a signal those that may have ended it; release, release2: of a file lock the process that
-     * held it and did not give it back, 0: none, of a signal the last one's to the process group, which is `generation`, 0:
-     * not known; stack
+     * time: when the wait began; end; object; object2: of a condition variable the mutex, of a lock
+     * the PC where its holder took it, of a wait for several futexes the one whose wake ended it,
+     * of a file lock the part (shm_locked_part), of a signal those that may have ended it; release,
+     * release2: of a file lock the process that held it and did not give it back, 0: none, of a
+     * signal the last one's to the process group, which is `generation`, 0: not known; stack
      */
     SHM_WAITED = 1,
-    SHM_RELEASED, /* time; end: when the hold began, 0 unknown; object; object2: PC of the acquisition, of a file lock the
-                   * part, of a signal shm_signal_sent. A thread is cancelled: the object is its pthread_t, `wait` SHM_JOIN */
-    /* time; object: serial of the new thread; object2: its start routine; end: vtable of the object that it runs, or 0; stack */
+    SHM_RELEASED, /* time; end: when the hold began, 0 unknown; object; object2: PC of the
+                   * acquisition, of a file lock the part, of a signal shm_signal_sent. A thread is
+                   * cancelled: the object is its pthread_t, `wait` SHM_JOIN */
+    /* time; object: serial of the new thread; object2: its start routine; end: vtable of the object
+       that it runs, or 0; stack */
     SHM_CREATED,
     SHM_STARTED, /* time; object: pthread_t; object2: start routine, 0 unknown */
     SHM_EXITED,  /* time */
@@ -94,17 +99,18 @@ enum shm_kind {
     SHM_SAMPLED,    /* time; stack: where the thread was on its CPU */
     SHM_HEAP,       /* time; object: `heap` of the thread's slot */
     SHM_IDENTIFIED, /* time; object: pthread_t of a thread whose first record did not have it */
-    SHM_FORGOTTEN, /* time; object: a lock that was destroyed: the next one at its address is another */
-    /* Before SHM_CREATED, if that has a vtable: time; end: the function in the vtable that runs the object; object, object2,
-     * and release with release2 above it: the words behind the vtable in the object, as far as they are in its page. The
-     * object may be smaller */
+    SHM_FORGOTTEN,  /* time; object: a lock that was destroyed: the next one at its address is
+                       another */
+    /* Before SHM_CREATED, if that has a vtable: time; end: the function in the vtable that runs the
+     * object; object, object2, and release with release2 above it: the words behind the vtable in
+     * the object, as far as they are in its page. The object may be smaller */
     SHM_RUNS,
     SHM_FORKED, /* time: before it happens; object: the fork's number (header.fork); stack */
-    /* Before SHM_WAITED: the descriptors that it was for. detail: shm_of_several; the first `flags` of them (shm_polled) are
-     * in `end`, `object` and `object2` */
+    /* Before SHM_WAITED: the descriptors that it was for. detail: shm_of_several; the first `flags`
+     * of them (shm_polled) are in `end`, `object` and `object2` */
     SHM_POLLED,
-    /* Before SHM_WAITED, which has the same time: a signal may have ended the wait, whatever it was for. object, object2,
-     * release, release2 and generation are those of a wait for signals */
+    /* Before SHM_WAITED, which has the same time: a signal may have ended the wait, whatever it was
+     * for. object, object2, release, release2 and generation are those of a wait for signals */
     SHM_INTERRUPTED,
     SHM_KINDS
 };
@@ -116,17 +122,19 @@ enum shm_kind {
 enum shm_flags {
     SHM_ALL = 1,       /* released: all threads that wait, not one */
     SHM_TIMED_OUT = 2, /* waited: it ended at its time limit or failed; no release ended it */
-    SHM_CLOSES = 2,    /* released: by closing an end, which others may still have */
     SHM_COARSE = 4,    /* released: `end`, when the hold began, is of the coarse clock */
-    /* waited: longjmp, an exception or a cancellation ended the call; `release` is of the thread's own handle then */
+    /* waited: longjmp, an exception or a cancellation ended the call; `release` is of the thread's
+       own handle then */
     SHM_LEFT = 8,
     SHM_WITH_PLACE = 16, /* task: the place of its stack completes its name */
     SHM_EXPIRED = 32,    /* waited: its time limit ended it */
     /* waited: the thread with the serial in release2 (0: not known) ended with the lock */
-    SHM_OWNER_DIED = 64
+    SHM_OWNER_DIED = 64,
+    SHM_CLOSES = 128 /* released: by closing an end, which others may still have */
 };
 
-/* Times are readings of the clock that the header names. 56 bytes; enum shm_kind has the meaning of the fields. */
+/* Times are readings of the clock that the header names. 56 bytes; enum shm_kind has the meaning of
+ * the fields. */
 struct shm_record {
     uint64_t time, end;
     uint64_t object, object2;
@@ -144,8 +152,8 @@ struct shm_record {
 
 struct shm_chunk {
     uint32_t used; /* records that are whole: stored with release after each, loaded with acquire */
-    /* The index of the thread's next chunk, stored with release by the thread; 0: this is the last. Of a free chunk the
-     * next free one. */
+    /* The index of the thread's next chunk, stored with release by the thread; 0: this is the last.
+     * Of a free chunk the next free one. */
     uint32_t next;
     struct shm_record records[SHM_CHUNK_RECORDS];
 };
@@ -182,12 +190,12 @@ struct shm_thread {
     uint32_t open_stack;
     uint32_t open_detail;
     uint8_t open_wait;
-    /* 1 from the reading of the clock until the record with that time is whole. A signal handler of the thread that
-     * finds it set records nothing. */
+    /* 1 from the reading of the clock until the record with that time is whole. A signal handler of
+     * the thread that finds it set records nothing. */
     uint8_t writing;
     uint8_t unused[2];
-    /* The total time in calls that blocked for too short a time to be recorded, in units of SHM_SHORT ticks; wraps
-     * around. */
+    /* The total time in calls that blocked for too short a time to be recorded, in units of
+     * SHM_SHORT ticks; wraps around. */
     uint32_t short_waits;
     uint64_t open_sp, open_fp; /* the registers of the call's caller: see struct unwind_start */
     /* Of the slot. */
@@ -200,8 +208,9 @@ struct shm_thread {
     uint32_t lost; /* records for which there was no room */
     /* Written by the creating thread for the new one. */
     uint64_t routine, argument, stack_size;
-    /* Bytes that it has allocated, less those that it has freed: below 0 if it frees what others allocated. Written by
-     * the thread alone. The live heap is the sum over all threads and of the header's heap_rest. */
+    /* Bytes that it has allocated, less those that it has freed: below 0 if it frees what others
+     * allocated. Written by the thread alone. The live heap is the sum over all threads and of the
+     * header's heap_rest. */
     int64_t heap;
     /* Of the open call, if it waits for a lock: the PC where the lock's holder took it. */
     uint64_t open_held_pc;
@@ -214,20 +223,23 @@ _Static_assert(sizeof(struct shm_thread) == 256, "four cache lines");
 /* MARK: Objects */
 
 /*
- * The state of the locks with one hash. Two locks that share a slot disturb each other's hold times. The collector
- * checks what a release number refers to: the release's record has the address.
+ * The state of the locks with one hash. Two locks that share a slot disturb each other's hold
+ * times. The collector checks what a release number refers to: the release's record has the
+ * address.
  */
 struct shm_object {
     uint64_t held; /* the address of the lock taken last; 0: it was released */
-    /* When the hold began, in ticks of the clock. SHM_EXACT is set if the clock was read for it, clear if the time is
-     * that of the coarse clock. */
+    /* When the hold began, in ticks of the clock. SHM_EXACT is set if the clock was read for it,
+     * clear if the time is that of the coarse clock. */
     uint64_t held_since;
     uint64_t held_pc; /* the return address of the call that took it */
     uint32_t hot;     /* a thread has waited here: holds are timed exactly */
     uint32_t release; /* the number of the last release that was recorded */
-    /* The number of threads that wait for an object of this slot, where the object itself does not hold it. */
+    /* The number of threads that wait for an object of this slot, where the object itself does not
+     * hold it. */
     uint32_t waiters;
-    /* Of OpenMP's locks: the number of the release that ends, or ended, the hold of the last one taken. */
+    /* Of OpenMP's locks: the number of the release that ends, or ended, the hold of the last one
+     * taken. */
     uint32_t hold;
     uint64_t holder; /* which thread took `held`: shm_holder; 0: not known */
     uint64_t shared; /* what other processes call `held`, if `holder` has SHM_HELD_SHARED */
@@ -239,8 +251,9 @@ struct shm_object {
 _Static_assert(sizeof(struct shm_object) == 64, "a cache line");
 
 /*
- * Which thread took a lock, and how, in one word: serial << 32 | enum shm_wait << 24 | bits of the address. These show
- * whether it is of the same lock as `held`, which is another word. With SHM_HELD_SHARED the lock is shared between processes.
+ * Which thread took a lock, and how, in one word: serial << 32 | enum shm_wait << 24 | bits of the
+ * address. These show whether it is of the same lock as `held`, which is another word. With
+ * SHM_HELD_SHARED the lock is shared between processes.
  */
 #define SHM_HELD_SHARED 0x80u
 
@@ -261,52 +274,62 @@ static inline size_t shm_object_slot(uint64_t address)
 }
 
 /*
- * Objects that are no addresses: the ends of the process's pipes, socket pairs and eventfds, and its epoll sets.
- * Each has a number of its own; descriptors that were duplicated share it. Waiting to read at one and waiting to
- * write there are waits for two objects. The object of a wait for several is the end that ended it, or 0.
+ * Objects that are no addresses have a tag in their upper byte (objects.def): SHM_PATH is the tag
+ * of a path in its place, and shm_is_path the test for it.
  */
-#define SHM_DESCRIPTOR (UINT64_C(0xfd) << 56) /* | the end's number << 4 | 8: to write */
+enum shm_tag {
+#define OBJECT(name, is, tag, shared, numbered) SHM_TAG_##name = (tag),
+#include "shm/objects.def"
+#undef OBJECT
+};
 
-static inline bool shm_is_descriptor(uint64_t object)
+#define OBJECT(name, is, tag, shared, numbered)                                                    \
+    static const uint64_t SHM_##name = (uint64_t)(tag) << 56;                                      \
+    static inline bool shm_is_##is(uint64_t object)                                                \
+    {                                                                                              \
+        return object >> 56 == (tag);                                                              \
+    }
+#include "shm/objects.def"
+#undef OBJECT
+
+/* Sets of tags, which all begin with 0xf: a bit for the rest. */
+enum {
+    SHM_SHARED_TAGS = 0
+#define OBJECT(name, is, tag, shared, numbered) | (shared) << ((tag)&0xf)
+#include "shm/objects.def"
+#undef OBJECT
+    ,
+    SHM_NUMBERED_TAGS = 0
+#define OBJECT(name, is, tag, shared, numbered) | (numbered) << ((tag)&0xf)
+#include "shm/objects.def"
+#undef OBJECT
+};
+
+static inline bool shm_is_tagged(uint64_t object, unsigned tags)
 {
-    return object >> 56 == SHM_DESCRIPTOR >> 56;
+    return object >> 60 == 0xf && (tags >> (object >> 56 & 0xf) & 1);
 }
 
-/* The same for what several recorded processes may wait for; the numbers of its releases are the board's (board.h). */
-#define SHM_SHARED (UINT64_C(0xf7) << 56) /* | the end's identity << 4 | 8: to write */
-
-#define SHM_MEMORY                                                                                 \
-    (UINT64_C(0xf6) << 56) /* | the identity << 4, of a lock in memory that processes share */
-
-static inline bool shm_is_memory(uint64_t object)
+/* Whether other processes may wait for the object as well: the numbers of its releases are the
+ * board's (board.h). */
+static inline bool shm_is_shared(uint64_t object)
 {
-    return object >> 56 == SHM_MEMORY >> 56;
+    return shm_is_tagged(object, SHM_SHARED_TAGS);
 }
 
-#define SHM_LOCKED (UINT64_C(0xf5) << 56) /* | the identity << 4, of a file that is locked */
-
-static inline bool shm_is_file(uint64_t object)
+/* Whether the object has a number of the kernel's, or stands for a path. */
+static inline bool shm_is_numbered(uint64_t object)
 {
-    return object >> 56 == SHM_LOCKED >> 56;
+    return shm_is_tagged(object, SHM_NUMBERED_TAGS);
 }
-
-#define SHM_SIGNALS                                                                                \
-    (UINT64_C(0xf4) << 56) /* | the identity << 4, of a process that signals are sent to */
-
-/* | the number of a process group << 4: of a PID namespace, but no wait has it as its object */
-#define SHM_SIGNALS_GROUP (UINT64_C(0xf2) << 56)
 
 static inline uint64_t shm_group_signals(uint32_t group)
 {
     return SHM_SIGNALS_GROUP | (uint64_t)group << 4;
 }
 
-static inline bool shm_is_signals(uint64_t object)
-{
-    return object >> 56 == SHM_SIGNALS >> 56;
-}
-
-/* A set of signals. In place of one that the C library uses itself: one for the process may end the wait as well. */
+/* A set of signals. In place of one that the C library uses itself: one for the process may end the
+ * wait as well. */
 static inline uint64_t shm_signal_bit(unsigned number)
 {
     return UINT64_C(1) << (number - 1);
@@ -314,7 +337,8 @@ static inline uint64_t shm_signal_bit(unsigned number)
 
 #define SHM_SIGNALS_OF_PROCESS (UINT64_C(1) << 31)
 
-/* A signal << 56 | what it was sent to: 0, the process; a thread's TID and SHM_SIGNAL_TID, or its pthread_t. */
+/* A signal << 56 | what it was sent to: 0, the process; a thread's TID and SHM_SIGNAL_TID, or its
+ * pthread_t. */
 #define SHM_SIGNAL_TID (UINT64_C(1) << 55)
 
 static inline uint64_t shm_signal_sent(unsigned number, uint64_t thread)
@@ -322,43 +346,8 @@ static inline uint64_t shm_signal_sent(unsigned number, uint64_t thread)
     return (uint64_t)number << 56 | (thread & UINT64_MAX >> 8);
 }
 
-/* Whether it is an end, of those. */
-static inline bool shm_is_shared_end(uint64_t object)
-{
-    return object >> 56 == SHM_SHARED >> 56;
-}
-
-/* More objects that are no addresses: what a wait is for that has a number of the kernel's. */
-#define SHM_PROCESS (UINT64_C(0xfc) << 56) /* | its PID, as the program knows it */
-
-#define SHM_SET                                                                                    \
-    (UINT64_C(0xf9) << 56) /* | a semaphore's number << 32 | the ID of a System V semaphore set */
-#define SHM_QUEUE                                                                                  \
-    (UINT64_C(0xf8) << 56) /* | 1 << 32: to write | the ID of a System V message queue */
-#define SHM_PATH (UINT64_C(0xfb) << 56) /* | the address of a path; while the call is open only */
-#define SHM_NAME (UINT64_C(0xfa) << 56) /* | the number of a name (see stack_words) */
-
-/*
- * The address of an array of struct pollfd; while the call is open only. It has as many as `detail` says (shm_of_several), or
- * with SHM_POLLFDS_FEW no more than SHM_POLLED_MAX.
- */
-#define SHM_POLLFDS     (UINT64_C(0xf3) << 56)
+/* With this in a SHM_POLLFDS, the array has no more than SHM_POLLED_MAX elements. */
 #define SHM_POLLFDS_FEW (UINT64_C(1) << 55)
-
-static inline bool shm_is_path(uint64_t object)
-{
-    return object >> 56 == SHM_PATH >> 56;
-}
-
-static inline bool shm_is_name(uint64_t object)
-{
-    return object >> 56 == SHM_NAME >> 56;
-}
-
-static inline bool shm_is_pollfds(uint64_t object)
-{
-    return object >> 56 == SHM_POLLFDS >> 56;
-}
 
 /* The detail of a wait for several descriptors: their number. */
 #define SHM_SEVERAL (UINT32_C(1) << 31)
@@ -368,7 +357,8 @@ static inline uint32_t shm_of_several(uint64_t count)
     return SHM_SEVERAL | (uint32_t)(count < SHM_DESCRIPTORS ? count : SHM_DESCRIPTORS);
 }
 
-/* One of them: whether it was ready << 31 | the lower bits of its generation << 14 | the descriptor. */
+/* One of them: whether it was ready << 31 | the lower bits of its generation << 14 | the
+ * descriptor. */
 #define SHM_POLLED_READY       SHM_SEVERAL
 #define SHM_POLLED_GENERATIONS UINT32_C(0x1ffff)
 
@@ -378,24 +368,9 @@ static inline uint32_t shm_polled(unsigned fd, uint32_t generation, bool ready)
            fd % SHM_DESCRIPTORS;
 }
 
-/* Whether the object is one of these. */
-static inline bool shm_is_numbered(uint64_t object)
-{
-    return object >> 56 >= SHM_QUEUE >> 56 && object >> 56 <= SHM_PROCESS >> 56;
-}
-
-/* Whether other processes may wait for the object as well: the numbers of its releases are the board's. */
-static inline bool shm_is_shared(uint64_t object)
-{
-    uint64_t what = object >> 56;
-    return what == SHM_SHARED >> 56 || what == SHM_MEMORY >> 56 || what == SHM_SET >> 56 ||
-           what == SHM_QUEUE >> 56 || what == SHM_LOCKED >> 56 || what == SHM_SIGNALS >> 56 ||
-           what == SHM_SIGNALS_GROUP >> 56;
-}
-
 /*
- * Which bytes of a file are locked, and how: exclusive << 63 | first << 32 | last. The last may be any from UINT32_MAX on; a
- * first from SHM_LOCKED_FAR on is not known.
+ * Which bytes of a file are locked, and how: exclusive << 63 | first << 32 | last. The last may be
+ * any from UINT32_MAX on; a first from SHM_LOCKED_FAR on is not known.
  */
 #define SHM_LOCKED_FAR UINT64_C(0x7fffffff)
 
@@ -418,8 +393,9 @@ static inline bool shm_locked_conflict(uint64_t a, uint64_t b)
 enum shm_stacks { SHM_STACKS_NONE, SHM_STACKS_UNWIND, SHM_STACKS_FRAME_POINTERS };
 
 /*
- * A program that the process has executed in another one, by vfork or posix_spawn, which may or may not load the recorder.
- * Where the vfork's exec has failed, the same PID comes again with SHM_NOT_EXECUTED.
+ * A program that the process has executed in another one, by vfork or posix_spawn, which may or may
+ * not load the recorder. Where the vfork's exec has failed, the same PID comes again with
+ * SHM_NOT_EXECUTED.
  */
 struct shm_executed {
     uint32_t pid;  /* stored last, with release; 0: is being written */
@@ -428,21 +404,23 @@ struct shm_executed {
 
 #define SHM_NOT_EXECUTED (UINT32_C(1) << 31)
 
-/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): what changes often has its own cache line. */
+/* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): what changes often has its own cache
+ * line. */
 struct shm_header {
     uint64_t magic;
     uint32_t version;
     uint32_t size_check; /* sizeof(struct shm_area) / 4096: both sides have the same layout */
     uint32_t root_pid;   /* the PID of the program; 0: not known yet */
     uint32_t claimed; /* the PID of the process that claimed it, by compare-and-swap; 0: none yet */
-    /* Which calls are recorded: a set of enum shm_group. The collector may change it. The threads themselves are
-     * recorded whatever it holds. */
+    /* Which calls are recorded: a set of enum shm_group. The collector may change it. The threads
+     * themselves are recorded whatever it holds. */
     uint32_t groups;
     /* Options, constant. */
     uint32_t stacks;   /* enum shm_stacks */
     uint32_t children; /* other processes may claim an area, too */
-    /* The slots from 1 on that the collector has filled, one for each thread of a process that runs already: with its tid,
-     * an empty chunk, and the open call in which it waits, if it does, but for the time. */
+    /* The slots from 1 on that the collector has filled, one for each thread of a process that runs
+     * already: with its tid, an empty chunk, and the open call in which it waits, if it does, but
+     * for the time. */
     uint32_t announced;
     /* The number of forked children for which it is not known yet whether they are recorded. */
     uint32_t forking;
@@ -452,19 +430,21 @@ struct shm_header {
     uint32_t board;  /* the recorder's descriptor of the board; 0: there is none */
     uint64_t min_wait_ticks, hold_ticks;
     uint32_t all_holds;
-    uint32_t
-        fork; /* the number of the fork that made the process, by the board; 0: none; known with claimed_at */
-    /* The CPU time between two samples of the program's own timers, in ns; 0: no samples are taken that way. */
+    uint32_t fork; /* the number of the fork that made the process, by the board; 0: none; known
+                      with claimed_at */
+    /* The CPU time between two samples of the program's own timers, in ns; 0: no samples are taken
+     * that way. */
     uint64_t sample_ns;
     uint64_t step_ticks;  /* the time between two stores of the coarse clock */
     uint32_t has_counter; /* 1: the clock is the CPU's counter; 0: CLOCK_MONOTONIC, in ns */
     /* The time in ticks soon after the claim; 0: not stored yet. All records are later. */
     uint64_t claimed_at;
-    /* The time in ticks, stored by the collector about once a millisecond while locks are taken so often that reading
-     * the real clock each time would cost the program more; else 0. */
+    /* The time in ticks, stored by the collector about once a millisecond while locks are taken so
+     * often that reading the real clock each time would cost the program more; else 0. */
     uint64_t coarse;
     uint64_t mapped_at; /* the address of the area in the process; 0: not mapped yet */
-    /* The heads of free lists: an index, and in the upper half a tag that changes with each take, against ABA. */
+    /* The heads of free lists: an index, and in the upper half a tag that changes with each take,
+     * against ABA. */
     uint64_t free_chunks __attribute__((aligned(64)));
     uint64_t free_threads;
     /* The indices of the first chunk and the first thread slot that were never in use. */
@@ -473,8 +453,8 @@ struct shm_header {
     uint32_t stack_words_used;
     uint32_t lost_stacks, lost_threads, lost_samples;
     uint32_t modules_used; /* bytes of whole lines; stored with release */
-    /* The live heap that no thread's `heap` counts, in bytes: of threads without a slot, of the time before there was an
-     * area, and of the parent of a forked process. */
+    /* The live heap that no thread's `heap` counts, in bytes: of threads without a slot, of the
+     * time before there was an area, and of the parent of a forked process. */
     int64_t heap_rest;
     int64_t heap_ended; /* bytes of threads that have ended; the collector's sum */
     /* Grows with each change of the mapped code; odd while `modules` is written. */
@@ -493,11 +473,15 @@ struct shm_area {
     struct shm_object objects[SHM_OBJECTS];
     /* Open addressing by hash. A stack's number is the index of its words; 0: free. */
     uint32_t stack_index[SHM_STACK_INDEX];
-    /* A stack: its number of frames, then its PCs. A name: its number of bytes + SHM_TEXT_BIT, then the bytes. */
+    /* A stack: its number of frames, then its PCs. A name: its number of bytes + SHM_TEXT_BIT, then
+     * the bytes. */
     uint64_t stack_words[SHM_STACK_WORDS];
-    /* Lines: "trail.module ..." as in a trace; "trail.unloaded ..." for a module that was unmapped. */
+    /*
+     * Lines: "trail.module ..." as in a trace; "trail.unloaded ..." for a module that was unmapped.
+     */
     char modules[SHM_MODULES_SIZE];
-    /* How often each descriptor was closed: what is known of a descriptor holds while its number here is the same. */
+    /* How often each descriptor was closed: what is known of a descriptor holds while its number
+     * here is the same. */
     uint32_t generations[SHM_DESCRIPTORS];
     uint8_t chunks[SHM_CHUNKS][SHM_CHUNK_SIZE] __attribute__((aligned(4096)));
 };

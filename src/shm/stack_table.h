@@ -1,7 +1,7 @@
 /*
- * Call stacks, each kept once in the area: a hash table of numbers to which stacks are only added, by the program and, for
- * stacks that are read from outside, by the collector. A stack's words are complete before its number is stored in the
- * index: a thread that finds the number may read them.
+ * Call stacks, each kept once in the area: a hash table of numbers to which stacks are only added,
+ * by the program and, for stacks that are read from outside, by the collector. A stack's words are
+ * complete before its number is stored in the index: a thread that finds the number may read them.
  */
 #ifndef TRAIL_SHM_STACK_TABLE_H
 #define TRAIL_SHM_STACK_TABLE_H
@@ -21,7 +21,8 @@ static inline uint64_t stack_table_hash(const uint64_t *pcs, size_t count)
     return hash;
 }
 
-/* Whether the stack with a number is this one. Checks the number: the collector does not trust the index. */
+/* Whether the stack with a number is this one. Checks the number: the collector does not trust the
+ * index. */
 static inline bool stack_table_has(const struct shm_area *area, uint32_t number, uint64_t head,
                                    const uint64_t *pcs, size_t count)
 {
@@ -53,8 +54,8 @@ static inline uint32_t stack_table_store(struct shm_area *area, uint64_t head, c
 }
 
 /*
- * Returns the number of a stack or text, which is added if it is not there; 0: there is no room. `head` is the word in
- * front of the others.
+ * Returns the number of a stack or text, which is added if it is not there; 0: there is no room.
+ * `head` is the word in front of the others.
  */
 static inline uint32_t stack_table_number(struct shm_area *area, uint64_t head, const uint64_t *pcs,
                                           size_t count)

@@ -1,4 +1,5 @@
-/* See called.h. Encodings: AMD64 Architecture Programmer's Manual, volume 3; linkage table: System V ABI for AMD64. */
+/* See called.h. Encodings: AMD64 Architecture Programmer's Manual, volume 3; linkage table: System
+ * V ABI for AMD64. */
 #include "stuck/called.h"
 
 #include <stdbool.h>
@@ -28,7 +29,8 @@ static uint64_t pointer_at(pid_t pid, uint64_t at)
     return copy(pid, at, &pointer, sizeof pointer) ? pointer : 0;
 }
 
-/* Returns where an entry of the linkage table jumps to: [endbr64] [bnd] jmp *DISTANCE(%rip). `at`: it is no such entry. */
+/* Returns where an entry of the linkage table jumps to: [endbr64] [bnd] jmp *DISTANCE(%rip). `at`:
+ * it is no such entry. */
 static uint64_t behind_linkage(pid_t pid, uint64_t at)
 {
     static const uint8_t landing[] = {0xf3, 0x0f, 0x1e, 0xfa};

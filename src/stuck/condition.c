@@ -10,7 +10,8 @@
 #define FIRST_FUTEX 32
 #define LAST_FUTEX  44
 
-/* What the last word is for conditions that processes do not share, and for those that they do: of the C library. */
+/* What the last word is for conditions that processes do not share, and for those that they do: of
+ * the C library. */
 #define IS_PRIVATE 0
 #define IS_SHARED  128
 

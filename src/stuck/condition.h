@@ -1,6 +1,7 @@
 /*
- * The condition variable that a thread waits for, and the mutex that it takes again afterwards, which nothing but its stack
- * has. glibc (2.25 and later) keeps there, for a cancellation, one after the other:
+ * The condition variable that a thread waits for, and the mutex that it takes again afterwards,
+ * which nothing but its stack has. glibc (2.25 and later) keeps there, for a cancellation, one
+ * after the other:
  *
  *     uint64_t sequence; pthread_cond_t *condition; pthread_mutex_t *mutex; int shared;
  *
@@ -18,7 +19,8 @@ struct condition {
     uint64_t at, mutex;
 };
 
-/* Finds them for a thread that waits at a futex in pthread_cond_wait or the like; false: they are not there. */
+/* Finds them for a thread that waits at a futex in pthread_cond_wait or the like; false: they are
+ * not there. */
 bool condition_find(const struct held_thread *thread, struct condition *found);
 
 #endif

@@ -121,7 +121,9 @@ static void describe_mutex(struct stuck_thread *thread, const struct naming *nam
     thread->holder.tid = (pid_t)(owner & FUTEX_TID_MASK);
 }
 
-/* A pthread_rwlock_t: readers, writers, futex of the phase, futex of the writers; at 24 the writer. */
+/*
+ * A pthread_rwlock_t: readers, writers, futex of the phase, futex of the writers; at 24 the writer.
+ */
 #define RWLOCK_PHASE   8
 #define RWLOCK_WRITERS 12
 #define RWLOCK_WRITER  24
@@ -173,8 +175,8 @@ static void describe_condition(struct stuck_thread *thread, const struct naming 
 #define MUSL_TAKEN (FUTEX_WAITERS | 16u)
 
 /*
- * Robust and priority-inheriting locks of any library have their owner in the word (futex(2)); others may have anything there
- * that looks like one.
+ * Robust and priority-inheriting locks of any library have their owner in the word (futex(2));
+ * others may have anything there that looks like one.
  */
 static void describe_word(struct stuck_thread *thread, const struct naming *naming, uint64_t at)
 {
@@ -228,7 +230,9 @@ static void describe_process(pid_t pid, char *text, size_t size)
         (void)snprintf(text, size, "%d", pid);
 }
 
-/* Adds the name of a descriptor to the object. Returns false if there is no room; whole names only. */
+/*
+ * Adds the name of a descriptor to the object. Returns false if there is no room; whole names only.
+ */
 static bool add_descriptor(struct stuck_thread *thread, int fd)
 {
     char text[96];

@@ -1,8 +1,9 @@
-/* What a thread waits for and which thread has it, from its system call and its innermost frames: see stuck.h. */
+/* What a thread waits for and which thread has it, from its system call and its innermost frames:
+ * see stuck.h. */
 #ifndef TRAIL_STUCK_DESCRIBE_H
 #define TRAIL_STUCK_DESCRIBE_H
 
-#include "stuck/stuck.h"
+#include "stuck/thread.h"
 
 /* How many of the innermost frames may lie between the system call and the function that waits. */
 #define NEAR_FRAMES 8

@@ -44,7 +44,8 @@ struct connection {
     unsigned long inode;
 };
 
-/* Writes "127.0.0.1:80" for the kernel's "0100007F:0050", whose words have the machine's byte order. */
+/* Writes "127.0.0.1:80" for the kernel's "0100007F:0050", whose words have the machine's byte
+ * order. */
 static void address_text(const char *words, char *text, size_t size)
 {
     uint32_t address[4] = {0};
@@ -191,8 +192,8 @@ static bool has_end(pid_t pid, const struct end *end)
 }
 
 /*
- * Returns a process that has such an end; 0: none. If the process itself has one, that comes first: a
- * child may have inherited its descriptors.
+ * Returns a process that has such an end; 0: none. If the process itself has one, that comes first:
+ * a child may have inherited its descriptors.
  */
 static pid_t find_end(const struct end *end)
 {

@@ -165,8 +165,8 @@ struct stop {
 };
 
 /*
- * Reads what a thread is doing. The kernel may report for a moment that a thread runs which sleeps: it is asked again, as
- * the thread's call may be one that a stop would end.
+ * Reads what a thread is doing. The kernel may report for a moment that a thread runs which sleeps:
+ * it is asked again, as the thread's call may be one that a stop would end.
  */
 static bool read_state(pid_t pid, struct held_thread *thread)
 {
@@ -314,8 +314,8 @@ static int list_threads(struct held *held)
 }
 
 /*
- * A thread that had just gone into a call which a stop ends with EINTR: on x86-64 the kernel can be made to begin it again,
- * as others, unless a signal is delivered (ERESTARTNOHAND).
+ * A thread that had just gone into a call which a stop ends with EINTR: on x86-64 the kernel can be
+ * made to begin it again, as others, unless a signal is delivered (ERESTARTNOHAND).
  */
 static void restart_call(pid_t tid)
 {

@@ -3,8 +3,8 @@
  * what they wait for, and lets them go on (ptrace(2), process_vm_readv(2)). Nothing is written into
  * the process.
  *
- * Threads have limit_ns to stop; one that has not by then, as it got no processor, has what the kernel
- * reports without a stop. So have threads in an uninterruptible sleep, and threads in system
+ * Threads have limit_ns to stop; one that has not by then, as it got no processor, has what the
+ * kernel reports without a stop. So have threads in an uninterruptible sleep, and threads in system
  * calls that a stop would end with EINTR (signal(7)): they are not stopped at all. If this process
  * ends in between, the kernel lets the threads go on.
  */

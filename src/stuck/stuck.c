@@ -180,8 +180,8 @@ static bool add_frame(struct stuck_thread *thread, const trail_symbol *symbol, u
 }
 
 /*
- * Sets *symbols to the functions at an address, innermost first; `code` has that of generated code. Returns their number,
- * 0: not known.
+ * Sets *symbols to the functions at an address, innermost first; `code` has that of generated code.
+ * Returns their number, 0: not known.
  */
 static size_t resolve(struct naming *naming, const trail_module *module, uint64_t address,
                       trail_symbol *code, const trail_symbol **symbols)
@@ -204,7 +204,8 @@ static bool add_pc(struct stuck_thread *thread, struct naming *naming, uint64_t 
     return good;
 }
 
-/* Returns a copy of the name of the function that the call before a return address was made to; NULL: not known. */
+/* Returns a copy of the name of the function that the call before a return address was made to;
+ * NULL: not known. */
 static char *called_name(struct naming *naming, uint64_t return_address)
 {
     uint64_t at = called_function(naming->held->pid, return_address);
@@ -216,8 +217,8 @@ static char *called_name(struct naming *naming, uint64_t return_address)
 }
 
 /*
- * A frame without a name, whose code its caller did not call: a jump led there. It gets the name of the function that was
- * called. `outer` is the index of the caller's innermost frame.
+ * A frame without a name, whose code its caller did not call: a jump led there. It gets the name of
+ * the function that was called. `outer` is the index of the caller's innermost frame.
  */
 static void name_by_call(struct stuck_thread *thread, struct naming *naming, size_t outer)
 {

@@ -20,7 +20,8 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* pthread_join returns before the kernel has detached everything: until then nothing else can trace that. */
+/* pthread_join returns before the kernel has detached everything: until then nothing else can trace
+ * that. */
 static void await_end(pid_t tid)
 {
     while (syscall(SYS_tgkill, getpid(), tid, 0) == 0)

@@ -1,3 +1,4 @@
+/* Demangles C++ and Rust names with libiberty: see demangle.h. */
 #include "symbols/demangle.h"
 
 #include <libiberty/demangle.h>

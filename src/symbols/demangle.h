@@ -1,6 +1,6 @@
 /*
- * Demangles C++ and Rust function names with libiberty, the demangler of binutils and gdb: Rust's newer
- * scheme (_R...) is not supported by any C++ library.
+ * Demangles C++ and Rust function names with libiberty, the demangler of binutils and gdb: Rust's
+ * newer scheme (_R...) is not supported by any C++ library.
  */
 #ifndef TRAIL_SYMBOLS_DEMANGLE_H
 #define TRAIL_SYMBOLS_DEMANGLE_H
@@ -12,8 +12,8 @@ struct demangler *demangler_open(void);
 void demangler_close(struct demangler *demangler);
 
 /*
- * Returns the readable name, or `name` itself. `name` must outlive the demangler; the result lives as
- * long as both.
+ * Returns the readable name, or `name` itself. `name` must outlive the demangler; the result lives
+ * as long as both.
  */
 const char *demangle(struct demangler *demangler, const char *name);
 

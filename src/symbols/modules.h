@@ -1,6 +1,6 @@
 /*
- * The files of a trace's modules: finds the file with the right build ID for each module, and resolves
- * addresses in it.
+ * The files of a trace's modules: finds the file with the right build ID for each module, and
+ * resolves addresses in it.
  */
 #ifndef TRAIL_SYMBOLS_MODULES_H
 #define TRAIL_SYMBOLS_MODULES_H
@@ -10,9 +10,9 @@
 struct modules;
 
 /*
- * `folders` are searched before the path in the trace; they must outlive the modules. `quick`: of the C
- * library load only the names, because its debug information takes longer to unpack than many programs
- * run. Returns NULL on out of memory. modules_close accepts NULL.
+ * `folders` are searched before the path in the trace; they must outlive the modules. `quick`: of
+ * the C library load only the names, because its debug information takes longer to unpack than many
+ * programs run. Returns NULL on out of memory. modules_close accepts NULL.
  */
 struct modules *modules_open(const char *const *folders, size_t count, bool quick);
 void modules_close(struct modules *modules);
@@ -32,7 +32,9 @@ enum module_state {
     MODULE_IS_MISSING,
 };
 
-/* The file of a module in which an address was looked up. Pointers are valid until modules_close. */
+/*
+ * The file of a module in which an address was looked up. Pointers are valid until modules_close.
+ */
 struct module_file {
     const char *path;     /* as in the trace */
     const char *build_id; /* in hexadecimal; "": not known */
@@ -43,8 +45,8 @@ struct module_file {
 };
 
 /*
- * Advances *file to the next file, in order of the first look-up; from all zero to the first. Returns
- * false at the end.
+ * Advances *file to the next file, in order of the first look-up; from all zero to the first.
+ * Returns false at the end.
  */
 bool modules_next(const struct modules *modules, struct module_file *file);
 

@@ -1,3 +1,4 @@
+/* Finds the function and inlined calls at an address: see scopes.h. */
 #include "symbols/scopes.h"
 
 #include <dwarf.h>
@@ -83,7 +84,8 @@ const struct span *spans_find(const struct spans *spans, uint64_t address)
 
 /* MARK: Scopes */
 
-/* `caller` SCOPE_NONE: a function; otherwise a call inlined, directly or not, into function `owner`. */
+/* `caller` SCOPE_NONE: a function; otherwise a call inlined, directly or not, into function
+ * `owner`. */
 static bool scope_add(struct scopes *scopes, Dwarf_Die *die, size_t caller, size_t owner)
 {
     bool is_function = caller == SCOPE_NONE;
@@ -119,7 +121,8 @@ static bool has_functions(int tag)
     }
 }
 
-/* Adds the scopes in `parent`, a part of scope `caller` of function `owner`; does not enter functions. */
+/* Adds the scopes in `parent`, a part of scope `caller` of function `owner`; does not enter
+ * functions. */
 static bool walk(struct scopes *scopes, Dwarf_Die *parent, size_t caller, size_t owner,
                  unsigned nested)
 {

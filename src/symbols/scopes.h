@@ -1,9 +1,9 @@
 /*
- * Scopes: the functions of a compilation unit and the calls inlined into them, by address. libdw 0.188
- * does not find inlined calls in code of clang and of link-time optimisation, so the DIEs of a unit are
- * walked and their ranges sorted: first its functions; the contents of a function when an address in it
- * is looked up. Nested functions have addresses of their own, so if no known function contains an
- * address, all functions are walked.
+ * Scopes: the functions of a compilation unit and the calls inlined into them, by address. libdw
+ * 0.188 does not find inlined calls in code of clang and of link-time optimisation, so the DIEs of
+ * a unit are walked and their ranges sorted: first its functions; the contents of a function when
+ * an address in it is looked up. Nested functions have addresses of their own, so if no known
+ * function contains an address, all functions are walked.
  */
 #ifndef TRAIL_SYMBOLS_SCOPES_H
 #define TRAIL_SYMBOLS_SCOPES_H
@@ -55,7 +55,9 @@ struct scopes {
     bool complete; /* all functions have been walked */
 };
 
-/* Adds the functions of a unit to `scopes`, which must be zeroed. Returns false on out of memory. */
+/*
+ * Adds the functions of a unit to `scopes`, which must be zeroed. Returns false on out of memory.
+ */
 bool scopes_load(struct scopes *scopes, Dwarf_Die *unit);
 /* Walks all functions, so that nested ones are known too. Returns false on out of memory. */
 bool scopes_complete(struct scopes *scopes);

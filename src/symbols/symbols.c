@@ -1,8 +1,8 @@
 /*
- * Symbols through libdwfl, which opens a file and finds its debug information. The indexes are built
- * here: functions of the symbol table and compilation units when the file is opened, the scopes of a
- * unit when an address in it is looked up. libdw's own look-up needs .debug_aranges, which Go's linker
- * does not write.
+ * Symbols through libdwfl, which opens a file and finds its debug information. The indexes are
+ * built here: functions of the symbol table and compilation units when the file is opened, the
+ * scopes of a unit when an address in it is looked up. libdw's own look-up needs .debug_aranges,
+ * which Go's linker does not write.
  *
  * There are three kinds of addresses: those of the file, those of its DWARF, and libdwfl's own. The
  * interface uses those of the file.
@@ -72,9 +72,9 @@ static int open_regular(const char *path, trail_error *err)
 }
 
 /*
- * Finds separate debug information as libdwfl does, but without a debuginfod server checks for the file
- * first: libdwfl's standard search loads the debuginfod client with some twenty libraries, which takes
- * longer than everything else.
+ * Finds separate debug information as libdwfl does, but without a debuginfod server checks for the
+ * file first: libdwfl's standard search loads the debuginfod client with some twenty libraries,
+ * which takes longer than everything else.
  */
 static int find_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
                           const char *path, const char *link, GElf_Word crc, char **found)
@@ -303,7 +303,9 @@ static bool is_tracer_call(Dwarf_Die *die)
     Dwarf_Die unit;
     Dwarf_Files *files;
     size_t count;
-    /* The index refers to the unit of the definition; dwarf_decl_file does not support split units. */
+    /*
+     * The index refers to the unit of the definition; dwarf_decl_file does not support split units.
+     */
     if (!dwarf_attr_integrate(die, DW_AT_decl_file, &attribute) ||
         dwarf_formudata(&attribute, &index) != 0 ||
         !dwarf_cu_die(attribute.cu, &unit, NULL, NULL, NULL, NULL, NULL, NULL) ||

@@ -11,14 +11,16 @@ struct symbols;
 
 enum symbols_detail {
     SYMBOLS_LINES, /* names, inlined frames, files and lines */
-    SYMBOLS_NAMES /* only names from the symbol table; skips DWARF, which is large and often compressed */
+    SYMBOLS_NAMES  /* only names from the symbol table; skips DWARF, which is large and often
+                      compressed */
 };
 
 /*
- * Returns NULL with *err set if the file cannot be read, is not an ELF file, has neither symbols nor
- * lines, or does not have the build ID `wanted` (TRAIL_INCONSISTENT; hexadecimal, NULL: any). Separate
- * debug information is found as libdwfl does: by build ID and by name, in .debug and /usr/lib/debug;
- * from a debuginfod server only if DEBUGINFOD_URLS is set. symbols_close accepts NULL.
+ * Returns NULL with *err set if the file cannot be read, is not an ELF file, has neither symbols
+ * nor lines, or does not have the build ID `wanted` (TRAIL_INCONSISTENT; hexadecimal, NULL: any).
+ * Separate debug information is found as libdwfl does: by build ID and by name, in .debug and
+ * /usr/lib/debug; from a debuginfod server only if DEBUGINFOD_URLS is set. symbols_close accepts
+ * NULL.
  */
 struct symbols *symbols_open(const char *path, const char *wanted, enum symbols_detail detail,
                              trail_error *err);
@@ -28,14 +30,14 @@ void symbols_close(struct symbols *symbols);
 bool symbols_have_lines(const struct symbols *symbols);
 
 /*
- * Gets the frames of an address, innermost first. Returns their number; 0: nothing is known. *frames is
- * valid until the next call, its texts as long as the struct.
+ * Gets the frames of an address, innermost first. Returns their number; 0: nothing is known.
+ * *frames is valid until the next call, its texts as long as the struct.
  */
 size_t symbols_frames(struct symbols *symbols, uint64_t address, const trail_symbol **frames);
 
 /*
- * Returns the name of the variable at an address and its offset in *offset; NULL if there is none. The
- * name lives as long as the struct.
+ * Returns the name of the variable at an address and its offset in *offset; NULL if there is none.
+ * The name lives as long as the struct.
  */
 const char *symbols_object(struct symbols *symbols, uint64_t address, uint64_t *offset);
 

@@ -1,3 +1,4 @@
+/* Replaces texts by stand-ins that a secret decides: see anonymize.h. */
 #include "write/anonymize.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Replaces the names of types in batches of the experiment AllocFree. */
 #include "write/anonymize_types.h"
 
 #include <ctype.h>

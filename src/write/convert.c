@@ -1,7 +1,7 @@
 /*
- * Converting: the events of a reader, all or those of a window, to the writer of a conversion. Generations of
- * v2 stay what they are; a trace of v1 is cut into some where it pauses. What is in front of a window
- * only determines what is alive when it begins.
+ * Converting: the events of a reader, all or those of a window, to the writer of a conversion.
+ * Generations of v2 stay what they are; a trace of v1 is cut into some where it pauses. What is in
+ * front of a window only determines what is alive when it begins.
  */
 #include <trail/export.h>
 

@@ -1,6 +1,8 @@
+/* Changes events for a part of a trace, or for Go 1.22: see convert_writer.h. */
 #include "write/convert_writer.h"
 
-#include "write/event_records.h"
+#include "write/event_ids.h"
+#include "write/event_v1.h"
 
 /* Counts an event for which nothing is to be written. */
 static void pass_over(struct event_writer *base, const trail_event *e)
@@ -24,7 +26,9 @@ static void put_steal(struct convert_writer *w, const trail_event *e)
         event_writer_put(&w->base, e);
 }
 
-/* 1.22 has no GoCreateBlocked: the goroutine is runnable before the trace that is read makes it so. */
+/*
+ * 1.22 has no GoCreateBlocked: the goroutine is runnable before the trace that is read makes it so.
+ */
 static void create_early(struct event_writer *base, trail_event *e)
 {
     bool is_new = !model_find_g(&base->model, e->transition.id);
@@ -35,7 +39,8 @@ static void create_early(struct event_writer *base, trail_event *e)
         g->early = true;
 }
 
-/* A transition of a goroutine. 1.22 has no GoSwitch either: its three events are written one by one. */
+/* A transition of a goroutine. 1.22 has no GoSwitch either: its three events are written one by
+ * one. */
 static void put_in_122(struct event_writer *base, trail_event e)
 {
     struct model_g *g = model_find_g(&base->model, e.transition.id);

@@ -1,20 +1,13 @@
+/* The IDs of strings and stacks in the written trace: see event_ids.h. */
 #include "write/event_ids.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/grow.h"
 #include "read/identity.h"
 #include "wire/wire.h"
 #include "write/anonymize.h"
-#include "write/event_records.h"
-
-void origin_fini(struct origin *origin)
-{
-    free(origin->strings.ids);
-    free(origin->stacks.ids);
-    free(origin->reasons.ids);
-}
+#include "write/v2_writer.h"
 
 static struct known_id *known(struct event_writer *w, struct known_ids *ids, uint32_t handle)
 {
@@ -79,7 +72,8 @@ uint64_t event_stw_kind_id(struct event_writer *w, trail_string_handle name)
 
 /* MARK: Stacks */
 
-/* Prefixes the start function with the label. The runtime's own stay: they are known by their names. */
+/* Prefixes the start function with the label. The runtime's own stay: they are known by their
+ * names. */
 static void label_root(const struct origin *origin, struct v2_frame *root, char *room)
 {
     trail_string name = root->function, label = origin->label;

@@ -1,51 +1,34 @@
-/*
- * A source of events, with the IDs that its strings and stacks have in the written trace. A handle
- * of the reader gets its ID when an event first needs it; the ID is valid while two tables live:
- * the reader's (trail_reader_epoch) and the written generation's.
- */
+/* The IDs that strings and stacks of the reader get in the written trace, when an event first needs
+ * them. */
 #ifndef TRAIL_WRITE_EVENT_IDS_H
 #define TRAIL_WRITE_EVENT_IDS_H
 
-#include <trail/read.h>
+#include "write/event_state.h"
 
-/* The ID of a handle, valid in one life of the tables. */
-struct known_id {
-    uint64_t life, id;
-};
+/*
+ * IDs in the tables of the written generation; 0 for handle 0, before the first generation, and on
+ * out of memory. A string is text chosen by the program; a reason is usually the runtime's.
+ */
+uint64_t event_string_id(struct event_writer *w, trail_string_handle handle);
+uint64_t event_reason_id(struct event_writer *w, trail_string_handle handle);
+/*
+ * Writes what the host has said of its goroutine, once a generation with its status or creation; in
+ * version 22 also `start`, the stack of its start function (0: none), which that has no record for.
+ * Traces that are merged have other IDs, and lose their names.
+ */
+void event_label_g(struct event_writer *w, int64_t id, trail_stack_handle start);
 
-struct known_ids {
-    struct known_id *ids;
-    size_t count, capacity;
-};
+uint64_t event_new_stack_id(struct event_writer *w, trail_stack_handle handle);
 
-/* Set `reader`, `label` and `pc_mask`; zero-initialise the rest. Freed by origin_fini. */
-struct origin {
-    trail_reader *reader;
-    struct origin *next; /* NULL: last */
-    uint64_t epoch, generation,
-        life; /* `life` is incremented when either of the first two changes */
-    struct known_ids strings, stacks, reasons;
-    trail_string label; /* a prefix for the names of start functions; at most ORIGIN_LABEL bytes */
-    uint64_t pc_mask, pc_bits; /* the bits of an address that are kept, and those that are set */
-};
-
-#define ORIGIN_LABEL 256
-
-/* A bit for the address of a start function with a label: for readers, one address is one frame. */
-#define ORIGIN_ROOT_PC (UINT64_C(1) << 56)
-
-/* Called before an event: checks whether the reader's or the written tables have changed. */
-static inline void origin_refresh(struct origin *origin, uint64_t generation)
+static inline uint64_t event_stack_id(struct event_writer *w, trail_stack_handle handle)
 {
-    uint64_t epoch = trail_reader_epoch(origin->reader);
-    if (epoch == origin->epoch && generation == origin->generation)
-        return;
-    origin->epoch = epoch;
-    origin->generation = generation;
-    origin->life++;
+    const struct known_ids *known = &w->from->stacks;
+    if (handle < known->count && known->ids[handle].life == w->from->life)
+        return known->ids[handle].id;
+    return event_new_stack_id(w, handle);
 }
 
-/* Frees the IDs. */
-void origin_fini(struct origin *origin);
+/* The ID of the kind of a stop-the-world pause, the text in the parentheses of a range's name. */
+uint64_t event_stw_kind_id(struct event_writer *w, trail_string_handle name);
 
 #endif

@@ -1,5 +1,8 @@
-/* Events of anything but Ps, goroutines and system calls: metrics, ranges, annotations, CPU samples. */
-#include "write/event_records.h"
+/* Events of anything but Ps, goroutines and system calls: metrics, ranges, annotations, CPU
+ * samples. */
+#include "write/event_ranges.h"
+#include "write/event_ids.h"
+#include "write/event_v1.h"
 
 static bool put_label(struct event_writer *w, const trail_event *e)
 {
@@ -174,42 +177,32 @@ static bool put_experimental(struct event_writer *w, const trail_event *e)
            event_send(w, m, e->wire, e->experimental.args, e->experimental.arg);
 }
 
+typedef bool put_fn(struct event_writer *w, const trail_event *e);
+
+static put_fn *const functions[V2_TYPES] = {
+    [V2_GoLabel] = put_label,
+    [V2_ProcsChange] = put_procs_change,
+    [V2_STWBegin] = put_stw,
+    [V2_STWEnd] = put_stw,
+    [V2_GCActive] = put_gc_active,
+    [V2_GCBegin] = put_gc,
+    [V2_GCEnd] = put_gc,
+    [V2_GCSweepActive] = put_sweep_active,
+    [V2_GCSweepBegin] = put_sweep,
+    [V2_GCSweepEnd] = put_sweep,
+    [V2_GCMarkAssistActive] = put_assist_active,
+    [V2_GCMarkAssistBegin] = put_mark_assist,
+    [V2_GCMarkAssistEnd] = put_mark_assist,
+    [V2_UserTaskBegin] = put_task,
+    [V2_UserTaskEnd] = put_task,
+    [V2_UserRegionBegin] = put_region,
+    [V2_UserRegionEnd] = put_region,
+    [V2_UserLog] = put_log,
+    [V2_CPUSample] = put_sample,
+};
+
 bool event_put_range(struct event_writer *w, const trail_event *e)
 {
-    switch (e->wire) {
-    case V2_GoLabel:
-        return put_label(w, e);
-    case V2_ProcsChange:
-        return put_procs_change(w, e);
-    case V2_STWBegin:
-    case V2_STWEnd:
-        return put_stw(w, e);
-    case V2_GCActive:
-        return put_gc_active(w, e);
-    case V2_GCBegin:
-    case V2_GCEnd:
-        return put_gc(w, e);
-    case V2_GCSweepActive:
-        return put_sweep_active(w, e);
-    case V2_GCSweepBegin:
-    case V2_GCSweepEnd:
-        return put_sweep(w, e);
-    case V2_GCMarkAssistActive:
-        return put_assist_active(w, e);
-    case V2_GCMarkAssistBegin:
-    case V2_GCMarkAssistEnd:
-        return put_mark_assist(w, e);
-    case V2_UserTaskBegin:
-    case V2_UserTaskEnd:
-        return put_task(w, e);
-    case V2_UserRegionBegin:
-    case V2_UserRegionEnd:
-        return put_region(w, e);
-    case V2_UserLog:
-        return put_log(w, e);
-    case V2_CPUSample:
-        return put_sample(w, e);
-    default:
-        return put_experimental(w, e);
-    }
+    put_fn *function = e->wire < V2_TYPES ? functions[e->wire] : NULL;
+    return (function ? function : put_experimental)(w, e);
 }

@@ -6,7 +6,7 @@
 #ifndef TRAIL_WRITE_EVENT_RECORDS_H
 #define TRAIL_WRITE_EVENT_RECORDS_H
 
-#include "write/event_writer.h"
+#include "write/event_state.h"
 #include "write/v2_writer.h"
 
 /* MARK: Records */
@@ -51,34 +51,6 @@ static inline void event_add(struct event_writer *w, struct model_m *m, unsigned
 #define ADD(w, m, type, ...)                                                                       \
     event_add(w, m, type, (unsigned)(sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t)),        \
               (const uint64_t[]){__VA_ARGS__})
-
-/* MARK: IDs (event_ids.c) */
-
-/*
- * IDs in the tables of the written generation; 0 for handle 0, before the first generation, and on
- * out of memory. A string is text chosen by the program; a reason is usually the runtime's.
- */
-uint64_t event_string_id(struct event_writer *w, trail_string_handle handle);
-uint64_t event_reason_id(struct event_writer *w, trail_string_handle handle);
-/*
- * Writes what the host has said of its goroutine, once a generation with its status or creation; in
- * version 22 also `start`, the stack of its start function (0: none), which that has no record for.
- * Traces that are merged have other IDs, and lose their names.
- */
-void event_label_g(struct event_writer *w, int64_t id, trail_stack_handle start);
-
-uint64_t event_new_stack_id(struct event_writer *w, trail_stack_handle handle);
-
-static inline uint64_t event_stack_id(struct event_writer *w, trail_stack_handle handle)
-{
-    const struct known_ids *known = &w->from->stacks;
-    if (handle < known->count && known->ids[handle].life == w->from->life)
-        return known->ids[handle].id;
-    return event_new_stack_id(w, handle);
-}
-
-/* The ID of the kind of a stop-the-world pause, the text in the parentheses of a range's name. */
-uint64_t event_stw_kind_id(struct event_writer *w, trail_string_handle name);
 
 /* MARK: Announcing */
 
@@ -144,34 +116,6 @@ static inline bool event_is_context(const struct model_m *m, const trail_event *
     return !((needs & V2_NEED_NO_G) && m->g_id != TRAIL_NONE);
 }
 
-/* MARK: Of v1 (event_v1.c) */
-
-/* Returns the M of a P or goroutine to use instead of `m`, which is not a valid context of the
- * event; NULL if there is none. */
-struct model_m *event_v1_context(struct event_writer *w, const trail_event *e, unsigned needs,
-                                 struct model_m *m);
-
-/* Returns the M for a ProcStatus. In v1 it may be that of the P `p` (NULL: a new one), or none. */
-struct model_m *event_v1_status_thread(struct event_writer *w, const trail_event *e,
-                                       const struct model_p *p);
-
-/*
- * Takes the goroutine out of its system call and off its M, and returns that M; NULL if it is in
- * none. A P that v1 left in the call gets there by records of its own.
- */
-struct model_m *event_v1_leave_syscall(struct event_writer *w, struct model_g *g);
-
-/* Frees an M of its goroutine for another one. Returns false if the goroutine is running. */
-bool event_v1_free(struct event_writer *w, struct model_m *m);
-
-/* Returns the M on which the event can be written, or NULL. */
-static inline struct model_m *event_context(struct event_writer *w, const trail_event *e,
-                                            unsigned needs)
-{
-    struct model_m *m = model_m(&w->model, e->thread);
-    return event_is_context(m, e, needs) ? m : event_v1_context(w, e, needs, m);
-}
-
 /* MARK: States */
 
 static inline unsigned event_p_status(const trail_event *e)
@@ -191,13 +135,5 @@ static inline unsigned event_g_status(unsigned state)
     };
     return state < TRAIL_GO_STATES ? statuses[state] : V2_GO_BAD;
 }
-
-/* MARK: Events of event_ranges.c */
-
-/* The size of the heap; separate because it is as frequent as scheduling events. */
-bool event_put_heap(struct event_writer *w, const trail_event *e);
-
-/* All events but those of Ps, goroutines and system calls. */
-bool event_put_range(struct event_writer *w, const trail_event *e);
 
 #endif

@@ -1,5 +1,8 @@
 /* Events of Ps, goroutines and their system calls, and the way of every event to its function. */
-#include "write/event_records.h"
+#include "write/event_ids.h"
+#include "write/event_ranges.h"
+#include "write/event_v1.h"
+#include "write/event_writer.h"
 
 /* The M on which the event can be written, if its goroutine is in that state; else NULL. */
 static struct model_m *context_in(struct event_writer *w, const trail_event *e, unsigned needs,

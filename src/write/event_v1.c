@@ -1,9 +1,10 @@
 /*
- * Records that traces of v1 lack and readers of v2 need. In v1 an event has a P and mostly no thread,
- * Ps run that nothing started, and the end of a system call may come long after its effects. So the
- * thread is found by what is bound to it, and what must have happened is written in front of the event.
+ * Records that traces of v1 lack and readers of v2 need. In v1 an event has a P and mostly no
+ * thread, Ps run that nothing started, and the end of a system call may come long after its
+ * effects. So the thread is found by what is bound to it, and what must have happened is written in
+ * front of the event.
  */
-#include "write/event_records.h"
+#include "write/event_v1.h"
 
 /* A P that an event uses although nothing started it: on `m`, or on a thread of its own. */
 static struct model_m *take_proc(struct event_writer *w, int64_t id, struct model_m *m)

@@ -1,3 +1,4 @@
+/* The written trace, its generations, and what is alive when one begins: see event_writer.h. */
 #include "write/event_writer.h"
 
 #include "base/error.h"
@@ -12,46 +13,6 @@
 #define OVERDUE_EVENTS (2 * DUE_EVENTS)
 
 /* MARK: Announcing */
-
-void event_announce_p(struct event_writer *w, struct model_p *p)
-{
-    struct model_m *m = model_p_runs(p) ? model_thread_of_p(&w->model, p) : NULL;
-    m = m ? m : &w->model.nobody;
-    ADD(w, m, V2_ProcStatus, (uint64_t)p->id, p->status);
-    p->seq = (struct model_seq){w->model.generation, 0};
-    if (p->sweeps)
-        ADD(w, m, V2_GCSweepActive, (uint64_t)p->id);
-}
-
-void event_announce_g(struct event_writer *w, struct model_g *g)
-{
-    bool bound = g->status == V2_GO_RUNNING || g->status == V2_GO_SYSCALL;
-    struct model_m *m = bound ? model_thread_of_g(&w->model, g) : &w->model.nobody;
-    if (!m && g->status == V2_GO_SYSCALL) {
-        m = event_thread_named_after(w, EVENT_THREAD_OF_G, g->id);
-        if (!w->initial || m->g_id != TRAIL_NONE)
-            return; /* no record can name it any more */
-        model_bind_g(m, g);
-    }
-    m = m ? m : &w->model.nobody;
-    ADD(w, m, V2_GoStatus, (uint64_t)g->id, (uint64_t)m->id, g->status);
-    event_label_g(w, g->id, 0);
-    g->seq = (struct model_seq){w->model.generation, 0};
-    if (g->assists)
-        ADD(w, m, V2_GCMarkAssistActive, (uint64_t)g->id);
-}
-
-struct model_m *event_any_running(struct event_writer *w)
-{
-    const struct idmap *gs = &w->model.gs;
-    IDMAP_EACH(slot, gs) {
-        const struct model_g *g = slot->value;
-        struct model_m *m = g->status == V2_GO_RUNNING ? model_thread_of_g(&w->model, g) : NULL;
-        if (m && m->p_id != TRAIL_NONE)
-            return m;
-    }
-    return NULL;
-}
 
 static void announce_gc(struct event_writer *w)
 {
@@ -217,14 +178,9 @@ bool event_writer_is_due(const struct event_writer *w, int64_t time_ns)
 
 /* MARK: Events */
 
-void event_writer_too_far(struct event_writer *w)
-{
-    error_set(&w->err, TRAIL_UNSUPPORTED, "a generation of over 104 days");
-}
-
 bool event_writer_failed(const struct event_writer *w)
 {
-    return w->err.code != TRAIL_OK || w->model.no_memory || v2_writer_failed(w->out);
+    return w->too_far || w->model.no_memory || v2_writer_failed(w->out);
 }
 
 /* MARK: Opening and closing */
@@ -234,23 +190,20 @@ int event_writer_init(struct event_writer *w, int version, const trail_sink *sin
     *w = (struct event_writer){.version = version, .out = v2_writer_open(version, sink, err)};
     if (!w->out)
         return -1;
-    error_clear(&w->err);
     model_init(&w->model);
     return 0;
 }
 
 bool event_writer_fini(struct event_writer *w, trail_convert_stats *stats, trail_error *err)
 {
-    if (w->model.no_memory)
-        error_set(&w->err, TRAIL_NO_MEMORY, "out of memory while converting a trace");
     *stats = w->stats;
     if (w->begun)
         put_recorded(w);
     bool good = v2_writer_close(w->out, err);
-    if (w->err.code != TRAIL_OK) {
-        *err = w->err;
-        good = false;
-    }
+    if (w->model.no_memory)
+        good = !error_set(err, TRAIL_NO_MEMORY, "out of memory while converting a trace");
+    else if (w->too_far)
+        good = !error_set(err, TRAIL_UNSUPPORTED, "a generation of over 104 days");
     model_fini(&w->model);
     return good;
 }

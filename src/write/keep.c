@@ -1,3 +1,4 @@
+/* Selects the events of some goroutines: see keep.h. */
 #include "write/keep.h"
 
 #include <stdlib.h>

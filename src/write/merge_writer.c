@@ -1,10 +1,13 @@
+/* Writes events of several traces as one, with IDs of their own: see merge_writer.h. */
 #include "write/merge_writer.h"
 
 #include <stdlib.h>
 
-#include "write/event_records.h"
+#include "write/event_ids.h"
+#include "write/event_v1.h"
 
-/* For readers one address is one frame: each trace has addresses of its own, by its number in front. */
+/* For readers one address is one frame: each trace has addresses of its own, by its number in
+ * front. */
 #define ORIGIN_PC_SHIFT 57
 #define PC_MASK         (ORIGIN_ROOT_PC - 1)
 
@@ -118,8 +121,9 @@ void merge_writer_system(struct merge_writer *w, int64_t time_ns, unsigned type,
 /* MARK: Entering */
 
 /*
- * In a system call. If the thread still has its P, the goroutine is created as one from C code. Else it
- * goes into the call with the helper's P and loses that, because readers distinguish the two.
+ * In a system call. If the thread still has its P, the goroutine is created as one from C code.
+ * Else it goes into the call with the helper's P and loses that, because readers distinguish the
+ * two.
  */
 static void enter_call(struct merge_writer *w, struct model_m *m, struct model_g *g, uint64_t stack)
 {
@@ -235,7 +239,8 @@ static void put_late_sweep(struct merge_writer *w, const trail_event *e)
         event_writer_done(base, e, begin_sweep(base, p));
 }
 
-/* Readers take a status only where the trace begins. In one that begins later, what is there is new. */
+/* Readers take a status only where the trace begins. In one that begins later, what is there is
+ * new. */
 static void put_late(struct merge_writer *w, const trail_event *e)
 {
     switch (e->wire) {

@@ -1,3 +1,4 @@
+/* Finds and replaces the stacks of a generation: see naming.h. */
 #include "write/naming.h"
 
 #include <stdlib.h>
@@ -13,7 +14,8 @@
 #define MOST_SEEN ((size_t)1 << 20)
 
 /* Numbers in place of PCs begin here, and modules end: x86-64 and arm64 have addresses of 47 and 48
- * bits for programs, and more only for programs that ask for them. Seven bytes in the file, as any PC there.
+ * bits for programs, and more only for programs that ask for them. Seven bytes in the file, as any
+ * PC there.
  */
 #define CALLER_BIT ((uint64_t)1 << 48)
 

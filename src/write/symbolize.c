@@ -4,8 +4,8 @@
  *
  * v2: tables are of a generation, and come in any order. Batches are copied as they come until the
  * first that holds stacks or strings; from there on they are held until the generation ends, when
- * all strings are known. Then each is written in its place, batches of stacks anew, and what strings
- * there are more in batches of their own after the last table:
+ * all strings are known. Then each is written in its place, batches of stacks anew, and what
+ * strings there are more in batches of their own after the last table:
  *
  *     events, events | Stacks, Strings | -> events, events | Stacks', Strings, Strings+ |
  *

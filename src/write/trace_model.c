@@ -1,3 +1,4 @@
+/* The states of goroutines, Ps and Ms in the written trace: see trace_model.h. */
 #include "write/trace_model.h"
 
 #include <stdlib.h>

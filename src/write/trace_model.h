@@ -85,7 +85,8 @@ static inline struct model_p *model_find_p(const struct trace_model *model, int6
     return idmap_find(&model->ps, (uint64_t)id);
 }
 
-/* Returns the M with an ID, created if necessary; the placeholder for TRAIL_NONE and on out of memory. */
+/* Returns the M with an ID, created if necessary; the placeholder for TRAIL_NONE and on out of
+ * memory. */
 struct model_m *model_m(struct trace_model *model, int64_t id);
 
 /* Returns the number of the next record of a goroutine, a P, or garbage collection. */

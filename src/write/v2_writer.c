@@ -1,7 +1,7 @@
 /*
  * v2: batches that grow (§5.1). Every thread has one open batch, the tables have one each. They are
- * in a list from the oldest to the newest: what makes way when memory ends, and what is written when
- * the generation ends, is the oldest. All batches of a thread are so in order in the file.
+ * in a list from the oldest to the newest: what makes way when memory ends, and what is written
+ * when the generation ends, is the oldest. All batches of a thread are so in order in the file.
  *
  *   batch   01 generation m time size[3] data      size is put in when the batch is complete
  *

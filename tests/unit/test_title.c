@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "collect/recorder_parts.h"
+#include "collect/recorder_claims.h"
 
 /* MARK: The symbols of modules, which the recorder reads but no title has */
 

@@ -1,0 +1,120 @@
+/*
+ * Names of code: PCs and stacks, by the program's module map and the options' resolver. A PC is
+ * resolved once; a stack is written once a generation.
+ */
+#ifndef TRAIL_COLLECT_CODE_NAMES_H
+#define TRAIL_COLLECT_CODE_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/idmap.h"
+#include "collect/samples.h"
+#include "collect/stack_copy.h"
+#include "words/wrappers.h"
+#include "write/v2_writer.h"
+
+struct collect;
+struct module;
+
+/*
+ * Owned by code_names.c. Zero-initialised is empty. Texts and frames lie in the collector's arena.
+ */
+struct code_names {
+    struct idmap stacks; /* a number of the area to its frames */
+    struct idmap frames; /* PC to its frames */
+    struct module *modules;
+    size_t module_count, module_room;
+    uint32_t modules_version;     /* of the area's lines */
+    uint64_t maps_ns;             /* when the kernel's list of mappings was read last */
+    bool gcc_openmp, llvm_openmp; /* the program has loaded this library */
+    struct unwind_files unwind_files;
+};
+
+/* Frames that others are inlined into get numbers at which no code can be (see trail_symbolize). */
+#define CODE_FIRST_NUMBER (UINT64_C(1) << 48)
+
+/* The stack of a hold: its place, and the outer frames of its release. */
+struct named_hold {
+    uint64_t generation, id;
+    uint64_t pc;
+};
+
+/* The holds of locks that end at one place began at few others. */
+#define KNOWN_HOLDS 4
+
+/* A stack of the area in the trace. */
+struct named_stack {
+    uint64_t generation, id;
+    struct v2_frame *frames; /* in the arena; texts too */
+    size_t count;
+    bool unlisted;              /* a frame is */
+    const struct v2_frame *own; /* see code_own_frame */
+    bool own_known;
+    struct named_hold holds[KNOWN_HOLDS]; /* that it was the release of */
+    unsigned next_hold;
+};
+
+/* The frames that a PC stands for, innermost first. */
+struct named_pc {
+    size_t count;
+    bool preload, openmp;
+    bool unlisted; /* code of no module, which the list of generated code does not have yet */
+    struct v2_frame frames[];
+};
+
+/* MARK: Stacks: the trace's ID of each; 0: none */
+
+/* Of a stack of the area, by its key; of a single PC if the key is 0. */
+uint64_t code_stack(struct collect *c, uint64_t key, uint64_t pc);
+
+/* Of PCs that are no stack of the area. */
+uint64_t code_pcs(struct collect *c, const uint64_t *pcs, size_t count);
+
+/* MARK: Frames */
+
+/* The frames of a PC, or of a stack of the area; NULL when memory is out. */
+const struct named_pc *code_named_pc(struct collect *c, uint64_t pc);
+struct named_stack *code_named_stack(struct collect *c, uint64_t key);
+
+/* Appends the frames of a PC that are shown to `count` of at most V2_MAX_FRAMES. Returns the new
+ * count. */
+size_t code_add_frames(struct collect *c, uint64_t pc, struct v2_frame *frames, size_t count);
+
+/* What a frame is worth as the name of a place. A wrapper is worth nothing. */
+enum frame_rank code_rank(const struct collect *c, const struct v2_frame *frame);
+bool code_is_wrapper(const struct collect *c, const struct v2_frame *frame);
+
+/* The innermost frame that is the program's, of a stack found once; NULL: there is none. */
+const struct v2_frame *code_first_own(const struct collect *c, const struct v2_frame *frames,
+                                      size_t count);
+const struct v2_frame *code_own_frame(const struct collect *c, struct named_stack *stack);
+
+/* The frame of the function at an address; NULL: it is none of the program's own. */
+const struct v2_frame *code_own_function(struct collect *c, uint64_t address);
+
+/*
+ * "FUNCTION (FILE:LINE)" of a stack's first frame that is the program's own; empty: there is none.
+ */
+void code_place(struct collect *c, uint64_t key, char *text, size_t size);
+
+/* Writes the name of the variable or vtable at an address; false: it has none. */
+bool code_object(struct collect *c, uint64_t address, char *text, size_t size);
+
+/*
+ * Walks a stack of which there is a copy. Writes up to SHM_STACK_FRAMES PCs and returns how many.
+ */
+size_t code_walk(struct collect *c, const struct cpu_sample *sample, uint64_t *pcs);
+
+/* MARK: The program */
+
+/* Writes the module map, for a generation. */
+void code_write_modules(struct collect *c);
+
+/* Whether it uses gcc's OpenMP library, which reports nothing, and not LLVM's. */
+bool code_has_silent_openmp(const struct collect *c);
+
+void code_names_dispose(struct code_names *code);
+
+#endif

@@ -1,0 +1,173 @@
+/* Names locks and other objects, and the places of their holds: see lock_names.h. */
+#include "collect/lock_names.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collect/parts.h"
+#include "words/place.h"
+
+/* A variable's name, with that of its process. */
+#define OBJECT_SIZE 340
+
+/* MARK: Objects */
+
+/* Writes a variable's name and returns true; without one, the address. */
+static bool variable_text(struct collect *c, uint64_t address, char *text, size_t size)
+{
+    if (code_object(c, address, text, size))
+        return true;
+    snprintf(text, size, "0x%" PRIx64, address);
+    return false;
+}
+
+/*
+ * The same of any object. Processes that were forked have different objects at one address: where a
+ * trace has several processes, "stats_mu of server (4711)".
+ */
+static bool object_text(struct collect *c, uint64_t address, char *text, size_t size)
+{
+    const char *label = c->options.label;
+    bool is_variable;
+    if (shm_is_shared(address)) {
+        snprintf(text, size, "shared 0x%" PRIx64, address & UINT64_MAX >> 8);
+        return false;
+    }
+    is_variable = variable_text(c, address, text, size);
+    if (label)
+        snprintf(text + strlen(text), size - strlen(text), " of %s", label);
+    return is_variable;
+}
+
+/* What processes share has one name in all of them. */
+static struct idmap *objects_with(struct collect *c, uint64_t address)
+{
+    return shm_is_shared(address) ? &c->trace->objects : &c->object_names;
+}
+
+bool lock_names_is_known(struct collect *c, uint64_t address)
+{
+    return idmap_find(objects_with(c, address), address) != NULL;
+}
+
+static const char *keep_object(struct collect *c, uint64_t address, const char *text)
+{
+    struct arena *arena = shm_is_shared(address) ? &c->trace->arena : &c->arena;
+    char *name = arena_copy(arena, text, strlen(text));
+    if (!name || !idmap_put(objects_with(c, address), address, name)) {
+        collect_no_memory(c);
+        return "";
+    }
+    return name;
+}
+
+const char *lock_names_object(struct collect *c, uint64_t address)
+{
+    const char *known = idmap_find(objects_with(c, address), address);
+    char text[OBJECT_SIZE];
+    if (known)
+        return known;
+    (void)object_text(c, address, text, sizeof text);
+    return keep_object(c, address, text);
+}
+
+const char *lock_names_file(const struct collect *c, uint64_t file)
+{
+    return idmap_find(&c->trace->objects, file);
+}
+
+void lock_names_file_is(struct collect *c, uint64_t file, const char *name)
+{
+    const char *known = lock_names_file(c, file);
+    if (shm_is_file(file) && (!known || strcmp(known, name) != 0))
+        (void)keep_object(c, file, name);
+}
+
+void lock_names_forget(struct collect *c, uint64_t address)
+{
+    (void)idmap_remove(objects_with(c, address), address);
+    if (shm_is_shared(address))
+        (void)idmap_remove(&c->trace->holds, address);
+}
+
+/* MARK: Locks */
+
+const char *lock_names_lock(struct collect *c, uint64_t address, uint64_t pc, uint64_t key)
+{
+    const char *known = idmap_find(objects_with(c, address), address);
+    struct v2_frame frames[V2_MAX_FRAMES];
+    struct named_stack *stack;
+    const struct v2_frame *first;
+    char name[OBJECT_SIZE], place[200], text[OBJECT_SIZE + 256];
+    if (known)
+        return known;
+    if (object_text(c, address, name, sizeof name))
+        return keep_object(c, address, name);
+    first = code_first_own(c, frames, pc ? code_add_frames(c, pc, frames, 0) : 0);
+    stack = !first && key ? code_named_stack(c, key) : NULL;
+    if (stack)
+        first = code_own_frame(c, stack);
+    if (!first)
+        return keep_object(c, address, name);
+    (void)place_of_frame(first->function, first->file, first->line, PLACE_PLAIN, place,
+                         sizeof place);
+    snprintf(text, sizeof text, "%s (first seen locked in %s)", name, place);
+    return keep_object(c, address, text);
+}
+
+void lock_names_shared(struct collect *c, uint64_t address, uint64_t pc, uint64_t key,
+                       uint64_t time)
+{
+    uint64_t *named_by = idmap_find(&c->trace->holds, address);
+    if (lock_names_is_known(c, address) && (!named_by || *named_by <= time))
+        return;
+    (void)idmap_remove(&c->trace->objects, address);
+    (void)lock_names_lock(c, address, pc, key);
+    if (!named_by)
+        named_by = arena_alloc(&c->trace->arena, sizeof *named_by);
+    if (!named_by || !idmap_put(&c->trace->holds, address, named_by)) {
+        collect_no_memory(c);
+        return;
+    }
+    *named_by = time;
+}
+
+/* MARK: Holds */
+
+/* The outer frames of the release, if its stack is known: the thread was in the same functions when
+ * it took the lock. */
+static uint64_t hold_stack(struct collect *c, uint64_t pc, const struct named_stack *stack)
+{
+    struct v2_frame frames[V2_MAX_FRAMES];
+    size_t count = code_add_frames(c, pc, frames, 0), outer = 0;
+    bool found = false;
+    while (stack && outer < stack->count && code_is_wrapper(c, &stack->frames[outer]))
+        outer++;
+    for (size_t i = 0; i < count; i++)
+        found |= !code_is_wrapper(c, &frames[i]);
+    /* The first function of the program took the lock, or called a function that did and has
+     * returned. */
+    if (stack && outer < stack->count && found)
+        outer++;
+    for (; stack && outer < stack->count && count < V2_MAX_FRAMES; outer++)
+        frames[count++] = stack->frames[outer];
+    return count ? v2_writer_stack(c->trace->out.out, frames, count) : 0;
+}
+
+uint64_t lock_names_hold(struct collect *c, uint64_t pc, uint64_t release)
+{
+    struct named_stack *stack = release ? code_named_stack(c, release) : NULL;
+    uint64_t generation = v2_writer_generation(c->trace->out.out);
+    struct named_hold *hold;
+    if (!stack)
+        return hold_stack(c, pc, NULL);
+    for (size_t i = 0; i < KNOWN_HOLDS; i++) {
+        hold = &stack->holds[i];
+        if (hold->pc == pc && hold->generation == generation)
+            return hold->id;
+    }
+    hold = &stack->holds[stack->next_hold++ % KNOWN_HOLDS];
+    *hold = (struct named_hold){generation, hold_stack(c, pc, stack), pc};
+    return hold->id;
+}

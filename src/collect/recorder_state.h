@@ -1,0 +1,145 @@
+/*
+ * The object of a recording, which all its parts change. Each part uses only those below it:
+ *
+ *     recorder.c            when what is done: steps, pauses, the end
+ *     recorder_claims.c     the spare area, and the process that claims it
+ *     recorder_traces.c     the traces, their files, and what fails of them
+ *     recorder_kernel.c     context switches and samples of all processes
+ *     account.c             what was recorded and missed
+ */
+#ifndef TRAIL_COLLECT_RECORDER_STATE_H
+#define TRAIL_COLLECT_RECORDER_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "collect/board.h"
+#include "collect/coarse_clock.h"
+#include "collect/collect.h"
+#include "collect/executed.h"
+#include "collect/handover.h"
+#include "collect/switch_pause.h"
+#include "collect/trace_output.h"
+#include "symbols/modules.h"
+
+enum recorder_switches { SWITCHES_AUTO, SWITCHES_OFF, SWITCHES_NEED };
+
+/* A failure of one trace: the others go on. */
+struct recorder_failure {
+    const trail_error *error;
+    const char *path; /* of the trace; NULL: the message names the file */
+};
+
+struct recorder_options {
+    /* Of the program; that of a child with a trace of its own has its PID before the suffix. */
+    const char *output;
+    int version;
+    uint32_t stacks; /* enum shm_stacks */
+    uint32_t groups; /* bits of enum shm_group */
+    int64_t min_wait_ns, hold_ns;
+    bool all_holds;
+    bool children;
+    bool split; /* each process has a trace of its own */
+    bool heap;
+    enum recorder_switches switches;
+    unsigned max_switches; /* a second of one CPU, above which they are not recorded; 0: no limit */
+    unsigned cpu_samples;  /* a second of CPU time; 0: none */
+    bool cpu_signal;       /* by a timer in the program */
+    const char *shm; /* the area is this file, for other programs; NULL: for the started program */
+    pid_t process;   /* the program runs already, and is this process; 0: it is started */
+    struct trace_limits limits;
+    int64_t delay_ns;               /* when recording begins; 0: at once */
+    int64_t duration_ns;            /* how long it takes; 0: to the end */
+    uint64_t max_size;              /* limit of a whole trace; 0: none */
+    const char *const *skip_frames; /* frames that name no place: see frame_rank; NULL: none */
+    /* Whether the user wants the recording to end now; called while traces are completed. */
+    bool (*is_hurried)(void *context);
+    void *is_hurried_context;
+    /* Called for each failure, from all functions but recorder_open, on the calling thread. */
+    void (*failed)(void *context, const struct recorder_failure *failure);
+    void *failed_context;
+};
+
+/* A trace with its file. */
+struct recorded_trace {
+    struct recorder *recorder;
+    struct trace *trace;
+    struct trace_output out;
+    char *path;
+    bool over; /* it is complete */
+};
+
+/* A process. */
+struct recorded {
+    pid_t pid;              /* in our namespace; part of the name of its own trace */
+    pid_t number;           /* in its own */
+    struct process process; /* as the kernel confirmed it */
+    int pidfd;              /* -1: not supported, or the process had ended already */
+    struct recorded_trace *to;
+    struct collect *collect; /* of the program that it executes; NULL: written, see summary */
+    /* Of the programs before, as long as the trace does not have all of them. */
+    struct collect **formers;
+    size_t former_count, former_room;
+    struct collect_summary summary; /* of the programs whose collectors were closed */
+    char title[80];                 /* process_title, or the path of the program's file */
+    char label[80];   /* of its threads in a trace of several processes; "" if it has its own */
+    int64_t began_ns; /* CLOCK_MONOTONIC */
+    int64_t cpu_ns;   /* its CPU time, when it was read last */
+    int64_t cost_ns;  /* of the recorder, for its records */
+    bool titled;      /* `title` is of the program that it executes now */
+    bool ended;       /* it has ended; its last records are to be read */
+    bool over;        /* all its records were read */
+    int64_t over_ns;  /* ... since; CLOCK_MONOTONIC */
+    struct recorded *next;
+};
+
+#define RECORDER_REFUSED 64
+
+struct recorder {
+    struct recorder_options options;
+    struct modules *modules;
+    struct ticks ticks;
+    pid_t root;
+    /* Of all areas. Its lock protects what its thread reads: the list of processes, their areas and
+     * the spare. */
+    struct coarse_clock clock;
+    struct area *spare;
+    int fd; /* of the spare */
+    struct board board;
+    struct handover handover;
+    struct recorded *processes;
+    struct recorded *program; /* the first process; NULL: it has not claimed an area yet */
+    struct recorded_trace
+        *shared;               /* of all processes; NULL: each has its own, or there is none yet */
+    struct samples *samples;   /* NULL: not wanted */
+    struct switches *switches; /* NULL: the kernel does not report them */
+    struct switch_pause switch_pause;
+    char why_not[256];   /* ... because */
+    int64_t begin_ns;    /* CLOCK_MONOTONIC */
+    int64_t claimed_ns;  /* when an area was claimed last */
+    int64_t titled_ns;   /* when the processes' titles were read last */
+    int64_t snapshot_ns; /* when the requested snapshot is due; 0: none was requested */
+    bool ended;          /* the program has ended */
+    bool begun;          /* recording has begun */
+    bool stopped;        /* ... and has ended */
+    bool busy;           /* much was recorded before the last step */
+    /* The PIDs of the newest claims that were not confirmed. */
+    uint64_t refused;
+    pid_t refused_numbers[RECORDER_REFUSED];
+    struct executed_list executed;
+    bool failed; /* an area could not be made: no further one is tried */
+};
+
+static inline int64_t recorder_now_ns(void)
+{
+    return (int64_t)clock_ns(CLOCK_MONOTONIC);
+}
+
+static inline bool recorder_is_on(const struct recorder *r)
+{
+    return r->begun && !r->stopped;
+}
+
+#endif

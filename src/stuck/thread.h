@@ -1,0 +1,52 @@
+/* A thread that is looked at: what it waits for, and which thread has that. */
+#ifndef TRAIL_STUCK_THREAD_H
+#define TRAIL_STUCK_THREAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "stuck/held.h"
+#include "wire/waits.h"
+
+struct stuck_process;
+
+/* A frame; inlined calls have frames of their own. Texts are "" if not known. */
+struct stuck_frame {
+    char *function, *file;
+    unsigned long line;
+    char *module;         /* file name of the program or library; "": not known code */
+    uint64_t pc, address; /* as in the process, and as in the module's file */
+};
+
+enum stuck_state {
+    STUCK_WAITS,   /* for what `kind` says */
+    STUCK_RUNS,    /* or is ready to run */
+    STUCK_STOPPED, /* by a signal or a debugger */
+    STUCK_ENDED,   /* or ends */
+    STUCK_UNKNOWN,
+};
+
+/* A thread that another one waits for. */
+struct stuck_holder {
+    pid_t tid;                   /* 0: none, or not known */
+    struct stuck_thread *thread; /* NULL: not of the processes that are looked at */
+    bool is_guess; /* a word that looks like one: true only if there is such a thread */
+};
+
+struct stuck_thread {
+    const struct held_thread *held;
+    const struct stuck_process *process;
+    enum stuck_state state;
+    enum wire_wait kind;
+    char object[192]; /* its name; "": not known */
+    char note[128];   /* more about it: "for 3 readers"; "": nothing */
+    struct stuck_holder holder;
+    struct stuck_frame *frames; /* innermost first */
+    size_t frame_count, frame_capacity;
+    bool is_cut;      /* the stack goes on, but is not known further */
+    unsigned cycle;   /* number of the cycle that it is part of, from 1; 0: none */
+    unsigned waiters; /* threads that wait for this one */
+};
+
+#endif

@@ -1,0 +1,13 @@
+/* Writes the events of anything but Ps, goroutines and system calls. */
+#ifndef TRAIL_WRITE_EVENT_RANGES_H
+#define TRAIL_WRITE_EVENT_RANGES_H
+
+#include "write/event_state.h"
+
+/* The size of the heap; separate because it is as frequent as scheduling events. */
+bool event_put_heap(struct event_writer *w, const trail_event *e);
+
+/* All events but those of Ps, goroutines and system calls. */
+bool event_put_range(struct event_writer *w, const trail_event *e);
+
+#endif

@@ -1,0 +1,75 @@
+/* What all parts of the event writer share: the written trace, its model, and the current event. */
+#ifndef TRAIL_WRITE_EVENT_STATE_H
+#define TRAIL_WRITE_EVENT_STATE_H
+
+#include <trail/export.h>
+
+#include "write/origin.h"
+#include "write/trace_model.h"
+
+struct anonymizer;
+
+/* Times of v1 begin with 0, and its Sync comes before; readers accept no time below 1. */
+#define EVENT_WRITER_V1_SHIFT_NS 2
+
+/* An added record is this much earlier than the event that needs it, if there is room. */
+#define EVENT_WRITER_AHEAD_NS INT64_C(2)
+
+/* Upper limit of a generation's length: readers count in doubles. */
+#define EVENT_WRITER_FAR_NS (INT64_C(1) << 53)
+
+struct event_writer {
+    struct v2_writer *out;
+    struct origin *origins;              /* all, linked by `next`; set together with `from` */
+    struct origin *from;                 /* of the current event; set by the writer on this base */
+    const struct anonymizer *anonymizer; /* NULL: texts are unchanged */
+    int version;
+    bool begun;
+    bool initial; /* in the first generation */
+    bool too_far; /* the generation would be too long: nothing more is written */
+    struct trace_model model;
+    int64_t shift_ns;
+    int64_t last_ns;    /* of the last record written, as readers will show it */
+    int64_t time_ns;    /* of the current event */
+    int64_t implied_ns; /* of a ProcSteal that the next event implies; 0: none */
+    int64_t begin_ns;   /* of the generation */
+    uint64_t generation_events;
+    trail_convert_stats stats;
+};
+
+/* Whether the record of another event implies this one; a ProcSteal gives that record its time. */
+static inline bool event_is_implied(const trail_event *e)
+{
+    return (e->flags & TRAIL_EVENT_IMPLIED) && e->wire != V2_ProcSteal;
+}
+
+/* Completes an event of event_writer_take; unless `written`, the event is counted as left out. */
+static inline void event_writer_done(struct event_writer *w, const trail_event *e, bool written)
+{
+    w->stats.left_out += !written && w->begun;
+    if (!(e->wire == V2_ProcSteal && (e->flags & TRAIL_EVENT_IMPLIED)))
+        w->implied_ns = 0;
+    w->model.nobody.g_id = w->model.nobody.p_id = TRAIL_NONE;
+}
+
+/*
+ * Makes `e` the current event. Returns false if nothing is to be written for it: the record of
+ * another event implies it, or it is too far.
+ */
+static inline bool event_writer_take(struct event_writer *w, const trail_event *e)
+{
+    if (event_is_implied(e)) {
+        w->stats.events += w->begun;
+        return false;
+    }
+    origin_refresh(w->from, w->model.generation);
+    w->time_ns = (int64_t)((uint64_t)e->time_ns + (uint64_t)w->shift_ns);
+    w->generation_events++;
+    if (!w->begun || (w->time_ns >= 0 && w->time_ns - w->begin_ns < EVENT_WRITER_FAR_NS))
+        return true;
+    w->too_far = true;
+    event_writer_done(w, e, true);
+    return false;
+}
+
+#endif

@@ -1,0 +1,11 @@
+/* The IDs that the strings and stacks of a source of events have: see origin.h. */
+#include "write/origin.h"
+
+#include <stdlib.h>
+
+void origin_fini(struct origin *origin)
+{
+    free(origin->strings.ids);
+    free(origin->stacks.ids);
+    free(origin->reasons.ids);
+}
