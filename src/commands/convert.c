@@ -12,13 +12,12 @@
 #include "ui/progress.h"
 #include "ui/trace_file.h"
 #include "ui/values.h"
-
-enum { OPT_TO = 1, OPT_FROM, OPT_GOROUTINE, OPT_NAME, OPT_TASK };
+#include "ui/window.h"
 
 struct request {
     const struct command *command;
     const char *word, *output, *binary;
-    bool to_is_relative;
+    struct window window;
     trail_convert_options convert;
     trail_reader_options reader;
     struct selection selection;
@@ -28,15 +27,10 @@ static const struct option rows[] = {
     {'t', "to", "go1.N|TIME",
      "the version to write: go1.26 (the default), go1.25, go1.23 or go1.22;\n"
      "a time: nothing after it (+TIME: as long after --from)",
-     TAKE(OPT_TO), .values = "go1.26 go1.25 go1.23 go1.22"},
+     TAKE(0), .values = "go1.26 go1.25 go1.23 go1.22"},
     {0, "from", "TIME", "nothing before this time since the first event: 1.5s, 20ms, 300us",
-     TAKE(OPT_FROM)},
-    {'g', "goroutine", "N,...",
-     "only these goroutines, those that woke or created them,\nand garbage collection",
-     TAKE(OPT_GOROUTINE)},
-    {0, "name", "PATTERN", "the same for all with such a start function: 'main.*'", TAKE(OPT_NAME)},
-    {0, "task", "N|NAME", "the same for all that took part in this task, or in\nthose of that type",
-     TAKE(OPT_TASK)},
+     TO_WINDOW_FROM(struct request, window)},
+    SELECTION_ROWS(struct request, selection),
     {0, "anonymize", NULL,
      "stand-ins for all names and texts but those of the\nlanguage's own library",
      TO_FLAG(struct request, convert.anonymize)},
@@ -68,49 +62,25 @@ static int version_of(const char *text)
     return 0;
 }
 
-static int parse_to(struct request *request, const char *value)
+/* --to, which is a version or a time. */
+static int parse_to(void *context, int id, const char *value)
 {
-    trail_convert_options *convert = &request->convert;
+    struct request *request = context;
     int64_t ns;
+    (void)id;
     /* A time has a unit, a version has none: 1.5s. */
-    bool relative = *value == '+';
-    if (parse_time(value + relative, &ns)) {
-        request->to_is_relative = relative;
-        convert->has_to = true;
-        convert->to_ns = ns;
-        return EXIT_GOOD;
-    }
+    if (parse_time(value + (*value == '+'), &ns))
+        return window_to(request->command, &request->window, value);
     int version = version_of(value);
-    if (version > 0)
-        convert->version = version;
-    else if (version == 0)
+    if (version < 0)
+        return usage_error(request->command,
+                           "--to is a version (go1.26) or a time (1.5s), not '%s'", value);
+    if (version == 0)
         return usage_error(request->command,
                            "format '%s' cannot be written: go1.26, go1.25, go1.23 or go1.22",
                            value);
-    else
-        return usage_error(request->command,
-                           "--to is a version (go1.26) or a time (1.5s), not '%s'", value);
+    request->convert.version = version;
     return EXIT_GOOD;
-}
-
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    switch (id) {
-    case OPT_TO:
-        return parse_to(request, value);
-    case OPT_FROM:
-        request->convert.has_from = true;
-        if (!parse_time(value, &request->convert.from_ns))
-            return usage_error(request->command, "--from is a time like 1.5s, not '%s'", value);
-        return EXIT_GOOD;
-    case OPT_GOROUTINE:
-        return selection_goroutine(&request->selection, request->command, value);
-    case OPT_NAME:
-        return selection_name(&request->selection, request->command, value);
-    default:
-        return selection_task(&request->selection, request->command, value);
-    }
 }
 
 static int check_usage(struct request *request, const struct options *options)
@@ -120,11 +90,13 @@ static int check_usage(struct request *request, const struct options *options)
         return usage_error(request->command, options->word_count == 0 ? "which trace? (- is stdin)"
                                                                       : "one trace at a time");
     request->word = options->words[0];
-    if (request->to_is_relative &&
-        __builtin_add_overflow(convert->to_ns, convert->from_ns, &convert->to_ns))
-        convert->to_ns = INT64_MAX;
-    if (convert->has_from && convert->has_to && convert->to_ns < convert->from_ns)
-        return usage_error(request->command, "--to is before --from");
+    int wrong = window_finish(&request->window, request->command);
+    if (wrong)
+        return wrong;
+    convert->has_from = request->window.has_from;
+    convert->has_to = request->window.has_to;
+    convert->from_ns = request->window.from_ns;
+    convert->to_ns = request->window.to_ns;
     if (convert->secret && !convert->anonymize)
         return usage_error(request->command, "--key is for --anonymize");
     if (strcmp(request->output, "-") == 0 && isatty(STDOUT_FILENO))
@@ -258,7 +230,7 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct request request = {.command = command, .output = "-"};
     struct options options;
-    int code = options_each(&options, command, argc, argv, parse_option, &request);
+    int code = options_each(&options, command, argc, argv, parse_to, &request);
     if (code == EXIT_GOOD)
         code = check_usage(&request, &options);
     if (code == EXIT_GOOD)

@@ -16,8 +16,6 @@
 #include "symbols/symbols.h"
 #include "ui/progress.h"
 
-enum { OPT_TO = 1, OPT_OUTPUT, OPT_FROM, OPT_GOROUTINE, OPT_RESOURCE };
-
 static int export_stream(struct export_request *request);
 
 static const struct export_format formats[] = {
@@ -39,15 +37,24 @@ static const char format_names[] =
     ;
 #undef FORMAT
 
+static int add_resource(const struct command *command, void *pairs, const char *value)
+{
+    if (pairs_add(pairs, value))
+        return EXIT_GOOD;
+    return usage_error(command, "--resource is KEY=VALUE,..., not '%s'", value);
+}
+
 static const struct option rows[] = {
     {'t', "to", "FORMAT|TIME",
-     "the format, see above; a time: nothing after it\n(+TIME: as long after --from)", TAKE(OPT_TO),
+     "the format, see above; a time: nothing after it\n(+TIME: as long after --from)", TAKE(0),
      .values = format_names + 1},
     {'o', "output", "FILE",
-     "where it goes (- is stdout, the default); its suffix can\nname the format", TAKE(OPT_OUTPUT)},
+     "where it goes (- is stdout, the default); its suffix can\nname the format",
+     TO_TEXT(struct export_request, output)},
     {0, "from", "TIME", "nothing before this time since the first event: 1.5s, 20ms, 300us",
-     TAKE(OPT_FROM)},
-    {'g', "goroutine", "N,...", "only these goroutines", TAKE(OPT_GOROUTINE)},
+     TO_WINDOW_FROM(struct export_request, window)},
+    {'g', "goroutine", "N,...", "only these goroutines",
+     TO_IDS(struct export_request, goroutines, "gG")},
     {0, "name", "FUNCTION", "only goroutines with this start function",
      TO_TEXT(struct export_request, options.name)},
     {0, "type", "TYPE",
@@ -56,7 +63,7 @@ static const struct option rows[] = {
     {0, "resource", "KEY=VALUE,...",
      "otlp: attributes of the resource, such as service.name=shop\n(also from OTEL_SERVICE_NAME, "
      "OTEL_RESOURCE_ATTRIBUTES)",
-     TAKE(OPT_RESOURCE)},
+     TO_PARSED(struct export_request, resource, struct pairs, add_resource)},
     {0, "endpoint", "URL", "otlp: send it to a collector: http://localhost:4318",
      TO_TEXT(struct export_request, endpoint)},
     {0, "table", "NAME", "tables: only this one; 'trail sql .tables' lists them",
@@ -104,13 +111,16 @@ static const struct export_format *format_by_suffix(const char *path)
     return found;
 }
 
-static int parse_to(struct export_request *request, const char *value)
+/* --to, which is a format or a time. */
+static int parse_to(void *context, int id, const char *value)
 {
+    struct export_request *request = context;
+    (void)id;
     const char *names[FORMAT_COUNT + 1] = {0};
     int64_t ns;
     /* A time has a unit; no format's name looks like one. */
     if (parse_time(value + (*value == '+'), &ns))
-        return window_to(&request->window, request->command, value);
+        return window_to(request->command, &request->window, value);
     for (size_t i = 0; i < FORMAT_COUNT; i++) {
         names[i] = formats[i].name;
         if (strcmp(value, formats[i].name) == 0) {
@@ -118,30 +128,7 @@ static int parse_to(struct export_request *request, const char *value)
             return EXIT_GOOD;
         }
     }
-    const char *nearest = nearest_word(value, names);
-    return usage_error(request->command, "no format '%s'; %s%s%sthere are %s", value,
-                       nearest ? "did you mean '" : "", nearest ? nearest : "",
-                       nearest ? "'? " : "", format_names + 1);
-}
-
-static int parse_option(void *context, int id, const char *value)
-{
-    struct export_request *request = context;
-    switch (id) {
-    case OPT_TO:
-        return parse_to(request, value);
-    case OPT_OUTPUT:
-        request->output = strcmp(value, "-") == 0 ? NULL : value;
-        return EXIT_GOOD;
-    case OPT_FROM:
-        return window_from(&request->window, request->command, value);
-    case OPT_RESOURCE:
-        return pairs_add(&request->resource, value)
-                   ? EXIT_GOOD
-                   : usage_error(request->command, "--resource is KEY=VALUE,..., not '%s'", value);
-    default:
-        return ids_option(request->command, value, "gG", &request->goroutines);
-    }
+    return unknown_word(request->command, "format", value, names, format_names + 1);
 }
 
 static int check_format(struct export_request *request)
@@ -179,6 +166,8 @@ static int check_usage(struct export_request *request, const struct options *opt
         return usage_error(request->command, options->word_count == 0 ? "which trace? (- is stdin)"
                                                                       : "one trace at a time");
     request->word = options->words[0];
+    if (request->output && strcmp(request->output, "-") == 0)
+        request->output = NULL;
     int wrong = check_format(request);
     if (!wrong)
         wrong = window_finish(&request->window, request->command);
@@ -439,7 +428,7 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct export_request request = {.command = command};
     struct options options;
-    int code = options_each(&options, command, argc, argv, parse_option, &request);
+    int code = options_each(&options, command, argc, argv, parse_to, &request);
     if (code == EXIT_GOOD)
         code = answer(&request, &options);
     free(request.goroutines.ids);

@@ -28,22 +28,6 @@ static const struct option rows[] = {
     {0},
 };
 
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    return analysis_option(&request->analysis, id, value);
-}
-
-static int parse_request(struct request *request, int argc, char **argv)
-{
-    struct options options;
-    int code = options_each(&options, request->analysis.command, argc, argv, parse_option, request);
-    if (code != EXIT_GOOD)
-        return code;
-    request->analysis.options.what = TRAIL_ANALYZE_GC;
-    return analysis_words(&request->analysis, &options);
-}
-
 /* MARK: JSON */
 
 static void json_cycle(struct json *json, const trail_gc_cycle *cycle)
@@ -251,8 +235,10 @@ static int show(void *context)
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct request request = {.analysis = {.command = command}, .limit = 20};
-    return analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
+    struct request request = {.analysis = {.command = command, .options.what = TRAIL_ANALYZE_GC},
+                              .limit = 20};
+    int code = analysis_parse(&request.analysis, argc, argv);
+    return analysis_answer(&request.analysis, code, show, &request);
 }
 
 const struct command command_gc = {

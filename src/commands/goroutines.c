@@ -13,8 +13,6 @@
 #include "ui/nearest.h"
 #include "ui/values.h"
 
-enum { OPT_GOROUTINE = 1 };
-
 struct request {
     struct analysis analysis;
     struct groups_view view;
@@ -31,7 +29,7 @@ static const struct option rows[] = {
     {0, "match", "WORDS",
      "those whose start function or number contains all these words,\nand no -word; one by one",
      TO_TEXT(struct request, match)},
-    {'g', "goroutine", "N,...", "these goroutines, one by one", TAKE(OPT_GOROUTINE)},
+    {'g', "goroutine", "N,...", "these goroutines, one by one", TO_IDS(struct request, ids, "gG")},
     {'m', "members", NULL, "all goroutines, one by one", TO_FLAG(struct request, members)},
     GROUPS_ROWS(struct request, view),
     SKIP_FRAMES_ROW,
@@ -41,35 +39,23 @@ static const struct option rows[] = {
 
 /* MARK: Command line */
 
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    if (id == OPT_GOROUTINE)
-        return ids_option(request->analysis.command, value, "gG", &request->ids);
-    return groups_option(&request->view, id, value);
-}
-
 static int parse_request(struct request *request, int argc, char **argv)
 {
-    struct options options;
+    const struct groups_view *view = &request->view;
     unsigned *what = &request->analysis.options.what;
-    int wrong =
-        options_each(&options, request->analysis.command, argc, argv, parse_option, request);
-    if (wrong != EXIT_GOOD)
-        return wrong;
+    int code = analysis_parse(&request->analysis, argc, argv);
     bool some = request->members || request->name || request->match || request->ids.count > 0;
     bool json = request->analysis.json;
-    request->members = json ? !request->view.json : some;
-    wrong = groups_check(&request->view, request->members);
+    request->members = json ? !view->json : some;
     *what = request->members ? TRAIL_ANALYZE_GOROUTINES : TRAIL_ANALYZE_GROUPS;
     if (json && request->members)
         *what |= TRAIL_ANALYZE_REGIONS;
     /* What made the trace is known only after reading it. */
     if (!json && request->members && request->analysis.options.words != TRAIL_WORDS_GO)
         *what |= TRAIL_ANALYZE_THREADS;
-    if (!request->members && (request->view.percentiles || request->view.histogram || json))
+    if (!request->members && (view->percentiles.given || view->histogram.given || json))
         *what |= TRAIL_ANALYZE_DISTRIBUTIONS;
-    return wrong ? wrong : analysis_words(&request->analysis, &options);
+    return code ? code : groups_check(view, request->members);
 }
 
 /* MARK: Which */
@@ -275,7 +261,7 @@ static int show_goroutines(struct request *request)
     const trail_goroutine *g;
     size_t count = trail_analysis_goroutines(request->analysis.answers, &g), wanted = 0;
     int wrong = find_wanted(request, g, count);
-    bool by_id = request->analysis.json && !request->view.sorted && !request->view.limit;
+    bool by_id = request->analysis.json && !request->view.sort.given && !request->view.limit;
     if (wrong)
         return wrong;
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
@@ -286,7 +272,7 @@ static int show_goroutines(struct request *request)
         if (is_wanted(request, &g[i]))
             list[wanted++] = &g[i];
     if (!by_id) /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-        qsort_r(list, wanted, sizeof *list, by_column_of_goroutine, &request->view.sort);
+        qsort_r(list, wanted, sizeof *list, by_column_of_goroutine, &request->view.sort.column);
     if (request->analysis.json)
         json_goroutines(request, list, wanted);
     else

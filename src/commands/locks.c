@@ -33,19 +33,13 @@ static const struct option rows[] = {
      TO_FLAG(struct request, analysis.options.locks.channels)},
     {0, "match", "WORDS", "locks whose name, kind or stacks contain all these words,\nand no -word",
      TO_TEXT(struct request, match)},
-    GOROUTINE_FILTER_ROWS,
+    GOROUTINE_FILTER_ROWS(struct request, filter),
     SKIP_FRAMES_ROW,
     ANALYSIS_ROWS,
     {0},
 };
 
 /* MARK: Command line */
-
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    return goroutine_filter_option(&request->filter, &request->analysis, id, value);
-}
 
 static void panel_want(trail_analysis_options *options)
 {
@@ -55,13 +49,10 @@ static void panel_want(trail_analysis_options *options)
 static int parse_request(struct request *request, int argc, char **argv)
 {
     struct analysis *analysis = &request->analysis;
-    struct options options;
-    int code = options_each(&options, analysis->command, argc, argv, parse_option, request);
-    if (code != EXIT_GOOD)
-        return code;
+    int code = analysis_parse(analysis, argc, argv);
     panel_want(&analysis->options);
     analysis->options.locks.filter = goroutine_filter_of(&request->filter, analysis);
-    return analysis_words(analysis, &options);
+    return code;
 }
 
 /* Returns how many of `count` are shown. JSON has all, unless --limit is given. */

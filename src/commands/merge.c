@@ -13,8 +13,6 @@
 #include "ui/trace_file.h"
 #include "ui/values.h"
 
-enum { OPT_TO = 1, OPT_OFFSET, OPT_ALIGN };
-
 /* An input trace: its command line, and its state while it is read. */
 struct part {
     const char *word;
@@ -34,83 +32,75 @@ struct offset {
     bool used;
 };
 
+struct offsets {
+    struct offset list[TRAIL_MERGE_MOST];
+    size_t count;
+};
+
 struct request {
     const struct command *command;
     const char *output;
     trail_merge_options merge;
-    struct offset offsets[TRAIL_MERGE_MOST];
-    size_t offset_count;
+    struct offsets offsets;
     struct part parts[TRAIL_MERGE_MOST];
     size_t count;
 };
 
-static const struct option rows[] = {
-    {0, "offset", "NAME=TIME",
-     "that trace begins this time after the first one (-TIME:\nbefore): 1.5s, -20ms",
-     TAKE(OPT_OFFSET)},
-    {0, "align", "BY",
-     "how traces without --offset are aligned: by their\n"
-     "wall clocks (the default), or start: all begin together",
-     TAKE(OPT_ALIGN), .values = "wall start"},
-    {0, "plain", NULL, "start functions without the name of their trace",
-     TO_FLAG(struct request, merge.plain)},
-    {'t', "to", "go1.N", "the version to write: go1.26 (the default), go1.25 or go1.23",
-     TAKE(OPT_TO), .values = "go1.26 go1.25 go1.23"},
-    {'o', "output", "FILE", "where the trace goes (- is stdout, the default)",
-     TO_TEXT(struct request, output)},
-    {0},
-};
-
 /* MARK: The command line */
 
-static int parse_offset(struct request *request, const char *value)
+static int parse_offset(const struct command *command, void *member, const char *value)
 {
+    struct offsets *offsets = member;
     const char *equals = strrchr(value, '=');
-    struct offset *offset = &request->offsets[request->offset_count];
+    struct offset *offset = &offsets->list[offsets->count];
     bool before = equals && equals[1] == '-';
     if (!equals || equals == value || !parse_time(equals + 1 + before, &offset->ns))
-        return usage_error(request->command, "--offset is like web=1.5s or db=-20ms, not '%s'",
-                           value);
-    if (request->offset_count + 1 == TRAIL_MERGE_MOST)
-        return usage_error(request->command, "more than %d offsets", TRAIL_MERGE_MOST - 1);
+        return usage_error(command, "--offset is like web=1.5s or db=-20ms, not '%s'", value);
+    if (offsets->count + 1 == TRAIL_MERGE_MOST)
+        return usage_error(command, "more than %d offsets", TRAIL_MERGE_MOST - 1);
     offset->name = value;
     offset->size = (size_t)(equals - value);
     offset->ns = before ? -offset->ns : offset->ns;
-    request->offset_count++;
+    offsets->count++;
     return EXIT_GOOD;
 }
 
-static int parse_align(struct request *request, const char *value)
+static int parse_align(const struct command *command, void *member, const char *value)
 {
-    request->merge.align_start = strcmp(value, "start") == 0;
-    if (!request->merge.align_start && strcmp(value, "wall") != 0)
-        return usage_error(request->command, "--align is wall or start, not '%s'", value);
+    bool *start = member;
+    *start = strcmp(value, "start") == 0;
+    if (!*start && strcmp(value, "wall") != 0)
+        return usage_error(command, "--align is wall or start, not '%s'", value);
     return EXIT_GOOD;
 }
 
-static int parse_to(struct request *request, const char *value)
+static int parse_to(const struct command *command, void *member, const char *value)
 {
     static const char *const names[] = {"go1.23", "go1.25", "go1.26"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(value, names[i]) == 0 || strcmp(value, names[i] + 2) == 0) {
-            request->merge.version = (int)strtol(names[i] + 4, NULL, 10);
+            *(int *)member = (int)strtol(names[i] + 4, NULL, 10);
             return EXIT_GOOD;
         }
-    return usage_error(request->command, "--to is go1.26, go1.25 or go1.23, not '%s'", value);
+    return usage_error(command, "--to is go1.26, go1.25 or go1.23, not '%s'", value);
 }
 
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    switch (id) {
-    case OPT_OFFSET:
-        return parse_offset(request, value);
-    case OPT_ALIGN:
-        return parse_align(request, value);
-    default:
-        return parse_to(request, value);
-    }
-}
+static const struct option rows[] = {
+    {0, "offset", "NAME=TIME",
+     "that trace begins this time after the first one (-TIME:\nbefore): 1.5s, -20ms",
+     TO_PARSED(struct request, offsets, struct offsets, parse_offset)},
+    {0, "align", "BY",
+     "how traces without --offset are aligned: by their\n"
+     "wall clocks (the default), or start: all begin together",
+     TO_PARSED(struct request, merge.align_start, bool, parse_align), .values = "wall start"},
+    {0, "plain", NULL, "start functions without the name of their trace",
+     TO_FLAG(struct request, merge.plain)},
+    {'t', "to", "go1.N", "the version to write: go1.26 (the default), go1.25 or go1.23",
+     TO_PARSED(struct request, merge.version, int, parse_to), .values = "go1.26 go1.25 go1.23"},
+    {'o', "output", "FILE", "where the trace goes (- is stdout, the default)",
+     TO_TEXT(struct request, output)},
+    {0},
+};
 
 /* MARK: Names */
 
@@ -186,8 +176,8 @@ static int take_word(struct request *request, const char *word)
 
 static void use_offsets(struct request *request)
 {
-    for (size_t i = 0; i < request->offset_count; i++) {
-        struct offset *offset = &request->offsets[i];
+    for (size_t i = 0; i < request->offsets.count; i++) {
+        struct offset *offset = &request->offsets.list[i];
         for (size_t k = 0; k < request->count; k++) {
             struct part *part = &request->parts[k];
             if (strlen(part->name) == offset->size &&
@@ -208,8 +198,8 @@ static int check_offsets(const struct request *request)
     if (request->count > 0 && request->parts[0].has_offset)
         return usage_error(request->command,
                            "'%s' is the first trace, from which offsets are counted", names[0]);
-    for (size_t i = 0; i < request->offset_count; i++) {
-        const struct offset *offset = &request->offsets[i];
+    for (size_t i = 0; i < request->offsets.count; i++) {
+        const struct offset *offset = &request->offsets.list[i];
         char name[128];
         if (offset->used)
             continue;
@@ -372,7 +362,7 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct request request = {.command = command, .output = "-"};
     struct options options;
-    int code = options_each(&options, command, argc, argv, parse_option, &request);
+    int code = options_each(&options, command, argc, argv, NULL, &request);
     if (code == EXIT_GOOD)
         code = check_usage(&request, &options);
     if (code == EXIT_GOOD)

@@ -22,7 +22,6 @@ struct request {
     const char *output, *title;
     size_t limit; /* 0: not given */
     bool embed;
-    bool figures; /* an option for the figures of the report was given */
     struct input input;
     struct series *series;
     struct moments moments;
@@ -49,33 +48,25 @@ static const struct option rows[] = {
 
 /* MARK: Command line */
 
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    request->figures = true;
-    return analysis_option(&request->analysis, id, value);
-}
-
 static int parse_request(struct request *request, int argc, char **argv)
 {
     struct analysis *analysis = &request->analysis;
-    struct options options;
-    int code = options_each(&options, analysis->command, argc, argv, parse_option, request);
-    if (code != EXIT_GOOD)
-        return code;
-    request->figures = request->figures || request->limit > 0;
+    int code = analysis_parse(analysis, argc, argv);
+    /* An option for the figures of the report was given. */
+    bool figures = request->limit > 0 || analysis->skip_frames || analysis->window.has_from ||
+                   analysis->window.has_to || analysis->repair || analysis->binary ||
+                   analysis->options.words != TRAIL_WORDS_BY_TRACE;
     if (request->limit == 0)
         request->limit = LIMIT;
     analysis->options.what = REPORT_ANALYSES;
     analysis->options.mmu_flags[0] = REPORT_MMU;
     analysis->options.profile.types = REPORT_PROFILES;
-    code = analysis_words(analysis, &options);
     if (code != EXIT_GOOD)
         return code;
     if (strcmp(request->output, "-") == 0 && isatty(STDOUT_FILENO))
         return usage_error(analysis->command,
                            "a report is nothing for a terminal: --output=FILE.html");
-    if (request->embed && request->figures)
+    if (request->embed && figures)
         return usage_error(analysis->command,
                            "--embed takes all of the trace as it is: only --output and --title go "
                            "with it");

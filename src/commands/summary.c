@@ -45,31 +45,12 @@ static const struct option rows[] = {
 
 /* MARK: Command line */
 
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    return analysis_option(&request->analysis, id, value);
-}
-
 static void want(trail_analysis_options *options)
 {
     options->what |= TRAIL_ANALYZE_GROUPS | TRAIL_ANALYZE_REGION_GROUPS |
                      TRAIL_ANALYZE_DISTRIBUTIONS | TRAIL_ANALYZE_MMU | TRAIL_ANALYZE_GC |
                      TRAIL_ANALYZE_ACTIVITY | TRAIL_ANALYZE_FINDINGS;
     options->mmu_flags[0] = TRAIL_MMU_DEFAULT | TRAIL_MMU_CORRECTED;
-}
-
-static int parse_request(struct request *request, int argc, char **argv)
-{
-    struct options options;
-    int code = options_each(&options, request->analysis.command, argc, argv, parse_option, request);
-    if (code != EXIT_GOOD)
-        return code;
-    want(&request->analysis.options);
-    /* Only the tiles have locks. */
-    if (request->analysis.json)
-        request->analysis.options.what |= TILES_ANALYSES;
-    return analysis_words(&request->analysis, &options);
 }
 
 static bool want_colour(void)
@@ -760,7 +741,12 @@ static int run(const struct command *command, int argc, char **argv)
         .limit = 6,
         .colour = want_colour(),
     };
-    return analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
+    int code = analysis_parse(&request.analysis, argc, argv);
+    want(&request.analysis.options);
+    /* Only the tiles have locks. */
+    if (request.analysis.json)
+        request.analysis.options.what |= TILES_ANALYSES;
+    return analysis_answer(&request.analysis, code, show, &request);
 }
 
 const struct command command_summary = {

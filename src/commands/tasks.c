@@ -19,7 +19,7 @@
 #include "ui/table.h"
 #include "ui/values.h"
 
-enum { OPT_TASK = 1, ROWS = 30 };
+enum { ROWS = 30 };
 
 struct request {
     struct analysis analysis;
@@ -37,7 +37,8 @@ static const struct option rows[] = {
     {0, "match", "WORDS",
      "those whose type, number or goroutines contain all these words,\nand no -word; one by one",
      TO_TEXT(struct request, match)},
-    {'t', "task", "N,...", "these tasks, with their logs and children", TAKE(OPT_TASK)},
+    {'t', "task", "N,...", "these tasks, with their logs and children",
+     TO_IDS(struct request, ids, "")},
     {'m', "members", NULL, "all tasks, one by one, longest first",
      TO_FLAG(struct request, members)},
     LENGTHS_ROWS(struct request, lengths),
@@ -53,26 +54,15 @@ static const struct option rows[] = {
     {0},
 };
 
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    if (id == OPT_TASK)
-        return ids_option(request->analysis.command, value, "", &request->ids);
-    return analysis_option(&request->analysis, id, value);
-}
-
 static int parse_request(struct request *request, int argc, char **argv)
 {
-    struct options options;
-    int code = options_each(&options, request->analysis.command, argc, argv, parse_option, request);
-    if (code != EXIT_GOOD)
-        return code;
+    int code = analysis_parse(&request->analysis, argc, argv);
     request->analysis.options.what = TRAIL_ANALYZE_TASKS;
     request->members = request->members || request->name || request->match ||
                        request->ids.count > 0 || lengths_given(&request->lengths);
     if (request->ids.count > 0 || (request->analysis.json && !request->brief))
         request->analysis.options.what |= TRAIL_ANALYZE_LOGS;
-    return analysis_words(&request->analysis, &options);
+    return code;
 }
 
 /* MARK: Which */

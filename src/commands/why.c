@@ -110,13 +110,11 @@ static int parse_option(void *context, int id, const char *value)
         return wrong ? wrong : ask(request, TRAIL_PATH_GOROUTINE);
     case OPT_WINDOW:
         return ask(request, TRAIL_PATH_WINDOW);
-    case OPT_LIMIT:
+    default:
         wrong = parse_number(request, "", value, &number);
         request->limit = (uint64_t)number;
         request->limited = true;
         return wrong;
-    default:
-        return analysis_option(&request->analysis, id, value);
     }
 }
 

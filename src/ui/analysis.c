@@ -9,32 +9,6 @@
 #include "ui/input.h"
 #include "ui/progress.h"
 
-int analysis_option(struct analysis *analysis, int id, const char *value)
-{
-    int wrong;
-    switch (id) {
-    case ANALYSIS_FROM:
-        return window_from(&analysis->window, analysis->command, value);
-    case ANALYSIS_TO:
-        return window_to(&analysis->window, analysis->command, value);
-    case ANALYSIS_REPAIR:
-        analysis->repair = true;
-        return EXIT_GOOD;
-    case ANALYSIS_BINARY:
-        analysis->binary = value;
-        return EXIT_GOOD;
-    case ANALYSIS_WORDS:
-        return words_option(analysis->command, value, &analysis->options.words);
-    case ANALYSIS_SKIP:
-        wrong = skip_frames_read(value, &analysis->skip_frames);
-        analysis->options.skip_frames = analysis->skip_frames;
-        return wrong;
-    default:
-        analysis->json = true;
-        return EXIT_GOOD;
-    }
-}
-
 void analysis_speak(struct analysis *analysis)
 {
     vocabulary_init(&analysis->vocabulary,
@@ -53,6 +27,7 @@ int analysis_words(struct analysis *analysis, const struct options *options)
 int analysis_word(struct analysis *analysis, const char *word)
 {
     analysis->word = word;
+    analysis->options.skip_frames = analysis->skip_frames;
     analysis_speak(analysis);
     int wrong = window_finish(&analysis->window, analysis->command);
     analysis->options.has_from = analysis->window.has_from;
@@ -62,15 +37,10 @@ int analysis_word(struct analysis *analysis, const char *word)
     return wrong;
 }
 
-static int parse_option(void *context, int id, const char *value)
-{
-    return analysis_option(context, id, value);
-}
-
 int analysis_parse(struct analysis *analysis, int argc, char **argv)
 {
     struct options options;
-    int code = options_each(&options, analysis->command, argc, argv, parse_option, analysis);
+    int code = options_each(&options, analysis->command, argc, argv, NULL, analysis);
     return code == EXIT_GOOD ? analysis_words(analysis, &options) : code;
 }
 
@@ -334,21 +304,6 @@ void analysis_json_group(const struct analysis *analysis, struct json *json,
 }
 
 /* MARK: For people */
-
-int analysis_column(const struct analysis *analysis, const char *word, trail_column *column)
-{
-    const char *names[TRAIL_COLUMNS + 1] = {0};
-    for (int i = 0; i < TRAIL_COLUMNS; i++) {
-        names[i] = trail_column_name((trail_column)i);
-        *column = (trail_column)i;
-        if (strcmp(word, names[i]) == 0)
-            return EXIT_GOOD;
-    }
-    const char *nearest = nearest_word(word, names);
-    return usage_error(analysis->command, "no column '%s'; %s%s%sthere are %s", word,
-                       nearest ? "did you mean '" : "", nearest ? nearest : "",
-                       nearest ? "'? " : "", ANALYSIS_COLUMNS);
-}
 
 trail_string analysis_wait_text(const struct analysis *analysis, trail_name wait,
                                 char buf[WAIT_TEXT_SIZE])

@@ -87,6 +87,15 @@ int usage_error(const struct command *command, const char *format, ...)
     return usage_hint(command);
 }
 
+int unknown_word(const struct command *command, const char *what, const char *word,
+                 const char *const *names, const char *list)
+{
+    const char *nearest = nearest_word(word, names);
+    return usage_error(command, "no %s '%s'; %s%s%sthere are %s", what, word,
+                       nearest ? "did you mean '" : "", nearest ? nearest : "",
+                       nearest ? "'? " : "", list);
+}
+
 int usage_hint(const struct command *command)
 {
     fprintf(stderr, "Try 'trail %s%s--help'.\n", command ? command->name : "", command ? " " : "");
@@ -170,7 +179,15 @@ static bool put_value(const struct option *row, void *to, const char *text)
 
 static int take_value(const struct options *options, const struct option *row, void *request)
 {
-    if (put_value(row, (char *)request + row->at, options->value))
+    void *to = (char *)request + row->at;
+    if (row->type == OPTION_PARSED)
+        return row->parse(options->command, to, options->value);
+    if (row->type == OPTION_IDS)
+        return parse_id_list(options->value, row->letters, to)
+                   ? EXIT_GOOD
+                   : usage_error(options->command, "'%s' is no list of numbers like 18 or 18,22",
+                                 options->value);
+    if (put_value(row, to, options->value))
         return EXIT_GOOD;
     if (row->expects)
         return usage_error(options->command, "--%s is %s, not '%s'", row->name, row->expects,
@@ -348,14 +365,6 @@ int options_each(struct options *options, const struct command *command, int arg
         if (wrong)
             return wrong;
     }
-}
-
-int ids_option(const struct command *command, const char *value, const char *letters,
-               struct id_list *list)
-{
-    if (parse_id_list(value, letters, list))
-        return EXIT_GOOD;
-    return usage_error(command, "'%s' is no list of numbers like 18 or 18,22", value);
 }
 
 /* MARK: Help */
