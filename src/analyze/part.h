@@ -13,8 +13,6 @@
 #include "analyze/goroutines.h"
 #include "analyze/stacks.h"
 
-struct json;
-
 enum {
     PART_NEEDS = 6,
 #define PART(name) +1
@@ -55,8 +53,6 @@ struct analysis_part {
     bool (*window_ends)(void *part, int64_t ns);
     /* Called when all goroutines have ended: computes the answers. In the order of the list. */
     bool (*finish)(void *part, int64_t ns);
-    /* Adds keys to the object of `trail summary --json`. */
-    void (*summary)(const void *part, struct json *json);
 
     /* Called with stretches of all events, independent of what other parts have received. */
     bool (*events)(void *part, const trail_event *event, const trail_event *end);
@@ -160,9 +156,6 @@ bool analysis_goroutine_ends(const struct trail_analysis *analysis, struct gorou
                              int64_t now, int64_t end_ns);
 bool analysis_region_ends(const struct trail_analysis *analysis, struct goroutine *g,
                           const trail_region *region, int64_t now);
-
-/* Adds the keys of all parts that have `summary`. */
-void analysis_summary(const struct trail_analysis *analysis, struct json *json);
 
 /* Whether goroutines with the start function `name` are selected. */
 bool analysis_asks_for(const struct trail_analysis *analysis, const trail_goroutine_filter *who,

@@ -72,13 +72,6 @@ void *analysis_object(const struct trail_analysis *analysis, const struct analys
     return NULL;
 }
 
-void analysis_summary(const struct trail_analysis *analysis, struct json *json)
-{
-    for (size_t i = 0; i < analysis->part_count; i++)
-        if (analysis->parts[i].part->summary)
-            analysis->parts[i].part->summary(analysis->parts[i].object, json);
-}
-
 /* MARK: Opening */
 
 static struct part_call *call_add(struct part_calls *calls, void *object)

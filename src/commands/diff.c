@@ -302,8 +302,7 @@ static void show_json(const struct request *request)
     }
     json_close(&json, ']');
     json_conditions(request, &json);
-    json_close(&json, '}');
-    putchar('\n');
+    analysis_json_end(&json);
 }
 
 /* MARK: For people */

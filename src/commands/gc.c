@@ -50,9 +50,7 @@ static void json_cycle(struct json *json, const trail_gc_cycle *cycle)
 
 static void show_json(const struct request *request)
 {
-    struct json json = json_on_stdout();
-    json_open(&json, NULL, '{');
-    json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
+    struct json json = analysis_json_begin(&request->analysis);
     json_open(&json, "cycles", '[');
     for (size_t i = 0; i < request->cycle_count; i++)
         json_cycle(&json, &request->cycles[i]);
@@ -68,8 +66,7 @@ static void show_json(const struct request *request)
         json_close(&json, '}');
     }
     json_close(&json, ']');
-    json_close(&json, '}');
-    putchar('\n');
+    analysis_json_end(&json);
 }
 
 /* MARK: For people */

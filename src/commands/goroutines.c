@@ -160,17 +160,14 @@ static void json_goroutine(const struct request *request, struct json *json,
 static void json_goroutines(const struct request *request, const trail_goroutine *const *list,
                             size_t wanted)
 {
-    struct json json = json_on_stdout();
+    struct json json = analysis_json_begin(&request->analysis);
     size_t limit = request->view.limit ? request->view.limit : SIZE_MAX;
-    json_open(&json, NULL, '{');
-    json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
     json_number(&json, "all", wanted);
     json_open(&json, "goroutines", '[');
     for (size_t i = 0; i < wanted && i < limit; i++)
         json_goroutine(request, &json, list[i]);
     json_close(&json, ']');
-    json_close(&json, '}');
-    putchar('\n');
+    analysis_json_end(&json);
 }
 
 /* MARK: Order */

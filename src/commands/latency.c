@@ -127,8 +127,7 @@ static void show_json(const struct request *request)
     json_open(&json, NULL, '{');
     for (size_t i = 0; i < KINDS; i++)
         json_kind(request, &json, &kinds[i]);
-    json_close(&json, '}');
-    putchar('\n');
+    analysis_json_end(&json);
 }
 
 /* MARK: For people */

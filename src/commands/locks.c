@@ -245,11 +245,9 @@ static void json_totals(const struct request *request, struct json *json, size_t
 
 static void show_json(const struct request *request, const struct lock_list *list)
 {
-    struct json json = json_on_stdout();
+    struct json json = analysis_json_begin(&request->analysis);
     const trail_lock_chain *chains;
     size_t chain_count = trail_analysis_lock_chains(request->analysis.answers, &chains);
-    json_open(&json, NULL, '{');
-    json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
     json_totals(request, &json, list->count);
     json_open(&json, "locks", '[');
     for (size_t i = 0; i < shown_of(request, list->count); i++)
@@ -259,8 +257,7 @@ static void show_json(const struct request *request, const struct lock_list *lis
     for (size_t i = 0; i < shown_of(request, chain_count); i++)
         json_chain(request, &json, &chains[i]);
     json_close(&json, ']');
-    json_close(&json, '}');
-    putchar('\n');
+    analysis_json_end(&json);
 }
 
 /* MARK: For people */

@@ -199,8 +199,7 @@ static void show_json(const struct request *request)
         json_quantiles(request, &json, "mmu_quantiles", curve_of_go(request));
         json_quantiles(request, &json, "mmu_quantiles_corrected", BEST);
     }
-    json_close(&json, '}');
-    putchar('\n');
+    analysis_json_end(&json);
 }
 
 /* Columns of quantiles: "50_%> 99.9_%> ". */

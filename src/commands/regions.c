@@ -227,17 +227,14 @@ static void json_region(const struct request *request, struct json *json, const 
 static void json_regions(const struct request *request, const trail_region *const *list,
                          size_t wanted)
 {
-    struct json json = json_on_stdout();
+    struct json json = analysis_json_begin(&request->analysis);
     size_t limit = request->view.limit ? request->view.limit : SIZE_MAX;
-    json_open(&json, NULL, '{');
-    json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
     json_number(&json, "all", wanted);
     json_open(&json, "regions", '[');
     for (size_t i = 0; i < wanted && i < limit; i++)
         json_region(request, &json, NULL, list[i]);
     json_close(&json, ']');
-    json_close(&json, '}');
-    putchar('\n');
+    analysis_json_end(&json);
 }
 
 /* The groups, each with its median. Returns EXIT_GOOD or, on out of memory, EXIT_INOUT. */
@@ -246,9 +243,7 @@ static int json_groups(struct request *request, const trail_group *groups, size_
     struct median *medians = find_medians(request);
     if (!medians)
         return EXIT_INOUT;
-    struct json json = json_on_stdout();
-    json_open(&json, NULL, '{');
-    json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
+    struct json json = analysis_json_begin(&request->analysis);
     json_open(&json, "groups", '[');
     for (size_t i = 0; i < count; i++) {
         const trail_region *median = medians[groups[i].name].region;
@@ -261,8 +256,7 @@ static int json_groups(struct request *request, const trail_group *groups, size_
         json_close(&json, '}');
     }
     json_close(&json, ']');
-    json_close(&json, '}');
-    putchar('\n');
+    analysis_json_end(&json);
     free(medians);
     return EXIT_GOOD;
 }

@@ -9,17 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analyze/part.h"
 #include "base/share.h"
 #include "commands/panels.h"
 #include "commands/summary_processes.h"
 #include "commands/summary_recording.h"
 #include "report/overview.h"
 #include "report/tiles.h"
-#include "ui/analysis.h"
 #include "ui/follow_up.h"
+#include "ui/groups.h"
 #include "ui/spark.h"
-#include "ui/table.h"
 #include "ui/values.h"
 
 enum { MMU_WINDOWS = 3 };
@@ -193,18 +191,6 @@ static void json_heap_tasks(const struct request *request, struct json *json)
     json_close(json, ']');
 }
 
-static void json_groups(const struct request *request, struct json *json, const char *key,
-                        const trail_group *groups, size_t count)
-{
-    json_open(json, key, '[');
-    for (size_t i = 0; i < count; i++) {
-        json_open(json, NULL, '{');
-        analysis_json_group(&request->analysis, json, &groups[i]);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
-}
-
 static void json_findings(const struct request *request, struct json *json)
 {
     const trail_finding *findings;
@@ -288,9 +274,7 @@ static void show_json(const struct request *request)
 {
     const trail_analysis_span *span = &request->analysis.span;
     const trail_group *groups;
-    struct json json = json_on_stdout();
-    json_open(&json, NULL, '{');
-    json_signed(&json, "origin_ns", span->origin_ns);
+    struct json json = analysis_json_begin(&request->analysis);
     json_signed(&json, "begin_ns", span->begin_ns);
     json_signed(&json, "end_ns", span->end_ns);
     json_number(&json, "events", span->events);
@@ -306,15 +290,13 @@ static void show_json(const struct request *request)
     json_processes(request, &json);
     summary_recording_json(request->analysis.reader, &json);
     size_t count = trail_analysis_groups(request->analysis.answers, &groups);
-    json_groups(request, &json, "groups", groups, count);
+    groups_json(&request->analysis, &json, "groups", groups, count);
     json_waits(request, &json);
     json_gc(request, &json);
     json_heap_tasks(request, &json);
     count = trail_analysis_region_groups(request->analysis.answers, &groups);
-    json_groups(request, &json, "regions", groups, count);
-    analysis_summary(request->analysis.answers, &json);
-    json_close(&json, '}');
-    putchar('\n');
+    groups_json(&request->analysis, &json, "regions", groups, count);
+    analysis_json_end(&json);
 }
 
 /* MARK: For people */

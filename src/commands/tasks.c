@@ -231,9 +231,7 @@ static int json_tasks(struct request *request)
     struct task_list list = {0};
     if (!list_wanted(request, &list))
         return EXIT_INOUT;
-    struct json json = json_on_stdout();
-    json_open(&json, NULL, '{');
-    json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
+    struct json json = analysis_json_begin(&request->analysis);
     json_number(&json, "all", list.count);
     json_open(&json, "tasks", '[');
     for (size_t i = 0; i < list.shown; i++)
@@ -242,8 +240,7 @@ static int json_tasks(struct request *request)
         else
             json_task(request, &json, NULL, list.items[i]);
     json_close(&json, ']');
-    json_close(&json, '}');
-    putchar('\n');
+    analysis_json_end(&json);
     free(list.items);
     return EXIT_GOOD;
 }
@@ -421,15 +418,12 @@ static bool json_types(struct request *request, struct types *types)
 {
     if (!find_medians(request, types))
         return false;
-    struct json json = json_on_stdout();
-    json_open(&json, NULL, '{');
-    json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
+    struct json json = analysis_json_begin(&request->analysis);
     json_open(&json, "groups", '[');
     for (size_t i = 0; i < types->count; i++)
         json_type(request, &json, &types->list[i]);
     json_close(&json, ']');
-    json_close(&json, '}');
-    putchar('\n');
+    analysis_json_end(&json);
     return true;
 }
 

@@ -180,6 +180,20 @@ trail_string analysis_reason(const struct analysis *analysis, trail_name reason)
 
 /* MARK: JSON */
 
+struct json analysis_json_begin(const struct analysis *analysis)
+{
+    struct json json = json_on_stdout();
+    json_open(&json, NULL, '{');
+    json_signed(&json, "origin_ns", analysis->span.origin_ns);
+    return json;
+}
+
+void analysis_json_end(struct json *json)
+{
+    json_close(json, '}');
+    putchar('\n');
+}
+
 static void json_named(const struct analysis *analysis, struct json *json, const char *key,
                        const trail_named_time *items, uint32_t count)
 {

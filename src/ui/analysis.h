@@ -104,6 +104,10 @@ void analysis_nothing_ran(const struct analysis *analysis, enum term kind);
 /* Returns the text of a name; "(unknown)" for 0. */
 trail_string analysis_text(const struct analysis *analysis, trail_name name);
 
+/* The object that --json prints; it begins with the origin of its times. */
+struct json analysis_json_begin(const struct analysis *analysis);
+void analysis_json_end(struct json *json);
+
 /* The members of a trail_times. */
 void analysis_json_times(const struct analysis *analysis, struct json *json,
                          const trail_times *times);
@@ -115,7 +119,6 @@ void analysis_json_histogram(struct json *json, const char *key, const trail_his
 void analysis_json_group(const struct analysis *analysis, struct json *json,
                          const trail_group *group);
 
-/* "select 3.2 s, network 1 s": the reasons of waits, longest first, at most `most`. */
 /* The members of a wait: "reason", and where recorded "wait_kind" and "object". */
 void analysis_json_wait(const struct analysis *analysis, struct json *json, trail_name wait);
 
@@ -125,6 +128,7 @@ enum { WAIT_TEXT_SIZE = 320 };
 trail_string analysis_wait_text(const struct analysis *analysis, trail_name wait,
                                 char buf[WAIT_TEXT_SIZE]);
 
+/* "select 3.2 s, network 1 s": the reasons of waits, longest first, at most `most`. */
 const char *analysis_reasons(const struct analysis *analysis, const trail_times *times,
                              unsigned most, char *buf, size_t size);
 

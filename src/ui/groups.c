@@ -154,20 +154,16 @@ int groups_show(const struct groups_view *view, const trail_group *groups, size_
     return EXIT_GOOD;
 }
 
-static void groups_json(const struct groups_view *view, const trail_group *groups, size_t count)
+void groups_json(const struct analysis *analysis, struct json *json, const char *key,
+                 const trail_group *groups, size_t count)
 {
-    struct json json = json_on_stdout();
-    json_open(&json, NULL, '{');
-    json_signed(&json, "origin_ns", view->analysis->span.origin_ns);
-    json_open(&json, "groups", '[');
+    json_open(json, key, '[');
     for (size_t i = 0; i < count; i++) {
-        json_open(&json, NULL, '{');
-        analysis_json_group(view->analysis, &json, &groups[i]);
-        json_close(&json, '}');
+        json_open(json, NULL, '{');
+        analysis_json_group(analysis, json, &groups[i]);
+        json_close(json, '}');
     }
-    json_close(&json, ']');
-    json_close(&json, '}');
-    putchar('\n');
+    json_close(json, ']');
 }
 
 /* MARK: Goroutines */
@@ -199,7 +195,9 @@ int groups_show_goroutines(const struct groups_view *view)
     const trail_group *groups;
     size_t count = trail_analysis_groups(view->analysis->answers, &groups);
     if (view->analysis->json) {
-        groups_json(view, groups, count);
+        struct json json = analysis_json_begin(view->analysis);
+        groups_json(view->analysis, &json, "groups", groups, count);
+        analysis_json_end(&json);
         return EXIT_GOOD;
     }
     groups_show_head(view, count);

@@ -64,6 +64,10 @@ void groups_show_head(const struct groups_view *view, size_t groups);
  * out of memory. */
 int groups_show_goroutines(const struct groups_view *view);
 
+/* Writes an array of groups. */
+void groups_json(const struct analysis *analysis, struct json *json, const char *key,
+                 const trail_group *groups, size_t count);
+
 /* Prints groups. Returns EXIT_GOOD, or EXIT_INOUT on out of memory. */
 int groups_show(const struct groups_view *view, const trail_group *groups, size_t count);
 
