@@ -21,7 +21,7 @@ struct request {
 static const struct option rows[] = {
     {'o', "output", "FILE", "where the trace goes (- is stdout)", TO_TEXT(struct request, output)},
     {'V', "version", "VERSION",
-     "the format, like 1.26, if the text does not begin with a line\n'Trace Go1.26'",
+     "the format, like 1.26, if the text does not begin with a line 'Trace Go1.26'",
      TAKE(OPT_VERSION), .values = "1.5 1.7 1.8 1.9 1.10 1.11 1.19 1.21 1.22 1.23 1.25 1.26"},
     {0},
 };
@@ -94,8 +94,8 @@ const struct command command_assemble = {
     COMMAND_ROW(assemble),
     .synopsis = "[options] FILE.txt --output=FILE",
     .details =
-        "The inverse of 'trail print --format=wire', for traces written by hand: for tests, and\n"
-        "to try what a reader makes of a sequence of events. In hand-written text a batch may\n"
+        "The inverse of 'trail print --format=wire', for traces written by hand: for tests, and "
+        "to try what a reader makes of a sequence of events. In hand-written text a batch may "
         "have size=auto.",
     .examples = "  trail assemble steal.txt -o steal.trace && trail check steal.trace\n"
                 "  trail print -f wire app.trace | trail assemble --version=1.26 - -o copy.trace",

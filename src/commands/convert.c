@@ -25,14 +25,14 @@ struct request {
 
 static const struct option rows[] = {
     {'t', "to", "go1.N|TIME",
-     "the version to write: go1.26 (the default), go1.25, go1.23 or go1.22;\n"
-     "a time: nothing after it (+TIME: as long after --from)",
+     "the version to write: go1.26 (the default), go1.25, go1.23 or go1.22; a time: nothing after "
+     "it (+TIME: as long after --from)",
      TAKE(0), .values = "go1.26 go1.25 go1.23 go1.22"},
     {0, "from", "TIME", "nothing before this time since the first event: 1.5s, 20ms, 300us",
      TO_WINDOW_FROM(struct request, window)},
     SELECTION_ROWS(struct request, selection),
     {0, "anonymize", NULL,
-     "stand-ins for all names and texts but those of the\nlanguage's own library",
+     "stand-ins for all names and texts but those of the language's own library",
      TO_FLAG(struct request, convert.anonymize)},
     {0, "key", "SECRET", "with --anonymize: the same stand-ins in all traces with this key",
      TO_TEXT(struct request, convert.secret)},
@@ -243,13 +243,12 @@ const struct command command_convert = {
     COMMAND_ROW(convert),
     .synopsis = "[options] TRACE --output=FILE",
     .details =
-        "Writes the events of a trace of Go 1.5 to 1.27 as a trace that Go's tools of the chosen\n"
-        "version open. Of a damaged trace it is the good part, and the exit status is 1. With\n"
-        "--from and --to only a window is written, with what was alive when it began. The file\n"
-        "is written beside and gets its name when it is complete. Of some goroutines "
-        "(--goroutine,\n"
-        "--name, --task) everything is kept, with those that woke them and garbage collection.\n"
-        "With --anonymize it can be published: of texts only those of the language's own library\n"
+        "Writes the events of a trace of Go 1.5 to 1.27 as a trace that Go's tools of the chosen "
+        "version open. Of a damaged trace it is the good part, and the exit status is 1. With "
+        "--from and --to only a window is written, with what was alive when it began. The file is "
+        "written beside and gets its name when it is complete. Of some goroutines (--goroutine, "
+        "--name, --task) everything is kept, with those that woke them and garbage collection. "
+        "With --anonymize it can be published: of texts only those of the language's own library "
         "stay; times, numbers, lines and addresses do.",
     .examples = "  trail convert old.trace -o new.trace && go tool trace new.trace\n"
                 "  trail convert --to=go1.23 app.trace -o app-1.23.trace\n"

@@ -69,11 +69,11 @@ static int parse_per(const struct command *command, void *member, const char *va
 
 static const struct option rows[] = {
     {0, "fail-if", "CONDITION",
-     "exit with 1 if it is met: 'sched_wait.p99 > +20%',\n"
-     "'block.select \"main.worker\" > +5ms', 'mmu.1ms < 50%'; repeatable",
+     "exit with 1 if it is met: 'sched_wait.p99 > +20%', 'block.select \"main.worker\" > +5ms', "
+     "'mmu.1ms < 50%'; repeatable",
      TO_PARSED(struct request, conditions, struct diff_conditions, add_condition)},
     {0, "per", "second|task:NAME",
-     "sums and counts for each second of the traces,\nor for each task of that type that ended",
+     "sums and counts for each second of the traces, or for each task of that type that ended",
      TO_PARSED(struct request, per, struct per, parse_per)},
     {'n', "limit", "N", "at most N rows a table (default 30; 0: all)",
      TO_LIMIT(struct request, limit), .expects = "a number"},
@@ -505,16 +505,15 @@ const struct command command_diff = {
     COMMAND_ROW(diff),
     .synopsis = "[options] A B",
     .details =
-        "Shows the same figures of two traces side by side, the greatest change first: where\n"
-        "goroutines' time went, by start function, and how it spread; tasks, regions and locks;\n"
-        "garbage collection and utilisation. What did not change is left out.\n"
-        "\n"
-        "A condition is METRIC [\"NAME\"] <|<=|>|>= VALUE. METRIC is what the tables have in that\n"
-        "column, with .count, .p50, .p99 or .max behind it; NAME what they have in the last. With\n"
-        "a sign the value is a change (+20%, +5ms, -10), without it is what B has (5ms, 64M, 10).\n"
-        "\n"
-        "Exit status: 0 no condition is met, 1 one is, 2 the command line is wrong or names\n"
-        "what is in neither trace, 3 cannot read, 4 a trace is damaged.",
+        "Shows the same figures of two traces side by side, the greatest change first: where "
+        "goroutines' time went, by start function, and how it spread; tasks, regions and locks; "
+        "garbage collection and utilisation. What did not change is left out.\n\n"
+        "A condition is METRIC [\"NAME\"] <|<=|>|>= VALUE. METRIC is what the tables have in that "
+        "column, with .count, .p50, .p99 or .max behind it; NAME what they have in the last. With "
+        "a sign the value is a change (+20%, +5ms, -10), without it is what B has (5ms, 64M, "
+        "10).\n\n"
+        "Exit status: 0 no condition is met, 1 one is, 2 the command line is wrong or names what "
+        "is in neither trace, 3 cannot read, 4 a trace is damaged.",
     .examples = "  trail diff before.trace after.trace\n"
                 "  trail diff --per=task:request before.trace after.trace\n"
                 "  trail diff --fail-if='sched_wait.p99 > +20%' --fail-if='stw.max > 5ms' A B\n"

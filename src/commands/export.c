@@ -46,10 +46,10 @@ static int add_resource(const struct command *command, void *pairs, const char *
 
 static const struct option rows[] = {
     {'t', "to", "FORMAT|TIME",
-     "the format, see above; a time: nothing after it\n(+TIME: as long after --from)", TAKE(0),
+     "the format, see above; a time: nothing after it (+TIME: as long after --from)", TAKE(0),
      .values = format_names + 1},
     {'o', "output", "FILE",
-     "where it goes (- is stdout, the default); its suffix can\nname the format",
+     "where it goes (- is stdout, the default); its suffix can name the format",
      TO_TEXT(struct export_request, output)},
     {0, "from", "TIME", "nothing before this time since the first event: 1.5s, 20ms, 300us",
      TO_WINDOW_FROM(struct export_request, window)},
@@ -58,10 +58,10 @@ static const struct option rows[] = {
     {0, "name", "FUNCTION", "only goroutines with this start function",
      TO_TEXT(struct export_request, options.name)},
     {0, "type", "TYPE",
-     "profiles: what to count: sync (the default), net, syscall, sched,\ncpu, running or offcpu",
+     "profiles: what to count: sync (the default), net, syscall, sched, cpu, running or offcpu",
      TO_TEXT(struct export_request, type), .values = "net sync syscall sched cpu running offcpu"},
     {0, "resource", "KEY=VALUE,...",
-     "otlp: attributes of the resource, such as service.name=shop\n(also from OTEL_SERVICE_NAME, "
+     "otlp: attributes of the resource, such as service.name=shop (also from OTEL_SERVICE_NAME, "
      "OTEL_RESOURCE_ATTRIBUTES)",
      TO_PARSED(struct export_request, resource, struct pairs, add_resource)},
     {0, "endpoint", "URL", "otlp: send it to a collector: http://localhost:4318",
@@ -72,7 +72,7 @@ static const struct option rows[] = {
     {0, "host", "NAME", "tables: the machine that the trace is of (this one)",
      TO_TEXT(struct export_request, host)},
     {0, "day", "YYYY-MM-DD",
-     "tables: the day of the trace (of its clock if it has one,\nor of the file)",
+     "tables: the day of the trace (of its clock if it has one, or of the file)",
      TO_TEXT(struct export_request, day)},
     {0, "csv-safe", NULL, "csv: an apostrophe before text that a spreadsheet would compute",
      TO_FLAG(struct export_request, csv_safe)},
@@ -442,7 +442,7 @@ const struct command command_export = {
     .synopsis = "--to=FORMAT [options] TRACE [-o FILE]",
     .list = list_formats,
     .details =
-        "Of a damaged trace it is the good part, and the exit status is 1. A file is written\n"
+        "Of a damaged trace it is the good part, and the exit status is 1. A file is written "
         "beside and gets its name when it is complete.",
     .examples = "  trail export --to=chrome app.trace -o app.json\n"
                 "  trail export --to=chrome --from=1.5s --to=+20ms app.trace -o moment.json\n"

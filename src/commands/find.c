@@ -270,10 +270,10 @@ const struct command command_find = {
         "  then directly STEP      no other state between\n"
         "  then within 5ms STEP    it begins at most 5 ms after the step before\n"
         "  within 5ms              at the end: at most 5 ms from begin to end\n"
-        "* stands for anything. Hits of a goroutine do not overlap, and of several beginnings\n"
-        "the last counts. A state counts if its beginning is in the trace and the window.\n"
-        "Exit status: 0 found, 1 nothing found or the trace is damaged, 2 the command line or\n"
-        "the pattern is wrong, 3 cannot read or write.",
+        "* stands for anything. Hits of a goroutine do not overlap, and of several beginnings the "
+        "last counts. A state counts if its beginning is in the trace and the window.\n"
+        "Exit status: 0 found, 1 nothing found or the trace is damaged, 2 the command line or the "
+        "pattern is wrong, 3 cannot read or write.",
     .examples = "  trail find app.trace 'block[sync] >10ms then start then block[net]'\n"
                 "  trail find --stacks app.trace 'block[sync] >1ms by main.flush'\n"
                 "  trail find --name=main.worker app.trace 'wake then directly ready >5ms'\n"

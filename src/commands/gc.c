@@ -241,9 +241,9 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_gc = {
     COMMAND_ROW(gc),
     .synopsis = "[options] FILE",
-    .details = "Shows each cycle: its mark phase, the heap, the assists that goroutines had to do "
-               "and the\n"
-               "sweeps after it; and the stop-the-world pauses, with their lengths and reasons.",
+    .details =
+        "Shows each cycle: its mark phase, the heap, the assists that goroutines had to do and "
+        "the sweeps after it; and the stop-the-world pauses, with their lengths and reasons.",
     .examples = "  trail gc app.trace\n"
                 "  trail gc --from=1s --to=+200ms app.trace\n"
                 "  trail gc --json app.trace | jq '[.pauses[] | .end_ns - .begin_ns] | max'",

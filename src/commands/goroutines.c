@@ -27,7 +27,7 @@ static const struct option rows[] = {
      TO_TEXT(struct request, name)},
     {0, "group", "FUNCTION", "the same", TO_TEXT(struct request, name)},
     {0, "match", "WORDS",
-     "those whose start function or number contains all these words,\nand no -word; one by one",
+     "those whose start function or number contains all these words, and no -word; one by one",
      TO_TEXT(struct request, match)},
     {'g', "goroutine", "N,...", "these goroutines, one by one", TO_IDS(struct request, ids, "gG")},
     {'m', "members", NULL, "all goroutines, one by one", TO_FLAG(struct request, members)},
@@ -298,8 +298,8 @@ const struct command command_goroutines = {
     COMMAND_ROW(goroutines),
     .synopsis = "[options] FILE",
     .details =
-        "Shows, for all goroutines with the same start function, how long they ran, were ready\n"
-        "but had no P, were in system calls (and of that without a P), and blocked, for what.\n"
+        "Shows, for all goroutines with the same start function, how long they ran, were ready "
+        "but had no P, were in system calls (and of that without a P), and blocked, for what. "
         "With a name or numbers, the goroutines one by one.",
     .examples = "  trail goroutines app.trace\n"
                 "  trail goroutines --name=main.worker --sort=sched-wait app.trace\n"

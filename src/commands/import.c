@@ -208,13 +208,12 @@ const struct command command_import = {
     COMMAND_ROW(import),
     .synopsis = "[options] FILE --output=FILE",
     .details =
-        "Reads what another recorder wrote, and writes a trace of threads for all commands: text\n"
-        "of 'perf script' of 'perf sched record' (or perf.data, where perf is installed), text of\n"
-        "ftrace or 'trace-cmd report', the folder of an LTTng kernel trace (where babeltrace2 is\n"
+        "Reads what another recorder wrote, and writes a trace of threads for all commands: text "
+        "of 'perf script' of 'perf sched record' (or perf.data, where perf is installed), text of "
+        "ftrace or 'trace-cmd report', the folder of an LTTng kernel trace (where babeltrace2 is "
         "installed), and Perfetto's kernel events: states and wake-ups are those of the "
-        "recording.\n"
-        "Of Chrome's trace events (JSON) and Perfetto's track events, spans become regions, and\n"
-        "flows wake-ups. What is not understood is counted and named.",
+        "recording. Of Chrome's trace events (JSON) and Perfetto's track events, spans become "
+        "regions, and flows wake-ups. What is not understood is counted and named.",
     .examples = "  perf sched record -- ./server; trail import perf.data -o server.trace\n"
                 "  perf script --ns | trail import - -o server.trace && trail why server.trace\n"
                 "  trace-cmd report | trail import - -o machine.trace\n"

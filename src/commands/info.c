@@ -26,9 +26,8 @@ struct request {
 
 static const struct option rows[] = {
     {'f', "full", NULL,
-     "decode everything:\n"
-     "events by kind, goroutines, strings, stacks, tasks, the exact\n"
-     "duration, damage",
+     "decode everything: events by kind, goroutines, strings, stacks, tasks, the exact duration, "
+     "damage",
      TO_FLAG(struct request, full)},
     {'j', "json", NULL, "one JSON object a file", TO_FLAG(struct request, json)},
     WORDS_ROW(struct request, words),

@@ -303,12 +303,11 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_latency = {
     COMMAND_ROW(latency),
     .synopsis = "[options] FILE",
-    .details = "Histograms of the time from ready to running, of waits for locks, channels and "
-               "select, and\n"
-               "of system calls; then the stacks that took most time, with how their times spread. "
-               "Stacks\n"
-               "are shown leaf first; those of 'ready' are of the waker. Waits for\n"
-               "work, to which a thread of a C program returns for most of its life, are last.",
+    .details =
+        "Histograms of the time from ready to running, of waits for locks, channels and select, "
+        "and of system calls; then the stacks that took most time, with how their times spread. "
+        "Stacks are shown leaf first; those of 'ready' are of the waker. Waits for work, to which "
+        "a thread of a C program returns for most of its life, are last.",
     .examples = "  trail latency app.trace\n"
                 "  trail latency --name=main.worker --from=1s --to=+200ms app.trace\n"
                 "  trail latency --json -n 0 app.trace",

@@ -31,7 +31,7 @@ static const struct option rows[] = {
     {'s', "stacks", NULL, "show whole stacks, a line a frame", TO_FLAG(struct request, stacks)},
     {'c', "channels", NULL, "waits for channels and select as well",
      TO_FLAG(struct request, analysis.options.locks.channels)},
-    {0, "match", "WORDS", "locks whose name, kind or stacks contain all these words,\nand no -word",
+    {0, "match", "WORDS", "locks whose name, kind or stacks contain all these words, and no -word",
      TO_TEXT(struct request, match)},
     GOROUTINE_FILTER_ROWS(struct request, filter),
     SKIP_FRAMES_ROW,
@@ -499,10 +499,10 @@ const struct command command_locks = {
     COMMAND_ROW(locks),
     .synopsis = "[options] FILE",
     .details =
-        "Shows a row for each lock, condition variable or other object whose waits end with a\n"
-        "wake-up, by wait time; then the places of waits and holds, and the longest chains: one\n"
-        "goroutine waits for another, which waits for a third. In recordings of C programs locks\n"
-        "have names or addresses, and hold times; in Go's traces a row is the stack of the wait\n"
+        "Shows a row for each lock, condition variable or other object whose waits end with a "
+        "wake-up, by wait time; then the places of waits and holds, and the longest chains: one "
+        "goroutine waits for another, which waits for a third. In recordings of C programs locks "
+        "have names or addresses, and hold times; in Go's traces a row is the stack of the wait "
         "with the stack of the waker. 'still' counts waits that did not end.",
     .examples = "  trail locks server.trace\n"
                 "  trail locks --channels --stacks --limit=3 app.trace\n"

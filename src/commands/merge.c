@@ -87,11 +87,11 @@ static int parse_to(const struct command *command, void *member, const char *val
 
 static const struct option rows[] = {
     {0, "offset", "NAME=TIME",
-     "that trace begins this time after the first one (-TIME:\nbefore): 1.5s, -20ms",
+     "that trace begins this time after the first one (-TIME: before): 1.5s, -20ms",
      TO_PARSED(struct request, offsets, struct offsets, parse_offset)},
     {0, "align", "BY",
-     "how traces without --offset are aligned: by their\n"
-     "wall clocks (the default), or start: all begin together",
+     "how traces without --offset are aligned: by their wall clocks (the default), or start: all "
+     "begin together",
      TO_PARSED(struct request, merge.align_start, bool, parse_align), .values = "wall start"},
     {0, "plain", NULL, "start functions without the name of their trace",
      TO_FLAG(struct request, merge.plain)},
@@ -376,12 +376,12 @@ const struct command command_merge = {
     COMMAND_ROW(merge),
     .synopsis = "[options] [NAME=]TRACE... --output=FILE",
     .details =
-        "Writes the events of up to 64 traces, of Go 1.5 to 1.27 and of C programs, as one trace,\n"
-        "side by side on one clock. Go 1.25 and later and trail's own traces have a wall clock;\n"
-        "for others --offset or --align=start says how they are aligned. Numbers of the\n"
-        "second trace's goroutines and threads begin with 1000000000, those of its Ps with 1000,\n"
-        "and so on; names of start functions with the trace's: 'web: main.main'. The heap and\n"
-        "GOMAXPROCS are sums. Of a damaged trace it is the good part, and the exit status is 1.",
+        "Writes the events of up to 64 traces, of Go 1.5 to 1.27 and of C programs, as one trace, "
+        "side by side on one clock. Go 1.25 and later and trail's own traces have a wall clock; "
+        "for others --offset or --align=start says how they are aligned. Numbers of the second "
+        "trace's goroutines and threads begin with 1000000000, those of its Ps with 1000, and so "
+        "on; names of start functions with the trace's: 'web: main.main'. The heap and GOMAXPROCS "
+        "are sums. Of a damaged trace it is the good part, and the exit status is 1.",
     .examples = "  trail merge web.trace db.trace -o both.trace && trail summary both.trace\n"
                 "  trail merge web=host1/app.trace db=host2/app.trace -o both.trace\n"
                 "  trail merge old.trace new.trace --offset=new=1.5s -o both.trace\n"

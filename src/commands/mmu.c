@@ -105,14 +105,14 @@ static const struct option rows[] = {
     {'w', "window", "TIME,...", "lengths of windows: 10us,1ms (default: from 10us on)",
      TO_PARSED(struct request, windows, struct windows, parse_windows)},
     {0, "flags", "WHAT,...",
-     "what takes from the program: stw, background, assist, sweep\n"
-     "(default stw,background,assist); per-p: each P by itself",
+     "what takes from the program: stw, background, assist, sweep (default "
+     "stw,background,assist); per-p: each P by itself",
      TO_PARSED(struct request, flags, unsigned, parse_flags),
      .values = "stw background assist sweep per-p"},
     {0, "worst", "N", "how many of the worst windows to show of each length (default 3)",
      TO_NUMBER(struct request, worst), .most = MOST_WORST, .expects = "a number up to 100"},
     {'q', "quantiles", "SHARE,...",
-     "also what this share of all windows does not fall below:\n0.5,0.99 (at most 8)",
+     "also what this share of all windows does not fall below: 0.5,0.99 (at most 8)",
      TO_PARSED(struct request, quantiles, struct quantiles, parse_quantiles)},
     ANALYSIS_ROWS,
     {0},
@@ -315,14 +315,12 @@ const struct command command_mmu = {
     COMMAND_ROW(mmu),
     .synopsis = "[options] FILE",
     .details =
-        "Minimum mutator utilisation: for windows of a length, the least share of its Ps that the\n"
+        "Minimum mutator utilisation: for windows of a length, the least share of its Ps that the "
         "program had in any of them. 0 % at 1 ms: for a millisecond it did not run at all. The "
-        "first\n"
-        "figure is Go's, which counts background workers twice; the second counts them once.\n"
-        "\n"
+        "first figure is Go's, which counts background workers twice; the second counts them "
+        "once.\n\n"
         "The minimum is of one window; --quantiles is for all of them: with 0.99, what 99 % of "
-        "all\n"
-        "windows of that length have or exceed, wherever they begin.",
+        "all windows of that length have or exceed, wherever they begin.",
     .examples = "  trail mmu app.trace\n"
                 "  trail mmu --window=1ms,10ms --worst=10 app.trace\n"
                 "  trail mmu --quantiles=0.5,0.99,0.999 app.trace\n"

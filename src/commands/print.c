@@ -70,12 +70,10 @@ static const struct option_word colors[] = {
 
 static const struct option rows[] = {
     {'f', "format", "FORM",
-     "the form of the output:\n"
-     "text: one event a line, for people (default)\n"
-     "go: as 'go tool trace -d=parsed' of Go 1.26 and 1.27\n"
-     "go-v1: as 'go tool trace -d' of Go 1.21 (traces of Go 1.5 to 1.21)\n"
-     "wire: the records of the file, unordered; 'trail assemble' reads it\n"
-     "jsonl: one JSON object an event",
+     "the form of the output: text: one event a line, for people (default) go: as 'go tool trace "
+     "-d=parsed' of Go 1.26 and 1.27 go-v1: as 'go tool trace -d' of Go 1.21 (traces of Go 1.5 to "
+     "1.21) wire: the records of the file, unordered; 'trail assemble' reads it jsonl: one JSON "
+     "object an event",
      TO_PARSED(struct request, format, int, parse_format), .values = "text go go-v1 wire jsonl"},
     {'g', "goroutine", "N,...", "only what these goroutines did or had done to them",
      TO_IDS(struct request, goroutines, "gG")},
@@ -83,7 +81,7 @@ static const struct option rows[] = {
     {'m', "thread", "N,...", "only events on these threads (Ms)",
      TO_IDS(struct request, threads, "mM")},
     {'k', "kind", "NAME,...",
-     "only events of these kinds: StateTransition, Log, ...,\nor types in the file: GoBlock, ...",
+     "only events of these kinds: StateTransition, Log, ..., or types in the file: GoBlock, ...",
      TO_PARSED(struct request, kinds, struct kinds, add_kinds)},
     {0, "from", "TIME", "from this time on, counted from the first event: 1.5s 20ms 300us",
      TO_WINDOW_FROM(struct request, window)},
@@ -94,12 +92,12 @@ static const struct option rows[] = {
     {'s', "stacks", NULL, "text: show stacks, a line a frame", TO_FLAG(struct request, stacks)},
     {0, "no-stacks", NULL, "jsonl: leave stacks out", TO_FLAG(struct request, no_stacks)},
     {0, "color", "WHEN",
-     "when to use colours: auto (on a terminal, unless NO_COLOR\n"
-     "is set; the default), always or never",
+     "when to use colours: auto (on a terminal, unless NO_COLOR is set; the default), always or "
+     "never",
      TO_WORD(struct request, color, colors), .expects = "auto, always or never"},
     {0, "repair", NULL,
-     "Go 1.5 to 1.21: repair what has no consistent order;\n"
-     "'trail check --repair --list' lists what had to be assumed",
+     "Go 1.5 to 1.21: repair what has no consistent order; 'trail check --repair --list' lists "
+     "what had to be assumed",
      TO_FLAG(struct request, reader.repair)},
     {0, "partial", NULL, "Go 1.5 to 1.21: print what is good before the damage, too",
      TO_FLAG(struct request, reader.partial)},
@@ -302,9 +300,9 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_print = {
     COMMAND_ROW(print),
     .synopsis = "[options] FILE",
-    .details = "Prints the events in order, one a line. Conditions combine: an event is shown if "
-               "it meets\n"
-               "each that is given. What arrives through a pipe is shown as it arrives.",
+    .details =
+        "Prints the events in order, one a line. Conditions combine: an event is shown if it "
+        "meets each that is given. What arrives through a pipe is shown as it arrives.",
     .examples = "  trail print app.trace | less\n"
                 "  trail print --goroutine=18 --stacks app.trace\n"
                 "  trail print --kind=GoBlock,GoUnblock --from=1.5s --to=+20ms app.trace\n"

@@ -100,10 +100,10 @@ static int parse_least(const struct command *command, void *least, const char *v
 
 static const struct option rows[] = {
     {'t', "type", "TYPE",
-     "what to count: sync (the default), net, syscall, sched, cpu,\nrunning or offcpu",
+     "what to count: sync (the default), net, syscall, sched, cpu, running or offcpu",
      TO_PARSED(struct request, type, trail_profile_type, parse_type), .values = TYPES},
     {'o', "output", "FILE",
-     "write there: .pb.gz is for pprof, .folded for flame graphs,\n.json for speedscope",
+     "write there: .pb.gz is for pprof, .folded for flame graphs, .json for speedscope",
      TO_TEXT(struct request, output)},
     {'f', "format", "FORMAT", "tree (the default), pprof, folded, speedscope or json",
      TO_PARSED(struct request, format, int, parse_format), .values = FORMATS},
@@ -214,10 +214,9 @@ const struct command command_profile = {
     .synopsis = "[options] FILE",
     .details =
         "Adds up by call stack: waits for channels and locks (sync), for the network (net), "
-        "system\n"
-        "calls (syscall), time from ready to running (sched; the stack is that of the\n"
-        "waker), CPU samples (cpu), time running (running; the stack is where that ended), waits\n"
-        "of any kind with the stack of the waker (offcpu). net, sync, syscall and sched are what\n"
+        "system calls (syscall), time from ready to running (sched; the stack is that of the "
+        "waker), CPU samples (cpu), time running (running; the stack is where that ended), waits "
+        "of any kind with the stack of the waker (offcpu). net, sync, syscall and sched are what "
         "'go tool trace -pprof' computes.",
     .examples =
         "  trail profile app.trace\n"

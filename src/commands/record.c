@@ -92,11 +92,10 @@ static const struct option rows[] = {
     {'o', "output", "FILE", "where the trace goes (PROGRAM.trace)",
      TO_TEXT(struct recording, options.output)},
     {0, "stacks", "HOW",
-     "unwind: by the unwind tables, in any program (the default);\n"
-     "fp: by frame pointers; none",
+     "unwind: by the unwind tables, in any program (the default); fp: by frame pointers; none",
      TO_WORD(struct recording, options.stacks, stacks)},
     {0, "only", "GROUPS",
-     "record only these: locks, conditions, io, sleep, threads, openmp;\nseparated by commas",
+     "record only these: locks, conditions, io, sleep, threads, openmp; separated by commas",
      TO_WORDS(struct recording, options.groups, groups)},
     {0, "min-wait", "TIME", "leave out calls that blocked for less (10us)",
      TO_TIME(struct recording, options.min_wait_ns)},
@@ -105,7 +104,7 @@ static const struct option rows[] = {
     {0, "all", NULL, "record every hold of every lock",
      TO_FLAG(struct recording, options.all_holds)},
     {0, "openmp", NULL,
-     "run a program that gcc has built with LLVM's OpenMP library, which\nreports parallel "
+     "run a program that gcc has built with LLVM's OpenMP library, which reports parallel "
      "regions, tasks, barriers and locks",
      TO_FLAG(struct recording, openmp)},
     {0, "heap", NULL, "record how much memory of malloc the program has at each time",
@@ -113,29 +112,29 @@ static const struct option rows[] = {
     {0, "children", NULL, "record the processes that it starts, too",
      TO_FLAG(struct recording, options.children)},
     {0, "split", NULL,
-     "with --children or --attach-shm: a trace for each process, with its\nPID in the name, not "
+     "with --children or --attach-shm: a trace for each process, with its PID in the name, not "
      "one of all",
      TO_FLAG(struct recording, options.split)},
     {0, "switches", "WHEN",
-     "record the kernel's context switches: auto (the default): where it\npermits that; off; need: "
+     "record the kernel's context switches: auto (the default): where it permits that; off; need: "
      "refuse to record without",
      TO_WORD(struct recording, options.switches, switches)},
     {0, "max-switches", "RATE",
-     "not while a CPU switches threads more often per second, as each\nswitch takes "
-     "about a microsecond longer; 0: no limit (25000)",
+     "not while a CPU switches threads more often per second, as each switch takes about a "
+     "microsecond longer; 0: no limit (25000)",
      TO_NUMBER(struct recording, options.max_switches), .most = 1000000000},
     {0, "cpu-samples", "HZ",
-     "have the kernel sample each thread's stack at this rate, by its CPU\ntime",
+     "have the kernel sample each thread's stack at this rate, by its CPU time",
      TO_NUMBER(struct recording, options.cpu_samples), .least = 1, .most = 10000},
     {0, "cpu-signal", NULL,
-     "take these samples by a timer signal (PROF) in the program, where\nthe kernel gives none",
+     "take these samples by a timer signal (PROF) in the program, where the kernel gives none",
      TO_FLAG(struct recording, options.cpu_signal)},
     {0, "attach-shm", "FILE",
-     "start no program: wait for those that find FILE by the variables of\n'trail env', until "
+     "start no program: wait for those that find FILE by the variables of 'trail env', until "
      "Ctrl-C",
      TO_TEXT(struct recording, options.shm)},
     {'p', "pid", "PID",
-     "start no program: record process PID, which runs already, until it\nends, --duration, or "
+     "start no program: record process PID, which runs already, until it ends, --duration, or "
      "Ctrl-C; it goes on",
      TAKE(OPT_PID)},
     {0, "delay", "TIME", "begin to record after this time",
@@ -143,7 +142,7 @@ static const struct option rows[] = {
     {0, "duration", "TIME", "record for this time; the program goes on",
      TO_TIME(struct recording, options.duration_ns), .least = 1},
     {0, "flight", "TIME",
-     "keep the newest part, of this length, in memory; it is written when\nthe program ends, in "
+     "keep the newest part, of this length, in memory; it is written when the program ends, in "
      "whatever way, and on a signal",
      TO_TIME(struct recording, options.limits.flight_ns), .least = 1},
     {0, "flight-signal", "NAME", "the signal to 'trail record' that writes a snapshot (USR2)",
@@ -159,7 +158,7 @@ static const struct option rows[] = {
     {0, "skip-frames", "FILE", SKIP_FRAMES_HELP, TAKE(OPT_SKIP_FRAMES)},
     {'q', "quiet", NULL, "no summary", TO_FLAG(struct recording, quiet)},
     {0, "view", NULL,
-     "look at the trace in the browser while the program runs, and\nafterwards until Ctrl-C",
+     "look at the trace in the browser while the program runs, and afterwards until Ctrl-C",
      TO_FLAG(struct recording, view)},
     {0},
 };
@@ -729,10 +728,10 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_record = {
     COMMAND_ROW(record),
     .synopsis = "[options] -- PROGRAM [ARGUMENT...]",
-    .details = "Runs the program with a library that sees its locks, conditions, I/O, sleeps and "
-               "threads,\n"
-               "and writes an execution trace with stacks and wakers. No rebuild, no root.\n"
-               "The program's exit status is passed on; 128 + n if signal n ended it.",
+    .details =
+        "Runs the program with a library that sees its locks, conditions, I/O, sleeps and "
+        "threads, and writes an execution trace with stacks and wakers. No rebuild, no root. The "
+        "program's exit status is passed on; 128 + n if signal n ended it.",
     .examples = "  trail record -- ./server --port=8080\n"
                 "  trail record --view -- ./server --port=8080\n"
                 "  trail record -p $(pidof server) --duration=10s\n"

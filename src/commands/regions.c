@@ -30,7 +30,7 @@ struct request {
 static const struct option rows[] = {
     {0, "name", "REGION", "the regions of this name, one by one", TO_TEXT(struct request, name)},
     {0, "match", "WORDS",
-     "those whose name, goroutine or task contains all these words,\nand no -word; one by one",
+     "those whose name, goroutine or task contains all these words, and no -word; one by one",
      TO_TEXT(struct request, match)},
     {'g', "goroutine", "N,...", "the regions of these goroutines, one by one",
      TO_IDS(struct request, goroutines, "gG")},
@@ -412,9 +412,9 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_regions = {
     COMMAND_ROW(regions),
     .synopsis = "[options] FILE",
-    .details = "Shows, for all regions of the same name, how many there were, how long they took, "
-               "and where\n"
-               "that time went. With a name or numbers, the regions one by one.",
+    .details =
+        "Shows, for all regions of the same name, how many there were, how long they took, and "
+        "where that time went. With a name or numbers, the regions one by one.",
     .examples = "  trail regions app.trace\n"
                 "  trail regions --name=parse --sort=block app.trace\n"
                 "  trail regions --histogram=total app.trace\n"

@@ -37,9 +37,8 @@ static const struct option rows[] = {
     {'n', "limit", "N", "at most N rows in each table (default 20; 0: all)",
      TO_LIMIT(struct request, limit), .expects = "a number"},
     {0, "embed", NULL,
-     "the viewer instead, with the trace in it (up to 100 MB): one\nfile that needs neither trail "
-     "nor "
-     "a server",
+     "the viewer instead, with the trace in it (up to 100 MB): one file that needs neither trail "
+     "nor a server",
      TO_FLAG(struct request, embed)},
     SKIP_FRAMES_ROW,
     ANALYSIS_READ_ROWS,
@@ -245,15 +244,14 @@ const struct command command_report = {
     COMMAND_ROW(report),
     .synopsis = "[options] FILE --output=REPORT.html",
     .details =
-        "Writes one file that opens from disk in any browser and can be mailed: the figures and\n"
-        "findings of 'trail summary', how many goroutines ran, were ready and waited over the\n"
-        "time, where the program ran and waited as flame graphs, histograms of latency, heap and\n"
-        "garbage collection, tables, and what goroutines did in the worst moments. It needs no\n"
-        "network and asks for nothing; without scripts all but sorting, zooming and searching\n"
+        "Writes one file that opens from disk in any browser and can be mailed: the figures and "
+        "findings of 'trail summary', how many goroutines ran, were ready and waited over the "
+        "time, where the program ran and waited as flame graphs, histograms of latency, heap and "
+        "garbage collection, tables, and what goroutines did in the worst moments. It needs no "
+        "network and asks for nothing; without scripts all but sorting, zooming and searching "
         "works. Of a damaged trace it is of the good part, with a note on top, and the exit "
-        "status\n"
-        "is 1. The file is written beside and gets its name when it is complete.\n"
-        "With --embed it is the viewer of 'trail view' instead, with all of the trace in it.",
+        "status is 1. The file is written beside and gets its name when it is complete. With "
+        "--embed it is the viewer of 'trail view' instead, with all of the trace in it.",
     .examples =
         "  trail report app.trace -o report.html\n"
         "  trail report --from=1s --to=+200ms --title='The slow second' app.trace -o "

@@ -54,17 +54,17 @@ static int take_threads(const struct command *command, void *threads, const char
 
 static const struct option rows[] = {
     {0, "from", "TIME",
-     "only time from here on, counted from each file's first event:\n1.5s 20ms 300us",
+     "only time from here on, counted from each file's first event: 1.5s 20ms 300us",
      TO_WINDOW_FROM(struct request, window)},
     {0, "to", "TIME", "only time up to here; +3ms counts from --from",
      TO_WINDOW_TO(struct request, window)},
     {'j', "json", NULL, "an array of objects, one a row", TAKE(SQL_JSON)},
     {0, "csv", NULL, "comma-separated values, with a line of titles", TAKE(SQL_CSV)},
     {0, "csv-safe", NULL,
-     "the same, with an apostrophe before text that a spreadsheet\nwould compute",
+     "the same, with an apostrophe before text that a spreadsheet would compute",
      TAKE(SQL_CSV_SAFE)},
     {0, "memory-limit", "SIZE",
-     "memory that DuckDB may use: 500M, 4G\n(its own default: 80 % of the machine's)",
+     "memory that DuckDB may use: 500M, 4G (its own default: 80 % of the machine's)",
      TO_PARSED(struct request, duckdb.memory, const char *, take_memory)},
     {0, "spill", "DIR", "where what is more than that goes; without it the query fails",
      TO_TEXT(struct request, duckdb.spill)},
@@ -608,13 +608,11 @@ const struct command command_sql = {
     .synopsis = "[options] FILE... [QUERY]",
     .details =
         "Answers a query over the tables of one or several traces, read straight from the files "
-        "by\n"
-        "DuckDB, whose library is loaded for it ($TRAIL_DUCKDB, or below ~/.local/share/trail).\n"
-        "QUERY is SQL, or @NAME for a query with a name; without one, queries are read from stdin, "
-        "at\n"
-        "a prompt if that is a terminal. '.tables', '.schema [TABLE]' and '.queries' list "
-        "what\n"
-        "there is. Queries read nothing but the traces and write nothing, unless --allow-files.",
+        "by DuckDB, whose library is loaded for it ($TRAIL_DUCKDB, or below "
+        "~/.local/share/trail). QUERY is SQL, or @NAME for a query with a name; without one, "
+        "queries are read from stdin, at a prompt if that is a terminal. '.tables', '.schema "
+        "[TABLE]' and '.queries' list what there is. Queries read nothing but the traces and "
+        "write nothing, unless --allow-files.",
     .examples = "  trail sql app.trace 'select kind, count(*) from events group by kind'\n"
                 "  trail sql app.trace @long-waits\n"
                 "  trail sql --from=1.5s --to=+20ms app.trace @states\n"

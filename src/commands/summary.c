@@ -735,11 +735,9 @@ const struct command command_summary = {
     COMMAND_ROW(summary),
     .synopsis = "[options] FILE",
     .details =
-        "Shows how many goroutines ran and were ready at each time, what idle Ps lacked, "
-        "where\n"
-        "the goroutines' time went, how long they were ready and waited, by start function,\n"
-        "garbage collection, heap, tasks and regions. Commands that show the longest of "
-        "each\n"
+        "Shows how many goroutines ran and were ready at each time, what idle Ps lacked, where "
+        "the goroutines' time went, how long they were ready and waited, by start function, "
+        "garbage collection, heap, tasks and regions. Commands that show the longest of each "
         "stand beside it.",
     .examples = "  trail summary app.trace\n"
                 "  trail summary --from=1s --to=+200ms app.trace\n"

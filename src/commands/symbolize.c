@@ -26,8 +26,8 @@ static const struct option rows[] = {
     {'o', "output", "FILE", "where the trace goes (- is stdout, the default)",
      TO_TEXT(struct request, output)},
     {'m', "module-path", "DIR",
-     "where to look for programs, libraries and their debug information\n"
-     "first: by build ID in .build-id, by path below DIR, by name; again\nfor more folders",
+     "where to look for programs, libraries and their debug information first: by build ID in "
+     ".build-id, by path below DIR, by name; again for more folders",
      TAKE(OPT_MODULE_PATH)},
     {0},
 };
@@ -182,11 +182,11 @@ const struct command command_symbolize = {
     COMMAND_ROW(symbolize),
     .synopsis = "[options] TRACE --output=FILE",
     .details =
-        "A trace of libtrail-record has addresses in its stacks, and a map of the files that they\n"
-        "belong to. This finds the files, checks their build IDs, and writes a copy of the trace\n"
-        "in which stacks have functions, files, lines and inlined calls, for 'go tool trace' and\n"
-        "all others. Frames that have lines already stay as they are. Nothing is fetched from\n"
-        "the network unless DEBUGINFOD_URLS names servers.",
+        "A trace of libtrail-record has addresses in its stacks, and a map of the files that they "
+        "belong to. This finds the files, checks their build IDs, and writes a copy of the trace "
+        "in which stacks have functions, files, lines and inlined calls, for 'go tool trace' and "
+        "all others. Frames that have lines already stay as they are. Nothing is fetched from the "
+        "network unless DEBUGINFOD_URLS names servers.",
     .examples =
         "  trail symbolize app.trace -o named.trace && go tool trace named.trace\n"
         "  trail symbolize --module-path=build --module-path=/mnt/root app.trace -o named.trace\n"

@@ -35,7 +35,7 @@ struct request {
 static const struct option rows[] = {
     {0, "name", "TYPE", "the tasks of this type, one by one", TO_TEXT(struct request, name)},
     {0, "match", "WORDS",
-     "those whose type, number or goroutines contain all these words,\nand no -word; one by one",
+     "those whose type, number or goroutines contain all these words, and no -word; one by one",
      TO_TEXT(struct request, match)},
     {'t', "task", "N,...", "these tasks, with their logs and children",
      TO_IDS(struct request, ids, "")},
@@ -596,8 +596,8 @@ const struct command command_tasks = {
     COMMAND_ROW(tasks),
     .synopsis = "[options] FILE",
     .details =
-        "Shows, for all tasks of the same type, how many there were and how long they took.\n"
-        "With a type, the tasks one by one; with numbers, also their logs and children.",
+        "Shows, for all tasks of the same type, how many there were and how long they took. With "
+        "a type, the tasks one by one; with numbers, also their logs and children.",
     .examples = "  trail tasks app.trace\n"
                 "  trail tasks --name=request --limit=10 app.trace\n"
                 "  trail tasks --task=7 app.trace\n"

@@ -63,7 +63,7 @@ static int parse_address(const struct command *command, void *member, const char
 
 static const struct option rows[] = {
     {0, "http", "ADDRESS",
-     "serve on this address: HOST:PORT, :PORT or HOST\n(default 127.0.0.1 and a free port)",
+     "serve on this address: HOST:PORT, :PORT or HOST (default 127.0.0.1 and a free port)",
      TO_PARSED(struct request, address, struct address, parse_address)},
     {0, "no-open", NULL, "do not open a browser", TO_FLAG(struct request, no_open)},
     {0, "keep", NULL, "serve until Ctrl-C, also when no page is open any more",
@@ -73,11 +73,11 @@ static const struct option rows[] = {
     {0, "save", "FILE", "with -: keep the trace that arrives in this file",
      TO_TEXT(struct request, save)},
     {0, "follow", NULL,
-     "FILE is being written by the program at the other end of stdin,\nand is complete when that "
+     "FILE is being written by the program at the other end of stdin, and is complete when that "
      "ends",
      TO_FLAG(struct request, follow)},
     {0, "source", "DIR",
-     "show the lines around a frame, of files that the trace names\nand that are below DIR (/: "
+     "show the lines around a frame, of files that the trace names and that are below DIR (/: "
      "anywhere)",
      TO_TEXT(struct request, source)},
     WORDS_ROW(struct request, vocabulary),
@@ -363,9 +363,8 @@ const struct command command_view = {
     .synopsis = "[options] FILE [FILE]",
     .details =
         "Serves the trace to a browser on this machine, and prints the address. It can be looked "
-        "at\nwhile it is still being read. Two files are shown one above the other, with a common "
-        "time "
-        "and\ntheir differences. Ctrl-C ends it, or some minutes without a page.",
+        "at while it is still being read. Two files are shown one above the other, with a common "
+        "time and their differences. Ctrl-C ends it, or some minutes without a page.",
     .examples =
         "  trail view app.trace\n"
         "  trail view before.trace after.trace\n"

@@ -45,7 +45,7 @@ static const struct option rows[] = {
      TAKE(OPT_REGION)},
     {'g', "goroutine", "N", "of this goroutine, from its end to its beginning",
      TAKE(OPT_GOROUTINE)},
-    {'w', "window", NULL, "of the whole window or trace, from the goroutine that\nran last",
+    {'w', "window", NULL, "of the whole window or trace, from the goroutine that ran last",
      TAKE(OPT_WINDOW)},
     {'n', "limit", "N", "show the N longest segments (default 40; with --json: all)",
      TAKE(OPT_LIMIT)},
@@ -650,10 +650,10 @@ const struct command command_why = {
     COMMAND_ROW(why),
     .synopsis = "[options] FILE",
     .details =
-        "Shows where the time of a task, a region, a goroutine or a window went, in whatever\n"
-        "goroutine: from its end back through the wake-ups. While one goroutine waited for\n"
-        "another, the time is the other's, indented; at most as long as it really waited. Blocked\n"
-        "is a wait without a waker in the trace: timers, the network. Without an option: the\n"
+        "Shows where the time of a task, a region, a goroutine or a window went, in whatever "
+        "goroutine: from its end back through the wake-ups. While one goroutine waited for "
+        "another, the time is the other's, indented; at most as long as it really waited. Blocked "
+        "is a wait without a waker in the trace: timers, the network. Without an option: the "
         "longest task or region; with --from or --to: the window.",
     .examples = "  trail why app.trace\n"
                 "  trail why --task=7 --stacks app.trace\n"

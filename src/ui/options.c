@@ -369,7 +369,30 @@ int options_each(struct options *options, const struct command *command, int arg
 
 /* MARK: Help */
 
-#define HELP_COLUMN 28
+/* Where the texts of options begin, and where lines end. */
+enum { HELP_COLUMN = 28, HELP_WIDTH = 95 };
+
+/* Prints a text in lines of whole words, all but the first behind `indent` spaces. */
+static void put_text(const char *text, int indent, FILE *to)
+{
+    for (int at = indent; *text;) {
+        int spaces = (int)strspn(text, " "), size = (int)strcspn(text + spaces, " \n");
+        if (at > indent && at + spaces + size > HELP_WIDTH) {
+            at = indent + size;
+            fprintf(to, "\n%*s%.*s", indent, "", size, text + spaces);
+        } else {
+            at += spaces + size;
+            fprintf(to, "%.*s", spaces + size, text);
+        }
+        text += spaces + size;
+        if (*text == '\n') {
+            at = indent;
+            fprintf(to, "\n%*s", indent, "");
+            text++;
+        }
+    }
+    fputc('\n', to);
+}
 
 static void option_help(const struct option *row, FILE *to)
 {
@@ -384,13 +407,7 @@ static void option_help(const struct option *row, FILE *to)
     fprintf(to, "%-*s", HELP_COLUMN, left);
     if (n >= HELP_COLUMN)
         fprintf(to, "\n%*s", HELP_COLUMN, "");
-    /* Text after a newline continues in the same column. */
-    for (const char *c = row->help; *c; c++) {
-        fputc(*c, to);
-        if (*c == '\n')
-            fprintf(to, "%*s", HELP_COLUMN, "");
-    }
-    fputc('\n', to);
+    put_text(row->help, HELP_COLUMN, to);
 }
 
 void command_help(const struct command *command, FILE *to)
@@ -401,8 +418,10 @@ void command_help(const struct command *command, FILE *to)
         fputc('\n', to);
         command->list(to);
     }
-    if (command->details)
-        fprintf(to, "\n%s\n", command->details);
+    if (command->details) {
+        fputc('\n', to);
+        put_text(command->details, 0, to);
+    }
     fputs("\nOptions:\n", to);
     for (const struct option *row = command->options; row->name; row++)
         option_help(row, to);
