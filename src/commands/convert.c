@@ -13,6 +13,7 @@
 #include "ui/trace_file.h"
 #include "ui/values.h"
 #include "ui/window.h"
+#include "words/vocabulary.h"
 
 struct request {
     const struct command *command;
@@ -109,27 +110,14 @@ static int check_usage(struct request *request, const struct options *options)
 
 /* MARK: Messages */
 
-static const char *plural(uint64_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
 static void print_result(const struct request *request, const trail_reader *reader,
                          const trail_convert_stats *stats)
 {
-    trail_reader_stats read;
     const char *title = source_title(request->word);
-    trail_reader_get_stats(reader, &read);
-    if (read.repairs > 0)
-        print_message("%s: %" PRIu64 " repair%s; 'trail check --repair --list' lists them", title,
-                      read.repairs, plural(read.repairs));
-    if (read.frequency_assumed)
-        print_message("%s: the speed of the clock is not in the trace: durations are right in "
-                      "proportion only",
-                      title);
+    print_repairs(request->word, reader);
     if (stats->left_out > 0)
         print_message("%s: %" PRIu64 " event%s left out that cannot be in the new trace", title,
-                      stats->left_out, plural(stats->left_out));
+                      stats->left_out, plural_s(stats->left_out));
     if (stats->unknown_batches > 0)
         print_message("%s: %" PRIu64 " batch%s of experiments left out, because names in them are "
                       "not known",
@@ -153,7 +141,7 @@ static int convert_to(struct request *request, trail_reader *reader, struct trac
         print_result(request, reader, &stats);
         if (code == EXIT_BAD)
             print_message("%s: what is good of it was converted: %" PRIu64 " event%s",
-                          source_title(request->word), stats.events, plural(stats.events));
+                          source_title(request->word), stats.events, plural_s(stats.events));
     } else if (code == EXIT_GOOD && !file->output.reason) {
         print_message("%s: no event is in %s", source_title(request->word),
                       request->convert.has_from || request->convert.has_to ? "that window" : "it");
@@ -209,19 +197,14 @@ static int convert_input(struct request *request)
 
 static int convert_file(struct request *request)
 {
-    trail_error err;
     struct symbols *symbols = NULL;
-    if (request->binary) {
-        symbols = symbols_open(request->binary, NULL, SYMBOLS_LINES, &err);
-        if (!symbols)
-            return print_error(request->binary, &err);
-        request->reader.symbolize = symbols_find;
-        request->reader.symbolize_context = symbols;
-    }
+    int code = open_binary(request->binary, &symbols, &request->reader);
+    if (code != EXIT_GOOD)
+        return code;
     request->reader.partial = true;
     request->reader.ahead = true;
     request->reader.from_ns = request->convert.from_ns;
-    int code = convert_input(request);
+    code = convert_input(request);
     symbols_close(symbols);
     return code;
 }

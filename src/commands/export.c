@@ -14,7 +14,9 @@
 #include "commands/export_tables.h"
 #include "export/formats.h"
 #include "symbols/symbols.h"
+#include "ui/input.h"
 #include "ui/progress.h"
+#include "words/vocabulary.h"
 
 static int export_stream(struct export_request *request);
 
@@ -253,24 +255,6 @@ int export_profile(struct export_request *request)
 
 /* MARK: Streams */
 
-static const char *plural(uint64_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
-static void print_reader(const struct export_request *request, const trail_reader *reader)
-{
-    trail_reader_stats read;
-    trail_reader_get_stats(reader, &read);
-    if (read.repairs > 0)
-        print_message("%s: %" PRIu64 " repair%s; 'trail check --repair --list' lists them",
-                      source_title(request->word), read.repairs, plural(read.repairs));
-    if (read.frequency_assumed)
-        print_message("%s: the speed of the clock is not in the trace: durations are right in "
-                      "proportion only",
-                      source_title(request->word));
-}
-
 int export_result(const struct export_request *request, int result, bool lost,
                   const trail_export_stats *stats, const trail_error *err, bool *made)
 {
@@ -290,7 +274,7 @@ int export_result(const struct export_request *request, int result, bool lost,
                            request->window.has_from ? "in the window" : "in the trace");
     if (code == EXIT_BAD)
         print_message("%s: what is good of it was exported: %" PRIu64 " event%s", title,
-                      stats->events, plural(stats->events));
+                      stats->events, plural_s(stats->events));
     *made = true;
     return code;
 }
@@ -370,7 +354,7 @@ static int use_reader(struct export_request *request, trail_source *source,
     progress_end(&progress);
     request->options.progress = NULL;
     request->options.progress_context = NULL;
-    print_reader(request, reader);
+    print_repairs(request->word, reader);
     trail_reader_close(reader);
     return code;
 }
@@ -381,16 +365,11 @@ int export_with_reader(struct export_request *request,
     trail_error err;
     trail_reader_options options = {.partial = true, .repair = request->repair, .ahead = true};
     struct symbols *symbols = NULL;
-    if (request->binary) {
-        symbols = symbols_open(request->binary, NULL, SYMBOLS_LINES, &err);
-        if (!symbols)
-            return print_error(request->binary, &err);
-        options.symbolize = symbols_find;
-        options.symbolize_context = symbols;
-    }
+    int code = open_binary(request->binary, &symbols, &options);
+    if (code != EXIT_GOOD)
+        return code;
     trail_source *source = open_source(request->word, &err);
-    int code =
-        source ? use_reader(request, source, &options, use) : print_error(request->word, &err);
+    code = source ? use_reader(request, source, &options, use) : print_error(request->word, &err);
     trail_source_close(source);
     symbols_close(symbols);
     return code;

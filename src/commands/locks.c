@@ -269,12 +269,7 @@ static void show_table(const struct request *request, const trail_lock *const *l
     table_begin(&table, "waits> total> p50> p95> p99> max> still> holds> held> lock<");
     for (size_t i = 0; i < count; i++) {
         const trail_lock *lock = locks[i];
-        table_number(&table, lock->wait.count);
-        table_duration(&table, lock->wait.sum_ns);
-        table_duration(&table, trail_histogram_quantile(&lock->wait, 0.5));
-        table_duration(&table, trail_histogram_quantile(&lock->wait, 0.95));
-        table_duration(&table, trail_histogram_quantile(&lock->wait, 0.99));
-        table_duration(&table, lock->wait.max_ns);
+        table_spread(&table, &lock->wait);
         table_duration(&table, lock->open_ns);
         table_number(&table, lock->hold.count);
         table_duration(&table, lock->hold.sum_ns);

@@ -9,6 +9,7 @@
 
 #include "symbols/symbols.h"
 #include "ui/cli.h"
+#include "ui/input.h"
 #include "ui/progress.h"
 #include "ui/show.h"
 #include "ui/values.h"
@@ -207,20 +208,6 @@ static int print_result(const struct request *request, int result, struct output
     return close_output(output, "-", true, code);
 }
 
-/* Output with invented events always comes with a message. */
-static void print_repairs(const struct request *request, const trail_reader *reader)
-{
-    trail_reader_stats stats;
-    trail_reader_get_stats(reader, &stats);
-    if (stats.repairs > 0)
-        print_message("%s: %" PRIu64 " repair%s; 'trail check --repair --list' lists them",
-                      source_title(request->word), stats.repairs, stats.repairs == 1 ? "" : "s");
-    if (stats.frequency_assumed)
-        print_message("%s: the speed of the clock is not in the trace: durations are right in "
-                      "proportion only",
-                      source_title(request->word));
-}
-
 static int print_events(struct request *request, trail_source *source, trail_error *err)
 {
     struct progress progress;
@@ -247,7 +234,7 @@ static int print_events(struct request *request, trail_source *source, trail_err
     trail_sink sink = output_sink(&output);
     int result = trail_print(reader, &options, &sink, err);
     progress_end(&progress);
-    print_repairs(request, reader);
+    print_repairs(request->word, reader);
     trail_reader_close(reader);
     return print_result(request, result, &output, err);
 }
@@ -265,14 +252,9 @@ static int print_file(struct request *request)
 {
     trail_error err;
     struct symbols *symbols = NULL;
-    if (request->binary) {
-        symbols = symbols_open(request->binary, NULL, SYMBOLS_LINES, &err);
-        if (!symbols)
-            return print_error(request->binary, &err);
-        request->reader.symbolize = symbols_find;
-        request->reader.symbolize_context = symbols;
-    }
-    int code;
+    int code = open_binary(request->binary, &symbols, &request->reader);
+    if (code != EXIT_GOOD)
+        return code;
     trail_source *source = open_source(request->word, &err);
     if (!source)
         code = print_error(request->word, &err);

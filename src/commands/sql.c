@@ -18,6 +18,7 @@
 #include "sql/tables.h"
 #include "symbols/symbols.h"
 #include "ui/cli.h"
+#include "ui/input.h"
 #include "ui/show.h"
 #include "ui/values.h"
 
@@ -472,7 +473,6 @@ static int begin(struct session *session)
 {
     struct request *request = session->request;
     struct sql_tables *tables = &session->tables;
-    trail_error err = no_error();
     *tables = (struct sql_tables){
         .duckdb = &session->duckdb,
         .files = (const char *const *)request->files,
@@ -480,14 +480,11 @@ static int begin(struct session *session)
         .window = request->window,
         .reader = {.repair = request->repair, .partial = true, .ahead = true},
     };
-    if (request->binary) {
-        session->symbols = symbols_open(request->binary, NULL, SYMBOLS_LINES, &err);
-        if (!session->symbols)
-            return print_error(request->binary, &err);
-        tables->reader.symbolize = symbols_find;
-        tables->reader.symbolize_context = session->symbols;
+    int code = open_binary(request->binary, &session->symbols, &tables->reader);
+    if (code != EXIT_GOOD)
+        return code;
+    if (session->symbols)
         request->duckdb.threads = "1"; /* symbols are looked up by one thread at a time */
-    }
     /* A file is read by one thread; more threads would only wait for it. */
     long most = sysconf(_SC_NPROCESSORS_ONLN), files = (long)request->file_count;
     (void)snprintf(session->threads, sizeof session->threads, "%ld",
@@ -497,7 +494,7 @@ static int begin(struct session *session)
     struct duckdb_options options = request->duckdb;
     if (!options.threads)
         options.threads = session->threads;
-    int code = open_inputs(session);
+    code = open_inputs(session);
     if (code == EXIT_GOOD)
         code = duckdb_begin(&session->duckdb, &options);
     if (code == EXIT_GOOD)

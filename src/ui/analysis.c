@@ -44,20 +44,6 @@ int analysis_parse(struct analysis *analysis, int argc, char **argv)
     return code == EXIT_GOOD ? analysis_words(analysis, &options) : code;
 }
 
-/* Output with invented events always comes with a message. */
-static void print_repairs(const struct analysis *analysis)
-{
-    trail_reader_stats stats;
-    trail_reader_get_stats(analysis->reader, &stats);
-    if (stats.repairs > 0)
-        print_message("%s: %" PRIu64 " repair%s; 'trail check --repair --list' lists them",
-                      source_title(analysis->word), stats.repairs, stats.repairs == 1 ? "" : "s");
-    if (stats.frequency_assumed)
-        print_message("%s: the speed of the clock is not in the trace: durations are right in "
-                      "proportion only",
-                      source_title(analysis->word));
-}
-
 static int print_damage(const struct analysis *analysis, const trail_error *err)
 {
     int code = print_error(analysis->word, err);
@@ -87,7 +73,7 @@ static int run_pass(struct analysis *analysis, trail_error *err)
     int result = trail_analysis_run(analysis->answers, analysis->reader, err);
     progress_end(&progress);
     analysis_speak(analysis);
-    print_repairs(analysis);
+    print_repairs(analysis->word, analysis->reader);
     trail_analysis_get_span(analysis->answers, &analysis->span);
     if (result < 0 && (exit_code_of(err) != EXIT_BAD || analysis->span.events == 0)) {
         trail_analysis_close(analysis->answers);
