@@ -75,19 +75,11 @@ static int run(const struct command *command, int argc, char **argv)
     struct request request = {.command = command};
     struct options options;
     int code = options_each(&options, command, argc, argv, parse_version, &request);
-    const char *output = request.output;
+    if (code == EXIT_GOOD)
+        code = check_trace_output(&options, "text", request.output);
     if (code != EXIT_GOOD)
         return code == OPTIONS_HELP ? EXIT_GOOD : code;
-    if (options.word_count != 1)
-        return usage_error(command, options.word_count == 0 ? "which text? (- is stdin)"
-                                                            : "one text at a time");
-    if (!output)
-        return usage_error(command, "where to? --output=FILE (- is stdout)");
-    if (strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
-        return usage_error(command, "a trace is nothing for a terminal: --output=FILE");
-    if (overwrites(output, options.words[0]))
-        return usage_error(command, "the trace would overwrite its text, '%s'", output);
-    return assemble(options.words[0], output, request.version);
+    return assemble(options.words[0], request.output, request.version);
 }
 
 const struct command command_assemble = {

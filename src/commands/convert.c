@@ -87,24 +87,18 @@ static int parse_to(void *context, int id, const char *value)
 static int check_usage(struct request *request, const struct options *options)
 {
     trail_convert_options *convert = &request->convert;
-    if (options->word_count != 1)
-        return usage_error(request->command, options->word_count == 0 ? "which trace? (- is stdin)"
-                                                                      : "one trace at a time");
-    request->word = options->words[0];
-    int wrong = window_finish(&request->window, request->command);
+    int wrong = check_trace_output(options, "trace", request->output);
+    if (!wrong)
+        wrong = window_finish(&request->window, request->command);
     if (wrong)
         return wrong;
+    request->word = options->words[0];
     convert->has_from = request->window.has_from;
     convert->has_to = request->window.has_to;
     convert->from_ns = request->window.from_ns;
     convert->to_ns = request->window.to_ns;
     if (convert->secret && !convert->anonymize)
         return usage_error(request->command, "--key is for --anonymize");
-    if (strcmp(request->output, "-") == 0 && isatty(STDOUT_FILENO))
-        return usage_error(request->command, "a trace is nothing for a terminal: --output=FILE");
-    if (overwrites(request->output, request->word))
-        return usage_error(request->command, "the new trace would overwrite the old, '%s'",
-                           request->output);
     return EXIT_GOOD;
 }
 

@@ -16,6 +16,7 @@
 #include "symbols/symbols.h"
 #include "ui/input.h"
 #include "ui/progress.h"
+#include "ui/trace_file.h"
 #include "words/vocabulary.h"
 
 static int export_stream(struct export_request *request);
@@ -158,7 +159,7 @@ static int check_format(struct export_request *request)
     if (!request->output && format->output == EXPORT_FOLDER)
         return usage_error(request->command, "this makes a folder: --output=FOLDER");
     if (!request->output && format->output != EXPORT_TEXT && isatty(STDOUT_FILENO))
-        return usage_error(request->command, "this is nothing for a terminal: --output=FILE");
+        return usage_error(request->command, NO_BINARY_ON_TERMINAL);
     return EXIT_GOOD;
 }
 

@@ -189,18 +189,10 @@ static int run(const struct command *command, int argc, char **argv)
     struct request request = {0};
     struct options options;
     int code = options_each(&options, command, argc, argv, NULL, &request);
+    if (code == EXIT_GOOD)
+        code = check_trace_output(&options, "recording", request.output);
     if (code != EXIT_GOOD)
         return code == OPTIONS_HELP ? EXIT_GOOD : code;
-    if (options.word_count != 1)
-        return usage_error(command, options.word_count == 0 ? "which recording? (- is stdin)"
-                                                            : "one recording at a time");
-    if (!request.output)
-        return usage_error(command, "where to? --output=FILE (- is stdout)");
-    if (strcmp(request.output, "-") == 0 && isatty(STDOUT_FILENO))
-        return usage_error(command, "a trace is nothing for a terminal: --output=FILE");
-    if (overwrites(request.output, options.words[0]))
-        return usage_error(command, "the trace would overwrite the recording, '%s'",
-                           request.output);
     return import_file(options.words[0], &request);
 }
 

@@ -216,7 +216,7 @@ static int check_usage(struct request *request, const struct options *options)
     if (options->word_count == 0)
         return usage_error(request->command, "which traces?");
     if (strcmp(request->output, "-") == 0 && isatty(STDOUT_FILENO))
-        return usage_error(request->command, "a trace is nothing for a terminal: --output=FILE");
+        return usage_error(request->command, NO_BINARY_ON_TERMINAL);
     request->count = 0;
     for (int i = 0; i < options->word_count; i++) {
         int code = take_word(request, options->words[i]);

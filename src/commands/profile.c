@@ -10,6 +10,7 @@
 #include "ui/analysis.h"
 #include "ui/goroutine_filter.h"
 #include "ui/profile_tree.h"
+#include "ui/trace_file.h"
 #include "ui/values.h"
 
 enum { AS_TREE = -1, AS_SUFFIX = -2 };
@@ -132,8 +133,7 @@ static int check_output(struct request *request)
         return usage_error(request->analysis.command, "a tree goes to stdout only");
     bool to_stdout = !request->output || strcmp(request->output, "-") == 0;
     if (request->format == (int)TRAIL_PROFILE_AS_PPROF && to_stdout && isatty(STDOUT_FILENO))
-        return usage_error(request->analysis.command,
-                           "this is nothing for a terminal: --output=FILE");
+        return usage_error(request->analysis.command, NO_BINARY_ON_TERMINAL);
     if (request->output && overwrites(request->output, request->analysis.word))
         return usage_error(request->analysis.command, "%s is the trace itself", request->output);
     return EXIT_GOOD;

@@ -64,7 +64,7 @@ static int parse_request(struct request *request, int argc, char **argv)
         return code;
     if (strcmp(request->output, "-") == 0 && isatty(STDOUT_FILENO))
         return usage_error(analysis->command,
-                           "a report is nothing for a terminal: --output=FILE.html");
+                           "refusing to write a report to a terminal: use --output=FILE.html");
     if (request->embed && figures)
         return usage_error(analysis->command,
                            "--embed takes all of the trace as it is: only --output and --title go "

@@ -149,19 +149,6 @@ static int add_folder(void *context, int id, const char *value)
     return EXIT_GOOD;
 }
 
-static int check_usage(const struct command *command, const struct options *options,
-                       const char *output)
-{
-    if (options->word_count != 1)
-        return usage_error(command, options->word_count == 0 ? "which trace? (- is stdin)"
-                                                             : "one trace at a time");
-    if (strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
-        return usage_error(command, "a trace is nothing for a terminal: --output=FILE");
-    if (overwrites(output, options->words[0]))
-        return usage_error(command, "the new trace would overwrite the old, '%s'", output);
-    return EXIT_GOOD;
-}
-
 static int run(const struct command *command, int argc, char **argv)
 {
     struct options options;
@@ -171,7 +158,7 @@ static int run(const struct command *command, int argc, char **argv)
         return EXIT_INOUT;
     int code = options_each(&options, command, argc, argv, add_folder, &request);
     if (code == EXIT_GOOD)
-        code = check_usage(command, &options, request.output);
+        code = check_trace_output(&options, "trace", request.output);
     if (code == EXIT_GOOD)
         code = symbolize(options.words[0], request.output, request.folders, request.count);
     free(request.folders);
