@@ -84,7 +84,25 @@ static const struct option_word signals[] = {
 static const struct option_word formats[] = {
     {"1.22", 22}, {"1.23", 23}, {"1.25", 25}, {"1.26", 26}, {0}};
 
-enum { OPT_ROTATE = 1, OPT_SKIP_FRAMES, OPT_PID };
+/* --rotate: a size, or a time. */
+static int take_rotate(const struct command *command, void *member, const char *value)
+{
+    struct trace_limits *limits = member;
+    if (parse_size(value, &limits->rotate_bytes) ||
+        (parse_time(value, &limits->rotate_ns) && limits->rotate_ns > 0))
+        return EXIT_GOOD;
+    return usage_error(command, "'%s' is no value for this option", value);
+}
+
+static int take_pid(const struct command *command, void *process, const char *value)
+{
+    char *end;
+    long pid = strtol(value, &end, 10);
+    if (end == value || *end || pid <= 0 || pid > INT32_MAX)
+        return usage_error(command, "'%s' is no process ID", value);
+    *(pid_t *)process = (pid_t)pid;
+    return EXIT_GOOD;
+}
 
 /* The kernel accepts at most 10000 samples per second (kernel.perf_event_max_sample_rate may be
  * higher). */
@@ -136,7 +154,7 @@ static const struct option rows[] = {
     {'p', "pid", "PID",
      "start no program: record process PID, which runs already, until it ends, --duration, or "
      "Ctrl-C; it goes on",
-     TAKE(OPT_PID)},
+     TO_PARSED(struct recording, options.process, pid_t, take_pid)},
     {0, "delay", "TIME", "begin to record after this time",
      TO_TIME(struct recording, options.delay_ns)},
     {0, "duration", "TIME", "record for this time; the program goes on",
@@ -150,12 +168,12 @@ static const struct option rows[] = {
     {0, "max-size", "BYTES", "end the recording when the trace has this size (64M)",
      TO_SIZE(struct recording, options.max_size), .least = 1},
     {0, "rotate", "AMOUNT", "begin another file after this size (64M) or time (60s)",
-     TAKE(OPT_ROTATE)},
+     TO_PARSED(struct recording, options.limits, struct trace_limits, take_rotate)},
     {0, "progress", NULL, "show the counts so far while the program runs",
      TO_FLAG(struct recording, progress)},
     {0, "format", "VERSION", "1.22, 1.23 (the default), 1.25 or 1.26",
      TO_WORD(struct recording, options.version, formats)},
-    {0, "skip-frames", "FILE", SKIP_FRAMES_HELP, TAKE(OPT_SKIP_FRAMES)},
+    {0, "skip-frames", "FILE", SKIP_FRAMES_HELP, TAKE(0)},
     {'q', "quiet", NULL, "no summary", TO_FLAG(struct recording, quiet)},
     {0, "view", NULL,
      "look at the trace in the browser while the program runs, and afterwards until Ctrl-C",
@@ -163,38 +181,13 @@ static const struct option rows[] = {
     {0},
 };
 
-/* Takes --rotate: a size, or a time. */
-static int take_rotate(struct recording *r, const char *value)
-{
-    struct trace_limits *limits = &r->options.limits;
-    if (parse_size(value, &limits->rotate_bytes) ||
-        (parse_time(value, &limits->rotate_ns) && limits->rotate_ns > 0))
-        return EXIT_GOOD;
-    return usage_error(&command_record, "'%s' is no value for this option", value);
-}
-
-static int take_pid(struct recording *r, const char *value)
-{
-    char *end;
-    long pid = strtol(value, &end, 10);
-    if (end == value || *end || pid <= 0 || pid > INT32_MAX)
-        return usage_error(&command_record, "'%s' is no process ID", value);
-    r->options.process = (pid_t)pid;
-    return EXIT_GOOD;
-}
-
-static int take_option(void *context, int id, const char *value)
+/* --skip-frames */
+static int take_skip_frames(void *context, int id, const char *path)
 {
     struct recording *r = context;
-    int code;
-    if (id == OPT_ROTATE)
-        return take_rotate(r, value);
-    if (id == OPT_PID)
-        return take_pid(r, value);
-    code = skip_frames_read(value, &r->skip_frames);
-    r->options.skip_frames = r->skip_frames;
-    r->skip_file = value;
-    return code;
+    (void)id;
+    r->skip_file = path;
+    return skip_frames_read(path, &r->skip_frames);
 }
 
 /* What is decided when a program starts cannot be asked of one that runs. */
@@ -214,7 +207,8 @@ static int check_with_pid(const struct recording *r, const struct command *comma
 static int read_options(struct recording *r, const struct command *command, int argc, char **argv)
 {
     struct options options;
-    int code = options_each(&options, command, argc, argv, take_option, r);
+    int code = options_each(&options, command, argc, argv, take_skip_frames, r);
+    r->options.skip_frames = r->skip_frames;
     if (code != EXIT_GOOD)
         return code;
     r->argv = options.words;
