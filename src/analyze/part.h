@@ -112,10 +112,10 @@ struct trail_analysis {
 
     /* Private to the pass: the created parts, in the order of the list, and their functions by kind
      * of call. */
-    struct {
+    struct made_part {
         const struct analysis_part *part;
         void *object;
-    } parts[PARTS];
+    } parts[PARTS + 1];       /* the last has no part */
     size_t part_count, ready; /* number of parts, and of those whose `init` was called */
     bool follows;             /* some part needs goroutines */
     bool uses_stacks;

@@ -45,30 +45,26 @@ bool analysis_asks_for(const struct trail_analysis *analysis, const trail_gorout
 bool analysis_goroutine_ends(const struct trail_analysis *analysis, struct goroutine *g,
                              int64_t now, int64_t end_ns)
 {
-    for (size_t i = 0; i < analysis->part_count; i++) {
-        const struct analysis_part *part = analysis->parts[i].part;
-        if (part->ends && !part->ends(analysis->parts[i].object, g, now, end_ns))
+    for (const struct made_part *made = analysis->parts; made->part; made++)
+        if (made->part->ends && !made->part->ends(made->object, g, now, end_ns))
             return false;
-    }
     return true;
 }
 
 bool analysis_region_ends(const struct trail_analysis *analysis, struct goroutine *g,
                           const trail_region *region, int64_t now)
 {
-    for (size_t i = 0; i < analysis->part_count; i++) {
-        const struct analysis_part *part = analysis->parts[i].part;
-        if (part->region_ends && !part->region_ends(analysis->parts[i].object, g, region, now))
+    for (const struct made_part *made = analysis->parts; made->part; made++)
+        if (made->part->region_ends && !made->part->region_ends(made->object, g, region, now))
             return false;
-    }
     return true;
 }
 
 void *analysis_object(const struct trail_analysis *analysis, const struct analysis_part *part)
 {
-    for (size_t i = 0; i < analysis->part_count; i++)
-        if (analysis->parts[i].part == part)
-            return analysis->parts[i].object;
+    for (const struct made_part *made = analysis->parts; made->part; made++)
+        if (made->part == part)
+            return made->object;
     return NULL;
 }
 
@@ -220,11 +216,9 @@ static const trail_event *feed_transitions(struct trail_analysis *analysis,
 static bool feed_events(struct trail_analysis *analysis, const trail_event *event,
                         const trail_event *end)
 {
-    for (size_t i = 0; i < analysis->part_count; i++) {
-        const struct analysis_part *part = analysis->parts[i].part;
-        if (part->events && !part->events(analysis->parts[i].object, event, end))
+    for (const struct made_part *made = analysis->parts; made->part; made++)
+        if (made->part->events && !made->part->events(made->object, event, end))
             return false;
-    }
     while (analysis->has_events && event < end) {
         if (event->kind == TRAIL_STATE_TRANSITION)
             event = feed_transitions(analysis, event, end);
@@ -249,9 +243,9 @@ static void begin(struct trail_analysis *analysis, int64_t origin)
     if (analysis->options.has_to)
         analysis->to_ns = ns_behind(origin, analysis->options.to_ns);
     analysis->span.begin_ns = analysis->span.end_ns = origin;
-    for (size_t i = 0; i < analysis->part_count; i++)
-        if (analysis->parts[i].part->trace_begins)
-            analysis->parts[i].part->trace_begins(analysis->parts[i].object, origin);
+    for (const struct made_part *made = analysis->parts; made->part; made++)
+        if (made->part->trace_begins)
+            made->part->trace_begins(made->object, origin);
 }
 
 /* Returns false on out of memory. */
@@ -260,22 +254,18 @@ static bool count_from(struct trail_analysis *analysis, int64_t ns)
     analysis->counting = true;
     analysis->span.begin_ns = analysis->span.end_ns = ns;
     goroutines_count_from(&analysis->goroutines, ns);
-    for (size_t i = 0; i < analysis->part_count; i++) {
-        const struct analysis_part *part = analysis->parts[i].part;
-        if (part->window_begins && !part->window_begins(analysis->parts[i].object, ns))
+    for (const struct made_part *made = analysis->parts; made->part; made++)
+        if (made->part->window_begins && !made->part->window_begins(made->object, ns))
             return false;
-    }
     return true;
 }
 
 /* Whether no part needs more events. */
 static bool is_done(const struct trail_analysis *analysis)
 {
-    for (size_t i = 0; i < analysis->part_count; i++) {
-        const struct analysis_part *part = analysis->parts[i].part;
-        if (!part->is_done || !part->is_done(analysis->parts[i].object))
+    for (const struct made_part *made = analysis->parts; made->part; made++)
+        if (!made->part->is_done || !made->part->is_done(made->object))
             return false;
-    }
     return analysis->part_count > 0;
 }
 
@@ -331,18 +321,14 @@ int trail_analysis_finish(trail_analysis *analysis)
     analysis->span.goroutines = analysis->counting ? analysis->goroutines.seen : 0;
     analysis->span.goroutines_alive =
         analysis->counting ? analysis->goroutines.follow.alive.count : 0;
-    for (size_t i = 0; i < analysis->part_count; i++) {
-        const struct analysis_part *part = analysis->parts[i].part;
-        if (part->window_ends && !part->window_ends(analysis->parts[i].object, end))
+    for (const struct made_part *made = analysis->parts; made->part; made++)
+        if (made->part->window_ends && !made->part->window_ends(made->object, end))
             return -1;
-    }
     if (!goroutines_finish(analysis, end))
         return -1;
-    for (size_t i = 0; i < analysis->part_count; i++) {
-        const struct analysis_part *part = analysis->parts[i].part;
-        if (part->finish && !part->finish(analysis->parts[i].object, end))
+    for (const struct made_part *made = analysis->parts; made->part; made++)
+        if (made->part->finish && !made->part->finish(made->object, end))
             return -1;
-    }
     return 0;
 }
 

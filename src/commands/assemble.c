@@ -21,7 +21,7 @@ struct request {
 static const struct option rows[] = {
     {'o', "output", "FILE", "where the trace goes (- is stdout)", TO_TEXT(struct request, output)},
     {'V', "version", "VERSION",
-     "the format, like 1.26, if the text does not begin with a line\n'Trace Go1.26'",
+     "the format, like 1.26, if the text does not begin with a line 'Trace Go1.26'",
      TAKE(OPT_VERSION), .values = "1.5 1.7 1.8 1.9 1.10 1.11 1.19 1.21 1.22 1.23 1.25 1.26"},
     {0},
 };
@@ -75,27 +75,19 @@ static int run(const struct command *command, int argc, char **argv)
     struct request request = {.command = command};
     struct options options;
     int code = options_each(&options, command, argc, argv, parse_version, &request);
-    const char *output = request.output;
+    if (code == EXIT_GOOD)
+        code = check_trace_output(&options, "text", request.output);
     if (code != EXIT_GOOD)
         return code == OPTIONS_HELP ? EXIT_GOOD : code;
-    if (options.word_count != 1)
-        return usage_error(command, options.word_count == 0 ? "which text? (- is stdin)"
-                                                            : "one text at a time");
-    if (!output)
-        return usage_error(command, "where to? --output=FILE (- is stdout)");
-    if (strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
-        return usage_error(command, "a trace is nothing for a terminal: --output=FILE");
-    if (overwrites(output, options.words[0]))
-        return usage_error(command, "the trace would overwrite its text, '%s'", output);
-    return assemble(options.words[0], output, request.version);
+    return assemble(options.words[0], request.output, request.version);
 }
 
 const struct command command_assemble = {
     COMMAND_ROW(assemble),
     .synopsis = "[options] FILE.txt --output=FILE",
     .details =
-        "The inverse of 'trail print --format=wire', for traces written by hand: for tests, and\n"
-        "to try what a reader makes of a sequence of events. In hand-written text a batch may\n"
+        "The inverse of 'trail print --format=wire', for traces written by hand: for tests, and "
+        "to try what a reader makes of a sequence of events. In hand-written text a batch may "
         "have size=auto.",
     .examples = "  trail assemble steal.txt -o steal.trace && trail check steal.trace\n"
                 "  trail print -f wire app.trace | trail assemble --version=1.26 - -o copy.trace",

@@ -23,7 +23,7 @@ struct request {
 
 static const struct option rows[] = {
     {'r', "repair", NULL,
-     "Go 1.5 to 1.21: repair what has no consistent order,\nand count the repairs",
+     "Go 1.5 to 1.21: repair what has no consistent order, and count the repairs",
      TO_FLAG(struct request, repair)},
     {'l', "list", NULL, "with --repair: list the repairs", TO_FLAG(struct request, list)},
     {'n', "limit", "N", "with --list: at most N repairs (default 100)",
@@ -301,7 +301,7 @@ const struct command command_check = {
     COMMAND_ROW(check),
     .synopsis = "[options] FILE...",
     .details =
-        "Reads everything with all checks on. For a bad trace it shows what is wrong, where, and\n"
+        "Reads everything with all checks on. For a bad trace it shows what is wrong, where, and "
         "how much of the file before it is good. The exit status is 1 if any trace is bad.",
     .examples = "  trail check *.trace\n"
                 "  trail check --repair --list --limit=20 cgo.trace\n"

@@ -12,13 +12,13 @@
 #include "ui/progress.h"
 #include "ui/trace_file.h"
 #include "ui/values.h"
-
-enum { OPT_TO = 1, OPT_FROM, OPT_GOROUTINE, OPT_NAME, OPT_TASK };
+#include "ui/window.h"
+#include "words/vocabulary.h"
 
 struct request {
     const struct command *command;
     const char *word, *output, *binary;
-    bool to_is_relative;
+    struct window window;
     trail_convert_options convert;
     trail_reader_options reader;
     struct selection selection;
@@ -26,19 +26,14 @@ struct request {
 
 static const struct option rows[] = {
     {'t', "to", "go1.N|TIME",
-     "the version to write: go1.26 (the default), go1.25, go1.23 or go1.22;\n"
-     "a time: nothing after it (+TIME: as long after --from)",
-     TAKE(OPT_TO), .values = "go1.26 go1.25 go1.23 go1.22"},
+     "the version to write: go1.26 (the default), go1.25, go1.23 or go1.22; a time: nothing after "
+     "it (+TIME: as long after --from)",
+     TAKE(0), .values = "go1.26 go1.25 go1.23 go1.22"},
     {0, "from", "TIME", "nothing before this time since the first event: 1.5s, 20ms, 300us",
-     TAKE(OPT_FROM)},
-    {'g', "goroutine", "N,...",
-     "only these goroutines, those that woke or created them,\nand garbage collection",
-     TAKE(OPT_GOROUTINE)},
-    {0, "name", "PATTERN", "the same for all with such a start function: 'main.*'", TAKE(OPT_NAME)},
-    {0, "task", "N|NAME", "the same for all that took part in this task, or in\nthose of that type",
-     TAKE(OPT_TASK)},
+     TO_WINDOW_FROM(struct request, window)},
+    SELECTION_ROWS(struct request, selection),
     {0, "anonymize", NULL,
-     "stand-ins for all names and texts but those of the\nlanguage's own library",
+     "stand-ins for all names and texts but those of the language's own library",
      TO_FLAG(struct request, convert.anonymize)},
     {0, "key", "SECRET", "with --anonymize: the same stand-ins in all traces with this key",
      TO_TEXT(struct request, convert.secret)},
@@ -68,96 +63,55 @@ static int version_of(const char *text)
     return 0;
 }
 
-static int parse_to(struct request *request, const char *value)
+/* --to, which is a version or a time. */
+static int parse_to(void *context, int id, const char *value)
 {
-    trail_convert_options *convert = &request->convert;
+    struct request *request = context;
     int64_t ns;
+    (void)id;
     /* A time has a unit, a version has none: 1.5s. */
-    bool relative = *value == '+';
-    if (parse_time(value + relative, &ns)) {
-        request->to_is_relative = relative;
-        convert->has_to = true;
-        convert->to_ns = ns;
-        return EXIT_GOOD;
-    }
+    if (parse_time(value + (*value == '+'), &ns))
+        return window_to(request->command, &request->window, value);
     int version = version_of(value);
-    if (version > 0)
-        convert->version = version;
-    else if (version == 0)
+    if (version < 0)
+        return usage_error(request->command,
+                           "--to is a version (go1.26) or a time (1.5s), not '%s'", value);
+    if (version == 0)
         return usage_error(request->command,
                            "format '%s' cannot be written: go1.26, go1.25, go1.23 or go1.22",
                            value);
-    else
-        return usage_error(request->command,
-                           "--to is a version (go1.26) or a time (1.5s), not '%s'", value);
+    request->convert.version = version;
     return EXIT_GOOD;
-}
-
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    switch (id) {
-    case OPT_TO:
-        return parse_to(request, value);
-    case OPT_FROM:
-        request->convert.has_from = true;
-        if (!parse_time(value, &request->convert.from_ns))
-            return usage_error(request->command, "--from is a time like 1.5s, not '%s'", value);
-        return EXIT_GOOD;
-    case OPT_GOROUTINE:
-        return selection_goroutine(&request->selection, request->command, value);
-    case OPT_NAME:
-        return selection_name(&request->selection, request->command, value);
-    default:
-        return selection_task(&request->selection, request->command, value);
-    }
 }
 
 static int check_usage(struct request *request, const struct options *options)
 {
     trail_convert_options *convert = &request->convert;
-    if (options->word_count != 1)
-        return usage_error(request->command, options->word_count == 0 ? "which trace? (- is stdin)"
-                                                                      : "one trace at a time");
+    int wrong = check_trace_output(options, "trace", request->output);
+    if (!wrong)
+        wrong = window_finish(&request->window, request->command);
+    if (wrong)
+        return wrong;
     request->word = options->words[0];
-    if (request->to_is_relative &&
-        __builtin_add_overflow(convert->to_ns, convert->from_ns, &convert->to_ns))
-        convert->to_ns = INT64_MAX;
-    if (convert->has_from && convert->has_to && convert->to_ns < convert->from_ns)
-        return usage_error(request->command, "--to is before --from");
+    convert->has_from = request->window.has_from;
+    convert->has_to = request->window.has_to;
+    convert->from_ns = request->window.from_ns;
+    convert->to_ns = request->window.to_ns;
     if (convert->secret && !convert->anonymize)
         return usage_error(request->command, "--key is for --anonymize");
-    if (strcmp(request->output, "-") == 0 && isatty(STDOUT_FILENO))
-        return usage_error(request->command, "a trace is nothing for a terminal: --output=FILE");
-    if (overwrites(request->output, request->word))
-        return usage_error(request->command, "the new trace would overwrite the old, '%s'",
-                           request->output);
     return EXIT_GOOD;
 }
 
 /* MARK: Messages */
 
-static const char *plural(uint64_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
 static void print_result(const struct request *request, const trail_reader *reader,
                          const trail_convert_stats *stats)
 {
-    trail_reader_stats read;
     const char *title = source_title(request->word);
-    trail_reader_get_stats(reader, &read);
-    if (read.repairs > 0)
-        print_message("%s: %" PRIu64 " repair%s; 'trail check --repair --list' lists them", title,
-                      read.repairs, plural(read.repairs));
-    if (read.frequency_assumed)
-        print_message("%s: the speed of the clock is not in the trace: durations are right in "
-                      "proportion only",
-                      title);
+    print_repairs(request->word, reader);
     if (stats->left_out > 0)
         print_message("%s: %" PRIu64 " event%s left out that cannot be in the new trace", title,
-                      stats->left_out, plural(stats->left_out));
+                      stats->left_out, plural_s(stats->left_out));
     if (stats->unknown_batches > 0)
         print_message("%s: %" PRIu64 " batch%s of experiments left out, because names in them are "
                       "not known",
@@ -181,7 +135,7 @@ static int convert_to(struct request *request, trail_reader *reader, struct trac
         print_result(request, reader, &stats);
         if (code == EXIT_BAD)
             print_message("%s: what is good of it was converted: %" PRIu64 " event%s",
-                          source_title(request->word), stats.events, plural(stats.events));
+                          source_title(request->word), stats.events, plural_s(stats.events));
     } else if (code == EXIT_GOOD && !file->output.reason) {
         print_message("%s: no event is in %s", source_title(request->word),
                       request->convert.has_from || request->convert.has_to ? "that window" : "it");
@@ -237,19 +191,14 @@ static int convert_input(struct request *request)
 
 static int convert_file(struct request *request)
 {
-    trail_error err;
     struct symbols *symbols = NULL;
-    if (request->binary) {
-        symbols = symbols_open(request->binary, NULL, SYMBOLS_LINES, &err);
-        if (!symbols)
-            return print_error(request->binary, &err);
-        request->reader.symbolize = symbols_find;
-        request->reader.symbolize_context = symbols;
-    }
+    int code = open_binary(request->binary, &symbols, &request->reader);
+    if (code != EXIT_GOOD)
+        return code;
     request->reader.partial = true;
     request->reader.ahead = true;
     request->reader.from_ns = request->convert.from_ns;
-    int code = convert_input(request);
+    code = convert_input(request);
     symbols_close(symbols);
     return code;
 }
@@ -258,7 +207,7 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct request request = {.command = command, .output = "-"};
     struct options options;
-    int code = options_each(&options, command, argc, argv, parse_option, &request);
+    int code = options_each(&options, command, argc, argv, parse_to, &request);
     if (code == EXIT_GOOD)
         code = check_usage(&request, &options);
     if (code == EXIT_GOOD)
@@ -271,13 +220,12 @@ const struct command command_convert = {
     COMMAND_ROW(convert),
     .synopsis = "[options] TRACE --output=FILE",
     .details =
-        "Writes the events of a trace of Go 1.5 to 1.27 as a trace that Go's tools of the chosen\n"
-        "version open. Of a damaged trace it is the good part, and the exit status is 1. With\n"
-        "--from and --to only a window is written, with what was alive when it began. The file\n"
-        "is written beside and gets its name when it is complete. Of some goroutines "
-        "(--goroutine,\n"
-        "--name, --task) everything is kept, with those that woke them and garbage collection.\n"
-        "With --anonymize it can be published: of texts only those of the language's own library\n"
+        "Writes the events of a trace of Go 1.5 to 1.27 as a trace that Go's tools of the chosen "
+        "version open. Of a damaged trace it is the good part, and the exit status is 1. With "
+        "--from and --to only a window is written, with what was alive when it began. The file is "
+        "written beside and gets its name when it is complete. Of some goroutines (--goroutine, "
+        "--name, --task) everything is kept, with those that woke them and garbage collection. "
+        "With --anonymize it can be published: of texts only those of the language's own library "
         "stay; times, numbers, lines and addresses do.",
     .examples = "  trail convert old.trace -o new.trace && go tool trace new.trace\n"
                 "  trail convert --to=go1.23 app.trace -o app-1.23.trace\n"

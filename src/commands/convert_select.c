@@ -16,21 +16,18 @@ bool selection_is_some(const struct selection *s)
     return s->goroutines.count + s->tasks.count + s->name_count + s->task_name_count > 0;
 }
 
-int selection_goroutine(struct selection *s, const struct command *command, const char *value)
+int selection_name(const struct command *command, void *selection, const char *value)
 {
-    return ids_option(command, value, "gG", &s->goroutines);
-}
-
-int selection_name(struct selection *s, const struct command *command, const char *value)
-{
+    struct selection *s = selection;
     if (s->name_count == SELECT_MOST)
         return usage_error(command, "more than %d names", SELECT_MOST);
     s->names[s->name_count++] = value;
     return EXIT_GOOD;
 }
 
-int selection_task(struct selection *s, const struct command *command, const char *value)
+int selection_task(const struct command *command, void *selection, const char *value)
 {
+    struct selection *s = selection;
     int64_t id;
     if (parse_id(value, "", &id))
         return parse_id_list(value, "", &s->tasks) ? EXIT_GOOD : EXIT_INOUT;

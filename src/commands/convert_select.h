@@ -20,11 +20,20 @@ struct selection {
 
 bool selection_is_some(const struct selection *selection);
 
-/* Each takes the value of an option. Returns EXIT_GOOD or EXIT_USAGE. */
-int selection_goroutine(struct selection *selection, const struct command *command,
-                        const char *value);
-int selection_name(struct selection *selection, const struct command *command, const char *value);
-int selection_task(struct selection *selection, const struct command *command, const char *value);
+/* Options of a request with a `selection` in it. */
+/* clang-format off */
+#define SELECTION_ROWS(request, selection)                                                         \
+    {'g', "goroutine", "N,...",                                                                    \
+     "only these goroutines, those that woke or created them,\nand garbage collection",            \
+     TO_IDS(request, selection.goroutines, "gG")},                                                 \
+    {0, "name", "PATTERN", "the same for all with such a start function: 'main.*'",                \
+     TO_PARSED(request, selection, struct selection, selection_name)},                             \
+    {0, "task", "N|NAME",                                                                          \
+     "the same for all that took part in this task, or in\nthose of that type",                    \
+     TO_PARSED(request, selection, struct selection, selection_task)}
+/* clang-format on */
+int selection_name(const struct command *command, void *selection, const char *value);
+int selection_task(const struct command *command, void *selection, const char *value);
 
 /*
  * Reads the trace, opened by `input` as often as necessary, and sets *ids to the selected

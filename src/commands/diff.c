@@ -14,8 +14,6 @@
 #include "ui/table.h"
 #include "ui/values.h"
 
-enum { OPT_FAIL_IF = 1, OPT_PER };
-
 /* As in diff(1), and one for a damaged trace. */
 enum { DIFF_SAME = 0, DIFF_MET = 1, DIFF_DAMAGED = 4 };
 
@@ -27,61 +25,63 @@ struct side {
     double divisor; /* for rows that are normalised */
 };
 
+/* --per */
+struct per {
+    bool second;
+    const char *task; /* the type */
+};
+
+struct diff_conditions {
+    struct diff_condition *list;
+    size_t count;
+};
+
 struct request {
     struct analysis common; /* the options; never run */
     struct side sides[2];
-    const char *task; /* --per=task: the type */
-    bool per_second;
+    struct per per;
     size_t limit;
-    struct diff_condition *conditions;
-    size_t condition_count;
+    struct diff_conditions conditions;
     struct diff_rows rows;
 };
 
+/* MARK: Command line */
+
+static int add_condition(const struct command *command, void *member, const char *text)
+{
+    struct diff_conditions *conditions = member;
+    struct diff_condition *grown =
+        reallocarray(conditions->list, conditions->count + 1, sizeof *grown);
+    if (!grown)
+        return usage_error(command, "no memory");
+    conditions->list = grown;
+    return diff_condition_parse(&grown[conditions->count++], command, text);
+}
+
+static int parse_per(const struct command *command, void *member, const char *value)
+{
+    struct per *per = member;
+    per->second = strcmp(value, "second") == 0;
+    per->task = strncmp(value, "task:", 5) == 0 ? value + 5 : NULL;
+    if (per->second || per->task)
+        return EXIT_GOOD;
+    return usage_error(command, "--per is second or task:NAME, not '%s'", value);
+}
+
 static const struct option rows[] = {
     {0, "fail-if", "CONDITION",
-     "exit with 1 if it is met: 'sched_wait.p99 > +20%',\n"
-     "'block.select \"main.worker\" > +5ms', 'mmu.1ms < 50%'; repeatable",
-     TAKE(OPT_FAIL_IF)},
+     "exit with 1 if it is met: 'sched_wait.p99 > +20%', 'block.select \"main.worker\" > +5ms', "
+     "'mmu.1ms < 50%'; repeatable",
+     TO_PARSED(struct request, conditions, struct diff_conditions, add_condition)},
     {0, "per", "second|task:NAME",
-     "sums and counts for each second of the traces,\nor for each task of that type that ended",
-     TAKE(OPT_PER)},
+     "sums and counts for each second of the traces, or for each task of that type that ended",
+     TO_PARSED(struct request, per, struct per, parse_per)},
     {'n', "limit", "N", "at most N rows a table (default 30; 0: all)",
      TO_LIMIT(struct request, limit), .expects = "a number"},
     SKIP_FRAMES_ROW,
     ANALYSIS_ROWS,
     {0},
 };
-
-/* MARK: Command line */
-
-static int add_condition(struct request *request, const char *text)
-{
-    struct diff_condition *grown =
-        reallocarray(request->conditions, request->condition_count + 1, sizeof *grown);
-    if (!grown)
-        return usage_error(request->common.command, "no memory");
-    request->conditions = grown;
-    return diff_condition_parse(&grown[request->condition_count++], request->common.command, text);
-}
-
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    switch (id) {
-    case OPT_FAIL_IF:
-        return add_condition(request, value);
-    case OPT_PER:
-        request->per_second = strcmp(value, "second") == 0;
-        request->task = strncmp(value, "task:", 5) == 0 ? value + 5 : NULL;
-        if (request->per_second || request->task)
-            return EXIT_GOOD;
-        return usage_error(request->common.command, "--per is second or task:NAME, not '%s'",
-                           value);
-    default:
-        return analysis_option(&request->common, id, value);
-    }
-}
 
 static int take_words(struct request *request, struct options *options)
 {
@@ -99,7 +99,7 @@ static int take_words(struct request *request, struct options *options)
 static int parse_request(struct request *request, int argc, char **argv)
 {
     struct options options;
-    int code = options_each(&options, request->common.command, argc, argv, parse_option, request);
+    int code = options_each(&options, request->common.command, argc, argv, NULL, request);
     if (code != EXIT_GOOD)
         return code;
     request->common.options.what = DIFF_ANALYSES;
@@ -115,7 +115,7 @@ static int64_t tasks_ended(const struct request *request, const struct analysis 
     const trail_task_kind *const *kinds;
     size_t count = trail_analysis_task_kinds(analysis->answers, &kinds);
     for (size_t i = 0; i < count; i++) {
-        if (text_is(analysis_text(analysis, kinds[i]->name), request->task))
+        if (text_is(analysis_text(analysis, kinds[i]->name), request->per.task))
             return (int64_t)kinds[i]->ended;
     }
     return -1;
@@ -124,11 +124,11 @@ static int64_t tasks_ended(const struct request *request, const struct analysis 
 static int unknown_task(const struct request *request, const struct analysis *analysis)
 {
     const trail_task_kind *const *kinds;
-    struct nearest nearest = {.word = request->task};
+    struct nearest nearest = {.word = request->per.task};
     size_t count = trail_analysis_task_kinds(analysis->answers, &kinds);
     for (size_t i = 0; i < count; i++)
         nearest_offer(&nearest, trail_analysis_text(analysis->answers, kinds[i]->name));
-    return usage_error(request->common.command, "no task '%s' in %s%s", request->task,
+    return usage_error(request->common.command, "no task '%s' in %s%s", request->per.task,
                        source_title(analysis->word), nearest_hint(&nearest));
 }
 
@@ -136,15 +136,15 @@ static int find_divisor(const struct request *request, const struct analysis *an
                         struct side *side)
 {
     side->divisor = 1;
-    if (request->per_second && side->duration_ns > 0)
+    if (request->per.second && side->duration_ns > 0)
         side->divisor = (double)side->duration_ns / 1e9;
-    if (!request->task)
+    if (!request->per.task)
         return EXIT_GOOD;
     int64_t ended = tasks_ended(request, analysis);
     if (ended < 0)
         return unknown_task(request, analysis);
     if (ended == 0)
-        return usage_error(request->common.command, "no task '%s' ended in %s", request->task,
+        return usage_error(request->common.command, "no task '%s' ended in %s", request->per.task,
                            source_title(analysis->word));
     side->divisor = (double)ended;
     return EXIT_GOOD;
@@ -268,8 +268,8 @@ static void json_sides(const struct request *request, struct json *json)
 static void json_conditions(const struct request *request, struct json *json)
 {
     json_open(json, "conditions", '[');
-    for (size_t i = 0; i < request->condition_count; i++) {
-        const struct diff_condition *c = &request->conditions[i];
+    for (size_t i = 0; i < request->conditions.count; i++) {
+        const struct diff_condition *c = &request->conditions.list[i];
         json_open(json, NULL, '{');
         json_string(json, "condition", c->text);
         json_bool(json, "met", c->met);
@@ -301,8 +301,7 @@ static void show_json(const struct request *request)
     }
     json_close(&json, ']');
     json_conditions(request, &json);
-    json_close(&json, '}');
-    putchar('\n');
+    analysis_json_end(&json);
 }
 
 /* MARK: For people */
@@ -423,18 +422,18 @@ static void show_sides(const struct request *request)
                   term_count(&request->common.vocabulary, side->goroutines, TERM_task),
                   table_thousands(events, side->events), plural_s(side->events));
     }
-    if (request->per_second)
+    if (request->per.second)
         printf("sums and counts are per second\n");
-    if (request->task)
-        show_line("sums and counts are per task %s: %.0f in A, %.0f in B", request->task,
+    if (request->per.task)
+        show_line("sums and counts are per task %s: %.0f in A, %.0f in B", request->per.task,
                   request->sides[0].divisor, request->sides[1].divisor);
 }
 
 static void show_conditions(const struct request *request)
 {
     char a[SHOW_SIZE], b[SHOW_SIZE], change[SHOW_SIZE];
-    for (size_t i = 0; i < request->condition_count; i++) {
-        const struct diff_condition *c = &request->conditions[i];
+    for (size_t i = 0; i < request->conditions.count; i++) {
+        const struct diff_condition *c = &request->conditions.list[i];
         const struct diff_measure of[2] = {{.there = true, .value = c->a},
                                            {.there = true, .value = c->b}};
         if (i == 0)
@@ -472,8 +471,8 @@ static int compare(struct request *request)
         return print_output_error("the comparison: no memory", 0);
     diff_rows_scale(&request->rows, factors);
     bool met = false;
-    for (size_t i = 0; i < request->condition_count; i++) {
-        struct diff_condition *c = &request->conditions[i];
+    for (size_t i = 0; i < request->conditions.count; i++) {
+        struct diff_condition *c = &request->conditions.list[i];
         int wrong = diff_condition_decide(c, request->common.command, &request->rows);
         if (wrong)
             return wrong;
@@ -493,9 +492,9 @@ static int run(const struct command *command, int argc, char **argv)
     int code = parse_request(&request, argc, argv);
     if (code == EXIT_GOOD)
         code = compare(&request);
-    for (size_t i = 0; i < request.condition_count; i++)
-        diff_condition_free(&request.conditions[i]);
-    free(request.conditions);
+    for (size_t i = 0; i < request.conditions.count; i++)
+        diff_condition_free(&request.conditions.list[i]);
+    free(request.conditions.list);
     diff_rows_free(&request.rows);
     skip_frames_free(request.common.skip_frames);
     return code == OPTIONS_HELP ? EXIT_GOOD : code;
@@ -505,16 +504,15 @@ const struct command command_diff = {
     COMMAND_ROW(diff),
     .synopsis = "[options] A B",
     .details =
-        "Shows the same figures of two traces side by side, the greatest change first: where\n"
-        "goroutines' time went, by start function, and how it spread; tasks, regions and locks;\n"
-        "garbage collection and utilisation. What did not change is left out.\n"
-        "\n"
-        "A condition is METRIC [\"NAME\"] <|<=|>|>= VALUE. METRIC is what the tables have in that\n"
-        "column, with .count, .p50, .p99 or .max behind it; NAME what they have in the last. With\n"
-        "a sign the value is a change (+20%, +5ms, -10), without it is what B has (5ms, 64M, 10).\n"
-        "\n"
-        "Exit status: 0 no condition is met, 1 one is, 2 the command line is wrong or names\n"
-        "what is in neither trace, 3 cannot read, 4 a trace is damaged.",
+        "Shows the same figures of two traces side by side, the greatest change first: where "
+        "goroutines' time went, by start function, and how it spread; tasks, regions and locks; "
+        "garbage collection and utilisation. What did not change is left out.\n\n"
+        "A condition is METRIC [\"NAME\"] <|<=|>|>= VALUE. METRIC is what the tables have in that "
+        "column, with .count, .p50, .p99 or .max behind it; NAME what they have in the last. With "
+        "a sign the value is a change (+20%, +5ms, -10), without it is what B has (5ms, 64M, "
+        "10).\n\n"
+        "Exit status: 0 no condition is met, 1 one is, 2 the command line is wrong or names what "
+        "is in neither trace, 3 cannot read, 4 a trace is damaged.",
     .examples = "  trail diff before.trace after.trace\n"
                 "  trail diff --per=task:request before.trace after.trace\n"
                 "  trail diff --fail-if='sched_wait.p99 > +20%' --fail-if='stw.max > 5ms' A B\n"

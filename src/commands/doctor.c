@@ -292,8 +292,8 @@ const struct command command_doctor = {
     COMMAND_ROW(doctor),
     .synopsis = "[options] [PROGRAM]",
     .details =
-        "A line a fact: 'ok', 'note' (it works, and what would give more), or 'problem' (nothing\n"
-        "can be recorded). PROGRAM is looked for as 'trail record -- PROGRAM' does, and is not\n"
+        "A line a fact: 'ok', 'note' (it works, and what would give more), or 'problem' (nothing "
+        "can be recorded). PROGRAM is looked for as 'trail record -- PROGRAM' does, and is not "
         "started. Exit status: 0 it can be recorded, 2 it cannot.",
     .examples = "  trail doctor\n"
                 "  trail doctor ./server\n"

@@ -27,12 +27,12 @@ struct env {
 
 static const struct option rows[] = {
     {'f', "for", "FORM",
-     "sh: lines for a shell (the default); systemd: lines for the\n"
-     "[Service] of a unit; docker: options of docker run",
+     "sh: lines for a shell (the default); systemd: lines for the [Service] of a unit; docker: "
+     "options of docker run",
      TAKE(OPT_FOR), .values = "sh systemd docker"},
     {'s', "shm", "FILE",
-     "the shared memory, a path in a file system in memory\n"
-     "(/dev/shm/trail-NUMBER, another one each time)",
+     "the shared memory, a path in a file system in memory (/dev/shm/trail-NUMBER, another one "
+     "each time)",
      TO_TEXT(struct env, shm)},
     {'o', "output", "FILE", "where the recorder is to write the trace (app.trace)",
      TO_TEXT(struct env, output)},
@@ -217,10 +217,9 @@ const struct command command_env = {
     .synopsis = "[options]",
     .details =
         "For programs that 'trail record' cannot start: a systemd unit, a container's entry "
-        "point.\n"
-        "They find the recorder's library by LD_PRELOAD, and by TRAIL_SHM the shared memory of a\n"
-        "recorder that waits beside them. The command that starts that one is printed on standard\n"
-        "error; it must be started first.",
+        "point. They find the recorder's library by LD_PRELOAD, and by TRAIL_SHM the shared "
+        "memory of a recorder that waits beside them. The command that starts that one is printed "
+        "on standard error; it must be started first.",
     .examples = "  (eval \"$(trail env --shm=/dev/shm/trail-server)\"; exec ./server)\n"
                 "  trail env --for=systemd --shm=/dev/shm/trail-server\n"
                 "  docker run $(trail env --for=docker --shm=/dev/shm/trail-server) image",

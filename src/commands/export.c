@@ -14,9 +14,10 @@
 #include "commands/export_tables.h"
 #include "export/formats.h"
 #include "symbols/symbols.h"
+#include "ui/input.h"
 #include "ui/progress.h"
-
-enum { OPT_TO = 1, OPT_OUTPUT, OPT_FROM, OPT_GOROUTINE, OPT_RESOURCE };
+#include "ui/trace_file.h"
+#include "words/vocabulary.h"
 
 static int export_stream(struct export_request *request);
 
@@ -39,24 +40,33 @@ static const char format_names[] =
     ;
 #undef FORMAT
 
+static int add_resource(const struct command *command, void *pairs, const char *value)
+{
+    if (pairs_add(pairs, value))
+        return EXIT_GOOD;
+    return usage_error(command, "--resource is KEY=VALUE,..., not '%s'", value);
+}
+
 static const struct option rows[] = {
     {'t', "to", "FORMAT|TIME",
-     "the format, see above; a time: nothing after it\n(+TIME: as long after --from)", TAKE(OPT_TO),
+     "the format, see above; a time: nothing after it (+TIME: as long after --from)", TAKE(0),
      .values = format_names + 1},
     {'o', "output", "FILE",
-     "where it goes (- is stdout, the default); its suffix can\nname the format", TAKE(OPT_OUTPUT)},
+     "where it goes (- is stdout, the default); its suffix can name the format",
+     TO_TEXT(struct export_request, output)},
     {0, "from", "TIME", "nothing before this time since the first event: 1.5s, 20ms, 300us",
-     TAKE(OPT_FROM)},
-    {'g', "goroutine", "N,...", "only these goroutines", TAKE(OPT_GOROUTINE)},
+     TO_WINDOW_FROM(struct export_request, window)},
+    {'g', "goroutine", "N,...", "only these goroutines",
+     TO_IDS(struct export_request, goroutines, "gG")},
     {0, "name", "FUNCTION", "only goroutines with this start function",
      TO_TEXT(struct export_request, options.name)},
     {0, "type", "TYPE",
-     "profiles: what to count: sync (the default), net, syscall, sched,\ncpu, running or offcpu",
+     "profiles: what to count: sync (the default), net, syscall, sched, cpu, running or offcpu",
      TO_TEXT(struct export_request, type), .values = "net sync syscall sched cpu running offcpu"},
     {0, "resource", "KEY=VALUE,...",
-     "otlp: attributes of the resource, such as service.name=shop\n(also from OTEL_SERVICE_NAME, "
+     "otlp: attributes of the resource, such as service.name=shop (also from OTEL_SERVICE_NAME, "
      "OTEL_RESOURCE_ATTRIBUTES)",
-     TAKE(OPT_RESOURCE)},
+     TO_PARSED(struct export_request, resource, struct pairs, add_resource)},
     {0, "endpoint", "URL", "otlp: send it to a collector: http://localhost:4318",
      TO_TEXT(struct export_request, endpoint)},
     {0, "table", "NAME", "tables: only this one; 'trail sql .tables' lists them",
@@ -65,7 +75,7 @@ static const struct option rows[] = {
     {0, "host", "NAME", "tables: the machine that the trace is of (this one)",
      TO_TEXT(struct export_request, host)},
     {0, "day", "YYYY-MM-DD",
-     "tables: the day of the trace (of its clock if it has one,\nor of the file)",
+     "tables: the day of the trace (of its clock if it has one, or of the file)",
      TO_TEXT(struct export_request, day)},
     {0, "csv-safe", NULL, "csv: an apostrophe before text that a spreadsheet would compute",
      TO_FLAG(struct export_request, csv_safe)},
@@ -104,13 +114,16 @@ static const struct export_format *format_by_suffix(const char *path)
     return found;
 }
 
-static int parse_to(struct export_request *request, const char *value)
+/* --to, which is a format or a time. */
+static int parse_to(void *context, int id, const char *value)
 {
+    struct export_request *request = context;
+    (void)id;
     const char *names[FORMAT_COUNT + 1] = {0};
     int64_t ns;
     /* A time has a unit; no format's name looks like one. */
     if (parse_time(value + (*value == '+'), &ns))
-        return window_to(&request->window, request->command, value);
+        return window_to(request->command, &request->window, value);
     for (size_t i = 0; i < FORMAT_COUNT; i++) {
         names[i] = formats[i].name;
         if (strcmp(value, formats[i].name) == 0) {
@@ -118,30 +131,7 @@ static int parse_to(struct export_request *request, const char *value)
             return EXIT_GOOD;
         }
     }
-    const char *nearest = nearest_word(value, names);
-    return usage_error(request->command, "no format '%s'; %s%s%sthere are %s", value,
-                       nearest ? "did you mean '" : "", nearest ? nearest : "",
-                       nearest ? "'? " : "", format_names + 1);
-}
-
-static int parse_option(void *context, int id, const char *value)
-{
-    struct export_request *request = context;
-    switch (id) {
-    case OPT_TO:
-        return parse_to(request, value);
-    case OPT_OUTPUT:
-        request->output = strcmp(value, "-") == 0 ? NULL : value;
-        return EXIT_GOOD;
-    case OPT_FROM:
-        return window_from(&request->window, request->command, value);
-    case OPT_RESOURCE:
-        return pairs_add(&request->resource, value)
-                   ? EXIT_GOOD
-                   : usage_error(request->command, "--resource is KEY=VALUE,..., not '%s'", value);
-    default:
-        return ids_option(request->command, value, "gG", &request->goroutines);
-    }
+    return unknown_word(request->command, "format", value, names, format_names + 1);
 }
 
 static int check_format(struct export_request *request)
@@ -169,7 +159,7 @@ static int check_format(struct export_request *request)
     if (!request->output && format->output == EXPORT_FOLDER)
         return usage_error(request->command, "this makes a folder: --output=FOLDER");
     if (!request->output && format->output != EXPORT_TEXT && isatty(STDOUT_FILENO))
-        return usage_error(request->command, "this is nothing for a terminal: --output=FILE");
+        return usage_error(request->command, NO_BINARY_ON_TERMINAL);
     return EXIT_GOOD;
 }
 
@@ -179,6 +169,8 @@ static int check_usage(struct export_request *request, const struct options *opt
         return usage_error(request->command, options->word_count == 0 ? "which trace? (- is stdin)"
                                                                       : "one trace at a time");
     request->word = options->words[0];
+    if (request->output && strcmp(request->output, "-") == 0)
+        request->output = NULL;
     int wrong = check_format(request);
     if (!wrong)
         wrong = window_finish(&request->window, request->command);
@@ -264,24 +256,6 @@ int export_profile(struct export_request *request)
 
 /* MARK: Streams */
 
-static const char *plural(uint64_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
-static void print_reader(const struct export_request *request, const trail_reader *reader)
-{
-    trail_reader_stats read;
-    trail_reader_get_stats(reader, &read);
-    if (read.repairs > 0)
-        print_message("%s: %" PRIu64 " repair%s; 'trail check --repair --list' lists them",
-                      source_title(request->word), read.repairs, plural(read.repairs));
-    if (read.frequency_assumed)
-        print_message("%s: the speed of the clock is not in the trace: durations are right in "
-                      "proportion only",
-                      source_title(request->word));
-}
-
 int export_result(const struct export_request *request, int result, bool lost,
                   const trail_export_stats *stats, const trail_error *err, bool *made)
 {
@@ -301,7 +275,7 @@ int export_result(const struct export_request *request, int result, bool lost,
                            request->window.has_from ? "in the window" : "in the trace");
     if (code == EXIT_BAD)
         print_message("%s: what is good of it was exported: %" PRIu64 " event%s", title,
-                      stats->events, plural(stats->events));
+                      stats->events, plural_s(stats->events));
     *made = true;
     return code;
 }
@@ -381,7 +355,7 @@ static int use_reader(struct export_request *request, trail_source *source,
     progress_end(&progress);
     request->options.progress = NULL;
     request->options.progress_context = NULL;
-    print_reader(request, reader);
+    print_repairs(request->word, reader);
     trail_reader_close(reader);
     return code;
 }
@@ -392,16 +366,11 @@ int export_with_reader(struct export_request *request,
     trail_error err;
     trail_reader_options options = {.partial = true, .repair = request->repair, .ahead = true};
     struct symbols *symbols = NULL;
-    if (request->binary) {
-        symbols = symbols_open(request->binary, NULL, SYMBOLS_LINES, &err);
-        if (!symbols)
-            return print_error(request->binary, &err);
-        options.symbolize = symbols_find;
-        options.symbolize_context = symbols;
-    }
+    int code = open_binary(request->binary, &symbols, &options);
+    if (code != EXIT_GOOD)
+        return code;
     trail_source *source = open_source(request->word, &err);
-    int code =
-        source ? use_reader(request, source, &options, use) : print_error(request->word, &err);
+    code = source ? use_reader(request, source, &options, use) : print_error(request->word, &err);
     trail_source_close(source);
     symbols_close(symbols);
     return code;
@@ -439,7 +408,7 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct export_request request = {.command = command};
     struct options options;
-    int code = options_each(&options, command, argc, argv, parse_option, &request);
+    int code = options_each(&options, command, argc, argv, parse_to, &request);
     if (code == EXIT_GOOD)
         code = answer(&request, &options);
     free(request.goroutines.ids);
@@ -453,7 +422,7 @@ const struct command command_export = {
     .synopsis = "--to=FORMAT [options] TRACE [-o FILE]",
     .list = list_formats,
     .details =
-        "Of a damaged trace it is the good part, and the exit status is 1. A file is written\n"
+        "Of a damaged trace it is the good part, and the exit status is 1. A file is written "
         "beside and gets its name when it is complete.",
     .examples = "  trail export --to=chrome app.trace -o app.json\n"
                 "  trail export --to=chrome --from=1.5s --to=+20ms app.trace -o moment.json\n"

@@ -26,19 +26,13 @@ static const struct option rows[] = {
     {'s', "stacks", NULL, "show whole stacks, a line a frame", TO_FLAG(struct request, stacks)},
     {'c', "count", NULL, "print only how many there are; all, without --limit",
      TO_FLAG(struct request, count)},
-    GOROUTINE_FILTER_ROWS,
+    GOROUTINE_FILTER_ROWS(struct request, filter),
     SKIP_FRAMES_ROW,
     ANALYSIS_ROWS,
     {0},
 };
 
 /* MARK: Command line */
-
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    return goroutine_filter_option(&request->filter, &request->analysis, id, value);
-}
 
 /* Prints the message, the pattern, and a mark below the error. */
 static int print_pattern(const struct request *request, const trail_pattern_error *err)
@@ -80,7 +74,7 @@ static int parse_words(struct request *request, const struct options *options)
 static int parse_request(struct request *request, int argc, char **argv)
 {
     struct options options;
-    int code = options_each(&options, request->analysis.command, argc, argv, parse_option, request);
+    int code = options_each(&options, request->analysis.command, argc, argv, NULL, request);
     if (code != EXIT_GOOD)
         return code;
     return parse_words(request, &options);
@@ -276,10 +270,10 @@ const struct command command_find = {
         "  then directly STEP      no other state between\n"
         "  then within 5ms STEP    it begins at most 5 ms after the step before\n"
         "  within 5ms              at the end: at most 5 ms from begin to end\n"
-        "* stands for anything. Hits of a goroutine do not overlap, and of several beginnings\n"
-        "the last counts. A state counts if its beginning is in the trace and the window.\n"
-        "Exit status: 0 found, 1 nothing found or the trace is damaged, 2 the command line or\n"
-        "the pattern is wrong, 3 cannot read or write.",
+        "* stands for anything. Hits of a goroutine do not overlap, and of several beginnings the "
+        "last counts. A state counts if its beginning is in the trace and the window.\n"
+        "Exit status: 0 found, 1 nothing found or the trace is damaged, 2 the command line or the "
+        "pattern is wrong, 3 cannot read or write.",
     .examples = "  trail find app.trace 'block[sync] >10ms then start then block[net]'\n"
                 "  trail find --stacks app.trace 'block[sync] >1ms by main.flush'\n"
                 "  trail find --name=main.worker app.trace 'wake then directly ready >5ms'\n"

@@ -28,22 +28,6 @@ static const struct option rows[] = {
     {0},
 };
 
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    return analysis_option(&request->analysis, id, value);
-}
-
-static int parse_request(struct request *request, int argc, char **argv)
-{
-    struct options options;
-    int code = options_each(&options, request->analysis.command, argc, argv, parse_option, request);
-    if (code != EXIT_GOOD)
-        return code;
-    request->analysis.options.what = TRAIL_ANALYZE_GC;
-    return analysis_words(&request->analysis, &options);
-}
-
 /* MARK: JSON */
 
 static void json_cycle(struct json *json, const trail_gc_cycle *cycle)
@@ -66,9 +50,7 @@ static void json_cycle(struct json *json, const trail_gc_cycle *cycle)
 
 static void show_json(const struct request *request)
 {
-    struct json json = json_on_stdout();
-    json_open(&json, NULL, '{');
-    json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
+    struct json json = analysis_json_begin(&request->analysis);
     json_open(&json, "cycles", '[');
     for (size_t i = 0; i < request->cycle_count; i++)
         json_cycle(&json, &request->cycles[i]);
@@ -84,8 +66,7 @@ static void show_json(const struct request *request)
         json_close(&json, '}');
     }
     json_close(&json, ']');
-    json_close(&json, '}');
-    putchar('\n');
+    analysis_json_end(&json);
 }
 
 /* MARK: For people */
@@ -251,16 +232,18 @@ static int show(void *context)
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct request request = {.analysis = {.command = command}, .limit = 20};
-    return analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
+    struct request request = {.analysis = {.command = command, .options.what = TRAIL_ANALYZE_GC},
+                              .limit = 20};
+    int code = analysis_parse(&request.analysis, argc, argv);
+    return analysis_answer(&request.analysis, code, show, &request);
 }
 
 const struct command command_gc = {
     COMMAND_ROW(gc),
     .synopsis = "[options] FILE",
-    .details = "Shows each cycle: its mark phase, the heap, the assists that goroutines had to do "
-               "and the\n"
-               "sweeps after it; and the stop-the-world pauses, with their lengths and reasons.",
+    .details =
+        "Shows each cycle: its mark phase, the heap, the assists that goroutines had to do and "
+        "the sweeps after it; and the stop-the-world pauses, with their lengths and reasons.",
     .examples = "  trail gc app.trace\n"
                 "  trail gc --from=1s --to=+200ms app.trace\n"
                 "  trail gc --json app.trace | jq '[.pauses[] | .end_ns - .begin_ns] | max'",

@@ -14,8 +14,6 @@
 #include "ui/nearest.h"
 #include "ui/values.h"
 
-enum { OPT_GOROUTINE = 1 };
-
 struct request {
     struct analysis analysis;
     struct groups_view view;
@@ -30,9 +28,9 @@ static const struct option rows[] = {
      TO_TEXT(struct request, name)},
     {0, "group", "FUNCTION", "the same", TO_TEXT(struct request, name)},
     {0, "match", "WORDS",
-     "those whose start function or number contains all these words,\nand no -word; one by one",
+     "those whose start function or number contains all these words, and no -word; one by one",
      TO_TEXT(struct request, match)},
-    {'g', "goroutine", "N,...", "these goroutines, one by one", TAKE(OPT_GOROUTINE)},
+    {'g', "goroutine", "N,...", "these goroutines, one by one", TO_IDS(struct request, ids, "gG")},
     {'m', "members", NULL, "all goroutines, one by one", TO_FLAG(struct request, members)},
     GROUPS_ROWS(struct request, view),
     SKIP_FRAMES_ROW,
@@ -42,35 +40,23 @@ static const struct option rows[] = {
 
 /* MARK: Command line */
 
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    if (id == OPT_GOROUTINE)
-        return ids_option(request->analysis.command, value, "gG", &request->ids);
-    return groups_option(&request->view, id, value);
-}
-
 static int parse_request(struct request *request, int argc, char **argv)
 {
-    struct options options;
+    const struct groups_view *view = &request->view;
     unsigned *what = &request->analysis.options.what;
-    int wrong =
-        options_each(&options, request->analysis.command, argc, argv, parse_option, request);
-    if (wrong != EXIT_GOOD)
-        return wrong;
+    int code = analysis_parse(&request->analysis, argc, argv);
     bool some = request->members || request->name || request->match || request->ids.count > 0;
     bool json = request->analysis.json;
-    request->members = json ? !request->view.json : some;
-    wrong = groups_check(&request->view, request->members);
+    request->members = json ? !view->json : some;
     *what = request->members ? TRAIL_ANALYZE_GOROUTINES : TRAIL_ANALYZE_GROUPS;
     if (json && request->members)
         *what |= TRAIL_ANALYZE_REGIONS;
     /* What made the trace is known only after reading it. */
     if (!json && request->members && request->analysis.options.words != TRAIL_WORDS_GO)
         *what |= TRAIL_ANALYZE_THREADS;
-    if (!request->members && (request->view.percentiles || request->view.histogram || json))
+    if (!request->members && (view->percentiles.given || view->histogram.given || json))
         *what |= TRAIL_ANALYZE_DISTRIBUTIONS;
-    return wrong ? wrong : analysis_words(&request->analysis, &options);
+    return code ? code : groups_check(view, request->members);
 }
 
 /* MARK: Which */
@@ -174,17 +160,14 @@ static void json_goroutine(const struct request *request, struct json *json,
 static void json_goroutines(const struct request *request, const trail_goroutine *const *list,
                             size_t wanted)
 {
-    struct json json = json_on_stdout();
+    struct json json = analysis_json_begin(&request->analysis);
     size_t limit = request->view.limit ? request->view.limit : SIZE_MAX;
-    json_open(&json, NULL, '{');
-    json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
     json_number(&json, "all", wanted);
     json_open(&json, "goroutines", '[');
     for (size_t i = 0; i < wanted && i < limit; i++)
         json_goroutine(request, &json, list[i]);
     json_close(&json, ']');
-    json_close(&json, '}');
-    putchar('\n');
+    analysis_json_end(&json);
 }
 
 /* MARK: Order */
@@ -275,7 +258,7 @@ static int show_goroutines(struct request *request)
     const trail_goroutine *g;
     size_t count = trail_analysis_goroutines(request->analysis.answers, &g), wanted = 0;
     int wrong = find_wanted(request, g, count);
-    bool by_id = request->analysis.json && !request->view.sorted && !request->view.limit;
+    bool by_id = request->analysis.json && !request->view.sort.given && !request->view.limit;
     if (wrong)
         return wrong;
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
@@ -286,7 +269,7 @@ static int show_goroutines(struct request *request)
         if (is_wanted(request, &g[i]))
             list[wanted++] = &g[i];
     if (!by_id) /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-        qsort_r(list, wanted, sizeof *list, by_column_of_goroutine, &request->view.sort);
+        qsort_r(list, wanted, sizeof *list, by_column_of_goroutine, &request->view.sort.column);
     if (request->analysis.json)
         json_goroutines(request, list, wanted);
     else
@@ -315,8 +298,8 @@ const struct command command_goroutines = {
     COMMAND_ROW(goroutines),
     .synopsis = "[options] FILE",
     .details =
-        "Shows, for all goroutines with the same start function, how long they ran, were ready\n"
-        "but had no P, were in system calls (and of that without a P), and blocked, for what.\n"
+        "Shows, for all goroutines with the same start function, how long they ran, were ready "
+        "but had no P, were in system calls (and of that without a P), and blocked, for what. "
         "With a name or numbers, the goroutines one by one.",
     .examples = "  trail goroutines app.trace\n"
                 "  trail goroutines --name=main.worker --sort=sched-wait app.trace\n"

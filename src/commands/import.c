@@ -190,18 +190,10 @@ static int run(const struct command *command, int argc, char **argv)
     struct request request = {0};
     struct options options;
     int code = options_each(&options, command, argc, argv, NULL, &request);
+    if (code == EXIT_GOOD)
+        code = check_trace_output(&options, "recording", request.output);
     if (code != EXIT_GOOD)
         return code == OPTIONS_HELP ? EXIT_GOOD : code;
-    if (options.word_count != 1)
-        return usage_error(command, options.word_count == 0 ? "which recording? (- is stdin)"
-                                                            : "one recording at a time");
-    if (!request.output)
-        return usage_error(command, "where to? --output=FILE (- is stdout)");
-    if (strcmp(request.output, "-") == 0 && isatty(STDOUT_FILENO))
-        return usage_error(command, "a trace is nothing for a terminal: --output=FILE");
-    if (overwrites(request.output, options.words[0]))
-        return usage_error(command, "the trace would overwrite the recording, '%s'",
-                           request.output);
     return import_file(options.words[0], &request);
 }
 
@@ -209,13 +201,12 @@ const struct command command_import = {
     COMMAND_ROW(import),
     .synopsis = "[options] FILE --output=FILE",
     .details =
-        "Reads what another recorder wrote, and writes a trace of threads for all commands: text\n"
-        "of 'perf script' of 'perf sched record' (or perf.data, where perf is installed), text of\n"
-        "ftrace or 'trace-cmd report', the folder of an LTTng kernel trace (where babeltrace2 is\n"
+        "Reads what another recorder wrote, and writes a trace of threads for all commands: text "
+        "of 'perf script' of 'perf sched record' (or perf.data, where perf is installed), text of "
+        "ftrace or 'trace-cmd report', the folder of an LTTng kernel trace (where babeltrace2 is "
         "installed), and Perfetto's kernel events: states and wake-ups are those of the "
-        "recording.\n"
-        "Of Perfetto's track events, slices become regions, and flows wake-ups. What is not\n"
-        "understood is counted and named.",
+        "recording. Of Perfetto's track events, slices become regions, and flows wake-ups. What "
+        "is not understood is counted and named.",
     .examples = "  perf sched record -- ./server; trail import perf.data -o server.trace\n"
                 "  perf script --ns | trail import - -o server.trace && trail why server.trace\n"
                 "  trace-cmd report | trail import - -o machine.trace\n"

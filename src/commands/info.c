@@ -19,8 +19,6 @@
 #include "ui/words.h"
 #include "wire/wire.h"
 
-enum { OPT_WORDS = 1 };
-
 struct request {
     bool full, json;
     trail_words words;
@@ -28,12 +26,11 @@ struct request {
 
 static const struct option rows[] = {
     {'f', "full", NULL,
-     "decode everything:\n"
-     "events by kind, goroutines, strings, stacks, tasks, the exact\n"
-     "duration, damage",
+     "decode everything: events by kind, goroutines, strings, stacks, tasks, the exact duration, "
+     "damage",
      TO_FLAG(struct request, full)},
     {'j', "json", NULL, "one JSON object a file", TO_FLAG(struct request, json)},
-    WORDS_ROW(OPT_WORDS),
+    WORDS_ROW(struct request, words),
     {0},
 };
 
@@ -722,20 +719,11 @@ static int info_file(const char *word, const struct request *request)
     return code;
 }
 
-static const struct command *const self = &command_info;
-
-static int take_words(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    (void)id;
-    return words_option(self, value, &request->words);
-}
-
 static int run(const struct command *command, int argc, char **argv)
 {
     struct options options;
     struct request request = {0};
-    int code = options_each(&options, command, argc, argv, take_words, &request);
+    int code = options_each(&options, command, argc, argv, NULL, &request);
     if (code != EXIT_GOOD)
         return code == OPTIONS_HELP ? EXIT_GOOD : code;
     if (options.word_count == 0)

@@ -16,8 +16,6 @@
 #include "words/function_name.h"
 #include "words/wrappers.h"
 
-enum { OPT_GOROUTINE = 1 };
-
 /* In the order of output. */
 static const struct kind {
     trail_profile_type type;
@@ -37,8 +35,7 @@ enum { ROWS = 10 };
 
 struct request {
     struct analysis analysis;
-    const char *name;
-    struct id_list goroutines;
+    struct goroutine_filter filter;
     size_t limit;
     bool idle;
 };
@@ -48,23 +45,13 @@ static const struct option rows[] = {
      TO_LIMIT(struct request, limit), .expects = "a number"},
     {0, "idle", NULL, "waits for work stand among the others, not behind them",
      TO_FLAG(struct request, idle)},
-    {0, "name", "FUNCTION", "only goroutines with this start function",
-     TO_TEXT(struct request, name)},
-    {'g', "goroutine", "N,...", "only these goroutines", TAKE(OPT_GOROUTINE)},
+    GOROUTINE_FILTER_ROWS(struct request, filter),
     SKIP_FRAMES_ROW,
     ANALYSIS_ROWS,
     {0},
 };
 
 /* MARK: Command line */
-
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    if (id == OPT_GOROUTINE)
-        return ids_option(request->analysis.command, value, "gG", &request->goroutines);
-    return analysis_option(&request->analysis, id, value);
-}
 
 static void panel_want(trail_analysis_options *options)
 {
@@ -76,19 +63,14 @@ static void panel_want(trail_analysis_options *options)
 
 static int parse_request(struct request *request, int argc, char **argv)
 {
-    struct options options;
-    int wrong =
-        options_each(&options, request->analysis.command, argc, argv, parse_option, request);
-    if (wrong != EXIT_GOOD)
-        return wrong;
-    wrong = analysis_words(&request->analysis, &options);
+    int code = analysis_parse(&request->analysis, argc, argv);
     panel_want(&request->analysis.options);
-    if (request->name)
+    if (request->filter.name)
         request->analysis.options.what |= TRAIL_ANALYZE_GROUPS;
-    request->analysis.options.profile.name = request->name;
-    request->analysis.options.profile.goroutines = request->goroutines.ids;
-    request->analysis.options.profile.goroutine_count = request->goroutines.count;
-    return wrong;
+    request->analysis.options.profile.name = request->filter.name;
+    request->analysis.options.profile.goroutines = request->filter.goroutines.ids;
+    request->analysis.options.profile.goroutine_count = request->filter.goroutines.count;
+    return code;
 }
 
 /* MARK: JSON */
@@ -145,8 +127,7 @@ static void show_json(const struct request *request)
     json_open(&json, NULL, '{');
     for (size_t i = 0; i < KINDS; i++)
         json_kind(request, &json, &kinds[i]);
-    json_close(&json, '}');
-    putchar('\n');
+    analysis_json_end(&json);
 }
 
 /* MARK: For people */
@@ -229,12 +210,12 @@ static void show_command(const struct request *request, const struct kind *kind,
     const struct window *window = &request->analysis.window;
     char file[FOLLOW_UP_SIZE], name[FOLLOW_UP_SIZE], pattern[64];
     printf("the longest of these: trail find");
-    if (request->name)
-        printf(" --name=%s", shell_word(request->name, name));
-    for (size_t i = 0; i < request->goroutines.count; i++)
+    if (request->filter.name)
+        printf(" --name=%s", shell_word(request->filter.name, name));
+    for (size_t i = 0; i < request->filter.goroutines.count; i++)
         printf("%s%s%" PRId64, i ? "," : " ",
                i ? "" : term(&request->analysis.vocabulary, TERM_task_option),
-               request->goroutines.ids[i]);
+               request->filter.goroutines.ids[i]);
     if (window->has_from)
         printf(" --from=%" PRId64 "ns", window->from_ns);
     if (window->has_to)
@@ -287,8 +268,8 @@ static int show(void *context)
     const struct request *request = context;
     trail_profile profile;
     trail_analysis_profile(request->analysis.answers, kinds[0].type, &profile);
-    if (profile.goroutines == 0 && (request->name || request->goroutines.count > 0))
-        return goroutine_filter_no_match(request->name, &request->analysis);
+    if (profile.goroutines == 0 && (request->filter.name || request->filter.goroutines.count > 0))
+        return goroutine_filter_no_match(request->filter.name, &request->analysis);
     if (request->analysis.json) {
         show_json(request);
         return EXIT_GOOD;
@@ -315,19 +296,18 @@ static int run(const struct command *command, int argc, char **argv)
     struct request request = {.analysis = {.command = command}, .limit = ROWS};
     int code =
         analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
-    free(request.goroutines.ids);
+    goroutine_filter_free(&request.filter);
     return code;
 }
 
 const struct command command_latency = {
     COMMAND_ROW(latency),
     .synopsis = "[options] FILE",
-    .details = "Histograms of the time from ready to running, of waits for locks, channels and "
-               "select, and\n"
-               "of system calls; then the stacks that took most time, with how their times spread. "
-               "Stacks\n"
-               "are shown leaf first; those of 'ready' are of the waker. Waits for\n"
-               "work, to which a thread of a C program returns for most of its life, are last.",
+    .details =
+        "Histograms of the time from ready to running, of waits for locks, channels and select, "
+        "and of system calls; then the stacks that took most time, with how their times spread. "
+        "Stacks are shown leaf first; those of 'ready' are of the waker. Waits for work, to which "
+        "a thread of a C program returns for most of its life, are last.",
     .examples = "  trail latency app.trace\n"
                 "  trail latency --name=main.worker --from=1s --to=+200ms app.trace\n"
                 "  trail latency --json -n 0 app.trace",

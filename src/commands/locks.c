@@ -31,21 +31,15 @@ static const struct option rows[] = {
     {'s', "stacks", NULL, "show whole stacks, a line a frame", TO_FLAG(struct request, stacks)},
     {'c', "channels", NULL, "waits for channels and select as well",
      TO_FLAG(struct request, analysis.options.locks.channels)},
-    {0, "match", "WORDS", "locks whose name, kind or stacks contain all these words,\nand no -word",
+    {0, "match", "WORDS", "locks whose name, kind or stacks contain all these words, and no -word",
      TO_TEXT(struct request, match)},
-    GOROUTINE_FILTER_ROWS,
+    GOROUTINE_FILTER_ROWS(struct request, filter),
     SKIP_FRAMES_ROW,
     ANALYSIS_ROWS,
     {0},
 };
 
 /* MARK: Command line */
-
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    return goroutine_filter_option(&request->filter, &request->analysis, id, value);
-}
 
 static void panel_want(trail_analysis_options *options)
 {
@@ -55,13 +49,10 @@ static void panel_want(trail_analysis_options *options)
 static int parse_request(struct request *request, int argc, char **argv)
 {
     struct analysis *analysis = &request->analysis;
-    struct options options;
-    int code = options_each(&options, analysis->command, argc, argv, parse_option, request);
-    if (code != EXIT_GOOD)
-        return code;
+    int code = analysis_parse(analysis, argc, argv);
     panel_want(&analysis->options);
     analysis->options.locks.filter = goroutine_filter_of(&request->filter, analysis);
-    return analysis_words(analysis, &options);
+    return code;
 }
 
 /* Returns how many of `count` are shown. JSON has all, unless --limit is given. */
@@ -254,11 +245,9 @@ static void json_totals(const struct request *request, struct json *json, size_t
 
 static void show_json(const struct request *request, const struct lock_list *list)
 {
-    struct json json = json_on_stdout();
+    struct json json = analysis_json_begin(&request->analysis);
     const trail_lock_chain *chains;
     size_t chain_count = trail_analysis_lock_chains(request->analysis.answers, &chains);
-    json_open(&json, NULL, '{');
-    json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
     json_totals(request, &json, list->count);
     json_open(&json, "locks", '[');
     for (size_t i = 0; i < shown_of(request, list->count); i++)
@@ -268,8 +257,7 @@ static void show_json(const struct request *request, const struct lock_list *lis
     for (size_t i = 0; i < shown_of(request, chain_count); i++)
         json_chain(request, &json, &chains[i]);
     json_close(&json, ']');
-    json_close(&json, '}');
-    putchar('\n');
+    analysis_json_end(&json);
 }
 
 /* MARK: For people */
@@ -281,12 +269,7 @@ static void show_table(const struct request *request, const trail_lock *const *l
     table_begin(&table, "waits> total> p50> p95> p99> max> still> holds> held> lock<");
     for (size_t i = 0; i < count; i++) {
         const trail_lock *lock = locks[i];
-        table_number(&table, lock->wait.count);
-        table_duration(&table, lock->wait.sum_ns);
-        table_duration(&table, trail_histogram_quantile(&lock->wait, 0.5));
-        table_duration(&table, trail_histogram_quantile(&lock->wait, 0.95));
-        table_duration(&table, trail_histogram_quantile(&lock->wait, 0.99));
-        table_duration(&table, lock->wait.max_ns);
+        table_spread(&table, &lock->wait);
         table_duration(&table, lock->open_ns);
         table_number(&table, lock->hold.count);
         table_duration(&table, lock->hold.sum_ns);
@@ -511,10 +494,10 @@ const struct command command_locks = {
     COMMAND_ROW(locks),
     .synopsis = "[options] FILE",
     .details =
-        "Shows a row for each lock, condition variable or other object whose waits end with a\n"
-        "wake-up, by wait time; then the places of waits and holds, and the longest chains: one\n"
-        "goroutine waits for another, which waits for a third. In recordings of C programs locks\n"
-        "have names or addresses, and hold times; in Go's traces a row is the stack of the wait\n"
+        "Shows a row for each lock, condition variable or other object whose waits end with a "
+        "wake-up, by wait time; then the places of waits and holds, and the longest chains: one "
+        "goroutine waits for another, which waits for a third. In recordings of C programs locks "
+        "have names or addresses, and hold times; in Go's traces a row is the stack of the wait "
         "with the stack of the waker. 'still' counts waits that did not end.",
     .examples = "  trail locks server.trace\n"
                 "  trail locks --channels --stacks --limit=3 app.trace\n"

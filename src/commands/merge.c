@@ -14,8 +14,6 @@
 #include "ui/trace_file.h"
 #include "ui/values.h"
 
-enum { OPT_TO = 1, OPT_OFFSET, OPT_ALIGN };
-
 /* An input trace: its command line, and its state while it is read. */
 struct part {
     const char *word;
@@ -35,83 +33,75 @@ struct offset {
     bool used;
 };
 
+struct offsets {
+    struct offset list[TRAIL_MERGE_MOST];
+    size_t count;
+};
+
 struct request {
     const struct command *command;
     const char *output;
     trail_merge_options merge;
-    struct offset offsets[TRAIL_MERGE_MOST];
-    size_t offset_count;
+    struct offsets offsets;
     struct part parts[TRAIL_MERGE_MOST];
     size_t count;
 };
 
-static const struct option rows[] = {
-    {0, "offset", "NAME=TIME",
-     "that trace begins this time after the first one (-TIME:\nbefore): 1.5s, -20ms",
-     TAKE(OPT_OFFSET)},
-    {0, "align", "BY",
-     "how traces without --offset are aligned: by their\n"
-     "wall clocks (the default), or start: all begin together",
-     TAKE(OPT_ALIGN), .values = "wall start"},
-    {0, "plain", NULL, "start functions without the name of their trace",
-     TO_FLAG(struct request, merge.plain)},
-    {'t', "to", "go1.N", "the version to write: go1.26 (the default), go1.25 or go1.23",
-     TAKE(OPT_TO), .values = "go1.26 go1.25 go1.23"},
-    {'o', "output", "FILE", "where the trace goes (- is stdout, the default)",
-     TO_TEXT(struct request, output)},
-    {0},
-};
-
 /* MARK: The command line */
 
-static int parse_offset(struct request *request, const char *value)
+static int parse_offset(const struct command *command, void *member, const char *value)
 {
+    struct offsets *offsets = member;
     const char *equals = strrchr(value, '=');
-    struct offset *offset = &request->offsets[request->offset_count];
+    struct offset *offset = &offsets->list[offsets->count];
     bool before = equals && equals[1] == '-';
     if (!equals || equals == value || !parse_time(equals + 1 + before, &offset->ns))
-        return usage_error(request->command, "--offset is like web=1.5s or db=-20ms, not '%s'",
-                           value);
-    if (request->offset_count + 1 == TRAIL_MERGE_MOST)
-        return usage_error(request->command, "more than %d offsets", TRAIL_MERGE_MOST - 1);
+        return usage_error(command, "--offset is like web=1.5s or db=-20ms, not '%s'", value);
+    if (offsets->count + 1 == TRAIL_MERGE_MOST)
+        return usage_error(command, "more than %d offsets", TRAIL_MERGE_MOST - 1);
     offset->name = value;
     offset->size = (size_t)(equals - value);
     offset->ns = before ? -offset->ns : offset->ns;
-    request->offset_count++;
+    offsets->count++;
     return EXIT_GOOD;
 }
 
-static int parse_align(struct request *request, const char *value)
+static int parse_align(const struct command *command, void *member, const char *value)
 {
-    request->merge.align_start = strcmp(value, "start") == 0;
-    if (!request->merge.align_start && strcmp(value, "wall") != 0)
-        return usage_error(request->command, "--align is wall or start, not '%s'", value);
+    bool *start = member;
+    *start = strcmp(value, "start") == 0;
+    if (!*start && strcmp(value, "wall") != 0)
+        return usage_error(command, "--align is wall or start, not '%s'", value);
     return EXIT_GOOD;
 }
 
-static int parse_to(struct request *request, const char *value)
+static int parse_to(const struct command *command, void *member, const char *value)
 {
     static const char *const names[] = {"go1.23", "go1.25", "go1.26"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(value, names[i]) == 0 || strcmp(value, names[i] + 2) == 0) {
-            request->merge.version = (int)strtol(names[i] + 4, NULL, 10);
+            *(int *)member = (int)strtol(names[i] + 4, NULL, 10);
             return EXIT_GOOD;
         }
-    return usage_error(request->command, "--to is go1.26, go1.25 or go1.23, not '%s'", value);
+    return usage_error(command, "--to is go1.26, go1.25 or go1.23, not '%s'", value);
 }
 
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    switch (id) {
-    case OPT_OFFSET:
-        return parse_offset(request, value);
-    case OPT_ALIGN:
-        return parse_align(request, value);
-    default:
-        return parse_to(request, value);
-    }
-}
+static const struct option rows[] = {
+    {0, "offset", "NAME=TIME",
+     "that trace begins this time after the first one (-TIME: before): 1.5s, -20ms",
+     TO_PARSED(struct request, offsets, struct offsets, parse_offset)},
+    {0, "align", "BY",
+     "how traces without --offset are aligned: by their wall clocks (the default), or start: all "
+     "begin together",
+     TO_PARSED(struct request, merge.align_start, bool, parse_align), .values = "wall start"},
+    {0, "plain", NULL, "start functions without the name of their trace",
+     TO_FLAG(struct request, merge.plain)},
+    {'t', "to", "go1.N", "the version to write: go1.26 (the default), go1.25 or go1.23",
+     TO_PARSED(struct request, merge.version, int, parse_to), .values = "go1.26 go1.25 go1.23"},
+    {'o', "output", "FILE", "where the trace goes (- is stdout, the default)",
+     TO_TEXT(struct request, output)},
+    {0},
+};
 
 /* MARK: Names */
 
@@ -185,8 +175,8 @@ static int take_word(struct request *request, const char *word)
 
 static void use_offsets(struct request *request)
 {
-    for (size_t i = 0; i < request->offset_count; i++) {
-        struct offset *offset = &request->offsets[i];
+    for (size_t i = 0; i < request->offsets.count; i++) {
+        struct offset *offset = &request->offsets.list[i];
         for (size_t k = 0; k < request->count; k++) {
             struct part *part = &request->parts[k];
             if (strlen(part->name) == offset->size &&
@@ -207,8 +197,8 @@ static int check_offsets(const struct request *request)
     if (request->count > 0 && request->parts[0].has_offset)
         return usage_error(request->command,
                            "'%s' is the first trace, from which offsets are counted", names[0]);
-    for (size_t i = 0; i < request->offset_count; i++) {
-        const struct offset *offset = &request->offsets[i];
+    for (size_t i = 0; i < request->offsets.count; i++) {
+        const struct offset *offset = &request->offsets.list[i];
         char name[128];
         if (offset->used)
             continue;
@@ -225,7 +215,7 @@ static int check_usage(struct request *request, const struct options *options)
     if (options->word_count == 0)
         return usage_error(request->command, "which traces?");
     if (strcmp(request->output, "-") == 0 && isatty(STDOUT_FILENO))
-        return usage_error(request->command, "a trace is nothing for a terminal: --output=FILE");
+        return usage_error(request->command, NO_BINARY_ON_TERMINAL);
     request->count = 0;
     for (int i = 0; i < options->word_count; i++) {
         int code = take_word(request, options->words[i]);
@@ -371,7 +361,7 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct request request = {.command = command, .output = "-"};
     struct options options;
-    int code = options_each(&options, command, argc, argv, parse_option, &request);
+    int code = options_each(&options, command, argc, argv, NULL, &request);
     if (code == EXIT_GOOD)
         code = check_usage(&request, &options);
     if (code == EXIT_GOOD)
@@ -385,12 +375,12 @@ const struct command command_merge = {
     COMMAND_ROW(merge),
     .synopsis = "[options] [NAME=]TRACE... --output=FILE",
     .details =
-        "Writes the events of up to 64 traces, of Go 1.5 to 1.27 and of C programs, as one trace,\n"
-        "side by side on one clock. Go 1.25 and later and trail's own traces have a wall clock;\n"
-        "for others --offset or --align=start says how they are aligned. Numbers of the\n"
-        "second trace's goroutines and threads begin with 1000000000, those of its Ps with 1000,\n"
-        "and so on; names of start functions with the trace's: 'web: main.main'. The heap and\n"
-        "GOMAXPROCS are sums. Of a damaged trace it is the good part, and the exit status is 1.",
+        "Writes the events of up to 64 traces, of Go 1.5 to 1.27 and of C programs, as one trace, "
+        "side by side on one clock. Go 1.25 and later and trail's own traces have a wall clock; "
+        "for others --offset or --align=start says how they are aligned. Numbers of the second "
+        "trace's goroutines and threads begin with 1000000000, those of its Ps with 1000, and so "
+        "on; names of start functions with the trace's: 'web: main.main'. The heap and GOMAXPROCS "
+        "are sums. Of a damaged trace it is the good part, and the exit status is 1.",
     .examples = "  trail merge web.trace db.trace -o both.trace && trail summary both.trace\n"
                 "  trail merge web=host1/app.trace db=host2/app.trace -o both.trace\n"
                 "  trail merge old.trace new.trace --offset=new=1.5s -o both.trace\n"

@@ -13,34 +13,25 @@
 #include "ui/table.h"
 #include "ui/values.h"
 
-enum { OPT_WINDOW = 1, OPT_FLAGS, OPT_QUANTILES };
 enum { MOST_WINDOWS = 64, MOST_WORST = 100, MOST_QUANTILES = 8 };
 enum { BEST = 0 }; /* curve */
+
+struct windows {
+    int64_t ns[MOST_WINDOWS];
+    size_t count;
+};
+
+struct quantiles {
+    double shares[MOST_QUANTILES];
+    size_t count;
+};
 
 struct request {
     struct analysis analysis;
     unsigned flags;
-    int64_t windows[MOST_WINDOWS];
-    size_t window_count;
+    struct windows windows;
     size_t worst;
-    double quantiles[MOST_QUANTILES];
-    size_t quantile_count;
-};
-
-static const struct option rows[] = {
-    {'w', "window", "TIME,...", "lengths of windows: 10us,1ms (default: from 10us on)",
-     TAKE(OPT_WINDOW)},
-    {0, "flags", "WHAT,...",
-     "what takes from the program: stw, background, assist, sweep\n"
-     "(default stw,background,assist); per-p: each P by itself",
-     TAKE(OPT_FLAGS), .values = "stw background assist sweep per-p"},
-    {0, "worst", "N", "how many of the worst windows to show of each length (default 3)",
-     TO_NUMBER(struct request, worst), .most = MOST_WORST, .expects = "a number up to 100"},
-    {'q', "quantiles", "SHARE,...",
-     "also what this share of all windows does not fall below:\n0.5,0.99 (at most 8)",
-     TAKE(OPT_QUANTILES)},
-    ANALYSIS_ROWS,
-    {0},
+    struct quantiles quantiles;
 };
 
 /* Copies the next word of a comma-separated list. Returns false at the end, or if it is too long.
@@ -56,22 +47,23 @@ static bool next_word(const char **list, char *word, size_t size)
     return true;
 }
 
-static int parse_windows(struct request *request, const char *list)
+static int parse_windows(const struct command *command, void *member, const char *list)
 {
+    struct windows *windows = member;
     char word[64] = "";
     do {
         int64_t ns;
-        if (request->window_count == MOST_WINDOWS)
-            return usage_error(request->analysis.command, "at most %d windows", MOST_WINDOWS);
+        if (windows->count == MOST_WINDOWS)
+            return usage_error(command, "at most %d windows", MOST_WINDOWS);
         if (!next_word(&list, word, sizeof word) || !parse_time(word, &ns) || ns == 0)
-            return usage_error(request->analysis.command,
-                               "'%s' is no length of a window; those are like 10us,1ms", word);
-        request->windows[request->window_count++] = ns;
+            return usage_error(command, "'%s' is no length of a window; those are like 10us,1ms",
+                               word);
+        windows->ns[windows->count++] = ns;
     } while (*list);
     return EXIT_GOOD;
 }
 
-static int parse_flags(struct request *request, const char *list)
+static int parse_flags(const struct command *command, void *member, const char *list)
 {
     static const char *const names[] = {"stw", "background", "assist", "sweep", "per-p", NULL};
     unsigned flags = 0;
@@ -79,52 +71,52 @@ static int parse_flags(struct request *request, const char *list)
     do {
         size_t i = 0;
         if (!next_word(&list, word, sizeof word))
-            return usage_error(request->analysis.command, "--flags is a list like stw,assist");
+            return usage_error(command, "--flags is a list like stw,assist");
         while (names[i] && strcmp(word, names[i]) != 0)
             i++;
-        if (!names[i]) {
-            const char *nearest = nearest_word(word, names);
-            return usage_error(request->analysis.command, "no flag '%s'; %s%s%sthere are %s", word,
-                               nearest ? "did you mean '" : "", nearest ? nearest : "",
-                               nearest ? "'? " : "", "stw, background, assist, sweep and per-p");
-        }
+        if (!names[i])
+            return unknown_word(command, "flag", word, names,
+                                "stw, background, assist, sweep and per-p");
         flags |= 1u << i;
     } while (*list);
-    request->flags = flags;
+    *(unsigned *)member = flags;
     return EXIT_GOOD;
 }
 
-static int parse_quantiles(struct request *request, const char *list)
+static int parse_quantiles(const struct command *command, void *member, const char *list)
 {
+    struct quantiles *quantiles = member;
     char word[64] = "", *end;
     do {
-        if (request->quantile_count == MOST_QUANTILES)
-            return usage_error(request->analysis.command, "at most %d quantiles", MOST_QUANTILES);
+        if (quantiles->count == MOST_QUANTILES)
+            return usage_error(command, "at most %d quantiles", MOST_QUANTILES);
         bool good = next_word(&list, word, sizeof word);
         double share = good ? strtod(word, &end) : 0;
         good = good && end != word && *end == '\0' && share >= 0 && share <= 1;
         if (!good)
-            return usage_error(request->analysis.command,
-                               "'%s' is no share of the windows; those are like 0.5,0.99", word);
-        request->quantiles[request->quantile_count++] = share;
+            return usage_error(command, "'%s' is no share of the windows; those are like 0.5,0.99",
+                               word);
+        quantiles->shares[quantiles->count++] = share;
     } while (*list);
     return EXIT_GOOD;
 }
 
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    switch (id) {
-    case OPT_WINDOW:
-        return parse_windows(request, value);
-    case OPT_FLAGS:
-        return parse_flags(request, value);
-    case OPT_QUANTILES:
-        return parse_quantiles(request, value);
-    default:
-        return analysis_option(&request->analysis, id, value);
-    }
-}
+static const struct option rows[] = {
+    {'w', "window", "TIME,...", "lengths of windows: 10us,1ms (default: from 10us on)",
+     TO_PARSED(struct request, windows, struct windows, parse_windows)},
+    {0, "flags", "WHAT,...",
+     "what takes from the program: stw, background, assist, sweep (default "
+     "stw,background,assist); per-p: each P by itself",
+     TO_PARSED(struct request, flags, unsigned, parse_flags),
+     .values = "stw background assist sweep per-p"},
+    {0, "worst", "N", "how many of the worst windows to show of each length (default 3)",
+     TO_NUMBER(struct request, worst), .most = MOST_WORST, .expects = "a number up to 100"},
+    {'q', "quantiles", "SHARE,...",
+     "also what this share of all windows does not fall below: 0.5,0.99 (at most 8)",
+     TO_PARSED(struct request, quantiles, struct quantiles, parse_quantiles)},
+    ANALYSIS_ROWS,
+    {0},
+};
 
 /* The curve with background workers counted once comes first: it is that of the summary. */
 static void want_curves(trail_analysis_options *options, unsigned flags)
@@ -137,12 +129,9 @@ static void want_curves(trail_analysis_options *options, unsigned flags)
 
 static int parse_request(struct request *request, int argc, char **argv)
 {
-    struct options options;
-    int code = options_each(&options, request->analysis.command, argc, argv, parse_option, request);
-    if (code != EXIT_GOOD)
-        return code;
+    int code = analysis_parse(&request->analysis, argc, argv);
     want_curves(&request->analysis.options, request->flags);
-    return analysis_words(&request->analysis, &options);
+    return code;
 }
 
 /* 10 us, 30 us, 100 us, ... as long as they are shorter than the trace. */
@@ -150,10 +139,10 @@ static void default_windows(struct request *request)
 {
     const trail_analysis_span *span = &request->analysis.span;
     int64_t length = span->end_ns - span->begin_ns;
-    for (int64_t ns = 10000; request->window_count + 2 < MOST_WINDOWS; ns *= 10) {
+    for (int64_t ns = 10000; request->windows.count + 2 < MOST_WINDOWS; ns *= 10) {
         for (int64_t factor = 1; factor <= 3; factor += 2)
-            if (request->window_count == 0 || ns * factor < length)
-                request->windows[request->window_count++] = ns * factor;
+            if (request->windows.count == 0 || ns * factor < length)
+                request->windows.ns[request->windows.count++] = ns * factor;
         if (ns >= length || ns > INT64_MAX / 100)
             return;
     }
@@ -169,9 +158,9 @@ static void json_curve(const struct request *request, struct json *json, const c
                        unsigned curve)
 {
     json_open(json, key, '[');
-    for (size_t i = 0; i < request->window_count; i++)
+    for (size_t i = 0; i < request->windows.count; i++)
         json_real(json, NULL,
-                  trail_analysis_mmu(request->analysis.answers, curve, request->windows[i]));
+                  trail_analysis_mmu(request->analysis.answers, curve, request->windows.ns[i]));
     json_close(json, ']');
 }
 
@@ -180,12 +169,13 @@ static void json_quantiles(const struct request *request, struct json *json, con
                            unsigned curve)
 {
     json_open(json, key, '[');
-    for (size_t i = 0; i < request->window_count; i++) {
+    for (size_t i = 0; i < request->windows.count; i++) {
         json_open(json, NULL, '[');
-        for (size_t n = 0; n < request->quantile_count; n++)
+        for (size_t n = 0; n < request->quantiles.count; n++)
             json_real(json, NULL,
                       trail_analysis_mmu_quantile(request->analysis.answers, curve,
-                                                  request->windows[i], request->quantiles[n]));
+                                                  request->windows.ns[i],
+                                                  request->quantiles.shares[n]));
         json_close(json, ']');
     }
     json_close(json, ']');
@@ -196,21 +186,20 @@ static void show_json(const struct request *request)
     struct json json = json_on_stdout();
     json_open(&json, NULL, '{');
     json_open(&json, "windows_ns", '[');
-    for (size_t i = 0; i < request->window_count; i++)
-        json_signed(&json, NULL, request->windows[i]);
+    for (size_t i = 0; i < request->windows.count; i++)
+        json_signed(&json, NULL, request->windows.ns[i]);
     json_close(&json, ']');
     json_curve(request, &json, "mmu", curve_of_go(request));
     json_curve(request, &json, "mmu_corrected", BEST);
-    if (request->quantile_count > 0) {
+    if (request->quantiles.count > 0) {
         json_open(&json, "quantiles", '[');
-        for (size_t i = 0; i < request->quantile_count; i++)
-            json_real(&json, NULL, request->quantiles[i]);
+        for (size_t i = 0; i < request->quantiles.count; i++)
+            json_real(&json, NULL, request->quantiles.shares[i]);
         json_close(&json, ']');
         json_quantiles(request, &json, "mmu_quantiles", curve_of_go(request));
         json_quantiles(request, &json, "mmu_quantiles_corrected", BEST);
     }
-    json_close(&json, '}');
-    putchar('\n');
+    analysis_json_end(&json);
 }
 
 /* Columns of quantiles: "50_%> 99.9_%> ". */
@@ -218,16 +207,16 @@ static void quantile_titles(const struct request *request, char *titles, size_t 
 {
     size_t used = 0;
     *titles = '\0';
-    for (size_t i = 0; i < request->quantile_count && used < size; i++)
-        used +=
-            (size_t)snprintf(titles + used, size - used, "%.6g_%%> ", request->quantiles[i] * 100);
+    for (size_t i = 0; i < request->quantiles.count && used < size; i++)
+        used += (size_t)snprintf(titles + used, size - used, "%.6g_%%> ",
+                                 request->quantiles.shares[i] * 100);
 }
 
 static void put_quantiles(const struct request *request, struct table *table, int64_t window_ns)
 {
-    for (size_t i = 0; i < request->quantile_count; i++)
+    for (size_t i = 0; i < request->quantiles.count; i++)
         table_percent(table, trail_analysis_mmu_quantile(request->analysis.answers, BEST, window_ns,
-                                                         request->quantiles[i]));
+                                                         request->quantiles.shares[i]));
 }
 
 static void show_curve(const struct request *request)
@@ -238,22 +227,22 @@ static void show_curve(const struct request *request)
     (void)snprintf(titles, sizeof titles, "window> MMU> corrected> %s%s", quantiles,
                    *quantiles ? "" : "<");
     table_begin(&table, titles);
-    for (size_t i = 0; i < request->window_count; i++) {
+    for (size_t i = 0; i < request->windows.count; i++) {
         double mmu = trail_analysis_mmu(request->analysis.answers, curve_of_go(request),
-                                        request->windows[i]);
-        double right = trail_analysis_mmu(request->analysis.answers, BEST, request->windows[i]);
+                                        request->windows.ns[i]);
+        double right = trail_analysis_mmu(request->analysis.answers, BEST, request->windows.ns[i]);
         size_t length = (size_t)whole_within(right * 40 + 0.5, 0, 40);
         memset(bar, '#', length);
         bar[length] = '\0';
-        table_duration(&table, request->windows[i]);
+        table_duration(&table, request->windows.ns[i]);
         table_percent(&table, mmu);
         table_percent(&table, right);
-        put_quantiles(request, &table, request->windows[i]);
-        if (request->quantile_count == 0)
+        put_quantiles(request, &table, request->windows.ns[i]);
+        if (request->quantiles.count == 0)
             table_word(&table, bar);
     }
     table_print(&table);
-    if (request->quantile_count > 0)
+    if (request->quantiles.count > 0)
         printf("(50 %%: half of all windows have at least this%s)\n",
                curve_of_go(request) != BEST ? ", workers counted once" : "");
 }
@@ -266,9 +255,9 @@ static void show_worst(const struct request *request)
     bool any = false;
     char text[FOLLOW_UP_SIZE];
     table_begin(&table, "window> from> program's> to_see_it<");
-    for (size_t i = 0; i < request->window_count; i++) {
+    for (size_t i = 0; i < request->windows.count; i++) {
         size_t count = trail_analysis_mmu_worst(request->analysis.answers, BEST,
-                                                request->windows[i], worst, request->worst);
+                                                request->windows.ns[i], worst, request->worst);
         for (size_t n = 0; n < count && worst[n].mutator < 1; n++) {
             any = true;
             table_duration(&table, worst[n].end_ns - worst[n].begin_ns);
@@ -289,7 +278,7 @@ static void show_worst(const struct request *request)
 static int show(void *context)
 {
     struct request *request = context;
-    if (request->window_count == 0)
+    if (request->windows.count == 0)
         default_windows(request);
     if (request->analysis.json) {
         show_json(request);
@@ -326,14 +315,12 @@ const struct command command_mmu = {
     COMMAND_ROW(mmu),
     .synopsis = "[options] FILE",
     .details =
-        "Minimum mutator utilisation: for windows of a length, the least share of its Ps that the\n"
+        "Minimum mutator utilisation: for windows of a length, the least share of its Ps that the "
         "program had in any of them. 0 % at 1 ms: for a millisecond it did not run at all. The "
-        "first\n"
-        "figure is Go's, which counts background workers twice; the second counts them once.\n"
-        "\n"
+        "first figure is Go's, which counts background workers twice; the second counts them "
+        "once.\n\n"
         "The minimum is of one window; --quantiles is for all of them: with 0.99, what 99 % of "
-        "all\n"
-        "windows of that length have or exceed, wherever they begin.",
+        "all windows of that length have or exceed, wherever they begin.",
     .examples = "  trail mmu app.trace\n"
                 "  trail mmu --window=1ms,10ms --worst=10 app.trace\n"
                 "  trail mmu --quantiles=0.5,0.99,0.999 app.trace\n"

@@ -30,23 +30,6 @@ enum {
     PANELS
 };
 
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    return analysis_option(&request->analysis, id, value);
-}
-
-static int parse_request(struct request *request, int argc, char **argv)
-{
-    struct options options;
-    int code = options_each(&options, request->analysis.command, argc, argv, parse_option, request);
-    if (code != EXIT_GOOD)
-        return code;
-    for (size_t i = 0; i < PANELS; i++)
-        panels[i]->want(&request->analysis.options);
-    return analysis_words(&request->analysis, &options);
-}
-
 static int show(void *context)
 {
     const struct request *request = context;
@@ -58,7 +41,10 @@ static int show(void *context)
 static int run(const struct command *command, int argc, char **argv)
 {
     struct request request = {.analysis = {.command = command}, .limit = SIZE_MAX};
-    return analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
+    for (size_t i = 0; i < PANELS; i++)
+        panels[i]->want(&request.analysis.options);
+    return analysis_answer(&request.analysis, analysis_parse(&request.analysis, argc, argv), show,
+                           &request);
 }
 
 const struct command command_panels = {

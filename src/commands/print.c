@@ -9,141 +9,104 @@
 
 #include "symbols/symbols.h"
 #include "ui/cli.h"
+#include "ui/input.h"
 #include "ui/progress.h"
 #include "ui/show.h"
 #include "ui/values.h"
 #include "ui/window.h"
 #include "ui/words.h"
 
-enum {
-    OPT_FORMAT = 1,
-    OPT_GOROUTINE,
-    OPT_PROC,
-    OPT_THREAD,
-    OPT_KIND,
-    OPT_FROM,
-    OPT_TO,
-    OPT_COLOR,
-    OPT_WORDS
-};
-
 /* FORMAT_WIRE prints records; the other formats print events. */
 enum { FORMAT_WIRE = 100 };
+
+/* The lists of --kind. */
+struct kinds {
+    const char *lists[16];
+    size_t count;
+};
 
 /* The command line. */
 struct request {
     const struct command *command;
     const char *word;
     int format;
-    const char *kinds[16];
-    size_t kind_count;
+    struct kinds kinds;
     struct id_list goroutines, procs, threads;
     trail_filter filter;
     struct window window;
     bool filtered;
     bool stacks, no_stacks;
-    const char *color;
+    unsigned color;
     trail_words words;
     const char *binary;
     trail_reader_options reader;
 };
 
+static int parse_format(const struct command *command, void *format, const char *word)
+{
+    static const char *const names[] = {"text", "go", "go-v1", "jsonl", "wire", NULL};
+    static const int formats[] = {TRAIL_FORMAT_TEXT, TRAIL_FORMAT_GO, TRAIL_FORMAT_GO_V1,
+                                  TRAIL_FORMAT_JSONL, FORMAT_WIRE};
+    for (size_t i = 0; names[i]; i++) {
+        *(int *)format = formats[i];
+        if (strcmp(word, names[i]) == 0)
+            return EXIT_GOOD;
+    }
+    return unknown_word(command, "format", word, names, "text, go, go-v1, wire and jsonl");
+}
+
+static int add_kinds(const struct command *command, void *member, const char *list)
+{
+    struct kinds *kinds = member;
+    if (kinds->count == sizeof kinds->lists / sizeof *kinds->lists)
+        return usage_error(command, "too many --kind; names may be joined by commas");
+    kinds->lists[kinds->count++] = list;
+    return EXIT_GOOD;
+}
+
+enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+static const struct option_word colors[] = {
+    {"auto", COLOR_AUTO}, {"always", COLOR_ALWAYS}, {"never", COLOR_NEVER}, {0}};
+
 static const struct option rows[] = {
     {'f', "format", "FORM",
-     "the form of the output:\n"
-     "text: one event a line, for people (default)\n"
-     "go: as 'go tool trace -d=parsed' of Go 1.26 and 1.27\n"
-     "go-v1: as 'go tool trace -d' of Go 1.21 (traces of Go 1.5 to 1.21)\n"
-     "wire: the records of the file, unordered; 'trail assemble' reads it\n"
-     "jsonl: one JSON object an event",
-     TAKE(OPT_FORMAT), .values = "text go go-v1 wire jsonl"},
+     "the form of the output: text: one event a line, for people (default) go: as 'go tool trace "
+     "-d=parsed' of Go 1.26 and 1.27 go-v1: as 'go tool trace -d' of Go 1.21 (traces of Go 1.5 to "
+     "1.21) wire: the records of the file, unordered; 'trail assemble' reads it jsonl: one JSON "
+     "object an event",
+     TO_PARSED(struct request, format, int, parse_format), .values = "text go go-v1 wire jsonl"},
     {'g', "goroutine", "N,...", "only what these goroutines did or had done to them",
-     TAKE(OPT_GOROUTINE)},
-    {'p', "proc", "N,...", "only events on or of these Ps", TAKE(OPT_PROC)},
-    {'m', "thread", "N,...", "only events on these threads (Ms)", TAKE(OPT_THREAD)},
+     TO_IDS(struct request, goroutines, "gG")},
+    {'p', "proc", "N,...", "only events on or of these Ps", TO_IDS(struct request, procs, "pP")},
+    {'m', "thread", "N,...", "only events on these threads (Ms)",
+     TO_IDS(struct request, threads, "mM")},
     {'k', "kind", "NAME,...",
-     "only events of these kinds: StateTransition, Log, ...,\nor types in the file: GoBlock, ...",
-     TAKE(OPT_KIND)},
+     "only events of these kinds: StateTransition, Log, ..., or types in the file: GoBlock, ...",
+     TO_PARSED(struct request, kinds, struct kinds, add_kinds)},
     {0, "from", "TIME", "from this time on, counted from the first event: 1.5s 20ms 300us",
-     TAKE(OPT_FROM)},
-    {0, "to", "TIME", "up to this time; +3ms counts from --from", TAKE(OPT_TO)},
+     TO_WINDOW_FROM(struct request, window)},
+    {0, "to", "TIME", "up to this time; +3ms counts from --from",
+     TO_WINDOW_TO(struct request, window)},
     {'n', "limit", "N", "at most N events", TO_NUMBER(struct request, filter.limit), .least = 1,
      .expects = "a number from 1 on"},
     {'s', "stacks", NULL, "text: show stacks, a line a frame", TO_FLAG(struct request, stacks)},
     {0, "no-stacks", NULL, "jsonl: leave stacks out", TO_FLAG(struct request, no_stacks)},
     {0, "color", "WHEN",
-     "when to use colours: auto (on a terminal, unless NO_COLOR\n"
-     "is set; the default), always or never",
-     TAKE(OPT_COLOR), .values = "auto always never"},
+     "when to use colours: auto (on a terminal, unless NO_COLOR is set; the default), always or "
+     "never",
+     TO_WORD(struct request, color, colors), .expects = "auto, always or never"},
     {0, "repair", NULL,
-     "Go 1.5 to 1.21: repair what has no consistent order;\n"
-     "'trail check --repair --list' lists what had to be assumed",
+     "Go 1.5 to 1.21: repair what has no consistent order; 'trail check --repair --list' lists "
+     "what had to be assumed",
      TO_FLAG(struct request, reader.repair)},
     {0, "partial", NULL, "Go 1.5 to 1.21: print what is good before the damage, too",
      TO_FLAG(struct request, reader.partial)},
     {0, "binary", "FILE", "Go 1.5 and 1.6: the traced program, for names in stacks",
      TO_TEXT(struct request, binary)},
-    WORDS_ROW(OPT_WORDS),
+    WORDS_ROW(struct request, words),
     {0},
 };
-
-static int parse_format(struct request *request, const char *word)
-{
-    static const struct {
-        const char *name;
-        int format;
-    } formats[] = {
-        {"text", TRAIL_FORMAT_TEXT},   {"go", TRAIL_FORMAT_GO}, {"go-v1", TRAIL_FORMAT_GO_V1},
-        {"jsonl", TRAIL_FORMAT_JSONL}, {"wire", FORMAT_WIRE},
-    };
-    static const char *const names[] = {"text", "go", "go-v1", "jsonl", "wire", NULL};
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        if (strcmp(word, formats[i].name) == 0) {
-            request->format = formats[i].format;
-            return EXIT_GOOD;
-        }
-    }
-    const char *nearest = nearest_word(word, names);
-    return usage_error(
-        request->command, "no format '%s'; %s%s%sthere are text, go, go-v1, wire and jsonl", word,
-        nearest ? "did you mean '" : "", nearest ? nearest : "", nearest ? "'? " : "");
-}
-
-static int parse_color(struct request *request, const char *word)
-{
-    if (strcmp(word, "auto") != 0 && strcmp(word, "always") != 0 && strcmp(word, "never") != 0)
-        return usage_error(request->command, "--color is auto, always or never, not '%s'", word);
-    request->color = word;
-    return EXIT_GOOD;
-}
-
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    switch (id) {
-    case OPT_FORMAT:
-        return parse_format(request, value);
-    case OPT_GOROUTINE:
-        return ids_option(request->command, value, "gG", &request->goroutines);
-    case OPT_PROC:
-        return ids_option(request->command, value, "pP", &request->procs);
-    case OPT_THREAD:
-        return ids_option(request->command, value, "mM", &request->threads);
-    case OPT_KIND:
-        if (request->kind_count == sizeof request->kinds / sizeof *request->kinds)
-            return usage_error(request->command, "too many --kind; names may be joined by commas");
-        request->kinds[request->kind_count++] = value;
-        return EXIT_GOOD;
-    case OPT_FROM:
-        return window_from(&request->window, request->command, value);
-    case OPT_TO:
-        return window_to(&request->window, request->command, value);
-    case OPT_WORDS:
-        return words_option(request->command, value, &request->words);
-    default:
-        return parse_color(request, value);
-    }
-}
 
 /* MARK: Filters */
 
@@ -165,8 +128,8 @@ static int unknown_kind(const struct request *request, trail_view view, const ch
 static int finish_kinds(struct request *request)
 {
     trail_view view = request->reader.view;
-    for (size_t i = 0; i < request->kind_count; i++) {
-        const char *at = request->kinds[i];
+    for (size_t i = 0; i < request->kinds.count; i++) {
+        const char *at = request->kinds.lists[i];
         for (;;) {
             size_t length = strcspn(at, ",");
             char name[64];
@@ -213,7 +176,7 @@ static int finish_filter(struct request *request)
 static int parse_request(struct request *request, int argc, char **argv)
 {
     struct options options;
-    int code = options_each(&options, request->command, argc, argv, parse_option, request);
+    int code = options_each(&options, request->command, argc, argv, NULL, request);
     if (code != EXIT_GOOD)
         return code;
     if (options.word_count != 1)
@@ -231,8 +194,8 @@ static int parse_request(struct request *request, int argc, char **argv)
 
 static bool want_colour(const struct request *request)
 {
-    if (strcmp(request->color, "auto") != 0)
-        return strcmp(request->color, "always") == 0;
+    if (request->color != COLOR_AUTO)
+        return request->color == COLOR_ALWAYS;
     const char *no_color = getenv("NO_COLOR");
     const char *term = getenv("TERM");
     return isatty(STDOUT_FILENO) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
@@ -243,20 +206,6 @@ static int print_result(const struct request *request, int result, struct output
 {
     int code = result == 0 || output->reason ? EXIT_GOOD : print_error(request->word, err);
     return close_output(output, "-", true, code);
-}
-
-/* Output with invented events always comes with a message. */
-static void print_repairs(const struct request *request, const trail_reader *reader)
-{
-    trail_reader_stats stats;
-    trail_reader_get_stats(reader, &stats);
-    if (stats.repairs > 0)
-        print_message("%s: %" PRIu64 " repair%s; 'trail check --repair --list' lists them",
-                      source_title(request->word), stats.repairs, stats.repairs == 1 ? "" : "s");
-    if (stats.frequency_assumed)
-        print_message("%s: the speed of the clock is not in the trace: durations are right in "
-                      "proportion only",
-                      source_title(request->word));
 }
 
 static int print_events(struct request *request, trail_source *source, trail_error *err)
@@ -285,7 +234,7 @@ static int print_events(struct request *request, trail_source *source, trail_err
     trail_sink sink = output_sink(&output);
     int result = trail_print(reader, &options, &sink, err);
     progress_end(&progress);
-    print_repairs(request, reader);
+    print_repairs(request->word, reader);
     trail_reader_close(reader);
     return print_result(request, result, &output, err);
 }
@@ -303,14 +252,9 @@ static int print_file(struct request *request)
 {
     trail_error err;
     struct symbols *symbols = NULL;
-    if (request->binary) {
-        symbols = symbols_open(request->binary, NULL, SYMBOLS_LINES, &err);
-        if (!symbols)
-            return print_error(request->binary, &err);
-        request->reader.symbolize = symbols_find;
-        request->reader.symbolize_context = symbols;
-    }
-    int code;
+    int code = open_binary(request->binary, &symbols, &request->reader);
+    if (code != EXIT_GOOD)
+        return code;
     trail_source *source = open_source(request->word, &err);
     if (!source)
         code = print_error(request->word, &err);
@@ -325,7 +269,7 @@ static int print_file(struct request *request)
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct request request = {.command = command, .color = "auto"};
+    struct request request = {.command = command};
     int code = parse_request(&request, argc, argv);
     if (code == EXIT_GOOD)
         code = print_file(&request);
@@ -338,9 +282,9 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_print = {
     COMMAND_ROW(print),
     .synopsis = "[options] FILE",
-    .details = "Prints the events in order, one a line. Conditions combine: an event is shown if "
-               "it meets\n"
-               "each that is given. What arrives through a pipe is shown as it arrives.",
+    .details =
+        "Prints the events in order, one a line. Conditions combine: an event is shown if it "
+        "meets each that is given. What arrives through a pipe is shown as it arrives.",
     .examples = "  trail print app.trace | less\n"
                 "  trail print --goroutine=18 --stacks app.trace\n"
                 "  trail print --kind=GoBlock,GoUnblock --from=1.5s --to=+20ms app.trace\n"

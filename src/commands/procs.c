@@ -75,8 +75,7 @@ const struct command command_procs = {
     .synopsis = "[options] FILE",
     .details =
         "A row a P: how long goroutines ran on it, how long it was kept by one in a system call, "
-        "in use\n"
-        "otherwise (looking for work, the runtime's own), and idle; and how often.",
+        "in use otherwise (looking for work, the runtime's own), and idle; and how often.",
     .examples = "  trail procs app.trace\n"
                 "  trail procs --from=1s --to=+200ms --json app.trace",
     .options = rows,

@@ -10,9 +10,8 @@
 #include "ui/analysis.h"
 #include "ui/goroutine_filter.h"
 #include "ui/profile_tree.h"
+#include "ui/trace_file.h"
 #include "ui/values.h"
-
-enum { OPT_TYPE = 1, OPT_FORMAT, OPT_GOROUTINE, OPT_TASK, OPT_MIN };
 
 enum { AS_TREE = -1, AS_SUFFIX = -2 };
 
@@ -23,47 +22,25 @@ struct request {
     struct analysis analysis;
     trail_profile_type type;
     int format; /* trail_profile_format or AS_... */
-    const char *output, *name, *region;
-    struct id_list goroutines, tasks;
+    struct goroutine_filter filter;
+    const char *output, *region;
+    struct id_list tasks;
     double least;
-};
-
-static const struct option rows[] = {
-    {'t', "type", "TYPE",
-     "what to count: sync (the default), net, syscall, sched, cpu,\nrunning or offcpu",
-     TAKE(OPT_TYPE), .values = TYPES},
-    {'o', "output", "FILE",
-     "write there: .pb.gz is for pprof, .folded for flame graphs,\n.json for speedscope",
-     TO_TEXT(struct request, output)},
-    {'f', "format", "FORMAT", "tree (the default), pprof, folded, speedscope or json",
-     TAKE(OPT_FORMAT), .values = FORMATS},
-    {0, "name", "FUNCTION", "only goroutines with this start function",
-     TO_TEXT(struct request, name)},
-    {'g', "goroutine", "N,...", "only these goroutines", TAKE(OPT_GOROUTINE)},
-    {0, "region", "NAME", "only time inside user regions of this name",
-     TO_TEXT(struct request, region)},
-    {0, "task", "N,...", "only time inside regions of these tasks", TAKE(OPT_TASK)},
-    {0, "min", "PERCENT", "tree: leave out what is under this share (default 1)", TAKE(OPT_MIN)},
-    SKIP_FRAMES_ROW,
-    ANALYSIS_ROWS,
-    {0},
 };
 
 /* MARK: Command line */
 
-static int parse_type(struct request *request, const char *word)
+static int parse_type(const struct command *command, void *member, const char *word)
 {
+    trail_profile_type *type = member;
     const char *names[TRAIL_PROFILES + 1] = {0};
     for (int i = 0; i < TRAIL_PROFILES; i++) {
         names[i] = trail_profile_type_name((trail_profile_type)i);
-        request->type = (trail_profile_type)i;
+        *type = (trail_profile_type)i;
         if (strcmp(word, names[i]) == 0)
             return EXIT_GOOD;
     }
-    const char *nearest = nearest_word(word, names);
-    return usage_error(request->analysis.command, "no type '%s'; %s%s%sthere are %s", word,
-                       nearest ? "did you mean '" : "", nearest ? nearest : "",
-                       nearest ? "'? " : "", TYPES);
+    return unknown_word(command, "type", word, names, TYPES);
 }
 
 static const struct {
@@ -79,14 +56,14 @@ static const struct {
 
 enum { FORMAT_COUNT = sizeof formats / sizeof *formats };
 
-static int parse_format(struct request *request, const char *word)
+static int parse_format(const struct command *command, void *format, const char *word)
 {
     for (size_t i = 0; i < FORMAT_COUNT; i++) {
-        request->format = formats[i].format;
+        *(int *)format = formats[i].format;
         if (strcmp(word, formats[i].name) == 0)
             return EXIT_GOOD;
     }
-    return usage_error(request->analysis.command, "no format '%s'; there are %s", word, FORMATS);
+    return usage_error(command, "no format '%s'; there are %s", word, FORMATS);
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -112,34 +89,36 @@ static int format_by_suffix(struct request *request)
                        "the name '%s' does not name a format: use --format=", request->output);
 }
 
-static int parse_least(struct request *request, const char *value)
+static int parse_least(const struct command *command, void *least, const char *value)
 {
     char *end;
     double percent = strtod(value, &end);
     if (end == value || (*end && strcmp(end, "%") != 0) || !(percent >= 0 && percent <= 100))
-        return usage_error(request->analysis.command, "'%s' is no share from 0 to 100", value);
-    request->least = percent / 100;
+        return usage_error(command, "'%s' is no share from 0 to 100", value);
+    *(double *)least = percent / 100;
     return EXIT_GOOD;
 }
 
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    switch (id) {
-    case OPT_TYPE:
-        return parse_type(request, value);
-    case OPT_FORMAT:
-        return parse_format(request, value);
-    case OPT_GOROUTINE:
-        return ids_option(request->analysis.command, value, "gG", &request->goroutines);
-    case OPT_TASK:
-        return ids_option(request->analysis.command, value, "", &request->tasks);
-    case OPT_MIN:
-        return parse_least(request, value);
-    default:
-        return analysis_option(&request->analysis, id, value);
-    }
-}
+static const struct option rows[] = {
+    {'t', "type", "TYPE",
+     "what to count: sync (the default), net, syscall, sched, cpu, running or offcpu",
+     TO_PARSED(struct request, type, trail_profile_type, parse_type), .values = TYPES},
+    {'o', "output", "FILE",
+     "write there: .pb.gz is for pprof, .folded for flame graphs, .json for speedscope",
+     TO_TEXT(struct request, output)},
+    {'f', "format", "FORMAT", "tree (the default), pprof, folded, speedscope or json",
+     TO_PARSED(struct request, format, int, parse_format), .values = FORMATS},
+    GOROUTINE_FILTER_ROWS(struct request, filter),
+    {0, "region", "NAME", "only time inside user regions of this name",
+     TO_TEXT(struct request, region)},
+    {0, "task", "N,...", "only time inside regions of these tasks",
+     TO_IDS(struct request, tasks, "")},
+    {0, "min", "PERCENT", "tree: leave out what is under this share (default 1)",
+     TO_PARSED(struct request, least, double, parse_least)},
+    SKIP_FRAMES_ROW,
+    ANALYSIS_ROWS,
+    {0},
+};
 
 static int check_output(struct request *request)
 {
@@ -154,8 +133,7 @@ static int check_output(struct request *request)
         return usage_error(request->analysis.command, "a tree goes to stdout only");
     bool to_stdout = !request->output || strcmp(request->output, "-") == 0;
     if (request->format == (int)TRAIL_PROFILE_AS_PPROF && to_stdout && isatty(STDOUT_FILENO))
-        return usage_error(request->analysis.command,
-                           "this is nothing for a terminal: --output=FILE");
+        return usage_error(request->analysis.command, NO_BINARY_ON_TERMINAL);
     if (request->output && overwrites(request->output, request->analysis.word))
         return usage_error(request->analysis.command, "%s is the trace itself", request->output);
     return EXIT_GOOD;
@@ -163,25 +141,20 @@ static int check_output(struct request *request)
 
 static int parse_request(struct request *request, int argc, char **argv)
 {
-    struct options options;
-    int wrong =
-        options_each(&options, request->analysis.command, argc, argv, parse_option, request);
-    if (wrong != EXIT_GOOD)
-        return wrong;
-    wrong = analysis_words(&request->analysis, &options);
+    int code = analysis_parse(&request->analysis, argc, argv);
     request->analysis.options.what = TRAIL_ANALYZE_PROFILES;
-    if (request->name)
+    if (request->filter.name)
         request->analysis.options.what |= TRAIL_ANALYZE_GROUPS;
     request->analysis.options.profile = (trail_profile_options){
         .types = 1U << request->type,
-        .name = request->name,
+        .name = request->filter.name,
         .region = request->region,
-        .goroutines = request->goroutines.ids,
-        .goroutine_count = request->goroutines.count,
+        .goroutines = request->filter.goroutines.ids,
+        .goroutine_count = request->filter.goroutines.count,
         .tasks = request->tasks.ids,
         .task_count = request->tasks.count,
     };
-    return wrong ? wrong : check_output(request);
+    return code ? code : check_output(request);
 }
 
 /* MARK: Output */
@@ -208,8 +181,8 @@ static int show(void *context)
     const struct request *request = context;
     trail_profile profile;
     trail_analysis_profile(request->analysis.answers, request->type, &profile);
-    if (profile.goroutines == 0 && (request->name || request->goroutines.count > 0))
-        return goroutine_filter_no_match(request->name, &request->analysis);
+    if (profile.goroutines == 0 && (request->filter.name || request->filter.goroutines.count > 0))
+        return goroutine_filter_no_match(request->filter.name, &request->analysis);
     if (profile.regions == 0 && (request->region || request->tasks.count > 0))
         return usage_error(request->analysis.command,
                            "no such region in the trace; 'trail regions' lists them");
@@ -231,7 +204,7 @@ static int run(const struct command *command, int argc, char **argv)
     };
     int code =
         analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
-    free(request.goroutines.ids);
+    goroutine_filter_free(&request.filter);
     free(request.tasks.ids);
     return code;
 }
@@ -241,10 +214,9 @@ const struct command command_profile = {
     .synopsis = "[options] FILE",
     .details =
         "Adds up by call stack: waits for channels and locks (sync), for the network (net), "
-        "system\n"
-        "calls (syscall), time from ready to running (sched; the stack is that of the\n"
-        "waker), CPU samples (cpu), time running (running; the stack is where that ended), waits\n"
-        "of any kind with the stack of the waker (offcpu). net, sync, syscall and sched are what\n"
+        "system calls (syscall), time from ready to running (sched; the stack is that of the "
+        "waker), CPU samples (cpu), time running (running; the stack is where that ended), waits "
+        "of any kind with the stack of the waker (offcpu). net, sync, syscall and sched are what "
         "'go tool trace -pprof' computes.",
     .examples =
         "  trail profile app.trace\n"

@@ -85,7 +85,25 @@ static const struct option_word signals[] = {
 static const struct option_word formats[] = {
     {"1.22", 22}, {"1.23", 23}, {"1.25", 25}, {"1.26", 26}, {0}};
 
-enum { OPT_ROTATE = 1, OPT_SKIP_FRAMES, OPT_PID };
+/* --rotate: a size, or a time. */
+static int take_rotate(const struct command *command, void *member, const char *value)
+{
+    struct trace_limits *limits = member;
+    if (parse_size(value, &limits->rotate_bytes) ||
+        (parse_time(value, &limits->rotate_ns) && limits->rotate_ns > 0))
+        return EXIT_GOOD;
+    return usage_error(command, "'%s' is no value for this option", value);
+}
+
+static int take_pid(const struct command *command, void *process, const char *value)
+{
+    char *end;
+    long pid = strtol(value, &end, 10);
+    if (end == value || *end || pid <= 0 || pid > INT32_MAX)
+        return usage_error(command, "'%s' is no process ID", value);
+    *(pid_t *)process = (pid_t)pid;
+    return EXIT_GOOD;
+}
 
 /* The kernel accepts at most 10000 samples per second (kernel.perf_event_max_sample_rate may be
  * higher). */
@@ -93,11 +111,10 @@ static const struct option rows[] = {
     {'o', "output", "FILE", "where the trace goes (PROGRAM.trace)",
      TO_TEXT(struct recording, options.output)},
     {0, "stacks", "HOW",
-     "unwind: by the unwind tables, in any program (the default);\n"
-     "fp: by frame pointers; none",
+     "unwind: by the unwind tables, in any program (the default); fp: by frame pointers; none",
      TO_WORD(struct recording, options.stacks, stacks)},
     {0, "only", "GROUPS",
-     "record only these: locks, conditions, io, sleep, threads, openmp;\nseparated by commas",
+     "record only these: locks, conditions, io, sleep, threads, openmp; separated by commas",
      TO_WORDS(struct recording, options.groups, groups)},
     {0, "min-wait", "TIME", "leave out calls that blocked for less (10us)",
      TO_TIME(struct recording, options.min_wait_ns)},
@@ -106,7 +123,7 @@ static const struct option rows[] = {
     {0, "all", NULL, "record every hold of every lock",
      TO_FLAG(struct recording, options.all_holds)},
     {0, "openmp", NULL,
-     "run a program that gcc has built with LLVM's OpenMP library, which\nreports parallel "
+     "run a program that gcc has built with LLVM's OpenMP library, which reports parallel "
      "regions, tasks, barriers and locks",
      TO_FLAG(struct recording, openmp)},
     {0, "heap", NULL, "record how much memory of malloc the program has at each time",
@@ -114,37 +131,37 @@ static const struct option rows[] = {
     {0, "children", NULL, "record the processes that it starts, too",
      TO_FLAG(struct recording, options.children)},
     {0, "split", NULL,
-     "with --children or --attach-shm: a trace for each process, with its\nPID in the name, not "
+     "with --children or --attach-shm: a trace for each process, with its PID in the name, not "
      "one of all",
      TO_FLAG(struct recording, options.split)},
     {0, "switches", "WHEN",
-     "record the kernel's context switches: auto (the default): where it\npermits that; off; need: "
+     "record the kernel's context switches: auto (the default): where it permits that; off; need: "
      "refuse to record without",
      TO_WORD(struct recording, options.switches, switches)},
     {0, "max-switches", "RATE",
-     "not while a CPU switches threads more often per second, as each\nswitch takes "
-     "about a microsecond longer; 0: no limit (25000)",
+     "not while a CPU switches threads more often per second, as each switch takes about a "
+     "microsecond longer; 0: no limit (25000)",
      TO_NUMBER(struct recording, options.max_switches), .most = 1000000000},
     {0, "cpu-samples", "HZ",
-     "have the kernel sample each thread's stack at this rate, by its CPU\ntime",
+     "have the kernel sample each thread's stack at this rate, by its CPU time",
      TO_NUMBER(struct recording, options.cpu_samples), .least = 1, .most = 10000},
     {0, "cpu-signal", NULL,
-     "take these samples by a timer signal (PROF) in the program, where\nthe kernel gives none",
+     "take these samples by a timer signal (PROF) in the program, where the kernel gives none",
      TO_FLAG(struct recording, options.cpu_signal)},
     {0, "attach-shm", "FILE",
-     "start no program: wait for those that find FILE by the variables of\n'trail env', until "
+     "start no program: wait for those that find FILE by the variables of 'trail env', until "
      "Ctrl-C",
      TO_TEXT(struct recording, options.shm)},
     {'p', "pid", "PID",
-     "start no program: record process PID, which runs already, until it\nends, --duration, or "
+     "start no program: record process PID, which runs already, until it ends, --duration, or "
      "Ctrl-C; it goes on",
-     TAKE(OPT_PID)},
+     TO_PARSED(struct recording, options.process, pid_t, take_pid)},
     {0, "delay", "TIME", "begin to record after this time",
      TO_TIME(struct recording, options.delay_ns)},
     {0, "duration", "TIME", "record for this time; the program goes on",
      TO_TIME(struct recording, options.duration_ns), .least = 1},
     {0, "flight", "TIME",
-     "keep the newest part, of this length, in memory; it is written when\nthe program ends, in "
+     "keep the newest part, of this length, in memory; it is written when the program ends, in "
      "whatever way, and on a signal",
      TO_TIME(struct recording, options.limits.flight_ns), .least = 1},
     {0, "flight-signal", "NAME", "the signal to 'trail record' that writes a snapshot (USR2)",
@@ -152,51 +169,26 @@ static const struct option rows[] = {
     {0, "max-size", "BYTES", "end the recording when the trace has this size (64M)",
      TO_SIZE(struct recording, options.max_size), .least = 1},
     {0, "rotate", "AMOUNT", "begin another file after this size (64M) or time (60s)",
-     TAKE(OPT_ROTATE)},
+     TO_PARSED(struct recording, options.limits, struct trace_limits, take_rotate)},
     {0, "progress", NULL, "show the counts so far while the program runs",
      TO_FLAG(struct recording, progress)},
     {0, "format", "VERSION", "1.22, 1.23 (the default), 1.25 or 1.26",
      TO_WORD(struct recording, options.version, formats)},
-    {0, "skip-frames", "FILE", SKIP_FRAMES_HELP, TAKE(OPT_SKIP_FRAMES)},
+    {0, "skip-frames", "FILE", SKIP_FRAMES_HELP, TAKE(0)},
     {'q', "quiet", NULL, "no summary", TO_FLAG(struct recording, quiet)},
     {0, "view", NULL,
-     "look at the trace in the browser while the program runs, and\nafterwards until Ctrl-C",
+     "look at the trace in the browser while the program runs, and afterwards until Ctrl-C",
      TO_FLAG(struct recording, view)},
     {0},
 };
 
-/* Takes --rotate: a size, or a time. */
-static int take_rotate(struct recording *r, const char *value)
-{
-    struct trace_limits *limits = &r->options.limits;
-    if (parse_size(value, &limits->rotate_bytes) ||
-        (parse_time(value, &limits->rotate_ns) && limits->rotate_ns > 0))
-        return EXIT_GOOD;
-    return usage_error(&command_record, "'%s' is no value for this option", value);
-}
-
-static int take_pid(struct recording *r, const char *value)
-{
-    char *end;
-    long pid = strtol(value, &end, 10);
-    if (end == value || *end || pid <= 0 || pid > INT32_MAX)
-        return usage_error(&command_record, "'%s' is no process ID", value);
-    r->options.process = (pid_t)pid;
-    return EXIT_GOOD;
-}
-
-static int take_option(void *context, int id, const char *value)
+/* --skip-frames */
+static int take_skip_frames(void *context, int id, const char *path)
 {
     struct recording *r = context;
-    int code;
-    if (id == OPT_ROTATE)
-        return take_rotate(r, value);
-    if (id == OPT_PID)
-        return take_pid(r, value);
-    code = skip_frames_read(value, &r->skip_frames);
-    r->options.skip_frames = r->skip_frames;
-    r->skip_file = value;
-    return code;
+    (void)id;
+    r->skip_file = path;
+    return skip_frames_read(path, &r->skip_frames);
 }
 
 /* What is decided when a program starts cannot be asked of one that runs. */
@@ -216,7 +208,8 @@ static int check_with_pid(const struct recording *r, const struct command *comma
 static int read_options(struct recording *r, const struct command *command, int argc, char **argv)
 {
     struct options options;
-    int code = options_each(&options, command, argc, argv, take_option, r);
+    int code = options_each(&options, command, argc, argv, take_skip_frames, r);
+    r->options.skip_frames = r->skip_frames;
     if (code != EXIT_GOOD)
         return code;
     r->argv = options.words;
@@ -725,10 +718,10 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_record = {
     COMMAND_ROW(record),
     .synopsis = "[options] -- PROGRAM [ARGUMENT...]",
-    .details = "Runs the program with a library that sees its locks, conditions, I/O, sleeps and "
-               "threads,\n"
-               "and writes an execution trace with stacks and wakers. No rebuild, no root.\n"
-               "The program's exit status is passed on; 128 + n if signal n ended it.",
+    .details =
+        "Runs the program with a library that sees its locks, conditions, I/O, sleeps and "
+        "threads, and writes an execution trace with stacks and wakers. No rebuild, no root. The "
+        "program's exit status is passed on; 128 + n if signal n ended it.",
     .examples = "  trail record -- ./server --port=8080\n"
                 "  trail record --view -- ./server --port=8080\n"
                 "  trail record -p $(pidof server) --duration=10s\n"

@@ -14,8 +14,6 @@
 #include "ui/nearest.h"
 #include "ui/values.h"
 
-enum { OPT_GOROUTINE = 1, OPT_TASK };
-
 struct request {
     struct analysis analysis;
     struct groups_view view;
@@ -32,10 +30,12 @@ struct request {
 static const struct option rows[] = {
     {0, "name", "REGION", "the regions of this name, one by one", TO_TEXT(struct request, name)},
     {0, "match", "WORDS",
-     "those whose name, goroutine or task contains all these words,\nand no -word; one by one",
+     "those whose name, goroutine or task contains all these words, and no -word; one by one",
      TO_TEXT(struct request, match)},
-    {'g', "goroutine", "N,...", "the regions of these goroutines, one by one", TAKE(OPT_GOROUTINE)},
-    {'t', "task", "N,...", "the regions of these tasks, one by one", TAKE(OPT_TASK)},
+    {'g', "goroutine", "N,...", "the regions of these goroutines, one by one",
+     TO_IDS(struct request, goroutines, "gG")},
+    {'t', "task", "N,...", "the regions of these tasks, one by one",
+     TO_IDS(struct request, tasks, "")},
     {'m', "members", NULL, "all regions, one by one", TO_FLAG(struct request, members)},
     LENGTHS_ROWS(struct request, lengths),
     GROUPS_ROWS(struct request, view),
@@ -45,38 +45,20 @@ static const struct option rows[] = {
 
 /* MARK: Command line */
 
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    switch (id) {
-    case OPT_GOROUTINE:
-        return ids_option(request->analysis.command, value, "gG", &request->goroutines);
-    case OPT_TASK:
-        return ids_option(request->analysis.command, value, "", &request->tasks);
-    default:
-        return groups_option(&request->view, id, value);
-    }
-}
-
 static int parse_request(struct request *request, int argc, char **argv)
 {
-    struct options options;
     unsigned *what = &request->analysis.options.what;
-    int wrong =
-        options_each(&options, request->analysis.command, argc, argv, parse_option, request);
-    if (wrong != EXIT_GOOD)
-        return wrong;
+    int code = analysis_parse(&request->analysis, argc, argv);
     bool some = request->members || request->name || request->match ||
                 request->goroutines.count > 0 || request->tasks.count > 0 ||
                 lengths_given(&request->lengths);
     request->members = request->analysis.json ? !request->view.json : some;
-    wrong = groups_check(&request->view, request->members);
     *what = request->members ? TRAIL_ANALYZE_REGIONS : TRAIL_ANALYZE_REGION_GROUPS;
     if (!request->members)
         *what |= TRAIL_ANALYZE_DISTRIBUTIONS;
     if (request->analysis.json)
         *what |= TRAIL_ANALYZE_REGIONS;
-    return wrong ? wrong : analysis_words(&request->analysis, &options);
+    return code ? code : groups_check(&request->view, request->members);
 }
 
 /* MARK: Which */
@@ -245,17 +227,14 @@ static void json_region(const struct request *request, struct json *json, const 
 static void json_regions(const struct request *request, const trail_region *const *list,
                          size_t wanted)
 {
-    struct json json = json_on_stdout();
+    struct json json = analysis_json_begin(&request->analysis);
     size_t limit = request->view.limit ? request->view.limit : SIZE_MAX;
-    json_open(&json, NULL, '{');
-    json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
     json_number(&json, "all", wanted);
     json_open(&json, "regions", '[');
     for (size_t i = 0; i < wanted && i < limit; i++)
         json_region(request, &json, NULL, list[i]);
     json_close(&json, ']');
-    json_close(&json, '}');
-    putchar('\n');
+    analysis_json_end(&json);
 }
 
 /* The groups, each with its median. Returns EXIT_GOOD or, on out of memory, EXIT_INOUT. */
@@ -264,9 +243,7 @@ static int json_groups(struct request *request, const trail_group *groups, size_
     struct median *medians = find_medians(request);
     if (!medians)
         return EXIT_INOUT;
-    struct json json = json_on_stdout();
-    json_open(&json, NULL, '{');
-    json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
+    struct json json = analysis_json_begin(&request->analysis);
     json_open(&json, "groups", '[');
     for (size_t i = 0; i < count; i++) {
         const trail_region *median = medians[groups[i].name].region;
@@ -279,8 +256,7 @@ static int json_groups(struct request *request, const trail_group *groups, size_
         json_close(&json, '}');
     }
     json_close(&json, ']');
-    json_close(&json, '}');
-    putchar('\n');
+    analysis_json_end(&json);
     free(medians);
     return EXIT_GOOD;
 }
@@ -369,7 +345,7 @@ static void show_list(const struct request *request, const trail_region *const *
 static int show_regions(struct request *request)
 {
     bool found = !request->name && request->goroutines.count == 0 && request->tasks.count == 0;
-    bool in_sequence = request->analysis.json && !request->view.sorted && !request->view.limit;
+    bool in_sequence = request->analysis.json && !request->view.sort.given && !request->view.limit;
     size_t wanted = 0;
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     const trail_region **list = calloc(request->count + 1, sizeof *list);
@@ -383,7 +359,7 @@ static int show_regions(struct request *request)
             list[wanted++] = region;
     }
     if (!in_sequence) /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-        qsort_r(list, wanted, sizeof *list, by_column, &request->view.sort);
+        qsort_r(list, wanted, sizeof *list, by_column, &request->view.sort.column);
     if (found)
         show_list(request, list, wanted);
     free(list);
@@ -399,10 +375,9 @@ static int show_all_groups(struct request *request)
     if (count == 0)
         fputs(EMPTY_REGIONS, stdout);
     int code = groups_show(&request->view, groups, count);
-    if (count > 0 && !request->view.percentiles && !request->view.histogram) {
+    if (count > 0 && !request->view.percentiles.given && !request->view.histogram.given) {
         struct groups_view spread = request->view;
-        spread.percentiles = true;
-        spread.spread = TRAIL_COLUMN_TOTAL;
+        spread.percentiles = (struct groups_column){true, TRAIL_COLUMN_TOTAL};
         printf("\nhow long they took:\n");
         code = groups_show(&spread, groups, count);
         show_why(request, groups, count);
@@ -425,7 +400,7 @@ static int run(const struct command *command, int argc, char **argv)
     request.view = (struct groups_view){.analysis = &request.analysis,
                                         .one = TERM_region,
                                         .title = "region",
-                                        .sort = TRAIL_COLUMN_TOTAL};
+                                        .sort.column = TRAIL_COLUMN_TOTAL};
     int code =
         analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
     free(request.goroutines.ids);
@@ -437,9 +412,9 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_regions = {
     COMMAND_ROW(regions),
     .synopsis = "[options] FILE",
-    .details = "Shows, for all regions of the same name, how many there were, how long they took, "
-               "and where\n"
-               "that time went. With a name or numbers, the regions one by one.",
+    .details =
+        "Shows, for all regions of the same name, how many there were, how long they took, and "
+        "where that time went. With a name or numbers, the regions one by one.",
     .examples = "  trail regions app.trace\n"
                 "  trail regions --name=parse --sort=block app.trace\n"
                 "  trail regions --histogram=total app.trace\n"

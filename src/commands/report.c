@@ -22,7 +22,6 @@ struct request {
     const char *output, *title;
     size_t limit; /* 0: not given */
     bool embed;
-    bool figures; /* an option for the figures of the report was given */
     struct input input;
     struct series *series;
     struct moments moments;
@@ -38,9 +37,8 @@ static const struct option rows[] = {
     {'n', "limit", "N", "at most N rows in each table (default 20; 0: all)",
      TO_LIMIT(struct request, limit), .expects = "a number"},
     {0, "embed", NULL,
-     "the viewer instead, with the trace in it (up to 100 MB): one\nfile that needs neither trail "
-     "nor "
-     "a server",
+     "the viewer instead, with the trace in it (up to 100 MB): one file that needs neither trail "
+     "nor a server",
      TO_FLAG(struct request, embed)},
     SKIP_FRAMES_ROW,
     ANALYSIS_READ_ROWS,
@@ -49,33 +47,25 @@ static const struct option rows[] = {
 
 /* MARK: Command line */
 
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    request->figures = true;
-    return analysis_option(&request->analysis, id, value);
-}
-
 static int parse_request(struct request *request, int argc, char **argv)
 {
     struct analysis *analysis = &request->analysis;
-    struct options options;
-    int code = options_each(&options, analysis->command, argc, argv, parse_option, request);
-    if (code != EXIT_GOOD)
-        return code;
-    request->figures = request->figures || request->limit > 0;
+    int code = analysis_parse(analysis, argc, argv);
+    /* An option for the figures of the report was given. */
+    bool figures = request->limit > 0 || analysis->skip_frames || analysis->window.has_from ||
+                   analysis->window.has_to || analysis->repair || analysis->binary ||
+                   analysis->options.words != TRAIL_WORDS_BY_TRACE;
     if (request->limit == 0)
         request->limit = LIMIT;
     analysis->options.what = REPORT_ANALYSES;
     analysis->options.mmu_flags[0] = REPORT_MMU;
     analysis->options.profile.types = REPORT_PROFILES;
-    code = analysis_words(analysis, &options);
     if (code != EXIT_GOOD)
         return code;
     if (strcmp(request->output, "-") == 0 && isatty(STDOUT_FILENO))
         return usage_error(analysis->command,
-                           "a report is nothing for a terminal: --output=FILE.html");
-    if (request->embed && request->figures)
+                           "refusing to write a report to a terminal: use --output=FILE.html");
+    if (request->embed && figures)
         return usage_error(analysis->command,
                            "--embed takes all of the trace as it is: only --output and --title go "
                            "with it");
@@ -254,15 +244,14 @@ const struct command command_report = {
     COMMAND_ROW(report),
     .synopsis = "[options] FILE --output=REPORT.html",
     .details =
-        "Writes one file that opens from disk in any browser and can be mailed: the figures and\n"
-        "findings of 'trail summary', how many goroutines ran, were ready and waited over the\n"
-        "time, where the program ran and waited as flame graphs, histograms of latency, heap and\n"
-        "garbage collection, tables, and what goroutines did in the worst moments. It needs no\n"
-        "network and asks for nothing; without scripts all but sorting, zooming and searching\n"
+        "Writes one file that opens from disk in any browser and can be mailed: the figures and "
+        "findings of 'trail summary', how many goroutines ran, were ready and waited over the "
+        "time, where the program ran and waited as flame graphs, histograms of latency, heap and "
+        "garbage collection, tables, and what goroutines did in the worst moments. It needs no "
+        "network and asks for nothing; without scripts all but sorting, zooming and searching "
         "works. Of a damaged trace it is of the good part, with a note on top, and the exit "
-        "status\n"
-        "is 1. The file is written beside and gets its name when it is complete.\n"
-        "With --embed it is the viewer of 'trail view' instead, with all of the trace in it.",
+        "status is 1. The file is written beside and gets its name when it is complete. With "
+        "--embed it is the viewer of 'trail view' instead, with all of the trace in it.",
     .examples =
         "  trail report app.trace -o report.html\n"
         "  trail report --from=1s --to=+200ms --title='The slow second' app.trace -o "

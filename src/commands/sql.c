@@ -18,10 +18,9 @@
 #include "sql/tables.h"
 #include "symbols/symbols.h"
 #include "ui/cli.h"
+#include "ui/input.h"
 #include "ui/show.h"
 #include "ui/values.h"
-
-enum { OPT_JSON = 1, OPT_CSV, OPT_CSV_SAFE, OPT_MEMORY, OPT_THREADS, OPT_FROM, OPT_TO };
 
 struct request {
     const struct command *command;
@@ -36,23 +35,42 @@ struct request {
     bool repair;
 };
 
+static int take_memory(const struct command *command, void *memory, const char *value)
+{
+    uint64_t bytes;
+    *(const char **)memory = value;
+    if (parse_size(value, &bytes) && bytes > 0)
+        return EXIT_GOOD;
+    return usage_error(command, "--memory-limit is a size like 500M, not '%s'", value);
+}
+
+static int take_threads(const struct command *command, void *threads, const char *value)
+{
+    int64_t number;
+    *(const char **)threads = value;
+    if (parse_id(value, "", &number) && number > 0)
+        return EXIT_GOOD;
+    return usage_error(command, "--threads is a number from 1 on, not '%s'", value);
+}
+
 static const struct option rows[] = {
     {0, "from", "TIME",
-     "only time from here on, counted from each file's first event:\n1.5s 20ms 300us",
-     TAKE(OPT_FROM)},
-    {0, "to", "TIME", "only time up to here; +3ms counts from --from", TAKE(OPT_TO)},
-    {'j', "json", NULL, "an array of objects, one a row", TAKE(OPT_JSON)},
-    {0, "csv", NULL, "comma-separated values, with a line of titles", TAKE(OPT_CSV)},
+     "only time from here on, counted from each file's first event: 1.5s 20ms 300us",
+     TO_WINDOW_FROM(struct request, window)},
+    {0, "to", "TIME", "only time up to here; +3ms counts from --from",
+     TO_WINDOW_TO(struct request, window)},
+    {'j', "json", NULL, "an array of objects, one a row", TAKE(SQL_JSON)},
+    {0, "csv", NULL, "comma-separated values, with a line of titles", TAKE(SQL_CSV)},
     {0, "csv-safe", NULL,
-     "the same, with an apostrophe before text that a spreadsheet\nwould compute",
-     TAKE(OPT_CSV_SAFE)},
+     "the same, with an apostrophe before text that a spreadsheet would compute",
+     TAKE(SQL_CSV_SAFE)},
     {0, "memory-limit", "SIZE",
-     "memory that DuckDB may use: 500M, 4G\n(its own default: 80 % of the machine's)",
-     TAKE(OPT_MEMORY)},
+     "memory that DuckDB may use: 500M, 4G (its own default: 80 % of the machine's)",
+     TO_PARSED(struct request, duckdb.memory, const char *, take_memory)},
     {0, "spill", "DIR", "where what is more than that goes; without it the query fails",
      TO_TEXT(struct request, duckdb.spill)},
     {0, "threads", "N", "threads that DuckDB may use (one a file, at most one a CPU)",
-     TAKE(OPT_THREADS)},
+     TO_PARSED(struct request, duckdb.threads, const char *, take_threads)},
     {0, "allow-files", NULL, "queries may read and write files: COPY, read_parquet(...)",
      TO_FLAG(struct request, duckdb.files)},
     {0, "host", "NAME", "the value of the column host", TO_TEXT(struct request, host)},
@@ -455,7 +473,6 @@ static int begin(struct session *session)
 {
     struct request *request = session->request;
     struct sql_tables *tables = &session->tables;
-    trail_error err = no_error();
     *tables = (struct sql_tables){
         .duckdb = &session->duckdb,
         .files = (const char *const *)request->files,
@@ -463,14 +480,11 @@ static int begin(struct session *session)
         .window = request->window,
         .reader = {.repair = request->repair, .partial = true, .ahead = true},
     };
-    if (request->binary) {
-        session->symbols = symbols_open(request->binary, NULL, SYMBOLS_LINES, &err);
-        if (!session->symbols)
-            return print_error(request->binary, &err);
-        tables->reader.symbolize = symbols_find;
-        tables->reader.symbolize_context = session->symbols;
+    int code = open_binary(request->binary, &session->symbols, &tables->reader);
+    if (code != EXIT_GOOD)
+        return code;
+    if (session->symbols)
         request->duckdb.threads = "1"; /* symbols are looked up by one thread at a time */
-    }
     /* A file is read by one thread; more threads would only wait for it. */
     long most = sysconf(_SC_NPROCESSORS_ONLN), files = (long)request->file_count;
     (void)snprintf(session->threads, sizeof session->threads, "%ld",
@@ -480,7 +494,7 @@ static int begin(struct session *session)
     struct duckdb_options options = request->duckdb;
     if (!options.threads)
         options.threads = session->threads;
-    int code = open_inputs(session);
+    code = open_inputs(session);
     if (code == EXIT_GOOD)
         code = duckdb_begin(&session->duckdb, &options);
     if (code == EXIT_GOOD)
@@ -503,38 +517,11 @@ static void end(struct session *session)
 
 /* MARK: The command line */
 
-static int parse_option(void *context, int id, const char *value)
+static int take_format(void *context, int id, const char *value)
 {
     struct request *request = context;
-    uint64_t bytes;
-    int64_t threads;
-    switch (id) {
-    case OPT_JSON:
-        request->format = SQL_JSON;
-        break;
-    case OPT_CSV:
-        request->format = SQL_CSV;
-        break;
-    case OPT_CSV_SAFE:
-        request->format = SQL_CSV_SAFE;
-        break;
-    case OPT_MEMORY:
-        if (!parse_size(value, &bytes) || bytes == 0)
-            return usage_error(request->command, "--memory-limit is a size like 500M, not '%s'",
-                               value);
-        request->duckdb.memory = value;
-        break;
-    case OPT_THREADS:
-        if (!parse_id(value, "", &threads) || threads == 0)
-            return usage_error(request->command, "--threads is a number from 1 on, not '%s'",
-                               value);
-        request->duckdb.threads = value;
-        break;
-    case OPT_FROM:
-        return window_from(&request->window, request->command, value);
-    default:
-        return window_to(&request->window, request->command, value);
-    }
+    (void)value;
+    request->format = (enum sql_format)id;
     return EXIT_GOOD;
 }
 
@@ -604,7 +591,7 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct request request = {.command = command};
     struct options options;
-    int code = options_each(&options, command, argc, argv, parse_option, &request);
+    int code = options_each(&options, command, argc, argv, take_format, &request);
     if (code != EXIT_GOOD)
         return code == OPTIONS_HELP ? EXIT_GOOD : code;
     code = window_finish(&request.window, command);
@@ -618,13 +605,11 @@ const struct command command_sql = {
     .synopsis = "[options] FILE... [QUERY]",
     .details =
         "Answers a query over the tables of one or several traces, read straight from the files "
-        "by\n"
-        "DuckDB, whose library is loaded for it ($TRAIL_DUCKDB, or below ~/.local/share/trail).\n"
-        "QUERY is SQL, or @NAME for a query with a name; without one, queries are read from stdin, "
-        "at\n"
-        "a prompt if that is a terminal. '.tables', '.schema [TABLE]' and '.queries' list "
-        "what\n"
-        "there is. Queries read nothing but the traces and write nothing, unless --allow-files.",
+        "by DuckDB, whose library is loaded for it ($TRAIL_DUCKDB, or below "
+        "~/.local/share/trail). QUERY is SQL, or @NAME for a query with a name; without one, "
+        "queries are read from stdin, at a prompt if that is a terminal. '.tables', '.schema "
+        "[TABLE]' and '.queries' list what there is. Queries read nothing but the traces and "
+        "write nothing, unless --allow-files.",
     .examples = "  trail sql app.trace 'select kind, count(*) from events group by kind'\n"
                 "  trail sql app.trace @long-waits\n"
                 "  trail sql --from=1.5s --to=+20ms app.trace @states\n"

@@ -597,12 +597,10 @@ const struct command command_stuck = {
     COMMAND_ROW(stuck),
     .synopsis = "[options] PID...",
     .details =
-        "Stops the threads of a process for some milliseconds, copies their registers, stacks and\n"
+        "Stops the threads of a process for some milliseconds, copies their registers, stacks and "
         "what they wait for, and lets them go on. Shows deadlocks; then each thread: what it "
-        "waits\n"
-        "for, the holder of that, and its stack. Needs no preparation of the process. Exit status: "
-        "0,\n"
-        "also if there is a deadlock; 3 if the process may not be read.",
+        "waits for, the holder of that, and its stack. Needs no preparation of the process. Exit "
+        "status: 0, also if there is a deadlock; 3 if the process may not be read.",
     .examples = "  trail stuck $(pidof server)\n"
                 "  trail stuck --children $(pidof -s postgres)\n"
                 "  trail stuck --repeat=1s --count=5 1234\n"

@@ -16,10 +16,9 @@
 #include "commands/summary_recording.h"
 #include "report/overview.h"
 #include "report/tiles.h"
-#include "ui/analysis.h"
 #include "ui/follow_up.h"
+#include "ui/groups.h"
 #include "ui/spark.h"
-#include "ui/table.h"
 #include "ui/values.h"
 
 enum { MMU_WINDOWS = 3 };
@@ -45,31 +44,12 @@ static const struct option rows[] = {
 
 /* MARK: Command line */
 
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    return analysis_option(&request->analysis, id, value);
-}
-
 static void want(trail_analysis_options *options)
 {
     options->what |= TRAIL_ANALYZE_GROUPS | TRAIL_ANALYZE_REGION_GROUPS |
                      TRAIL_ANALYZE_DISTRIBUTIONS | TRAIL_ANALYZE_MMU | TRAIL_ANALYZE_GC |
                      TRAIL_ANALYZE_ACTIVITY | TRAIL_ANALYZE_FINDINGS;
     options->mmu_flags[0] = TRAIL_MMU_DEFAULT | TRAIL_MMU_CORRECTED;
-}
-
-static int parse_request(struct request *request, int argc, char **argv)
-{
-    struct options options;
-    int code = options_each(&options, request->analysis.command, argc, argv, parse_option, request);
-    if (code != EXIT_GOOD)
-        return code;
-    want(&request->analysis.options);
-    /* Only the tiles have locks. */
-    if (request->analysis.json)
-        request->analysis.options.what |= TILES_ANALYSES;
-    return analysis_words(&request->analysis, &options);
 }
 
 static bool want_colour(void)
@@ -212,18 +192,6 @@ static void json_heap_tasks(const struct request *request, struct json *json)
     json_close(json, ']');
 }
 
-static void json_groups(const struct request *request, struct json *json, const char *key,
-                        const trail_group *groups, size_t count)
-{
-    json_open(json, key, '[');
-    for (size_t i = 0; i < count; i++) {
-        json_open(json, NULL, '{');
-        analysis_json_group(&request->analysis, json, &groups[i]);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
-}
-
 static void json_findings(const struct request *request, struct json *json)
 {
     const trail_finding *findings;
@@ -307,9 +275,7 @@ static void show_json(const struct request *request)
 {
     const trail_analysis_span *span = &request->analysis.span;
     const trail_group *groups;
-    struct json json = json_on_stdout();
-    json_open(&json, NULL, '{');
-    json_signed(&json, "origin_ns", span->origin_ns);
+    struct json json = analysis_json_begin(&request->analysis);
     json_signed(&json, "begin_ns", span->begin_ns);
     json_signed(&json, "end_ns", span->end_ns);
     json_number(&json, "events", span->events);
@@ -325,15 +291,14 @@ static void show_json(const struct request *request)
     json_processes(request, &json);
     summary_recording_json(request->analysis.reader, &json);
     size_t count = trail_analysis_groups(request->analysis.answers, &groups);
-    json_groups(request, &json, "groups", groups, count);
+    groups_json(&request->analysis, &json, "groups", groups, count);
     json_waits(request, &json);
     json_gc(request, &json);
     json_heap_tasks(request, &json);
     count = trail_analysis_region_groups(request->analysis.answers, &groups);
-    json_groups(request, &json, "regions", groups, count);
+    groups_json(&request->analysis, &json, "regions", groups, count);
     analysis_summary(request->analysis.answers, &json);
-    json_close(&json, '}');
-    putchar('\n');
+    analysis_json_end(&json);
 }
 
 /* MARK: For people */
@@ -760,18 +725,21 @@ static int run(const struct command *command, int argc, char **argv)
         .limit = 6,
         .colour = want_colour(),
     };
-    return analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);
+    int code = analysis_parse(&request.analysis, argc, argv);
+    want(&request.analysis.options);
+    /* Only the tiles have locks. */
+    if (request.analysis.json)
+        request.analysis.options.what |= TILES_ANALYSES;
+    return analysis_answer(&request.analysis, code, show, &request);
 }
 
 const struct command command_summary = {
     COMMAND_ROW(summary),
     .synopsis = "[options] FILE",
     .details =
-        "Shows how many goroutines ran and were ready at each time, what idle Ps lacked, "
-        "where\n"
-        "the goroutines' time went, how long they were ready and waited, by start function,\n"
-        "garbage collection, heap, tasks and regions. Commands that show the longest of "
-        "each\n"
+        "Shows how many goroutines ran and were ready at each time, what idle Ps lacked, where "
+        "the goroutines' time went, how long they were ready and waited, by start function, "
+        "garbage collection, heap, tasks and regions. Commands that show the longest of each "
         "stand beside it.",
     .examples = "  trail summary app.trace\n"
                 "  trail summary --from=1s --to=+200ms app.trace\n"

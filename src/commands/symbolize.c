@@ -27,8 +27,8 @@ static const struct option rows[] = {
     {'o', "output", "FILE", "where the trace goes (- is stdout, the default)",
      TO_TEXT(struct request, output)},
     {'m', "module-path", "DIR",
-     "where to look for programs, libraries and their debug information\n"
-     "first: by build ID in .build-id, by path below DIR, by name; again\nfor more folders",
+     "where to look for programs, libraries and their debug information first: by build ID in "
+     ".build-id, by path below DIR, by name; again for more folders",
      TAKE(OPT_MODULE_PATH)},
     {0},
 };
@@ -149,19 +149,6 @@ static int add_folder(void *context, int id, const char *value)
     return EXIT_GOOD;
 }
 
-static int check_usage(const struct command *command, const struct options *options,
-                       const char *output)
-{
-    if (options->word_count != 1)
-        return usage_error(command, options->word_count == 0 ? "which trace? (- is stdin)"
-                                                             : "one trace at a time");
-    if (strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
-        return usage_error(command, "a trace is nothing for a terminal: --output=FILE");
-    if (overwrites(output, options->words[0]))
-        return usage_error(command, "the new trace would overwrite the old, '%s'", output);
-    return EXIT_GOOD;
-}
-
 static int run(const struct command *command, int argc, char **argv)
 {
     struct options options;
@@ -171,7 +158,7 @@ static int run(const struct command *command, int argc, char **argv)
         return EXIT_INOUT;
     int code = options_each(&options, command, argc, argv, add_folder, &request);
     if (code == EXIT_GOOD)
-        code = check_usage(command, &options, request.output);
+        code = check_trace_output(&options, "trace", request.output);
     if (code == EXIT_GOOD)
         code = symbolize(options.words[0], request.output, request.folders, request.count);
     free(request.folders);
@@ -182,11 +169,11 @@ const struct command command_symbolize = {
     COMMAND_ROW(symbolize),
     .synopsis = "[options] TRACE --output=FILE",
     .details =
-        "A trace of libtrail-record has addresses in its stacks, and a map of the files that they\n"
-        "belong to. This finds the files, checks their build IDs, and writes a copy of the trace\n"
-        "in which stacks have functions, files, lines and inlined calls, for 'go tool trace' and\n"
-        "all others. Frames that have lines already stay as they are. Nothing is fetched from\n"
-        "the network unless DEBUGINFOD_URLS names servers.",
+        "A trace of libtrail-record has addresses in its stacks, and a map of the files that they "
+        "belong to. This finds the files, checks their build IDs, and writes a copy of the trace "
+        "in which stacks have functions, files, lines and inlined calls, for 'go tool trace' and "
+        "all others. Frames that have lines already stay as they are. Nothing is fetched from the "
+        "network unless DEBUGINFOD_URLS names servers.",
     .examples =
         "  trail symbolize app.trace -o named.trace && go tool trace named.trace\n"
         "  trail symbolize --module-path=build --module-path=/mnt/root app.trace -o named.trace\n"

@@ -19,7 +19,7 @@
 #include "ui/table.h"
 #include "ui/values.h"
 
-enum { OPT_TASK = 1, ROWS = 30 };
+enum { ROWS = 30 };
 
 struct request {
     struct analysis analysis;
@@ -35,9 +35,10 @@ struct request {
 static const struct option rows[] = {
     {0, "name", "TYPE", "the tasks of this type, one by one", TO_TEXT(struct request, name)},
     {0, "match", "WORDS",
-     "those whose type, number or goroutines contain all these words,\nand no -word; one by one",
+     "those whose type, number or goroutines contain all these words, and no -word; one by one",
      TO_TEXT(struct request, match)},
-    {'t', "task", "N,...", "these tasks, with their logs and children", TAKE(OPT_TASK)},
+    {'t', "task", "N,...", "these tasks, with their logs and children",
+     TO_IDS(struct request, ids, "")},
     {'m', "members", NULL, "all tasks, one by one, longest first",
      TO_FLAG(struct request, members)},
     LENGTHS_ROWS(struct request, lengths),
@@ -53,26 +54,15 @@ static const struct option rows[] = {
     {0},
 };
 
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    if (id == OPT_TASK)
-        return ids_option(request->analysis.command, value, "", &request->ids);
-    return analysis_option(&request->analysis, id, value);
-}
-
 static int parse_request(struct request *request, int argc, char **argv)
 {
-    struct options options;
-    int code = options_each(&options, request->analysis.command, argc, argv, parse_option, request);
-    if (code != EXIT_GOOD)
-        return code;
+    int code = analysis_parse(&request->analysis, argc, argv);
     request->analysis.options.what = TRAIL_ANALYZE_TASKS;
     request->members = request->members || request->name || request->match ||
                        request->ids.count > 0 || lengths_given(&request->lengths);
     if (request->ids.count > 0 || (request->analysis.json && !request->brief))
         request->analysis.options.what |= TRAIL_ANALYZE_LOGS;
-    return analysis_words(&request->analysis, &options);
+    return code;
 }
 
 /* MARK: Which */
@@ -241,9 +231,7 @@ static int json_tasks(struct request *request)
     struct task_list list = {0};
     if (!list_wanted(request, &list))
         return EXIT_INOUT;
-    struct json json = json_on_stdout();
-    json_open(&json, NULL, '{');
-    json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
+    struct json json = analysis_json_begin(&request->analysis);
     json_number(&json, "all", list.count);
     json_open(&json, "tasks", '[');
     for (size_t i = 0; i < list.shown; i++)
@@ -252,8 +240,7 @@ static int json_tasks(struct request *request)
         else
             json_task(request, &json, NULL, list.items[i]);
     json_close(&json, ']');
-    json_close(&json, '}');
-    putchar('\n');
+    analysis_json_end(&json);
     free(list.items);
     return EXIT_GOOD;
 }
@@ -431,15 +418,12 @@ static bool json_types(struct request *request, struct types *types)
 {
     if (!find_medians(request, types))
         return false;
-    struct json json = json_on_stdout();
-    json_open(&json, NULL, '{');
-    json_signed(&json, "origin_ns", request->analysis.span.origin_ns);
+    struct json json = analysis_json_begin(&request->analysis);
     json_open(&json, "groups", '[');
     for (size_t i = 0; i < types->count; i++)
         json_type(request, &json, &types->list[i]);
     json_close(&json, ']');
-    json_close(&json, '}');
-    putchar('\n');
+    analysis_json_end(&json);
     return true;
 }
 
@@ -612,8 +596,8 @@ const struct command command_tasks = {
     COMMAND_ROW(tasks),
     .synopsis = "[options] FILE",
     .details =
-        "Shows, for all tasks of the same type, how many there were and how long they took.\n"
-        "With a type, the tasks one by one; with numbers, also their logs and children.",
+        "Shows, for all tasks of the same type, how many there were and how long they took. With "
+        "a type, the tasks one by one; with numbers, also their logs and children.",
     .examples = "  trail tasks app.trace\n"
                 "  trail tasks --name=request --limit=10 app.trace\n"
                 "  trail tasks --task=7 app.trace\n"

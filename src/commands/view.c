@@ -22,30 +22,50 @@
 #include "ui/values.h"
 #include "ui/words.h"
 
-enum { OPT_HTTP = 1, OPT_WORDS };
-
 /* The server ends this long after the last request: the page polls the status. */
 #define IDLE_NS (INT64_C(300) * 1000000000)
 
 /* How long a page takes to open at most. */
 #define OPENING_MS 500
 
+struct address {
+    char host[64];
+    uint16_t port;
+};
+
 struct request {
     const struct command *command;
     const char *words[API_TRACES];
     size_t count;
-    char host[64];
-    uint16_t port;
+    struct address address;
     bool no_open, keep, follow;
     int64_t idle_ns;
     trail_words vocabulary;
     const char *save, *assets, *source, *skip_frames;
 };
 
+/* MARK: Command line */
+
+/* --http. */
+static int parse_address(const struct command *command, void *member, const char *text)
+{
+    struct address *address = member;
+    const char *colon = strrchr(text, ':');
+    size_t size = colon ? (size_t)(colon - text) : strlen(text);
+    int64_t port = 0;
+    if (size >= sizeof address->host ||
+        (colon && (!parse_id(colon + 1, "", &port) || port > 65535)))
+        return usage_error(command, "'%s' is no address like 127.0.0.1:8080", text);
+    memcpy(address->host, text, size);
+    address->host[size] = '\0';
+    address->port = (uint16_t)port;
+    return EXIT_GOOD;
+}
+
 static const struct option rows[] = {
     {0, "http", "ADDRESS",
-     "serve on this address: HOST:PORT, :PORT or HOST\n(default 127.0.0.1 and a free port)",
-     TAKE(OPT_HTTP)},
+     "serve on this address: HOST:PORT, :PORT or HOST (default 127.0.0.1 and a free port)",
+     TO_PARSED(struct request, address, struct address, parse_address)},
     {0, "no-open", NULL, "do not open a browser", TO_FLAG(struct request, no_open)},
     {0, "keep", NULL, "serve until Ctrl-C, also when no page is open any more",
      TO_FLAG(struct request, keep)},
@@ -54,43 +74,19 @@ static const struct option rows[] = {
     {0, "save", "FILE", "with -: keep the trace that arrives in this file",
      TO_TEXT(struct request, save)},
     {0, "follow", NULL,
-     "FILE is being written by the program at the other end of stdin,\nand is complete when that "
+     "FILE is being written by the program at the other end of stdin, and is complete when that "
      "ends",
      TO_FLAG(struct request, follow)},
     {0, "source", "DIR",
-     "show the lines around a frame, of files that the trace names\nand that are below DIR (/: "
+     "show the lines around a frame, of files that the trace names and that are below DIR (/: "
      "anywhere)",
      TO_TEXT(struct request, source)},
-    WORDS_ROW(OPT_WORDS),
+    WORDS_ROW(struct request, vocabulary),
     {0, "skip-frames", "FILE", SKIP_FRAMES_HELP, TO_TEXT(struct request, skip_frames)},
     {0, "assets", "DIR", "serve the page's files from here, to develop it",
      TO_TEXT(struct request, assets)},
     {0},
 };
-
-/* MARK: Command line */
-
-/* --http. */
-static int parse_address(struct request *request, const char *text)
-{
-    const char *colon = strrchr(text, ':');
-    size_t size = colon ? (size_t)(colon - text) : strlen(text);
-    int64_t port = 0;
-    if (size >= sizeof request->host ||
-        (colon && (!parse_id(colon + 1, "", &port) || port > 65535)))
-        return usage_error(request->command, "'%s' is no address like 127.0.0.1:8080", text);
-    memcpy(request->host, text, size);
-    request->host[size] = '\0';
-    request->port = (uint16_t)port;
-    return EXIT_GOOD;
-}
-
-static int parse_option(void *context, int id, const char *value)
-{
-    struct request *request = context;
-    return id == OPT_WORDS ? words_option(request->command, value, &request->vocabulary)
-                           : parse_address(request, value);
-}
 
 /* MARK: The browser */
 
@@ -198,8 +194,8 @@ static int serve(const struct request *request, struct served *served, const sig
 {
     struct site site = {
         .api = api_of(request, served), .served = served, .assets = request->assets};
-    struct http_options options = {.host = request->host[0] ? request->host : NULL,
-                                   .port = request->port,
+    struct http_options options = {.host = request->address.host[0] ? request->address.host : NULL,
+                                   .port = request->address.port,
                                    .handler = answer,
                                    .context = &site};
     trail_error err = no_error();
@@ -208,11 +204,11 @@ static int serve(const struct request *request, struct served *served, const sig
     if (!http)
         return print_error(request->words[0], &err);
     (void)snprintf(url, sizeof url, "http://%s:%u/?token=%s",
-                   request->host[0] ? request->host : "127.0.0.1", http_port(http),
+                   request->address.host[0] ? request->address.host : "127.0.0.1", http_port(http),
                    http_token(http));
-    if (!is_local(request->host))
+    if (!is_local(request->address.host))
         print_message("whoever reaches %s and knows this address can read the trace",
-                      request->host);
+                      request->address.host);
     printf("%s\n", url);
     (void)fflush(stdout);
     if (!request->no_open)
@@ -346,7 +342,7 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct request request = {.command = command, .idle_ns = IDLE_NS};
     struct options options;
-    int code = options_each(&options, command, argc, argv, parse_option, &request);
+    int code = options_each(&options, command, argc, argv, NULL, &request);
     if (code != EXIT_GOOD)
         return code == OPTIONS_HELP ? EXIT_GOOD : code;
     if (options.word_count == 0 || options.word_count > API_TRACES)
@@ -366,9 +362,8 @@ const struct command command_view = {
     .synopsis = "[options] FILE [FILE]",
     .details =
         "Serves the trace to a browser on this machine, and prints the address. It can be looked "
-        "at\nwhile it is still being read. Two files are shown one above the other, with a common "
-        "time "
-        "and\ntheir differences. Ctrl-C ends it, or some minutes without a page.",
+        "at while it is still being read. Two files are shown one above the other, with a common "
+        "time and their differences. Ctrl-C ends it, or some minutes without a page.",
     .examples =
         "  trail view app.trace\n"
         "  trail view before.trace after.trace\n"

@@ -45,13 +45,12 @@ static const struct option rows[] = {
     {0, "host", "NAME", "the machine that the traces are of (this one)",
      TO_TEXT(struct request, host)},
     {0, "run", "COMMAND",
-     "no export: run this by a shell for each trace, whose path is\n$TRAIL_FILE",
+     "no export: run this by a shell for each trace, whose path is $TRAIL_FILE",
      TO_TEXT(struct request, run)},
     {0, "once", NULL, "handle what is there, and end", TO_FLAG(struct request, once)},
     {0, "settle", "TIME",
-     "a file that is found is complete if it was not changed for\nthis time (2s); one that is "
-     "closed "
-     "or moved here is complete",
+     "a file that is found is complete if it was not changed for this time (2s); one that is "
+     "closed or moved here is complete",
      TAKE(OPT_SETTLE)},
     {0},
 };
@@ -333,9 +332,9 @@ const struct command command_watch = {
     COMMAND_ROW(watch),
     .synopsis = "[options] DIR -o DIR",
     .details =
-        "Traces that are in the folder or appear in it become Parquet files, as trail export\n"
-        "writes them, each once: what is done is noted in a file of the output folder. Names\n"
-        "that begin with a dot or end in .tmp, .part or ~ are left alone. It ends by a signal.",
+        "Traces that are in the folder or appear in it become Parquet files, as trail export "
+        "writes them, each once: what is done is noted in a file of the output folder. Names that "
+        "begin with a dot or end in .tmp, .part or ~ are left alone. It ends by a signal.",
     .examples = "  trail watch /var/traces --host=web1 -o /srv/traces\n"
                 "  trail watch --once /var/traces -o /srv/traces\n"
                 "  trail watch /var/traces -o /srv/done --run='cp \"$TRAIL_FILE\" /backup'",

@@ -46,7 +46,7 @@ static const struct option rows[] = {
      TAKE(OPT_REGION)},
     {'g', "goroutine", "N", "of this goroutine, from its end to its beginning",
      TAKE(OPT_GOROUTINE)},
-    {'w', "window", NULL, "of the whole window or trace, from the goroutine that\nran last",
+    {'w', "window", NULL, "of the whole window or trace, from the goroutine that ran last",
      TAKE(OPT_WINDOW)},
     {'n', "limit", "N", "show the N longest segments (default 40; with --json: all)",
      TAKE(OPT_LIMIT)},
@@ -111,13 +111,11 @@ static int parse_option(void *context, int id, const char *value)
         return wrong ? wrong : ask(request, TRAIL_PATH_GOROUTINE);
     case OPT_WINDOW:
         return ask(request, TRAIL_PATH_WINDOW);
-    case OPT_LIMIT:
+    default:
         wrong = parse_number(request, "", value, &number);
         request->limit = (uint64_t)number;
         request->limited = true;
         return wrong;
-    default:
-        return analysis_option(&request->analysis, id, value);
     }
 }
 
@@ -653,10 +651,10 @@ const struct command command_why = {
     COMMAND_ROW(why),
     .synopsis = "[options] FILE",
     .details =
-        "Shows where the time of a task, a region, a goroutine or a window went, in whatever\n"
-        "goroutine: from its end back through the wake-ups. While one goroutine waited for\n"
-        "another, the time is the other's, indented; at most as long as it really waited. Blocked\n"
-        "is a wait without a waker in the trace: timers, the network. Without an option: the\n"
+        "Shows where the time of a task, a region, a goroutine or a window went, in whatever "
+        "goroutine: from its end back through the wake-ups. While one goroutine waited for "
+        "another, the time is the other's, indented; at most as long as it really waited. Blocked "
+        "is a wait without a waker in the trace: timers, the network. Without an option: the "
         "longest task or region; with --from or --to: the window.",
     .examples = "  trail why app.trace\n"
                 "  trail why --task=7 --stacks app.trace\n"

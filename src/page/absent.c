@@ -74,6 +74,12 @@ int skip_frames_read(const char *path, const char ***patterns)
     return EXIT_USAGE;
 }
 
+int skip_frames_take(const struct command *command, void *patterns, const char *path)
+{
+    (void)command;
+    return skip_frames_read(path, patterns);
+}
+
 void skip_frames_free(const char **patterns)
 {
     (void)patterns;

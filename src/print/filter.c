@@ -238,47 +238,44 @@ static enum filter_verdict filter_time(struct filter *filter, int64_t time_ns)
     return rules->has_from && since < rules->from_ns ? FILTER_SKIP : FILTER_TAKE;
 }
 
-static enum filter_verdict take(struct filter *filter)
+/* What the rules look at. */
+struct candidate {
+    int64_t time_ns, goroutine, proc, thread;
+    unsigned type;
+    struct subject subject;
+};
+
+static enum filter_verdict filter_candidate(struct filter *filter, const struct candidate *c)
 {
-    return ++filter->taken == filter->rules->limit ? FILTER_TAKE_LAST : FILTER_TAKE;
+    const trail_filter *rules = filter->rules;
+    enum filter_verdict verdict = filter_time(filter, c->time_ns);
+    if (verdict != FILTER_TAKE)
+        return verdict;
+    if ((rules->has_kinds && !type_allowed(rules, c->type)) ||
+        !concerns(rules->goroutines, rules->goroutine_count, c->goroutine, c->subject,
+                  TRAIL_RESOURCE_GOROUTINE) ||
+        !concerns(rules->procs, rules->proc_count, c->proc, c->subject, TRAIL_RESOURCE_PROC) ||
+        !concerns(rules->threads, rules->thread_count, c->thread, c->subject,
+                  TRAIL_RESOURCE_THREAD))
+        return FILTER_SKIP;
+    return ++filter->taken == rules->limit ? FILTER_TAKE_LAST : FILTER_TAKE;
 }
 
 enum filter_verdict filter_event(struct filter *filter, const trail_event *event)
 {
-    const trail_filter *rules = filter->rules;
-    if (!rules)
+    if (!filter->rules)
         return FILTER_TAKE;
-    enum filter_verdict verdict = filter_time(filter, event->time_ns);
-    if (verdict != FILTER_TAKE)
-        return verdict;
-    unsigned type = event->kind == TRAIL_SYNC ? (unsigned)V2_Sync : event->wire;
-    if (rules->has_kinds && !type_allowed(rules, type))
-        return FILTER_SKIP;
-    struct subject subject = event_subject(event);
-    if (!concerns(rules->goroutines, rules->goroutine_count, event->goroutine, subject,
-                  TRAIL_RESOURCE_GOROUTINE) ||
-        !concerns(rules->procs, rules->proc_count, event->proc, subject, TRAIL_RESOURCE_PROC) ||
-        !concerns(rules->threads, rules->thread_count, event->thread, subject,
-                  TRAIL_RESOURCE_THREAD))
-        return FILTER_SKIP;
-    return take(filter);
+    return filter_candidate(
+        filter, &(struct candidate){event->time_ns, event->goroutine, event->proc, event->thread,
+                                    event->kind == TRAIL_SYNC ? V2_Sync : event->wire,
+                                    event_subject(event)});
 }
 
 enum filter_verdict filter_v1_event(struct filter *filter, const trail_v1_event *event)
 {
-    const trail_filter *rules = filter->rules;
-    if (!rules)
+    if (!filter->rules)
         return FILTER_TAKE;
-    enum filter_verdict verdict = filter_time(filter, event->time_ns);
-    if (verdict != FILTER_TAKE)
-        return verdict;
-    if (rules->has_kinds && !type_allowed(rules, event->type))
-        return FILTER_SKIP;
-    struct subject subject = v1_subject(event);
-    if (!concerns(rules->goroutines, rules->goroutine_count, event->goroutine, subject,
-                  TRAIL_RESOURCE_GOROUTINE) ||
-        !concerns(rules->procs, rules->proc_count, event->proc, subject, TRAIL_RESOURCE_PROC) ||
-        rules->thread_count > 0)
-        return FILTER_SKIP;
-    return take(filter);
+    return filter_candidate(filter,
+                            &(struct candidate){event->time_ns, event->goroutine, event->proc,
+                                                TRAIL_NONE, event->type, v1_subject(event)});
 }

@@ -209,44 +209,20 @@ static void go_experimental(struct print *print, const trail_event *event)
     PRINT(print, "]");
 }
 
-static void go_details(struct print *print, const trail_event *event)
-{
-    switch (event->kind) {
-    case TRAIL_SYNC:
-        go_sync(print, event);
-        break;
-    case TRAIL_METRIC:
-        go_metric(print, event);
-        break;
-    case TRAIL_LABEL:
-        go_label(print, event);
-        break;
-    case TRAIL_RANGE_BEGIN:
-    case TRAIL_RANGE_ACTIVE:
-    case TRAIL_RANGE_END:
-        go_range(print, event);
-        break;
-    case TRAIL_TASK_BEGIN:
-    case TRAIL_TASK_END:
-        go_task(print, event);
-        break;
-    case TRAIL_REGION_BEGIN:
-    case TRAIL_REGION_END:
-        go_region(print, event);
-        break;
-    case TRAIL_LOG:
-        go_log(print, event);
-        break;
-    case TRAIL_STATE_TRANSITION:
-        go_transition(print, event);
-        break;
-    case TRAIL_EXPERIMENTAL:
-        go_experimental(print, event);
-        break;
-    default:
-        break;
-    }
-}
+static void (*const go_details[TRAIL_KINDS])(struct print *print, const trail_event *event) = {
+    [TRAIL_SYNC] = go_sync,
+    [TRAIL_METRIC] = go_metric,
+    [TRAIL_LABEL] = go_label,
+    [TRAIL_RANGE_BEGIN] = go_range,
+    [TRAIL_RANGE_ACTIVE] = go_range,
+    [TRAIL_RANGE_END] = go_range,
+    [TRAIL_TASK_BEGIN] = go_task,
+    [TRAIL_TASK_END] = go_task,
+    [TRAIL_REGION_BEGIN] = go_region,
+    [TRAIL_REGION_END] = go_region,
+    [TRAIL_LOG] = go_log,
+    [TRAIL_EXPERIMENTAL] = go_experimental,
+};
 
 static void go_event(struct print *print, const trail_event *event)
 {
@@ -261,7 +237,10 @@ static void go_event(struct print *print, const trail_event *event)
     out_str(out, trail_kind_name(event->kind));
     PRINT(print, " Time=");
     out_i64(out, event->time_ns);
-    go_details(print, event);
+    if (event->kind == TRAIL_STATE_TRANSITION) /* nearly all: inlined */
+        go_transition(print, event);
+    else if (event->kind < TRAIL_KINDS && go_details[event->kind])
+        go_details[event->kind](print, event);
     if (event->stack != 0) {
         PRINT(print, "\nStack=\n");
         cache_put(&print->stacks, event->stack, out);

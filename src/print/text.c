@@ -415,69 +415,39 @@ struct phrase {
     enum style style;
 };
 
-static const struct phrase go_phrases[TRAIL_GO_STATES][TRAIL_GO_STATES] =
-    {
-        [TRAIL_GO_UNDETERMINED] =
-            {
-                [TRAIL_GO_RUNNABLE] = {"is ready", PASSIVE, STYLE_DIM},
-                [TRAIL_GO_RUNNING] = {"is running", PASSIVE, STYLE_DIM},
-                [TRAIL_GO_WAITING] = {"is waiting", PASSIVE, STYLE_DIM},
-                [TRAIL_GO_SYSCALL] = {"is in a system call", PASSIVE, STYLE_DIM},
-            },
-        [TRAIL_GO_NOT_EXIST] =
-            {
-                [TRAIL_GO_RUNNABLE] = {"created", PASSIVE, STYLE_RUN},
-                [TRAIL_GO_WAITING] = {"created, not yet ready,", PASSIVE, STYLE_RUN},
-                [TRAIL_GO_SYSCALL] = {"created by a call from C", PASSIVE, STYLE_RUN},
-            },
-        [TRAIL_GO_RUNNABLE] =
-            {
-                [TRAIL_GO_RUNNABLE] = {"is still ready", PASSIVE, STYLE_DIM},
-                [TRAIL_GO_RUNNING] = {"runs", ACTIVE, STYLE_RUN},
-            },
-        [TRAIL_GO_RUNNING] =
-            {
-                [TRAIL_GO_NOT_EXIST] = {"ends", ACTIVE, STYLE_WAIT},
-                [TRAIL_GO_RUNNABLE] = {"stops", ACTIVE, STYLE_WAIT},
-                [TRAIL_GO_RUNNING] = {"is still running", PASSIVE, STYLE_DIM},
-                [TRAIL_GO_WAITING] = {"blocks", ACTIVE, STYLE_WAIT},
-                [TRAIL_GO_SYSCALL] = {"enters a system call", ACTIVE, STYLE_SYSCALL},
-            },
-        [TRAIL_GO_WAITING] =
-            {
-                [TRAIL_GO_RUNNABLE] = {"made ready", PASSIVE, STYLE_RUN},
-                [TRAIL_GO_WAITING] = {"is still waiting", PASSIVE, STYLE_DIM},
-            },
-        [TRAIL_GO_SYSCALL] =
-            {
-                [TRAIL_GO_NOT_EXIST] = {"returns to C and ends", ACTIVE, STYLE_WAIT},
-                [TRAIL_GO_RUNNABLE] = {"leaves the system call, ready", ACTIVE, STYLE_SYSCALL},
-                [TRAIL_GO_RUNNING] = {"leaves the system call", ACTIVE, STYLE_SYSCALL},
-                [TRAIL_GO_SYSCALL] = {"is still in a system call", PASSIVE, STYLE_DIM},
-            },
+static const struct phrase go_phrases[TRAIL_GO_STATES][TRAIL_GO_STATES] = {
+    [TRAIL_GO_UNDETERMINED][TRAIL_GO_RUNNABLE] = {"is ready", PASSIVE, STYLE_DIM},
+    [TRAIL_GO_UNDETERMINED][TRAIL_GO_RUNNING] = {"is running", PASSIVE, STYLE_DIM},
+    [TRAIL_GO_UNDETERMINED][TRAIL_GO_WAITING] = {"is waiting", PASSIVE, STYLE_DIM},
+    [TRAIL_GO_UNDETERMINED][TRAIL_GO_SYSCALL] = {"is in a system call", PASSIVE, STYLE_DIM},
+    [TRAIL_GO_NOT_EXIST][TRAIL_GO_RUNNABLE] = {"created", PASSIVE, STYLE_RUN},
+    [TRAIL_GO_NOT_EXIST][TRAIL_GO_WAITING] = {"created, not yet ready,", PASSIVE, STYLE_RUN},
+    [TRAIL_GO_NOT_EXIST][TRAIL_GO_SYSCALL] = {"created by a call from C", PASSIVE, STYLE_RUN},
+    [TRAIL_GO_RUNNABLE][TRAIL_GO_RUNNABLE] = {"is still ready", PASSIVE, STYLE_DIM},
+    [TRAIL_GO_RUNNABLE][TRAIL_GO_RUNNING] = {"runs", ACTIVE, STYLE_RUN},
+    [TRAIL_GO_RUNNING][TRAIL_GO_NOT_EXIST] = {"ends", ACTIVE, STYLE_WAIT},
+    [TRAIL_GO_RUNNING][TRAIL_GO_RUNNABLE] = {"stops", ACTIVE, STYLE_WAIT},
+    [TRAIL_GO_RUNNING][TRAIL_GO_RUNNING] = {"is still running", PASSIVE, STYLE_DIM},
+    [TRAIL_GO_RUNNING][TRAIL_GO_WAITING] = {"blocks", ACTIVE, STYLE_WAIT},
+    [TRAIL_GO_RUNNING][TRAIL_GO_SYSCALL] = {"enters a system call", ACTIVE, STYLE_SYSCALL},
+    [TRAIL_GO_WAITING][TRAIL_GO_RUNNABLE] = {"made ready", PASSIVE, STYLE_RUN},
+    [TRAIL_GO_WAITING][TRAIL_GO_WAITING] = {"is still waiting", PASSIVE, STYLE_DIM},
+    [TRAIL_GO_SYSCALL][TRAIL_GO_NOT_EXIST] = {"returns to C and ends", ACTIVE, STYLE_WAIT},
+    [TRAIL_GO_SYSCALL][TRAIL_GO_RUNNABLE] = {"leaves the system call, ready", ACTIVE,
+                                             STYLE_SYSCALL},
+    [TRAIL_GO_SYSCALL][TRAIL_GO_RUNNING] = {"leaves the system call", ACTIVE, STYLE_SYSCALL},
+    [TRAIL_GO_SYSCALL][TRAIL_GO_SYSCALL] = {"is still in a system call", PASSIVE, STYLE_DIM},
 };
 
 static const struct phrase proc_phrases[TRAIL_PROC_STATES][TRAIL_PROC_STATES] = {
-    [TRAIL_PROC_UNDETERMINED] =
-        {
-            [TRAIL_PROC_RUNNING] = {"is running", PASSIVE, STYLE_DIM},
-            [TRAIL_PROC_IDLE] = {"is idle", PASSIVE, STYLE_DIM},
-        },
-    [TRAIL_PROC_NOT_EXIST] =
-        {
-            [TRAIL_PROC_RUNNING] = {"appears, running", PASSIVE, STYLE_DIM},
-            [TRAIL_PROC_IDLE] = {"appears, idle", PASSIVE, STYLE_DIM},
-        },
-    [TRAIL_PROC_RUNNING] =
-        {
-            [TRAIL_PROC_RUNNING] = {"is still running", PASSIVE, STYLE_DIM},
-            [TRAIL_PROC_IDLE] = {"stops", PASSIVE, STYLE_PLAIN},
-        },
-    [TRAIL_PROC_IDLE] =
-        {
-            [TRAIL_PROC_RUNNING] = {"starts", PASSIVE, STYLE_PLAIN},
-            [TRAIL_PROC_IDLE] = {"is still idle", PASSIVE, STYLE_DIM},
-        },
+    [TRAIL_PROC_UNDETERMINED][TRAIL_PROC_RUNNING] = {"is running", PASSIVE, STYLE_DIM},
+    [TRAIL_PROC_UNDETERMINED][TRAIL_PROC_IDLE] = {"is idle", PASSIVE, STYLE_DIM},
+    [TRAIL_PROC_NOT_EXIST][TRAIL_PROC_RUNNING] = {"appears, running", PASSIVE, STYLE_DIM},
+    [TRAIL_PROC_NOT_EXIST][TRAIL_PROC_IDLE] = {"appears, idle", PASSIVE, STYLE_DIM},
+    [TRAIL_PROC_RUNNING][TRAIL_PROC_RUNNING] = {"is still running", PASSIVE, STYLE_DIM},
+    [TRAIL_PROC_RUNNING][TRAIL_PROC_IDLE] = {"stops", PASSIVE, STYLE_PLAIN},
+    [TRAIL_PROC_IDLE][TRAIL_PROC_RUNNING] = {"starts", PASSIVE, STYLE_PLAIN},
+    [TRAIL_PROC_IDLE][TRAIL_PROC_IDLE] = {"is still idle", PASSIVE, STYLE_DIM},
 };
 
 static const struct phrase *phrase_of(const trail_event *event)
@@ -611,72 +581,59 @@ static void what_proc(struct print *print, const trail_event *event)
     out_str(&print->out, phrase_of(event)->text);
 }
 
-static void what(struct print *print, const trail_event *event)
+static void what_transition(struct print *print, const trail_event *event)
 {
-    switch (event->kind) {
-    case TRAIL_SYNC:
-        what_sync(print, event);
-        break;
-    case TRAIL_METRIC:
-        what_metric(print, event);
-        break;
-    case TRAIL_LABEL:
-        PRINT(print, "label ");
-        put_quoted(print, event->label.text);
-        break;
-    case TRAIL_STACK_SAMPLE:
-        PRINT(print, "CPU sample");
-        break;
-    case TRAIL_RANGE_BEGIN:
-    case TRAIL_RANGE_ACTIVE:
-    case TRAIL_RANGE_END:
-        what_range(print, event);
-        break;
-    case TRAIL_TASK_BEGIN:
-    case TRAIL_TASK_END:
-        what_task(print, event);
-        break;
-    case TRAIL_REGION_BEGIN:
-    case TRAIL_REGION_END:
-        what_region(print, event);
-        break;
-    case TRAIL_LOG:
-        what_log(print, event);
-        break;
-    case TRAIL_STATE_TRANSITION:
-        if (event->transition.resource == TRAIL_RESOURCE_PROC)
-            what_proc(print, event);
-        else
-            what_go(print, event);
-        break;
-    case TRAIL_EXPERIMENTAL:
-        what_experimental(print, event);
-        break;
-    default:
-        PRINT(print, "?");
-        break;
-    }
+    if (event->transition.resource == TRAIL_RESOURCE_PROC)
+        what_proc(print, event);
+    else
+        what_go(print, event);
 }
 
-static enum style style_of(const trail_event *event)
+static void what_label(struct print *print, const trail_event *event)
 {
-    switch (event->kind) {
-    case TRAIL_SYNC:
-        return STYLE_DIM;
-    case TRAIL_METRIC:
-    case TRAIL_RANGE_BEGIN:
-    case TRAIL_RANGE_ACTIVE:
-    case TRAIL_RANGE_END:
-        return STYLE_GC;
-    case TRAIL_STATE_TRANSITION:
-        return phrase_of(event)->style;
-    case TRAIL_STACK_SAMPLE:
-        return STYLE_RUN;
-    case TRAIL_EXPERIMENTAL:
-        return STYLE_PLAIN;
-    default:
-        return STYLE_USER;
-    }
+    PRINT(print, "label ");
+    put_quoted(print, event->label.text);
+}
+
+static void what_sample(struct print *print, const trail_event *event)
+{
+    (void)event;
+    PRINT(print, "CPU sample");
+}
+
+static void what_unknown(struct print *print, const trail_event *event)
+{
+    (void)event;
+    PRINT(print, "?");
+}
+
+struct kind {
+    void (*what)(struct print *print, const trail_event *event);
+    enum style style;
+};
+
+static struct kind kind_of(const trail_event *event)
+{
+    static const struct kind kinds[TRAIL_KINDS] = {
+        [TRAIL_SYNC] = {what_sync, STYLE_DIM},
+        [TRAIL_METRIC] = {what_metric, STYLE_GC},
+        [TRAIL_LABEL] = {what_label, STYLE_USER},
+        [TRAIL_STACK_SAMPLE] = {what_sample, STYLE_RUN},
+        [TRAIL_RANGE_BEGIN] = {what_range, STYLE_GC},
+        [TRAIL_RANGE_ACTIVE] = {what_range, STYLE_GC},
+        [TRAIL_RANGE_END] = {what_range, STYLE_GC},
+        [TRAIL_TASK_BEGIN] = {what_task, STYLE_USER},
+        [TRAIL_TASK_END] = {what_task, STYLE_USER},
+        [TRAIL_REGION_BEGIN] = {what_region, STYLE_USER},
+        [TRAIL_REGION_END] = {what_region, STYLE_USER},
+        [TRAIL_LOG] = {what_log, STYLE_USER},
+        [TRAIL_EXPERIMENTAL] = {what_experimental, STYLE_PLAIN},
+    };
+    if (event->kind == TRAIL_STATE_TRANSITION)
+        return (struct kind){what_transition, phrase_of(event)->style};
+    if (event->kind < TRAIL_KINDS && kinds[event->kind].what)
+        return kinds[event->kind];
+    return (struct kind){what_unknown, STYLE_USER};
 }
 
 /* MARK: Lines */
@@ -690,8 +647,9 @@ static void text_line(struct print *print, const trail_event *event)
     put_style(print, STYLE_PLAIN);
     put_spaces(out, 2);
     put_where(print, event);
-    put_style(print, style_of(event));
-    what(print, event);
+    struct kind kind = kind_of(event);
+    put_style(print, kind.style);
+    kind.what(print, event);
     put_style(print, STYLE_PLAIN);
 }
 

@@ -135,8 +135,7 @@ static void put_ready(const struct report *report)
         rows_spread(&table, &groups[i]->ready);
         rows_longest(report, &table, &groups[i]->ready_longest);
     }
-    html_table_end(&table);
-    rows_more(report, count);
+    rows_end(report, &table, count);
 }
 
 static void put_waits(const struct report *report, const struct overview_wait *waits, size_t count)
@@ -151,8 +150,7 @@ static void put_waits(const struct report *report, const struct overview_wait *w
         rows_spread(&table, &waits[i].wait->spread);
         rows_longest(report, &table, &waits[i].wait->longest);
     }
-    html_table_end(&table);
-    rows_more(report, count);
+    rows_end(report, &table, count);
 }
 
 void report_latency(const struct report *report)

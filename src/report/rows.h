@@ -15,7 +15,7 @@ void rows_spread(struct html_table *table, const trail_histogram *spread);
 void rows_longest(const struct report *report, struct html_table *table,
                   const trail_longest *longest);
 
-/* Written after a table if not all of its `count` rows are shown. */
-void rows_more(const struct report *report, size_t count);
+/* Ends a table; if not all of its `count` rows are shown, a line below it says so. */
+void rows_end(const struct report *report, struct html_table *table, size_t count);
 
 #endif

@@ -21,8 +21,9 @@ void rows_spread(struct html_table *table, const trail_histogram *spread)
     html_cell_duration(table, spread->max_ns);
 }
 
-void rows_more(const struct report *report, size_t count)
+void rows_end(const struct report *report, struct html_table *table, size_t count)
 {
+    html_table_end(table);
     if (count <= report->limit)
         return;
     out_str(report->out, "<p>... and ");
@@ -62,8 +63,7 @@ static void put_groups(const struct report *report)
         html_cell_duration(&table, times->syscall_ns);
         html_cell_duration(&table, times->syscall_block_ns);
     }
-    html_table_end(&table);
-    rows_more(report, count);
+    rows_end(report, &table, count);
 }
 
 static void put_threads(const struct report *report)
@@ -82,8 +82,7 @@ static void put_threads(const struct report *report)
         html_cell_number(&table, threads[i].syscalls);
         html_cell_number(&table, threads[i].events);
     }
-    html_table_end(&table);
-    rows_more(report, count);
+    rows_end(report, &table, count);
 }
 
 static void put_procs(const struct report *report)
@@ -103,8 +102,7 @@ static void put_procs(const struct report *report)
         html_cell_number(&table, procs[i].syscalls);
         html_cell_number(&table, procs[i].taken);
     }
-    html_table_end(&table);
-    rows_more(report, count);
+    rows_end(report, &table, count);
 }
 
 /* "main.work (main.go:42)" of the frame that says best where a stack is; into `buf`. */
@@ -160,8 +158,7 @@ static void put_locks(const struct report *report)
         html_cell_duration(&table, lock->hold.sum_ns);
         rows_longest(report, &table, &lock->longest);
     }
-    html_table_end(&table);
-    rows_more(report, count);
+    rows_end(report, &table, count);
 }
 
 static void put_regions(const struct report *report)
@@ -182,8 +179,7 @@ static void put_regions(const struct report *report)
         rows_spread(&table, &groups[i].columns[TRAIL_COLUMN_TOTAL]);
         html_cell_duration(&table, groups[i].times.exec_ns);
     }
-    html_table_end(&table);
-    rows_more(report, count);
+    rows_end(report, &table, count);
 }
 
 static void put_tasks(const struct report *report)
@@ -210,8 +206,7 @@ static void put_tasks(const struct report *report)
                        (uint64_t)kinds[i]->longest.goroutine, report->file);
         html_cell_hint(&table, kinds[i]->spread.count > 0 ? text : "-", command);
     }
-    html_table_end(&table);
-    rows_more(report, count);
+    rows_end(report, &table, count);
 }
 
 void report_tables(const struct report *report)

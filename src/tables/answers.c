@@ -16,9 +16,11 @@ static trail_string name_of(struct trail_tables *tables, trail_name name)
     return text_of_bytes(tables, text.data, text.size);
 }
 
-static int64_t blocked(const trail_times *times)
+/* From column `first` on, which have the order of trail_column. */
+static void put_times(struct rows *rows, unsigned first, size_t row, const trail_times *times)
 {
-    return trail_times_column(times, TRAIL_COLUMN_BLOCK);
+    for (unsigned i = 0; i < TRAIL_COLUMNS; i++)
+        put_i64(rows, first + i, row, trail_times_column(times, (trail_column)i));
 }
 
 static bool goroutines_fill(struct trail_tables *tables)
@@ -35,12 +37,7 @@ static bool goroutines_fill(struct trail_tables *tables)
         put_i64(rows, GOROUTINES_CREATION_NS, row, g->creation_ns);
         put_i64_if(rows, GOROUTINES_START_NS, row, g->start_ns != 0, g->start_ns);
         put_i64_if(rows, GOROUTINES_END_NS, row, g->end_ns != 0, g->end_ns);
-        put_i64(rows, GOROUTINES_TOTAL_NS, row, g->times.total_ns);
-        put_i64(rows, GOROUTINES_EXEC_NS, row, g->times.exec_ns);
-        put_i64(rows, GOROUTINES_SCHED_WAIT_NS, row, g->times.sched_wait_ns);
-        put_i64(rows, GOROUTINES_BLOCK_NS, row, blocked(&g->times));
-        put_i64(rows, GOROUTINES_SYSCALL_NS, row, g->times.syscall_ns);
-        put_i64(rows, GOROUTINES_SYSCALL_BLOCK_NS, row, g->times.syscall_block_ns);
+        put_times(rows, GOROUTINES_TOTAL_NS, row, &g->times);
     }
     return true;
 }
@@ -86,12 +83,7 @@ static bool regions_fill(struct trail_tables *tables)
         put_text_if(rows, REGIONS_NAME, row, name_of(tables, region->name));
         put_i64_if(rows, REGIONS_BEGIN_NS, row, region->has_start, region->start_ns);
         put_i64_if(rows, REGIONS_END_NS, row, region->has_end, region->end_ns);
-        put_i64(rows, REGIONS_TOTAL_NS, row, region->times.total_ns);
-        put_i64(rows, REGIONS_EXEC_NS, row, region->times.exec_ns);
-        put_i64(rows, REGIONS_SCHED_WAIT_NS, row, region->times.sched_wait_ns);
-        put_i64(rows, REGIONS_BLOCK_NS, row, blocked(&region->times));
-        put_i64(rows, REGIONS_SYSCALL_NS, row, region->times.syscall_ns);
-        put_i64(rows, REGIONS_SYSCALL_BLOCK_NS, row, region->times.syscall_block_ns);
+        put_times(rows, REGIONS_TOTAL_NS, row, &region->times);
     }
     return true;
 }

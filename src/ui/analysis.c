@@ -10,32 +10,6 @@
 #include "ui/input.h"
 #include "ui/progress.h"
 
-int analysis_option(struct analysis *analysis, int id, const char *value)
-{
-    int wrong;
-    switch (id) {
-    case ANALYSIS_FROM:
-        return window_from(&analysis->window, analysis->command, value);
-    case ANALYSIS_TO:
-        return window_to(&analysis->window, analysis->command, value);
-    case ANALYSIS_REPAIR:
-        analysis->repair = true;
-        return EXIT_GOOD;
-    case ANALYSIS_BINARY:
-        analysis->binary = value;
-        return EXIT_GOOD;
-    case ANALYSIS_WORDS:
-        return words_option(analysis->command, value, &analysis->options.words);
-    case ANALYSIS_SKIP:
-        wrong = skip_frames_read(value, &analysis->skip_frames);
-        analysis->options.skip_frames = analysis->skip_frames;
-        return wrong;
-    default:
-        analysis->json = true;
-        return EXIT_GOOD;
-    }
-}
-
 void analysis_speak(struct analysis *analysis)
 {
     vocabulary_init(&analysis->vocabulary,
@@ -54,6 +28,7 @@ int analysis_words(struct analysis *analysis, const struct options *options)
 int analysis_word(struct analysis *analysis, const char *word)
 {
     analysis->word = word;
+    analysis->options.skip_frames = analysis->skip_frames;
     analysis_speak(analysis);
     int wrong = window_finish(&analysis->window, analysis->command);
     analysis->options.has_from = analysis->window.has_from;
@@ -63,30 +38,11 @@ int analysis_word(struct analysis *analysis, const char *word)
     return wrong;
 }
 
-static int parse_option(void *context, int id, const char *value)
-{
-    return analysis_option(context, id, value);
-}
-
 int analysis_parse(struct analysis *analysis, int argc, char **argv)
 {
     struct options options;
-    int code = options_each(&options, analysis->command, argc, argv, parse_option, analysis);
+    int code = options_each(&options, analysis->command, argc, argv, NULL, analysis);
     return code == EXIT_GOOD ? analysis_words(analysis, &options) : code;
-}
-
-/* Output with invented events always comes with a message. */
-static void print_repairs(const struct analysis *analysis)
-{
-    trail_reader_stats stats;
-    trail_reader_get_stats(analysis->reader, &stats);
-    if (stats.repairs > 0)
-        print_message("%s: %" PRIu64 " repair%s; 'trail check --repair --list' lists them",
-                      source_title(analysis->word), stats.repairs, stats.repairs == 1 ? "" : "s");
-    if (stats.frequency_assumed)
-        print_message("%s: the speed of the clock is not in the trace: durations are right in "
-                      "proportion only",
-                      source_title(analysis->word));
 }
 
 static int print_damage(const struct analysis *analysis, const trail_error *err)
@@ -118,7 +74,7 @@ static int run_pass(struct analysis *analysis, trail_error *err)
     int result = trail_analysis_run(analysis->answers, analysis->reader, err);
     progress_end(&progress);
     analysis_speak(analysis);
-    print_repairs(analysis);
+    print_repairs(analysis->word, analysis->reader);
     trail_analysis_get_span(analysis->answers, &analysis->span);
     if (result < 0 && (exit_code_of(err) != EXIT_BAD || analysis->span.events == 0)) {
         trail_analysis_close(analysis->answers);
@@ -210,6 +166,20 @@ trail_string analysis_reason(const struct analysis *analysis, trail_name reason)
 }
 
 /* MARK: JSON */
+
+struct json analysis_json_begin(const struct analysis *analysis)
+{
+    struct json json = json_on_stdout();
+    json_open(&json, NULL, '{');
+    json_signed(&json, "origin_ns", analysis->span.origin_ns);
+    return json;
+}
+
+void analysis_json_end(struct json *json)
+{
+    json_close(json, '}');
+    putchar('\n');
+}
 
 static void json_named(const struct analysis *analysis, struct json *json, const char *key,
                        const trail_named_time *items, uint32_t count)
@@ -336,21 +306,6 @@ void analysis_json_group(const struct analysis *analysis, struct json *json,
 }
 
 /* MARK: For people */
-
-int analysis_column(const struct analysis *analysis, const char *word, trail_column *column)
-{
-    const char *names[TRAIL_COLUMNS + 1] = {0};
-    for (int i = 0; i < TRAIL_COLUMNS; i++) {
-        names[i] = trail_column_name((trail_column)i);
-        *column = (trail_column)i;
-        if (strcmp(word, names[i]) == 0)
-            return EXIT_GOOD;
-    }
-    const char *nearest = nearest_word(word, names);
-    return usage_error(analysis->command, "no column '%s'; %s%s%sthere are %s", word,
-                       nearest ? "did you mean '" : "", nearest ? nearest : "",
-                       nearest ? "'? " : "", ANALYSIS_COLUMNS);
-}
 
 trail_string analysis_wait_text(const struct analysis *analysis, trail_name wait,
                                 char buf[WAIT_TEXT_SIZE])

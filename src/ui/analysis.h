@@ -20,31 +20,24 @@
 #include "ui/window.h"
 #include "ui/words.h"
 
-/* IDs of the common options; a command's own IDs are lower. */
-enum {
-    ANALYSIS_FROM = 1000,
-    ANALYSIS_TO,
-    ANALYSIS_REPAIR,
-    ANALYSIS_BINARY,
-    ANALYSIS_JSON,
-    ANALYSIS_WORDS,
-    ANALYSIS_SKIP
-};
-
+/* Options of the struct below, with which a command's request begins. */
 /* clang-format off */
 #define ANALYSIS_READ_ROWS                                                                         \
     {0, "from", "TIME",                                                                            \
      "only time from here on, counted from the first event:\n1.5s 20ms 300us",                     \
-     TAKE(ANALYSIS_FROM)},                                                                         \
-    {0, "to", "TIME", "only time up to here; +3ms counts from --from", TAKE(ANALYSIS_TO)},         \
+     TO_WINDOW_FROM(struct analysis, window)},                                                                         \
+    {0, "to", "TIME", "only time up to here; +3ms counts from --from",                             \
+     TO_WINDOW_TO(struct analysis, window)},                                                       \
     {0, "repair", NULL, "Go 1.5 to 1.21: repair what has no consistent order",                     \
-     TAKE(ANALYSIS_REPAIR)},                                                                       \
-    {0, "binary", "FILE", "Go 1.5 and 1.6: the traced program, for names", TAKE(ANALYSIS_BINARY)}, \
-        WORDS_ROW(ANALYSIS_WORDS)
+     TO_FLAG(struct analysis, repair)},                                                                       \
+    {0, "binary", "FILE", "Go 1.5 and 1.6: the traced program, for names",                         \
+     TO_TEXT(struct analysis, binary)},                                                            \
+        WORDS_ROW(struct analysis, options.words)
 #define ANALYSIS_ROWS                                                                              \
-    ANALYSIS_READ_ROWS, {'j', "json", NULL, "one JSON object", TAKE(ANALYSIS_JSON)}
+    ANALYSIS_READ_ROWS, {'j', "json", NULL, "one JSON object", TO_FLAG(struct analysis, json)}
 /* For commands that name places. */
-#define SKIP_FRAMES_ROW {0, "skip-frames", "FILE", SKIP_FRAMES_HELP, TAKE(ANALYSIS_SKIP)}
+#define SKIP_FRAMES_ROW                                                                            \
+    {0, "skip-frames", "FILE", SKIP_FRAMES_HELP, TO_SKIP_FRAMES(struct analysis, skip_frames)}
 /* clang-format on */
 
 struct input;
@@ -69,17 +62,14 @@ struct analysis {
     trail_error damage;  /* set if the exit code is EXIT_BAD */
 };
 
-/* Takes a common option. Returns EXIT_GOOD or EXIT_USAGE. */
-int analysis_option(struct analysis *analysis, int id, const char *value);
-
 /* Called after the options: takes the one file argument. Returns EXIT_GOOD or EXIT_USAGE. */
 int analysis_words(struct analysis *analysis, const struct options *options);
 
 /* The same for commands with other arguments, too. */
 int analysis_word(struct analysis *analysis, const char *word);
 
-/* Parses the command line of a command with only the common options. Returns EXIT_GOOD, EXIT_USAGE
- * or OPTIONS_HELP. */
+/* Parses the command line into the request that begins with `analysis`: options and one file.
+ * Returns EXIT_GOOD, EXIT_USAGE or OPTIONS_HELP. */
 int analysis_parse(struct analysis *analysis, int argc, char **argv);
 
 /* Opens the file and sets `reader`. analysis_run does so if the command has not. Returns the exit
@@ -114,6 +104,10 @@ void analysis_nothing_ran(const struct analysis *analysis, enum term kind);
 /* Returns the text of a name; "(unknown)" for 0. */
 trail_string analysis_text(const struct analysis *analysis, trail_name name);
 
+/* The object that --json prints; it begins with the origin of its times. */
+struct json analysis_json_begin(const struct analysis *analysis);
+void analysis_json_end(struct json *json);
+
 /* The members of a trail_times. */
 void analysis_json_times(const struct analysis *analysis, struct json *json,
                          const trail_times *times);
@@ -125,11 +119,6 @@ void analysis_json_histogram(struct json *json, const char *key, const trail_his
 void analysis_json_group(const struct analysis *analysis, struct json *json,
                          const trail_group *group);
 
-/* Parses the name of a column into *column. Returns EXIT_GOOD or EXIT_USAGE. */
-int analysis_column(const struct analysis *analysis, const char *word, trail_column *column);
-#define ANALYSIS_COLUMNS "total exec sched-wait block syscall syscall-block"
-
-/* "select 3.2 s, network 1 s": the reasons of waits, longest first, at most `most`. */
 /* The members of a wait: "reason", and where recorded "wait_kind" and "object". */
 void analysis_json_wait(const struct analysis *analysis, struct json *json, trail_name wait);
 
@@ -139,6 +128,7 @@ enum { WAIT_TEXT_SIZE = 320 };
 trail_string analysis_wait_text(const struct analysis *analysis, trail_name wait,
                                 char buf[WAIT_TEXT_SIZE]);
 
+/* "select 3.2 s, network 1 s": the reasons of waits, longest first, at most `most`. */
 const char *analysis_reasons(const struct analysis *analysis, const trail_times *times,
                              unsigned most, char *buf, size_t size);
 

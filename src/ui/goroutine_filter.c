@@ -12,20 +12,6 @@
 #include "words/place.h"
 #include "words/wrappers.h"
 
-int goroutine_filter_option(struct goroutine_filter *filter, struct analysis *analysis, int id,
-                            const char *value)
-{
-    switch (id) {
-    case GOROUTINE_FILTER_NAME:
-        filter->name = value;
-        return EXIT_GOOD;
-    case GOROUTINE_FILTER_ID:
-        return ids_option(analysis->command, value, "gG", &filter->goroutines);
-    default:
-        return analysis_option(analysis, id, value);
-    }
-}
-
 trail_goroutine_filter goroutine_filter_of(const struct goroutine_filter *filter,
                                            struct analysis *analysis)
 {

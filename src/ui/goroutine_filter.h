@@ -2,7 +2,7 @@
  * Selecting goroutines: --goroutine and --name, for the commands over analyses. And printing
  * stacks.
  *
- *     static const struct option rows[] = {GOROUTINE_FILTER_ROWS, ANALYSIS_ROWS, {0}};
+ *     static const struct option rows[] = {GOROUTINE_FILTER_ROWS(struct request, filter), ANALYSIS_ROWS, {0}};
  */
 #ifndef TRAIL_UI_GOROUTINE_FILTER_H
 #define TRAIL_UI_GOROUTINE_FILTER_H
@@ -10,12 +10,12 @@
 #include "ui/analysis.h"
 #include "ui/values.h"
 
-enum { GOROUTINE_FILTER_ID = 800, GOROUTINE_FILTER_NAME };
-
 /* clang-format off */
-#define GOROUTINE_FILTER_ROWS                                                                                   \
-    {0, "name", "FUNCTION", "only goroutines with this start function", TAKE(GOROUTINE_FILTER_NAME)},        \
-    {'g', "goroutine", "N,...", "only these goroutines", TAKE(GOROUTINE_FILTER_ID)}
+#define GOROUTINE_FILTER_ROWS(request, filter)                                                     \
+    {0, "name", "FUNCTION", "only goroutines with this start function",                            \
+     TO_TEXT(request, filter.name)},                                                               \
+    {'g', "goroutine", "N,...", "only these goroutines",                                           \
+     TO_IDS(request, filter.goroutines, "gG")}
 /* clang-format on */
 
 /* Zero-initialised selects all goroutines. */
@@ -23,10 +23,6 @@ struct goroutine_filter {
     const char *name;
     struct id_list goroutines;
 };
-
-/* Takes one of the options above, or a common one. Returns EXIT_GOOD or EXIT_USAGE. */
-int goroutine_filter_option(struct goroutine_filter *filter, struct analysis *analysis, int id,
-                            const char *value);
 
 /* Returns the selection for the analysis, and adds to analysis->options.what the answers that
  * goroutine_filter_check needs. */

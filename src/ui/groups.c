@@ -11,26 +11,22 @@
 #include "ui/spark.h"
 #include "ui/values.h"
 
-int groups_option(struct groups_view *view, int id, const char *value)
+int groups_column_take(const struct command *command, void *member, const char *word)
 {
-    switch (id) {
-    case GROUPS_SORT:
-        view->sorted = true;
-        return analysis_column(view->analysis, value, &view->sort);
-    case GROUPS_PERCENTILES:
-        view->percentiles = true;
-        return analysis_column(view->analysis, value, &view->spread);
-    case GROUPS_HISTOGRAM:
-        view->histogram = true;
-        return analysis_column(view->analysis, value, &view->spread);
-    default:
-        return analysis_option(view->analysis, id, value);
+    struct groups_column *taken = member;
+    const char *names[TRAIL_COLUMNS + 1] = {0};
+    for (int i = 0; i < TRAIL_COLUMNS; i++) {
+        names[i] = trail_column_name((trail_column)i);
+        *taken = (struct groups_column){true, (trail_column)i};
+        if (strcmp(word, names[i]) == 0)
+            return EXIT_GOOD;
     }
+    return unknown_word(command, "column", word, names, GROUPS_COLUMNS);
 }
 
 int groups_check(const struct groups_view *view, bool one_by_one)
 {
-    if (one_by_one && (view->percentiles || view->histogram))
+    if (one_by_one && (view->percentiles.given || view->histogram.given))
         return usage_error(view->analysis->command,
                            "--percentiles and --histogram are of groups, not of single %s",
                            term(&view->analysis->vocabulary, view->one + 1));
@@ -79,7 +75,7 @@ static void show_percentiles(const struct groups_view *view, const trail_group *
     (void)snprintf(titles, sizeof titles, "count> min> mean> p50> p95> p99> max> %s<", view->title);
     table_begin(&table, titles);
     for (size_t i = 0; i < count; i++) {
-        const trail_histogram *h = &groups[i].columns[view->spread];
+        const trail_histogram *h = &groups[i].columns[view->percentiles.column];
         table_number(&table, h->count);
         table_range(&table, h);
         table_text(&table, analysis_text(view->analysis, groups[i].name));
@@ -94,7 +90,7 @@ static void show_spreads(const struct groups_view *view, const trail_group *grou
     int first = 63, last = 0;
     bool any = false;
     for (size_t i = 0; i < count; i++) {
-        struct powers powers = powers_of(&groups[i].columns[view->spread]);
+        struct powers powers = powers_of(&groups[i].columns[view->percentiles.column]);
         any |= powers.first <= powers.last;
         first = powers.first < first ? powers.first : first;
         last = powers.last > last ? powers.last : last;
@@ -104,7 +100,7 @@ static void show_spreads(const struct groups_view *view, const trail_group *grou
     printf("\nfrom %s to %s, a column a power of two:\n", show_duration(from, powers_begin(first)),
            show_duration(to, last < 62 ? powers_begin(last + 1) : INT64_MAX));
     for (size_t i = 0; i < count; i++) {
-        struct powers powers = powers_of(&groups[i].columns[view->spread]);
+        struct powers powers = powers_of(&groups[i].columns[view->percentiles.column]);
         putchar('|');
         for (int power = first; power <= last; power++)
             spark_put(powers.most ? (double)powers.counts[power] / (double)powers.most : 0);
@@ -124,7 +120,7 @@ static void show_histograms(const struct groups_view *view, const trail_group *g
                term_count(&view->analysis->vocabulary, groups[i].count, view->one));
         facts_put_text(text ? text : "?");
         putchar('\n');
-        table_histogram(&groups[i].columns[view->spread]);
+        table_histogram(&groups[i].columns[view->histogram.column]);
         free(text);
     }
 }
@@ -139,7 +135,7 @@ static int by_column(const void *a, const void *b, void *column)
 
 int groups_show(const struct groups_view *view, const trail_group *groups, size_t count)
 {
-    trail_column sort = view->sort;
+    trail_column sort = view->sort.column;
     size_t shown = groups_shown(view, count);
     if (count == 0)
         return EXIT_GOOD;
@@ -148,33 +144,29 @@ int groups_show(const struct groups_view *view, const trail_group *groups, size_
         return print_output_error("the table", ENOMEM);
     memcpy(sorted, groups, count * sizeof *sorted);
     qsort_r(sorted, count, sizeof *sorted, by_column, &sort);
-    if (view->percentiles)
+    if (view->percentiles.given)
         show_percentiles(view, sorted, shown);
-    else if (view->histogram)
+    else if (view->histogram.given)
         show_histograms(view, sorted, shown);
     else
         show_sums(view, sorted, shown);
     groups_print_more(shown, count);
-    if (view->percentiles)
+    if (view->percentiles.given)
         show_spreads(view, sorted, shown);
     free(sorted);
     return EXIT_GOOD;
 }
 
-static void groups_json(const struct groups_view *view, const trail_group *groups, size_t count)
+void groups_json(const struct analysis *analysis, struct json *json, const char *key,
+                 const trail_group *groups, size_t count)
 {
-    struct json json = json_on_stdout();
-    json_open(&json, NULL, '{');
-    json_signed(&json, "origin_ns", view->analysis->span.origin_ns);
-    json_open(&json, "groups", '[');
+    json_open(json, key, '[');
     for (size_t i = 0; i < count; i++) {
-        json_open(&json, NULL, '{');
-        analysis_json_group(view->analysis, &json, &groups[i]);
-        json_close(&json, '}');
+        json_open(json, NULL, '{');
+        analysis_json_group(analysis, json, &groups[i]);
+        json_close(json, '}');
     }
-    json_close(&json, ']');
-    json_close(&json, '}');
-    putchar('\n');
+    json_close(json, ']');
 }
 
 /* MARK: Goroutines */
@@ -185,7 +177,7 @@ struct groups_view groups_of_goroutines(struct analysis *analysis)
         .analysis = analysis,
         .one = TERM_task,
         .title = "start_function",
-        .sort = TRAIL_COLUMN_EXEC,
+        .sort.column = TRAIL_COLUMN_EXEC,
     };
 }
 
@@ -206,7 +198,9 @@ int groups_show_goroutines(const struct groups_view *view)
     const trail_group *groups;
     size_t count = trail_analysis_groups(view->analysis->answers, &groups);
     if (view->analysis->json) {
-        groups_json(view, groups, count);
+        struct json json = analysis_json_begin(view->analysis);
+        groups_json(view->analysis, &json, "groups", groups, count);
+        analysis_json_end(&json);
         return EXIT_GOOD;
     }
     groups_show_head(view, count);

@@ -8,7 +8,16 @@
 #include "ui/analysis.h"
 #include "ui/table.h"
 
-enum { GROUPS_SORT = 900, GROUPS_PERCENTILES, GROUPS_HISTOGRAM };
+/* A column on the command line. */
+struct groups_column {
+    bool given;
+    trail_column column;
+};
+
+#define GROUPS_COLUMNS "total exec sched-wait block syscall syscall-block"
+#define TO_COLUMN(request, member)                                                                 \
+    TO_PARSED(request, member, struct groups_column, groups_column_take), .values = GROUPS_COLUMNS
+int groups_column_take(const struct command *command, void *column, const char *word);
 
 /* For a command whose rows fill a `request` with a `view` in it. */
 /* clang-format off */
@@ -17,27 +26,23 @@ enum { GROUPS_SORT = 900, GROUPS_PERCENTILES, GROUPS_HISTOGRAM };
      TO_FLAG(request, view.json)},                                                                 \
     {'s', "sort", "COLUMN",                                                                        \
      "longest first by total, exec, sched-wait, block, syscall\nor syscall-block",                 \
-     TAKE(GROUPS_SORT), .values = ANALYSIS_COLUMNS},                                               \
+     TO_COLUMN(request, view.sort)},                                                               \
     {'n', "limit", "N", "at most N rows (default 30; 0: all)",                                     \
      TO_LIMIT(request, view.limit), .expects = "a number"},                                        \
     {'p', "percentiles", "COLUMN", "how the members of each group spread in this column",          \
-     TAKE(GROUPS_PERCENTILES), .values = ANALYSIS_COLUMNS},                                        \
+     TO_COLUMN(request, view.percentiles)},                                                        \
     {0, "histogram", "COLUMN", "a histogram of this column over the members of each group",        \
-     TAKE(GROUPS_HISTOGRAM), .values = ANALYSIS_COLUMNS}
+     TO_COLUMN(request, view.histogram)}
 /* clang-format on */
 
 struct groups_view {
     struct analysis *analysis;
     enum term one;     /* the term for a member; the next term is its plural */
     const char *title; /* of the column of names: "start_function" */
-    trail_column sort, spread;
+    struct groups_column sort, percentiles, histogram;
     size_t limit; /* SIZE_MAX: all; 0: not given, see groups_shown */
-    bool sorted;  /* the column was given */
-    bool percentiles, histogram, json;
+    bool json;
 };
-
-/* Takes one of the options above, or a common one. Returns EXIT_GOOD or EXIT_USAGE. */
-int groups_option(struct groups_view *view, int id, const char *value);
 
 /* Returns how many of `count` rows are shown to people. */
 static inline size_t groups_shown(const struct groups_view *view, size_t count)
@@ -58,6 +63,10 @@ void groups_show_head(const struct groups_view *view, size_t groups);
 /* Prints all goroutines, as the view and the analysis select. Returns EXIT_GOOD, or EXIT_INOUT on
  * out of memory. */
 int groups_show_goroutines(const struct groups_view *view);
+
+/* Writes an array of groups. */
+void groups_json(const struct analysis *analysis, struct json *json, const char *key,
+                 const trail_group *groups, size_t count);
 
 /* Prints groups. Returns EXIT_GOOD, or EXIT_INOUT on out of memory. */
 int groups_show(const struct groups_view *view, const trail_group *groups, size_t count);

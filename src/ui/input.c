@@ -2,13 +2,16 @@
 #include "ui/input.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "symbols/symbols.h"
 #include "ui/cli.h"
+#include "words/vocabulary.h"
 
 static int input_fail(trail_error *err, trail_code code, const char *message)
 {
@@ -72,4 +75,30 @@ int input_hash(const struct input *input, uint64_t *hash, trail_error *err)
 void input_free(struct input *input)
 {
     free(input->data);
+}
+
+int open_binary(const char *path, struct symbols **symbols, trail_reader_options *options)
+{
+    trail_error err;
+    if (!path)
+        return EXIT_GOOD;
+    *symbols = symbols_open(path, NULL, SYMBOLS_LINES, &err);
+    if (!*symbols)
+        return print_error(path, &err);
+    options->symbolize = symbols_find;
+    options->symbolize_context = *symbols;
+    return EXIT_GOOD;
+}
+
+void print_repairs(const char *word, const trail_reader *reader)
+{
+    trail_reader_stats stats;
+    trail_reader_get_stats(reader, &stats);
+    if (stats.repairs > 0)
+        print_message("%s: %" PRIu64 " repair%s; 'trail check --repair --list' lists them",
+                      source_title(word), stats.repairs, plural_s(stats.repairs));
+    if (stats.frequency_assumed)
+        print_message("%s: the speed of the clock is not in the trace: durations are right in "
+                      "proportion only",
+                      source_title(word));
 }

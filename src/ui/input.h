@@ -21,4 +21,14 @@ trail_source *input_open(struct input *input, trail_error *err);
 int input_hash(const struct input *input, uint64_t *hash, trail_error *err);
 void input_free(struct input *input);
 
+/*
+ * Opens the program of --binary, if there is one, for the names of a reader's functions. Returns the
+ * exit code; the caller closes *symbols after the reader.
+ */
+struct symbols;
+int open_binary(const char *path, struct symbols **symbols, trail_reader_options *options);
+
+/* Prints what the reader assumed: output with invented events always comes with a message. */
+void print_repairs(const char *word, const trail_reader *reader);
+
 #endif

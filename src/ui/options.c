@@ -88,6 +88,15 @@ int usage_error(const struct command *command, const char *format, ...)
     return usage_hint(command);
 }
 
+int unknown_word(const struct command *command, const char *what, const char *word,
+                 const char *const *names, const char *list)
+{
+    const char *nearest = nearest_word(word, names);
+    return usage_error(command, "no %s '%s'; %s%s%sthere are %s", what, word,
+                       nearest ? "did you mean '" : "", nearest ? nearest : "",
+                       nearest ? "'? " : "", list);
+}
+
 int usage_hint(const struct command *command)
 {
     fprintf(stderr, "Try 'trail %s%s--help'.\n", command ? command->name : "", command ? " " : "");
@@ -171,7 +180,15 @@ static bool put_value(const struct option *row, void *to, const char *text)
 
 static int take_value(const struct options *options, const struct option *row, void *request)
 {
-    if (put_value(row, (char *)request + row->at, options->value))
+    void *to = (char *)request + row->at;
+    if (row->type == OPTION_PARSED)
+        return row->parse(options->command, to, options->value);
+    if (row->type == OPTION_IDS)
+        return parse_id_list(options->value, row->letters, to)
+                   ? EXIT_GOOD
+                   : usage_error(options->command, "'%s' is no list of numbers like 18 or 18,22",
+                                 options->value);
+    if (put_value(row, to, options->value))
         return EXIT_GOOD;
     if (row->expects)
         return usage_error(options->command, "--%s is %s, not '%s'", row->name, row->expects,
@@ -351,17 +368,32 @@ int options_each(struct options *options, const struct command *command, int arg
     }
 }
 
-int ids_option(const struct command *command, const char *value, const char *letters,
-               struct id_list *list)
-{
-    if (parse_id_list(value, letters, list))
-        return EXIT_GOOD;
-    return usage_error(command, "'%s' is no list of numbers like 18 or 18,22", value);
-}
-
 /* MARK: Help */
 
-#define HELP_COLUMN 28
+/* Where the texts of options begin, and where lines end. */
+enum { HELP_COLUMN = 28, HELP_WIDTH = 95 };
+
+/* Prints a text in lines of whole words, all but the first behind `indent` spaces. */
+static void put_text(const char *text, int indent, FILE *to)
+{
+    for (int at = indent; *text;) {
+        int spaces = (int)strspn(text, " "), size = (int)strcspn(text + spaces, " \n");
+        if (at > indent && at + spaces + size > HELP_WIDTH) {
+            at = indent + size;
+            fprintf(to, "\n%*s%.*s", indent, "", size, text + spaces);
+        } else {
+            at += spaces + size;
+            fprintf(to, "%.*s", spaces + size, text);
+        }
+        text += spaces + size;
+        if (*text == '\n') {
+            at = indent;
+            fprintf(to, "\n%*s", indent, "");
+            text++;
+        }
+    }
+    fputc('\n', to);
+}
 
 static void option_help(const struct option *row, FILE *to)
 {
@@ -376,13 +408,7 @@ static void option_help(const struct option *row, FILE *to)
     fprintf(to, "%-*s", HELP_COLUMN, left);
     if (n >= HELP_COLUMN)
         fprintf(to, "\n%*s", HELP_COLUMN, "");
-    /* Text after a newline continues in the same column. */
-    for (const char *c = row->help; *c; c++) {
-        fputc(*c, to);
-        if (*c == '\n')
-            fprintf(to, "%*s", HELP_COLUMN, "");
-    }
-    fputc('\n', to);
+    put_text(row->help, HELP_COLUMN, to);
 }
 
 void command_help(const struct command *command, FILE *to)
@@ -393,8 +419,10 @@ void command_help(const struct command *command, FILE *to)
         fputc('\n', to);
         command->list(to);
     }
-    if (command->details)
-        fprintf(to, "\n%s\n", command->details);
+    if (command->details) {
+        fputc('\n', to);
+        put_text(command->details, 0, to);
+    }
     fputs("\nOptions:\n", to);
     for (const struct option *row = command->options; row->name; row++)
         option_help(row, to);

@@ -41,12 +41,16 @@ enum option_type {
     OPTION_TIME,       /* in ns, see parse_time */
     OPTION_WORD,       /* one of `words`, stored as its number */
     OPTION_WORDS,      /* several, separated by commas: their numbers ORed */
+    OPTION_IDS,        /* numbers, added to a struct id_list */
+    OPTION_PARSED,     /* by a function of its own */
 };
 
 struct option_word {
     const char *word; /* NULL ends a list */
     uint32_t number;
 };
+
+struct command;
 
 struct option {
     char short_name;      /* 0: none */
@@ -59,6 +63,9 @@ struct option {
     int id;          /* of OPTION_TAKE */
     size_t at, size; /* of the other types: the member */
     const struct option_word *words;
+    const char *letters; /* of OPTION_IDS: any of them may be in front of a number */
+    /* Stores the value in the member. Returns EXIT_GOOD, or an exit code after a message. */
+    int (*parse)(const struct command *command, void *member, const char *value);
 
     /* Any value if both are 0. */
     uint64_t least, most; /* of a number, size or time; most 0: any */
@@ -84,6 +91,11 @@ struct option {
     OPTION_TO(OPTION_WORD, request, member, int : 1, unsigned : 1), .words = (list)
 #define TO_WORDS(request, member, list)                                                            \
     OPTION_TO(OPTION_WORDS, request, member, uint32_t : 1), .words = (list)
+
+#define TO_IDS(request, member, any_of)                                                            \
+    OPTION_TO(OPTION_IDS, request, member, struct id_list : 1), .letters = (any_of)
+#define TO_PARSED(request, member, type, function)                                                 \
+    OPTION_TO(OPTION_PARSED, request, member, type : 1), .parse = (function)
 
 #define OPTION_TO(kind, request, member, ...)                                                      \
     .type = (kind), .at = offsetof(request, member),                                               \
@@ -149,15 +161,16 @@ int options_each(struct options *options, const struct command *command, int arg
 enum { OPTION_VALUES_SIZE = 128 };
 const char *option_values(const struct option *row, char *buf);
 
-/* Adds the IDs in "18,22"; each may begin with one of the letters. Returns EXIT_GOOD or EXIT_USAGE.
- */
-struct id_list;
-int ids_option(const struct command *command, const char *value, const char *letters,
-               struct id_list *list);
-
 /* Prints the error in the command line, and a hint to --help, on stderr. Returns EXIT_USAGE. */
 int usage_error(const struct command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/*
+ * Prints that there is no `what` of this name among `names`, which end with NULL, with the nearest.
+ * `list` has them as text. Returns EXIT_USAGE.
+ */
+int unknown_word(const struct command *command, const char *what, const char *word,
+                 const char *const *names, const char *list);
 
 /* Prints the hint to --help. Returns EXIT_USAGE. */
 int usage_hint(const struct command *command);

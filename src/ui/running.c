@@ -33,8 +33,7 @@ static void show_json(const struct analysis *analysis, const struct running_kind
         json_close(&json, '}');
     }
     json_close(&json, ']');
-    json_close(&json, '}');
-    putchar('\n');
+    analysis_json_end(&json);
 }
 
 static void show_table(const struct analysis *analysis, const struct running_kind *kind,

@@ -96,6 +96,12 @@ int skip_frames_read(const char *path, const char ***patterns)
     return code;
 }
 
+int skip_frames_take(const struct command *command, void *patterns, const char *path)
+{
+    (void)command;
+    return skip_frames_read(path, patterns);
+}
+
 void skip_frames_free(const char **patterns)
 {
     for (size_t i = 0; patterns && patterns[i]; i++)

@@ -14,6 +14,11 @@
  * Returns EXIT_GOOD, or EXIT_USAGE or EXIT_INOUT after a message with file and line.
  */
 int skip_frames_read(const char *path, const char ***patterns);
+
+/* The option; its member is a list of patterns as above. */
+#define TO_SKIP_FRAMES(request, member) TO_PARSED(request, member, const char **, skip_frames_take)
+struct command;
+int skip_frames_take(const struct command *command, void *patterns, const char *path);
 void skip_frames_free(const char **patterns);
 
 #endif

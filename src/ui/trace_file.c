@@ -2,6 +2,24 @@
 #include "ui/trace_file.h"
 
 #include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+int check_trace_output(const struct options *options, const char *source, const char *output)
+{
+    const struct command *command = options->command;
+    if (options->word_count == 0)
+        return usage_error(command, "which %s? (- is stdin)", source);
+    if (options->word_count != 1)
+        return usage_error(command, "one %s at a time", source);
+    if (!output)
+        return usage_error(command, "where to? --output=FILE (- is stdout)");
+    if (strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
+        return usage_error(command, NO_BINARY_ON_TERMINAL);
+    if (overwrites(output, options->words[0]))
+        return usage_error(command, "the new trace would overwrite the %s, '%s'", source, output);
+    return EXIT_GOOD;
+}
 
 int open_trace_file(struct trace_file *file, const char *path)
 {

@@ -14,6 +14,15 @@ struct trace_file {
     struct packed packed; /* what is written goes through packed_sink(&packed) */
 };
 
+#define NO_BINARY_ON_TERMINAL "refusing to write binary output to a terminal: use --output=FILE"
+
+/*
+ * Checks the arguments of a command that makes one trace of one `source`, a "recording" or the like:
+ * one file, and an output that is neither missing nor a terminal nor that file. Returns EXIT_GOOD or
+ * EXIT_USAGE.
+ */
+int check_trace_output(const struct options *options, const char *source, const char *output);
+
 int open_trace_file(struct trace_file *file, const char *path);
 int close_trace_file(struct trace_file *file, const char *path, bool made, int code);
 

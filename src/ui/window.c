@@ -18,14 +18,16 @@ static int take(const struct command *command, const char *word, bool relative, 
     return usage_error(command, "'%s' is no time; times are like 1.5s, 20ms, 300us, 5ns", word);
 }
 
-int window_from(struct window *window, const struct command *command, const char *word)
+int window_from(const struct command *command, void *member, const char *word)
 {
+    struct window *window = member;
     window->has_from = true;
     return take(command, word, false, &window->from_ns);
 }
 
-int window_to(struct window *window, const struct command *command, const char *word)
+int window_to(const struct command *command, void *member, const char *word)
 {
+    struct window *window = member;
     window->has_to = true;
     window->to_is_relative = *word == '+';
     return take(command, word, window->to_is_relative, &window->to_ns);

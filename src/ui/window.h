@@ -10,9 +10,11 @@ struct window {
     int64_t from_ns, to_ns;
 };
 
-/* Take the value of an option. Return EXIT_GOOD, or EXIT_USAGE after a message. */
-int window_from(struct window *window, const struct command *command, const char *word);
-int window_to(struct window *window, const struct command *command, const char *word);
+#define TO_WINDOW_FROM(request, member) TO_PARSED(request, member, struct window, window_from)
+#define TO_WINDOW_TO(request, member)   TO_PARSED(request, member, struct window, window_to)
+
+int window_from(const struct command *command, void *window, const char *word);
+int window_to(const struct command *command, void *window, const char *word);
 
 /* Called after all options: makes a --to of +TIME absolute. Returns EXIT_GOOD or EXIT_USAGE. */
 int window_finish(struct window *window, const struct command *command);

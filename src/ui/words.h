@@ -5,21 +5,16 @@
 #include "ui/cli.h"
 #include "words/vocabulary.h"
 
+static const struct option_word words_choices[] = {
+    {"go", TRAIL_WORDS_GO}, {"threads", TRAIL_WORDS_THREADS}, {0}};
+
 /* The option, for all commands that print terms of the vocabulary. */
-#define WORDS_ROW(id)                                                                              \
+#define WORDS_ROW(request, member)                                                                 \
     {                                                                                              \
         0, "words", "go|threads",                                                                  \
             "speak of goroutines or of threads; without it, as what\nmade the trace does",         \
-            TAKE(id), .values = "go threads"                                                       \
+            TO_WORD(request, member, words_choices), .expects = "go or threads"                    \
     }
-
-/* Takes its value. Returns EXIT_GOOD or EXIT_USAGE. */
-static inline int words_option(const struct command *command, const char *value, trail_words *words)
-{
-    if (words_parse(value, words))
-        return EXIT_GOOD;
-    return usage_error(command, "--words is go or threads, not '%s'", value);
-}
 
 /* Returns the option's value; NULL: not given. */
 static inline const char *words_value(trail_words words)

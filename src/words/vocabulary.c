@@ -84,12 +84,6 @@ void vocabulary_init(struct vocabulary *vocabulary, const trail_maker *maker, tr
     }
 }
 
-bool words_parse(const char *text, trail_words *words)
-{
-    *words = strcmp(text, "threads") == 0 ? TRAIL_WORDS_THREADS : TRAIL_WORDS_GO;
-    return *words == TRAIL_WORDS_THREADS || strcmp(text, "go") == 0;
-}
-
 const char *term_title(const struct vocabulary *vocabulary, enum term name, char room[TERM_SIZE])
 {
     (void)snprintf(room, TERM_SIZE, "%s", term(vocabulary, name));

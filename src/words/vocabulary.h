@@ -28,9 +28,6 @@ struct vocabulary {
 /* `maker` is the trace's; NULL: Go. */
 void vocabulary_init(struct vocabulary *vocabulary, const trail_maker *maker, trail_words words);
 
-/* Parses the value of --words: "go" or "threads". Returns false for any other. */
-bool words_parse(const char *text, trail_words *words);
-
 static inline const char *term(const struct vocabulary *vocabulary, enum term name)
 {
     return vocabulary->text[name];

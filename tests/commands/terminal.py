@@ -485,7 +485,7 @@ def binaries_are_not_for_terminals():
         ["report", path, "-o", "-"],
     ):
         result = check_terminal(*words)
-        assert result.code == 2 and not result.out and b"nothing for a terminal" in result.err, f"{shown(words)}: {result.err}"
+        assert result.code == 2 and not result.out and b"refusing to write" in result.err, f"{shown(words)}: {result.err}"
     # What is not refused comes out as escapes.
     for words in (["record", "-o", "-", "--", "true"], ["convert", path, "-o", "/dev/stdout"]):
         check_terminal(*words, own=own_of(words[0]))
