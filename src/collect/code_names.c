@@ -464,15 +464,16 @@ const struct v2_frame *code_own_function(struct collect *c, uint64_t address)
     return named->preload || code_is_wrapper(c, frame) ? NULL : frame;
 }
 
-const struct v2_frame *code_first_own(const struct collect *c, const struct v2_frame *frames,
-                                      size_t count)
+const struct v2_frame *code_own(const struct collect *c, const struct v2_frame *frames,
+                                size_t count, enum code_end end)
 {
     const struct v2_frame *best = NULL;
     enum frame_rank best_rank = FRAME_WRAPPER;
     for (size_t i = 0; i < count; i++) {
-        enum frame_rank rank = code_rank(c, &frames[i]);
+        const struct v2_frame *frame = &frames[end == CODE_OUTERMOST ? count - 1 - i : i];
+        enum frame_rank rank = code_rank(c, frame);
         if (rank > best_rank) {
-            best = &frames[i];
+            best = frame;
             best_rank = rank;
         }
     }
@@ -482,7 +483,7 @@ const struct v2_frame *code_first_own(const struct collect *c, const struct v2_f
 const struct v2_frame *code_own_frame(const struct collect *c, struct named_stack *stack)
 {
     if (!stack->own_known)
-        stack->own = code_first_own(c, stack->frames, stack->count);
+        stack->own = code_own(c, stack->frames, stack->count, CODE_INNERMOST);
     stack->own_known = true;
     return stack->own;
 }

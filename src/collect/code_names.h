@@ -86,9 +86,14 @@ size_t code_add_frames(struct collect *c, uint64_t pc, struct v2_frame *frames, 
 enum frame_rank code_rank(const struct collect *c, const struct v2_frame *frame);
 bool code_is_wrapper(const struct collect *c, const struct v2_frame *frame);
 
-/* The innermost frame that is the program's, of a stack found once; NULL: there is none. */
-const struct v2_frame *code_first_own(const struct collect *c, const struct v2_frame *frames,
-                                      size_t count);
+enum code_end { CODE_INNERMOST, CODE_OUTERMOST };
+
+/*
+ * The first frame of the best rank from one end, among those of the program; NULL: there is none.
+ * code_own_frame: the same from the innermost frame of a stack, found once.
+ */
+const struct v2_frame *code_own(const struct collect *c, const struct v2_frame *frames,
+                                size_t count, enum code_end end);
 const struct v2_frame *code_own_frame(const struct collect *c, struct named_stack *stack);
 
 /* The frame of the function at an address; NULL: it is none of the program's own. */

@@ -104,7 +104,7 @@ const char *lock_names_lock(struct collect *c, uint64_t address, uint64_t pc, ui
         return known;
     if (object_text(c, address, name, sizeof name))
         return keep_object(c, address, name);
-    first = code_first_own(c, frames, pc ? code_add_frames(c, pc, frames, 0) : 0);
+    first = code_own(c, frames, pc ? code_add_frames(c, pc, frames, 0) : 0, CODE_INNERMOST);
     stack = !first && key ? code_named_stack(c, key) : NULL;
     if (stack)
         first = code_own_frame(c, stack);

@@ -17,16 +17,7 @@ static trail_string text_of(const char *text)
 static const struct v2_frame *outermost(struct collect *c, uint64_t key)
 {
     const struct named_stack *stack = key ? code_named_stack(c, key) : NULL;
-    const struct v2_frame *best = NULL;
-    enum frame_rank best_rank = FRAME_WRAPPER;
-    for (size_t i = stack ? stack->count : 0; i-- > 0;) {
-        enum frame_rank rank = code_rank(c, &stack->frames[i]);
-        if (rank > best_rank) {
-            best = &stack->frames[i];
-            best_rank = rank;
-        }
-    }
-    return best;
+    return stack ? code_own(c, stack->frames, stack->count, CODE_OUTERMOST) : NULL;
 }
 
 /* Returns the end of a template's first argument. */
