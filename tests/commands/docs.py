@@ -56,6 +56,15 @@ for command in sub_commands(root):
     check(f"trail-{command}(1) has every option", missing)
 
 
+findings = set(re.findall(r'\bsay\(findings, "([a-z-]+)"', (root / "src/analyze/findings.c").read_text()))
+for page, pattern in (
+    ("man/trail-summary.1", r"\.Sh FINDINGS\n(.*?)\.Sh JSON"),
+    ("docs/analysing-a-trace.md", r"\n\| finding \|(.*?)\n\n"),
+):
+    (part,) = re.findall(pattern, (root / page).read_text(), re.S)
+    listed = set(re.findall(r"^(?:\.It Li |\| `)([a-z-]+)", part, re.M))
+    check(f"{page} has every finding", sorted(findings ^ listed))
+
 page = (root / "man/trail-export.1").read_text()
 for name, _, _, _, suffixes, *_ in table(root, "src/export/formats.def"):
     listed = page.split("The formats are:")[1].split("\n.El")[0]
