@@ -236,9 +236,9 @@ NOINLINE int unlock_rwlock(pthread_rwlock_t *lock)
         struct shm_reading *reading = object_reading(lock);
         bool awaited = object_awaited(lock) || object_awaited_outside(SHM_WRLOCK, lock);
         struct unwind_start caller = CALLER();
-        if (reading && object_reading_matters(reading, awaited))
-            object_reading_ends(lock, reading, &caller);
-        else if (!reading && object_released_matters(lock, awaited))
+        if (reading)
+            object_reading_ends(lock, reading, awaited, &caller);
+        else if (object_released_matters(lock, awaited))
             object_released(lock, SHM_WRLOCK, SHM_ALL, &caller);
     }
     return REAL(pthread_rwlock_unlock)(lock);
@@ -246,11 +246,9 @@ NOINLINE int unlock_rwlock(pthread_rwlock_t *lock)
 
 EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 {
-    if (LIKELY(is_wanted(SHM_GROUP_LOCKS) && self_has_slot() && !board)) {
-        struct shm_reading *reading = object_reading(lock);
-        if (LIKELY(reading && !object_reading_matters(reading, object_awaited(lock))))
-            return REAL(pthread_rwlock_unlock)(lock);
-    }
+    if (LIKELY(is_wanted(SHM_GROUP_LOCKS) && self_has_slot() && !board_of_several) &&
+        LIKELY(object_reading_unnoticed(lock)))
+        return REAL(pthread_rwlock_unlock)(lock);
     return unlock_rwlock(lock);
 }
 

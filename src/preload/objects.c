@@ -104,13 +104,51 @@ void object_released_as(const volatile void *object, uint64_t shared, enum shm_w
         slot->held = 0;
 }
 
-void object_reading_ends(const volatile void *object, struct shm_reading *reading,
+/* MARK: Reading */
+
+void object_reads_exactly(const volatile void *object, uintptr_t pc)
+{
+    struct shm_object *slot = object_slot(object);
+    if (!object_is_first_read(slot->first_read, object))
+        slot->first_read = shm_first_read((uint64_t)(uintptr_t)object, pc);
+    if (self.readings < SHM_READINGS)
+        object_reads_since(object, pc, clock_now() | SHM_EXACT, object_shared(SHM_RDLOCK, object));
+}
+
+struct shm_reading *object_reading(const volatile void *object)
+{
+    for (uint32_t i = self.readings; i-- > 0;)
+        if (self.slot->reading[i].object == (uint64_t)(uintptr_t)object)
+            return &self.slot->reading[i];
+    return NULL;
+}
+
+/* The last one takes the place of one that has ended. */
+static void leave_reading(struct shm_reading *reading)
+{
+    struct shm_reading *last = &self.slot->reading[--self.readings];
+    __atomic_store_n(&reading->object, 0, __ATOMIC_RELEASE);
+    if (reading == last)
+        return;
+    reading->since = last->since;
+    reading->pc = last->pc;
+    reading->shared = last->shared;
+    __atomic_store_n(&reading->object, last->object, __ATOMIC_RELEASE);
+    last->object = 0;
+}
+
+void object_reading_ends(const volatile void *object, struct shm_reading *reading, bool contended,
                          const struct unwind_start *caller)
 {
-    (void)release(object, object_shared(SHM_RDLOCK, object), SHM_RDLOCK, SHM_ALL, caller,
-                  reading->since, reading->pc);
-    object_reading_left(reading);
+    /* Negative: taken after the coarse clock was stored. */
+    int64_t held = (int64_t)(clock_cheap() - reading->since);
+    if (contended || (held >= 0 && (uint64_t)held >= preload.hold_ticks))
+        (void)release(object, object_shared(SHM_RDLOCK, object), SHM_RDLOCK, SHM_ALL, caller,
+                      reading->since, reading->pc);
+    leave_reading(reading);
 }
+
+/* MARK: Waits */
 
 struct call object_wait_as(const struct unwind_start *caller, uint32_t group, enum shm_wait kind,
                            const volatile void *object, uint64_t shared, bool certain)
@@ -118,6 +156,9 @@ struct call object_wait_as(const struct unwind_start *caller, uint32_t group, en
     struct shm_object *slot = object_slot(object);
     struct call call;
     uint64_t held_pc = slot->held == (uint64_t)(uintptr_t)object ? slot->held_pc : 0;
+    if (!held_pc && (kind == SHM_RDLOCK || kind == SHM_WRLOCK) &&
+        object_is_first_read(slot->first_read, object))
+        held_pc = slot->first_read & UINT64_MAX >> 16;
     slot->hot = 1;
     if (shm_is_lock(kind))
         known_add(object);

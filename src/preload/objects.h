@@ -33,43 +33,64 @@ ALWAYS void object_held_since(const volatile void *object, enum shm_wait kind, u
 /* object_held_alone by the exact clock: for contended locks, and without a coarse clock. */
 void object_held_exactly(const volatile void *object, enum shm_wait kind, uintptr_t pc);
 
+/* Whether a thread of this process waits for it, by the slot's count. */
+ALWAYS bool object_awaited(const volatile void *object)
+{
+    return __atomic_load_n(&object_slot(object)->waiters, __ATOMIC_ACQUIRE) != 0;
+}
+
+/* `since` is as in struct shm_object, `shared` as in struct shm_reading. */
+ALWAYS void object_reads_since(const volatile void *object, uintptr_t pc, uint64_t since,
+                               uint64_t shared)
+{
+    struct shm_reading *reading = &self.slot->reading[self.readings++];
+    self.slot->holds++;
+    reading->since = since;
+    reading->pc = pc;
+    reading->shared = shared;
+    __atomic_store_n(&reading->object, (uint64_t)(uintptr_t)object, __ATOMIC_RELEASE);
+}
+
+/* Whether it is of this lock. */
+ALWAYS bool object_is_first_read(uint64_t first_read, const volatile void *object)
+{
+    return first_read != 0 &&
+           (first_read ^ shm_first_read((uint64_t)(uintptr_t)object, 0)) >> 48 == 0;
+}
+
+/* object_reads for new and contended locks, those of several processes, and without a coarse clock. */
+void object_reads_exactly(const volatile void *object, uintptr_t pc);
+
 /* Notes that the calling thread holds the lock to read, as other threads may, too. */
 ALWAYS void object_reads(const volatile void *object, uintptr_t pc)
 {
-    struct shm_reading *reading = &self.slot->reading[self.readings];
+    const struct shm_object *slot = object_slot(object);
     uint64_t coarse = clock_coarse();
-    self.slot->holds++;
-    if (UNLIKELY(self.readings == SHM_READINGS))
-        return;
-    reading->since =
-        UNLIKELY(!coarse || object_slot(object)->hot) ? clock_now() | SHM_EXACT : coarse;
-    reading->pc = pc;
-    reading->shared = UNLIKELY(board_of_several) ? object_shared(SHM_RDLOCK, object) : 0;
-    __atomic_store_n(&reading->object, (uint64_t)(uintptr_t)object, __ATOMIC_RELEASE);
-    self.readings++;
+    if (UNLIKELY(!coarse || slot->hot || board_of_several || self.readings == SHM_READINGS ||
+                 !object_is_first_read(slot->first_read, object)))
+        object_reads_exactly(object, pc);
+    else
+        object_reads_since(object, pc, coarse, 0);
 }
 
 /* Returns the calling thread's last hold of the lock to read; NULL: none is known. */
-ALWAYS struct shm_reading *object_reading(const volatile void *object)
-{
-    for (uint32_t i = self.readings; i-- > 0;)
-        if (LIKELY(self.slot->reading[i].object == (uint64_t)(uintptr_t)object))
-            return &self.slot->reading[i];
-    return NULL;
-}
+struct shm_reading *object_reading(const volatile void *object);
 
-/* The last one takes the place of one that has ended. */
-ALWAYS void object_reading_left(struct shm_reading *reading)
+/*
+ * The fast check of a release: true if it was of the lock that the thread took last to read, and need
+ * not be recorded.
+ */
+ALWAYS bool object_reading_unnoticed(const volatile void *object)
 {
-    struct shm_reading *last = &self.slot->reading[--self.readings];
-    __atomic_store_n(&reading->object, 0, __ATOMIC_RELEASE);
-    if (LIKELY(reading == last))
-        return;
-    reading->since = last->since;
-    reading->pc = last->pc;
-    reading->shared = last->shared;
-    __atomic_store_n(&reading->object, last->object, __ATOMIC_RELEASE);
+    struct shm_reading *last = &self.slot->reading[self.readings - 1];
+    uint64_t coarse = clock_coarse();
+    if (UNLIKELY(self.readings == 0 || last->object != (uint64_t)(uintptr_t)object || !coarse ||
+                 object_awaited(object) ||
+                 (int64_t)(coarse - last->since) >= (int64_t)preload.hold_ticks))
+        return false;
     last->object = 0;
+    self.readings--;
+    return true;
 }
 
 /*
@@ -103,12 +124,6 @@ ALWAYS bool object_awaited_outside(enum shm_wait kind, const volatile void *obje
 {
     uint64_t shared = UNLIKELY(board != NULL) ? object_shared(kind, object) : 0;
     return UNLIKELY(shared != 0) && board_awaits(shared);
-}
-
-/* Whether a thread of this process waits for it, by the slot's count. */
-ALWAYS bool object_awaited(const volatile void *object)
-{
-    return __atomic_load_n(&object_slot(object)->waiters, __ATOMIC_ACQUIRE) != 0;
 }
 
 /*
@@ -157,18 +172,8 @@ ALWAYS void object_released(const volatile void *object, enum shm_wait kind, uin
     object_released_as(object, object_shared(kind, object), kind, flags, caller);
 }
 
-/* The same of a lock that is held to read. */
-ALWAYS bool object_reading_matters(struct shm_reading *reading, bool contended)
-{
-    int64_t held = (int64_t)(clock_cheap() - reading->since);
-    if (UNLIKELY(contended || (held >= 0 && (uint64_t)held >= preload.hold_ticks)))
-        return true;
-    object_reading_left(reading);
-    return false;
-}
-
-/* Writes the record of its release, which is about to happen. */
-void object_reading_ends(const volatile void *object, struct shm_reading *reading,
+/* The release of a lock that is held to read: writes its record if it matters. */
+void object_reading_ends(const volatile void *object, struct shm_reading *reading, bool contended,
                          const struct unwind_start *caller);
 
 /*

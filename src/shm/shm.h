@@ -241,9 +241,9 @@ struct shm_object {
     /* Of OpenMP's locks: the number of the release that ends, or ended, the hold of the last one
      * taken. */
     uint32_t hold;
-    uint64_t holder; /* which thread took `held`: shm_holder; 0: not known */
-    uint64_t shared; /* what other processes call `held`, if `holder` has SHM_HELD_SHARED */
-    uint32_t unused[2];
+    uint64_t holder;     /* which thread took `held`: shm_holder; 0: not known */
+    uint64_t shared;     /* what other processes call `held`, if `holder` has SHM_HELD_SHARED */
+    uint64_t first_read; /* where a lock was first taken to read: shm_first_read; 0: none was */
 };
 
 #define SHM_EXACT UINT64_C(1)
@@ -266,6 +266,12 @@ static inline uint64_t shm_holder(uint32_t serial, unsigned wait, uint64_t objec
 static inline uint32_t shm_holder_of(uint64_t holder, uint64_t object)
 {
     return (holder & 0xffffff) == (object >> 3 & 0xffffff) ? (uint32_t)(holder >> 32) : 0;
+}
+
+/* A PC, which has 47 bits, below bits of the lock's address: the name of a lock that only readers hold is found by it. */
+static inline uint64_t shm_first_read(uint64_t object, uint64_t pc)
+{
+    return object >> 3 << 48 | (pc & UINT64_MAX >> 16);
 }
 
 static inline size_t shm_object_slot(uint64_t address)
