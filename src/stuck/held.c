@@ -180,15 +180,28 @@ static bool read_state(pid_t pid, struct held_thread *thread)
     return false;
 }
 
-static void seize(pid_t pid, struct held_thread *thread, struct stop *stop)
+static bool has_ended(const struct held_thread *thread)
 {
+    return thread->state == '\0' || thread->state == 'Z' || thread->state == 'X';
+}
+
+/* Returns false with errno if the kernel refuses it; a thread that is ending is refused, too. */
+static bool seize(pid_t pid, struct held_thread *thread, struct stop *stop)
+{
+    int error;
     if (read_state(pid, thread) && (held_is_ended_by_stop(thread->call) || thread->state == 'D'))
-        return;
-    if (thread->state == '\0' || thread->state == 'Z' || thread->state == 'X')
-        return;
+        return true;
+    if (has_ended(thread))
+        return true;
     stop->seized = ptrace(PTRACE_SEIZE, thread->tid, NULL, NULL) == 0;
-    if (stop->seized)
+    if (stop->seized) {
         (void)ptrace(PTRACE_INTERRUPT, thread->tid, NULL, NULL);
+        return true;
+    }
+    error = errno;
+    thread->state = state_of(pid, thread->tid);
+    errno = error;
+    return (error != EPERM && error != EACCES) || has_ended(thread);
 }
 
 /* Whether the thread has stopped or ended. */
@@ -360,9 +373,7 @@ static bool stop_listed(struct take *take, size_t from, int64_t deadline)
         take->stops[i] = (struct stop){0};
     /* The first refusal is one for all: no other thread is disturbed. */
     for (size_t i = from; i < held->count && !take->error; i++) {
-        errno = 0;
-        seize(held->pid, &held->threads[i], &take->stops[i]);
-        if (!take->stops[i].seized && (errno == EPERM || errno == EACCES))
+        if (!seize(held->pid, &held->threads[i], &take->stops[i]))
             take->error = errno;
     }
     held->unstopped = await_all(held, take->stops, deadline);

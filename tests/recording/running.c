@@ -338,11 +338,11 @@ static int run_load(int count)
 
 #ifndef STATIC
 
-/* Where the C library is, and its file. */
+/* Where the C library is, and its file. A sanitizer has a function of that name in the program. */
 static Dl_info libc_info(void)
 {
     Dl_info info = {0};
-    if (!dladdr(dlsym(RTLD_DEFAULT, "dlopen"), &info) || !info.dli_fname)
+    if (!dladdr(dlsym(RTLD_NEXT, "dlopen"), &info) || !info.dli_fname)
         exit(1);
     return info;
 }
@@ -353,10 +353,11 @@ static int run_mapped(void)
     const Dl_info info = libc_info();
     const size_t size = 1 << 21;
     int fd = open(info.dli_fname, O_RDONLY);
-    char *hint = (char *)info.dli_fbase - (1L << 30);
-    char *at = mmap(hint, size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (at == MAP_FAILED || at > (char *)info.dli_fbase ||
-        !dlmopen(LM_ID_NEWLM, info.dli_fname, RTLD_NOW))
+    /* The kernel maps below what is there. */
+    char *at = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (at == MAP_FAILED || at > (char *)info.dli_fbase)
+        return 1;
+    if (!dlmopen(LM_ID_NEWLM, info.dli_fname, RTLD_NOW))
         return 1;
     return run_waits();
 }

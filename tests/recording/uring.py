@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import recorded
@@ -135,6 +136,8 @@ def record(command, ends):
     recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", TRACE, "--", *command], stdin=subprocess.PIPE)
     tid = states.until(lambda: recorder.poll() is not None or ring_waits(recorder.pid))
     if recorder.poll() is None:
+        # It looks at waits that have lasted for longer than OPEN_NS of src/collect/open_stacks.c.
+        time.sleep(0.05)
         recorded.step(recorder.pid)
         ends(recorder, tid)
     recorder.communicate(timeout=300)
