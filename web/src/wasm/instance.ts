@@ -109,6 +109,6 @@ function firstLine(errors: Uint8Array): string {
 }
 
 export function refusal(status: number, error: string): Answer {
-    const body = new TextEncoder().encode(`${JSON.stringify({ error })}\n`);
+    const body = new TextEncoder().encode(JSON.stringify({ error }));
     return { status, type: "application/json", body };
 }
