@@ -83,7 +83,7 @@ static bool look_at_status(pid_t pid, trail_error *err)
 
 /* Simulators of processors: the kernel shows the state of the simulator, not of its program. */
 static const struct {
-    const char *file; /* in the path of a file that has their code */
+    const char *file; /* a folder of their code, or how the name of its file begins */
     const char *name;
 } simulators[] = {
     /* clang-format off */
@@ -97,6 +97,13 @@ static const struct {
     /* clang-format on */
 };
 
+static bool is_of_simulator(const char *path, const char *file)
+{
+    size_t size = strlen(file);
+    const char *name = strrchr(path, '/');
+    return file[size - 1] == '/' ? strstr(path, file) != NULL : strncmp(name, file, size) == 0;
+}
+
 static bool look_at_mapped_files(const struct attach *a, trail_error *err)
 {
     char path[64], line[PATH_MAX + 128];
@@ -109,7 +116,7 @@ static bool look_at_mapped_files(const struct attach *a, trail_error *err)
     while (file && !name && fgets(line, sizeof line, file)) {
         const char *code = strstr(line, " r-xp "), *its = code ? strchr(code, '/') : NULL;
         for (size_t i = 0; its && i < sizeof simulators / sizeof *simulators && !name; i++)
-            if (strstr(its, simulators[i].file))
+            if (is_of_simulator(its, simulators[i].file))
                 name = simulators[i].name;
     }
     if (file)
@@ -301,6 +308,28 @@ static bool explain_load(struct attach *a, trail_error *err)
     return false;
 }
 
+/* Finds them once: the file may be replaced while the process is recorded. */
+static bool find_functions(struct attach *a, trail_error *err)
+{
+    const struct {
+        const char *name;
+        struct image_code *code;
+    } functions[] = {{ATTACH_JOIN, &a->join}, {ATTACH_RENEW, &a->renew}, {ATTACH_LEAVE, &a->leave}};
+    int file = image_file(&a->library, err);
+    bool good = file >= 0;
+    for (size_t i = 0; good && i < sizeof functions / sizeof *functions; i++) {
+        uint64_t address = image_symbol(&a->library, functions[i].name);
+        if (!address)
+            error_set(err, TRAIL_IO,
+                      "%s in process %d belongs to another version of trail: it lacks %s", a->path,
+                      (int)a->pid, functions[i].name);
+        good = address && image_code(&a->library, file, address, functions[i].code, err);
+    }
+    if (file >= 0)
+        close(file);
+    return good;
+}
+
 static bool load(struct attach *a, trail_error *err)
 {
     struct load_data data = {0};
@@ -316,7 +345,7 @@ static bool load(struct attach *a, trail_error *err)
     if (!call_there(a, &call, NULL, err))
         return false;
     if (image_find(&a->library, a->pid, a->path))
-        return true;
+        return find_functions(a, err);
     return explain_load(a, err);
 }
 
@@ -328,50 +357,30 @@ struct answer_data {
     char word[WORD_SIZE];
 };
 
-/* Whether the process has executed another program since it joined. */
+/*
+ * Whether the process has executed another program since it joined; not if that cannot be told, as
+ * nothing of a process may be read that has given up its rights.
+ */
 static bool is_replaced(const struct attach *a)
 {
     struct image now;
-    return !image_find(&now, a->pid, a->path) || now.bias != a->library.bias;
-}
-
-static bool find_function(const struct attach *a, const char *name, struct image_code *code,
-                          trail_error *err)
-{
-    uint64_t address = image_symbol(&a->library, name);
-    int file;
-    bool good;
-    if (is_replaced(a)) {
-        error_set(err, TRAIL_IO, "process %d has executed another program", (int)a->pid);
-        return false;
-    }
-    if (!address) {
-        error_set(err, TRAIL_IO,
-                  "%s in process %d belongs to another version of trail: it lacks %s", a->path,
-                  (int)a->pid, name);
-        return false;
-    }
-    file = image_file(&a->library, err);
-    if (file < 0)
-        return false;
-    good = image_code(&a->library, file, address, code, err);
-    close(file);
-    return good;
+    if (image_find(&now, a->pid, a->path))
+        return now.bias != a->library.bias;
+    return errno == 0;
 }
 
 /* Calls one of the library's functions (shm/attach.h). */
-static bool call_library(struct attach *a, const char *function, const char *word,
+static bool call_library(struct attach *a, const struct image_code *function, const char *word,
                          const struct listener *listener, struct attach_answer *answer,
                          trail_error *err)
 {
     struct answer_data data = {0};
     struct remote_call call = {
+        .function = *function,
         .data = &data,
         .size = sizeof data,
         .arguments = {offsetof(struct answer_data, answer), offsetof(struct answer_data, word)},
         .is_offset = {true, true}};
-    if (!find_function(a, function, &call.function, err))
-        return false;
     (void)snprintf(data.word, sizeof data.word, "%s", word);
     if (!call_there(a, &call, listener, err))
         return false;
@@ -407,7 +416,7 @@ bool attach_join(struct attach *a, const char *word, attach_found_fn *found, voi
 {
     const struct listener listener = {found, context};
     struct attach_answer answer;
-    if (!load(a, err) || !call_library(a, ATTACH_JOIN, word, &listener, &answer, err))
+    if (!load(a, err) || !call_library(a, &a->join, word, &listener, &answer, err))
         return false;
     a->joined = understand(a, answer.result, err);
     (void)attach_has_changed(a);
@@ -448,7 +457,7 @@ bool attach_has_changed(struct attach *a)
 bool attach_renew(struct attach *a, trail_error *err)
 {
     struct attach_answer answer;
-    return is_replaced(a) || call_library(a, ATTACH_RENEW, "", NULL, &answer, err);
+    return is_replaced(a) || call_library(a, &a->renew, "", NULL, &answer, err);
 }
 
 bool attach_leave(struct attach *a, trail_error *err)
@@ -456,6 +465,6 @@ bool attach_leave(struct attach *a, trail_error *err)
     struct attach_answer answer;
     if (!a->joined || is_replaced(a))
         return true;
-    a->joined = !call_library(a, ATTACH_LEAVE, "", NULL, &answer, err);
+    a->joined = !call_library(a, &a->leave, "", NULL, &answer, err);
     return !a->joined;
 }

@@ -20,7 +20,8 @@ struct attach {
     const char *path; /* of libtrail-preload.so, as the process sees it */
     struct image libc, library;
     struct remote_code code;
-    struct image_code load, load_error; /* dlopen and dlerror */
+    struct image_code load, load_error;   /* dlopen and dlerror */
+    struct image_code join, renew, leave; /* of the library: shm/attach.h */
     bool joined;
     uint32_t imports;   /* how many imports the last call changed */
     int64_t paused_ns;  /* the longest time for which threads of the process were stopped */

@@ -2,6 +2,7 @@
 #include "attach/image.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <link.h>
@@ -14,11 +15,12 @@
 
 #include "base/error.h"
 
-#define MOST_HEADERS 64
-#define MOST_ENTRIES 256  /* of a dynamic section */
-#define MOST_MODULES 4096 /* a link map may be a circle */
-#define MOST_CODE    ((size_t)64 << 20)
-#define PAGE         UINT64_C(4096)
+#define MOST_HEADERS        64
+#define MOST_ENTRIES        2048 /* of a dynamic section */
+#define MOST_MODULES        4096 /* a link map may be a circle */
+#define MOST_CONTRADICTIONS 8
+#define MOST_CODE           ((size_t)64 << 20)
+#define PAGE                UINT64_C(4096)
 
 static bool copy(const struct image *image, uint64_t at, void *to, size_t size)
 {
@@ -83,46 +85,76 @@ static size_t copy_dynamic(const struct image *image, uint64_t at, uint64_t size
     return copy(image, at, entries, count * sizeof *entries) ? count : 0;
 }
 
-static bool copy_program(const struct image *image, struct headers *headers, uint64_t *bias)
+struct program {
+    struct headers headers;
+    uint64_t at, bias;
+};
+
+static bool copy_program(const struct image *image, struct program *program)
 {
     size_t count;
-    uint64_t at = find_program(image->pid, &count);
     const Elf64_Phdr *own;
-    if (!at || !copy_headers(image, at, count, headers))
+    program->at = find_program(image->pid, &count);
+    if (!program->at || !copy_headers(image, program->at, count, &program->headers))
         return false;
-    own = header_of(headers, PT_PHDR, 0);
-    *bias = own ? at - own->p_vaddr : 0;
+    own = header_of(&program->headers, PT_PHDR, 0);
+    program->bias = own ? program->at - own->p_vaddr : 0;
     return true;
 }
 
+/* Returns the address of the loader's data, which the loader stores in the program's DT_DEBUG; 0: none. */
+static uint64_t debug_of_program(const struct image *image, const struct program *program)
+{
+    Elf64_Dyn entries[MOST_ENTRIES];
+    const Elf64_Phdr *dynamic = header_of(&program->headers, PT_DYNAMIC, 0);
+    size_t count =
+        dynamic ? copy_dynamic(image, program->bias + dynamic->p_vaddr, dynamic->p_memsz, entries)
+                : 0;
+    for (size_t i = 0; i < count && entries[i].d_tag != DT_NULL; i++)
+        if (entries[i].d_tag == DT_DEBUG)
+            return entries[i].d_un.d_ptr;
+    return 0;
+}
+
+/* The same where the loader itself was executed, with the program as its argument. */
+static uint64_t debug_of_loader(const struct image *image, const struct program *program)
+{
+    const Elf64_Phdr *dynamic = header_of(&program->headers, PT_DYNAMIC, 0);
+    struct image loader = {.pid = image->pid, .bias = program->at & ~(PAGE - 1)};
+    if (!dynamic || header_of(&program->headers, PT_INTERP, 0))
+        return 0;
+    loader.dynamic = loader.bias + dynamic->p_vaddr;
+    loader.dynamic_size = dynamic->p_memsz;
+    return image_symbol(&loader, "_r_debug");
+}
+
 /*
- * Returns the first entry of the link map; 0: none, or the loader is changing it. The loader stores
- * the address of its data in the program's DT_DEBUG.
+ * Returns the first entry of the link map; 0: none, or the loader is changing it (errno is EAGAIN).
  */
 static uint64_t find_link_map(const struct image *image)
 {
-    struct headers headers;
-    Elf64_Dyn entries[MOST_ENTRIES];
+    struct program program;
     struct r_debug debug = {0};
-    size_t count;
-    uint64_t bias;
-    const Elf64_Phdr *dynamic;
-    if (!copy_program(image, &headers, &bias) || !(dynamic = header_of(&headers, PT_DYNAMIC, 0)))
+    uint64_t at;
+    if (!copy_program(image, &program))
         return 0;
-    count = copy_dynamic(image, bias + dynamic->p_vaddr, dynamic->p_memsz, entries);
-    for (size_t i = 0; i < count && entries[i].d_tag != DT_NULL; i++)
-        if (entries[i].d_tag == DT_DEBUG &&
-            copy(image, entries[i].d_un.d_ptr, &debug, sizeof debug))
-            return (uint64_t)(uintptr_t)debug.r_map;
+    at = debug_of_program(image, &program);
+    if (!at)
+        at = debug_of_loader(image, &program);
+    if (!at || !copy(image, at, &debug, sizeof debug))
+        return 0;
+    if (debug.r_state == RT_CONSISTENT && debug.r_map)
+        return (uint64_t)(uintptr_t)debug.r_map;
+    errno = EAGAIN;
     return 0;
 }
 
 bool image_is_static(pid_t pid)
 {
     const struct image image = {.pid = pid};
-    struct headers headers;
-    uint64_t bias;
-    return copy_program(&image, &headers, &bias) && !header_of(&headers, PT_INTERP, 0);
+    struct program program;
+    return copy_program(&image, &program) && !header_of(&program.headers, PT_INTERP, 0) &&
+           !debug_of_loader(&image, &program);
 }
 
 /* MARK: Modules */
@@ -132,7 +164,7 @@ static bool has_name(const char *path, const char *name)
     const char *slash = strrchr(path, '/');
     if (*name == '/')
         return strcmp(path, name) == 0;
-    return *path == '/' && slash && strncmp(slash + 1, name, strlen(name)) == 0;
+    return strncmp(slash ? slash + 1 : path, name, strlen(name)) == 0;
 }
 
 /* A line of /proc/PID/maps. */
@@ -225,9 +257,15 @@ static bool copy_name(const struct image *image, uint64_t at, char *name, size_t
 
 bool image_find(struct image *image, pid_t pid, const char *name)
 {
+    unsigned contradictions = 0;
     uint64_t at;
     *image = (struct image){.pid = pid};
+    errno = 0;
     at = find_link_map(image);
+    if (!at) {
+        errno = errno ? errno : ENOENT;
+        return false;
+    }
     for (size_t i = 0; i < MOST_MODULES && at; i++) {
         struct link_map module;
         char its[sizeof image->path];
@@ -235,10 +273,18 @@ bool image_find(struct image *image, pid_t pid, const char *name)
             return false;
         at = (uint64_t)(uintptr_t)module.l_next;
         if (!copy_name(image, (uint64_t)(uintptr_t)module.l_name, its, sizeof its))
+            return false;
+        if (!has_name(its, name))
             continue;
-        if (has_name(its, name) && read_module(image, &module))
+        if (read_module(image, &module))
             return true;
+        /* Each of them reads the list of mappings. */
+        errno = EINVAL;
+        if (++contradictions == MOST_CONTRADICTIONS)
+            return false;
     }
+    if (at == 0 && contradictions == 0)
+        errno = 0;
     return false;
 }
 
@@ -375,13 +421,17 @@ int image_file(const struct image *image, trail_error *err)
     fd = open_if_same(image, path);
     if (fd >= 0)
         return fd;
+    /* In another root directory the kernel shows the path that the reader would use. */
+    fd = open_if_same(image, image->path);
+    if (fd >= 0)
+        return fd;
     (void)snprintf(path, sizeof path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)image->pid,
                    image->map, image->map_end);
     fd = open_if_same(image, path);
     if (fd < 0)
         error_set(err, TRAIL_USAGE,
-                  "%s has been replaced since process %d loaded it: run trail as root, which can "
-                  "read the old file, or restart the process",
+                  "%s has been replaced since process %d loaded it: restart the process, or run "
+                  "trail as root (CAP_SYS_ADMIN), which can read the old file",
                   image->path, (int)image->pid);
     return fd;
 }

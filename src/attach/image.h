@@ -29,8 +29,9 @@ struct image {
 
 /*
  * Finds the first module whose file name begins with `name`, such as "libc.so", or whose path is
- * `name`. Returns false if the program has not loaded it, or if its link map and its mappings
- * contradict each other; errno is EACCES or EPERM if the process may not be read.
+ * `name`. Returns false if the program has not loaded it: errno is 0. Otherwise errno is the reason:
+ * EINVAL if the link map and the mappings contradict each other, EAGAIN while the loader is at work,
+ * ENOENT if there is no link map, or an error of reading the process.
  */
 bool image_find(struct image *image, pid_t pid, const char *name);
 

@@ -333,6 +333,16 @@ static void allow_restart(struct user_regs_struct *regs)
         regs->rax = (uint64_t)-ERESTARTNOHAND;
 }
 
+/* Lets a thread go on in the call in which it was stopped. */
+static void restart_call(const struct remote *r)
+{
+    struct user_regs_struct regs;
+    if (!get_registers(r, &regs))
+        return;
+    allow_restart(&regs);
+    (void)set_registers(r, &regs);
+}
+
 /*
  * The thread is about to return from the frame. Instead it skips that system call, stops, and gets
  * the registers of its first stop: only then does the kernel restart the call it was in. If this
@@ -401,12 +411,16 @@ static void do_in_thread(void *context)
     r->deadline_ns = now_ns() + STOP_NS;
     if (ptrace(PTRACE_SEIZE, r->tid, NULL, (void *)PTRACE_O_TRACESYSGOOD) != 0)
         return;
-    if (ptrace(PTRACE_INTERRUPT, r->tid, NULL, NULL) == 0 && await_interrupt(r) && read_state(r) &&
-        is_place(&r->before, doing->place)) {
-        r->deadline_ns = now_ns() + REMOTE_LIMIT_NS;
-        doing->outcome = has_all_code(r, doing) && do_call(r, doing->code, doing->call, doing->err)
-                             ? REMOTE_DONE
-                             : REMOTE_FAILED;
+    if (ptrace(PTRACE_INTERRUPT, r->tid, NULL, NULL) == 0 && await_interrupt(r)) {
+        bool is_there = read_state(r) && is_place(&r->before, doing->place);
+        if (is_there && has_all_code(r, doing)) {
+            r->deadline_ns = now_ns() + REMOTE_LIMIT_NS;
+            doing->outcome =
+                do_call(r, doing->code, doing->call, doing->err) ? REMOTE_DONE : REMOTE_FAILED;
+        } else {
+            doing->outcome = is_there ? REMOTE_FAILED : REMOTE_ELSEWHERE;
+            restart_call(r);
+        }
     }
     (void)ptrace(PTRACE_DETACH, r->tid, NULL, NULL);
 }

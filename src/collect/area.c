@@ -617,7 +617,7 @@ static bool read_reading(const struct shm_reading *shared, uint32_t serial, stru
                                .serial = serial,
                                .wait = SHM_RDLOCK};
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    return object != 0 && shm_is_memory(hold->object) == (other != 0) &&
+    return object != 0 && object >> 60 != 0xf && shm_is_memory(hold->object) == (other != 0) &&
            __atomic_load_n(&shared->object, __ATOMIC_RELAXED) == object;
 }
 

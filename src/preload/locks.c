@@ -304,6 +304,10 @@ EXPORT int mtx_unlock(mtx_t *c11)
     known_end(lock);                                                                               \
     return __VA_ARGS__
 
+#define RWLOCK_END(...)                                                                            \
+    object_renewed(lock);                                                                          \
+    KNOWN_END(__VA_ARGS__)
+
 EXPORT void mtx_destroy(mtx_t *lock)
 {
     known_end(lock);

@@ -126,15 +126,36 @@ struct shm_reading *object_reading(const volatile void *object)
 /* The last one takes the place of one that has ended. */
 static void leave_reading(struct shm_reading *reading)
 {
-    struct shm_reading *last = &self.slot->reading[--self.readings];
+    struct shm_reading *last = &self.slot->reading[self.readings - 1];
     __atomic_store_n(&reading->object, 0, __ATOMIC_RELEASE);
-    if (reading == last)
+    if (reading != last) {
+        reading->since = last->since;
+        reading->pc = last->pc;
+        reading->shared = last->shared;
+        __atomic_store_n(&reading->object, last->object, __ATOMIC_RELEASE);
+        last->object = 0;
+    }
+    /* A signal handler that locks in between gives its own back. */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    self.readings--;
+}
+
+void object_reads_no_more(const volatile void *object)
+{
+    struct shm_reading *reading;
+    while ((reading = object_reading(object)) != NULL)
+        leave_reading(reading);
+}
+
+void object_renewed(const volatile void *object)
+{
+    struct shm_object *slot;
+    if (!self_has_slot() || !preload.area)
         return;
-    reading->since = last->since;
-    reading->pc = last->pc;
-    reading->shared = last->shared;
-    __atomic_store_n(&reading->object, last->object, __ATOMIC_RELEASE);
-    last->object = 0;
+    slot = object_slot(object);
+    if (object_is_first_read(slot->first_read, object))
+        slot->first_read = 0;
+    object_reads_no_more(object);
 }
 
 void object_reading_ends(const volatile void *object, struct shm_reading *reading, bool contended,

@@ -43,8 +43,15 @@ ALWAYS bool object_awaited(const volatile void *object)
 ALWAYS void object_reads_since(const volatile void *object, uintptr_t pc, uint64_t since,
                                uint64_t shared)
 {
-    struct shm_reading *reading = &self.slot->reading[self.readings++];
+    uint32_t index = self.readings++;
+    struct shm_reading *reading = &self.slot->reading[index];
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     self.slot->holds++;
+    /* A signal handler has taken the last one. */
+    if (UNLIKELY(index >= SHM_READINGS)) {
+        self.readings--;
+        return;
+    }
     reading->since = since;
     reading->pc = pc;
     reading->shared = shared;
@@ -76,16 +83,24 @@ ALWAYS void object_reads(const volatile void *object, uintptr_t pc)
 /* Returns the calling thread's last hold of the lock to read; NULL: none is known. */
 struct shm_reading *object_reading(const volatile void *object);
 
+/* Forgets the calling thread's holds of the lock: another thread has released it. */
+void object_reads_no_more(const volatile void *object);
+
+/* Called for a new lock, or when one ends: what is known of the address is of another one. */
+void object_renewed(const volatile void *object);
+
 /*
  * The fast check of a release: true if it was of the lock that the thread took last to read, and need
  * not be recorded.
  */
 ALWAYS bool object_reading_unnoticed(const volatile void *object)
 {
-    struct shm_reading *last = &self.slot->reading[self.readings - 1];
+    struct shm_reading *last;
     uint64_t coarse = clock_coarse();
-    if (UNLIKELY(self.readings == 0 || last->object != (uint64_t)(uintptr_t)object || !coarse ||
-                 object_awaited(object) ||
+    if (UNLIKELY(self.readings == 0))
+        return false;
+    last = &self.slot->reading[self.readings - 1];
+    if (UNLIKELY(last->object != (uint64_t)(uintptr_t)object || !coarse || object_awaited(object) ||
                  (int64_t)(coarse - last->since) >= (int64_t)preload.hold_ticks))
         return false;
     last->object = 0;
@@ -111,6 +126,8 @@ void object_held_together(const volatile void *object, enum shm_wait kind, uintp
 
 ALWAYS void object_held(const volatile void *object, enum shm_wait kind, uintptr_t pc)
 {
+    if (kind == SHM_WRLOCK && UNLIKELY(self.readings != 0))
+        object_reads_no_more(object);
     if (kind == SHM_RDLOCK)
         object_reads(object, pc);
     else if (UNLIKELY(board_of_several))

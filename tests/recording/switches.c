@@ -549,7 +549,10 @@ static void family(void)
     if (pipe(has_area) != 0)
         exit(1);
     for (int i = 0; i < CHILDREN; i++) {
-        if (fork() == 0) {
+        int pid = fork();
+        if (pid < 0)
+            exit(1);
+        if (pid == 0) {
             (void)!write(has_area[1], "x", 1);
             usleep(200000);
             dprintf(STDOUT_FILENO, "exits %d %lld\n", (int)getpid(),
