@@ -358,8 +358,8 @@ struct answer_data {
 };
 
 /*
- * Whether the process has executed another program since it joined; not if that cannot be told, as
- * nothing of a process may be read that has given up its rights.
+ * Whether the process has executed another program since it joined. False if it cannot be read: a
+ * process that has given up its rights is still the same.
  */
 static bool is_replaced(const struct attach *a)
 {
