@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/text.h"
 #include "collect/maps.h"
 #include "collect/parts.h"
 #include "words/place.h"
@@ -45,11 +46,6 @@ static trail_string keep(struct collect *c, trail_string text)
     return (trail_string){copy, copy ? text.size : 0};
 }
 
-static trail_string text_of(const char *text)
-{
-    return (trail_string){text, strlen(text)};
-}
-
 /* MARK: Modules */
 
 static void look_at_name(struct collect *c, struct module *module, const char *path)
@@ -77,8 +73,8 @@ static bool read_module(struct collect *c, char *line)
         collect_damage(c);
         return false;
     }
-    module.map.path = keep(c, text_of(line + path));
-    module.map.build_id = keep(c, text_of(strcmp(id, "-") == 0 ? "" : id));
+    module.map.path = keep(c, text_from(line + path));
+    module.map.build_id = keep(c, text_from(strcmp(id, "-") == 0 ? "" : id));
     module.gone = strcmp(word, "unloaded") == 0;
     look_at_name(c, &module, line + path);
     if (!GROW(c->code.modules, c->code.module_room, c->code.module_count + 1)) {
@@ -261,7 +257,7 @@ static trail_string stand_in(struct collect *c, const struct module *module, uin
     }
     snprintf(text, sizeof text, "%.*s+0x%" PRIx64, size < 255 ? (int)size : 255, path,
              pc - 1 - module->map.bias);
-    return keep(c, text_of(text));
+    return keep(c, text_from(text));
 }
 
 /* Makes frames of what the resolver returns; one without names if it returns nothing. */

@@ -7,11 +7,6 @@
 #include "base/text.h"
 #include "collect/parts.h"
 
-static trail_string text_of(const char *text)
-{
-    return (trail_string){text, strlen(text)};
-}
-
 /* Returns the outermost frame that is the program's, one with a name if there is one; NULL: there
  * is none. */
 static const struct v2_frame *outermost(struct collect *c, uint64_t key)
@@ -100,7 +95,7 @@ static bool routine_frame(struct collect *c, const struct thread *thread, char n
 {
     const struct named_pc *named;
     if (!thread->routine) {
-        *frame = (struct v2_frame){.pc = CODE_FIRST_NUMBER - 1, .function = text_of("main")};
+        *frame = (struct v2_frame){.pc = CODE_FIRST_NUMBER - 1, .function = text_from("main")};
         return true;
     }
     /* A PC is a return address: behind the routine's first byte. */
@@ -122,7 +117,7 @@ static bool routine_frame(struct collect *c, const struct thread *thread, char n
             *frame = *given;
         else if (known)
             *frame = (struct v2_frame){
-                CODE_FIRST_NUMBER + c->trace->next_frame++, text_of(name), {0}, 0};
+                CODE_FIRST_NUMBER + c->trace->next_frame++, text_from(name), {0}, 0};
     }
     return true;
 }
@@ -139,7 +134,7 @@ uint64_t thread_name_stack(struct collect *c, const struct thread *thread)
 {
     char room[V2_MAX_STRING], name[2 * V2_MAX_STRING];
     const char *label = c->options.label;
-    struct v2_frame frame = {.function = text_of(thread->name)};
+    struct v2_frame frame = {.function = text_from(thread->name)};
     int size;
     if (!thread->name[0] && !label)
         return thread_name_routine(c, thread);
@@ -155,9 +150,9 @@ uint64_t thread_name_stack(struct collect *c, const struct thread *thread)
 void thread_name_text(struct collect *c, const struct thread *thread, char *text, size_t size)
 {
     char name[V2_MAX_STRING];
-    struct v2_frame frame = {.function = text_of(thread->name)};
+    struct v2_frame frame = {.function = text_from(thread->name)};
     if (!thread->name[0] && !routine_frame(c, thread, name, &frame))
-        frame.function = text_of("");
+        frame.function = text_from("");
     snprintf(text, size, "%.*s", (int)(frame.function.size < size ? frame.function.size : size - 1),
              frame.function.data ? frame.function.data : "");
 }

@@ -19,7 +19,7 @@ void event_announce_g(struct event_writer *w, struct model_g *g)
     struct model_m *m = bound ? model_thread_of_g(&w->model, g) : &w->model.nobody;
     if (!m && g->status == V2_GO_SYSCALL) {
         m = event_thread_named_after(w, EVENT_THREAD_OF_G, g->id);
-        if (!w->initial || m->g_id != TRAIL_NONE)
+        if (!m || !w->initial || m->g_id != TRAIL_NONE)
             return; /* no record can name it any more */
         model_bind_g(m, g);
     }
@@ -34,10 +34,9 @@ void event_announce_g(struct event_writer *w, struct model_g *g)
 struct model_m *event_any_running(struct event_writer *w)
 {
     const struct idmap *gs = &w->model.gs;
-    for (size_t i = 0; gs->slots && i <= gs->mask; i++) {
-        const struct model_g *g = gs->slots[i].value;
-        struct model_m *m =
-            g && g->status == V2_GO_RUNNING ? model_thread_of_g(&w->model, g) : NULL;
+    IDMAP_EACH(slot, gs) {
+        const struct model_g *g = slot->value;
+        struct model_m *m = g->status == V2_GO_RUNNING ? model_thread_of_g(&w->model, g) : NULL;
         if (m && m->p_id != TRAIL_NONE)
             return m;
     }
