@@ -267,7 +267,7 @@ bool image_find(struct image *image, pid_t pid, const char *name)
         return false;
     }
     for (size_t i = 0; i < MOST_MODULES && at; i++) {
-        struct link_map module;
+        struct link_map module = {0};
         char its[sizeof image->path];
         if (!copy(image, at, &module, sizeof module))
             return false;

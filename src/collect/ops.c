@@ -195,7 +195,7 @@ static char *put_word(char *to, const char *end, const char *word)
  */
 static void hold_text(char text[HOLD_SIZE], const struct op *op, const char *name, int64_t ns)
 {
-    const char *end = text + HOLD_SIZE - DURATION_SIZE - sizeof "  ~";
+    const char *end = text + (HOLD_SIZE - DURATION_SIZE - sizeof "  ~");
     char *to = put_word(text, end, wait_kinds[op->wait].words);
     *to++ = ' ';
     to = put_word(to, end, name);

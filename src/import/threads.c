@@ -15,7 +15,8 @@
 bool import_threads_init(struct import_threads *all, struct v2_writer *writer,
                          struct import_stats *stats)
 {
-    *all = (struct import_threads){.out = {.out = writer}, .stats = stats};
+    *all = (struct import_threads){.stats = stats};
+    all->out.out = writer;
     all->used = calloc(IMPORT_TID_MAX / 8 + 1, 1);
     return all->used != NULL;
 }

@@ -169,11 +169,11 @@ ALWAYS struct brief_call print_to_begin(const struct unwind_start *caller, int f
 
 /*
  * A formatted call, and its variant `vname` with a va_list. `begin` is a function above, `where`
- * the file or descriptor; `parameters` and `arguments` are those before the format. Both call
+ * the file or descriptor; `parameters` and `arguments` end with the format. Both call
  * `real`, which takes a va_list.
  */
 #define FORMATTED_CALLS(name, vname, real, begin, where, parameters, arguments)                    \
-    EXPORT int name(EXPAND parameters const char *restrict format, ...)                            \
+    EXPORT int name(EXPAND parameters, ...)                                                        \
     {                                                                                              \
         struct unwind_start caller = CALLER();                                                     \
         va_list list;                                                                              \
@@ -181,40 +181,44 @@ ALWAYS struct brief_call print_to_begin(const struct unwind_start *caller, int f
         va_start(list, format);                                                                    \
         {                                                                                          \
             struct brief_call call BRIEF = begin(&caller, where);                                  \
-            count = BRIEF_RETURNED(real(EXPAND arguments format, list));                           \
+            count = BRIEF_RETURNED(real(EXPAND arguments, list));                                  \
         }                                                                                          \
         va_end(list);                                                                              \
         return count;                                                                              \
     }                                                                                              \
-    EXPORT int vname(EXPAND parameters const char *restrict format, va_list list)                  \
+    EXPORT int vname(EXPAND parameters, va_list list)                                              \
     {                                                                                              \
         struct unwind_start caller = CALLER();                                                     \
         struct brief_call call BRIEF = begin(&caller, where);                                      \
-        return BRIEF_RETURNED(real(EXPAND arguments format, list));                                \
+        return BRIEF_RETURNED(real(EXPAND arguments, list));                                       \
     }
 
-FORMATTED_CALLS(printf, vprintf, REAL(vprintf), print_begin, stdout, (), ())
-FORMATTED_CALLS(__printf_chk, __vprintf_chk, REAL(__vprintf_chk), print_begin, stdout, (int flag, ),
-                (flag, ))
-FORMATTED_CALLS(fprintf, vfprintf, REAL(vfprintf), print_begin, file, (FILE *restrict file, ),
-                (file, ))
+FORMATTED_CALLS(printf, vprintf, REAL(vprintf), print_begin, stdout, (const char *restrict format),
+                (format))
+FORMATTED_CALLS(__printf_chk, __vprintf_chk, REAL(__vprintf_chk), print_begin, stdout,
+                (int flag, const char *restrict format), (flag, format))
+FORMATTED_CALLS(fprintf, vfprintf, REAL(vfprintf), print_begin, file,
+                (FILE *restrict file, const char *restrict format), (file, format))
 FORMATTED_CALLS(__fprintf_chk, __vfprintf_chk, REAL(__vfprintf_chk), print_begin, file,
-                (FILE *restrict file, int flag, ), (file, flag, ))
-FORMATTED_CALLS(dprintf, vdprintf, REAL(vdprintf), print_to_begin, fd, (int fd, ), (fd, ))
+                (FILE *restrict file, int flag, const char *restrict format), (file, flag, format))
+FORMATTED_CALLS(dprintf, vdprintf, REAL(vdprintf), print_to_begin, fd,
+                (int fd, const char *restrict format), (fd, format))
 FORMATTED_CALLS(__dprintf_chk, __vdprintf_chk, REAL(__vdprintf_chk), print_to_begin, fd,
-                (int fd, int flag, ), (fd, flag, ))
+                (int fd, int flag, const char *restrict format), (fd, flag, format))
 
 /* Falls back to the function of an older C library. */
 #define REAL_OR(name, older) (real_has((void **)&real.name, #name) ? real.name : REAL(older))
 
 /* C23 parses numbers differently, under its own names. */
-FORMATTED_CALLS(__isoc99_scanf, __isoc99_vscanf, REAL(__isoc99_vscanf), scan_begin, stdin, (), ())
+FORMATTED_CALLS(__isoc99_scanf, __isoc99_vscanf, REAL(__isoc99_vscanf), scan_begin, stdin,
+                (const char *restrict format), (format))
 FORMATTED_CALLS(__isoc99_fscanf, __isoc99_vfscanf, REAL(__isoc99_vfscanf), scan_begin, file,
-                (FILE *restrict file, ), (file, ))
+                (FILE *restrict file, const char *restrict format), (file, format))
 FORMATTED_CALLS(__isoc23_scanf, __isoc23_vscanf, REAL_OR(__isoc23_vscanf, __isoc99_vscanf),
-                scan_begin, stdin, (), ())
+                scan_begin, stdin, (const char *restrict format), (format))
 FORMATTED_CALLS(__isoc23_fscanf, __isoc23_vfscanf, REAL_OR(__isoc23_vfscanf, __isoc99_vfscanf),
-                scan_begin, file, (FILE *restrict file, ), (file, ))
+                scan_begin, file, (FILE *restrict file, const char *restrict format),
+                (file, format))
 
 /* MARK: Flushed */
 

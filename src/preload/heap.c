@@ -215,21 +215,21 @@ EXPORT void *calloc(size_t count_, size_t size)
     return COUNTED(heap.calloc(count_, size));
 }
 
-/* A rare function whose last parameter is `size`; `parameters` and `arguments` precede it. */
+/* A rare function whose last parameter is `size`. */
 #define RARE(name, parameters, arguments)                                                          \
-    EXPORT void *name(EXPAND parameters size_t size)                                               \
+    EXPORT void *name(EXPAND parameters)                                                           \
     {                                                                                              \
         if (UNLIKELY(!is_ready()))                                                                 \
             return NULL;                                                                           \
         if (UNLIKELY(inside || !is_counted.name))                                                  \
-            return heap.name(EXPAND arguments size);                                               \
-        return COUNTED(heap.name(EXPAND arguments size));                                          \
+            return heap.name(EXPAND arguments);                                                    \
+        return COUNTED(heap.name(EXPAND arguments));                                               \
     }
 
-RARE(aligned_alloc, (size_t alignment, ), (alignment, ))
-RARE(memalign, (size_t alignment, ), (alignment, ))
-RARE(valloc, (), ())
-RARE(pvalloc, (), ())
+RARE(aligned_alloc, (size_t alignment, size_t size), (alignment, size))
+RARE(memalign, (size_t alignment, size_t size), (alignment, size))
+RARE(valloc, (size_t size), (size))
+RARE(pvalloc, (size_t size), (size))
 
 EXPORT int posix_memalign(void **memory, size_t alignment, size_t size)
 {

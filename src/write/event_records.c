@@ -15,8 +15,9 @@ void event_announce_p(struct event_writer *w, struct model_p *p)
 
 void event_announce_g(struct event_writer *w, struct model_g *g)
 {
-    bool bound = g->status == V2_GO_RUNNING || g->status == V2_GO_SYSCALL;
-    struct model_m *m = bound ? model_thread_of_g(&w->model, g) : &w->model.nobody;
+    struct model_m *m = NULL;
+    if (g->status == V2_GO_RUNNING || g->status == V2_GO_SYSCALL)
+        m = model_thread_of_g(&w->model, g);
     if (!m && g->status == V2_GO_SYSCALL) {
         m = event_thread_named_after(w, EVENT_THREAD_OF_G, g->id);
         if (!m || !w->initial || m->g_id != TRAIL_NONE)
