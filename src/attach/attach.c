@@ -132,20 +132,21 @@ static bool look_at_mapped_files(const struct attach *a, trail_error *err)
 static bool look_at_libraries(struct attach *a, trail_error *err)
 {
     struct image other;
+    bool is_static = false;
     /* A program may still be loading its libraries. */
-    for (int64_t limit = now_ns() + LOADING_NS;;) {
+    for (int64_t limit = now_ns() + LOADING_NS; now_ns() <= limit && !is_static;) {
         if (image_find(&a->libc, a->pid, "libc.so.6"))
             return true;
-        if (now_ns() > limit || image_is_static(a->pid) || errno == EACCES || errno == EPERM)
-            break;
-        (void)nanosleep(&(struct timespec){0, 5000000}, NULL);
+        if (errno == EACCES || errno == EPERM)
+            return held_refuse(a->pid, err);
+        is_static = image_is_static(a->pid);
+        if (!is_static)
+            (void)nanosleep(&(struct timespec){0, 5000000}, NULL);
     }
-    if (errno == EACCES || errno == EPERM)
-        return held_refuse(a->pid, err);
     if (image_find(&other, a->pid, "ld-musl"))
         return refuse(err, "process %d uses musl, not glibc: only programs with glibc are recorded",
                       a->pid);
-    if (image_is_static(a->pid))
+    if (is_static)
         return refuse(err,
                       "process %d has no shared C library (it is linked statically): examine it "
                       "with 'trail stuck'",

@@ -102,7 +102,7 @@ static bool copy_program(const struct image *image, struct program *program)
     return true;
 }
 
-/* Returns the address of the loader's data, which the loader stores in the program's DT_DEBUG; 0: none. */
+/* Returns the address of the loader's data, which the loader stores in DT_DEBUG; 0: none. */
 static uint64_t debug_of_program(const struct image *image, const struct program *program)
 {
     Elf64_Dyn entries[MOST_ENTRIES];
@@ -190,7 +190,7 @@ static bool parse_mapping(char *line, struct mapping *m)
  * Takes the module's path from the mapping of its first byte, and checks that its code is mapped from
  * the same file, at the offset in its headers.
  */
-static bool find_mappings(struct image *image, uint64_t base)
+static bool find_mappings(struct image *image)
 {
     char path[64], line[sizeof image->path + 128], device[16] = "";
     uint64_t inode = 0;
@@ -202,7 +202,7 @@ static bool find_mappings(struct image *image, uint64_t base)
         struct mapping m;
         if (!parse_mapping(line, &m))
             continue;
-        if (m.start == base && m.offset == 0 && m.inode > 0) {
+        if (m.start == image->bias && m.offset == 0 && m.inode > 0) {
             (void)snprintf(image->path, sizeof image->path, "%s", m.path);
             (void)snprintf(device, sizeof device, "%s", m.device);
             inode = m.inode;
@@ -238,7 +238,7 @@ static bool read_module(struct image *image, const struct link_map *module)
     image->code = image->bias + code->p_vaddr;
     image->end = image->code + code->p_filesz;
     image->code_offset = code->p_offset;
-    return find_mappings(image, image->bias);
+    return find_mappings(image);
 }
 
 /* Copies a name. The page after its end may be missing. */
@@ -452,8 +452,8 @@ bool image_code(const struct image *image, int file, uint64_t address, struct im
         memcmp(code, &there, sizeof there) == 0)
         return true;
     error_set(err, TRAIL_USAGE,
-              "the code of %s in process %d is not that of the file: another tool has changed it, "
-              "or the process has executed another program",
+              "the code of %s in process %d differs from the file: another tool has changed it, or "
+              "the process has executed another program",
               image->path, (int)image->pid);
     return false;
 }

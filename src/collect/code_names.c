@@ -50,7 +50,7 @@ static trail_string keep(struct collect *c, trail_string text)
 
 static void look_at_name(struct collect *c, struct module *module, const char *path)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = path_name(path);
     module->preload = strstr(name, "libtrail-preload.so") || strstr(name, "libtrail-heap.so") ||
                       strstr(name, "libtrail-record.so") || strstr(name, "libtrail-ompt.so");
     module->openmp = strncmp(name, "libomp", 6) == 0 || strncmp(name, "libiomp5", 8) == 0;

@@ -5,13 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "collect/parts.h"
 #include "wire/waits.h"
 #include "wire/wall.h"
 
 uint64_t names_string(struct collect *c, const char *text)
 {
-    return v2_writer_string(c->trace->out.out, (trail_string){text, strlen(text)});
+    return v2_writer_string(c->trace->out.out, text_from(text));
 }
 
 /* Few descriptors and locks are waited for all the time: those texts are not made again for each

@@ -161,9 +161,7 @@ void object_renewed(const volatile void *object)
 void object_reading_ends(const volatile void *object, struct shm_reading *reading, bool contended,
                          const struct unwind_start *caller)
 {
-    /* Negative: taken after the coarse clock was stored. */
-    int64_t held = (int64_t)(clock_cheap() - reading->since);
-    if (contended || (held >= 0 && (uint64_t)held >= preload.hold_ticks))
+    if (contended || object_held_long(reading->since))
         (void)release(object, object_shared(SHM_RDLOCK, object), SHM_RDLOCK, SHM_ALL, caller,
                       reading->since, reading->pc);
     leave_reading(reading);

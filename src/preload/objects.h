@@ -143,6 +143,14 @@ ALWAYS bool object_awaited_outside(enum shm_wait kind, const volatile void *obje
     return UNLIKELY(shared != 0) && board_awaits(shared);
 }
 
+/* Whether a hold since `since` is long enough to be recorded. */
+ALWAYS bool object_held_long(uint64_t since)
+{
+    /* Negative: taken after the coarse clock was stored. */
+    int64_t held = (int64_t)(clock_cheap() - since);
+    return held >= 0 && (uint64_t)held >= preload.hold_ticks;
+}
+
 /*
  * Whether its release may have to be recorded: a thread waits, or it may have been held for long,
  * which object_released checks exactly.
@@ -150,12 +158,9 @@ ALWAYS bool object_awaited_outside(enum shm_wait kind, const volatile void *obje
 ALWAYS bool object_released_matters(const volatile void *object, bool contended)
 {
     struct shm_object *slot = object_slot(object);
-    int64_t held;
     if (contended || slot->held != (uint64_t)(uintptr_t)object)
         return contended;
-    /* Negative: taken after the coarse clock was stored. */
-    held = (int64_t)(clock_cheap() - slot->held_since);
-    if (UNLIKELY(held >= 0 && (uint64_t)held >= preload.hold_ticks))
+    if (UNLIKELY(object_held_long(slot->held_since)))
         return true;
     slot->held = 0;
     return false;

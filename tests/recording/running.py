@@ -327,7 +327,7 @@ def another_mapping_of_the_c_library_is_not_taken_for_it():
 @test
 def a_c_library_that_another_tool_has_changed_is_not_called():
     with Running("changed") as program:
-        assert "is not that of the file" in record(program.pid, code=2)
+        assert "differs from the file" in record(program.pid, code=2)
         program.goes_on()
 
 

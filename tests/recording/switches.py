@@ -263,23 +263,23 @@ def family():
     run = Run("family", "--switches=need", "--children", "--split")
     good(run)
     paths = glob.glob(os.path.join(os.path.dirname(run.path), "x.*.trace"))
-    awake, late, told = [], [], {}
+    awake, late, shown = [], [], {}
     # A row of the table: ... PID THREADS TIME ms CPU ms WAITING % RECORDER ms TRACE
     for row in run.summary.splitlines():
         fields = row.split()
         if row.endswith(".trace") and fields[-4] == "%" and fields[-8] in ("ms", "s"):
             unit = 1000 if fields[-8] == "s" else 1
             digits = len(fields[-9].partition(".")[2])
-            told[fields[-1]] = float(fields[-9]) * unit, unit / 10**digits
+            shown[fields[-1]] = float(fields[-9]) * unit, unit / 10**digits
     for path in paths:
         code, text, err = command(TRAIL, "print", path)
         if code != 0 or "blocks: sleep" not in text:
             awake.append((path, text[-1000:], err))
         end = float(text.splitlines()[-1].split()[0]) * 1000
-        if path in told and abs(told[path][0] - end) > told[path][1]:
-            late.append((path, end, *told[path]))
+        if path in shown and abs(shown[path][0] - end) > shown[path][1]:
+            late.append((path, end, *shown[path]))
     report(len(paths) == 30 and not awake, "family: each of 30 children sleeps", len(paths), *awake)
-    report(len(told) == 20 and not late, "family: and has ended when it did, not when that was noticed", *late)
+    report(len(shown) == 20 and not late, "family: and has ended when it did, not when that was noticed", *late)
 
 
 def family_in_one():
