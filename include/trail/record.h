@@ -521,9 +521,9 @@ static inline bool trail_go_block(trail_m *m, trail_block_reason reason, int ski
 /* Like trail_go_block, after a futile wake-up, for which format 7 writes an event first. */
 static inline bool trail_go_block_futile(trail_m *m, trail_block_reason reason, int skip);
 /*
- * `g`, which waits, becomes runnable. Call it before any thread can start `g`. Has P, G: the stack
- * is that of the calling thread, whatever it runs. The waker is its goroutine, if it runs one or is
- * in a system call with one (v2); no format has a wake-up on behalf of another goroutine.
+ * `g`, which waits, becomes runnable. Call it before any thread can start `g`. Has P, G. The stack
+ * is the calling thread's. The waker is the goroutine that the thread runs, or is in a system call
+ * with (v2); no format has a wake-up on behalf of another goroutine.
  */
 static inline bool trail_go_unblock(trail_m *m, trail_g *g, int skip);
 /*

@@ -110,9 +110,9 @@ uint64_t area_damage(const struct area *area);
 void area_count_damage(struct area *area);
 
 /*
- * Copies what the process has executed in others since the last call to `to`, which has room for
- * SHM_EXECUTED; returns how many. *missed is set to the number of those that were overwritten
- * before.
+ * Copies the programs that the process has executed in other processes since the last call to `to`,
+ * which has room for SHM_EXECUTED. Returns their number; *missed is the number of entries that were
+ * overwritten before they were read.
  */
 size_t area_executed(struct area *area, struct shm_executed *to, uint64_t *missed);
 

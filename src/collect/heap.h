@@ -39,8 +39,8 @@ void heap_look_at_rest(struct collect *c);
 /* Called after a step's last move: sorts the moves. */
 void heap_sort(struct collect *c);
 
-/* Whether an event is due for the moves before `before`: its time in ticks (0: of now), and the
- * trace's live heap then. */
+/* Returns whether the moves before `before` need an event: *time is its time in ticks (0: now),
+ * *bytes the trace's live heap at that time. */
 bool heap_next(struct collect *c, uint64_t before, uint64_t *time, uint64_t *bytes);
 
 /* A generation begins: it has no event of the heap yet. */

@@ -84,9 +84,8 @@ static const char *without_kind(const char *name)
 }
 
 /*
- * Writes the name of a futex. C++'s library waits for most atomics (all but int), and for barriers,
- * by a futex of a table, which different ones share: what is waited for is then known only by its
- * place.
+ * Writes the name of a futex. C++'s library waits for barriers and for most atomics (all but int) on
+ * a futex in a table, which several of them share; only the place of the call identifies these waits.
  */
 static void futex_name(struct collect *c, const struct op *op, char *text, size_t size)
 {

@@ -2,9 +2,9 @@
  * The recording of a program and, if wanted, of its children: which process has which area, and
  * which trace has which processes: one has all, or each has its own.
  *
- * One area is always spare: the variable in the program's environment names a file descriptor of
- * the recorder, which is the spare's. The process that claims it (the program at its start, a
- * program that it executes, or a child) keeps it, and the descriptor becomes that of the next area.
+ * One area is always spare: the variable in the program's environment names the recorder's file
+ * descriptor of the spare area. The process that claims the area (the program at its start, a program
+ * that it executes, or a child) keeps it, and the descriptor then refers to the next spare.
  */
 #ifndef TRAIL_COLLECT_RECORDER_H
 #define TRAIL_COLLECT_RECORDER_H

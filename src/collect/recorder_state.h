@@ -33,7 +33,7 @@ struct recorder_failure {
 };
 
 struct recorder_options {
-    /* Of the program; that of a child with a trace of its own has its PID before the suffix. */
+    /* The program's trace. A child's own trace has the child's PID before the suffix. */
     const char *output;
     int version;
     uint32_t stacks; /* enum shm_stacks */

@@ -214,9 +214,9 @@ const struct command command_profile = {
     .synopsis = "[options] FILE",
     .details =
         "Adds up by call stack: waits for channels and locks (sync), for the network (net), "
-        "system calls (syscall), time from ready to running (sched; the stack is that of the "
-        "waker), CPU samples (cpu), time running (running; the stack is where that ended), waits "
-        "of any kind with the stack of the waker (offcpu). net, sync, syscall and sched are what "
+        "system calls (syscall), time from ready to running (sched, by the waker's stack), CPU "
+        "samples (cpu), time running (running, by the stack where it ended), waits of any kind "
+        "(offcpu, by the waker's stack). net, sync, syscall and sched are what "
         "'go tool trace -pprof' computes.",
     .examples =
         "  trail profile app.trace\n"

@@ -332,9 +332,9 @@ const struct command command_watch = {
     COMMAND_ROW(watch),
     .synopsis = "[options] DIR -o DIR",
     .details =
-        "Traces that are in the folder or appear in it become Parquet files, as trail export "
-        "writes them, each once: what is done is noted in a file of the output folder. Names that "
-        "begin with a dot or end in .tmp, .part or ~ are left alone. It ends by a signal.",
+        "Exports each trace that is in the folder or appears in it to Parquet files, once, as "
+        "trail export does. A file in the output folder lists the traces that are done. Names "
+        "that begin with a dot or end in .tmp, .part or ~ are ignored. A signal ends it.",
     .examples = "  trail watch /var/traces --host=web1 -o /srv/traces\n"
                 "  trail watch --once /var/traces -o /srv/traces\n"
                 "  trail watch /var/traces -o /srv/done --run='cp \"$TRAIL_FILE\" /backup'",

@@ -19,9 +19,9 @@
 
 /*
  * Reads all of `source` and writes a trace to `sink`. Returns 0, or -1 with *err; what was written
- * before is then a trace of the events before. *stats is filled in both cases. Memory: the window,
- * and what is alive; of a Perfetto trace, the whole of it. `progress`, if not NULL, is called
- * often.
+ * before is then a trace of the events before. *stats is filled in both cases. Memory holds the
+ * window and everything that is alive, and a Perfetto trace as a whole. `progress`, if not NULL, is
+ * called often.
  */
 int import_trace(trail_source *source, const trail_sink *sink, void (*progress)(void *context),
                  void *context, struct import_stats *stats, trail_error *err);

@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "read/source.h"
 
-/* Reads more behind what is there. Returns false at the end, if the buffer is full, and on an
- * error. */
+/* Appends input to the buffer. Returns false at the end of the input, if the buffer is full, and on
+ * an error. */
 static bool read_more(struct lines *lines)
 {
     if (lines->at > 0) {

@@ -1,6 +1,6 @@
 /*
  * What an import counts: so that nothing of the input is left out silently. Names of unknown events
- * are kept up to a limit; what is beyond it is counted under no name.
+ * are kept up to a limit; events of further names are counted together.
  */
 #ifndef TRAIL_IMPORT_STATS_H
 #define TRAIL_IMPORT_STATS_H

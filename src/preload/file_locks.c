@@ -341,7 +341,7 @@ static void taken(struct lock *lock)
     take(lock);
 }
 
-/* Tries first, then waits: the result is the same. errno is that of the last call. */
+/* Tries first, then waits, with the same result. errno is set by the last call. */
 #define TAKE(fd, failed, try, wait)                                                                \
     int old_errno = errno;                                                                         \
     int status = try;                                                                              \
