@@ -452,7 +452,7 @@ static void feed_slot(struct collect *c, uint32_t slot, uint64_t delayed, bool l
          c->feed.records++)
         take_record(c, thread, &record);
     take_counts(c, thread, &shared);
-    heap_look(c, thread, shared.heap);
+    heap_look(c, thread, c->feed.fed_at, shared.heap);
     if (!last && area_is_exhausted(c->area)) {
         lower(limit, thread->ops.last_time);
         lower(&c->feed.ended_until, thread->ops.last_time);

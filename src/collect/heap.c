@@ -27,17 +27,23 @@ void heap_take(struct collect *c, struct thread *thread, uint64_t time, int64_t 
     if (bytes != thread->heap)
         add_move(c, time, (int64_t)((uint64_t)bytes - (uint64_t)thread->heap));
     thread->heap = bytes;
+    thread->heap_at = time;
 }
 
-void heap_look(struct collect *c, struct thread *thread, int64_t bytes)
+void heap_look(struct collect *c, struct thread *thread, uint64_t time, int64_t bytes)
 {
     struct area_open open;
     if (bytes == thread->heap)
         return;
     /* A thread in a call has not allocated since its begin, except within the C library. */
-    if (!area_open_call(c->area, thread->slot, &open))
-        open.time = ticks_now(c->ticks);
-    heap_take(c, thread, open.time, bytes);
+    if (area_open_call(c->area, thread->slot, &open) && open.time < time)
+        time = open.time;
+    /*
+     * The records were read after the counter: with a later one among them, the counter is out of
+     * date. One that is not there yet has the counter's own value, or a time after `time`.
+     */
+    if (thread->heap_at <= time)
+        heap_take(c, thread, time, bytes);
 }
 
 void heap_look_at_rest(struct collect *c)

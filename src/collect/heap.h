@@ -32,8 +32,12 @@ struct heap {
 /* The thread's counter was `bytes` at a time. */
 void heap_take(struct collect *c, struct thread *thread, uint64_t time, int64_t bytes);
 
-/* The counter of a slot's thread now; the area's counter of what no thread has. */
-void heap_look(struct collect *c, struct thread *thread, int64_t bytes);
+/*
+ * A slot's counter was read as `bytes`, not before `time`, and then the records of its thread.
+ */
+void heap_look(struct collect *c, struct thread *thread, uint64_t time, int64_t bytes);
+
+/* The area's counter of what no thread has. */
 void heap_look_at_rest(struct collect *c);
 
 /* Called after a step's last move: sorts the moves. */

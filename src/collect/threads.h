@@ -148,7 +148,8 @@ struct thread {
     struct thread_feed feed;
     struct oncpu oncpu;
     struct goroutine g;
-    int64_t heap; /* the slot's counter, as far as it is among the heap's moves */
+    int64_t heap; /* the slot's counter, as far as it is among the heap's moves; as of heap_at */
+    uint64_t heap_at; /* ticks */
 };
 
 /* Owned by threads.c. Zero-initialised is empty. */

@@ -22,11 +22,11 @@
 #define OPENED UINT64_C(1000000000)
 #define MS     UINT64_C(1000000)
 
-static uint64_t now;
+static uint64_t now, passes_ns; /* by how much each look at the clock moves it */
 
 static inline uint64_t read_clock(void)
 {
-    return now;
+    return now += passes_ns;
 }
 
 struct world {

@@ -445,6 +445,38 @@ static void a_call_of_the_future_is_not_open(void **state)
     assert_int_equal(w->summary.waits, 1);
 }
 
+/* A step reads a thread's counter as 10 MB, then its record of 20 MB, which is later; what it is in the next. */
+static void counter_is_read_before_record(struct world *w, uint64_t later, int64_t bytes)
+{
+    uint64_t begin = now;
+    put_thread(w, 1);
+    w->memory->threads[1].heap = 10000000;
+    put(w, 1, (struct shm_record){.kind = SHM_HEAP, .time = begin + 2 * MS, .object = 20000000});
+    passes_ns = MS; /* with each look at the clock */
+    step(w);
+    passes_ns = 0;
+    put(w, 1,
+        (struct shm_record){.kind = SHM_HEAP, .time = begin + later, .object = (uint64_t)bytes});
+    w->memory->threads[1].heap = bytes;
+    now += 500 * MS;
+    step(w);
+    finish(w);
+}
+
+static void a_counter_does_not_replace_a_later_record(void **state)
+{
+    struct world *w = *state;
+    counter_is_read_before_record(w, 20 * MS, 5000000);
+    assert_int_equal(w->summary.heap_peak, 20000000);
+}
+
+static void a_counter_is_not_added_to_a_record_of_the_next_step(void **state)
+{
+    struct world *w = *state;
+    counter_is_read_before_record(w, 2 * MS + 1, 30000000);
+    assert_int_equal(w->summary.heap_peak, 30000000);
+}
+
 static void heaps_are_no_larger_than_addresses(void **state)
 {
     struct world *w = *state;
@@ -615,6 +647,8 @@ int main(void)
         cmocka_unit_test_setup(a_shared_lock_is_named_after_the_first_hold, set_up),
         cmocka_unit_test_setup(short_waits_are_no_longer_than_the_recording, set_up),
         cmocka_unit_test_setup(a_call_of_the_future_is_not_open, set_up),
+        cmocka_unit_test_setup(a_counter_does_not_replace_a_later_record, set_up),
+        cmocka_unit_test_setup(a_counter_is_not_added_to_a_record_of_the_next_step, set_up),
         cmocka_unit_test_setup(heaps_are_no_larger_than_addresses, set_up),
         cmocka_unit_test_setup(a_task_begins_once, set_up),
         cmocka_unit_test_setup(a_region_keeps_its_name, set_up),
