@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "ui/cli.h"
+#include "ui/follow_up.h"
 #include "ui/progress.h"
 #include "ui/show.h"
 #include "ui/values.h"
@@ -148,9 +149,10 @@ static void show_good(const struct verdict *verdict)
 /* Prints what to try next with a damaged file. */
 static void show_hint(const struct verdict *verdict)
 {
-    const char *word = verdict->word;
-    if (strcmp(word, "-") == 0)
+    char word[FOLLOW_UP_SIZE];
+    if (strcmp(verdict->word, "-") == 0)
         return;
+    (void)shell_file(verdict->word, word);
     bool v2 = trail_version_is_v2(verdict->version);
     bool order =
         verdict->error.code == TRAIL_INCONSISTENT || verdict->error.code == TRAIL_TIME_ORDER;
