@@ -1,6 +1,6 @@
 /*
  * Hashes: fast ones that are the same everywhere, for numbers and names in files, which must not
- * change; and keyed ones for tables, whose values nobody can choose and no output may contain.
+ * change; and keyed ones for tables, whose values cannot be chosen and must not reach an output.
  */
 #ifndef TRAIL_BASE_HASH_H
 #define TRAIL_BASE_HASH_H
