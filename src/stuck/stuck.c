@@ -295,32 +295,35 @@ bool stuck_add(struct stuck *stuck, pid_t pid, trail_error *err)
 
 /* MARK: Holders and cycles */
 
-static struct stuck_thread *find_thread(const struct stuck *stuck, pid_t tid)
+static bool list_tids(struct stuck *stuck)
 {
     for (size_t i = 0; i < stuck->count; i++) {
         struct stuck_process *process = &stuck->processes[i];
         for (size_t j = 0; j < process->held.count; j++) {
-            if (process->held.threads[j].tid == tid)
-                return &process->threads[j];
+            uint64_t tid = (uint64_t)process->held.threads[j].tid;
+            if (!idmap_put(&stuck->by_tid, tid, &process->threads[j]))
+                return false;
         }
     }
-    return NULL;
+    return true;
 }
 
 /* A process in a PID namespace of its own writes thread IDs of that namespace. */
 static void connect(struct stuck *stuck, struct stuck_process *process, struct stuck_thread *thread)
 {
     struct process own = {process->held.pid, process->held.is_nested};
+    struct stuck_holder *holder = &thread->holder;
     thread->process = process;
-    if (thread->holder.tid > 0 && own.nested)
-        thread->holder.tid = (pid_t)process_thread(&own, (uint32_t)thread->holder.tid);
-    if (thread->holder.tid <= 0)
+    holder->own = holder->tid;
+    if (holder->tid > 0 && own.nested)
+        holder->tid = (pid_t)process_thread(&own, (uint32_t)holder->tid);
+    if (holder->tid <= 0)
         return;
-    thread->holder.thread = find_thread(stuck, thread->holder.tid);
-    if (thread->holder.thread)
-        thread->holder.thread->waiters++;
-    else if (thread->holder.is_guess)
-        thread->holder.tid = 0;
+    holder->thread = idmap_find(&stuck->by_tid, (uint64_t)holder->tid);
+    if (holder->thread)
+        holder->thread->waiters++;
+    else if (holder->is_guess)
+        holder->tid = 0;
 }
 
 static struct stuck_thread *next_of(const struct stuck_thread *thread)
@@ -328,37 +331,116 @@ static struct stuck_thread *next_of(const struct stuck_thread *thread)
     return thread->state == STUCK_WAITS ? thread->holder.thread : NULL;
 }
 
-/* Whether following holders from a thread leads back to it, in at most `most` steps. */
-static bool is_in_cycle(struct stuck_thread *thread, size_t most)
+/* Returns a thread of the cycle that following holders leads to; NULL: none that is new. */
+static struct stuck_thread *find_cycle(struct stuck_thread *from, size_t walk)
 {
-    struct stuck_thread *at = next_of(thread);
-    while (at && at != thread && most-- > 0)
+    struct stuck_thread *at = from;
+    while (at && !at->walk) {
+        at->walk = walk;
         at = next_of(at);
-    return at == thread;
+    }
+    return at && at->walk == walk ? at : NULL;
 }
 
-static void number_cycle(struct stuck *stuck, struct stuck_thread *thread, size_t threads)
+static size_t length_of(const struct stuck_thread *first)
 {
-    if (thread->cycle || !is_in_cycle(thread, threads))
-        return;
-    thread->cycle = ++stuck->cycles;
-    for (struct stuck_thread *at = next_of(thread); at != thread; at = next_of(at))
-        at->cycle = stuck->cycles;
+    size_t length = 1;
+    for (const struct stuck_thread *at = next_of(first); at != first; at = next_of(at))
+        length++;
+    return length;
 }
 
-void stuck_connect(struct stuck *stuck)
+/* All threads of one process, which were stopped together. */
+static bool is_of_one_instant(const struct stuck_thread *first)
 {
-    size_t threads = 0;
+    const struct stuck_thread *at = first;
+    do {
+        if (at->process != first->process || at->process->held.groups > 1)
+            return false;
+        at = next_of(at);
+    } while (at != first);
+    return true;
+}
+
+static bool name_nothing(void *context, uint64_t address, char *text, size_t size)
+{
+    (void)context, (void)address, (void)text, (void)size;
+    return false;
+}
+
+/* Whether the thread waits for the same thread, by what its object is now. */
+static bool has_same_holder(const struct stuck_thread *thread, const struct held_memory *object)
+{
+    struct held_thread held = *thread->held;
+    struct stuck_thread now = *thread;
+    held.object = *object;
+    now.held = &held;
+    now.holder = (struct stuck_holder){0};
+    describe_thread(&now, name_nothing, NULL);
+    return now.state == STUCK_WAITS && now.holder.tid == thread->holder.own;
+}
+
+/* Looks once more at the threads of a cycle. Sets *is_there; false: out of memory. */
+static bool confirm(const struct stuck *stuck, struct stuck_thread *first, bool *is_there)
+{
+    size_t length = length_of(first);
+    struct held_again *list = calloc(length, sizeof *list);
+    struct held_memory *objects = calloc(length, sizeof *objects);
+    const struct stuck_thread *at = first;
+    bool good = list && objects;
+    for (size_t i = 0; good && i < length; i++, at = next_of(at))
+        list[i] = (struct held_again){at->process->held.pid, at->held, &objects[i]};
+    *is_there = good && held_look_again(list, length, stuck->limit_ns);
+    for (size_t i = 0; *is_there && i < length; i++, at = next_of(at))
+        *is_there = has_same_holder(at, &objects[i]);
+    free(list);
+    free(objects);
+    return good;
+}
+
+static bool add_cycle(struct stuck *stuck, struct stuck_thread *first)
+{
+    struct stuck_thread *at = first;
+    bool is_there = true;
+    if (!is_of_one_instant(first) && !confirm(stuck, first, &is_there))
+        return false;
+    if (!is_there)
+        return true;
+    if (!GROW(stuck->cycles, stuck->cycle_capacity, stuck->cycle_count + 1))
+        return false;
+    stuck->cycles[stuck->cycle_count++] = first;
+    do {
+        at->cycle = (unsigned)stuck->cycle_count;
+        at = next_of(at);
+    } while (at != first);
+    return true;
+}
+
+static bool find_cycles(struct stuck *stuck)
+{
+    size_t walks = 0;
     for (size_t i = 0; i < stuck->count; i++) {
+        for (size_t j = 0; j < stuck->processes[i].held.count; j++) {
+            struct stuck_thread *cycle = find_cycle(&stuck->processes[i].threads[j], ++walks);
+            if (cycle && !add_cycle(stuck, cycle))
+                return false;
+        }
+    }
+    return true;
+}
+
+bool stuck_connect(struct stuck *stuck, trail_error *err)
+{
+    bool good = list_tids(stuck);
+    for (size_t i = 0; good && i < stuck->count; i++) {
         struct stuck_process *process = &stuck->processes[i];
-        threads += process->held.count;
         for (size_t j = 0; j < process->held.count; j++)
             connect(stuck, process, &process->threads[j]);
     }
-    for (size_t i = 0; i < stuck->count; i++) {
-        for (size_t j = 0; j < stuck->processes[i].held.count; j++)
-            number_cycle(stuck, &stuck->processes[i].threads[j], threads);
-    }
+    good = good && find_cycles(stuck);
+    if (!good)
+        error_set(err, TRAIL_NO_MEMORY, "out of memory");
+    return good;
 }
 
 static void free_thread(struct stuck_thread *thread)
@@ -381,5 +463,7 @@ void stuck_free(struct stuck *stuck)
         held_free(&process->held);
     }
     free(stuck->processes);
+    free(stuck->cycles);
+    idmap_free(&stuck->by_tid);
     *stuck = (struct stuck){0};
 }

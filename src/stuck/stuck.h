@@ -11,6 +11,7 @@
 #include <sys/types.h>
 #include <trail/error.h>
 
+#include "base/idmap.h"
 #include "stuck/thread.h"
 
 struct stuck_process {
@@ -21,15 +22,21 @@ struct stuck_process {
 struct stuck {
     struct stuck_process *processes;
     size_t count, capacity;
-    unsigned cycles;
-    int64_t limit_ns; /* for the threads of a process to stop: HELD_LIMIT_NS, say */
+    struct idmap by_tid;          /* TID to struct stuck_thread, after stuck_connect */
+    struct stuck_thread **cycles; /* a thread of each; number 1 is the first */
+    size_t cycle_count, cycle_capacity;
+    int64_t limit_ns; /* for threads to stop: HELD_LIMIT_NS, say */
 };
 
 /* Adds a process as it is now. False with *err set. stuck_free releases all. */
 bool stuck_add(struct stuck *stuck, pid_t pid, trail_error *err);
 
-/* Finds holders among all threads, and cycles. Called once, after all processes were added. */
-void stuck_connect(struct stuck *stuck);
+/*
+ * Finds holders among all threads, and cycles. A cycle of threads that were not seen at one instant
+ * counts only if a second look, with all of them stopped, finds the same. Called once, after all
+ * processes were added. False with *err set: out of memory.
+ */
+bool stuck_connect(struct stuck *stuck, trail_error *err);
 
 void stuck_free(struct stuck *stuck);
 

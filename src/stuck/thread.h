@@ -30,6 +30,7 @@ enum stuck_state {
 /* A thread that another one waits for. */
 struct stuck_holder {
     pid_t tid;                   /* 0: none, or not known */
+    pid_t own;                   /* the same in the waiting process's PID namespace */
     struct stuck_thread *thread; /* NULL: not of the processes that are looked at */
     bool is_guess; /* a word that looks like one: true only if there is such a thread */
 };
@@ -46,6 +47,7 @@ struct stuck_thread {
     size_t frame_count, frame_capacity;
     bool is_cut;      /* the stack goes on, but is not known further */
     unsigned cycle;   /* number of the cycle that it is part of, from 1; 0: none */
+    size_t walk;      /* the search for cycles that has come here first, from 1 */
     unsigned waiters; /* threads that wait for this one */
 };
 

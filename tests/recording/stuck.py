@@ -1,6 +1,6 @@
 """What 'trail stuck' says of a program whose waits are known (stuck.c, deadlock.c), and that the program goes on. TAP.
 
-usage: stuck.py TRAIL PROGRAM DEADLOCK [STATIC...]     the same as PROGRAM, linked with -static, -static-pie
+usage: stuck.py TRAIL PROGRAM DEADLOCK CROWD [STATIC...]     the same as PROGRAM, linked with -static, -static-pie
 """
 
 import atexit
@@ -24,7 +24,7 @@ import tap
 import work
 from tap import Skip
 
-TRAIL, PROGRAM, DEADLOCK, *STATIC = (os.path.abspath(a) for a in sys.argv[1:])
+TRAIL, PROGRAM, DEADLOCK, CROWD, *STATIC = (os.path.abspath(a) for a in sys.argv[1:])
 WORK = work.folder("stuck")
 FILE = os.path.join(WORK, "file")
 # ptrace(2)
@@ -294,6 +294,72 @@ def deadlocks():
     finally:
         process.kill()
         process.wait()
+
+
+class Crowd:
+    """Many threads that wait, two of them in a deadlock."""
+
+    def __init__(self, count):
+        self.count = count
+
+    def __enter__(self):
+        self.process = subprocess.Popen([CROWD, str(self.count)])
+        states.until_all_wait([self.process.pid], self.count + 3)
+        return self.process.pid
+
+    def __exit__(self, *unused):
+        self.process.kill()
+        self.process.wait()
+
+
+def ptrace_calls(pid):
+    """The calls of ptrace(2) by 'trail stuck', in their order: ("SEIZE", TID)."""
+    log = os.path.join(WORK, "ptrace")
+    command = ["strace", "-f", "-qq", "-o", log, "-e", "trace=ptrace", TRAIL, "stuck", "--limit=100s", str(pid)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return re.findall(r"ptrace\(PTRACE_(SEIZE|DETACH), (\d+)", open(log).read()), done.stdout
+
+
+@test
+def of_many_threads_few_are_stopped_at_once():
+    if not shutil.which("strace"):
+        raise Skip("no strace")
+    with Crowd(500) as pid:
+        tids = set(states.tids(pid))
+        calls, text = ptrace_calls(pid)
+        stopped, most = set(), 0
+        for call, tid in calls:
+            stopped = stopped | {tid} if call == "SEIZE" else stopped - {tid}
+            most = max(most, len(stopped))
+        assert {int(tid) for _, tid in calls} == tids and not stopped, (len(tids), stopped)
+        assert 2 <= most <= 64, most
+        assert "so not seen at one instant" in text, text[:300]
+        assert re.search(r"threads .* and 496 more \(stuck-crowd\): waiting for a signal", text), text[:2000]
+
+
+@test
+def a_deadlock_of_threads_that_were_stopped_one_after_the_other_is_looked_at_twice():
+    with Crowd(500) as pid:
+        tids = states.tids(pid)
+        first, last = str(tids[1]), str(tids[-1])
+        answer = json.loads(stuck_whole("--json", pid))
+        (cycle,) = answer["deadlocks"]
+        assert sorted(str(t["tid"]) for t in cycle) == [first, last], cycle
+        assert answer["processes"][0]["groups"] > 1 and len(answer["processes"][0]["threads"]) == len(tids)
+        if shutil.which("strace"):
+            calls, _ = ptrace_calls(pid)
+            of_two = [call for call in calls if call[1] in (first, last)]
+            both = {("SEIZE", first), ("SEIZE", last)}
+            assert len(of_two) == 8 and set(of_two[-4:-2]) == both, of_two  # the second time together
+
+
+@test
+def a_few_threads_are_stopped_together():
+    with Crowd(50) as pid:
+        answer = json.loads(stuck_whole("--json", pid))
+        assert answer["processes"][0]["groups"] == 1 and len(answer["deadlocks"]) == 1
+        assert "one instant" not in stuck_whole(pid)
 
 
 @test
