@@ -108,24 +108,39 @@ static void state_text(const struct stuck_thread *thread, char *text, size_t siz
         (void)snprintf(text, size, "%s", texts[thread->state]);
 }
 
+/* What a thread of a cycle waits for: "waits for mutex a_mu", "waits to read pipe, whose other end
+ * ...". */
+static void wanted_text(const struct stuck_thread *thread, char *text, size_t size)
+{
+    static const char waiting[] = "waiting";
+    char name[320];
+    if (thread->kind != WIRE_WAIT_JOIN && thread->holder.thread) {
+        lock_text(thread, name, sizeof name);
+        (void)snprintf(text, size, "waits for %s", name);
+        return;
+    }
+    wait_text(thread, name, sizeof name);
+    if (strncmp(name, waiting, sizeof waiting - 1) == 0)
+        (void)snprintf(text, size, "waits%s", name + sizeof waiting - 1);
+    else
+        (void)snprintf(text, size, "waits %s", name);
+}
+
 /* "thread 12 (flush) holds mutex b_mu and waits for mutex a_mu" */
 static void cycle_text(const struct stuck_thread *thread, const struct stuck_thread *before,
                        char *text, size_t size)
 {
-    char name[128], held[256], wanted[320], other[256];
+    char name[128], held[256], wanted[TEXT_SIZE / 2];
+    bool is_lock = before->kind != WIRE_WAIT_JOIN && before->holder.thread;
     thread_text(thread, name, sizeof name);
     lock_text(before, held, sizeof held);
-    lock_text(thread, wanted, sizeof wanted);
-    if (thread->kind == WIRE_WAIT_JOIN) {
-        holder_text(thread, other, sizeof other);
-        (void)snprintf(wanted, sizeof wanted, "the exit of %s", other);
-    }
-    if (before == thread && thread->kind != WIRE_WAIT_JOIN)
-        (void)snprintf(text, size, "%s waits for %s, which it holds itself", name, wanted);
-    else if (before->kind == WIRE_WAIT_JOIN)
-        (void)snprintf(text, size, "%s waits for %s", name, wanted);
+    wanted_text(thread, wanted, sizeof wanted);
+    if (before == thread && is_lock)
+        (void)snprintf(text, size, "%s %s, which it holds itself", name, wanted);
+    else if (is_lock)
+        (void)snprintf(text, size, "%s holds %s and %s", name, held, wanted);
     else
-        (void)snprintf(text, size, "%s holds %s and waits for %s", name, held, wanted);
+        (void)snprintf(text, size, "%s %s", name, wanted);
 }
 
 /* MARK: Cycles */
@@ -137,12 +152,12 @@ static void each_of_cycle(const struct stuck_thread *first,
                           void *context)
 {
     const struct stuck_thread *before = first, *at = first;
-    while (before->holder.thread != first)
-        before = before->holder.thread;
+    while (before->next != first)
+        before = before->next;
     do {
         show(context, at, before);
         before = at;
-        at = at->holder.thread;
+        at = at->next;
     } while (at != first);
 }
 
@@ -337,11 +352,28 @@ static void print_process_heading(const struct stuck_process *process, size_t ch
                   process->held.groups);
     if (missing)
         show_line("    %s", missing);
-    if (changed < process->held.count)
+    if (process->is_related)
+        puts("    not asked for: others wait for these threads of it");
+    else if (changed < process->held.count)
         show_line("    %zu as before", process->held.count - changed);
     if (process->held.unstopped)
         show_line("    %zu could not be stopped in time", process->held.unstopped);
     putchar('\n');
+}
+
+/* Of processes that were not asked for: others wait for the thread, or it is part of a cycle. */
+static bool is_relevant(const struct stuck_thread *thread)
+{
+    return thread->cycle || thread->waiters;
+}
+
+static bool has_relevant(const struct stuck_process *process)
+{
+    for (size_t i = 0; i < process->held.count; i++) {
+        if (is_relevant(&process->threads[i]))
+            return true;
+    }
+    return false;
 }
 
 static bool print_process(const struct stuck_process *process, const struct request *request,
@@ -353,11 +385,13 @@ static bool print_process(const struct stuck_process *process, const struct requ
     bool good = list && groups;
     for (size_t i = 0; good && i < process->held.count; i++) {
         const struct stuck_thread *thread = &process->threads[i];
+        if (process->is_related && !is_relevant(thread))
+            continue;
         list[count] = (struct row){thread, likeness_of(thread)};
         count += !is_as_before(history, &list[count]);
     }
     shown = good ? gather(list, count, groups) : 0;
-    if (good)
+    if (good && (count > 0 || !process->is_related))
         print_process_heading(process, count);
     for (size_t i = 0; i < shown; i++) {
         print_heading(&groups[i]);
@@ -389,6 +423,12 @@ static void json_wait(struct json *json, const struct stuck_thread *thread)
         json_string(json, "object", thread->object);
     if (*thread->note)
         json_string(json, "note", thread->note);
+    if (thread->peers.count > 0 && thread->kind != WIRE_WAIT_FILE) {
+        json_open(json, "peers", '[');
+        for (size_t i = 0; i < thread->peers.count; i++)
+            json_signed(json, NULL, thread->peers.pids[i]);
+        json_close(json, ']');
+    }
     if (thread->holder.tid > 0)
         json_signed(json, "holder", thread->holder.tid);
 }
@@ -440,6 +480,8 @@ static void print_json(const struct stuck *stuck)
     for (size_t i = 0; i < stuck->count; i++) {
         const struct stuck_process *process = &stuck->processes[i];
         const char *missing = what_is_missing(process);
+        if (process->is_related && !has_relevant(process))
+            continue;
         json_open(&json, NULL, '{');
         json_signed(&json, "pid", process->held.pid);
         json_string(&json, "name", process->held.name);
@@ -521,6 +563,8 @@ static int look(const struct request *request, const struct pids *pids, struct i
         if (!stuck_add(&stuck, pids->list[i], &err))
             code = print_error_message(&err);
     }
+    if (code == EXIT_GOOD)
+        stuck_follow(&stuck);
     if (code == EXIT_GOOD && !stuck_connect(&stuck, &err))
         code = print_error_message(&err);
     if (code == EXIT_GOOD) {

@@ -23,6 +23,7 @@
 #include "base/idset.h"
 #include "base/search.h"
 #include "base/small_file.h"
+#include "stuck/socket_limit.h"
 #include "stuck/tracer.h"
 
 /* MARK: What /proc says */
@@ -59,7 +60,7 @@ static bool read_call(pid_t pid, struct held_thread *thread)
     return thread->in_call;
 }
 
-bool held_is_ended_by_stop(long call)
+static bool is_always_ended(long call)
 {
     static const long calls[] = {
 #ifdef SYS_epoll_wait
@@ -84,6 +85,49 @@ bool held_is_ended_by_stop(long call)
             return true;
     }
     return false;
+}
+
+/* Calls on sockets, which a stop ends if they have a time limit. */
+static bool is_of_socket(long call, bool *is_write)
+{
+    switch (call) {
+    case SYS_write:
+    case SYS_writev:
+    case SYS_sendto:
+    case SYS_sendmsg:
+    case SYS_sendmmsg:
+    case SYS_connect:
+        *is_write = true;
+        return true;
+#ifdef SYS_accept
+    case SYS_accept:
+#endif
+    case SYS_accept4:
+    case SYS_read:
+    case SYS_readv:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_recvmmsg:
+        *is_write = false;
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool held_is_ended_by_stop(pid_t pid, const struct held_thread *thread)
+{
+    bool is_write;
+    if (is_always_ended(thread->call))
+        return true;
+    return is_of_socket(thread->call, &is_write) &&
+           socket_limit(pid, (int)thread->arguments[0], is_write) == SOCKET_LIMITED;
+}
+
+bool held_may_be_ended_by_stop(long call)
+{
+    bool is_write;
+    return is_always_ended(call) || is_of_socket(call, &is_write);
 }
 
 /* MARK: Memory */
@@ -194,7 +238,7 @@ static bool seize(struct stop *stop)
     struct held_thread *thread = stop->thread;
     int error;
     if (read_state(stop->pid, thread) &&
-        (held_is_ended_by_stop(thread->call) || thread->state == 'D'))
+        (held_is_ended_by_stop(stop->pid, thread) || thread->state == 'D'))
         return true;
     if (has_ended(thread))
         return true;
@@ -374,7 +418,7 @@ static void restart_call(pid_t tid)
     struct user_regs_struct regs;
     struct iovec all = {&regs, sizeof regs};
     if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &all) != 0 ||
-        (int64_t)regs.rax != -EINTR || !held_is_ended_by_stop((long)regs.orig_rax))
+        (int64_t)regs.rax != -EINTR || !held_may_be_ended_by_stop((long)regs.orig_rax))
         return;
     regs.rax = (uint64_t)-514;
     (void)ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &all);
@@ -545,11 +589,14 @@ static bool read_mappings(struct held *held)
     file = fopen(path, "re");
     while (good && file && getline(&line, &room, file) > 0) {
         struct held_mapping m = {0};
+        char rights[8] = "", device[16], inode[24];
         int at = 0;
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %*s %n", &m.start, &m.end, &at) !=
-                2 ||
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*s %15s %23s %n", &m.start, &m.end, rights,
+                   device, inode, &at) != 5 ||
             at == 0)
             continue;
+        m.is_shared = rights[3] == 's';
+        (void)snprintf(m.identity, sizeof m.identity, "%s %s", device, inode);
         line[strcspn(line, "\n")] = '\0';
         m.path = strdup(line + at);
         good = m.path && GROW(held->mappings, held->mapping_capacity, held->mapping_count + 1);
@@ -577,6 +624,15 @@ static long status_number(pid_t pid, const char *word, bool *several)
     if (several)
         *several = n == 2;
     return n >= 1 ? first : -1;
+}
+
+static bool catches_alarm(pid_t pid)
+{
+    char path[64], text[4096];
+    const char *at;
+    (void)snprintf(path, sizeof path, "/proc/%d/status", pid);
+    return small_file_text(path, text, sizeof text) && (at = strstr(text, "\nSigCgt:")) &&
+           strtoull(at + 8, NULL, 16) >> (SIGALRM - 1) & 1;
 }
 
 bool held_refuse(pid_t pid, trail_error *err)
@@ -629,6 +685,7 @@ bool held_take(struct held *held, pid_t pid, int64_t limit_ns, trail_error *err)
         return false;
     }
     (void)status_number(pid, "\nNSpid:", &held->is_nested);
+    held->has_alarm = catches_alarm(pid);
     if (!read_mappings(held)) {
         error_set(err, TRAIL_NO_MEMORY, "out of memory");
         return false;

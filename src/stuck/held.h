@@ -50,13 +50,16 @@ struct held_thread {
 /* A part of the address space (/proc/PID/maps). */
 struct held_mapping {
     uint64_t start, end;
-    char *path; /* empty: none */
+    bool is_shared;    /* with other processes, perhaps */
+    char identity[48]; /* of the file or memory: "00:01 1234", device and inode */
+    char *path;        /* empty: none */
 };
 
 struct held {
     pid_t pid;
     char name[64];
     bool is_nested; /* its PID namespace is below ours */
+    bool has_alarm; /* it has a handler of SIGALRM, which may end any wait */
     struct held_thread *threads;
     size_t count, capacity;
     struct held_mapping *mappings;
@@ -86,8 +89,14 @@ struct held_again {
  */
 bool held_look_again(const struct held_again *list, size_t count, int64_t limit_ns);
 
-/* Whether a stop has a system call fail with EINTR, although no signal is delivered (signal(7)). */
-bool held_is_ended_by_stop(long call);
+/*
+ * Whether a stop has the thread's system call fail with EINTR, although no signal is delivered
+ * (signal(7)).
+ */
+bool held_is_ended_by_stop(pid_t pid, const struct held_thread *thread);
+
+/* Whether this is so for some calls of this number. */
+bool held_may_be_ended_by_stop(long call);
 
 /* Says in *err why the process may not be looked at, after EPERM. Returns false. */
 bool held_refuse(pid_t pid, trail_error *err);

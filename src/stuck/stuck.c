@@ -1,4 +1,4 @@
-/* Names, holders and cycles: see stuck.h. */
+/* Threads of processes with names: see stuck.h. */
 #include "stuck/stuck.h"
 
 #include <inttypes.h>
@@ -256,9 +256,10 @@ static bool add_stack(struct stuck_thread *thread, struct naming *naming)
     return good;
 }
 
-static bool name_threads(struct stuck_process *process, trail_error *err)
+static bool name_threads(struct stuck *stuck, struct stuck_process *process, trail_error *err)
 {
     struct naming naming;
+    const struct describe with = {&process->held, &stuck->ends, name_variable, &naming};
     bool good = naming_open(&naming, &process->held, err);
     for (size_t i = 0; good && i < process->held.count; i++) {
         struct stuck_thread *thread = &process->threads[i];
@@ -266,12 +267,26 @@ static bool name_threads(struct stuck_process *process, trail_error *err)
         good = add_stack(thread, &naming);
         good = good && !naming.jit.no_memory;
         if (good)
-            describe_thread(thread, name_variable, &naming);
+            describe_thread(thread, &with);
         else
             error_set(err, TRAIL_NO_MEMORY, "out of memory");
     }
     naming_close(&naming);
     return good;
+}
+
+static void free_process(struct stuck_process *process);
+
+static bool fill_process(struct stuck *stuck, struct stuck_process *process, pid_t pid,
+                         trail_error *err)
+{
+    if (!held_take(&process->held, pid, stuck->limit_ns, err))
+        return false;
+    process->threads = calloc(process->held.count + 1, sizeof *process->threads);
+    if (process->threads)
+        return name_threads(stuck, process, err);
+    error_set(err, TRAIL_NO_MEMORY, "out of memory");
+    return false;
 }
 
 bool stuck_add(struct stuck *stuck, pid_t pid, trail_error *err)
@@ -281,167 +296,17 @@ bool stuck_add(struct stuck *stuck, pid_t pid, trail_error *err)
         error_set(err, TRAIL_NO_MEMORY, "out of memory");
         return false;
     }
-    process = &stuck->processes[stuck->count++];
+    process = &stuck->processes[stuck->count];
     *process = (struct stuck_process){0};
-    if (!held_take(&process->held, pid, stuck->limit_ns, err))
-        return false;
-    process->threads = calloc(process->held.count + 1, sizeof *process->threads);
-    if (!process->threads) {
-        error_set(err, TRAIL_NO_MEMORY, "out of memory");
-        return false;
+    if (fill_process(stuck, process, pid, err)) {
+        stuck->count++;
+        return true;
     }
-    return name_threads(process, err);
-}
-
-/* MARK: Holders and cycles */
-
-static bool list_tids(struct stuck *stuck)
-{
-    for (size_t i = 0; i < stuck->count; i++) {
-        struct stuck_process *process = &stuck->processes[i];
-        for (size_t j = 0; j < process->held.count; j++) {
-            uint64_t tid = (uint64_t)process->held.threads[j].tid;
-            if (!idmap_put(&stuck->by_tid, tid, &process->threads[j]))
-                return false;
-        }
-    }
-    return true;
-}
-
-/* A process in a PID namespace of its own writes thread IDs of that namespace. */
-static void connect(struct stuck *stuck, struct stuck_process *process, struct stuck_thread *thread)
-{
-    struct process own = {process->held.pid, process->held.is_nested};
-    struct stuck_holder *holder = &thread->holder;
-    thread->process = process;
-    holder->own = holder->tid;
-    if (holder->tid > 0 && own.nested)
-        holder->tid = (pid_t)process_thread(&own, (uint32_t)holder->tid);
-    if (holder->tid <= 0)
-        return;
-    holder->thread = idmap_find(&stuck->by_tid, (uint64_t)holder->tid);
-    if (holder->thread)
-        holder->thread->waiters++;
-    else if (holder->is_guess)
-        holder->tid = 0;
-}
-
-static struct stuck_thread *next_of(const struct stuck_thread *thread)
-{
-    return thread->state == STUCK_WAITS ? thread->holder.thread : NULL;
-}
-
-/* Returns a thread of the cycle that following holders leads to; NULL: none that is new. */
-static struct stuck_thread *find_cycle(struct stuck_thread *from, size_t walk)
-{
-    struct stuck_thread *at = from;
-    while (at && !at->walk) {
-        at->walk = walk;
-        at = next_of(at);
-    }
-    return at && at->walk == walk ? at : NULL;
-}
-
-static size_t length_of(const struct stuck_thread *first)
-{
-    size_t length = 1;
-    for (const struct stuck_thread *at = next_of(first); at != first; at = next_of(at))
-        length++;
-    return length;
-}
-
-/* All threads of one process, which were stopped together. */
-static bool is_of_one_instant(const struct stuck_thread *first)
-{
-    const struct stuck_thread *at = first;
-    do {
-        if (at->process != first->process || at->process->held.groups > 1)
-            return false;
-        at = next_of(at);
-    } while (at != first);
-    return true;
-}
-
-static bool name_nothing(void *context, uint64_t address, char *text, size_t size)
-{
-    (void)context, (void)address, (void)text, (void)size;
+    free_process(process);
     return false;
 }
 
-/* Whether the thread waits for the same thread, by what its object is now. */
-static bool has_same_holder(const struct stuck_thread *thread, const struct held_memory *object)
-{
-    struct held_thread held = *thread->held;
-    struct stuck_thread now = *thread;
-    held.object = *object;
-    now.held = &held;
-    now.holder = (struct stuck_holder){0};
-    describe_thread(&now, name_nothing, NULL);
-    return now.state == STUCK_WAITS && now.holder.tid == thread->holder.own;
-}
-
-/* Looks once more at the threads of a cycle. Sets *is_there; false: out of memory. */
-static bool confirm(const struct stuck *stuck, struct stuck_thread *first, bool *is_there)
-{
-    size_t length = length_of(first);
-    struct held_again *list = calloc(length, sizeof *list);
-    struct held_memory *objects = calloc(length, sizeof *objects);
-    const struct stuck_thread *at = first;
-    bool good = list && objects;
-    for (size_t i = 0; good && i < length; i++, at = next_of(at))
-        list[i] = (struct held_again){at->process->held.pid, at->held, &objects[i]};
-    *is_there = good && held_look_again(list, length, stuck->limit_ns);
-    for (size_t i = 0; *is_there && i < length; i++, at = next_of(at))
-        *is_there = has_same_holder(at, &objects[i]);
-    free(list);
-    free(objects);
-    return good;
-}
-
-static bool add_cycle(struct stuck *stuck, struct stuck_thread *first)
-{
-    struct stuck_thread *at = first;
-    bool is_there = true;
-    if (!is_of_one_instant(first) && !confirm(stuck, first, &is_there))
-        return false;
-    if (!is_there)
-        return true;
-    if (!GROW(stuck->cycles, stuck->cycle_capacity, stuck->cycle_count + 1))
-        return false;
-    stuck->cycles[stuck->cycle_count++] = first;
-    do {
-        at->cycle = (unsigned)stuck->cycle_count;
-        at = next_of(at);
-    } while (at != first);
-    return true;
-}
-
-static bool find_cycles(struct stuck *stuck)
-{
-    size_t walks = 0;
-    for (size_t i = 0; i < stuck->count; i++) {
-        for (size_t j = 0; j < stuck->processes[i].held.count; j++) {
-            struct stuck_thread *cycle = find_cycle(&stuck->processes[i].threads[j], ++walks);
-            if (cycle && !add_cycle(stuck, cycle))
-                return false;
-        }
-    }
-    return true;
-}
-
-bool stuck_connect(struct stuck *stuck, trail_error *err)
-{
-    bool good = list_tids(stuck);
-    for (size_t i = 0; good && i < stuck->count; i++) {
-        struct stuck_process *process = &stuck->processes[i];
-        for (size_t j = 0; j < process->held.count; j++)
-            connect(stuck, process, &process->threads[j]);
-    }
-    good = good && find_cycles(stuck);
-    if (!good)
-        error_set(err, TRAIL_NO_MEMORY, "out of memory");
-    return good;
-}
+/* MARK: Releasing */
 
 static void free_thread(struct stuck_thread *thread)
 {
@@ -453,17 +318,21 @@ static void free_thread(struct stuck_thread *thread)
     free(thread->frames);
 }
 
+static void free_process(struct stuck_process *process)
+{
+    for (size_t i = 0; process->threads && i < process->held.count; i++)
+        free_thread(&process->threads[i]);
+    free(process->threads);
+    held_free(&process->held);
+}
+
 void stuck_free(struct stuck *stuck)
 {
-    for (size_t i = 0; i < stuck->count; i++) {
-        struct stuck_process *process = &stuck->processes[i];
-        for (size_t j = 0; process->threads && j < process->held.count; j++)
-            free_thread(&process->threads[j]);
-        free(process->threads);
-        held_free(&process->held);
-    }
+    for (size_t i = 0; i < stuck->count; i++)
+        free_process(&stuck->processes[i]);
     free(stuck->processes);
     free(stuck->cycles);
     idmap_free(&stuck->by_tid);
+    ends_free(&stuck->ends);
     *stuck = (struct stuck){0};
 }

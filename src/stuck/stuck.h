@@ -17,11 +17,14 @@
 struct stuck_process {
     struct held held;
     struct stuck_thread *threads; /* as in held */
+    bool is_related;              /* added by stuck_follow */
+    bool can_go;                  /* a thread of it can go on without any other */
 };
 
 struct stuck {
     struct stuck_process *processes;
     size_t count, capacity;
+    struct ends ends;
     struct idmap by_tid;          /* TID to struct stuck_thread, after stuck_connect */
     struct stuck_thread **cycles; /* a thread of each; number 1 is the first */
     size_t cycle_count, cycle_capacity;
@@ -30,6 +33,12 @@ struct stuck {
 
 /* Adds a process as it is now. False with *err set. stuck_free releases all. */
 bool stuck_add(struct stuck *stuck, pid_t pid, trail_error *err);
+
+/*
+ * Adds processes for which those wait that were added: that have a lock in shared memory, or the other
+ * end of a pipe or a connection and wait, too. Called once, after stuck_add.
+ */
+void stuck_follow(struct stuck *stuck);
 
 /*
  * Finds holders among all threads, and cycles. A cycle of threads that were not seen at one instant

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "stuck/ends.h"
 #include "stuck/held.h"
 #include "wire/waits.h"
 
@@ -41,14 +42,21 @@ struct stuck_thread {
     enum stuck_state state;
     enum wire_wait kind;
     char object[192]; /* its name; "": not known */
-    char note[128];   /* more about it: "for 3 readers"; "": nothing */
+    char note[192];   /* more about it: "for 3 readers"; "": nothing */
     struct stuck_holder holder;
+    struct peers peers;         /* processes that it waits for, if not for a thread */
     struct stuck_frame *frames; /* innermost first */
     size_t frame_count, frame_capacity;
-    bool is_cut;      /* the stack goes on, but is not known further */
-    unsigned cycle;   /* number of the cycle that it is part of, from 1; 0: none */
-    size_t walk;      /* the search for cycles that has come here first, from 1 */
-    unsigned waiters; /* threads that wait for this one */
+    bool is_cut;    /* the stack goes on, but is not known further */
+    unsigned cycle; /* number of the cycle that it is part of, from 1; 0: none */
+    /* Of the search for cycles. */
+    struct stuck_thread *next;      /* one that it waits for; NULL: none, or it can go on */
+    struct stuck_thread *waiter;    /* the first that waits for this one, which others follow */
+    struct stuck_thread *co_waiter; /* the next that waits for the same thread */
+    struct stuck_thread *to_do;     /* the next of a list */
+    bool can_go;                    /* without any other thread of a cycle */
+    size_t walk, checked;           /* walks that have come here, from 1 */
+    unsigned waiters;               /* threads that wait for this one */
 };
 
 #endif
