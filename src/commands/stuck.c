@@ -322,6 +322,15 @@ static bool is_as_before(struct idmap *history, const struct row *row)
 
 /* MARK: Text */
 
+static bool has_musl(const struct held *held)
+{
+    for (size_t i = 0; i < held->mapping_count; i++) {
+        if (held_is_musl(held->mappings[i].path))
+            return true;
+    }
+    return false;
+}
+
 /* What the threads of a program do not show; NULL: nothing. */
 static const char *what_is_missing(const struct stuck_process *process)
 {
@@ -333,7 +342,7 @@ static const char *what_is_missing(const struct stuck_process *process)
         return "a Go program: its goroutines are not threads, and are not shown; its stacks of "
                "goroutines are in /debug/pprof/goroutine?debug=2, or printed at SIGQUIT, which "
                "ends it";
-    if (strstr(program.loader, "ld-musl-"))
+    if (has_musl(&process->held))
         return "linked with musl: its mutexes have no owner, and its waits are futexes";
     return NULL;
 }
@@ -590,7 +599,7 @@ static int look_again(const struct request *request, const struct pids *pids)
         if (i > 0)
             (void)nanosleep(&pause, NULL);
         code = look(request, pids, &history);
-        if (fflush(stdout) != 0)
+        if (fflush(stdout) != 0 || ferror(stdout))
             break;
     }
     idmap_free(&history);

@@ -155,6 +155,13 @@ const struct held_mapping *held_mapping_of(const struct held *held, uint64_t add
     return at < held->mapping_count && address >= m->start ? m : NULL;
 }
 
+bool held_is_musl(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    return strncmp(name, "ld-musl-", 8) == 0 || strncmp(name, "libc.musl-", 10) == 0 ||
+           strcmp(name, "libc.so") == 0;
+}
+
 /* Which argument of the call is the address of its object. */
 static int object_argument(const struct held_thread *thread)
 {

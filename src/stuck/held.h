@@ -106,6 +106,10 @@ void held_free(struct held *held);
 /* Copies `size` bytes of a part of the memory; false: they were not read. */
 bool held_copy(const struct held_memory *memory, uint64_t at, void *to, size_t size);
 
+/* Whether a file is musl, which is a C library and its loader in one; its name is a link to that of
+ * the loader on some systems, and the other way round on others. */
+bool held_is_musl(const char *path);
+
 /* Returns the mapping that an address lies in; NULL: none. */
 const struct held_mapping *held_mapping_of(const struct held *held, uint64_t address);
 

@@ -563,6 +563,41 @@ def a_plain_mutex_of_musl_has_no_holder():
 
 
 @test
+def a_program_started_through_musls_loader_is_no_static_one():
+    if not shutil.which("musl-gcc"):
+        raise Skip("no musl-gcc")
+    program = os.path.join(WORK, "musl")
+    subprocess.run(["musl-gcc", "-pthread", "-o", program, "-x", "c", "-"], input=MUSL, text=True, check=True)
+    loader = re.search(r"interpreter: (\S+)\]", subprocess.check_output(["readelf", "-lW", program], text=True))[1]
+    for command in ([program], [loader, program]):
+        with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+            try:
+                waiting_threads(process, 2)
+                assert "linked with musl" in stuck_whole(process.pid)
+                log = os.path.join(WORK, "sleeps")
+                trace = [] if not shutil.which("strace") else ["strace", "-o", log, "-e", "trace=clock_nanosleep"]
+                record = [*trace, TRAIL, "record", "-p", str(process.pid), "-o", os.path.join(WORK, "none.trace")]
+                done = subprocess.run(record, capture_output=True, text=True, timeout=120)
+                assert done.returncode != 0 and f"process {process.pid} uses musl" in done.stderr, done
+                # It does not wait for a list of libraries that never comes.
+                assert not trace or "nanosleep(" not in open(log).read(), open(log).read()
+            finally:
+                process.kill()
+
+
+@test
+def a_reader_that_goes_away_ends_it_quietly():
+    for args in ((), ("--json",), ("--repeat=1ms",)):
+        with Crowd(600) as pid:
+            read, write = os.pipe()
+            os.close(read)
+            command = [TRAIL, "stuck", *args, str(pid)]
+            done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, timeout=120)
+            os.close(write)
+            assert (done.returncode, done.stderr) == (-signal.SIGPIPE, ""), (args, done)
+
+
+@test
 def a_go_program_is_said_to_be_one():
     gofmt = shutil.which("gofmt") or "/usr/lib/go-1.19/bin/gofmt"
     if not os.path.exists(gofmt):
