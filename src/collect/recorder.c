@@ -375,6 +375,7 @@ void recorder_close(struct recorder *r)
     }
     recorder_trace_free(r->shared);
     executed_free(&r->executed);
+    idmap_free(&r->ours.pids);
     samples_close(r->samples);
     switches_close(r->switches);
     modules_close(r->modules);

@@ -128,6 +128,7 @@ struct recorder {
     /* The PIDs of the newest claims that were not confirmed. */
     uint64_t refused;
     pid_t refused_numbers[RECORDER_REFUSED];
+    struct process_ours ours;
     struct executed_list executed;
     bool failed; /* an area could not be made: no further one is tried */
 };

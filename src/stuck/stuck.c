@@ -1,4 +1,4 @@
-/* Names, holders and cycles: see stuck.h. */
+/* Threads of processes with names: see stuck.h. */
 #include "stuck/stuck.h"
 
 #include <inttypes.h>
@@ -256,9 +256,10 @@ static bool add_stack(struct stuck_thread *thread, struct naming *naming)
     return good;
 }
 
-static bool name_threads(struct stuck_process *process, trail_error *err)
+static bool name_threads(struct stuck *stuck, struct stuck_process *process, trail_error *err)
 {
     struct naming naming;
+    const struct describe with = {&process->held, &stuck->ends, name_variable, &naming};
     bool good = naming_open(&naming, &process->held, err);
     for (size_t i = 0; good && i < process->held.count; i++) {
         struct stuck_thread *thread = &process->threads[i];
@@ -266,12 +267,26 @@ static bool name_threads(struct stuck_process *process, trail_error *err)
         good = add_stack(thread, &naming);
         good = good && !naming.jit.no_memory;
         if (good)
-            describe_thread(thread, name_variable, &naming);
+            describe_thread(thread, &with);
         else
             error_set(err, TRAIL_NO_MEMORY, "out of memory");
     }
     naming_close(&naming);
     return good;
+}
+
+static void free_process(struct stuck_process *process);
+
+static bool fill_process(struct stuck *stuck, struct stuck_process *process, pid_t pid,
+                         trail_error *err)
+{
+    if (!held_take(&process->held, pid, stuck->limit_ns, err))
+        return false;
+    process->threads = calloc(process->held.count + 1, sizeof *process->threads);
+    if (process->threads)
+        return name_threads(stuck, process, err);
+    error_set(err, TRAIL_NO_MEMORY, "out of memory");
+    return false;
 }
 
 bool stuck_add(struct stuck *stuck, pid_t pid, trail_error *err)
@@ -281,85 +296,17 @@ bool stuck_add(struct stuck *stuck, pid_t pid, trail_error *err)
         error_set(err, TRAIL_NO_MEMORY, "out of memory");
         return false;
     }
-    process = &stuck->processes[stuck->count++];
+    process = &stuck->processes[stuck->count];
     *process = (struct stuck_process){0};
-    if (!held_take(&process->held, pid, stuck->limit_ns, err))
-        return false;
-    process->threads = calloc(process->held.count + 1, sizeof *process->threads);
-    if (!process->threads) {
-        error_set(err, TRAIL_NO_MEMORY, "out of memory");
-        return false;
+    if (fill_process(stuck, process, pid, err)) {
+        stuck->count++;
+        return true;
     }
-    return name_threads(process, err);
+    free_process(process);
+    return false;
 }
 
-/* MARK: Holders and cycles */
-
-static struct stuck_thread *find_thread(const struct stuck *stuck, pid_t tid)
-{
-    for (size_t i = 0; i < stuck->count; i++) {
-        struct stuck_process *process = &stuck->processes[i];
-        for (size_t j = 0; j < process->held.count; j++) {
-            if (process->held.threads[j].tid == tid)
-                return &process->threads[j];
-        }
-    }
-    return NULL;
-}
-
-/* A process in a PID namespace of its own writes thread IDs of that namespace. */
-static void connect(struct stuck *stuck, struct stuck_process *process, struct stuck_thread *thread)
-{
-    struct process own = {process->held.pid, process->held.is_nested};
-    thread->process = process;
-    if (thread->holder.tid > 0 && own.nested)
-        thread->holder.tid = (pid_t)process_thread(&own, (uint32_t)thread->holder.tid);
-    if (thread->holder.tid <= 0)
-        return;
-    thread->holder.thread = find_thread(stuck, thread->holder.tid);
-    if (thread->holder.thread)
-        thread->holder.thread->waiters++;
-    else if (thread->holder.is_guess)
-        thread->holder.tid = 0;
-}
-
-static struct stuck_thread *next_of(const struct stuck_thread *thread)
-{
-    return thread->state == STUCK_WAITS ? thread->holder.thread : NULL;
-}
-
-/* Whether following holders from a thread leads back to it, in at most `most` steps. */
-static bool is_in_cycle(struct stuck_thread *thread, size_t most)
-{
-    struct stuck_thread *at = next_of(thread);
-    while (at && at != thread && most-- > 0)
-        at = next_of(at);
-    return at == thread;
-}
-
-static void number_cycle(struct stuck *stuck, struct stuck_thread *thread, size_t threads)
-{
-    if (thread->cycle || !is_in_cycle(thread, threads))
-        return;
-    thread->cycle = ++stuck->cycles;
-    for (struct stuck_thread *at = next_of(thread); at != thread; at = next_of(at))
-        at->cycle = stuck->cycles;
-}
-
-void stuck_connect(struct stuck *stuck)
-{
-    size_t threads = 0;
-    for (size_t i = 0; i < stuck->count; i++) {
-        struct stuck_process *process = &stuck->processes[i];
-        threads += process->held.count;
-        for (size_t j = 0; j < process->held.count; j++)
-            connect(stuck, process, &process->threads[j]);
-    }
-    for (size_t i = 0; i < stuck->count; i++) {
-        for (size_t j = 0; j < stuck->processes[i].held.count; j++)
-            number_cycle(stuck, &stuck->processes[i].threads[j], threads);
-    }
-}
+/* MARK: Releasing */
 
 static void free_thread(struct stuck_thread *thread)
 {
@@ -371,15 +318,21 @@ static void free_thread(struct stuck_thread *thread)
     free(thread->frames);
 }
 
+static void free_process(struct stuck_process *process)
+{
+    for (size_t i = 0; process->threads && i < process->held.count; i++)
+        free_thread(&process->threads[i]);
+    free(process->threads);
+    held_free(&process->held);
+}
+
 void stuck_free(struct stuck *stuck)
 {
-    for (size_t i = 0; i < stuck->count; i++) {
-        struct stuck_process *process = &stuck->processes[i];
-        for (size_t j = 0; process->threads && j < process->held.count; j++)
-            free_thread(&process->threads[j]);
-        free(process->threads);
-        held_free(&process->held);
-    }
+    for (size_t i = 0; i < stuck->count; i++)
+        free_process(&stuck->processes[i]);
     free(stuck->processes);
+    free(stuck->cycles);
+    idmap_free(&stuck->by_tid);
+    ends_free(&stuck->ends);
     *stuck = (struct stuck){0};
 }
