@@ -358,10 +358,12 @@ static void say_open(struct findings *findings, const struct stuck_wait *wait)
     put_task(findings, task, sizeof task, wait->name, wait->goroutine);
     put_wanted(findings, lock, sizeof lock, wait);
     put_task(findings, holder, sizeof holder, wait->holder_name, wait->holder);
+    const char *held = wait->holder != TRAIL_NONE ? "; it is held by "
+                       : wait->can_be_held        ? "; its holder is not recorded"
+                                                  : "";
     say(findings, "open-wait", 1 + share_of(wait->ns, length_of(findings)), &moment,
         "%s has waited for %s for %s when the trace ended%s%s", task, lock, duration(wait->ns).text,
-        wait->holder == TRAIL_NONE ? "; its holder is not recorded" : "; it is held by ",
-        wait->holder == TRAIL_NONE ? "" : holder);
+        held, wait->holder == TRAIL_NONE ? "" : holder);
 }
 
 /*

@@ -46,6 +46,7 @@ static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now
         .kind = facts ? facts->kind_name : 0,
         .object = facts ? facts->object : 0,
         .place = place ? place->name : 0,
+        .can_be_held = !facts || wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD,
         .unmoved = place && place->left_ns <= g->since_ns,
         .holder = holder.goroutine,
         .holder_name = holder.name,

@@ -17,6 +17,7 @@ struct stuck_wait {
     trail_name kind;   /* of the lock: "mutex"; 0: only the place is known, as in Go's traces */
     trail_name object; /* "stats_mu" */
     trail_name place;  /* "main.work (main.go:42)", where `kind` is 0 */
+    bool can_be_held;  /* a thread may have what it waits for, as far as is known */
     bool unmoved;      /* no other wait at the place has ended since this one began */
     int64_t holder;    /* TRAIL_NONE: unknown */
     trail_name holder_name;

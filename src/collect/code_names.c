@@ -400,6 +400,8 @@ static void fill_again(struct collect *c, uint64_t key, struct named_stack *stac
     memcpy(stack->frames, frames, stack->count * sizeof frames[0]);
     stack->unlisted = unlisted;
     stack->own_known = false;
+    stack->runtime_known = false;
+    stack->runtime_object = NULL;
 }
 
 struct named_stack *code_named_stack(struct collect *c, uint64_t key)

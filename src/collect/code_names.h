@@ -17,6 +17,7 @@
 
 struct collect;
 struct module;
+struct runtime_wait;
 
 /*
  * Owned by code_names.c. Zero-initialised is empty. Texts and frames lie in the collector's arena.
@@ -51,7 +52,9 @@ struct named_stack {
     size_t count;
     bool unlisted;              /* a frame is */
     const struct v2_frame *own; /* see code_own_frame */
-    bool own_known;
+    bool own_known, runtime_known;
+    const struct runtime_wait *runtime;   /* what a wait with it is; NULL: as recorded */
+    const char *runtime_object;           /* in the arena; NULL: not asked for yet */
     struct named_hold holds[KNOWN_HOLDS]; /* that it was the release of */
     unsigned next_hold;
 };

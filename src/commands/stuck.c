@@ -22,6 +22,7 @@
 #include "ui/show.h"
 #include "words/function_name.h"
 #include "words/place.h"
+#include "words/runtimes.h"
 
 struct request {
     bool json, children;
@@ -211,14 +212,18 @@ static void frame_text(const struct stuck_frame *frame, char *text, size_t size)
         (void)snprintf(text, size, "0x%" PRIx64, frame->pc);
 }
 
+/* Without the frames that started the thread's function, unless all are wanted. */
 static void print_stack(const struct stuck_thread *thread, size_t most)
 {
     char text[PLACE_TEXT_SIZE];
-    for (size_t i = 0; i < thread->frame_count && i < most; i++) {
+    size_t count = thread->frame_count;
+    if (most != 0 && most < SIZE_MAX)
+        count = runtime_frames_outside(stuck_frame_of, thread, count);
+    for (size_t i = 0; i < count && i < most; i++) {
         frame_text(&thread->frames[i], text, sizeof text);
         show_line("    %s", text);
     }
-    if (thread->frame_count > most)
+    if (count > most)
         show_line("    ... %zu more: --frames=0", thread->frame_count - most);
     else if (thread->is_cut)
         puts("    ... its callers are not known without a stop");

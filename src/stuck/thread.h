@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+#include <trail/read.h>
 
 #include "stuck/held.h"
 #include "wire/waits.h"
@@ -48,5 +49,8 @@ struct stuck_thread {
     unsigned cycle;   /* number of the cycle that it is part of, from 1; 0: none */
     unsigned waiters; /* threads that wait for this one */
 };
+
+/* A runtime_frame_fn (words/runtimes.h) of a stuck_thread. */
+trail_string stuck_frame_of(const void *thread, size_t frame, trail_string *file);
 
 #endif

@@ -32,6 +32,18 @@ enum wire_wait {
     WIRE_WAITS
 };
 
+/* The rows of waits.def. */
+enum wire_log {
+    WIRE_LOG_NONE,
+#define WAIT(name, ...) WIRE_LOG_##name,
+#include "wire/waits.def"
+#undef WAIT
+    WIRE_LOGS
+};
+
+/* The kind of each row. */
+extern const enum wire_wait wire_log_kinds[WIRE_LOGS];
+
 /* Traits. */
 #define WIRE_WAIT_LOCK 1u
 #define WIRE_WAIT_IDLE 2u
