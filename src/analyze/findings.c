@@ -396,7 +396,39 @@ static void maybe_deadlock(struct findings *findings)
         count, word(findings, TERM_tasks), duration(shortest).text, duration(longest->ns).text);
 }
 
-/* Waits of a deadlock are reported with it. */
+/* The last wait may have a time limit, which the trace does not have: it is to have lasted for long. */
+static bool is_hang(const struct findings *findings)
+{
+    const struct stuck *stuck = findings->stuck;
+    return stuck->hang.count > 0 && stuck->circles == 0 && stuck->hang.ns >= OPEN_LEAST;
+}
+
+static void hang(struct findings *findings)
+{
+    const struct hang *hang = &findings->stuck->hang;
+    const struct stuck_wait *first = hang->first;
+    trail_longest moment = {first->ns, first->begin_ns, first->goroutine};
+    char text[4 * NAME_SIZE] = "";
+    size_t used = 0;
+    if (!is_hang(findings))
+        return;
+    for (size_t i = 0; i < hang->count && i < sizeof hang->first / sizeof *first; i++) {
+        char task[NAME_SIZE], wanted[NAME_SIZE];
+        put_task(findings, task, sizeof task, first[i].name, first[i].goroutine);
+        put_lock(findings, wanted, sizeof wanted, &first[i]);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s for %s", i ? ", " : "",
+                                 task, wanted);
+        if (used >= sizeof text)
+            break;
+    }
+    say(findings, "hang", 1.9, &moment,
+        "no %s could go on: when the trace ended all %zu had waited for each other for %s, %s%s; "
+        "only a time limit of a wait, or a signal, would end this",
+        word(findings, TERM_task), hang->count, duration(hang->ns).text, text,
+        hang->count > sizeof hang->first / sizeof *first ? ", ..." : "");
+}
+
+/* Waits of a deadlock are reported with it, and so are the waits for no lock of a program that hangs. */
 static void open_waits(struct findings *findings)
 {
     const struct stuck *stuck = findings->stuck;
@@ -408,7 +440,8 @@ static void open_waits(struct findings *findings)
         return;
     }
     for (size_t i = 0; i < stuck->count; i++)
-        if (!stuck->waits[i].circle && stuck->waits[i].ns >= OPEN_LEAST)
+        if (!stuck->waits[i].circle && stuck->waits[i].ns >= OPEN_LEAST &&
+            (stuck->waits[i].can_be_held || !is_hang(findings)))
             longest[count++] = &stuck->waits[i];
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     qsort((void *)longest, count, sizeof *longest, by_length);
@@ -643,10 +676,11 @@ static void leaks(struct findings *findings)
 /* MARK: All */
 
 static void (*const all[])(struct findings *) = {
-    deadlock,         maybe_deadlock,  open_waits,      slow_task,      slow_region,
-    ready_for_long,   lock_serialises, lock_contention, futile_wakeups, one_runs_alone,
-    ready_while_idle, keeps_p,         late_for_stop,   long_pause,     pauses_take_much,
-    gc_takes_much,    leaks,
+    deadlock,        maybe_deadlock, hang,           open_waits,
+    slow_task,       slow_region,    ready_for_long, lock_serialises,
+    lock_contention, futile_wakeups, one_runs_alone, ready_while_idle,
+    keeps_p,         late_for_stop,  long_pause,     pauses_take_much,
+    gc_takes_much,   leaks,
 };
 
 static int by_weight(const void *a, const void *b)

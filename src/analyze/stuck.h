@@ -25,6 +25,15 @@ struct stuck_wait {
     size_t circle; /* 0: none; else the number of its cycle */
 };
 
+/*
+ * All goroutines that are alive at the end, if each waits for what only another goroutine of the program does.
+ */
+struct hang {
+    size_t count; /* 0: one of them could run, or is in a wait that something else ends */
+    int64_t ns;   /* for which the last of them has waited */
+    struct stuck_wait first[3]; /* the longest waits; those for a thread's exit last */
+};
+
 struct stuck {
     struct trail_analysis *analysis;
     const struct waits *waits_at; /* for the places; NULL: not requested */
@@ -32,6 +41,7 @@ struct stuck {
     struct stuck_wait *waits; /* by goroutine; made at the end */
     size_t count, capacity;
     size_t circles;
+    struct hang hang;
 };
 
 extern const struct analysis_part stuck_part;

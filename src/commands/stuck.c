@@ -352,6 +352,8 @@ static void print_process_heading(const struct stuck_process *process, size_t ch
               stopped);
     if (missing)
         show_line("    %s", missing);
+    if (stuck_hangs(process))
+        show_line("    no thread can go on: each waits for another, without a time limit");
     if (changed < process->held.count)
         show_line("    %zu as before", process->held.count - changed);
     if (process->held.unstopped)
@@ -458,6 +460,7 @@ static void print_json(const struct stuck *stuck)
         json_string(&json, "name", process->held.name);
         if (missing)
             json_string(&json, "note", missing);
+        json_bool(&json, "hangs", stuck_hangs(process));
         json_signed(&json, "stopped_ns", process->held.stopped_ns);
         json_number(&json, "unstopped", process->held.unstopped);
         json_open(&json, "threads", '[');

@@ -417,11 +417,13 @@ static bool read_mappings(struct held *held)
     file = fopen(path, "re");
     while (good && file && getline(&line, &room, file) > 0) {
         struct held_mapping m = {0};
+        char rights[5] = "";
         int at = 0;
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %*s %n", &m.start, &m.end, &at) !=
-                2 ||
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*s %*s %*s %n", &m.start, &m.end, rights,
+                   &at) != 3 ||
             at == 0)
             continue;
+        m.is_shared = rights[3] == 's';
         line[strcspn(line, "\n")] = '\0';
         m.path = strdup(line + at);
         good = m.path && GROW(held->mappings, held->mapping_capacity, held->mapping_count + 1);

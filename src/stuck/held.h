@@ -45,7 +45,8 @@ struct held_thread {
 /* A part of the address space (/proc/PID/maps). */
 struct held_mapping {
     uint64_t start, end;
-    char *path; /* empty: none */
+    bool is_shared; /* with other processes (MAP_SHARED) */
+    char *path;     /* empty: none */
 };
 
 struct held {

@@ -2,9 +2,11 @@
 #include "stuck/stuck.h"
 
 #include <inttypes.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -359,6 +361,34 @@ void stuck_connect(struct stuck *stuck)
         for (size_t j = 0; j < stuck->processes[i].held.count; j++)
             number_cycle(stuck, &stuck->processes[i].threads[j], threads);
     }
+}
+
+/*
+ * Whether a futex is waited for without a time limit and by threads of this process alone. The C
+ * library waits for a thread's exit, which the kernel reports, by a futex that could be shared.
+ */
+static bool is_for_thread(const struct held *held, const struct stuck_thread *thread)
+{
+    const uint64_t *arguments = thread->held->arguments;
+    const struct held_mapping *mapping = held_mapping_of(held, arguments[0]);
+    bool is_private = arguments[1] & FUTEX_PRIVATE_FLAG || (mapping && !mapping->is_shared);
+    return thread->state == STUCK_WAITS && thread->held->call == SYS_futex && arguments[3] == 0 &&
+           (is_private || thread->kind == WIRE_WAIT_JOIN) &&
+           wire_wait_kinds[thread->kind].traits & WIRE_WAIT_LOCK;
+}
+
+bool stuck_hangs(const struct stuck_process *process)
+{
+    size_t waiting = 0;
+    for (size_t i = 0; i < process->held.count; i++) {
+        const struct stuck_thread *thread = &process->threads[i];
+        if (thread->state == STUCK_ENDED)
+            continue;
+        if (!is_for_thread(&process->held, thread))
+            return false;
+        waiting++;
+    }
+    return waiting > 0;
 }
 
 static void free_thread(struct stuck_thread *thread)

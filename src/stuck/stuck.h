@@ -31,6 +31,9 @@ bool stuck_add(struct stuck *stuck, pid_t pid, trail_error *err);
 /* Finds holders among all threads, and cycles. Called once, after all processes were added. */
 void stuck_connect(struct stuck *stuck);
 
+/* Whether no thread of a process can go on: each waits for another one of it, without a time limit. */
+bool stuck_hangs(const struct stuck_process *process);
+
 void stuck_free(struct stuck *stuck);
 
 #endif

@@ -1,0 +1,126 @@
+"""What programs of several languages wait for, as their users call it, from outside and in recordings. TAP.
+
+usage: languages.py TRAIL ATOMICS     atomics.cpp
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import states
+import tap
+import work
+from tap import Skip
+
+TRAIL, ATOMICS = (os.path.abspath(a) for a in sys.argv[1:3])
+HERE = os.path.dirname(os.path.abspath(__file__))
+WORK = work.folder("languages")
+TRACE = os.path.join(WORK, "x.trace")
+# A shell's background jobs ignore it, and so would the program.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# Waits are a finding if they last for 100 ms at least.
+HOLD_S = 0.2
+
+
+def test(name):
+    def add(function):
+        function.__name__ = name
+        return tap.test(function)
+
+    return add
+
+
+def answer(*args):
+    done = subprocess.run([TRAIL, *map(str, args)], capture_output=True, text=True, timeout=240)
+    if "ptrace_scope" in done.stderr:
+        raise Skip(done.stderr.strip())
+    assert done.returncode == 0, (args, done.returncode, done.stderr)
+    return done.stdout
+
+
+class Hanging:
+    """A program whose threads wait until it is ended."""
+
+    def __init__(self, threads, *command):
+        self.threads, self.command = threads, command
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL)
+        states.until_all_wait([self.process.pid], self.threads)
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+    def text(self, *options):
+        return answer("stuck", "--limit=100s", *options, self.process.pid)
+
+    def waits(self):
+        """[(thread's name, kind, object)]"""
+        (process,) = json.loads(self.text("--json"))["processes"]
+        self.hangs = process["hangs"]
+        return [(t["name"], t["wait_kind"], t.get("object", "")) for t in process["threads"]]
+
+
+def recorded_hang(threads, *command):
+    """The findings of a recording that ends after all threads wait: {kind: text}"""
+    recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", TRACE, "--", *command], stdin=subprocess.DEVNULL)
+    children = f"/proc/{recorder.pid}/task/{recorder.pid}/children"
+    try:
+        (pid,) = map(int, states.until(lambda: states.text_of(children).split()))
+        states.until_all_wait([pid], threads)
+        time.sleep(HOLD_S)
+        os.kill(pid, signal.SIGKILL)
+        assert recorder.wait(timeout=240) == 128 + signal.SIGKILL
+    finally:
+        recorder.kill()
+        recorder.wait()
+    return {f["kind"]: f["text"] for f in json.loads(answer("summary", "--json", TRACE))["findings"]}
+
+
+# What the kinds are called, if not by their own names.
+KINDS = {"condition": "condition variable"}
+IN_PLACE = r"in wait_here \(atomics\.cpp:\d+\)"
+
+for case, kind, thing in (
+    ("atomic", "atomic", "number"),
+    ("flag", "atomic", f"flag|{IN_PLACE}"),
+    ("wide", "atomic", f"wide|{IN_PLACE}"),
+    ("latch", "latch", "latch"),
+    ("semaphore", "semaphore", "semaphore"),
+    ("barrier", "barrier", IN_PLACE),
+    ("future", "future", IN_PLACE),
+    ("shared", "rwlock", "catalog"),
+    ("any", "condition", "any"),
+):
+
+    @test(f"C++20: {case}: is known from outside, and a program that can only wait is said to hang")
+    def _(case=case, kind=kind, thing=thing):
+        with Hanging(2, ATOMICS, case, "hang") as program:
+            waits = program.waits()
+            assert [w[1] for w in waits].count("join") == 1, waits
+            ((_, k, o),) = [w for w in waits if w[1] != "join"]
+            assert k == kind and re.fullmatch(thing, o), waits
+            assert program.hangs, waits
+            text = program.text()
+            assert "no thread can go on" in text, text
+            # The frames below the thread's function are the library's.
+            assert "wait_here" in text and "_M_invoke" not in text and "start_thread" not in text, text
+            assert "start_thread" in program.text("--frames=0")
+
+    @test(f"C++20: {case}: a recording of a program that hangs says for what")
+    def _(case=case, kind=kind, thing=thing):
+        found = recorded_hang(2, ATOMICS, case, "hang")
+        assert re.search(rf"all 2 had waited for each other.* for {KINDS.get(kind, kind)} ({thing})[,;( ]", found["hang"]), found
+
+
+sys.exit(tap.main())
