@@ -88,9 +88,10 @@ static void wait_text(const struct stuck_thread *thread, char *text, size_t size
     else if (joins && *holder)
         (void)snprintf(text, size, "%s %s", kind->phrase_of, holder);
     else
-        (void)snprintf(text, size, "%s%s%s%s%s%s%s",
+        (void)snprintf(text, size, "%s%s%s%s%s%s%s%s",
                        *thread->object ? kind->phrase_of : kind->phrase, *thread->object ? " " : "",
                        thread->object, *holder ? ", held by " : "", holder,
+                       *holder && thread->holder.is_inferred ? " (inferred from its stack)" : "",
                        *thread->note ? ", " : "", thread->note);
 }
 
@@ -157,6 +158,17 @@ static void each_of_cycle(const struct stuck_thread *first,
     } while (at != first);
 }
 
+static bool is_inferred_cycle(const struct stuck_thread *first)
+{
+    const struct stuck_thread *at = first;
+    do {
+        if (at->holder.is_inferred)
+            return true;
+        at = at->holder.thread;
+    } while (at != first);
+    return false;
+}
+
 static void print_cycle_line(void *context, const struct stuck_thread *thread,
                              const struct stuck_thread *before)
 {
@@ -169,8 +181,10 @@ static void print_cycle_line(void *context, const struct stuck_thread *thread,
 static void print_cycles(const struct stuck *stuck)
 {
     for (unsigned i = 1; i <= stuck->cycles; i++) {
-        puts(i == 1 ? "deadlock:" : "another deadlock:");
-        each_of_cycle(first_of_cycle(stuck, i), print_cycle_line, NULL);
+        const struct stuck_thread *first = first_of_cycle(stuck, i);
+        show_line("%s%s:", i == 1 ? "deadlock" : "another deadlock",
+                  is_inferred_cycle(first) ? ", with holders inferred from stacks" : "");
+        each_of_cycle(first, print_cycle_line, NULL);
         putchar('\n');
     }
 }
@@ -406,6 +420,8 @@ static void json_wait(struct json *json, const struct stuck_thread *thread)
         json_string(json, "note", thread->note);
     if (thread->holder.tid > 0)
         json_signed(json, "holder", thread->holder.tid);
+    if (thread->holder.tid > 0 && thread->holder.is_inferred)
+        json_bool(json, "holder_inferred", true);
 }
 
 static void json_thread(struct json *json, const struct stuck_thread *thread)

@@ -262,6 +262,8 @@ static void describe_runtime(struct stuck_thread *thread, const struct naming *n
     }
     thread->kind = wire_log_kinds[wait->wait];
     thread->holder = (struct stuck_holder){0};
+    if (wait->object >= 0 && wire_wait_kinds[thread->kind].traits & WIRE_WAIT_HELD)
+        thread->lock = at - (uint64_t)wait->object;
 }
 
 /* MARK: Descriptors, processes */

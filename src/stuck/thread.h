@@ -32,6 +32,7 @@ enum stuck_state {
 struct stuck_holder {
     pid_t tid;                   /* 0: none, or not known */
     struct stuck_thread *thread; /* NULL: not of the processes that are looked at */
+    bool is_inferred;            /* from the variables in its stack */
     bool is_guess; /* a word that looks like one: true only if there is such a thread */
 };
 
@@ -42,6 +43,7 @@ struct stuck_thread {
     enum wire_wait kind;
     char object[192]; /* its name; "": not known */
     char note[128];   /* more about it: "for 3 readers"; "": nothing */
+    uint64_t lock;    /* a lock that does not record its holder; 0: none */
     struct stuck_holder holder;
     struct stuck_frame *frames; /* innermost first */
     size_t frame_count, frame_capacity;

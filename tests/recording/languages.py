@@ -3,6 +3,7 @@
 usage: languages.py TRAIL ATOMICS     atomics.cpp
 """
 
+import functools
 import json
 import os
 import re
@@ -121,6 +122,51 @@ for case, kind, thing in (
     def _(case=case, kind=kind, thing=thing):
         found = recorded_hang(2, ATOMICS, case, "hang")
         assert re.search(rf"all 2 had waited for each other.* for {KINDS.get(kind, kind)} ({thing})[,;( ]", found["hang"]), found
+
+
+# MARK: Rust
+
+
+@functools.cache
+def rust(*options):
+    if not shutil.which("rustc"):
+        raise Skip("no rustc")
+    path = os.path.join(WORK, "waits" + "".join(options))
+    subprocess.run(["rustc", "-g", "--edition=2021", *options, "-o", path, os.path.join(HERE, "waits.rs")], check=True, timeout=600)
+    return path
+
+
+ADDRESS = r"0x[0-9a-f]+"
+RUST = {
+    "mutex": ("mutex", ADDRESS), "read": ("rwlock", ADDRESS), "write": ("rwlock", ADDRESS), "condition": ("condition", ADDRESS),
+    "barrier": ("barrier", r"in waits::\S+ \(waits\.rs:\d+\)"), "receive": ("channel-receive", r"in waits::\S+ \(waits\.rs:\d+\)"),
+    "send": ("channel-send", r"in waits::\S+ \(waits\.rs:\d+\)"), "park": ("park", r"in waits::\S+ \(waits\.rs:\d+\)"),
+    "first": ("park", r"in waits::\S+ \(waits\.rs:\d+\)"), "once": ("once", r"waits::ONCE\S*"),
+}  # fmt: skip
+
+
+@test("Rust: each wait of its library is known from outside, and who has the locks by the variables of the holder")
+def _():
+    with Hanging(11, rust(), "kinds") as program:
+        waits = {name: (kind, thing) for name, kind, thing in program.waits()}
+        for name, (kind, thing) in RUST.items():
+            assert waits[name][0] == kind and re.fullmatch(thing, waits[name][1]), (name, waits[name])
+        text = program.text()
+        for name, kind in ("mutex", "mutex"), ("read", "rwlock"), ("write", "rwlock"):
+            holder = rf"waiting for {kind} {ADDRESS}, held by thread {program.process.pid} \(\S+\) \(inferred from its stack\)"
+            assert re.search(rf"^thread \d+ \({name}\): {holder}$", text, re.M), text
+        # Functions have no traits in their names, and what starts a thread is left out.
+        assert "waits::kinds" in text and "FnOnce" not in text and "lang_start" not in text, text
+
+
+@test("Rust: a deadlock is found from outside")
+def _():
+    with Hanging(3, rust(), "deadlock") as program:
+        text = program.text()
+        assert text.startswith("deadlock, with holders inferred from stacks:\n"), text
+        (cycle,) = json.loads(program.text("--json"))["deadlocks"]
+        names = {str(t["tid"]): states.text_of(f"/proc/{program.process.pid}/task/{t['tid']}/comm").strip() for t in cycle}
+        assert sorted(names.values()) == ["backward", "forward"], (cycle, names)
 
 
 sys.exit(tap.main())
