@@ -322,10 +322,12 @@ static void deadlock(struct findings *findings)
         const struct stuck_wait *first = NULL;
         char text[4 * NAME_SIZE];
         int64_t ns = INT64_MAX;
+        bool inferred = false;
         for (size_t i = 0; i < stuck->count; i++) {
             const struct stuck_wait *wait = &stuck->waits[i];
             if (wait->circle != circle)
                 continue;
+            inferred = inferred || wait->inferred;
             first = first ? first : wait;
             ns = wait->ns < ns ? wait->ns : ns;
         }
@@ -334,8 +336,8 @@ static void deadlock(struct findings *findings)
         trail_longest moment = {first->ns, first->begin_ns, first->goroutine};
         put_circle(findings, first, text, sizeof text);
         bool by_itself = &stuck->waits[first->next] == first;
-        say(findings, "deadlock", 2, &moment, "deadlock for %s when the trace ended: %s; %s",
-            duration(ns).text, text,
+        say(findings, "deadlock", 2, &moment, "deadlock for %s when the trace ended%s: %s; %s",
+            duration(ns).text, inferred ? ", with holders inferred from stacks" : "", text,
             by_itself ? "release the lock before it is taken again"
                       : "take locks in the same order everywhere");
     }
@@ -362,8 +364,9 @@ static void say_open(struct findings *findings, const struct stuck_wait *wait)
                        : wait->can_be_held        ? "; its holder is not recorded"
                                                   : "";
     say(findings, "open-wait", 1 + share_of(wait->ns, length_of(findings)), &moment,
-        "%s has waited for %s for %s when the trace ended%s%s", task, lock, duration(wait->ns).text,
-        held, wait->holder == TRAIL_NONE ? "" : holder);
+        "%s has waited for %s for %s when the trace ended%s%s%s", task, lock,
+        duration(wait->ns).text, held, wait->holder == TRAIL_NONE ? "" : holder,
+        wait->inferred ? ", inferred from its stack" : "");
 }
 
 /*

@@ -27,6 +27,7 @@ struct holders {
 struct holder {
     int64_t goroutine; /* TRAIL_NONE: not known */
     trail_name name;   /* its start function */
+    bool inferred;     /* by the variables in its stack */
 };
 
 /* Returns the holder of the lock with this name: of several that with the least ID. */

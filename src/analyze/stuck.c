@@ -31,7 +31,7 @@ static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now
 {
     const struct wait_facts *facts = wait_facts_of(&stuck->analysis->names, g->reason);
     const struct place *place = facts ? NULL : lock_place(stuck, g);
-    struct holder holder = {TRAIL_NONE, 0};
+    struct holder holder = {.goroutine = TRAIL_NONE};
     if (g->state != TRAIL_GO_WAITING || (facts ? !is_known_lock(facts) : !place))
         return true;
     if (!GROW(stuck->waits, stuck->capacity, stuck->count + 1))
@@ -50,6 +50,7 @@ static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now
         .unmoved = place && place->left_ns <= g->since_ns,
         .holder = holder.goroutine,
         .holder_name = holder.name,
+        .inferred = holder.inferred,
         .next = SIZE_MAX,
     };
     return true;

@@ -190,6 +190,13 @@ size_t code_walk(struct collect *c, const struct cpu_sample *sample, uint64_t *p
     return stack_copy_walk(&c->code.unwind_files, sample, find_map, c, pcs, SHM_STACK_FRAMES);
 }
 
+size_t code_guards(struct collect *c, const struct cpu_sample *sample, struct guarded_lock *locks,
+                   size_t max)
+{
+    return stack_guards(&c->code.unwind_files, sample, find_map, c, c->options.guards,
+                        c->options.resolve_context, locks, max);
+}
+
 bool code_has_silent_openmp(const struct collect *c)
 {
     return c->code.gcc_openmp && !c->code.llvm_openmp;

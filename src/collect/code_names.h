@@ -16,6 +16,7 @@
 #include "write/v2_writer.h"
 
 struct collect;
+struct guarded_lock;
 struct module;
 struct runtime_wait;
 
@@ -114,6 +115,10 @@ bool code_object(struct collect *c, uint64_t address, char *text, size_t size);
  * Walks a stack of which there is a copy. Writes up to SHM_STACK_FRAMES PCs and returns how many.
  */
 size_t code_walk(struct collect *c, const struct cpu_sample *sample, uint64_t *pcs);
+
+/* Writes the locks that a stack has guards of; returns how many (stack_guards.h). */
+size_t code_guards(struct collect *c, const struct cpu_sample *sample, struct guarded_lock *locks,
+                   size_t max);
 
 /* MARK: The program */
 

@@ -180,6 +180,20 @@ static bool is_shared_word(struct collect *c, const struct op *op)
     return strstr(lock_names_object(c, op->object), "__waiter_pool_base::_S_for") != NULL;
 }
 
+bool lock_names_gives_up(struct collect *c, uint64_t key)
+{
+    struct named_stack *stack = code_named_stack(c, key);
+    const struct runtime_wait *wait = stack ? wait_of(stack) : NULL;
+    return wait && wait->wait == WIRE_LOG_COND;
+}
+
+bool lock_names_hides_holder(struct collect *c, uint64_t key)
+{
+    struct named_stack *stack = code_named_stack(c, key);
+    const struct runtime_wait *wait = stack ? wait_of(stack) : NULL;
+    return wait && wait->object >= 0 && shm_is_lock((unsigned)wait->wait);
+}
+
 void lock_names_wait(struct collect *c, struct op *op)
 {
     struct named_stack *stack;

@@ -40,6 +40,12 @@ void lock_names_file_is(struct collect *c, uint64_t file, const char *name);
  * (words/runtimes.h). */
 void lock_names_wait(struct collect *c, struct op *op);
 
+/* Whether a stack waits for a lock of which nothing records the holder. */
+bool lock_names_hides_holder(struct collect *c, uint64_t key);
+
+/* Whether a stack waits for a condition, and has given its mutex up, whose guard is still there. */
+bool lock_names_gives_up(struct collect *c, uint64_t key);
+
 /* The object has ended: later objects at its address are different. */
 void lock_names_forget(struct collect *c, uint64_t address);
 

@@ -290,7 +290,8 @@ static void infer_holders(struct stuck_process *process, struct naming *naming)
         struct stuck_thread *thread = &process->threads[i];
         struct cpu_sample sample = sample_of(thread->held);
         struct guarded_lock locks[MOST_GUARDS];
-        if (thread->held->is_copied)
+        /* The guard of a mutex that was given up to wait for a condition is still there. */
+        if (thread->held->is_copied && thread->kind != WIRE_WAIT_CONDITION)
             infer_holder(process, thread, locks,
                          stack_guards(&naming->tables, &sample, find_code, naming, modules_guards,
                                       naming->files, locks, MOST_GUARDS));

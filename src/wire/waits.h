@@ -12,7 +12,8 @@
 #define WIRE_WAIT_CATEGORY "wait" /* in front of a wait: "mutex stats_mu" */
 #define WIRE_HOLDS_CATEGORY                                                                        \
     "holds" /* in front of a wait, a lock that the thread holds: "mutex a_mu" */
-#define WIRE_HELD_CATEGORY  "held" /* "mutex stats_mu 110ms" */
+#define WIRE_HOLDS_INFERRED "holds, inferred" /* the same, by the variables in its stack */
+#define WIRE_HELD_CATEGORY  "held"            /* "mutex stats_mu 110ms" */
 #define WIRE_WAIT_TIMED_OUT "timed out"
 
 /*

@@ -23,8 +23,6 @@ TRAIL, ATOMICS = (os.path.abspath(a) for a in sys.argv[1:3])
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORK = work.folder("languages")
 TRACE = os.path.join(WORK, "x.trace")
-# A shell's background jobs ignore it, and so would the program.
-signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # Waits are a finding if they last for 100 ms at least.
@@ -73,18 +71,25 @@ class Hanging:
 
 
 def recorded_hang(threads, *command):
-    """The findings of a recording that ends after all threads wait: {kind: text}"""
+    """The findings of a recording that is ended when all threads wait: {kind: text}"""
+    pid = None
+    # The first signal is for the program as well, the second ends the recording only.
+    command = "env", "--ignore-signal=TERM", *command
     recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", TRACE, "--", *command], stdin=subprocess.DEVNULL)
     children = f"/proc/{recorder.pid}/task/{recorder.pid}/children"
     try:
         (pid,) = map(int, states.until(lambda: states.text_of(children).split()))
         states.until_all_wait([pid], threads)
         time.sleep(HOLD_S)
-        os.kill(pid, signal.SIGKILL)
-        assert recorder.wait(timeout=240) == 128 + signal.SIGKILL
+        for _ in range(2):
+            recorder.send_signal(signal.SIGTERM)
+            states.until_taken(recorder.pid, signal.SIGTERM)
+        assert recorder.wait(timeout=240) == 0
     finally:
         recorder.kill()
         recorder.wait()
+        if pid:
+            os.kill(pid, signal.SIGKILL)
     return {f["kind"]: f["text"] for f in json.loads(answer("summary", "--json", TRACE))["findings"]}
 
 
@@ -167,6 +172,25 @@ def _():
         (cycle,) = json.loads(program.text("--json"))["deadlocks"]
         names = {str(t["tid"]): states.text_of(f"/proc/{program.process.pid}/task/{t['tid']}/comm").strip() for t in cycle}
         assert sorted(names.values()) == ["backward", "forward"], (cycle, names)
+
+
+@test("Rust: a deadlock is found in a recording")
+def _():
+    found = recorded_hang(3, rust(), "deadlock")
+    assert "with holders inferred from stacks: " in found["deadlock"], found
+    for name in "forward", "backward":
+        assert re.search(rf"thread {name} \(\d+\) holds mutex {ADDRESS} .*and waits for mutex {ADDRESS}", found["deadlock"]), found
+
+
+@test("Rust: a recording has the holder, and a thread that waits for a condition holds nothing")
+def _():
+    found = recorded_hang(11, rust(), "kinds")
+    assert "deadlock" not in found, found
+    assert re.search(r"held by thread main \(\d+\), inferred from its stack", found["open-wait"]), found
+    events = answer("print", "--format=jsonl", TRACE).splitlines()
+    threads = {row["id"]: row["name"] for row in json.loads(answer("goroutines", "--json", TRACE))["goroutines"]}
+    holds = [json.loads(e) for e in events if '"holds, inferred"' in e]
+    assert {threads[h["g"]] for h in holds} == {"main"}, holds
 
 
 sys.exit(tap.main())
