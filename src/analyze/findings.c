@@ -419,8 +419,12 @@ static void hang(struct findings *findings)
         char task[NAME_SIZE], wanted[NAME_SIZE];
         put_task(findings, task, sizeof task, first[i].name, first[i].goroutine);
         put_lock(findings, wanted, sizeof wanted, &first[i]);
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s for %s", i ? ", " : "",
-                                 task, wanted);
+        trail_string signalled = names_text(&findings->analysis->names, first[i].signalled);
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, "%s%s for %s%s%.*s%s", i ? ", " : "",
+                             task, wanted, signalled.size ? " (signalled in " : "",
+                             (int)(signalled.size < 150 ? signalled.size : 150), signalled.data,
+                             signalled.size ? " before the wait, when no thread waited)" : "");
         if (used >= sizeof text)
             break;
     }

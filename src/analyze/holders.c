@@ -25,12 +25,21 @@ static struct holds *holds_of(struct holders *holders, int64_t goroutine)
     return holds && idmap_put(&holders->holds, (uint64_t)goroutine, holds) ? holds : NULL;
 }
 
+static bool take_signalled(struct holders *holders, const trail_event *event)
+{
+    trail_name place = names_of(&holders->analysis->names, event->log.message);
+    return place != 0 &&
+           idmap_put(&holders->signalled, (uint64_t)event->goroutine, (void *)(uintptr_t)place);
+}
+
 static bool take_log(void *part, const trail_event *event)
 {
     struct holders *holders = part;
     const trail_reader *reader = holders->analysis->reader;
     trail_string category = trail_reader_string(reader, event->log.category);
     bool inferred = text_is(category, WIRE_HOLDS_INFERRED);
+    if (event->goroutine != TRAIL_NONE && text_is(category, WIRE_SIGNALLED))
+        return take_signalled(holders, event);
     if (event->goroutine == TRAIL_NONE || (!inferred && !text_is(category, WIRE_HOLDS_CATEGORY)))
         return true;
     struct wait_text text = wait_text_of_wait(trail_reader_string(reader, event->log.message));
@@ -59,6 +68,8 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
     struct holds *holds = over ? idmap_remove(&holders->holds, (uint64_t)g->id) : NULL;
     if (holds)
         slab_put(&holders->slab, holds);
+    if (over && holders->signalled.count > 0)
+        (void)idmap_remove(&holders->signalled, (uint64_t)g->id);
     return true;
 }
 
@@ -85,6 +96,11 @@ struct holder holders_find(const struct holders *holders, enum wire_wait kind, t
     return found;
 }
 
+trail_name holders_signalled(const struct holders *holders, int64_t goroutine)
+{
+    return (trail_name)(uintptr_t)idmap_find(&holders->signalled, (uint64_t)goroutine);
+}
+
 static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
 {
     struct holders *holders = part;
@@ -98,6 +114,7 @@ static void drop(void *part)
 {
     struct holders *holders = part;
     idmap_free(&holders->holds);
+    idmap_free(&holders->signalled);
     slab_free(&holders->slab);
 }
 

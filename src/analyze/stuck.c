@@ -102,6 +102,7 @@ static void find_hang(struct stuck *stuck, int64_t now)
                                        .begin_ns = g->since_ns,
                                        .ns = ns,
                                        .name = g->name,
+                                       .signalled = holders_signalled(stuck->holders, g->id),
                                        .kind = facts->kind_name,
                                        .object = facts->object},
                    join);

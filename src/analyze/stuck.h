@@ -21,9 +21,10 @@ struct stuck_wait {
     bool unmoved;      /* no other wait at the place has ended since this one began */
     int64_t holder;    /* TRAIL_NONE: unknown */
     trail_name holder_name;
-    bool inferred; /* the holder is, by the variables in its stack */
-    size_t next;   /* index of the holder's wait; SIZE_MAX: it waits for no lock */
-    size_t circle; /* 0: none; else the number of its cycle */
+    bool inferred;        /* the holder is, by the variables in its stack */
+    trail_name signalled; /* where its condition was signalled in vain before; 0: not known */
+    size_t next;          /* index of the holder's wait; SIZE_MAX: it waits for no lock */
+    size_t circle;        /* 0: none; else the number of its cycle */
 };
 
 /*

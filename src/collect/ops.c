@@ -208,13 +208,32 @@ static void log_hold(struct collect *c, struct thread *thread, const struct op *
           op->pc ? lock_names_hold(c, op->pc, op->stack) : 0);
 }
 
+/*
+ * A signal that came before the wait for it: category "signalled", text "main (app.c:12)". An object
+ * without a name may have another one's address.
+ */
+static void log_lost_signal(struct collect *c, struct thread *thread, const struct op *op,
+                            int64_t ns)
+{
+    char place[300];
+    if (op->wait != SHM_COND || !op->object2 || op->object2 > UINT32_MAX ||
+        strncmp(lock_names_object(c, op->object), "0x", 2) == 0)
+        return;
+    code_place(c, op->object2, place, sizeof place);
+    if (*place)
+        EVENT(c, thread, ns, V2_UserLog, 0, names_string(c, WIRE_SIGNALLED), names_string(c, place),
+              0);
+}
+
 void op_block(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
     uint64_t stack = code_stack(c, op->stack, op->pc);
     state_run(c, thread, ns);
     /* No end is known: the wait has lasted for longer than most, or until the process ended. */
-    if (!oncpu_does_more(thread) && op->wait != SHM_KERNEL)
+    if (!oncpu_does_more(thread) && op->wait != SHM_KERNEL) {
         holds_log(c, thread, ns);
+        log_lost_signal(c, thread, op, ns);
+    }
     log_wait(c, thread, op, ns);
     thread->g.wait = op->wait;
     thread->g.wait_pc = op->pc;

@@ -13,7 +13,9 @@
 #define WIRE_HOLDS_CATEGORY                                                                        \
     "holds" /* in front of a wait, a lock that the thread holds: "mutex a_mu" */
 #define WIRE_HOLDS_INFERRED "holds, inferred" /* the same, by the variables in its stack */
-#define WIRE_HELD_CATEGORY  "held"            /* "mutex stats_mu 110ms" */
+#define WIRE_SIGNALLED                                                                             \
+    "signalled" /* in front of a wait for a condition: where it was, in vain, before */
+#define WIRE_HELD_CATEGORY  "held" /* "mutex stats_mu 110ms" */
 #define WIRE_WAIT_TIMED_OUT "timed out"
 
 /*

@@ -21,6 +21,8 @@ static std::promise<int> promise;
 static std::shared_mutex catalog;
 static std::condition_variable_any any;
 static bool any_ready;
+static std::mutex lost_mutex;
+static std::condition_variable lost;
 static const char *how;
 static about_to_wait waiter_is;
 
@@ -41,11 +43,20 @@ __attribute__((noinline)) static void wait_here()
         promise.get_future().get();
     else if (std::strcmp(how, "shared") == 0)
         std::shared_lock reads(catalog);
-    else if (std::strcmp(how, "any") == 0) {
+    else if (std::strcmp(how, "lost") == 0) {
+        std::unique_lock lock(lost_mutex);
+        lost.wait(lock);
+    } else if (std::strcmp(how, "any") == 0) {
         std::unique_lock lock(catalog);
         any.wait(lock, [] { return any_ready; });
     } else
         semaphore.acquire();
+    asm volatile("" ::: "memory");
+}
+
+__attribute__((noinline)) static void signal_too_early()
+{
+    lost.notify_one();
     asm volatile("" ::: "memory");
 }
 
@@ -84,6 +95,8 @@ int main(int argc, char **argv)
     how = argv[1];
     if (std::strcmp(how, "shared") == 0)
         catalog.lock();
+    if (std::strcmp(how, "lost") == 0)
+        signal_too_early();
     std::jthread waiter(wait_here);
     until_it_waits(&waiter_is);
     if (argc > 2)

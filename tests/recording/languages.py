@@ -107,6 +107,7 @@ for case, kind, thing in (
     ("future", "future", IN_PLACE),
     ("shared", "rwlock", "catalog"),
     ("any", "condition", "any"),
+    ("lost", "condition", "lost"),
 ):
 
     @test(f"C++20: {case}: is known from outside, and a program that can only wait is said to hang")
@@ -127,6 +128,14 @@ for case, kind, thing in (
     def _(case=case, kind=kind, thing=thing):
         found = recorded_hang(2, ATOMICS, case, "hang")
         assert re.search(rf"all 2 had waited for each other.* for {KINDS.get(kind, kind)} ({thing})[,;( ]", found["hang"]), found
+
+
+@test("C++20: a signal that came before the wait for it is said")
+def _():
+    found = recorded_hang(2, ATOMICS, "lost", "hang")
+    said = r"condition variable lost \(signalled in signal_too_early(\(\))? \(atomics\.cpp:\d+\) before the wait, when no thread waited\)"
+    assert re.search(said, found["hang"]), found
+    assert "signalled" not in recorded_hang(2, ATOMICS, "any", "hang")["hang"]
 
 
 # MARK: Rust
