@@ -322,10 +322,12 @@ static void deadlock(struct findings *findings)
         const struct stuck_wait *first = NULL;
         char text[4 * NAME_SIZE];
         int64_t ns = INT64_MAX;
+        bool inferred = false;
         for (size_t i = 0; i < stuck->count; i++) {
             const struct stuck_wait *wait = &stuck->waits[i];
             if (wait->circle != circle)
                 continue;
+            inferred = inferred || wait->inferred;
             first = first ? first : wait;
             ns = wait->ns < ns ? wait->ns : ns;
         }
@@ -334,8 +336,8 @@ static void deadlock(struct findings *findings)
         trail_longest moment = {first->ns, first->begin_ns, first->goroutine};
         put_circle(findings, first, text, sizeof text);
         bool by_itself = &stuck->waits[first->next] == first;
-        say(findings, "deadlock", 2, &moment, "deadlock for %s when the trace ended: %s; %s",
-            duration(ns).text, text,
+        say(findings, "deadlock", 2, &moment, "deadlock for %s when the trace ended%s: %s; %s",
+            duration(ns).text, inferred ? ", with holders inferred from stacks" : "", text,
             by_itself ? "release the lock before it is taken again"
                       : "take locks in the same order everywhere");
     }
@@ -358,10 +360,13 @@ static void say_open(struct findings *findings, const struct stuck_wait *wait)
     put_task(findings, task, sizeof task, wait->name, wait->goroutine);
     put_wanted(findings, lock, sizeof lock, wait);
     put_task(findings, holder, sizeof holder, wait->holder_name, wait->holder);
+    const char *held = wait->holder != TRAIL_NONE ? "; it is held by "
+                       : wait->can_be_held        ? "; its holder is not recorded"
+                                                  : "";
     say(findings, "open-wait", 1 + share_of(wait->ns, length_of(findings)), &moment,
-        "%s has waited for %s for %s when the trace ended%s%s", task, lock, duration(wait->ns).text,
-        wait->holder == TRAIL_NONE ? "; its holder is not recorded" : "; it is held by ",
-        wait->holder == TRAIL_NONE ? "" : holder);
+        "%s has waited for %s for %s when the trace ended%s%s%s", task, lock,
+        duration(wait->ns).text, held, wait->holder == TRAIL_NONE ? "" : holder,
+        wait->inferred ? ", inferred from its stack" : "");
 }
 
 /*
@@ -394,7 +399,43 @@ static void maybe_deadlock(struct findings *findings)
         count, word(findings, TERM_tasks), duration(shortest).text, duration(longest->ns).text);
 }
 
-/* Waits of a deadlock are reported with it. */
+/* The last wait may have a time limit, which the trace does not have: it is to have lasted for long. */
+static bool is_hang(const struct findings *findings)
+{
+    const struct stuck *stuck = findings->stuck;
+    return stuck->hang.count > 0 && stuck->circles == 0 && stuck->hang.ns >= OPEN_LEAST;
+}
+
+static void hang(struct findings *findings)
+{
+    const struct hang *hang = &findings->stuck->hang;
+    const struct stuck_wait *first = hang->first;
+    trail_longest moment = {first->ns, first->begin_ns, first->goroutine};
+    char text[4 * NAME_SIZE] = "";
+    size_t used = 0;
+    if (!is_hang(findings))
+        return;
+    for (size_t i = 0; i < hang->count && i < sizeof hang->first / sizeof *first; i++) {
+        char task[NAME_SIZE], wanted[NAME_SIZE];
+        put_task(findings, task, sizeof task, first[i].name, first[i].goroutine);
+        put_lock(findings, wanted, sizeof wanted, &first[i]);
+        trail_string signalled = names_text(&findings->analysis->names, first[i].signalled);
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, "%s%s for %s%s%.*s%s", i ? ", " : "",
+                             task, wanted, signalled.size ? " (signalled in " : "",
+                             (int)(signalled.size < 150 ? signalled.size : 150), signalled.data,
+                             signalled.size ? " before the wait, when no thread waited)" : "");
+        if (used >= sizeof text)
+            break;
+    }
+    say(findings, "hang", 1.9, &moment,
+        "no %s could go on: when the trace ended all %zu had waited for each other for %s, %s%s; "
+        "only a time limit of a wait, or a signal, would end this",
+        word(findings, TERM_task), hang->count, duration(hang->ns).text, text,
+        hang->count > sizeof hang->first / sizeof *first ? ", ..." : "");
+}
+
+/* Waits of a deadlock are reported with it, and so are the waits for no lock of a program that hangs. */
 static void open_waits(struct findings *findings)
 {
     const struct stuck *stuck = findings->stuck;
@@ -406,7 +447,8 @@ static void open_waits(struct findings *findings)
         return;
     }
     for (size_t i = 0; i < stuck->count; i++)
-        if (!stuck->waits[i].circle && stuck->waits[i].ns >= OPEN_LEAST)
+        if (!stuck->waits[i].circle && stuck->waits[i].ns >= OPEN_LEAST &&
+            (stuck->waits[i].can_be_held || !is_hang(findings)))
             longest[count++] = &stuck->waits[i];
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     qsort((void *)longest, count, sizeof *longest, by_length);
@@ -641,10 +683,11 @@ static void leaks(struct findings *findings)
 /* MARK: All */
 
 static void (*const all[])(struct findings *) = {
-    deadlock,         maybe_deadlock,  open_waits,      slow_task,      slow_region,
-    ready_for_long,   lock_serialises, lock_contention, futile_wakeups, one_runs_alone,
-    ready_while_idle, keeps_p,         late_for_stop,   long_pause,     pauses_take_much,
-    gc_takes_much,    leaks,
+    deadlock,        maybe_deadlock, hang,           open_waits,
+    slow_task,       slow_region,    ready_for_long, lock_serialises,
+    lock_contention, futile_wakeups, one_runs_alone, ready_while_idle,
+    keeps_p,         late_for_stop,  long_pause,     pauses_take_much,
+    gc_takes_much,   leaks,
 };
 
 static int by_weight(const void *a, const void *b)

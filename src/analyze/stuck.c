@@ -31,7 +31,7 @@ static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now
 {
     const struct wait_facts *facts = wait_facts_of(&stuck->analysis->names, g->reason);
     const struct place *place = facts ? NULL : lock_place(stuck, g);
-    struct holder holder = {TRAIL_NONE, 0};
+    struct holder holder = {.goroutine = TRAIL_NONE};
     if (g->state != TRAIL_GO_WAITING || (facts ? !is_known_lock(facts) : !place))
         return true;
     if (!GROW(stuck->waits, stuck->capacity, stuck->count + 1))
@@ -46,12 +46,70 @@ static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now
         .kind = facts ? facts->kind_name : 0,
         .object = facts ? facts->object : 0,
         .place = place ? place->name : 0,
+        .can_be_held = !facts || wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD,
         .unmoved = place && place->left_ns <= g->since_ns,
         .holder = holder.goroutine,
         .holder_name = holder.name,
+        .inferred = holder.inferred,
         .next = SIZE_MAX,
     };
     return true;
+}
+
+/* Whether only a thread of the program can end such a wait, without a time limit. */
+static bool is_for_a_thread(enum wire_wait kind)
+{
+    return wire_wait_kinds[kind].traits & WIRE_WAIT_LOCK && kind != WIRE_WAIT_FILE_LOCK;
+}
+
+static bool is_before(const struct stuck_wait *wait, bool joins, const struct stuck_wait *other,
+                      bool other_joins)
+{
+    if (joins != other_joins)
+        return other_joins;
+    return wait->ns != other->ns ? wait->ns > other->ns : wait->goroutine < other->goroutine;
+}
+
+/* Keeps the longest waits in order. */
+static void keep_first(struct hang *hang, struct stuck_wait wait, trail_name join)
+{
+    const size_t most = sizeof hang->first / sizeof *hang->first;
+    size_t at = hang->count < most ? hang->count : most;
+    while (at > 0 && is_before(&wait, wait.kind == join, &hang->first[at - 1],
+                               hang->first[at - 1].kind == join)) {
+        if (at < most)
+            hang->first[at] = hang->first[at - 1];
+        at--;
+    }
+    if (at < most)
+        hang->first[at] = wait;
+}
+
+static void find_hang(struct stuck *stuck, int64_t now)
+{
+    struct names *names = &stuck->analysis->names;
+    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
+    trail_name join = wait_kind_put(names, WIRE_WAIT_JOIN, 0);
+    struct hang hang = {.ns = INT64_MAX};
+    IDMAP_EACH(slot, alive) {
+        const struct goroutine *g = slot->value;
+        const struct wait_facts *facts = wait_facts_of(names, g->reason);
+        int64_t ns = ns_between(g->since_ns, now);
+        if (g->state != TRAIL_GO_WAITING || !facts || !is_for_a_thread(facts->kind))
+            return;
+        keep_first(&hang,
+                   (struct stuck_wait){.goroutine = g->id,
+                                       .begin_ns = g->since_ns,
+                                       .ns = ns,
+                                       .name = g->name,
+                                       .signalled = holders_signalled(stuck->holders, g->id),
+                                       .kind = facts->kind_name,
+                                       .object = facts->object},
+                   join);
+        hang.count++;
+        hang.ns = ns < hang.ns ? ns : hang.ns;
+    }
+    stuck->hang = hang;
 }
 
 static int by_goroutine(const void *a, const void *b)
@@ -99,6 +157,8 @@ static bool window_ends(void *part, int64_t now)
         IDMAP_EACH(slot, alive)
             if (!add_wait(stuck, slot->value, now))
                 return false;
+    if (stuck->analysis->counting)
+        find_hang(stuck, now);
     if (stuck->count > 0)
         qsort(stuck->waits, stuck->count, sizeof *stuck->waits, by_goroutine);
     link_waits(stuck);

@@ -17,11 +17,23 @@ struct stuck_wait {
     trail_name kind;   /* of the lock: "mutex"; 0: only the place is known, as in Go's traces */
     trail_name object; /* "stats_mu" */
     trail_name place;  /* "main.work (main.go:42)", where `kind` is 0 */
+    bool can_be_held;  /* a thread may have what it waits for, as far as is known */
     bool unmoved;      /* no other wait at the place has ended since this one began */
     int64_t holder;    /* TRAIL_NONE: unknown */
     trail_name holder_name;
-    size_t next;   /* index of the holder's wait; SIZE_MAX: it waits for no lock */
-    size_t circle; /* 0: none; else the number of its cycle */
+    bool inferred;        /* the holder is, by the variables in its stack */
+    trail_name signalled; /* where its condition was signalled in vain before; 0: not known */
+    size_t next;          /* index of the holder's wait; SIZE_MAX: it waits for no lock */
+    size_t circle;        /* 0: none; else the number of its cycle */
+};
+
+/*
+ * All goroutines that are alive at the end, if each waits for what only another goroutine of the program does.
+ */
+struct hang {
+    size_t count; /* 0: one of them could run, or is in a wait that something else ends */
+    int64_t ns;   /* for which the last of them has waited */
+    struct stuck_wait first[3]; /* the longest waits; those for a thread's exit last */
 };
 
 struct stuck {
@@ -31,6 +43,7 @@ struct stuck {
     struct stuck_wait *waits; /* by goroutine; made at the end */
     size_t count, capacity;
     size_t circles;
+    struct hang hang;
 };
 
 extern const struct analysis_part stuck_part;

@@ -21,6 +21,7 @@
 #include "collect/area.h"
 #include "collect/process.h"
 #include "collect/samples.h"
+#include "collect/stack_guards.h"
 #include "collect/switches.h"
 #include "collect/ticks.h"
 #include "shm/shm.h"
@@ -108,7 +109,8 @@ struct collect_options {
      * known. NULL: no names. */
     bool (*object)(void *context, const trail_module *module, uint64_t address, char *text,
                    size_t size);
-    void *resolve_context;          /* of both */
+    guards_fn *guards;              /* see stack_guards.h; NULL: holders are not inferred */
+    void *resolve_context;          /* of all three */
     const char *const *skip_frames; /* see frame_rank; NULL: none */
 };
 

@@ -83,22 +83,6 @@ static const char *without_kind(const char *name)
     return strncmp(name, word, sizeof word - 1) == 0 ? name + sizeof word - 1 : name;
 }
 
-/*
- * Writes the name of a futex. C++'s library waits for barriers and for most atomics (all but int) on
- * a futex in a table, which several of them share; only the place of the call identifies these waits.
- */
-static void futex_name(struct collect *c, const struct op *op, char *text, size_t size)
-{
-    const char *name = lock_names_object(c, op->object);
-    char place[300] = "";
-    if (strstr(name, "__waiter_pool_base::_S_for"))
-        code_place(c, op->stack, place, sizeof place);
-    if (*place)
-        snprintf(text, size, "of the atomic in %s", place);
-    else
-        snprintf(text, size, "%s", name);
-}
-
 /* Whether an op waits for a variable of the program, or for memory that several processes share. */
 static bool is_for_variable(const struct op *op)
 {
@@ -120,7 +104,7 @@ static const char *lock_name(struct collect *c, const struct op *op)
 /* Returns the name of the object of a wait; its address stands for it. NULL: it is not kept. */
 static const char *kept_name(struct collect *c, const struct op *op)
 {
-    if (op->name || op->wait == SHM_FUTEX || !is_for_variable(op))
+    if (op->name || !is_for_variable(op))
         return op->name;
     return shm_is_lock(op->wait) ? lock_name(c, op) : lock_names_object(c, op->object);
 }
@@ -139,8 +123,6 @@ static void wait_object(struct collect *c, const struct op *op, const char *name
         numbered_text(op->object, text, size);
     else if (op->detail)
         snprintf(text, size, "fd %" PRIu32, op->detail - 1);
-    else if (op->wait == SHM_FUTEX && is_for_variable(op))
-        futex_name(c, op, text, size);
 }
 
 /*
@@ -226,13 +208,32 @@ static void log_hold(struct collect *c, struct thread *thread, const struct op *
           op->pc ? lock_names_hold(c, op->pc, op->stack) : 0);
 }
 
+/*
+ * A signal that came before the wait for it: category "signalled", text "main (app.c:12)". An object
+ * without a name may have another one's address.
+ */
+static void log_lost_signal(struct collect *c, struct thread *thread, const struct op *op,
+                            int64_t ns)
+{
+    char place[300];
+    if (op->wait != SHM_COND || !op->object2 || op->object2 > UINT32_MAX ||
+        strncmp(lock_names_object(c, op->object), "0x", 2) == 0)
+        return;
+    code_place(c, op->object2, place, sizeof place);
+    if (*place)
+        EVENT(c, thread, ns, V2_UserLog, 0, names_string(c, WIRE_SIGNALLED), names_string(c, place),
+              0);
+}
+
 void op_block(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
     uint64_t stack = code_stack(c, op->stack, op->pc);
     state_run(c, thread, ns);
     /* No end is known: the wait has lasted for longer than most, or until the process ended. */
-    if (!oncpu_does_more(thread) && op->wait != SHM_KERNEL)
+    if (!oncpu_does_more(thread) && op->wait != SHM_KERNEL) {
         holds_log(c, thread, ns);
+        log_lost_signal(c, thread, op, ns);
+    }
     log_wait(c, thread, op, ns);
     thread->g.wait = op->wait;
     thread->g.wait_pc = op->pc;
@@ -259,9 +260,10 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
  * by itself before the end: the time that the call computes, or is preempted, is no wait. A thread
  * that spins waits on the CPU.
  */
-static void do_block(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
+static void do_block(struct collect *c, struct thread *thread, struct op *op, int64_t ns)
 {
     bool on = oncpu_is_known(c, op->time) && !thread->oncpu.off;
+    lock_names_wait(c, op);
     thread->g.in_call = true;
     thread->g.call = *op;
     if (on && !wait_is_spinning(op->wait) && !oncpu_sleeps(thread))

@@ -174,6 +174,7 @@ static struct collect *open_collect(struct recorder *r, struct recorded *process
                                       .former = process->collect,
                                       .resolve = modules_resolve,
                                       .object = modules_object,
+                                      .guards = modules_guards,
                                       .resolve_context = r->modules,
                                       .skip_frames = r->options.skip_frames};
     struct collect *collect = collect_open(&options, err);

@@ -17,6 +17,7 @@
 #include "base/idmap.h"
 #include "collect/area.h"
 #include "collect/oncpu.h"
+#include "collect/stack_guards.h"
 #include "write/thread_writer.h"
 
 struct collect;
@@ -88,14 +89,17 @@ struct thread_feed {
     struct area_cursor cursor;
     struct given given; /* to the thread that it creates next */
     uint64_t wait_numbers;
-    uint64_t written_at;      /* the start of the last step that did not find it writing a record */
-    uint64_t open_time;       /* of the open call that is an op already */
-    uint64_t waited_until;    /* the end of its last wait */
-    uint64_t stack_time;      /* of the open call whose stack was read from outside, */
-    uint32_t stack_number;    /* ... which is this one; 0: it could not be read */
-    uint64_t name_time;       /* of the open call whose object was read from outside, */
-    const char *name;         /* ... and is called this; NULL: it could not be read */
-    struct shm_record polled; /* the last SHM_POLLED, if the next record is its wait */
+    uint64_t written_at;   /* the start of the last step that did not find it writing a record */
+    uint64_t open_time;    /* of the open call that is an op already */
+    uint64_t waited_until; /* the end of its last wait */
+    uint64_t stack_time;   /* of the open call whose stack was read from outside, */
+    uint32_t stack_number; /* ... which is this one; 0: it could not be read */
+    uint64_t guards_time;  /* of the open call in which the thread's locks were looked for, */
+    struct guarded_lock guards[MOST_GUARDS]; /* ... and were these (stack_guards.h) */
+    size_t guard_count;
+    uint64_t name_time;            /* of the open call whose object was read from outside, */
+    const char *name;              /* ... and is called this; NULL: it could not be read */
+    struct shm_record polled;      /* the last SHM_POLLED, if the next record is its wait */
     struct shm_record interrupted; /* the last SHM_INTERRUPTED */
     bool ended;                    /* nothing more comes */
     char *text;                    /* of the log whose pieces are being read */

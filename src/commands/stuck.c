@@ -23,6 +23,7 @@
 #include "ui/show.h"
 #include "words/function_name.h"
 #include "words/place.h"
+#include "words/runtimes.h"
 
 struct request {
     bool json, children;
@@ -88,9 +89,10 @@ static void wait_text(const struct stuck_thread *thread, char *text, size_t size
     else if (joins && *holder)
         (void)snprintf(text, size, "%s %s", kind->phrase_of, holder);
     else
-        (void)snprintf(text, size, "%s%s%s%s%s%s%s",
+        (void)snprintf(text, size, "%s%s%s%s%s%s%s%s",
                        *thread->object ? kind->phrase_of : kind->phrase, *thread->object ? " " : "",
                        thread->object, *holder ? ", held by " : "", holder,
+                       *holder && thread->holder.is_inferred ? " (inferred from its stack)" : "",
                        *thread->note ? ", " : "", thread->note);
 }
 
@@ -161,6 +163,17 @@ static void each_of_cycle(const struct stuck_thread *first,
     } while (at != first);
 }
 
+static bool is_inferred_cycle(const struct stuck_thread *first)
+{
+    const struct stuck_thread *at = first;
+    do {
+        if (at->holder.is_inferred)
+            return true;
+        at = at->next;
+    } while (at != first);
+    return false;
+}
+
 static void print_cycle_line(void *context, const struct stuck_thread *thread,
                              const struct stuck_thread *before)
 {
@@ -173,7 +186,8 @@ static void print_cycle_line(void *context, const struct stuck_thread *thread,
 static void print_cycles(const struct stuck *stuck)
 {
     for (size_t i = 0; i < stuck->cycle_count; i++) {
-        puts(i == 0 ? "deadlock:" : "another deadlock:");
+        show_line("%s%s:", i == 0 ? "deadlock" : "another deadlock",
+                  is_inferred_cycle(stuck->cycles[i]) ? ", with holders inferred from stacks" : "");
         each_of_cycle(stuck->cycles[i], print_cycle_line, NULL);
         putchar('\n');
     }
@@ -195,14 +209,18 @@ static void frame_text(const struct stuck_frame *frame, char *text, size_t size)
         (void)snprintf(text, size, "0x%" PRIx64, frame->pc);
 }
 
+/* Without the frames that started the thread's function, unless all are wanted. */
 static void print_stack(const struct stuck_thread *thread, size_t most)
 {
     char text[PLACE_TEXT_SIZE];
-    for (size_t i = 0; i < thread->frame_count && i < most; i++) {
+    size_t count = thread->frame_count;
+    if (most != 0 && most < SIZE_MAX)
+        count = runtime_frames_outside(stuck_frame_of, thread, count);
+    for (size_t i = 0; i < count && i < most; i++) {
         frame_text(&thread->frames[i], text, sizeof text);
         show_line("    %s", text);
     }
-    if (thread->frame_count > most)
+    if (count > most)
         show_line("    ... %zu more: --frames=0", thread->frame_count - most);
     else if (thread->is_cut)
         puts("    ... its callers are not known without a stop");
@@ -361,6 +379,8 @@ static void print_process_heading(const struct stuck_process *process, size_t ch
                   process->held.groups);
     if (missing)
         show_line("    %s", missing);
+    if (stuck_hangs(process))
+        show_line("    no thread can go on: each waits for another, without a time limit");
     if (process->is_related)
         puts("    not asked for: others wait for these threads of it");
     else if (changed < process->held.count)
@@ -440,6 +460,8 @@ static void json_wait(struct json *json, const struct stuck_thread *thread)
     }
     if (thread->holder.tid > 0)
         json_signed(json, "holder", thread->holder.tid);
+    if (thread->holder.tid > 0 && thread->holder.is_inferred)
+        json_bool(json, "holder_inferred", true);
 }
 
 static void json_thread(struct json *json, const struct stuck_thread *thread)
@@ -496,6 +518,7 @@ static void print_json(const struct stuck *stuck)
         json_string(&json, "name", process->held.name);
         if (missing)
             json_string(&json, "note", missing);
+        json_bool(&json, "hangs", stuck_hangs(process));
         json_signed(&json, "stopped_ns", process->held.stopped_ns);
         json_number(&json, "groups", process->held.groups);
         json_number(&json, "unstopped", process->held.unstopped);

@@ -14,6 +14,8 @@
 #include "collect/process.h"
 #include "stuck/condition.h"
 #include "stuck/descriptors.h"
+#include "words/place.h"
+#include "words/runtimes.h"
 
 /* MARK: Tables */
 
@@ -214,6 +216,53 @@ static void describe_futex(struct stuck_thread *thread, const struct describe *w
     }
 }
 
+/* MARK: Runtimes */
+
+trail_string stuck_frame_of(const void *context, size_t frame, trail_string *file)
+{
+    const struct stuck_thread *thread = context;
+    const struct stuck_frame *at = &thread->frames[frame];
+    *file = (trail_string){at->file, strlen(at->file)};
+    return (trail_string){at->function, strlen(at->function)};
+}
+
+static void runtime_place(const struct stuck_thread *thread, char *text, size_t size)
+{
+    size_t frame = runtime_frames_inside(stuck_frame_of, thread, thread->frame_count);
+    trail_string file, function;
+    *text = '\0';
+    if (frame == thread->frame_count)
+        return;
+    function = stuck_frame_of(thread, frame, &file);
+    (void)place_of_frame(function, file, thread->frames[frame].line, PLACE_PARENTHESES, text, size);
+}
+
+/* Describes a wait for a futex or condition variable as the language's library knows it. */
+static void describe_runtime(struct stuck_thread *thread, const struct describe *with)
+{
+    const struct runtime_wait *wait =
+        runtime_wait_find(stuck_frame_of, thread, thread->frame_count);
+    char place[PLACE_TEXT_SIZE];
+    uint64_t at = thread->held->arguments[0];
+    if (!wait || is_priority_lock(thread))
+        return;
+    runtime_place(thread, place, sizeof place);
+    if (wait->object >= 0 && !strstr(thread->object, "__waiter_pool_base::_S_for")) {
+        char object[sizeof thread->object];
+        if (thread->kind != WIRE_WAIT_CONDITION)
+            name_object(thread, with, at - (uint64_t)wait->object);
+        memcpy(object, thread->object, sizeof object);
+        runtime_object_text(wait, object, place, thread->object, sizeof thread->object);
+    } else {
+        runtime_object_text(wait, NULL, place, thread->object, sizeof thread->object);
+        *thread->note = '\0';
+    }
+    thread->kind = wire_log_kinds[wait->wait];
+    thread->holder = (struct stuck_holder){0};
+    if (wait->object >= 0 && wire_wait_kinds[thread->kind].traits & WIRE_WAIT_HELD)
+        thread->lock = at - (uint64_t)wait->object;
+}
+
 /* MARK: Descriptors, processes */
 
 /*
@@ -366,9 +415,11 @@ static void describe_call(struct stuck_thread *thread, const struct describe *wi
         thread->kind = caller->kind;
         if (caller->kind == WIRE_WAIT_POLL)
             describe_argument(thread, with, ARGUMENT_POLLED);
-    } else if ((call && call->argument == ARGUMENT_FUTEX) || (goes_on && caller))
+    } else if ((call && call->argument == ARGUMENT_FUTEX) || (goes_on && caller)) {
         describe_futex(thread, with, caller);
-    else if (call)
+        if (thread->kind == WIRE_WAIT_FUTEX || thread->kind == WIRE_WAIT_CONDITION)
+            describe_runtime(thread, with);
+    } else if (call)
         describe_argument(thread, with, call->argument);
     else
         (void)snprintf(thread->note, sizeof thread->note, "system call %ld", held->call);

@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/grow.h"
-#include "base/idset.h"
+#include "base/idmap.h"
 #include "base/search.h"
 #include "base/small_file.h"
 #include "stuck/socket_limit.h"
@@ -372,7 +372,7 @@ static void read_name(pid_t pid, pid_t tid, char *name, size_t size)
 
 struct take {
     struct held *held;
-    struct idset known; /* TIDs */
+    struct idmap known; /* TIDs */
     size_t most;        /* threads that are looked at: others may be made without end */
     size_t from;        /* the group's first thread */
     int error;          /* of the first thread that could not be seized */
@@ -384,11 +384,10 @@ static bool add_thread(struct take *take, pid_t tid)
 {
     struct held *held = take->held;
     struct held_thread thread = {.tid = tid};
-    size_t before = take->known.count;
-    if (!idset_add(&take->known, (uint64_t)tid))
-        return false;
-    if (take->known.count == before)
+    if (idmap_find(&take->known, (uint64_t)tid))
         return true;
+    if (!idmap_put(&take->known, (uint64_t)tid, held))
+        return false;
     if (!GROW(held->threads, held->capacity, held->count + 1))
         return false;
     read_name(held->pid, tid, thread.name, sizeof thread.name);
@@ -673,7 +672,7 @@ static bool take_now(struct held *held, trail_error *err)
 {
     struct take take = {.held = held};
     int failed = take_groups(&take);
-    idset_free(&take.known);
+    idmap_free(&take.known);
     if (failed) {
         error_set(err, TRAIL_NO_MEMORY, "no thread can be started: %s", strerror(failed));
         return false;

@@ -2,9 +2,11 @@
 #include "stuck/stuck.h"
 
 #include <inttypes.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -14,6 +16,7 @@
 #include "collect/maps.h"
 #include "collect/process.h"
 #include "collect/stack_copy.h"
+#include "collect/stack_guards.h"
 #include "stuck/called.h"
 #include "stuck/describe.h"
 #include "symbols/modules.h"
@@ -233,14 +236,19 @@ static void name_by_call(struct stuck_thread *thread, struct naming *naming, siz
     frame->function = name;
 }
 
+static struct cpu_sample sample_of(const struct held_thread *held)
+{
+    return (struct cpu_sample){.pc = held->pc,
+                               .sp = held->sp,
+                               .fp = held->fp,
+                               .stack = held->stack,
+                               .stack_size = held->stack_size};
+}
+
 static bool add_stack(struct stuck_thread *thread, struct naming *naming)
 {
     const struct held_thread *held = thread->held;
-    struct cpu_sample sample = {.pc = held->pc,
-                                .sp = held->sp,
-                                .fp = held->fp,
-                                .stack = held->stack,
-                                .stack_size = held->stack_size};
+    struct cpu_sample sample = sample_of(held);
     uint64_t pcs[MOST_FRAMES];
     size_t count = 0;
     bool good = true;
@@ -254,6 +262,40 @@ static bool add_stack(struct stuck_thread *thread, struct naming *naming)
     }
     thread->is_cut = count == MOST_FRAMES || (held->is_copied && !held->fp && count < 3);
     return good;
+}
+
+/* MARK: Holders by the variables in stacks */
+
+/* The thread has the locks: it is the holder for those that wait for one. With a second one, neither is. */
+static void infer_holder(struct stuck_process *process, struct stuck_thread *holder,
+                         const struct guarded_lock *locks, size_t count)
+{
+    for (size_t i = 0; i < process->held.count; i++) {
+        struct stuck_thread *thread = &process->threads[i];
+        for (size_t j = 0; thread->lock && thread != holder && j < count; j++) {
+            if (locks[j].lock != thread->lock || holder->lock == thread->lock)
+                continue;
+            thread->holder.is_inferred = true;
+            thread->holder.tid = thread->holder.tid ? -1 : holder->held->tid;
+        }
+    }
+}
+
+static void infer_holders(struct stuck_process *process, struct naming *naming)
+{
+    bool wanted = false;
+    for (size_t i = 0; i < process->held.count; i++)
+        wanted = wanted || process->threads[i].lock;
+    for (size_t i = 0; wanted && i < process->held.count; i++) {
+        struct stuck_thread *thread = &process->threads[i];
+        struct cpu_sample sample = sample_of(thread->held);
+        struct guarded_lock locks[MOST_GUARDS];
+        /* The guard of a mutex that was given up to wait for a condition is still there. */
+        if (thread->held->is_copied && thread->kind != WIRE_WAIT_CONDITION)
+            infer_holder(process, thread, locks,
+                         stack_guards(&naming->tables, &sample, find_code, naming, modules_guards,
+                                      naming->files, locks, MOST_GUARDS));
+    }
 }
 
 static bool name_threads(struct stuck *stuck, struct stuck_process *process, trail_error *err)
@@ -271,6 +313,8 @@ static bool name_threads(struct stuck *stuck, struct stuck_process *process, tra
         else
             error_set(err, TRAIL_NO_MEMORY, "out of memory");
     }
+    if (good)
+        infer_holders(process, &naming);
     naming_close(&naming);
     return good;
 }
@@ -307,6 +351,34 @@ bool stuck_add(struct stuck *stuck, pid_t pid, trail_error *err)
 }
 
 /* MARK: Releasing */
+
+/*
+ * Whether a futex is waited for without a time limit and by threads of this process alone. The C
+ * library waits for a thread's exit, which the kernel reports, by a futex that could be shared.
+ */
+static bool is_for_thread(const struct held *held, const struct stuck_thread *thread)
+{
+    const uint64_t *arguments = thread->held->arguments;
+    const struct held_mapping *mapping = held_mapping_of(held, arguments[0]);
+    bool is_private = arguments[1] & FUTEX_PRIVATE_FLAG || (mapping && !mapping->is_shared);
+    return thread->state == STUCK_WAITS && thread->held->call == SYS_futex && arguments[3] == 0 &&
+           (is_private || thread->kind == WIRE_WAIT_JOIN) &&
+           wire_wait_kinds[thread->kind].traits & WIRE_WAIT_LOCK;
+}
+
+bool stuck_hangs(const struct stuck_process *process)
+{
+    size_t waiting = 0;
+    for (size_t i = 0; i < process->held.count; i++) {
+        const struct stuck_thread *thread = &process->threads[i];
+        if (thread->state == STUCK_ENDED)
+            continue;
+        if (!is_for_thread(&process->held, thread))
+            return false;
+        waiting++;
+    }
+    return waiting > 0;
+}
 
 static void free_thread(struct stuck_thread *thread)
 {

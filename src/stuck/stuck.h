@@ -47,6 +47,9 @@ void stuck_follow(struct stuck *stuck);
  */
 bool stuck_connect(struct stuck *stuck, trail_error *err);
 
+/* Whether no thread of a process can go on: each waits for another one of it, without a time limit. */
+bool stuck_hangs(const struct stuck_process *process);
+
 void stuck_free(struct stuck *stuck);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+#include <trail/read.h>
 
 #include "stuck/ends.h"
 #include "stuck/held.h"
@@ -33,6 +34,7 @@ struct stuck_holder {
     pid_t tid;                   /* 0: none, or not known */
     pid_t own;                   /* the same in the waiting process's PID namespace */
     struct stuck_thread *thread; /* NULL: not of the processes that are looked at */
+    bool is_inferred;            /* from the variables in its stack */
     bool is_guess; /* a word that looks like one: true only if there is such a thread */
 };
 
@@ -43,6 +45,7 @@ struct stuck_thread {
     enum wire_wait kind;
     char object[192]; /* its name; "": not known */
     char note[192];   /* more about it: "for 3 readers"; "": nothing */
+    uint64_t lock;    /* a lock that does not record its holder; 0: none */
     struct stuck_holder holder;
     struct peers peers;         /* processes that it waits for, if not for a thread */
     struct stuck_frame *frames; /* innermost first */
@@ -58,5 +61,8 @@ struct stuck_thread {
     size_t walk, checked;           /* walks that have come here, from 1 */
     unsigned waiters;               /* threads that wait for this one */
 };
+
+/* A runtime_frame_fn (words/runtimes.h) of a stuck_thread. */
+trail_string stuck_frame_of(const void *thread, size_t frame, trail_string *file);
 
 #endif

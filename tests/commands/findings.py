@@ -658,6 +658,32 @@ def a_deadlock_lasts_for_a_millisecond_and_an_open_wait_for_a_hundred():
     assert "open-wait" not in waiting([([], "condition work")])[0]
 
 
+def all_wait(*wanted, lasts=150 * MS):
+    """Every thread waits until the end, the last one for `lasts`."""
+    trace = Trace(len(wanted))
+    for n, wait in enumerate(wanted):
+        trace.here(n + 1, 2, n)
+        trace.log(MS, n, "wait", wait)
+        trace.block(2 * MS - len(wanted) + 1 + n, n, "sync", WORK_STACK)
+    end = 2 * MS + lasts
+    return {f["kind"]: f["text"] for f in trace.summary(end, "--from=0ns", f"--to={end}ns")["findings"]}
+
+
+@test
+def a_program_hangs_if_each_thread_waits_for_another():
+    found = all_wait("join worker", "future in work (a.cc:1)", "condition c")
+    assert "when the trace ended all 3 had waited for each other for 150 ms, " in found["hang"], found
+    # What a thread's exit waits for comes first.
+    assert re.search(r"\(2\) for future in work \(a\.cc:1\), .*\(3\) for condition variable c, .*\(1\) for join worker;", found["hang"]), found
+    equal(list(found), ["hang"])
+    # A lock has a holder, which is to be said as well; a circle says all.
+    assert {"hang", "open-wait"} == set(all_wait("join worker", "mutex m")), all_wait("join worker", "mutex m")
+    for other in "poll", "read pipe", "accept", "signal", "file lock f", "work GHC":
+        assert "hang" not in all_wait("join worker", "condition c", other), other
+    assert "hang" not in all_wait("join worker", "condition c", lasts=100 * MS - 1)
+    assert "hang" not in waiting([([], "future f"), ([], "condition c")])[0]
+
+
 @test
 def what_was_held_before_a_wait_that_ended_is_forgotten():
     trace = Trace(3)
