@@ -100,14 +100,15 @@ typedef struct trail_g {
     /* v2: the stack it waits with, and the generations whose tables hold the entries */
     const void *block_stack_, *kept_stack_;
     uint64_t block_generation_, kept_generation_;
-    uint64_t assist_session_; /* session in which its current GC assist was written */
+    uint64_t assist_session_; /* session that has its GC assist; TRAIL_ASSIST_: none yet; 0: none */
     /* session of the fields below: its open regions, outermost first */
     uint64_t regions_session_;
     uint32_t regions_[TRAIL_CHECKED_REGIONS_], region_count_;
-    bool woken_;          /* v1: woken by an event, and only started or preempted since */
-    bool shown_runnable_; /* created waiting, shown as runnable, and not woken yet */
-    bool rooted_;         /* its stacks end at stack_root */
-    uint64_t check_;      /* its address and ID: see trail_check_ */
+    bool woken_; /* v1: woken by an event, and only started or preempted since */
+    /* It waits, but the session that has its state shows it otherwise: TRAIL_SHOWN_. */
+    uint8_t shown_;
+    bool rooted_;    /* its stacks end at stack_root */
+    uint64_t check_; /* its address and ID: see trail_check_ */
 } trail_g;
 
 /* A P: a slot of concurrency; at most one thread holds it. The rest is used in the inner P only. */
@@ -148,8 +149,8 @@ typedef struct trail_m {
     struct trail_writer_ strings_[2];
     uint64_t string_ids_, string_ids_end_; /* reserved IDs */
     const void *stack_low_, *stack_high_;
-    uint64_t stw_session_;
-    const trail_p *stw_p_;          /* format 7 */
+    uint64_t shown_session_;        /* in which another thread wrote what it runs */
+    uint64_t unlike_;               /* of its goroutine; see section.h */
     struct trail_own_thread_ *own_; /* set for a thread without trail_m_start */
     /* Entries that it interned in this generation. */
     const void *recent_[TRAIL_RECENT_STRINGS_], *recent_stacks_[TRAIL_RECENT_STACKS_];
@@ -604,8 +605,8 @@ typedef enum trail_stw_kind {
 } trail_stw_kind;
 
 /*
- * Need P, G. Begin and end by the same thread, in format 7 on the same P. Formats before 21 have
- * only the two kinds of GC.
+ * Need P, G. Begun and ended by the same goroutine, in format 7 on the same P; a goroutine that ends
+ * ends its pause. Formats before 21 have only the two kinds of GC.
  */
 TRAIL_API bool trail_stw_begin(trail_m *m, trail_stw_kind kind, int skip);
 TRAIL_API bool trail_stw_end(trail_m *m);
@@ -719,6 +720,8 @@ extern TRAIL_API uint32_t trail_tracing_;
 
 enum { TRAIL_G_NONE_, TRAIL_G_RUNNABLE_, TRAIL_G_RUNNING_, TRAIL_G_SYSCALL_, TRAIL_G_WAITING_ };
 enum { TRAIL_P_NONE_, TRAIL_P_RUNNING_, TRAIL_P_IDLE_, TRAIL_P_SYSCALL_ };
+enum { TRAIL_SHOWN_WAITING_, TRAIL_SHOWN_RUNNABLE_, TRAIL_SHOWN_ENDED_ };
+#define TRAIL_ASSIST_ UINT64_MAX
 
 TRAIL_INLINE_ bool trail_enabled(void)
 {
@@ -887,12 +890,20 @@ TRAIL_INLINE_ bool trail_off_exit_blocked_(trail_m *m, trail_m *off)
     return trail_off_leave_(m, off, TRAIL_G_RUNNABLE_);
 }
 
+/* The P that it holds becomes idle, unless another thread has taken it. */
+TRAIL_INLINE_ void trail_off_idle_(trail_m *off)
+{
+    trail_p *p = off->p;
+    if (p && __atomic_load_n(&p->m_, __ATOMIC_RELAXED) == off) {
+        trail_set_(&p->state_, TRAIL_P_IDLE_);
+        __atomic_store_n(&p->m_, (trail_m *)NULL, __ATOMIC_RELAXED);
+    }
+    trail_set_proc_(off, NULL);
+}
+
 TRAIL_INLINE_ bool trail_off_destroy_(trail_m *m, trail_m *off)
 {
-    /* A P that it still holds has no holder afterwards. */
-    if (off->p)
-        __atomic_store_n(&off->p->m_, (trail_m *)NULL, __ATOMIC_RELAXED);
-    trail_set_proc_(off, NULL);
+    trail_off_idle_(off);
     m->p = NULL;
     return trail_off_leave_(m, off, TRAIL_G_NONE_);
 }
@@ -1022,11 +1033,7 @@ TRAIL_INLINE_ bool trail_proc_stop(trail_m *m)
     trail_m *off = trail_off_begin_(m);
     if (!off)
         return trail_proc_stop_(m);
-    if (off->p) {
-        trail_set_(&off->p->state_, TRAIL_P_IDLE_);
-        __atomic_store_n(&off->p->m_, (trail_m *)NULL, __ATOMIC_RELAXED);
-    }
-    trail_set_proc_(off, NULL);
+    trail_off_idle_(off);
     m->p = NULL;
     return trail_off_end_(off);
 }

@@ -284,7 +284,7 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
     tracer.urgent = false;
     tracer.gc_recorded = false;
     tracer.gc_sequence = tracer.v2 ? 1 : 0;
-    tracer.stopped_worlds = 0;
+    tracer.stopper = 0;
     tracer.active = true;
     tracer.walked = false;
     tracer.generation_reserve = RESERVE_GENERATION;

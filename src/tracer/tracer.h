@@ -132,9 +132,14 @@ struct tracer { /* NOLINT(clang-analyzer-optin.performance.Padding) */
     uint64_t gc_announced;
     uint64_t gc_sequence; /* guarded by gc */
     pthread_mutex_t gc;
-    /* guards stopped_worlds and the change of the generation */
+    /* guards stopper, stopped_on and the change of the generation */
     pthread_mutex_t switching;
-    unsigned stopped_worlds;
+    /*
+     * atomic: which goroutine has stopped the world in this session, or the complement of the ID of
+     * a thread that ran none (v1); 0: none.
+     */
+    uint64_t stopper;
+    const trail_p *stopped_on; /* format 7: its P */
     /*
      * Held while the loader's list of modules is walked, and by a thread that forks: glibc does not
      * reset the lock of that list in the child, which would wait for it for ever if it was held.
