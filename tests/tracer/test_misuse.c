@@ -2,8 +2,8 @@
  * What calls in an impossible order do: the usual build counts them and leaves the trace good, the checking
  * one (-Dcheck=true) says what was wrong and ends the program.
  *
- * TRAIL_TEST_SEED repeats one history, TRAIL_TEST_COUNT scales how many there are (in percent), TRAIL_TEST_FILTER names
- * the test.
+ * TRAIL_TEST_SEED repeats one history and prints its calls, TRAIL_TEST_COUNT scales how many there are (in percent) and
+ * TRAIL_TEST_FIRST is the first seed, TRAIL_TEST_FILTER names the test, TRAIL_TEST_FOLDER receives all traces.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -335,8 +335,12 @@ static void history(uint64_t seed, int format)
 static void any_calls(int format)
 {
     const char *seed = getenv("TRAIL_TEST_SEED");
-    for (uint64_t i = 0; i < how_many(60); i++)
-        history(seed ? strtoull(seed, NULL, 10) : i, format);
+    const char *first = getenv("TRAIL_TEST_FIRST");
+    uint64_t from = first ? strtoull(first, NULL, 10) : 0, n = how_many(60);
+    if (seed)
+        history(strtoull(seed, NULL, 10), format);
+    for (uint64_t i = from; !seed && i < from + n; i++)
+        history(i, format);
 }
 
 #define FORMAT_TEST(format)                                                                        \
