@@ -403,7 +403,11 @@ TRAIL_API trail_trace_state trail_state(void);
 /* Whether a trace, the flight recorder or `trail record` records the process. Costs one load. */
 static inline bool trail_enabled(void);
 
-/* v2: ends the generation now. Returns when it can be read. Does nothing in v1 and while off. */
+/*
+ * v2: ends the generation now. Returns when it can be read. Does nothing in v1 and while off. While
+ * another goroutine has stopped the world it waits for up to a second, then does nothing; from the
+ * goroutine that has, the call is misuse.
+ */
 TRAIL_API void trail_advance(void);
 
 /* MARK: Flight recorder (v2) */
@@ -428,11 +432,12 @@ TRAIL_API void trail_flight_stop(void);
 /* Calls for which a format has no event. */
 typedef enum trail_left_out {
     TRAIL_LEFT_OUT_ANNOTATION, /* tasks, regions, logs: 7 */
-    TRAIL_LEFT_OUT_LABEL,      /* trail_go_label: v1 */
+    TRAIL_LEFT_OUT_LABEL,      /* trail_go_label: v1; that of trail_go_start_labelled: 7 */
     TRAIL_LEFT_OUT_CALL_END,   /* trail_go_destroy_syscall without a P: v1; the goroutine stays */
     TRAIL_LEFT_OUT_ASSIST,     /* trail_gc_assist_begin: 7 */
     TRAIL_LEFT_OUT_STOPPED,    /* trail_stw_begin, of most kinds: before 21 */
     TRAIL_LEFT_OUT_SAMPLE,     /* trail_cpu_sample: before 19 */
+    TRAIL_LEFT_OUT_TIMER,      /* trail_timer_goroutine, from the 65th goroutine on */
     TRAIL_LEFT_OUT_COUNT
 } trail_left_out;
 
@@ -534,7 +539,7 @@ static inline bool trail_go_unblock(trail_m *m, trail_g *g, int skip);
 static inline bool trail_go_switch(trail_m *m, trail_g *g);
 static inline bool trail_go_switch_end(trail_m *m, trail_g *g);
 
-/* Formats 7 and 11: `g` runs timers; tools show its wake-ups as those of timers. */
+/* Formats 7 and 11: `g` runs timers; tools show its wake-ups as those of timers. At most 64. */
 TRAIL_API void trail_timer_goroutine(const trail_g *g);
 
 /* MARK: System calls
@@ -686,7 +691,7 @@ static inline void trail_log(uint64_t task, const char *category, const char *me
  * its goroutine waits when the scope ends, or has moved to another thread, the region ends as soon
  * as the goroutine runs and the region is its innermost one; at the latest with the goroutine.
  */
-#define TRAIL_REGION(name) TRAIL_REGION_AT_(name, __LINE__)
+#define TRAIL_REGION(name) TRAIL_REGION_AT_(name, __COUNTER__)
 
 /* Sets the current goroutine's label until its next start (v2). Needs P, G. */
 TRAIL_API bool trail_go_label(trail_m *m, const char *label);
@@ -1105,11 +1110,11 @@ TRAIL_INLINE_ void trail_scope_leave_(const struct trail_scope_ *scope)
     }
 }
 
-#define TRAIL_REGION_NAME_(name, line)  TRAIL_REGION_NAME2_(name, line)
-#define TRAIL_REGION_NAME2_(name, line) name##line
-#define TRAIL_REGION_AT_(text, line)                                                               \
+#define TRAIL_REGION_NAME_(name, number)  TRAIL_REGION_NAME2_(name, number)
+#define TRAIL_REGION_NAME2_(name, number) name##number
+#define TRAIL_REGION_AT_(text, number)                                                             \
     __attribute__((cleanup(trail_scope_leave_), unused)) const struct trail_scope_                 \
-    TRAIL_REGION_NAME_(trail_region_, line) = trail_scope_enter_(0, (text))
+    TRAIL_REGION_NAME_(trail_region_, number) = trail_scope_enter_(0, (text))
 
 #ifdef __cplusplus
 }

@@ -280,6 +280,13 @@ bool trail_stw_end(trail_m *outer)
     return call_end(m, written);
 }
 
+bool gc_has_stopped_world(void)
+{
+    const trail_m *m = current_m;
+    uint64_t stopper = __atomic_load_n(&tracer.stopper, __ATOMIC_RELAXED);
+    return stopper && m && trace_is_on() && stopper == stopper_of(m);
+}
+
 void stw_abandon(trail_m *m, uint64_t generation)
 {
     misuse_of(TRAIL_MISUSE_NESTING, m, "trail_stw_end",

@@ -107,6 +107,8 @@ static bool v1_start(trail_m *m, uint64_t generation, trail_g *g, const char *la
     bool local = g->last_p_ == m->p, written;
     if (label && tracer.format >= 11)
         return V1(m, generation, GoStartLabel, g->id, seq, string_id(m, generation, label));
+    if (label)
+        leave_out(TRAIL_LEFT_OUT_LABEL);
     g->last_p_ = m->p;
     written =
         local ? V1(m, generation, GoStartLocal, g->id) : V1(m, generation, GoStart, g->id, seq);
@@ -396,13 +398,27 @@ bool trail_go_switch_(trail_m *outer, trail_g *g, bool ends)
 
 /* MARK: Timers, labels */
 
+/* The lock `gc` is held. */
+static bool is_timer(uint64_t goroutine)
+{
+    for (unsigned i = 0; i < tracer.timers; i++) {
+        if (tracer.timer_goroutines[i] == goroutine)
+            return true;
+    }
+    return false;
+}
+
 void trail_timer_goroutine(const trail_g *g)
 {
     if (!check_g(current_m, g, "trail_timer_goroutine"))
         return;
     lock_mutex(&tracer.gc);
-    if (tracer.timers < sizeof tracer.timer_goroutines / sizeof *tracer.timer_goroutines)
+    if (is_timer(g->id))
+        ;
+    else if (tracer.timers < sizeof tracer.timer_goroutines / sizeof *tracer.timer_goroutines)
         tracer.timer_goroutines[tracer.timers++] = g->id;
+    else
+        leave_out(TRAIL_LEFT_OUT_TIMER);
     pthread_mutex_unlock(&tracer.gc);
 }
 

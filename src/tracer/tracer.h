@@ -183,6 +183,7 @@ struct tracer { /* NOLINT(clang-analyzer-optin.performance.Padding) */
     size_t generation_reserve; /* those for the end of this generation; guarded by control */
     struct pending pending[MAX_PENDING];
     size_t first_pending, pendings;
+    bool reader_idle;  /* the reading thread waits, and has seen no buffer for a while */
     bool urgent;       /* a generation or trace is being ended: no thread waits for memory */
     bool failed;       /* atomic: the trace ended by itself, for want of memory */
     trail_stats stats; /* rare events, counted with atomics */
@@ -298,6 +299,11 @@ void hold_threads(bool hold);
 
 /* Waits until every M has been outside of a section once. */
 void wait_for_sections(void);
+
+/* MARK: Collections (gc.c) */
+
+/* Whether the calling thread's goroutine has stopped the world: no generation can end. */
+bool gc_has_stopped_world(void);
 
 /* MARK: Threads (thread.c) */
 
