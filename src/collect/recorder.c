@@ -1,5 +1,6 @@
 /* When what is done: the steps of a recording, the pauses between them, and its end. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -378,6 +379,7 @@ void recorder_close(struct recorder *r)
     idmap_free(&r->ours.pids);
     samples_close(r->samples);
     switches_close(r->switches);
+    free(r->early.at);
     modules_close(r->modules);
     area_close(r->spare);
     handover_close(&r->handover);

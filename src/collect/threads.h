@@ -50,11 +50,13 @@ struct op {
     uint8_t wait;
     uint8_t flags;
     uint32_t detail;
-    uint64_t stack;           /* of the area */
-    uint64_t object, object2; /* block: object2 is where the lock's holder took it */
-    uint64_t wait_number;     /* block, wake: which wait of the thread */
-    uint64_t pc;              /* used if there is no stack */
-    const char *name;         /* of the descriptor; NULL: not known */
+    uint64_t stack; /* of the area */
+    /* block: object2 is where the lock's holder took it. wake: the thread that woke it, with the time
+     * of the release, 0 if that was written before the two were matched */
+    uint64_t object, object2;
+    uint64_t wait_number; /* block, wake: which wait of the thread */
+    uint64_t pc;          /* used if there is no stack */
+    const char *name;     /* of the descriptor; NULL: not known */
     struct release *release;
     uint32_t text;       /* annotations: a name in the area */
     uint8_t record;      /* enum shm_kind */
@@ -120,8 +122,10 @@ struct goroutine {
     enum g_state state;
     int64_t since_ns;       /* in its state */
     struct wait_site *site; /* of the wait that it is in */
+    uint64_t waker;         /* the serial of the thread whose release has ended it; 0: not known */
     uint64_t waker_stack;
-    uint64_t wait_pc; /* used if the wait has no stack */
+    int64_t waited_ns; /* for the same before the thread was woken in vain */
+    uint64_t wait_pc;  /* used if the wait has no stack */
     uint8_t wait;
     uint64_t current_wait;
     bool in_call;   /* between a wait's first op and its last */
