@@ -31,6 +31,13 @@ struct stuck {
     struct stuck_wait *waits; /* by goroutine; made at the end */
     size_t count, capacity;
     size_t circles;
+    int64_t last_end_ns; /* when the last goroutine ended */
+    /*
+     * At the end every goroutine waits for another one: the longest wait for what no goroutine is
+     * known to hold, and another goroutine's wait for that one's exit.
+     */
+    bool has_still, has_joiner;
+    struct stuck_wait still, joiner;
 };
 
 extern const struct analysis_part stuck_part;
