@@ -171,12 +171,14 @@ void finding_open_waits(struct findings *findings)
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     const struct stuck_wait **longest = calloc(stuck->count + 1, sizeof *longest);
     size_t count = 0;
+    bool never_woken = finding_was_said(findings, "never-woken");
     if (!longest) {
         findings->failed = true;
         return;
     }
     for (size_t i = 0; i < stuck->count; i++)
-        if (!stuck->waits[i].circle && stuck->waits[i].ns >= OPEN_LEAST)
+        if (!stuck->waits[i].circle && stuck->waits[i].ns >= OPEN_LEAST &&
+            !(never_woken && stuck->waits[i].goroutine == stuck->still.goroutine))
             longest[count++] = &stuck->waits[i];
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     qsort((void *)longest, count, sizeof *longest, by_length);

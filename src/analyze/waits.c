@@ -392,6 +392,15 @@ static bool place_leave(struct waits *waits, const struct goroutine *g, const tr
     return ok;
 }
 
+/* How long a goroutine has run up to now. */
+static int64_t ran_for(const struct goroutine *g, int64_t now)
+{
+    int64_t ns = g->exec_ns;
+    if (g->state == TRAIL_GO_RUNNING)
+        ns_add(&ns, ns_between(g->since_ns, now));
+    return ns;
+}
+
 /* MARK: Waits for work */
 
 /* A wait begins that may be for work. Returns false on out of memory. */
@@ -447,33 +456,33 @@ static bool judge_idle(struct waits *waits, const struct goroutine *g, int64_t n
 }
 
 /* Looks whether the goroutine that ends has never waited, but served others. */
-static void note_spinner(struct waits *waits, const struct goroutine *g)
+static void note_spinner(struct waits *waits, const struct goroutine *g, int64_t ran)
 {
     uintptr_t count =
         waits->served.count > 0 ? (uintptr_t)idmap_remove(&waits->served, (uint64_t)g->id) : 0;
-    if (count > 0 && g->block_count == 0 && g->exec_ns > waits->spinner.exec_ns)
-        waits->spinner = (struct spinner){g->name, count, g->id, g->creation_ns, g->exec_ns};
+    if (count > 0 && g->block_count == 0 && ran > waits->spinner.exec_ns)
+        waits->spinner = (struct spinner){g->name, count, g->id, g->creation_ns, ran};
 }
 
 /* Counts how long a goroutine that was created in the trace ran. */
-static bool count_worker(struct waits *waits, const struct goroutine *g)
+static bool count_worker(struct waits *waits, const struct goroutine *g, int64_t ran)
 {
     struct wait_group *group = group_get(waits, g->name);
     if (!group)
         return false;
     group->workers++;
-    ns_add(&group->exec_ns, g->exec_ns);
-    longest_note(&group->busiest, g->exec_ns, g->creation_ns, g->id);
+    ns_add(&group->exec_ns, ran);
+    longest_note(&group->busiest, ran, g->creation_ns, g->id);
     return true;
 }
 
 static bool goroutine_ends(void *part, struct goroutine *g, int64_t now, int64_t end_ns)
 {
     struct waits *waits = part;
-    if (waits->analysis->counting && !count_worker(waits, g))
+    if (waits->analysis->counting && !count_worker(waits, g, ran_for(g, now)))
         return false;
     (void)end_ns;
-    note_spinner(waits, g);
+    note_spinner(waits, g, ran_for(g, now));
     blame_end(&waits->blame, g->id);
     outside_forget(&waits->outside, g->id);
     (void)idmap_remove(&waits->calls, (uint64_t)g->id);
@@ -527,13 +536,10 @@ static bool outside_enter(struct waits *waits, struct goroutine *g, trail_name w
     g->outside = true;
     trail_stack stack = stacks_of(&waits->analysis->stacks, event->transition.stack);
     trail_place at = sleeping_frame(waits, stack);
-    int64_t exec = g->exec_ns;
-    if (g->state == TRAIL_GO_RUNNING)
-        ns_add(&exec, ns_between(g->since_ns, event->time_ns));
     struct outside_wait begun = {
         .goroutine = g->id,
         .begin_ns = event->time_ns,
-        .exec_ns = exec,
+        .exec_ns = ran_for(g, event->time_ns),
         .kind = kind,
         .wait = wait,
         .function = at.function ? at.function : g->name,
