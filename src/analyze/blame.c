@@ -240,10 +240,12 @@ bool blame_add(struct blame *blame, const struct blame_wait *wait)
     pass_on(blame, wait, own, idmap_find(&blame->pasts, (uint64_t)wait->waker), &rest);
     struct blame_row *row = &blame->rows[rest.row - 1];
     add(&row->direct_ns, minus(wait->end_ns, wait->begin_ns));
+    add(&row->alike_ns, wait->start == wait->own_start ? minus(wait->end_ns, wait->begin_ns) : 0);
     row->place = wait->place;
     if (rest.begin_ns < rest.end_ns) {
         row_add(row, wait, &rest);
         most_add(&row->goroutine, wait->waker, minus(rest.end_ns, rest.begin_ns));
+        row->start = row->goroutine.key == wait->waker ? wait->start : row->start;
         rest.row = wait->lock ? rest.row : 0;
         piece_put(own, &rest);
     }

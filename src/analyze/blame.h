@@ -52,9 +52,11 @@ struct blame_row {
     int64_t direct_ns;               /* of waits that the function ended */
     trail_longest longest;           /* a wait, or the part of it that counts here */
     struct blame_union held, serial; /* while something waited; the same on the serial clock */
+    int64_t alike_ns;   /* of `direct_ns`: ended by goroutines with the same start function */
     int64_t outside_ns; /* of `direct_ns`: meanwhile its goroutine waited for something else */
     struct blame_most outside;   /* for what: the name of the wait */
     struct blame_most goroutine; /* which one ended the waits */
+    trail_name start;            /* its start function */
 };
 
 /* A wait that has ended. */
@@ -63,7 +65,8 @@ struct blame_wait {
     trail_name wait, at;
     bool named; /* `wait` identifies the object; otherwise `at` does */
     bool lock;
-    int64_t waker; /* TRAIL_NONE: none */
+    trail_name own_start, start; /* start functions: its own, and the waker's */
+    int64_t waker;               /* TRAIL_NONE: none */
     trail_name function, place;
 };
 

@@ -178,7 +178,8 @@ void finding_open_waits(struct findings *findings)
     }
     for (size_t i = 0; i < stuck->count; i++)
         if (!stuck->waits[i].circle && stuck->waits[i].ns >= OPEN_LEAST &&
-            !(never_woken && stuck->waits[i].goroutine == stuck->still.goroutine))
+            !(never_woken && stuck->waits[i].object == stuck->still.object &&
+              stuck->waits[i].kind == stuck->still.kind))
             longest[count++] = &stuck->waits[i];
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     qsort((void *)longest, count, sizeof *longest, by_length);

@@ -27,6 +27,9 @@
 #define ALONE_PARALLEL 1.3 /* goroutines with work, on average during the rest */
 #define EACH_SHARE     0.5
 #define EACH_LEAST     4
+#define ALIKE_SHARE    0.8
+#define BUSY_SHARE     0.5
+#define BUSY_MOST      0.8
 #define SPIN_COUNT     5
 #define SPIN_SHARE     0.5
 #define SPIN_PAUSE     INT64_C(1000000) /* of running, per value */
@@ -196,6 +199,75 @@ static bool hands_over(const struct findings *findings, trail_name reason)
                        text_begins(text, "select");
 }
 
+/* Goroutines of one kind wait for permits that others of them have. */
+void finding_permits(struct findings *findings)
+{
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        const struct wait_facts *facts = facts_of(findings, row->wait);
+        int64_t ns = blame_union_ns(&row->held);
+        if (!facts || facts->kind != WIRE_WAIT_SEMAPHORE || row->waits < QUEUE_WAITS ||
+            row->function == 0 || share_of(row->alike_ns, row->direct_ns) < ALIKE_SHARE ||
+            share_of(ns, length_of(findings)) < QUEUE_SHARE)
+            continue;
+        const struct finding_of of = {"permits", .gain_ns = ns, .moment = &row->longest,
+                                      .function = row->function, .object = row->wait};
+        trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait),
+                     at = text_of(findings, row->at);
+        finding_say(findings, &of,
+                    "%.*s has too few permits: the %s that use it waited for each other at %.*s "
+                    "during %.0f %% of the time, %" PRIu64 " times, %s in all, the longest %s, "
+                    "until %.*s gave one back; at most %s of %s would be saved; allow more, or "
+                    "give each back sooner",
+                    SHOWN(wait), word(findings, TERM_tasks), SHOWN(at),
+                    100 * share_of(ns, length_of(findings)), row->waits, duration(row->ns).text,
+                    duration(row->longest.ns).text, SHOWN(place), duration(ns).text,
+                    duration(length_of(findings)).text);
+    }
+}
+
+/* Whether these are waits in which work is handed over. */
+static bool is_for_work(const struct findings *findings, const struct blame_row *row)
+{
+    const struct wait_facts *facts = facts_of(findings, row->wait);
+    trail_string text = text_of(findings, row->wait);
+    return facts ? facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE ||
+                       facts->kind == WIRE_WAIT_READ
+                 : text_is(text, "chan receive") || text_is(text, "sync.(*Cond).Wait");
+}
+
+/* Others wait for what one goroutine makes, which has work nearly all the time. */
+void finding_bottleneck(struct findings *findings)
+{
+    const struct blame *blame = &findings->waits->blame;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        int64_t ns = blame_union_ns(&row->held);
+        if (row->function == 0 || row->waits < QUEUE_WAITS || !is_for_work(findings, row) ||
+            share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE || share_of(ns, length) < BUSY_SHARE)
+            continue;
+        int64_t busy = 1000 * (int64_t)(uintptr_t)idmap_find(&findings->waits->busy,
+                                                             (uint64_t)row->goroutine.key);
+        if (share_of(busy, length) < BUSY_MOST)
+            continue;
+        const struct finding_of of = {"bottleneck", .gain_ns = ns, .moment = &row->longest,
+                                      .function = row->start, .object = row->wait};
+        trail_string name = text_of(findings, row->start), wait = text_of(findings, row->wait),
+                     at = text_of(findings, row->at);
+        finding_say(findings, &of,
+                    "%.*s is the bottleneck: %s %" PRId64 " had work for %.0f %% of the time, and "
+                    "others waited for it at %.*s (%.*s) during %.0f %%: %" PRIu64
+                    " waits, %s in all, the longest %s; at most %s of %s would be saved; make it "
+                    "faster, or divide its work",
+                    SHOWN(name), word(findings, TERM_task), row->goroutine.key,
+                    100 * share_of(busy, length), SHOWN(at), SHOWN(wait),
+                    100 * share_of(ns, length), row->waits, duration(row->ns).text,
+                    duration(row->longest.ns).text, duration(ns).text, duration(length).text);
+    }
+}
+
 /* Goroutines hand over work so often that the switches take most of the time. */
 void finding_handoffs(struct findings *findings)
 {
@@ -327,11 +399,6 @@ void finding_spins(struct findings *findings)
                 spinner->count, duration(BLAME_OTHERS_NS).text);
 }
 
-static const struct wait_group *group_of(const struct waits *waits, trail_name name)
-{
-    return name < waits->by_name_count ? waits->by_name[name] : NULL;
-}
-
 /* What `ns` of serial work can gain, were it spread over all Ps. */
 static int64_t spread_gain(const struct findings *findings, int64_t ns)
 {
@@ -368,26 +435,52 @@ void finding_serial_phase(struct findings *findings)
                 duration(length).text, activity->sums.procs, word(findings, TERM_slots));
 }
 
+/* For how long others waited for goroutines with this start function to exit. */
+static int64_t joined_ns(const struct findings *findings, trail_name name)
+{
+    const struct blame *blame = &findings->waits->blame;
+    int64_t most = 0;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct wait_facts *facts = facts_of(findings, blame->rows[i].wait);
+        int64_t ns = blame_union_ns(&blame->rows[i].held);
+        if (facts && facts->kind == WIRE_WAIT_JOIN && blame->rows[i].function == name && ns > most)
+            most = ns;
+    }
+    return most;
+}
+
+/* For how long goroutines with this start function had work alone. */
+static int64_t alone_ns(const struct activity *activity, trail_name name)
+{
+    for (size_t i = 0; i < activity->alone_count; i++)
+        if (activity->alone_sums[i].name == name)
+            return activity->alone_sums[i].ns;
+    return 0;
+}
+
 /* Workers are created, and each is waited for before the next is created. */
 void finding_one_at_a_time(struct findings *findings)
 {
-    const struct activity *activity = findings->activity;
+    const struct waits *waits = findings->waits;
     int64_t length = length_of(findings);
-    for (size_t i = 0; i < activity->alone_count; i++) {
-        const struct alone_sum *sum = &activity->alone_sums[i];
-        const struct wait_group *group = group_of(findings->waits, sum->name);
-        int64_t gain = spread_gain(findings, sum->ns);
-        if (!group || group->most_alive != 1 || group->row.created < EACH_LEAST ||
-            sum->goroutines < EACH_LEAST || gain == 0 || share_of(sum->ns, length) < EACH_SHARE)
+    for (size_t i = 0; i < waits->count; i++) {
+        const struct wait_group *group = waits->items[i];
+        if (group->most_alive != 1 || group->row.created < EACH_LEAST)
             continue;
-        const struct finding_of of = {"one-at-a-time", .gain_ns = gain, .moment = &sum->longest,
-                                      .function = sum->name};
-        trail_string name = text_of(findings, sum->name);
+        int64_t alone = alone_ns(findings->activity, group->row.name);
+        int64_t joined = joined_ns(findings, group->row.name);
+        int64_t ns = joined > alone ? joined : alone;
+        int64_t gain = ns - ns / (int64_t)group->row.created;
+        if (share_of(ns, length) < EACH_SHARE)
+            continue;
+        const struct finding_of of = {"one-at-a-time", .gain_ns = gain,
+                                      .function = group->row.name};
+        trail_string name = text_of(findings, group->row.name);
         finding_say(findings, &of,
                     "%" PRIu64 " %s of %.*s ran one at a time: each was created after the one "
-                    "before had ended, and they alone had work for %.0f %% of the time; at most "
-                    "%s of %s would be saved by running them at once",
+                    "before had ended, and nothing else was done during %.0f %% of the time; at "
+                    "most %s of %s would be saved by running them at once",
                     group->row.created, word(findings, TERM_tasks), SHOWN(name),
-                    100 * share_of(sum->ns, length), duration(gain).text, duration(length).text);
+                    100 * share_of(ns, length), duration(gain).text, duration(length).text);
     }
 }

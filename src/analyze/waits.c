@@ -19,6 +19,9 @@
  * woken in vain. */
 #define FUTILE_MOST_NS 10000
 
+/* A goroutine that had work for this long is kept as one of those that can hold others up. */
+#define BUSY_LEAST_NS 50000000
+
 /* MARK: Groups */
 
 static struct wait_group *group_make(struct waits *waits, trail_name name)
@@ -240,6 +243,13 @@ static trail_name blamed_wait(struct waits *waits, trail_name wait)
     return names_put(names, text, (size_t)size);
 }
 
+/* The start function of a goroutine; 0: unknown. */
+static trail_name start_of(const struct waits *waits, int64_t id)
+{
+    const struct goroutine *g = goroutines_find(&waits->analysis->goroutines, id);
+    return g ? g->name : 0;
+}
+
 /* The wait of `g` at `place` (NULL: elsewhere), which was for `wait`, has ended. */
 static bool blame(struct waits *waits, const struct goroutine *g, const struct place *place,
                   int64_t serial_at, trail_name wait, const trail_event *event)
@@ -262,6 +272,8 @@ static bool blame(struct waits *waits, const struct goroutine *g, const struct p
         .named = facts && facts->object != 0,
         .lock = place && place->kind == PLACE_LOCK,
         .waker = woken ? event->goroutine : TRAIL_NONE,
+        .own_start = g->name,
+        .start = woken ? start_of(waits, event->goroutine) : 0,
         .function = by.function,
         .place = blamed_place(waits, &by),
     };
@@ -292,6 +304,14 @@ static void watch_end(struct waits *waits, int64_t id)
     waits->watched--;
     if (!parked->place)
         slab_put(&waits->parked_slab, idmap_remove(&waits->parked, (uint64_t)id));
+}
+
+/* Whether the goroutine waits for a lock: to pass that on is no work. */
+static bool waits_for_lock(const struct waits *waits, const struct goroutine *g)
+{
+    const struct parked *parked =
+        g->state == TRAIL_GO_WAITING ? idmap_find(&waits->parked, (uint64_t)g->id) : NULL;
+    return parked && parked->place && parked->place->kind == PLACE_LOCK;
 }
 
 /* It waits for a condition variable again, where it was woken: in vain if it hardly ran and did no
@@ -382,7 +402,8 @@ static bool place_leave(struct waits *waits, const struct goroutine *g, const tr
         waits->activity->lock_waiters--;
     if (waits->analysis->counting)
         count_place(g, place, event);
-    if (place->kind == PLACE_CONDITION && !parked->woken_at) {
+    bool woken = event->goroutine >= 0 && event->goroutine != g->id;
+    if (place->kind == PLACE_CONDITION && woken && !parked->woken_at) {
         parked->woken_at = place;
         parked->woken_exec_ns = g->exec_ns;
         waits->watched++;
@@ -469,6 +490,11 @@ static bool count_worker(struct waits *waits, const struct goroutine *g, int64_t
 {
     struct wait_group *group = group_get(waits, g->name);
     if (!group)
+        return false;
+    int64_t busy = ran;
+    ns_add(&busy, g->sched_wait_ns);
+    if (busy >= BUSY_LEAST_NS &&
+        !idmap_put(&waits->busy, (uint64_t)g->id, (void *)(uintptr_t)(busy / 1000)))
         return false;
     group->workers++;
     ns_add(&group->exec_ns, ran);
@@ -632,7 +658,7 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
     if (!group)
         return false;
     if (waits->watched > 0 && event->goroutine != g->id &&
-        (from == TRAIL_GO_WAITING || from <= TRAIL_GO_NOT_EXIST))
+        (from == TRAIL_GO_WAITING || from <= TRAIL_GO_NOT_EXIST) && !waits_for_lock(waits, g))
         watch_end(waits, event->goroutine);
     if (waits->analysis->counting) {
         group->row.ended += to <= TRAIL_GO_NOT_EXIST;
@@ -800,6 +826,7 @@ static void drop(void *part)
     idmap_free(&waits->blamed_places);
     idmap_free(&waits->calls);
     idmap_free(&waits->served);
+    idmap_free(&waits->busy);
     idmap_free(&waits->parked);
     slab_free(&waits->parked_slab);
 }
