@@ -56,62 +56,6 @@ static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now
     return true;
 }
 
-/* Whether only a thread of the program can end such a wait, without a time limit. */
-static bool is_for_a_thread(enum wire_wait kind)
-{
-    return wire_wait_kinds[kind].traits & WIRE_WAIT_LOCK && kind != WIRE_WAIT_FILE_LOCK;
-}
-
-static bool is_before(const struct stuck_wait *wait, bool joins, const struct stuck_wait *other,
-                      bool other_joins)
-{
-    if (joins != other_joins)
-        return other_joins;
-    return wait->ns != other->ns ? wait->ns > other->ns : wait->goroutine < other->goroutine;
-}
-
-/* Keeps the longest waits in order. */
-static void keep_first(struct hang *hang, struct stuck_wait wait, trail_name join)
-{
-    const size_t most = sizeof hang->first / sizeof *hang->first;
-    size_t at = hang->count < most ? hang->count : most;
-    while (at > 0 && is_before(&wait, wait.kind == join, &hang->first[at - 1],
-                               hang->first[at - 1].kind == join)) {
-        if (at < most)
-            hang->first[at] = hang->first[at - 1];
-        at--;
-    }
-    if (at < most)
-        hang->first[at] = wait;
-}
-
-static void find_hang(struct stuck *stuck, int64_t now)
-{
-    struct names *names = &stuck->analysis->names;
-    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
-    trail_name join = wait_kind_put(names, WIRE_WAIT_JOIN, 0);
-    struct hang hang = {.ns = INT64_MAX};
-    IDMAP_EACH(slot, alive) {
-        const struct goroutine *g = slot->value;
-        const struct wait_facts *facts = wait_facts_of(names, g->reason);
-        int64_t ns = ns_between(g->since_ns, now);
-        if (g->state != TRAIL_GO_WAITING || !facts || !is_for_a_thread(facts->kind))
-            return;
-        keep_first(&hang,
-                   (struct stuck_wait){.goroutine = g->id,
-                                       .begin_ns = g->since_ns,
-                                       .ns = ns,
-                                       .name = g->name,
-                                       .signalled = holders_signalled(stuck->holders, g->id),
-                                       .kind = facts->kind_name,
-                                       .object = facts->object},
-                   join);
-        hang.count++;
-        hang.ns = ns < hang.ns ? ns : hang.ns;
-    }
-    stuck->hang = hang;
-}
-
 static int by_goroutine(const void *a, const void *b)
 {
     const struct stuck_wait *x = a, *y = b;
@@ -149,6 +93,72 @@ static void find_circles(struct stuck *stuck)
     }
 }
 
+/* Returns the facts of a wait that only another thread of the program can end; NULL: it is none. */
+static const struct wait_facts *waits_for_thread(const struct stuck *stuck,
+                                                 const struct goroutine *g)
+{
+    const struct wait_facts *facts =
+        g->state == TRAIL_GO_WAITING ? wait_facts_of(&stuck->analysis->names, g->reason) : NULL;
+    return facts && wire_wait_kinds[facts->kind].traits & WIRE_WAIT_LOCK &&
+                   facts->kind != WIRE_WAIT_FILE_LOCK
+               ? facts
+               : NULL;
+}
+
+/* Of the goroutines that all wait for each other, takes the one at the end, or one that waits for a
+ * thread to exit. */
+static void still_waits(struct stuck *stuck, const struct goroutine *g,
+                        const struct wait_facts *facts, int64_t now)
+{
+    const struct parked *parked =
+        stuck->waits_at ? idmap_find(&stuck->waits_at->parked, (uint64_t)g->id) : NULL;
+    struct stuck_wait wait = {
+        .goroutine = g->id,
+        .begin_ns = g->since_ns,
+        .ns = ns_between(g->since_ns, now),
+        .name = g->name,
+        .kind = facts->kind_name,
+        .object = facts->object,
+        .place = parked && parked->place ? parked->place->name : 0,
+        .signalled = holders_signalled(stuck->holders, g->id),
+        .holder = TRAIL_NONE,
+    };
+    bool joins = facts->kind == WIRE_WAIT_JOIN;
+    if (wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD)
+        return;
+    if (joins ? stuck->has_joiner && stuck->joiner.ns >= wait.ns
+              : stuck->has_still && stuck->still.ns >= wait.ns)
+        return;
+    *(joins ? &stuck->joiner : &stuck->still) = wait;
+    *(joins ? &stuck->has_joiner : &stuck->has_still) = true;
+}
+
+/* Looks whether every goroutine waits for another one. */
+static void find_still(struct stuck *stuck, int64_t now)
+{
+    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
+    IDMAP_EACH(slot, alive) {
+        const struct goroutine *g = slot->value;
+        const struct wait_facts *facts = waits_for_thread(stuck, g);
+        if (!facts || g->since_ns < stuck->last_end_ns) {
+            stuck->has_still = false;
+            return;
+        }
+        still_waits(stuck, g, facts, now);
+    }
+}
+
+/* A goroutine that ends while others wait may have been the one that they waited for. */
+static bool goroutine_ends(void *part, struct goroutine *g, int64_t now, int64_t end_ns)
+{
+    struct stuck *stuck = part;
+    (void)g;
+    (void)now;
+    if (end_ns > stuck->last_end_ns)
+        stuck->last_end_ns = end_ns;
+    return true;
+}
+
 static bool window_ends(void *part, int64_t now)
 {
     struct stuck *stuck = part;
@@ -157,12 +167,12 @@ static bool window_ends(void *part, int64_t now)
         IDMAP_EACH(slot, alive)
             if (!add_wait(stuck, slot->value, now))
                 return false;
-    if (stuck->analysis->counting)
-        find_hang(stuck, now);
     if (stuck->count > 0)
         qsort(stuck->waits, stuck->count, sizeof *stuck->waits, by_goroutine);
     link_waits(stuck);
     find_circles(stuck);
+    if (stuck->analysis->counting)
+        find_still(stuck, now);
     return true;
 }
 
@@ -191,4 +201,5 @@ const struct analysis_part stuck_part = {
     .init = init,
     .free = drop,
     .window_ends = window_ends,
+    .ends = goroutine_ends,
 };

@@ -27,15 +27,6 @@ struct stuck_wait {
     size_t circle;        /* 0: none; else the number of its cycle */
 };
 
-/*
- * All goroutines that are alive at the end, if each waits for what only another goroutine of the program does.
- */
-struct hang {
-    size_t count; /* 0: one of them could run, or is in a wait that something else ends */
-    int64_t ns;   /* for which the last of them has waited */
-    struct stuck_wait first[3]; /* the longest waits; those for a thread's exit last */
-};
-
 struct stuck {
     struct trail_analysis *analysis;
     const struct waits *waits_at; /* for the places; NULL: not requested */
@@ -43,7 +34,13 @@ struct stuck {
     struct stuck_wait *waits; /* by goroutine; made at the end */
     size_t count, capacity;
     size_t circles;
-    struct hang hang;
+    int64_t last_end_ns; /* when the last goroutine ended */
+    /*
+     * At the end every goroutine waits for another one: the longest wait for what no goroutine is
+     * known to hold, and another goroutine's wait for that one's exit.
+     */
+    bool has_still, has_joiner;
+    struct stuck_wait still, joiner;
 };
 
 extern const struct analysis_part stuck_part;
