@@ -43,6 +43,13 @@ enum v2_step v2_fail(const struct step *s, const char *format, ...)
 
 #define fail(s, ...) ((s)->brief ? V2_FAILED : v2_fail(s, __VA_ARGS__))
 
+enum v2_step v2_fail_memory(const struct step *s);
+
+/* Tasks, regions and logs (v2/annotations.c); the last two free what they left in the model. */
+enum v2_step v2_annotation(struct step *s);
+void v2_drop_regions(struct v2_g *g);
+void v2_drop_tasks(struct v2_order *order);
+
 /* Creates a goroutine, NULL with *order->error if out of memory; destroys one. */
 struct v2_g *v2_create_g(struct v2_order *order, int64_t id, unsigned status);
 void v2_destroy_g(struct v2_order *order, struct v2_g *g);

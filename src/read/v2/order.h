@@ -129,7 +129,9 @@ struct v2_order {
     uint64_t gc_seq;
     enum v2_gc gc;
     trail_string_handle range_names[TRAIL_RANGES];
-    struct slab g_slab, p_slab, m_slab, task_slab;
+    struct slab g_slab, p_slab, m_slab;
+    bool strict;        /* a misused annotation is an error */
+    uint64_t misused;   /* annotations that were delivered as such */
     struct v2_m nobody; /* the M for "no thread": its bindings last only one step */
     trail_error *error;
 };

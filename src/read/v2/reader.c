@@ -366,6 +366,7 @@ static long v2_next_batch(trail_reader *reader, const trail_event **events)
     long count = r->order.output.next - r->events;
     reader->stats.events += (uint64_t)count;
     reader->stats.wire_events = r->order.steps;
+    reader->stats.misused = r->order.misused;
     return count;
 }
 
@@ -431,6 +432,7 @@ trail_reader *v2_reader_open(trail_source *source, int version, const trail_read
     r->generation.offset = WIRE_HEADER_SIZE;
     r->merge = v2_merge_best();
     v2_order_init(&r->order, &r->base.tables, &r->base.error);
+    r->order.strict = options->strict;
     if (source_skip(source, WIRE_HEADER_SIZE, err) < 0 || skip_generations(r, err) < 0) {
         v2_close(&r->base);
         return NULL;
