@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analyze/gc.h"
+#include "analyze/misuses.h"
 #include "analyze/part.h"
 #include "analyze/regions.h"
 #include "analyze/stuck.h"
@@ -20,6 +21,7 @@
 #include "base/text.h"
 #include "base/whole.h"
 #include "words/function_name.h"
+#include "words/place.h"
 #include "words/vocabulary.h"
 
 /* Thresholds, as shares of the time. */
@@ -43,6 +45,8 @@
 #define SLOW_COUNT  5
 #define READY_SHARE 0.2
 #define READY_LEAST INT64_C(10000000)
+/* A flaw of the trace rather than lost time: behind what costs more than 1 % of it. */
+#define MISUSE_WEIGHT 0.01
 
 /* Answers of other parts, which own them; NULL: not requested. */
 struct findings {
@@ -53,6 +57,7 @@ struct findings {
     const struct utilisations *utilisation;
     const struct stuck *stuck;
     const struct regions *regions;
+    const struct misuses *misuses;
     struct vocabulary vocabulary;
     trail_finding *rows;
     size_t count, capacity;
@@ -531,6 +536,30 @@ static void keeps_p(struct findings *findings)
     }
 }
 
+/* MARK: Annotations */
+
+static void misused(struct findings *findings)
+{
+    const struct misuses *misuses = findings->misuses;
+    struct stack_row stack = stacks_get(&findings->analysis->stacks, misuses->stack);
+    char place[PLACE_TEXT_SIZE] = "a place without a stack", others[64] = "";
+    if (misuses->count == 0)
+        return;
+    if (stack.count > 0) {
+        const trail_place *own = &stack.places[stack.own];
+        const struct names *names = &findings->analysis->names;
+        (void)place_of_frame(names_text(names, own->function), names_text(names, own->file),
+                             own->line, PLACE_PARENTHESES, place, sizeof place);
+    }
+    if (misuses->count > 1)
+        (void)snprintf(others, sizeof others, " (the first of %" PRIu64 " such events)",
+                       misuses->count);
+    trail_string name = names_text(&findings->analysis->names, misuses->name);
+    say(findings, "misused-annotation", MISUSE_WEIGHT, &misuses->first,
+        "%s '%.*s' at %s %s%s; Go's tools stop reading the trace there", misuses->what,
+        (int)name.size, name.data, place, misuses->rule, others);
+}
+
 /* MARK: Stop-the-world pauses and garbage collection */
 
 static void late_for_stop(struct findings *findings)
@@ -644,7 +673,7 @@ static void (*const all[])(struct findings *) = {
     deadlock,         maybe_deadlock,  open_waits,      slow_task,      slow_region,
     ready_for_long,   lock_serialises, lock_contention, futile_wakeups, one_runs_alone,
     ready_while_idle, keeps_p,         late_for_stop,   long_pause,     pauses_take_much,
-    gc_takes_much,    leaks,
+    gc_takes_much,    leaks,           misused,
 };
 
 static int by_weight(const void *a, const void *b)
@@ -665,6 +694,7 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     findings->utilisation = needed[3];
     findings->stuck = needed[4];
     findings->regions = needed[5];
+    findings->misuses = needed[6];
     return true;
 }
 
@@ -691,7 +721,8 @@ static void drop(void *part)
 const struct analysis_part findings_part = {
     .what = TRAIL_ANALYZE_FINDINGS,
     .size = sizeof(struct findings),
-    .needs = {&activity_part, &waits_part, &gc_part, &utilisation_part, &stuck_part, &regions_part},
+    .needs = {&activity_part, &waits_part, &gc_part, &utilisation_part, &stuck_part, &regions_part,
+              &misuses_part},
     .init = init,
     .free = drop,
     .finish = finish,
