@@ -602,6 +602,13 @@ typedef struct trail_reader_stats {
     uint64_t skipped_bytes; /* not read, because of trail_reader_options.from_ns */
     int64_t first_ns;       /* if skipped_bytes > 0: time of the first event of the trace */
     uint64_t misused;       /* events with TRAIL_EVENT_MISUSED */
+    /* v2, without `strict`: what was passed over. */
+    uint64_t holes;         /* damage behind which the states of all goroutines are found anew */
+    uint64_t lost_bytes;    /* damaged or in a generation without order */
+    uint64_t text_bytes;    /* text that the program wrote into the trace */
+    int64_t text_offset;    /* of its begin, -1: none */
+    int64_t next_trace;     /* offset of another trace behind this one, -1: none */
+    bool unstopped;         /* ends in a generation that has only begun: tracing was not stopped */
     bool frequency_assumed; /* v1 with partial: the frequency record is missing */
 } trail_reader_stats;
 TRAIL_API void trail_reader_get_stats(const trail_reader *reader, trail_reader_stats *stats);

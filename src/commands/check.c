@@ -179,6 +179,25 @@ static void show_notes(const struct verdict *verdict)
                   " region%s, tasks or logs against the rules (Go's tools "
                   "reject this trace), first %s",
                   stats->misused, plural_s(stats->misused), verdict->misused);
+    char text[SHOW_SIZE];
+    if (stats->text_bytes > 0)
+        show_line("  text         %" PRIu64 " byte%s at offset %#" PRIx64 " are text that the "
+                  "program wrote into the trace: left out",
+                  stats->text_bytes, plural_s(stats->text_bytes), (uint64_t)stats->text_offset);
+    if (stats->holes > 0)
+        show_line("  holes        %" PRIu64 ": reading went on behind the damage, and no state is "
+                  "counted across it",
+                  stats->holes);
+    if (stats->lost_bytes > 0)
+        show_line("  lost         %s", show_bytes(text, stats->lost_bytes));
+    if (stats->unstopped)
+        show_line(
+            "  end          without a stop after %s: the program ended or the file was copied "
+            "early",
+            show_duration(text, verdict->last_ns - verdict->first_ns));
+    if (stats->next_trace >= 0)
+        show_line("  next         another trace begins at offset %#" PRIx64,
+                  (uint64_t)stats->next_trace);
 }
 
 static void show_good(const struct verdict *verdict)
@@ -288,6 +307,12 @@ static void json_verdict(const struct verdict *verdict)
         json_number(&json, "bytes", stats->bytes);
         json_number(&json, "good_bytes", stats->good_bytes);
         json_number(&json, "misused", stats->misused);
+        json_number(&json, "text_bytes", stats->text_bytes);
+        json_number(&json, "holes", stats->holes);
+        json_number(&json, "lost_bytes", stats->lost_bytes);
+        json_bool(&json, "unstopped", stats->unstopped);
+        if (stats->next_trace >= 0)
+            json_signed(&json, "next_trace", stats->next_trace);
         if (verdict->misused[0])
             json_string(&json, "first_misused", verdict->misused);
         if (verdict->request->repair)

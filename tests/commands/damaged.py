@@ -121,4 +121,126 @@ def a_converted_trace_has_only_what_gos_tools_accept():
             equal(code, 0, f"{name}: {err}")
 
 
+# MARK: Bytes that are no batches
+
+
+def generations(count, version=26):
+    """A trace of generations of 1000 ns in which goroutine 1 yields four times."""
+    text = f"Trace Go1.{version}\n"
+    for n in range(1, count + 1):
+        status = "GoStatus dt=0 g=1 m=5 gstatus=2"
+        text += f"""EventBatch gen={n} m={NOBODY} time={1000 * n} size=auto
+{"Sync" if version >= 25 else ""}
+Frequency freq=1000000000
+{"ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0" if version >= 25 else ""}
+EventBatch gen={n} m=5 time={1000 * n} size=auto
+ProcStatus dt=1 p=0 pstatus=1
+{status}
+""" + "".join(
+            f"GoStop dt=100 reason_string=1 stack=0\nGoStart dt=100 g=1 g_seq={i}\n" for i in range(1, 5)
+        )
+        text += f"EventBatch gen={n} m={NOBODY} time={1000 * n} size=auto\nStrings\nString id=1\n\tdata=\"generation {n}\"\n"
+        text += "EndOfGeneration\n" if version >= 26 else ""
+    with open(assembled(f"generations-{count}-{version}", text), "rb") as f:
+        return f.read()
+
+
+def written(name, data):
+    path = os.path.join(WORK, name + ".trace")
+    with open(path, "wb") as f:
+        f.write(data)
+    return path
+
+
+def reasons(path, code=0):
+    """What the goroutine yielded for, once each, in order."""
+    lines = good_text("print", "--format=jsonl", path, code=code).splitlines()
+    return list(dict.fromkeys(r for r in (json.loads(line).get("reason") for line in lines) if r))
+
+
+def damage_events(data, generation):
+    """Overwrites the first events of a generation: without the statuses, no other can be ordered."""
+    at = data.index(bytes([1, generation, 5])) + 16
+    data[at : at + 12] = b"\xff" * 12
+
+
+@test
+def a_damaged_generation_is_a_hole_and_the_next_are_read():
+    for version in (22, 26):
+        data = bytearray(generations(6, version))
+        damage_events(data, 3)
+        path = written("hole", data)
+        found = reasons(path, code=1)
+        equal([r for r in found if r != "generation 3"], [f"generation {n}" for n in (1, 2, 4, 5, 6)], version)
+        check = answer("check", path, code=1)
+        equal(check["holes"], 1, version)
+
+
+@test
+def the_hole_is_in_no_sum():
+    data = bytearray(generations(6))
+    damage_events(data, 3)
+    rows = answer("goroutines", written("hole", data), code=1)["goroutines"]
+    # Of 5 generations of 1000 ns, each from its Sync to its last event at 801 ns, and what generation 3 still has.
+    total = sum(r["total_ns"] for r in rows)
+    assert 3 * 800 <= total <= 6 * 1000 - 1000, rows
+
+
+@test
+def strict_readers_end_at_the_damage():
+    data = bytearray(generations(6))
+    damage_events(data, 3)
+    _, out, _ = run_text("print", "--format=go", written("hole", data))
+    assert "generation 2" in out and "generation 4" not in out
+
+
+@test
+def text_of_the_program_is_cut_out():
+    for version in (22, 26):
+        data = generations(3, version)
+        text = b"sum is 1\nand more: \xc3\xa4\n"
+        at = data.index(b"generation 1") + len("generation 1")
+        at += version >= 26
+        path = written("text", data[:at] + text + data[at:] + b"bye\n")
+        whole = good("print", "--format=jsonl", written("whole", data))
+        equal(good("print", "--format=jsonl", path), whole, version)
+        check = answer("check", path)
+        equal((check["good"], check["text_bytes"]), (True, len(text) + 4), version)
+        assert f"at offset {at:#x}" in good_text("check", path)
+
+
+@test
+def a_trace_of_a_program_that_died_ends_without_a_stop():
+    data = generations(2)
+    begun = data.index(b"\x01\x02", data.index(b"generation 1"))
+    sync = data[begun : data.index(b"\x01\x02", begun + 2)]
+    cut = data[: data.index(b"generation 1") + len("generation 1") + 1] + sync
+    assert answer("check", written("died", cut))["unstopped"]
+    assert "without a stop after" in good_text("check", written("died", cut))
+    assert not answer("check", written("stopped", data))["unstopped"]
+
+
+@test
+def a_trace_behind_the_first_is_named():
+    data = generations(2)
+    check = answer("check", written("two", data + generations(3)))
+    equal((check["good"], check["next_trace"]), (True, len(data)))
+
+
+@test
+def any_byte_may_be_damaged():
+    """Reading ends, within its time, and what is not damaged is there: at least the other generations."""
+    for version in (22, 26):
+        data = generations(4, version)
+        for at in range(16, len(data), 7):
+            for wrong in (0, 1, 0x34, 0xFF):
+                broken = bytearray(data)
+                broken[at] = wrong
+                path = written("broken", broken)
+                code, out, err = run("print", "--format=jsonl", path)
+                assert code in (0, 1), (at, wrong, err)
+                found = sum(f"generation {n}".encode() in out for n in range(1, 5))
+                assert found >= 2, (version, at, wrong, found)
+
+
 sys.exit(main())

@@ -616,6 +616,7 @@ trail_reader *v1_reader_open(trail_source *source, int version, const trail_read
     error_clear(&r->base.error);
     error_clear(&r->early_end);
     error_clear(&r->failure);
+    r->base.stats.text_offset = r->base.stats.next_trace = -1;
     v1_gs_init(&r->gs);
     r->clock.ns_per_tick = 1;
     return &r->base;

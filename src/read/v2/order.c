@@ -691,6 +691,32 @@ enum v2_step v2_order_advance_any(struct v2_order *order, struct v2_cursor *c)
     return step;
 }
 
+/* MARK: Ends that damage hides */
+
+static bool ends_by_name(uint8_t type, trail_range *range)
+{
+    /* The kind of a stop-the-world is a string of a generation that is gone. */
+    *range = type == V2_GCSweepBegin ? TRAIL_RANGE_SWEEP : TRAIL_RANGE_MARK_ASSIST;
+    return type == V2_GCSweepBegin || type == V2_GCMarkAssistBegin;
+}
+
+void v2_end_ranges(struct step *s, const struct v2_ranges *ranges, trail_resource scope,
+                   int64_t scope_id)
+{
+    trail_range range;
+    for (size_t i = 0; i < ranges->count; i++)
+        if (ends_by_name(ranges->items[i].type, &range))
+            emit_range(s, TRAIL_RANGE_END, range, scope, scope_id)->flags = TRAIL_EVENT_IMPLIED;
+}
+
+void v2_end_gc(struct step *s)
+{
+    if (s->order->gc == V2_GC_RUNNING) {
+        emit_gc(s, TRAIL_RANGE_END, 0);
+        s->output.next[-1].flags = TRAIL_EVENT_IMPLIED;
+    }
+}
+
 /* MARK: Life of the model */
 
 void v2_order_init(struct v2_order *order, struct tables *tables, trail_error *error)
@@ -703,6 +729,20 @@ void v2_order_init(struct v2_order *order, struct tables *tables, trail_error *e
         .tables = tables,
         .error = error,
     };
+}
+
+void v2_order_restart(struct v2_order *order)
+{
+    IDMAP_EACH(slot, &order->ms) {
+        struct v2_m *m = slot->value;
+        m->seen = false;
+        m->g_id = m->p_id = TRAIL_NONE;
+        m->g = NULL;
+        m->p = NULL;
+    }
+    order->initial_generation = 0;
+    order->gc = V2_GC_UNDETERMINED;
+    order->gc_seq = 0;
 }
 
 void v2_order_fini(struct v2_order *order)
