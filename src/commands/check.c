@@ -92,6 +92,10 @@ static void describe_misuse(const trail_reader *reader, const trail_event *event
 static void note_misuse(struct verdict *verdict, const trail_reader *reader,
                         const trail_event *event, long count)
 {
+    trail_reader_stats stats;
+    trail_reader_get_stats(reader, &stats);
+    if (stats.misused == 0)
+        return;
     for (long i = 0; i < count && !verdict->misused[0]; i++)
         if (event[i].flags & TRAIL_EVENT_MISUSED)
             describe_misuse(reader, &event[i], verdict->misused);
