@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyze/gc.h"
+#include "analyze/misuses.h"
 #include "analyze/regions.h"
 #include "analyze/stuck.h"
 #include "analyze/utilisation.h"
@@ -15,6 +16,7 @@
 #include "base/grow.h"
 #include "base/whole.h"
 #include "words/function_name.h"
+#include "words/place.h"
 
 /* Thresholds, as shares of the time. */
 #define IDLE_SHARE   0.05
@@ -298,6 +300,32 @@ void finding_keeps_p(struct findings *findings)
     }
 }
 
+/* MARK: Annotations */
+
+void finding_misused(struct findings *findings)
+{
+    const struct misuses *misuses = findings->misuses;
+    struct stack_row stack = stacks_get(&findings->analysis->stacks, misuses->stack);
+    char place[PLACE_TEXT_SIZE] = "a place without a stack", others[64] = "";
+    if (misuses->count == 0)
+        return;
+    if (stack.count > 0) {
+        const trail_place *own = &stack.places[stack.own];
+        const struct names *names = &findings->analysis->names;
+        (void)place_of_frame(names_text(names, own->function), names_text(names, own->file),
+                             own->line, PLACE_PARENTHESES, place, sizeof place);
+    }
+    if (misuses->count > 1)
+        (void)snprintf(others, sizeof others, " (the first of %" PRIu64 " such events)",
+                       misuses->count);
+    trail_string name = names_text(&findings->analysis->names, misuses->name);
+    /* A flaw of the trace, which costs no time. */
+    const struct finding_of of = {"misused-annotation", FINDING_COSTS, 0, &misuses->first, 0, 0,
+                                  false};
+    finding_say(findings, &of, "%s '%.*s' at %s %s%s; Go's tools stop reading the trace there",
+                misuses->what, SHOWN(name), place, misuses->rule, others);
+}
+
 /* MARK: Stop-the-world pauses and garbage collection */
 
 void finding_late_for_stop(struct findings *findings)
@@ -470,6 +498,7 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     findings->utilisation = needed[3];
     findings->stuck = needed[4];
     findings->regions = needed[5];
+    findings->misuses = needed[6];
     return true;
 }
 
@@ -496,7 +525,8 @@ static void drop(void *part)
 const struct analysis_part findings_part = {
     .what = TRAIL_ANALYZE_FINDINGS,
     .size = sizeof(struct findings),
-    .needs = {&activity_part, &waits_part, &gc_part, &utilisation_part, &stuck_part, &regions_part},
+    .needs = {&activity_part, &waits_part, &gc_part, &utilisation_part, &stuck_part, &regions_part,
+              &misuses_part},
     .init = init,
     .free = drop,
     .finish = finish,

@@ -22,6 +22,7 @@ struct findings {
     const struct utilisations *utilisation;
     const struct stuck *stuck;
     const struct regions *regions;
+    const struct misuses *misuses;
     struct vocabulary vocabulary;
     trail_finding *rows;
     size_t count, capacity;
