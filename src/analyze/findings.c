@@ -320,8 +320,8 @@ void finding_misused(struct findings *findings)
                        misuses->count);
     trail_string name = names_text(&findings->analysis->names, misuses->name);
     /* A flaw of the trace, which costs no time. */
-    const struct finding_of of = {"misused-annotation", FINDING_COSTS, 0, &misuses->first, 0, 0,
-                                  false};
+    const struct finding_of of = {
+        "misused-annotation", FINDING_COSTS, 0, &misuses->first, 0, 0, false};
     finding_say(findings, &of, "%s '%.*s' at %s %s%s; Go's tools stop reading the trace there",
                 misuses->what, SHOWN(name), place, misuses->rule, others);
 }
