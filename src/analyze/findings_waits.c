@@ -406,6 +406,27 @@ static int64_t spread_gain(const struct findings *findings, int64_t ns)
     return procs > 1 ? ns - ns / (int64_t)procs : 0;
 }
 
+/* For how long goroutines of Go's runtime ran, such as those of the garbage collector. */
+static int64_t runtime_ns(const struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    int64_t sum = 0;
+    for (size_t i = 0; i < waits->count; i++)
+        if (text_begins(text_of(findings, waits->items[i]->row.name), "runtime."))
+            ns_add(&sum, waits->items[i]->exec_ns + waits->items[i]->row.ready.sum_ns);
+    return sum;
+}
+
+/* Whether another finding says why one goroutine has work alone. */
+static bool is_explained(const struct findings *findings)
+{
+    static const char *const kinds[] = {"gc-share", "imbalance", "bottleneck", "spins"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (finding_was_said(findings, kinds[i]))
+            return true;
+    return false;
+}
+
 /* The program runs in parallel, but for phases in which one goroutine alone has work. */
 void finding_serial_phase(struct findings *findings)
 {
@@ -413,14 +434,14 @@ void finding_serial_phase(struct findings *findings)
     const struct alone_sum *most = NULL;
     int64_t alone = 0, length = length_of(findings), work = activity->sums.running_ns;
     ns_add(&work, activity->sums.runnable_ns);
+    work -= runtime_ns(findings);
     for (size_t i = 0; i < activity->alone_count; i++) {
         const struct alone_sum *sum = &activity->alone_sums[i];
         ns_add(&alone, sum->ns);
         most = most && most->ns >= sum->ns ? most : sum;
     }
     if (!most || most->ns < ALONE_LEAST || share_of(most->ns, length) < ALONE_SHARE ||
-        share_of(length - alone, length) < ALONE_REST || finding_was_said(findings, "gc-share") ||
-        finding_was_said(findings, "imbalance") ||
+        share_of(length - alone, length) < ALONE_REST || is_explained(findings) ||
         share_of(ns_between(alone, work), length - alone) < ALONE_PARALLEL)
         return;
     const struct finding_of of = {"serial-phase", .gain_ns = spread_gain(findings, most->ns),
@@ -435,15 +456,18 @@ void finding_serial_phase(struct findings *findings)
                 duration(length).text, activity->sums.procs, word(findings, TERM_slots));
 }
 
-/* For how long others waited for goroutines with this start function to exit. */
+/* For how long others waited for goroutines with this start function: to exit, or in Go programs in
+ * any other way. */
 static int64_t joined_ns(const struct findings *findings, trail_name name)
 {
     const struct blame *blame = &findings->waits->blame;
     int64_t most = 0;
     for (size_t i = 0; i < blame->count; i++) {
-        const struct wait_facts *facts = facts_of(findings, blame->rows[i].wait);
-        int64_t ns = blame_union_ns(&blame->rows[i].held);
-        if (facts && facts->kind == WIRE_WAIT_JOIN && blame->rows[i].function == name && ns > most)
+        const struct blame_row *row = &blame->rows[i];
+        const struct wait_facts *facts = facts_of(findings, row->wait);
+        int64_t ns = blame_union_ns(&row->held);
+        if ((facts ? facts->kind == WIRE_WAIT_JOIN : !row->lock) && row->function == name &&
+            ns > most)
             most = ns;
     }
     return most;
