@@ -1336,6 +1336,27 @@ def what_other_programs_did_comes_after_what_the_program_does():
     assert found[1]["gain_ns"] > found[0]["gain_ns"], found
 
 
+@test
+def every_command_that_a_finding_names_runs():
+    kinds, paths = set(), []
+    real = Trace.path
+    Trace.path = lambda self, end: paths.append(real(self, end)) or paths[-1]
+    try:
+        for made in (
+            lambda: passed_on(80 * MS), lambda: all_wait("condition queue_cv"), lambda: full(30), lambda: permitted(30), lambda: handed(10000),
+            lambda: workers(60 * MS, 20 * MS), lambda: alone(30 * MS, 20 * MS), lambda: alone(30 * MS, 20 * MS, reason="select"),
+            lambda: polled(201), lambda: outside(19 * [MS] + [100 * MS], "read pipe:[7]"), lambda: outside([60 * MS], "name look-up db", of=200 * MS),
+            lambda: served(5), lambda: lone(12 * MS), lambda: kept(20 * MS), lambda: stopped(5 * MS),
+        ):
+            kinds |= set(made())
+            commands = [line.split() for line in good_text("summary", paths[-1]).splitlines() if line.startswith("  trail ")]
+            for command in commands:
+                assert good_text(*command[1:]), command
+    finally:
+        Trace.path = real
+    assert len(kinds) >= 14, kinds
+
+
 NOTHING = """Trace Go1.26
 EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
 Sync
