@@ -152,8 +152,8 @@ void finding_slow_task(struct findings *findings)
             continue;
         trail_string name = text_of(findings, kinds[i]->name);
         moment.goroutine = TRAIL_NONE;
-        const struct finding_of of = {"slow-task", .gain_ns = slowest - median, .moment = &moment,
-                                      .function = kinds[i]->name};
+        const struct finding_of of = {"slow-task", .gain_ns = ns_between(median, slowest),
+                                      .moment = &moment, .function = kinds[i]->name};
         put_spent(findings, (const struct task_kind *)kinds[i], spent, sizeof spent);
         finding_say(findings, &of,
                     "the slowest task %.*s took %s, the median of %" PRIu64 " took %s%s",
@@ -175,7 +175,7 @@ void finding_slow_region(struct findings *findings)
             continue;
         trail_string name = text_of(findings, group->name);
         int size = (int)(name.size < 100 ? name.size : 100);
-        const struct finding_of of = {"slow-region", .gain_ns = total->max_ns - median,
+        const struct finding_of of = {"slow-region", .gain_ns = ns_between(median, total->max_ns),
                                       .function = group->name};
         finding_say(findings, &of,
                     "the slowest region %.*s took %s, the median of %" PRIu64 " took %s", size,
@@ -422,8 +422,7 @@ void finding_gc_takes_much(struct findings *findings)
     if (share < GC_SHARE)
         return;
     const struct gc_helper *most = most_helpful(gc);
-    const struct finding_of of = {"gc-share",
-                                  .gain_ns = (int64_t)(share * (double)length_of(findings)),
+    const struct finding_of of = {"gc-share", .gain_ns = part_of(length_of(findings), share),
                                   .function = most ? most->function : 0};
     char by[300] = "";
     if (most) {

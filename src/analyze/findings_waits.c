@@ -61,9 +61,8 @@ void finding_polling(struct findings *findings)
             mean(row->exec_ns, row->returns) > POLL_EXEC || row->woke * 4 > row->returns ||
             share_of(blame_union_ns(&row->at_least_one), length_of(findings)) < POLL_SHARE)
             continue;
-        const struct finding_of of = {
-            "polling", .gain_ns = row->exec_ns + spread->sum_ns / (int64_t)spread->count,
-            .moment = &row->longest, .function = row->function};
+        const struct finding_of of = {"polling", .gain_ns = mean(spread->sum_ns, spread->count),
+                                      .moment = &row->longest, .function = row->function};
         trail_string place = text_of(findings, row->place);
         finding_say(findings, &of,
                     "%.*s polls: it slept %" PRIu64 " times for %s on average, and ran for %s in "
@@ -140,7 +139,7 @@ void finding_slow_answer(struct findings *findings)
             spread->count < ANSWER_COUNT || most < ANSWER_LEAST || most / ANSWER_TIMES < usual ||
             share_of(most, length_of(findings)) < ANSWER_SHARE)
             continue;
-        const struct finding_of of = {"slow-answer", .gain_ns = most - usual,
+        const struct finding_of of = {"slow-answer", .gain_ns = ns_between(usual, most),
                                       .moment = &row->longest, .function = row->function,
                                       .object = row->wait};
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
@@ -355,14 +354,14 @@ void finding_imbalance(struct findings *findings)
         if (group->workers < 2 || most < BALANCE_LEAST ||
             share_of(most, findings->activity->sums.running_ns) < BALANCE_SHARE)
             continue;
-        int64_t others = (all - most) / (int64_t)(group->workers - 1);
+        int64_t others = ns_between(most, all) / (int64_t)(group->workers - 1);
         int64_t even = all / (int64_t)group->workers;
         const struct blame_row *row = waited_for(findings, group->busiest.goroutine);
         if (most / BALANCE_TIMES < others || !row)
             continue;
         int64_t held = blame_union_ns(&row->held);
         const struct finding_of of = {
-            "imbalance", .gain_ns = (int64_t)((double)held * share_of(most - even, most)),
+            "imbalance", .gain_ns = part_of(held, share_of(ns_between(even, most), most)),
             .moment = &row->longest, .function = group->row.name, .object = row->wait};
         trail_string name = text_of(findings, group->row.name);
         trail_string wait = text_of(findings, row->wait), at = text_of(findings, row->at);
@@ -412,8 +411,10 @@ static int64_t runtime_ns(const struct findings *findings)
     const struct waits *waits = findings->waits;
     int64_t sum = 0;
     for (size_t i = 0; i < waits->count; i++)
-        if (text_begins(text_of(findings, waits->items[i]->row.name), "runtime."))
-            ns_add(&sum, waits->items[i]->exec_ns + waits->items[i]->row.ready.sum_ns);
+        if (text_begins(text_of(findings, waits->items[i]->row.name), "runtime.")) {
+            ns_add(&sum, waits->items[i]->exec_ns);
+            ns_add(&sum, waits->items[i]->row.ready.sum_ns);
+        }
     return sum;
 }
 
@@ -434,15 +435,15 @@ void finding_serial_phase(struct findings *findings)
     const struct alone_sum *most = NULL;
     int64_t alone = 0, length = length_of(findings), work = activity->sums.running_ns;
     ns_add(&work, activity->sums.runnable_ns);
-    work -= runtime_ns(findings);
+    work = ns_between(runtime_ns(findings), work);
     for (size_t i = 0; i < activity->alone_count; i++) {
         const struct alone_sum *sum = &activity->alone_sums[i];
         ns_add(&alone, sum->ns);
         most = most && most->ns >= sum->ns ? most : sum;
     }
     if (!most || most->ns < ALONE_LEAST || share_of(most->ns, length) < ALONE_SHARE ||
-        share_of(length - alone, length) < ALONE_REST || is_explained(findings) ||
-        share_of(ns_between(alone, work), length - alone) < ALONE_PARALLEL)
+        share_of(ns_between(alone, length), length) < ALONE_REST || is_explained(findings) ||
+        share_of(ns_between(alone, work), ns_between(alone, length)) < ALONE_PARALLEL)
         return;
     const struct finding_of of = {"serial-phase", .gain_ns = spread_gain(findings, most->ns),
                                   .moment = &most->longest, .function = most->name};
