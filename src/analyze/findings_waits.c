@@ -457,8 +457,7 @@ void finding_serial_phase(struct findings *findings)
                 duration(length).text, activity->sums.procs, word(findings, TERM_slots));
 }
 
-/* For how long others waited for goroutines with this start function: to exit, or in Go programs in
- * any other way. */
+/* For how long others waited for goroutines with this start function to exit. */
 static int64_t joined_ns(const struct findings *findings, trail_name name)
 {
     const struct blame *blame = &findings->waits->blame;
@@ -467,8 +466,7 @@ static int64_t joined_ns(const struct findings *findings, trail_name name)
         const struct blame_row *row = &blame->rows[i];
         const struct wait_facts *facts = facts_of(findings, row->wait);
         int64_t ns = blame_union_ns(&row->held);
-        if ((facts ? facts->kind == WIRE_WAIT_JOIN : !row->lock) && row->function == name &&
-            ns > most)
+        if (facts && facts->kind == WIRE_WAIT_JOIN && row->function == name && ns > most)
             most = ns;
     }
     return most;
@@ -503,8 +501,9 @@ void finding_one_at_a_time(struct findings *findings)
         trail_string name = text_of(findings, group->row.name);
         finding_say(findings, &of,
                     "%" PRIu64 " %s of %.*s ran one at a time: each was created after the one "
-                    "before had ended, and nothing else was done during %.0f %% of the time; at "
-                    "most %s of %s would be saved by running them at once",
+                    "before had ended, and they had work alone, or others waited for them to exit, "
+                    "during %.0f %% of the time; at most %s of %s would be saved by running them "
+                    "at once",
                     group->row.created, word(findings, TERM_tasks), SHOWN(name),
                     100 * share_of(ns, length), duration(gain).text, duration(length).text);
     }
