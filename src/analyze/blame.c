@@ -118,10 +118,10 @@ static void most_add(struct blame_most *most, int64_t key, int64_t ns)
     if (most->key == key) {
         add(&most->ns, ns);
     } else if (most->ns >= ns) {
-        most->ns -= ns;
+        most->ns = minus(most->ns, ns);
     } else {
         most->key = key;
-        most->ns = ns - most->ns;
+        most->ns = minus(ns, most->ns);
     }
 }
 
@@ -227,6 +227,8 @@ bool blame_add(struct blame *blame, const struct blame_wait *wait)
                          .begin_serial = wait->begin_serial,
                          .end_serial = later(wait->begin_serial, wait->end_serial),
                          .wait = wait->wait};
+    if (minus(wait->end_ns, wait->begin_ns) <= 0)
+        return true; /* a damaged clock */
     struct blame_past *own = past_of(blame, wait->goroutine);
     if (!own)
         return false;

@@ -22,6 +22,8 @@
 #define IDLE_SHARE   0.05
 #define GC_SHARE     0.25
 #define LONG_IDLE    INT64_C(10000000)
+#define KEPT_SHARE   0.02
+#define SMALL_SHARE  0.004
 #define PAUSE_SHARE  0.05
 #define LONG_PAUSE   INT64_C(10000000)
 #define ODD_PAUSE    INT64_C(1000000)
@@ -33,6 +35,7 @@
 #define SLOW_COUNT   5
 #define READY_SHARE  0.2
 #define READY_MOST   0.5 /* from here on, however short each time was */
+#define READY_OTHERS 0.4 /* where there were CPUs enough, but for other programs */
 #define READY_MUCH   INT64_C(100000000)
 #define READY_LEAST  INT64_C(10000000)
 
@@ -151,8 +154,8 @@ void finding_slow_task(struct findings *findings)
             continue;
         trail_string name = text_of(findings, kinds[i]->name);
         moment.goroutine = TRAIL_NONE;
-        const struct finding_of of = {"slow-task", .gain_ns = slowest - median, .moment = &moment,
-                                      .function = kinds[i]->name};
+        const struct finding_of of = {"slow-task", .gain_ns = ns_between(median, slowest),
+                                      .moment = &moment, .function = kinds[i]->name};
         put_spent(findings, (const struct task_kind *)kinds[i], spent, sizeof spent);
         finding_say(findings, &of,
                     "the slowest task %.*s took %s, the median of %" PRIu64 " took %s%s",
@@ -174,7 +177,7 @@ void finding_slow_region(struct findings *findings)
             continue;
         trail_string name = text_of(findings, group->name);
         int size = (int)(name.size < 100 ? name.size : 100);
-        const struct finding_of of = {"slow-region", .gain_ns = total->max_ns - median,
+        const struct finding_of of = {"slow-region", .gain_ns = ns_between(median, total->max_ns),
                                       .function = group->name};
         finding_say(findings, &of,
                     "the slowest region %.*s took %s, the median of %" PRIu64 " took %s", size,
@@ -220,6 +223,8 @@ void finding_ready_for_long(struct findings *findings)
         (!long_ones && (share < READY_MOST || activity.runnable_ns < READY_MUCH)))
         return;
     double wanted = share_of(time_with_work(&activity), length);
+    if (wanted <= (double)activity.procs && share < READY_OTHERS)
+        return;
     double ran = share_of(activity.running_ns, length);
     trail_string name = text_of(findings, most->row.name);
     const struct finding_of of = {
@@ -242,11 +247,22 @@ void finding_ready_for_long(struct findings *findings)
 
 /* MARK: Ps */
 
+/*
+ * Whether a P is only a unit of concurrency, so that none is idle while a thread is ready: those of
+ * recordings by the kernel's context switches, in which that is found as `ready`.
+ */
+static bool has_no_ps(const struct findings *findings)
+{
+    const trail_maker *maker = trail_reader_maker(findings->analysis->reader);
+    return maker &&
+           (maker->made_by == TRAIL_MADE_BY_RECORD || maker->made_by == TRAIL_MADE_BY_IMPORT);
+}
+
 void finding_one_runs_alone(struct findings *findings)
 {
     const struct stretch_sum *sum = &findings->activity->stretches[STRETCH_LONE];
     double share = share_of(sum->ns, length_of(findings));
-    if (share < IDLE_SHARE && sum->longest.ns < LONG_IDLE)
+    if ((share < IDLE_SHARE && sum->longest.ns < LONG_IDLE) || has_no_ps(findings))
         return;
     const struct finding_of of = {"one-runs-alone", .gain_ns = sum->ns, .moment = &sum->longest,
                                   .note = true};
@@ -265,7 +281,7 @@ void finding_ready_while_idle(struct findings *findings)
     const struct stretch_sum *sum = &findings->activity->stretches[STRETCH_QUEUE];
     double share = share_of(sum->ns, length_of(findings));
     trail_longest moment = sum->longest;
-    if (share < IDLE_SHARE && sum->longest.ns < LONG_IDLE)
+    if ((share < IDLE_SHARE && sum->longest.ns < LONG_IDLE) || has_no_ps(findings))
         return;
     moment.goroutine = TRAIL_NONE;
     const struct finding_of of = {"ready-while-idle", .gain_ns = sum->ns, .moment = &moment,
@@ -285,9 +301,10 @@ void finding_keeps_p(struct findings *findings)
     const struct waits *waits = findings->waits;
     for (size_t i = 0; i < waits->count; i++) {
         const struct wait_group *group = waits->items[i];
-        if (group->held == 0)
-            continue;
         trail_string name = text_of(findings, group->row.name);
+        if (group->held == 0 || text_begins(name, "runtime.") ||
+            share_of(group->held_longest.ns, length_of(findings)) < KEPT_SHARE)
+            continue;
         const struct finding_of of = {"keeps-p", .gain_ns = group->held_longest.ns,
                                       .moment = &group->held_longest, .function = group->row.name};
         finding_say(findings, &of,
@@ -328,10 +345,16 @@ void finding_misused(struct findings *findings)
 
 /* MARK: Stop-the-world pauses and garbage collection */
 
+/* Whether a delay is too short to matter, in itself and as a share of the time. */
+static bool is_small(const struct findings *findings, int64_t ns)
+{
+    return ns < LONG_PAUSE && share_of(ns, length_of(findings)) < SMALL_SHARE;
+}
+
 void finding_late_for_stop(struct findings *findings)
 {
     const struct late_stop *late = &findings->activity->late;
-    if (late->count == 0)
+    if (late->count == 0 || is_small(findings, late->longest.ns))
         return;
     const struct finding_of of = {"delays-stop", .gain_ns = late->longest.ns,
                                   .moment = &late->longest};
@@ -366,7 +389,8 @@ void finding_long_pause(struct findings *findings)
     int64_t median = trail_histogram_quantile(&spread, 0.5);
     bool odd = gc->pause_count >= 5 && spread.max_ns >= ODD_PAUSE && spread.max_ns / 10 >= median;
     trail_histogram_free(&spread);
-    if (!longest || (!odd && pause_ns(longest) < LONG_PAUSE))
+    if (!longest || (!odd && pause_ns(longest) < LONG_PAUSE) ||
+        is_small(findings, pause_ns(longest)))
         return;
     trail_string name = text_of(findings, longest->name);
     trail_longest moment = {pause_ns(longest), longest->begin_ns, longest->goroutine};
@@ -426,8 +450,7 @@ void finding_gc_takes_much(struct findings *findings)
     if (share < GC_SHARE)
         return;
     const struct gc_helper *most = most_helpful(gc);
-    const struct finding_of of = {"gc-share",
-                                  .gain_ns = (int64_t)(share * (double)length_of(findings)),
+    const struct finding_of of = {"gc-share", .gain_ns = part_of(length_of(findings), share),
                                   .function = most ? most->function : 0};
     char by[300] = "";
     if (most) {

@@ -60,6 +60,14 @@ static inline int64_t length_of(const struct findings *findings)
     return ns_between(findings->analysis->span.begin_ns, findings->analysis->span.end_ns);
 }
 
+/* Returns that share of `ns`, which is at most 1. */
+static inline int64_t part_of(int64_t ns, double share)
+{
+    if (share >= 1)
+        return ns;
+    return share > 0 ? (int64_t)((double)ns * share) : 0;
+}
+
 /* Arguments for "%.*s": names are at most as long as fits a sentence. */
 #define SHOWN(text) (int)((text).size < 160 ? (text).size : 160), (text).data
 

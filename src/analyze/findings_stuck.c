@@ -64,13 +64,13 @@ static void put_circle(const struct findings *findings, const struct stuck_wait 
     const struct stuck_wait *wait = first;
     size_t used = 0;
     do {
-        char task[NAME_SIZE], has[NAME_SIZE], wants[NAME_SIZE];
+        char task[NAME_SIZE], has[NAME_SIZE], wanted[NAME_SIZE];
         put_task(findings, task, sizeof task, wait->name, wait->goroutine);
         put_lock(findings, has, sizeof has, waits_for(stuck, wait));
-        put_lock(findings, wants, sizeof wants, wait);
+        put_lock(findings, wanted, sizeof wanted, wait);
         int added = snprintf(text + used, size - used, "%s%s holds %s and waits for %s",
                              wait == first ? "" : "; ", task, has,
-                             wait->next == (size_t)(wait - stuck->waits) ? "it" : wants);
+                             wait->next == (size_t)(wait - stuck->waits) ? "it" : wanted);
         used += added > 0 && (size_t)added < size - used ? (size_t)added : 0;
         wait = &stuck->waits[wait->next];
     } while (wait != first && size - used > (size_t)3 * NAME_SIZE);

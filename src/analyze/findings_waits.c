@@ -61,9 +61,8 @@ void finding_polling(struct findings *findings)
             mean(row->exec_ns, row->returns) > POLL_EXEC || row->woke * 4 > row->returns ||
             share_of(blame_union_ns(&row->at_least_one), length_of(findings)) < POLL_SHARE)
             continue;
-        const struct finding_of of = {
-            "polling", .gain_ns = row->exec_ns + spread->sum_ns / (int64_t)spread->count,
-            .moment = &row->longest, .function = row->function};
+        const struct finding_of of = {"polling", .gain_ns = mean(spread->sum_ns, spread->count),
+                                      .moment = &row->longest, .function = row->function};
         trail_string place = text_of(findings, row->place);
         finding_say(findings, &of,
                     "%.*s polls: it slept %" PRIu64 " times for %s on average, and ran for %s in "
@@ -140,7 +139,7 @@ void finding_slow_answer(struct findings *findings)
             spread->count < ANSWER_COUNT || most < ANSWER_LEAST || most / ANSWER_TIMES < usual ||
             share_of(most, length_of(findings)) < ANSWER_SHARE)
             continue;
-        const struct finding_of of = {"slow-answer", .gain_ns = most - usual,
+        const struct finding_of of = {"slow-answer", .gain_ns = ns_between(usual, most),
                                       .moment = &row->longest, .function = row->function,
                                       .object = row->wait};
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
@@ -355,14 +354,14 @@ void finding_imbalance(struct findings *findings)
         if (group->workers < 2 || most < BALANCE_LEAST ||
             share_of(most, findings->activity->sums.running_ns) < BALANCE_SHARE)
             continue;
-        int64_t others = (all - most) / (int64_t)(group->workers - 1);
+        int64_t others = ns_between(most, all) / (int64_t)(group->workers - 1);
         int64_t even = all / (int64_t)group->workers;
         const struct blame_row *row = waited_for(findings, group->busiest.goroutine);
         if (most / BALANCE_TIMES < others || !row)
             continue;
         int64_t held = blame_union_ns(&row->held);
         const struct finding_of of = {
-            "imbalance", .gain_ns = (int64_t)((double)held * share_of(most - even, most)),
+            "imbalance", .gain_ns = part_of(held, share_of(ns_between(even, most), most)),
             .moment = &row->longest, .function = group->row.name, .object = row->wait};
         trail_string name = text_of(findings, group->row.name);
         trail_string wait = text_of(findings, row->wait), at = text_of(findings, row->at);
@@ -406,6 +405,29 @@ static int64_t spread_gain(const struct findings *findings, int64_t ns)
     return procs > 1 ? ns - ns / (int64_t)procs : 0;
 }
 
+/* For how long goroutines of Go's runtime ran, such as those of the garbage collector. */
+static int64_t runtime_ns(const struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    int64_t sum = 0;
+    for (size_t i = 0; i < waits->count; i++)
+        if (text_begins(text_of(findings, waits->items[i]->row.name), "runtime.")) {
+            ns_add(&sum, waits->items[i]->exec_ns);
+            ns_add(&sum, waits->items[i]->row.ready.sum_ns);
+        }
+    return sum;
+}
+
+/* Whether another finding says why one goroutine has work alone. */
+static bool is_explained(const struct findings *findings)
+{
+    static const char *const kinds[] = {"gc-share", "imbalance", "bottleneck", "spins"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (finding_was_said(findings, kinds[i]))
+            return true;
+    return false;
+}
+
 /* The program runs in parallel, but for phases in which one goroutine alone has work. */
 void finding_serial_phase(struct findings *findings)
 {
@@ -413,15 +435,15 @@ void finding_serial_phase(struct findings *findings)
     const struct alone_sum *most = NULL;
     int64_t alone = 0, length = length_of(findings), work = activity->sums.running_ns;
     ns_add(&work, activity->sums.runnable_ns);
+    work = ns_between(runtime_ns(findings), work);
     for (size_t i = 0; i < activity->alone_count; i++) {
         const struct alone_sum *sum = &activity->alone_sums[i];
         ns_add(&alone, sum->ns);
         most = most && most->ns >= sum->ns ? most : sum;
     }
     if (!most || most->ns < ALONE_LEAST || share_of(most->ns, length) < ALONE_SHARE ||
-        share_of(length - alone, length) < ALONE_REST || finding_was_said(findings, "gc-share") ||
-        finding_was_said(findings, "imbalance") ||
-        share_of(ns_between(alone, work), length - alone) < ALONE_PARALLEL)
+        share_of(ns_between(alone, length), length) < ALONE_REST || is_explained(findings) ||
+        share_of(ns_between(alone, work), ns_between(alone, length)) < ALONE_PARALLEL)
         return;
     const struct finding_of of = {"serial-phase", .gain_ns = spread_gain(findings, most->ns),
                                   .moment = &most->longest, .function = most->name};
@@ -441,9 +463,10 @@ static int64_t joined_ns(const struct findings *findings, trail_name name)
     const struct blame *blame = &findings->waits->blame;
     int64_t most = 0;
     for (size_t i = 0; i < blame->count; i++) {
-        const struct wait_facts *facts = facts_of(findings, blame->rows[i].wait);
-        int64_t ns = blame_union_ns(&blame->rows[i].held);
-        if (facts && facts->kind == WIRE_WAIT_JOIN && blame->rows[i].function == name && ns > most)
+        const struct blame_row *row = &blame->rows[i];
+        const struct wait_facts *facts = facts_of(findings, row->wait);
+        int64_t ns = blame_union_ns(&row->held);
+        if (facts && facts->kind == WIRE_WAIT_JOIN && row->function == name && ns > most)
             most = ns;
     }
     return most;
@@ -478,8 +501,9 @@ void finding_one_at_a_time(struct findings *findings)
         trail_string name = text_of(findings, group->row.name);
         finding_say(findings, &of,
                     "%" PRIu64 " %s of %.*s ran one at a time: each was created after the one "
-                    "before had ended, and nothing else was done during %.0f %% of the time; at "
-                    "most %s of %s would be saved by running them at once",
+                    "before had ended, and they had work alone, or others waited for them to exit, "
+                    "during %.0f %% of the time; at most %s of %s would be saved by running them "
+                    "at once",
                     group->row.created, word(findings, TERM_tasks), SHOWN(name),
                     100 * share_of(ns, length), duration(gain).text, duration(length).text);
     }

@@ -314,6 +314,14 @@ static bool waits_for_lock(const struct waits *waits, const struct goroutine *g)
     return parked && parked->place && parked->place->kind == PLACE_LOCK;
 }
 
+/* The goroutine has woken `g`, or created it. */
+static void watch_waker(struct waits *waits, const struct goroutine *g, int64_t id)
+{
+    const struct parked *parked = idmap_find(&waits->parked, (uint64_t)id);
+    if (parked && parked->woken_at && !waits_for_lock(waits, g))
+        watch_end(waits, id);
+}
+
 /* It waits for a condition variable again, where it was woken: in vain if it hardly ran and did no
  * work. */
 static void note_futile(struct waits *waits, const struct goroutine *g, struct place *place,
@@ -344,9 +352,9 @@ static void note_lock(const struct waits *waits, struct place *place, trail_name
     place->lock = place->locks_differ ? 0 : lock;
 }
 
-static bool place_enter(struct waits *waits, const struct goroutine *g, const trail_event *event)
+static bool place_enter(struct waits *waits, const struct goroutine *g, const trail_event *event,
+                        trail_name reason)
 {
-    trail_name reason = reason_of(waits, event);
     if (reason == 0 || (reason != waits->sync && reason != waits->condition)) {
         watch_end(waits, g->id);
         return true;
@@ -476,6 +484,13 @@ static bool judge_idle(struct waits *waits, const struct goroutine *g, int64_t n
     return context.group && idle_judge(&waits->idle, &end, count_idle, &context);
 }
 
+/* The goroutine has soon ended a wait of another one to send. Returns false on out of memory. */
+static bool count_served(struct waits *waits, int64_t goroutine)
+{
+    uintptr_t count = (uintptr_t)idmap_find(&waits->served, (uint64_t)goroutine);
+    return goroutine < 0 || idmap_put(&waits->served, (uint64_t)goroutine, (void *)(count + 1));
+}
+
 /* Looks whether the goroutine that ends has never waited, but served others. */
 static void note_spinner(struct waits *waits, const struct goroutine *g, int64_t ran)
 {
@@ -574,15 +589,6 @@ static bool outside_enter(struct waits *waits, struct goroutine *g, trail_name w
     return !waits->analysis->stacks.failed && outside_begin(&waits->outside, &begun);
 }
 
-/* The same for a wait that is no system call. */
-static inline bool wait_outside(struct waits *waits, struct goroutine *g, const trail_event *event)
-{
-    const struct follow *follow = &waits->analysis->goroutines.follow;
-    trail_name wait = follow_wait(follow, event);
-    return (!g->outside && wait != waits->sleep && !follow->announced.heard) ||
-           outside_enter(waits, g, wait, event);
-}
-
 /* A system call begins; one that a log announced is a wait. Returns false on out of memory. */
 static bool call_begins(struct waits *waits, struct goroutine *g, const trail_event *event)
 {
@@ -643,6 +649,31 @@ static inline bool is_at_place(const struct waits *waits, trail_name wait)
     return reason != 0 && (reason == waits->sync || reason == waits->condition);
 }
 
+/* A wait ends. Returns false on out of memory. */
+static bool wait_leave(struct waits *waits, const struct goroutine *g, const trail_event *event)
+{
+    if (waits->idle_now.count > 0)
+        idle_leave(waits, g, event->time_ns);
+    if (g->reason == 0 || is_at_place(waits, g->reason))
+        return place_leave(waits, g, event);
+    if (ns_between(g->since_ns, event->time_ns) >= BLAME_OTHERS_NS)
+        return blame(waits, g, NULL, 0, g->reason, event);
+    return g->reason != waits->send || count_served(waits, event->goroutine);
+}
+
+/* A wait begins. Returns false on out of memory. */
+static bool wait_enter(struct waits *waits, struct goroutine *g, const trail_event *event)
+{
+    trail_name reason = reason_of(waits, event);
+    if (!place_enter(waits, g, event, reason))
+        return false;
+    if (__builtin_expect(waits->analysis->goroutines.follow.announced.heard, 0))
+        return idle_enter(waits, g, event) &&
+               outside_enter(waits, g, follow_wait(&waits->analysis->goroutines.follow, event),
+                             event);
+    return (reason != waits->sleep && !g->outside) || outside_enter(waits, g, reason, event);
+}
+
 static void count_created(struct wait_group *group)
 {
     group->row.created++;
@@ -658,8 +689,8 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
     if (!group)
         return false;
     if (waits->watched > 0 && event->goroutine != g->id &&
-        (from == TRAIL_GO_WAITING || from <= TRAIL_GO_NOT_EXIST) && !waits_for_lock(waits, g))
-        watch_end(waits, event->goroutine);
+        (from == TRAIL_GO_WAITING || from <= TRAIL_GO_NOT_EXIST))
+        watch_waker(waits, g, event->goroutine);
     if (waits->analysis->counting) {
         group->row.ended += to <= TRAIL_GO_NOT_EXIST;
         if (event->transition.from == TRAIL_GO_NOT_EXIST)
@@ -669,26 +700,13 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
     }
     if (g->outside && !call_or_wait_ends(waits, g, event))
         return false;
-    if (from == TRAIL_GO_WAITING) {
-        if (g->reason == 0 || is_at_place(waits, g->reason)) {
-            if (!place_leave(waits, g, event))
-                return false;
-        } else if (ns_between(g->since_ns, event->time_ns) >= BLAME_OTHERS_NS) {
-            if (!blame(waits, g, NULL, 0, g->reason, event))
-                return false;
-        } else if (g->reason == waits->send && event->goroutine >= 0) {
-            uintptr_t count = (uintptr_t)idmap_find(&waits->served, (uint64_t)event->goroutine);
-            if (!idmap_put(&waits->served, (uint64_t)event->goroutine, (void *)(count + 1)))
-                return false;
-        }
-    }
-    if (to == TRAIL_GO_SYSCALL && !call_begins(waits, g, event))
-        return false;
-    if (from == TRAIL_GO_WAITING && waits->idle_now.count > 0)
-        idle_leave(waits, g, event->time_ns);
+    if (from == TRAIL_GO_WAITING)
+        return wait_leave(waits, g, event) &&
+               (to != TRAIL_GO_WAITING || wait_enter(waits, g, event));
     if (to == TRAIL_GO_WAITING)
-        return place_enter(waits, g, event) && wait_outside(waits, g, event) &&
-               (!waits->analysis->goroutines.follow.announced.heard || idle_enter(waits, g, event));
+        return wait_enter(waits, g, event);
+    if (to == TRAIL_GO_SYSCALL)
+        return call_begins(waits, g, event);
     if (to <= TRAIL_GO_NOT_EXIST)
         watch_end(waits, g->id);
     return true;

@@ -412,20 +412,21 @@ def who_runs_on_delays_the_stop_of_the_world():
     equal(stopped(MS - 1), {})
 
 
-def paused(*lengths):
+def paused(*lengths, apart=33 * MS):
     trace = Trace(1)
     trace.here(1, 2, 0)
     for i, length in enumerate(lengths):
-        trace.stop((i + 1) * 200 * MS, 0, (i + 1) * 200 * MS + length)
-    return trace.findings((len(lengths) + 2) * 200 * MS)
+        trace.stop((i + 1) * apart, 0, (i + 1) * apart + length)
+    return trace.findings((len(lengths) + 2) * apart)
 
 
 @test
 def a_pause_is_long_for_itself_or_beside_the_others():
-    equal(list(paused(10 * MS)), ["long-pause"])
-    equal(paused(10 * MS - 1), {})
+    equal(list(paused(10 * MS, apart=900 * MS)), ["long-pause"])
+    equal(paused(10 * MS - 1, apart=900 * MS), {})
     # Five of them, a millisecond, ten times the others.
     equal(list(paused(50 * US, 50 * US, MS, 50 * US, 50 * US)), ["long-pause"])
+    equal(paused(50 * US, 50 * US, MS, 50 * US, 50 * US, apart=36 * MS), {})  # less than 0.4 % of the time
     equal(paused(50 * US, 50 * US, MS, 50 * US), {})
     equal(paused(50 * US, 50 * US, MS - 1, 50 * US, 50 * US), {})
     found = paused(50 * US, 50 * US, 1200 * US, 50 * US, 50 * US)
@@ -435,7 +436,7 @@ def a_pause_is_long_for_itself_or_beside_the_others():
     assert "pause took 1.20 ms: stop-the-world (GC mark termination); the median of 5 pauses is " in text, text
     # Histograms know lengths to an eighth.
     assert 50 <= float(re.search(r"is ([0-9.]+) us$", text)[1]) <= 50 * 9 / 8, text
-    text = paused(*(4 * [800]), 10 * MS)["long-pause"]["text"]
+    text = paused(*(4 * [800]), 10 * MS, apart=200 * MS)["long-pause"]["text"]
     assert 800 <= int(re.search(r"is ([0-9]+) ns$", text)[1]) <= 800 * 9 / 8, text
     equal(paused(200 * US, 200 * US, 1200 * US, 200 * US, 200 * US), {})
 
@@ -1108,25 +1109,25 @@ def a_worker_with_most_of_the_work_is_named():
     assert "imbalance" not in workers(49 * MS, 10 * MS)
 
 
-def alone(phase, together, count=5):
+def alone(phase, together, count=5, reason="chan receive"):
     """Goroutine 1 works alone, then wakes 2 and works beside it."""
     trace = Trace(2)
     trace.here(1, 2, 0)
     trace.here(2, 2, 1)
-    trace.block(10, 1, "chan receive", WORK_STACK)
+    trace.block(10, 1, reason, WORK_STACK)
     for i in range(count):
         now = i * (phase + together)
         trace.wake(now + phase, 0, 2)
         trace.start(now + phase + 10, 1, 2)
-        trace.block(now + phase + together - 10, 1, "chan receive", WORK_STACK)
+        trace.block(now + phase + together - 10, 1, reason, WORK_STACK)
     end = count * (phase + together)
     return trace.findings(end, "--from=0ns", f"--to={end}ns")
 
 
 @test
 def phases_in_which_one_works_alone_are_serial():
-    found = alone(30 * MS, 20 * MS)
-    assert "serial-phase" in found, found
+    found = alone(30 * MS, 20 * MS, reason="select")
+    equal(list(found), ["serial-phase"])
     assert ": 5 phases of 5 ms or more, 150 ms in all, the longest 30.0 ms;" in found["serial-phase"]["text"], found
     assert abs(found["serial-phase"]["gain_ns"] - 75 * MS) < US, found
     assert "serial-phase" not in alone(5 * MS - 100, 5 * MS)
@@ -1334,6 +1335,27 @@ def what_other_programs_did_comes_after_what_the_program_does():
     kinds = [f["kind"] for f in found]
     assert kinds[0].startswith("lock-") and kinds[1] == "ready-while-idle", found
     assert found[1]["gain_ns"] > found[0]["gain_ns"], found
+
+
+@test
+def every_command_that_a_finding_names_runs():
+    kinds, paths = set(), []
+    real = Trace.path
+    Trace.path = lambda self, end: paths.append(real(self, end)) or paths[-1]
+    try:
+        for made in (
+            lambda: passed_on(80 * MS), lambda: all_wait("condition queue_cv"), lambda: full(30), lambda: permitted(30), lambda: handed(10000),
+            lambda: workers(60 * MS, 20 * MS), lambda: alone(30 * MS, 20 * MS), lambda: alone(30 * MS, 20 * MS, reason="select"),
+            lambda: polled(201), lambda: outside(19 * [MS] + [100 * MS], "read pipe:[7]"), lambda: outside([60 * MS], "name look-up db", of=200 * MS),
+            lambda: served(5), lambda: lone(12 * MS), lambda: kept(20 * MS), lambda: stopped(5 * MS),
+        ):
+            kinds |= set(made())
+            commands = [line.split() for line in good_text("summary", paths[-1]).splitlines() if line.startswith("  trail ")]
+            for command in commands:
+                assert good_text(*command[1:]), command
+    finally:
+        Trace.path = real
+    assert len(kinds) >= 14, kinds
 
 
 NOTHING = """Trace Go1.26
