@@ -19,9 +19,11 @@ static const struct row {
 #define GO(pattern, library)                       {ROW_GO, pattern},
 #define RUNTIME(pattern, library)                  {ROW_RUNTIME, pattern},
 #define WAITS(pattern, wait, object, extent, type) {ROW_FUNCTION, pattern},
+#define OBJECT(pattern, wait, type)
 #include "words/runtimes.def"
 #include "words/wrappers.def"
 #undef WAITS
+#undef OBJECT
 #undef FUNCTION
 #undef UNFILED
 #undef SOURCE
