@@ -13,7 +13,8 @@ struct holds {
     uint64_t locks[MOST_HOLDS]; /* kind << 32 | name */
     bool inferred[MOST_HOLDS];
     size_t count;
-    trail_name name; /* of the goroutine */
+    trail_name name;      /* of the goroutine */
+    trail_name signalled; /* where the condition that it waits for was, in vain; 0: not known */
 };
 
 static struct holds *holds_of(struct holders *holders, int64_t goroutine)
@@ -27,9 +28,10 @@ static struct holds *holds_of(struct holders *holders, int64_t goroutine)
 
 static bool take_signalled(struct holders *holders, const trail_event *event)
 {
-    trail_name place = names_of(&holders->analysis->names, event->log.message);
-    return place != 0 &&
-           idmap_put(&holders->signalled, (uint64_t)event->goroutine, (void *)(uintptr_t)place);
+    struct holds *holds = holds_of(holders, event->goroutine);
+    if (holds)
+        holds->signalled = names_of(&holders->analysis->names, event->log.message);
+    return holds && holds->signalled != 0;
 }
 
 static bool take_log(void *part, const trail_event *event)
@@ -68,8 +70,6 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
     struct holds *holds = over ? idmap_remove(&holders->holds, (uint64_t)g->id) : NULL;
     if (holds)
         slab_put(&holders->slab, holds);
-    if (over && holders->signalled.count > 0)
-        (void)idmap_remove(&holders->signalled, (uint64_t)g->id);
     return true;
 }
 
@@ -98,7 +98,8 @@ struct holder holders_find(const struct holders *holders, enum wire_wait kind, t
 
 trail_name holders_signalled(const struct holders *holders, int64_t goroutine)
 {
-    return (trail_name)(uintptr_t)idmap_find(&holders->signalled, (uint64_t)goroutine);
+    const struct holds *holds = idmap_find(&holders->holds, (uint64_t)goroutine);
+    return holds ? holds->signalled : 0;
 }
 
 static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
@@ -114,7 +115,6 @@ static void drop(void *part)
 {
     struct holders *holders = part;
     idmap_free(&holders->holds);
-    idmap_free(&holders->signalled);
     slab_free(&holders->slab);
 }
 

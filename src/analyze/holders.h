@@ -19,8 +19,7 @@ struct trail_analysis;
 
 struct holders {
     struct trail_analysis *analysis;
-    struct idmap holds;     /* goroutine -> struct holds */
-    struct idmap signalled; /* goroutine -> a name, as a pointer */
+    struct idmap holds; /* goroutine -> struct holds */
     struct slab slab;
 };
 

@@ -159,17 +159,19 @@ static bool look_at_libraries(struct attach *a, trail_error *err)
         if (uses_musl(a->pid))
             return refuse(err,
                           "process %d uses musl, not glibc: only programs with glibc are recorded; "
-                          "examine it with 'trail stuck'",
+                          "examine it with 'trail stuck', or record the scheduler: 'perf sched "
+                          "record', then 'trail import'",
                           a->pid);
         is_static = image_is_static(a->pid);
         if (!is_static)
             (void)nanosleep(&(struct timespec){0, 5000000}, NULL);
     }
     if (is_static)
-        return refuse(err,
-                      "process %d has no shared C library (it is linked statically): examine it "
-                      "with 'trail stuck'",
-                      a->pid);
+        return refuse(
+            err,
+            "process %d has no shared C library (it is linked statically): examine it "
+            "with 'trail stuck', or record the scheduler: 'perf sched record', then 'trail import'",
+            a->pid);
     return refuse(err,
                   "process %d: its loader's list of libraries has no glibc that is mapped as the "
                   "list says; if the process has only just been started, try again",

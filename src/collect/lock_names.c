@@ -163,13 +163,14 @@ static const char *keep_text(struct collect *c, const char *text)
 }
 
 /* Returns the text for all waits with a stack, whose objects' addresses are not known. */
-static const char *placed_object(struct collect *c, struct named_stack *stack, uint64_t key)
+static const char *placed_object(struct collect *c, struct named_stack *stack, uint64_t key,
+                                 const struct runtime_wait *wait)
 {
     char place[300], text[400];
     if (stack->runtime_object)
         return stack->runtime_object;
     code_place(c, key, place, sizeof place);
-    runtime_object_text(stack->runtime, NULL, place, text, sizeof text);
+    runtime_object_text(wait, NULL, place, text, sizeof text);
     stack->runtime_object = keep_text(c, text);
     return stack->runtime_object;
 }
@@ -178,6 +179,19 @@ static const char *placed_object(struct collect *c, struct named_stack *stack, u
 static bool is_shared_word(struct collect *c, const struct op *op)
 {
     return strstr(lock_names_object(c, op->object), "__waiter_pool_base::_S_for") != NULL;
+}
+
+/* "log_mu (QMutex)" */
+static void add_type(struct collect *c, const struct op *op, const char *type)
+{
+    const char *name = shm_is_lock(op->wait) ? lock_names_lock(c, op->object, 0, op->stack)
+                                             : lock_names_object(c, op->object);
+    char text[OBJECT_SIZE + 300];
+    if (!*type || strstr(name, type))
+        return;
+    (void)snprintf(text, sizeof text, "%s (%s)", name, type);
+    (void)idmap_remove(objects_with(c, op->object), op->object);
+    (void)keep_object(c, op->object, text);
 }
 
 bool lock_names_gives_up(struct collect *c, uint64_t key)
@@ -202,13 +216,17 @@ void lock_names_wait(struct collect *c, struct op *op)
         return;
     stack = code_named_stack(c, op->stack);
     wait = stack ? wait_of(stack) : NULL;
+    if (!wait && stack && op->wait == SHM_COND)
+        wait = runtime_wait_of_object(lock_names_object(c, op->object));
     if (!wait)
         return;
-    if (wait->object < 0 || is_shared_word(c, op))
-        op->name = placed_object(c, stack, op->stack);
-    else
-        op->object -= (uint64_t)wait->object;
     op->wait = (uint8_t)wait->wait;
+    if (wait->object < 0 || is_shared_word(c, op)) {
+        op->name = placed_object(c, stack, op->stack, wait);
+    } else {
+        op->object -= (uint64_t)wait->object;
+        add_type(c, op, wait->type);
+    }
 }
 
 /* MARK: Holds */

@@ -412,6 +412,9 @@ static void read_notes(struct check *check)
 
 /* MARK: Verdict */
 
+/* What works for every program: docs/importing.md. */
+#define KERNEL_VIEW "'perf sched record', then 'trail import'"
+
 static bool is_glibc(const char *loader)
 {
     const char *name = path_name(loader);
@@ -431,8 +434,8 @@ static void refuse_static(struct check *check)
     else
         program_refuse(check->program, PROGRAM_STATIC,
                        "%s is linked statically%s: there is no dynamic loader that could bring the "
-                       "recorder in; link it without %s, or link libtrail-record into it "
-                       "(trail/record.h)",
+                       "recorder in; link it without %s, link libtrail-record into it "
+                       "(trail/record.h), or record the scheduler: " KERNEL_VIEW,
                        check->title, check->dynamic ? " (static-pie)" : "",
                        check->dynamic ? "-static-pie" : "-static");
 }
@@ -444,8 +447,8 @@ static void check_loader(struct check *check)
     if (begins(path_name(loader), "ld-musl-"))
         program_refuse(check->program, PROGRAM_OTHER_LIBC,
                        "%s is linked with musl (its loader is %s): the recorder is made for glibc "
-                       "and cannot be loaded into it; build it with glibc, or link libtrail-record "
-                       "into it (trail/record.h)",
+                       "and cannot be loaded into it; build it with glibc, link libtrail-record "
+                       "into it (trail/record.h), or record the scheduler: " KERNEL_VIEW,
                        check->title, loader);
     else if (!is_glibc(loader))
         program_refuse(
@@ -466,11 +469,13 @@ static void check_kind(struct check *check)
 {
     const char *version = check->program->go_version;
     if (check->is_go)
-        program_refuse(check->program, PROGRAM_GO,
-                       "%s is a Go program%s%s%s: its goroutines are not threads, and cannot be "
-                       "seen from outside; Go records itself: runtime/trace, or net/http/pprof and "
-                       "curl .../debug/pprof/trace, then trail or go tool trace",
-                       check->title, *version ? " (" : "", version, *version ? ")" : "");
+        program_refuse(
+            check->program, PROGRAM_GO,
+            "%s is a Go program%s%s%s: its goroutines are not threads, and cannot be "
+            "seen from outside; Go records itself: runtime/trace, or net/http/pprof and "
+            "curl .../debug/pprof/trace, then trail or go tool trace; the scheduler's view "
+            "of its threads: " KERNEL_VIEW,
+            check->title, *version ? " (" : "", version, *version ? ")" : "");
     else if (*check->program->loader == '\0')
         refuse_static(check);
     else

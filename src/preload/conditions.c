@@ -56,25 +56,43 @@ ALWAYS bool is_awaited(enum shm_wait kind, const volatile void *object)
     }                                                                                              \
     return __VA_ARGS__
 
-/* A signal that no thread waits for is lost. The first one of a condition variable is kept: a wait that never ends
- * may have needed it. */
-static __attribute__((noinline)) void keep_lost_signal(const volatile void *condition,
-                                                       const struct unwind_start *caller)
+/*
+ * A signal that no thread waits for is lost. The first one of a condition variable is kept: a wait
+ * that never ends may have needed it.
+ */
+static void keep_lost_signal(const volatile void *condition, const struct unwind_start *caller)
 {
+    struct shm_object *slot = object_slot(condition);
     int old_errno = errno;
-    uint32_t stack = self_recorded() ? stack_of(caller) : 0;
+    uint32_t stack = slot->first_read == 0 && self_recorded() ? stack_of(caller) : 0;
     errno = old_errno;
     if (stack)
-        object_slot(condition)->first_read = shm_first_read((uint64_t)(uintptr_t)condition, stack);
+        slot->first_read = shm_first_read((uint64_t)(uintptr_t)condition, stack);
+}
+
+/* Whether a signal may be awaited, or is the first one that was not. */
+ALWAYS bool signal_matters(const volatile void *condition)
+{
+    return is_wanted(SHM_GROUP_CONDITIONS) &&
+           (object_awaited(condition) || UNLIKELY(object_slot(condition)->first_read == 0) ||
+            UNLIKELY(board != NULL));
+}
+
+static __attribute__((noinline)) void signalled(const volatile void *condition, uint8_t flags,
+                                                const struct unwind_start *caller)
+{
+    if (is_awaited(SHM_COND, condition))
+        object_released(condition, SHM_COND, flags, caller);
+    else
+        keep_lost_signal(condition, caller);
 }
 
 #define SIGNAL_WITH(flags, ...)                                                                    \
-    if (is_wanted(SHM_GROUP_CONDITIONS) && UNLIKELY(object_slot(condition)->first_read == 0) &&    \
-        !object_awaited(condition)) {                                                              \
+    if (signal_matters(condition)) {                                                               \
         struct unwind_start caller = CALLER();                                                     \
-        keep_lost_signal(condition, &caller);                                                      \
+        signalled(condition, flags, &caller);                                                      \
     }                                                                                              \
-    RELEASE(SHM_COND, flags, condition, __VA_ARGS__)
+    return __VA_ARGS__
 
 #define SIGNAL(...)    SIGNAL_WITH(0, __VA_ARGS__)
 #define BROADCAST(...) SIGNAL_WITH(SHM_ALL, __VA_ARGS__)

@@ -244,6 +244,8 @@ static void describe_runtime(struct stuck_thread *thread, const struct describe 
         runtime_wait_find(stuck_frame_of, thread, thread->frame_count);
     char place[PLACE_TEXT_SIZE];
     uint64_t at = thread->held->arguments[0];
+    if (!wait && thread->kind == WIRE_WAIT_CONDITION)
+        wait = runtime_wait_of_object(thread->object);
     if (!wait || is_priority_lock(thread))
         return;
     runtime_place(thread, place, sizeof place);

@@ -78,8 +78,11 @@ static void take_variable(struct search *search, Dwarf_Die *variable)
                                    search->address, &ops, &count, 1) != 1 ||
             count != 1 || ops[0].atom != DW_OP_fbreg)
             continue;
-        search->guards[search->count++] =
-            (struct guard){search->from_cfa, (int64_t)ops[0].number + member, types[i].wait};
+        search->guards[search->count++] = (struct guard){
+            .offset = (int64_t)ops[0].number + member,
+            .wait = types[i].wait,
+            .from_cfa = search->from_cfa,
+        };
     }
 }
 

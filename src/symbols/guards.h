@@ -14,9 +14,9 @@
 
 /* Where a guard's pointer to its lock is in the frame of its function. */
 struct guard {
-    bool from_cfa; /* the offset is from the frame's end (CFA), not from its stack pointer */
     int64_t offset;
     enum wire_log wait; /* what waiting for the lock is called */
+    bool from_cfa;      /* the offset is from the frame's end (CFA), not from its stack pointer */
 };
 
 /* Writes the guards in scope at an address of a function, at most `max`; returns how many. */

@@ -15,8 +15,18 @@
 
 static const struct runtime_wait rows[] = {
 #define WAITS(pattern, wait, object, extent, type) {pattern, WIRE_LOG_##wait, object, extent, type},
+#define OBJECT(pattern, wait, type)
 #include "words/runtimes.def"
 #undef WAITS
+#undef OBJECT
+};
+
+static const struct runtime_wait objects[] = {
+#define WAITS(pattern, wait, object, extent, type)
+#define OBJECT(pattern, wait, type) {pattern, WIRE_LOG_##wait, ONLY, WHOLE, type},
+#include "words/runtimes.def"
+#undef WAITS
+#undef OBJECT
 };
 
 static const struct runtime_wait *find(trail_string function)
@@ -42,6 +52,16 @@ const struct runtime_wait *runtime_wait_find(runtime_frame_fn *frame_of, const v
         found = row ? row : found;
     }
     return found;
+}
+
+const struct runtime_wait *runtime_wait_of_object(const char *name)
+{
+    trail_string text = text_from(name);
+    for (size_t i = 0; i < sizeof objects / sizeof *objects; i++) {
+        if (pattern_covers(objects[i].pattern, text))
+            return &objects[i];
+    }
+    return NULL;
 }
 
 static bool is_own(runtime_frame_fn *frame_of, const void *context, size_t frame)

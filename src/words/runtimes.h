@@ -31,6 +31,9 @@ typedef trail_string runtime_frame_fn(const void *context, size_t frame, trail_s
 const struct runtime_wait *runtime_wait_find(runtime_frame_fn *frame_of, const void *context,
                                              size_t count);
 
+/* Returns what a wait for the condition variable with this name is; NULL: for a condition variable. */
+const struct runtime_wait *runtime_wait_of_object(const char *name);
+
 /*
  * Returns the innermost frame that is no wrapper: the place of a wait. `count`: there is none.
  * runtime_frames_outside returns how many frames remain without those of the runtime that the

@@ -19,9 +19,11 @@ static const struct row {
 #define GO(pattern, library)                       {ROW_GO, pattern},
 #define RUNTIME(pattern, library)                  {ROW_RUNTIME, pattern},
 #define WAITS(pattern, wait, object, extent, type) {ROW_FUNCTION, pattern},
+#define OBJECT(pattern, wait, type)
 #include "words/runtimes.def"
 #include "words/wrappers.def"
 #undef WAITS
+#undef OBJECT
 #undef FUNCTION
 #undef UNFILED
 #undef SOURCE
@@ -67,9 +69,8 @@ bool frame_is_go(trail_string file)
     return text_ends(file, ".go");
 }
 
-static bool row_covers(const struct row *row, trail_string function, trail_string file)
+static bool row_covers(const struct row *row, trail_string function, trail_string file, bool go)
 {
-    bool go = frame_is_go(file);
     switch (row->kind) {
     case ROW_FUNCTION:
     case ROW_RUNTIME:
@@ -123,7 +124,7 @@ static bool is_address(trail_string function)
 enum frame_rank frame_rank(const char *const *skip, trail_string function, trail_string file)
 {
     char buf[FUNCTION_NAME_SIZE];
-    bool address = is_address(function);
+    bool address = is_address(function), go = frame_is_go(file);
     if (function.size == 0)
         return FRAME_NAMELESS;
     trail_string name = function_name_short(function, buf);
@@ -131,7 +132,7 @@ enum frame_rank frame_rank(const char *const *skip, trail_string function, trail
         if (skip_covers(*skip, name, file))
             return address ? FRAME_NAMELESS : FRAME_WRAPPER;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (!row_covers(&rows[i], name, file))
+        if (!row_covers(&rows[i], name, file, go))
             continue;
         if (address)
             return FRAME_NAMELESS;

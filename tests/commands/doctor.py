@@ -194,14 +194,14 @@ def nothing_is_run():
 def a_static_program_is_refused():
     path = build("static", "-static")
     assert not loads(path)
-    refused(path, "static", "linked statically", "no dynamic loader", "-static", "libtrail-record")
+    refused(path, "static", "linked statically", "no dynamic loader", "-static", "libtrail-record", "perf sched record")
 
 
 @test
 def a_static_pie_is_refused():
     path = build("static-pie", "-static-pie")
     assert not loads(path)
-    refused(path, "static", "static-pie", "no dynamic loader", "libtrail-record")
+    refused(path, "static", "static-pie", "no dynamic loader", "libtrail-record", "perf sched record")
 
 
 @test
@@ -222,7 +222,7 @@ def a_musl_program_is_refused():
         path = write("musl-patched", patched.replace(loader[0], other))
         refused(path, "not-glibc", "musl", "/lib/ld-musl-x.so.1", "made for glibc", "build it with glibc")
     path = build("musl", compiler=["musl-gcc"])
-    refused(path, "not-glibc", "musl", "ld-musl-", "made for glibc", "libtrail-record")
+    refused(path, "not-glibc", "musl", "ld-musl-", "made for glibc", "libtrail-record", "perf sched record")
 
 
 @test
@@ -338,7 +338,7 @@ def go_program(name, code, **env):
 @test
 def a_go_program_is_refused():
     path, version = go_program("go-static", "package main\nfunc main() {}\n", CGO_ENABLED="0")
-    told = ["Go program", version, "goroutines are not threads", "runtime/trace", "net/http/pprof", "go tool trace"]
+    told = ["Go program", version, "goroutines are not threads", "runtime/trace", "net/http/pprof", "go tool trace", "perf sched record"]
     refused(path, "go", *told)
     bare = bytearray(read(path))  # without section headers
     bare[40:48], bare[60:64] = bytes(8), bytes(4)

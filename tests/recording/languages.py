@@ -1,6 +1,6 @@
 """What programs of several languages wait for, as their users call it, from outside and in recordings. TAP.
 
-usage: languages.py TRAIL ATOMICS     atomics.cpp
+usage: languages.py TRAIL ATOMICS [PROGRAM...]     atomics.cpp; glib.c and qt.cpp, where the libraries are
 """
 
 import functools
@@ -19,7 +19,7 @@ import tap
 import work
 from tap import Skip
 
-TRAIL, ATOMICS = (os.path.abspath(a) for a in sys.argv[1:3])
+TRAIL, ATOMICS, *PROGRAMS = (os.path.abspath(a) for a in sys.argv[1:])
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORK = work.folder("languages")
 TRACE = os.path.join(WORK, "x.trace")
@@ -202,6 +202,100 @@ def _():
     threads = {row["id"]: row["name"] for row in json.loads(answer("goroutines", "--json", TRACE))["goroutines"]}
     holds = [json.loads(e) for e in events if '"holds, inferred"' in e]
     assert {threads[h["g"]] for h in holds} == {"main"}, holds
+
+
+# MARK: Qt, GLib
+
+
+def optional(name):
+    found = [path for path in PROGRAMS if path.endswith(f"-{name}")]
+    if not found:
+        raise Skip(f"the library of {name} is not here")
+    return found[0]
+
+
+LIBRARIES = {
+    "glib": (5, {
+        "mutex": ("mutex", r"log_mu \(GMutex\)"), "condition": ("condition", r"ready \(GCond\)"), "bit": ("mutex", r"bit \(g_bit_lock\)"),
+        "queue": ("channel-receive", r"GAsyncQueue in wait_for_job \(glib\.c:\d+\)"),
+    }),
+    "qt": (5, {
+        "mutex": ("mutex", r"log_mu \(QMutex\)"), "condition": ("condition", r"QWaitCondition in .*\(qt\.cpp:\d+\)"),
+        "read": ("rwlock", r"QReadWriteLock in .*\(qt\.cpp:\d+\)"), "semaphore": ("semaphore", r"tickets \(QSemaphore\)"),
+    }),
+}  # fmt: skip
+
+for library, (count, known) in LIBRARIES.items():
+
+    @test(f"{library}: each wait is known from outside")
+    def _(library=library, count=count, known=known):
+        with Hanging(count, optional(library)) as program:
+            waits = {name: (kind, thing) for name, kind, thing in program.waits()}
+            for name, (kind, thing) in known.items():
+                assert waits[name][0] == kind and re.fullmatch(thing, waits[name][1]), (name, waits[name])
+
+    @test(f"{library}: each wait is known in a recording")
+    def _(library=library, count=count, known=known):
+        recorded_hang(count, optional(library))
+        locks = [row["name"] for row in json.loads(answer("locks", "--json", TRACE))["locks"]]
+        for kind, thing in known.values():
+            # g_mutex_lock jumps to the function that waits, which has no name where GLib is stripped.
+            thing = thing.replace(r" \(GMutex\)", r"( \(GMutex\))?")
+            assert any(re.fullmatch(thing, lock) for lock in locks), (kind, thing, locks)
+
+
+# MARK: Interpreters
+
+
+@test("Python: a thread that may not run waits for the lock of the interpreter")
+def _():
+    # A function that ctypes.PyDLL calls keeps the lock.
+    code = """import ctypes, threading
+def work():
+    while not done:
+        pass
+done = False
+worker = threading.Thread(target=work)
+worker.start()
+ctypes.PyDLL(None).usleep(200000)
+done = True
+worker.join()"""
+    done = subprocess.run([TRAIL, "record", "-q", "-o", TRACE, "--", sys.executable, "-c", code], timeout=240)
+    assert done.returncode == 0, done
+    locks = {row["name"]: row for row in json.loads(answer("locks", "--json", TRACE))["locks"]}
+    assert locks["GIL of Python"]["wait_kind"] == "interpreter-lock", locks
+
+
+@test("Ruby: a thread that may not run waits for the lock of the interpreter")
+def _():
+    if not shutil.which("ruby"):
+        raise Skip("no Ruby; install ruby")
+    code = "4.times { Thread.new { loop { 1 + 1 } } }; $stdout.sync = true; sleep 0.5; puts :ready; loop { 1 + 1 }"
+    process = subprocess.Popen(["ruby", "-e", code], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "ready\n"
+        (looked,) = json.loads(answer("stuck", "--limit=100s", "--json", process.pid))["processes"]
+        waits = [(t["wait_kind"], t.get("object")) for t in looked["threads"] if t["state"] == "waiting"]
+        assert ("interpreter-lock", "GVL of Ruby") in waits, waits
+    finally:
+        process.kill()
+        process.wait()
+
+
+@test("Erlang: schedulers without work wait for work")
+def _():
+    if not shutil.which("erl"):
+        raise Skip("no Erlang; install erlang-base")
+    process = subprocess.Popen(["erl", "-noshell", "-eval", 'io:format("ready~n"), receive after infinity -> ok end.'],
+                               stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+    try:
+        assert process.stdout.readline() == "ready\n"
+        (looked,) = json.loads(answer("stuck", "--limit=100s", "--json", process.pid))["processes"]
+        waits = [(t["wait_kind"], t.get("object")) for t in looked["threads"] if "dirty" in t["name"] and t["state"] == "waiting"]
+        assert waits and set(waits) == {("work", "Erlang scheduler")}, waits
+    finally:
+        process.kill()
+        process.wait()
 
 
 sys.exit(tap.main())

@@ -40,7 +40,8 @@ def ends(name_of):
     """Each wait that a thread ended: (the thread that waited, what for, the thread that ended it)."""
     reasons, found = {}, set()
     for event in events():
-        if event.get("to") == "Waiting":
+        # A generation begins with states, which have no reasons.
+        if event.get("to") == "Waiting" and "reason" in event:
             reasons[event["id"]] = event["reason"]
         elif event.get("from") == "Waiting" and event.get("g") in name_of:
             found.add((name_of[event["id"]], reasons[event["id"]], name_of[event["g"]]))

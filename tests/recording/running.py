@@ -310,7 +310,7 @@ def a_refusal_says_why():
     if os.path.exists(STATIC):
         with Running("waits", program=STATIC) as program:
             message = record(program.pid, code=2)
-            assert "statically" in message and "trail stuck" in message, message
+            assert "statically" in message and "trail stuck" in message and "perf sched record" in message, message
             program.goes_on()
 
 

@@ -10,6 +10,7 @@
 
 #include "words/function_name.h"
 #include "words/place.h"
+#include "words/runtimes.h"
 #include "words/wrappers.h"
 
 static trail_string text(const char *data)
@@ -266,6 +267,183 @@ static void what_is_not_known_of_a_place_is_left_out(void **state)
     assert_string_equal(place_of_frame(f, none, 0, PLACE_PLAIN, buf, sizeof buf), "work");
 }
 
+/* MARK: Waits of languages' libraries */
+
+struct stack {
+    const char *frames[8][2]; /* innermost first: function and file */
+};
+
+static size_t depth_of(const struct stack *stack)
+{
+    size_t depth = 0;
+    while (depth < 8 && stack->frames[depth][0])
+        depth++;
+    return depth;
+}
+
+static trail_string frame_of(const void *context, size_t frame, trail_string *file)
+{
+    const struct stack *stack = context;
+    const char *path = stack->frames[frame][1];
+    *file = text(path ? path : "");
+    return text(stack->frames[frame][0]);
+}
+
+static void a_stack_shows_what_a_library_waits_for(void **state)
+{
+    (void)state;
+    static const struct {
+        struct stack stack;
+        int wait;
+        const char *text; /* of the object "it" at the place "work" */
+    } cases[] = {
+        {{{{"syscall"},
+           {"std::latch::wait() const", "/usr/include/c++/12/latch"},
+           {"work", "a.cc"}}},
+         WIRE_LOG_LATCH,
+         "it"},
+        {{{{"syscall"},
+           {"std::sys::unix::locks::futex_mutex::Mutex::lock_contended"},
+           {"app::work"}}},
+         WIRE_LOG_MUTEX,
+         "it"},
+        {{{{"syscall"}, {"<std::sys::sync::rwlock::futex::RwLock>::write_contended"}}},
+         WIRE_LOG_WRLOCK,
+         "it"},
+        /* The channel's own lock is a lock. */
+        {{{{"syscall"},
+           {"std::sys::sync::mutex::futex::Mutex::lock_contended"},
+           {"std::sync::mpmc::list::Channel<T>::recv"}}},
+         WIRE_LOG_MUTEX,
+         "it"},
+        {{{{"syscall"},
+           {"std::thread::park"},
+           {"std::sync::mpmc::list::Channel<T>::recv"},
+           {"app::work", "main.rs"}}},
+         WIRE_LOG_RECEIVE,
+         "in work"},
+        {{{{"syscall"}, {"std::thread::park"}, {"app::work", "main.rs"}}},
+         WIRE_LOG_PARK,
+         "in work"},
+        /* What a function of the program waits for is not what it was called by. */
+        {{{{"syscall"},
+           {"std::thread::park"},
+           {"app::work", "main.rs"},
+           {"rayon_core::join::join"}}},
+         WIRE_LOG_PARK,
+         "in work"},
+        {{{{"syscall"},
+           {"parking_lot_core::thread_parker::imp::ThreadParker::park"},
+           {"parking_lot::raw_mutex::RawMutex::lock_slow"},
+           {"app::work"}}},
+         WIRE_LOG_MUTEX,
+         "in work"},
+        {{{{"syscall"},
+           {"parking_lot_core::thread_parker::imp::ThreadParker::park"},
+           {"parking_lot::condvar::Condvar::wait_until_internal"},
+           {"app::work"}}},
+         WIRE_LOG_COND,
+         "in work"},
+        {{{{"syscall"},
+           {"std::thread::park"},
+           {"crossbeam_channel::flavors::array::Channel<T>::send"},
+           {"app::work"}}},
+         WIRE_LOG_SEND,
+         "in work"},
+        {{{{"syscall"},
+           {"std::sys::sync::condvar::futex::Condvar::wait"},
+           {"rayon_core::sleep::Sleep::sleep"},
+           {"rayon_core::registry::WorkerThread::wait_until_cold"},
+           {"rayon_core::registry::ThreadBuilder::run"}}},
+         WIRE_LOG_WORK,
+         "rayon"},
+        {{{{"syscall"},
+           {"std::sys::sync::condvar::futex::Condvar::wait_timeout"},
+           {"tokio::runtime::blocking::pool::Inner::run"}}},
+         WIRE_LOG_WORK,
+         "tokio, blocking pool"},
+        {{{{"syscall"}, {"QBasicMutex::lockInternal()"}, {"work"}}}, WIRE_LOG_MUTEX, "it (QMutex)"},
+        {{{{"pthread_cond_wait"},
+           {"QWaitCondition::wait(QMutex*, QDeadlineTimer)"},
+           {"QThread::wait(QDeadlineTimer)"},
+           {"work"}}},
+         WIRE_LOG_JOIN,
+         ""},
+        {{{{"syscall"},
+           {"g_cond_wait"},
+           {"libglib-2.0.so.0.7400.6+0x228aa"},
+           {"g_async_queue_pop"},
+           {"work", "a.c"}}},
+         WIRE_LOG_RECEIVE,
+         "GAsyncQueue in work"},
+        {{{{"syscall"},
+           {"tbb::detail::r1::futex_wait(void*, int)"},
+           {"tbb::detail::r1::rml::private_worker::run()"}}},
+         WIRE_LOG_WORK,
+         "TBB"},
+        {{{{"syscall"},
+           {"folly::detail::futexWaitImpl(void const*, unsigned int)"},
+           {"folly::SharedMutexImpl<false>::lock_shared()"},
+           {"work"}}},
+         WIRE_LOG_RDLOCK,
+         "it (folly::SharedMutex)"},
+        {{{{"pthread_cond_timedwait"}, {"take_gil"}, {"PyEval_RestoreThread"}}},
+         WIRE_LOG_INTERPRETER,
+         "GIL of Python"},
+        {{{{"rb_native_cond_wait"},
+           {"libruby-3.1.so.3.1.2+0x20f772"},
+           {"rb_threadptr_execute_interrupts"},
+           {"rb_vm_exec"}}},
+         WIRE_LOG_INTERPRETER,
+         "GVL of Ruby"},
+        {{{{"pthread_cond_wait"}, {"st_masterlock_acquire", "st_posix.h"}}},
+         WIRE_LOG_INTERPRETER,
+         "master lock of OCaml"},
+        {{{{"pthread_cond_wait"}, {"yieldCapability", "rts/Capability.c"}}}, WIRE_LOG_WORK, "GHC"},
+        {{{{"syscall"}, {"ethr_event_twait"}, {"beam.smp+0x747ab"}, {"erts_schedule"}}},
+         WIRE_LOG_WORK,
+         "Erlang scheduler"},
+        {{{{"syscall"}, {"work", "a.c"}, {"std::latch::wait() const"}}}, WIRE_LOG_NONE, NULL},
+        {{{{"syscall"}, {"sync.runtime_Semacquire", "/go/src/sema.go"}}}, WIRE_LOG_NONE, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct stack *stack = &cases[i].stack;
+        const struct runtime_wait *found = runtime_wait_find(frame_of, stack, depth_of(stack));
+        char shown[64];
+        if ((found ? (int)found->wait : WIRE_LOG_NONE) != cases[i].wait)
+            fail_msg("the wait in %s is %d", stack->frames[1][0], found ? (int)found->wait : 0);
+        if (!found)
+            continue;
+        runtime_object_text(found, found->object >= 0 ? "it" : NULL, "work", shown, sizeof shown);
+        assert_string_equal(shown, cases[i].text);
+    }
+}
+
+static void a_condition_can_be_known_by_its_name(void **state)
+{
+    (void)state;
+    const struct runtime_wait *found = runtime_wait_of_object("_PyRuntime+0x188");
+    assert_non_null(found);
+    assert_int_equal(found->wait, WIRE_LOG_INTERPRETER);
+    assert_null(runtime_wait_of_object("ready"));
+    assert_null(runtime_wait_of_object("my_PyRuntime+0x188"));
+}
+
+static void what_started_the_outermost_function_is_left_out(void **state)
+{
+    (void)state;
+    static const struct stack rust = {{{"syscall"},
+                                       {"app::work", "main.rs"},
+                                       {"std::rt::lang_start", "/rustc/5/library/std/src/rt.rs"},
+                                       {"main"},
+                                       {"__libc_start_main"}}};
+    static const struct stack none = {{{"syscall"}, {"start_thread"}}};
+    assert_int_equal(runtime_frames_outside(frame_of, &rust, depth_of(&rust)), 2);
+    assert_int_equal(runtime_frames_inside(frame_of, &rust, depth_of(&rust)), 1);
+    assert_int_equal(runtime_frames_outside(frame_of, &none, depth_of(&none)), 2);
+    assert_int_equal(runtime_frames_inside(frame_of, &none, depth_of(&none)), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -279,6 +457,9 @@ int main(void)
         cmocka_unit_test(names_are_without_result_parameters_and_inner_arguments),
         cmocka_unit_test(a_name_is_cut_where_it_is_too_long),
         cmocka_unit_test(what_is_not_known_of_a_place_is_left_out),
+        cmocka_unit_test(a_stack_shows_what_a_library_waits_for),
+        cmocka_unit_test(a_condition_can_be_known_by_its_name),
+        cmocka_unit_test(what_started_the_outermost_function_is_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
