@@ -14,6 +14,7 @@ void collect_switch(struct collect *c, const struct switch_record *record)
     struct kernel_switches *list = &c->switches;
     if (c->ended)
         return;
+    switch_cost_take(c, record);
     if (!GROW(list->at, list->room, list->count + 1)) {
         collect_no_memory(c);
         return;
@@ -44,6 +45,21 @@ static void insert(struct collect *c, struct thread *thread, const struct cpu_sw
     for (i = o->first + o->count++; i > o->first && o->at[i - 1].time > sw->time; i--)
         o->at[i] = o->at[i - 1];
     o->at[i] = *sw;
+}
+
+/* Inserts a switch in, as much earlier than its record as the switch costs, but not before what
+ * precedes it. */
+static void insert_in(struct collect *c, struct thread *thread, const struct cpu_switch *in)
+{
+    struct oncpu *o = &thread->oncpu;
+    struct cpu_switch moved = *in;
+    uint64_t before = o->off ? o->off_time : 0;
+    for (size_t i = o->first; i < o->first + o->count && o->at[i].time <= in->time; i++)
+        before = o->at[i].time;
+    moved.time -= ticks_of_ns(c->ticks, (uint64_t)switch_cost_of(c, thread));
+    if (moved.time < before)
+        moved.time = before < in->time ? before + 1 : in->time;
+    insert(c, thread, &moved);
 }
 
 void oncpu_begins_off(struct collect *c, struct thread *thread, uint64_t time)
@@ -89,7 +105,8 @@ static void give(struct collect *c, const struct kernel_switch *pending)
     } else if (record->kind == SWITCH_FOUND) {
         end_lost(c, time);
     } else if ((thread = thread_with_tid(c, record->tid)) != NULL) {
-        insert(c, thread, &(struct cpu_switch){time, record->kind, pending->fault});
+        const struct cpu_switch sw = {time, record->kind, pending->fault};
+        (sw.kind == SWITCH_IN ? insert_in : insert)(c, thread, &sw);
     }
 }
 

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "collect/faults.h"
+#include "collect/switch_cost.h"
 #include "collect/switches.h"
 
 struct collect;
@@ -32,6 +33,7 @@ struct cpu_switch {
 struct oncpu {
     struct cpu_switch *at; /* which the model has not taken yet: [first, first + count) */
     size_t first, count, room;
+    struct switch_cost cost;
     bool off; /* off its CPU, since off_time */
     uint64_t off_time;
     /* Moments that are counted but not shown. Times in ns; -1: not now. */

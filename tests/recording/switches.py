@@ -254,6 +254,14 @@ def barging():
     report(len(run.windows) == 6 and not wrong, "barging: ready for no longer than the kernel counts", *wrong)
 
 
+def moments():
+    """Threads that work for 0 to 10,000 us between waits: each has the CPU time that its own clock has."""
+    run = Run("moments", "--switches=need", "--max-switches=0")
+    good(run)
+    wrong = [(w, w.cpu, run.within(w, "Running")) for w in run.windows if abs(run.within(w, "Running") - w.cpu) > 0.1 * w.cpu]
+    report(len(run.windows) == 4 and not wrong, "moments: each thread runs for as long as its clock says", *wrong)
+
+
 def copying():
     """Reads and writes of what is in memory are no waits, however large."""
     run = Run("copying", "--switches=need", "--min-wait=1us")
@@ -476,7 +484,7 @@ def main():
     if probe.code == 2:
         skip("what the kernel reports", " ".join(probe.summary.split()))
     else:
-        for test in crowd, hidden, queue, copying, leave, short, family, family_in_one, many, flurry, faults:
+        for test in crowd, hidden, queue, moments, copying, leave, short, family, family_in_one, many, flurry, faults:
             test()
         if has_wakings():
             timers()
