@@ -252,6 +252,7 @@ void collect_summarize(struct collect *c, struct collect_summary *summary)
         place->count = worst[i]->count;
         place->wait = worst[i]->wait;
         code_place(c, worst[i]->stack, place->place, sizeof place->place);
+        code_place_pc(c, worst[i]->holder_pc, place->holder, sizeof place->holder);
         code_place(c, worst[i]->waker_stack, place->waker, sizeof place->waker);
     }
 }
