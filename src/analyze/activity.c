@@ -5,6 +5,8 @@
 
 #include "analyze/part.h"
 #include "base/grow.h"
+#include "base/text.h"
+#include "wire/waits.h"
 
 /* Shorter stretches are the normal cost of a wake-up. */
 #define STRETCH_LEAST_NS 1000000
@@ -52,13 +54,20 @@ static inline void add_many(int64_t *sum, int64_t count, int64_t ns)
     ns_add(sum, (int64_t)((uint64_t)count * (uint64_t)ns));
 }
 
-/* Counts up to `ns`, which is not after the end of the slice. */
+/*
+ * Counts up to `ns`, which is not after the end of the slice. No more goroutines run than there are Ps:
+ * where a recording of threads has more, their states are inferred, and the others are ready.
+ */
 static void count_slice(struct activity *a, int64_t ns)
 {
     trail_activity_slice *slice = &a->slices[a->slice];
-    add_many(&slice->running_ns, a->running, ns);
-    add_many(&slice->runnable_ns, a->runnable, ns);
-    add_many(&slice->procs_ns, a->procs_running, ns);
+    int64_t more = a->max_procs > 0 && a->running > a->max_procs ? a->running - a->max_procs : 0;
+    int64_t procs = more && a->procs_running > a->max_procs ? a->max_procs : a->procs_running;
+    add_many(&slice->running_ns, a->running - more, ns);
+    add_many(&slice->runnable_ns, a->runnable + more, ns);
+    add_many(&slice->procs_ns, procs, ns);
+    if (a->inferred)
+        ns_add(&a->sums.inferred_ns, ns);
 }
 
 static void count_idle(struct activity *a, int64_t procs, int64_t ns)
@@ -265,10 +274,22 @@ static bool task_ends(struct activity *a, const trail_event *event)
     return trail_histogram_add(&kind->spread, ns);
 }
 
+/* Whether states are inferred from here on. The program's other logs have other categories. */
+static void take_log(struct activity *a, const trail_event *log)
+{
+    const trail_reader *reader = a->analysis->reader;
+    if (text_is(trail_reader_string(reader, log->log.category), WIRE_READINESS))
+        a->inferred =
+            text_is(trail_reader_string(reader, log->log.message), WIRE_READINESS_INFERRED);
+}
+
 static bool take_event(void *part, const trail_event *event)
 {
     struct activity *a = part;
     switch (event->kind) {
+    case TRAIL_LOG:
+        take_log(a, event);
+        return true;
     case TRAIL_METRIC:
         metric(a, event);
         return true;
@@ -374,7 +395,7 @@ const struct analysis_part activity_part = {
     .trace_begins = trace_begins,
     .window_begins = window_begins,
     .window_ends = window_ends,
-    .kinds = PART_RANGES | PART_TASKS | PART_KIND(METRIC),
+    .kinds = PART_RANGES | PART_TASKS | PART_KIND(METRIC) | PART_KIND(LOG),
     .event = take_event,
     .proc = take_proc,
     .leaves = take_transition,

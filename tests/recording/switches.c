@@ -169,6 +169,20 @@ static void crowd(void)
         pthread_join(threads[i], NULL);
 }
 
+/* MARK: Twice as many as there are CPUs */
+
+static void crowds(void)
+{
+    enum { MOST = 1024 };
+    static pthread_t threads[MOST];
+    long count = 2 * sysconf(_SC_NPROCESSORS_ONLN);
+    count = count < MOST ? count : MOST;
+    for (long i = 0; i < count; i++)
+        pthread_create(&threads[i], NULL, busy, "busy");
+    for (long i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+}
+
 /* MARK: Waits that no wrapper sees */
 
 /* glibc's syscall() may be wrapped; the instruction cannot be. */
@@ -728,7 +742,8 @@ int main(int argc, char **argv)
                     {"copying", copying}, {"pingpong", pingpong}, {"threads", threads},
                     {"leave", leave},     {"profile", profile},   {"family", family},
                     {"flurry", flurry},   {"faults", faults},     {"profile-timed", profile_timed},
-                    {"timers", timers},   {"barging", barging},   {"moments", moments}};
+                    {"timers", timers},   {"barging", barging},   {"moments", moments},
+                    {"crowds", crowds}};
     if (argc > 2 && strcmp(argv[1], "refuse") == 0)
         return refuse(argv + 2);
 
