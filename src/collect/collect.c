@@ -169,7 +169,7 @@ void collect_step(struct collect *c)
     ticks_step(c->ticks);
     descriptors_step(c);
     numbered_step(c);
-    switch_cost_step(c);
+    oncpu_read_count(c);
     feed_all(c, false);
     oncpu_feed(c, ticks_to_ns(c->ticks, ticks_now(c->ticks)) - SWITCH_DELAY_NS);
 }

@@ -61,8 +61,11 @@ struct kernel_switches {
     struct kernel_switch {
         struct switch_record record;
         struct fault fault;
+        bool late; /* not given in this step */
     } * at;
     size_t count, room;
+    struct kernel_switch **due; /* in this step */
+    size_t due_room;
     struct lost_spans lost;
 };
 
@@ -70,6 +73,9 @@ struct kernel_switches {
 bool oncpu_is_known(const struct collect *c, uint64_t time);
 
 /* MARK: Coming in */
+
+/* Reads the kernel's count of CPU time of a thread, if one is due; called in each step. */
+void oncpu_read_count(struct collect *c);
 
 /* Gives each thread its switches before a time. */
 void oncpu_feed(struct collect *c, int64_t before_ns);

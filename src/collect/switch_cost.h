@@ -10,10 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-
-struct collect;
-struct switch_record;
-struct thread;
+#include <sys/types.h>
 
 /* Of a thread; times in ns. Zero-initialised is empty. */
 struct switch_cost {
@@ -35,13 +32,24 @@ struct switch_costs {
     uint64_t serial; /* 0: none */
 };
 
-/* Takes a record when it is read. */
-void switch_cost_take(struct collect *c, const struct switch_record *record);
+/* Takes a switch to the thread when its record is read. */
+void switch_cost_in(struct switch_cost *cost, int64_t ns);
 
-/* Reads the kernel's count of a thread that is due; called in each step, after the records. */
-void switch_cost_step(struct collect *c);
+/* Takes the switch from it. Returns whether the kernel's count is to be read. */
+bool switch_cost_out(struct switch_cost *cost, int64_t ns);
+
+/* Records are missing. */
+void switch_cost_forget(struct switch_cost *cost);
+
+/* Reads the kernel's count of the thread; called soon after the records were read. */
+void switch_cost_read(struct switch_cost *cost, struct switch_costs *costs, pid_t pid,
+                      uint64_t tid);
 
 /* Returns the cost of a switch to the thread. */
-int64_t switch_cost_of(const struct collect *c, const struct thread *thread);
+static inline int64_t switch_cost_of(const struct switch_cost *cost,
+                                     const struct switch_costs *costs)
+{
+    return cost->ns ? cost->ns : costs->ns;
+}
 
 #endif

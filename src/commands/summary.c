@@ -395,10 +395,10 @@ static void show_activity(const struct request *request)
            percent_of(a->idle_work_ns, a->available_ns));
     if (a->inferred_ns > 0) {
         char inferred[SHOW_SIZE];
-        printf(
-            "inferred for %s: context switches were not recorded; of the %s that could run there, "
-            "at most %" PRIu64 " count as running here, and all in the rows below\n",
-            show_duration(inferred, a->inferred_ns), word(request, TERM_tasks), a->procs);
+        printf("inferred for %s: context switches were not recorded; of the %s that ran or were "
+               "ready there, "
+               "at most %" PRIu64 " count as running here, and all in the rows below\n",
+               show_duration(inferred, a->inferred_ns), word(request, TERM_tasks), a->procs);
     }
 }
 
