@@ -55,19 +55,30 @@ static inline void add_many(int64_t *sum, int64_t count, int64_t ns)
 }
 
 /*
- * Counts up to `ns`, which is not after the end of the slice. No more goroutines run than there are Ps:
- * where a recording of threads has more, their states are inferred, and the others are ready.
+ * No more goroutines run than there are Ps: where a recording of threads has more, their states are
+ * inferred, and the others are ready.
  */
+static __attribute__((noinline)) void correct_inferred(struct activity *a,
+                                                       trail_activity_slice *slice, int64_t ns)
+{
+    int64_t more = a->max_procs > 0 && a->running > a->max_procs ? a->running - a->max_procs : 0;
+    int64_t procs = more && a->procs_running > a->max_procs ? a->procs_running - a->max_procs : 0;
+    add_many(&slice->running_ns, -more, ns);
+    add_many(&slice->runnable_ns, more, ns);
+    add_many(&slice->procs_ns, -procs, ns);
+    if (a->inferred)
+        ns_add(&a->sums.inferred_ns, ns);
+}
+
+/* Counts up to `ns`, which is not after the end of the slice. */
 static void count_slice(struct activity *a, int64_t ns)
 {
     trail_activity_slice *slice = &a->slices[a->slice];
-    int64_t more = a->max_procs > 0 && a->running > a->max_procs ? a->running - a->max_procs : 0;
-    int64_t procs = more && a->procs_running > a->max_procs ? a->max_procs : a->procs_running;
-    add_many(&slice->running_ns, a->running - more, ns);
-    add_many(&slice->runnable_ns, a->runnable + more, ns);
-    add_many(&slice->procs_ns, procs, ns);
-    if (a->inferred)
-        ns_add(&a->sums.inferred_ns, ns);
+    add_many(&slice->running_ns, a->running, ns);
+    add_many(&slice->runnable_ns, a->runnable, ns);
+    add_many(&slice->procs_ns, a->procs_running, ns);
+    if (__builtin_expect(a->running > a->most_known, 0))
+        correct_inferred(a, slice, ns);
 }
 
 static void count_idle(struct activity *a, int64_t procs, int64_t ns)
@@ -86,7 +97,7 @@ static inline int64_t procs_now(const struct activity *a)
     return a->max_procs > 0 ? a->max_procs : a->most_running;
 }
 
-static void advance(struct activity *a, int64_t now)
+static inline __attribute__((always_inline)) void advance(struct activity *a, int64_t now)
 {
     int64_t ns = ns_between(a->last_ns, now), procs = procs_now(a);
     if (ns <= 0)
@@ -209,6 +220,7 @@ static void metric(struct activity *a, const trail_event *event)
     if (event->metric.metric == TRAIL_METRIC_GOMAXPROCS) {
         advance(a, event->time_ns);
         a->max_procs = value < 65536 ? (int64_t)value : 65536;
+        a->most_known = a->inferred ? -1 : a->max_procs;
         if ((uint64_t)a->max_procs > a->sums.procs)
             a->sums.procs = (uint64_t)a->max_procs;
         stretch_check(a, event->time_ns, a->lone);
@@ -278,9 +290,12 @@ static bool task_ends(struct activity *a, const trail_event *event)
 static void take_log(struct activity *a, const trail_event *log)
 {
     const trail_reader *reader = a->analysis->reader;
-    if (text_is(trail_reader_string(reader, log->log.category), WIRE_READINESS))
+    if (text_is(trail_reader_string(reader, log->log.category), WIRE_READINESS)) {
+        advance(a, log->time_ns);
         a->inferred =
             text_is(trail_reader_string(reader, log->log.message), WIRE_READINESS_INFERRED);
+        a->most_known = a->inferred ? -1 : a->max_procs;
+    }
 }
 
 static bool take_event(void *part, const trail_event *event)
