@@ -80,6 +80,7 @@ static void insert(struct collect *c, struct thread *thread, const struct cpu_sw
 static void insert_in(struct collect *c, struct thread *thread, const struct cpu_switch *in)
 {
     struct oncpu *o = &thread->oncpu;
+    int64_t cost = switch_cost_of(&o->cost, &c->switch_costs);
     struct cpu_switch moved = *in;
     uint64_t before = o->off ? o->off_time : 0;
     size_t i = o->first + o->count;
@@ -87,7 +88,8 @@ static void insert_in(struct collect *c, struct thread *thread, const struct cpu
         i--;
     if (i > o->first)
         before = o->at[i - 1].time;
-    moved.time -= ticks_of_ns(c->ticks, (uint64_t)switch_cost_of(&o->cost, &c->switch_costs));
+    if (cost > 0)
+        moved.time -= ticks_of_ns(c->ticks, (uint64_t)cost);
     if (moved.time < before)
         moved.time = before < in->time ? before + 1 : in->time;
     insert(c, thread, &moved);
