@@ -590,6 +590,9 @@ typedef struct trail_activity {
     bool has_heap;
     uint64_t heap_first, heap_peak, heap_last; /* bytes in use */
     int64_t heap_peak_ns;
+    /* Recordings of C programs: the time in which context switches were not recorded, so that running
+     * and ready are inferred. */
+    int64_t inferred_ns;
 } trail_activity;
 TRAIL_API void trail_analysis_activity(const trail_analysis *analysis, trail_activity *activity);
 

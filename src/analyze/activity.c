@@ -6,6 +6,7 @@
 #include "analyze/part.h"
 #include "base/grow.h"
 #include "base/text.h"
+#include "wire/waits.h"
 
 /* Shorter stretches are the normal cost of a wake-up. */
 #define STRETCH_LEAST_NS 1000000
@@ -58,6 +59,22 @@ static inline void add_many(int64_t *sum, int64_t count, int64_t ns)
     ns_add(sum, (int64_t)((uint64_t)count * (uint64_t)ns));
 }
 
+/*
+ * No more goroutines run than there are Ps: where a recording of threads has more, their states are
+ * inferred, and the others are ready.
+ */
+static __attribute__((noinline)) void correct_inferred(struct activity *a,
+                                                       trail_activity_slice *slice, int64_t ns)
+{
+    int64_t more = a->max_procs > 0 && a->running > a->max_procs ? a->running - a->max_procs : 0;
+    int64_t procs = more && a->procs_running > a->max_procs ? a->procs_running - a->max_procs : 0;
+    add_many(&slice->running_ns, -more, ns);
+    add_many(&slice->runnable_ns, more, ns);
+    add_many(&slice->procs_ns, -procs, ns);
+    if (a->inferred)
+        ns_add(&a->sums.inferred_ns, ns);
+}
+
 /* Counts up to `ns`, which is not after the end of the slice. */
 static void count_slice(struct activity *a, int64_t ns)
 {
@@ -65,6 +82,8 @@ static void count_slice(struct activity *a, int64_t ns)
     add_many(&slice->running_ns, a->running, ns);
     add_many(&slice->runnable_ns, a->runnable, ns);
     add_many(&slice->procs_ns, a->procs_running, ns);
+    if (__builtin_expect(a->running > a->most_known, 0))
+        correct_inferred(a, slice, ns);
 }
 
 static void count_idle(struct activity *a, int64_t procs, int64_t ns)
@@ -83,7 +102,7 @@ static inline int64_t procs_now(const struct activity *a)
     return a->max_procs > 0 ? a->max_procs : a->most_running;
 }
 
-static void advance(struct activity *a, int64_t now)
+static inline __attribute__((always_inline)) void advance(struct activity *a, int64_t now)
 {
     int64_t ns = ns_between(a->last_ns, now), procs = procs_now(a);
     if (ns <= 0)
@@ -249,6 +268,7 @@ static void metric(struct activity *a, const trail_event *event)
     if (event->metric.metric == TRAIL_METRIC_GOMAXPROCS) {
         advance(a, event->time_ns);
         a->max_procs = value < 65536 ? (int64_t)value : 65536;
+        a->most_known = a->inferred ? -1 : a->max_procs;
         if ((uint64_t)a->max_procs > a->sums.procs)
             a->sums.procs = (uint64_t)a->max_procs;
         stretch_check(a, event->time_ns, a->lone);
@@ -356,10 +376,25 @@ static bool task_ends(struct activity *a, const trail_event *event)
     return trail_histogram_add(&kind->spread, ns);
 }
 
+/* Whether states are inferred from here on. The program's other logs have other categories. */
+static void take_log(struct activity *a, const trail_event *log)
+{
+    const trail_reader *reader = a->analysis->reader;
+    if (text_is(trail_reader_string(reader, log->log.category), WIRE_READINESS)) {
+        advance(a, log->time_ns);
+        a->inferred =
+            text_is(trail_reader_string(reader, log->log.message), WIRE_READINESS_INFERRED);
+        a->most_known = a->inferred ? -1 : a->max_procs;
+    }
+}
+
 static bool take_event(void *part, const trail_event *event)
 {
     struct activity *a = part;
     switch (event->kind) {
+    case TRAIL_LOG:
+        take_log(a, event);
+        return true;
     case TRAIL_METRIC:
         metric(a, event);
         return true;
@@ -470,7 +505,7 @@ const struct analysis_part activity_part = {
     .trace_begins = trace_begins,
     .window_begins = window_begins,
     .window_ends = window_ends,
-    .kinds = PART_RANGES | PART_TASKS | PART_KIND(METRIC),
+    .kinds = PART_RANGES | PART_TASKS | PART_KIND(METRIC) | PART_KIND(LOG),
     .event = take_event,
     .proc = take_proc,
     .leaves = take_transition,

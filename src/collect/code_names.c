@@ -493,16 +493,28 @@ const struct v2_frame *code_own_frame(const struct collect *c, struct named_stac
     return stack->own;
 }
 
+static void place_text(const struct v2_frame *frame, char *text, size_t size)
+{
+    text[0] = '\0';
+    if (frame)
+        (void)place_of_frame(frame->function, frame->file, frame->line, PLACE_PARENTHESES, text,
+                             size);
+}
+
+void code_place_pc(struct collect *c, uint64_t pc, char *text, size_t size)
+{
+    struct v2_frame frames[V2_MAX_FRAMES];
+    size_t count = pc ? code_add_frames(c, pc, frames, 0) : 0;
+    place_text(count ? code_own(c, frames, count, CODE_INNERMOST) : NULL, text, size);
+}
+
 void code_place(struct collect *c, uint64_t key, char *text, size_t size)
 {
     struct named_stack *stack = key ? code_named_stack(c, key) : NULL;
     const struct v2_frame *frame = stack ? code_own_frame(c, stack) : NULL;
-    text[0] = '\0';
     if (!frame && stack && stack->count)
         frame = &stack->frames[0];
-    if (frame)
-        (void)place_of_frame(frame->function, frame->file, frame->line, PLACE_PARENTHESES, text,
-                             size);
+    place_text(frame, text, size);
 }
 
 void code_names_dispose(struct code_names *code)

@@ -107,6 +107,8 @@ const struct v2_frame *code_own_function(struct collect *c, uint64_t address);
  * "FUNCTION (FILE:LINE)" of a stack's first frame that is the program's own; empty: there is none.
  */
 void code_place(struct collect *c, uint64_t key, char *text, size_t size);
+/* The same of a single PC. */
+void code_place_pc(struct collect *c, uint64_t pc, char *text, size_t size);
 
 /* Writes the name of the variable or vtable at an address; false: it has none. */
 bool code_object(struct collect *c, uint64_t address, char *text, size_t size);

@@ -169,6 +169,7 @@ void collect_step(struct collect *c)
     ticks_step(c->ticks);
     descriptors_step(c);
     numbered_step(c);
+    oncpu_read_count(c);
     feed_all(c, false);
     oncpu_feed(c, ticks_to_ns(c->ticks, ticks_now(c->ticks)) - SWITCH_DELAY_NS);
 }
@@ -251,6 +252,7 @@ void collect_summarize(struct collect *c, struct collect_summary *summary)
         place->count = worst[i]->count;
         place->wait = worst[i]->wait;
         code_place(c, worst[i]->stack, place->place, sizeof place->place);
+        code_place_pc(c, worst[i]->holder_pc, place->holder, sizeof place->holder);
         code_place(c, worst[i]->waker_stack, place->waker, sizeof place->waker);
     }
 }

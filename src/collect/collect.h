@@ -175,7 +175,9 @@ struct collect_wait_place {
     uint64_t count;
     uint8_t wait;    /* enum shm_wait */
     char place[200]; /* the function that waited */
-    char waker[200]; /* the function that ended the longest wait; empty: not known */
+    /* Of the longest wait: the functions that had taken the lock, and that ended it; empty: not
+     * known. */
+    char holder[200], waker[200];
 };
 
 struct collect_summary {

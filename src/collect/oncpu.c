@@ -9,11 +9,40 @@
 
 /* MARK: Coming in */
 
+/* Takes a record for the thread's switch cost. */
+static void count_switch(struct collect *c, const struct switch_record *record)
+{
+    struct thread *thread;
+    if (record->kind == SWITCH_LOST) {
+        for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;)
+            switch_cost_forget(&thread->oncpu.cost);
+        return;
+    }
+    thread = thread_with_tid(c, record->tid);
+    if (!thread)
+        return;
+    if (record->kind == SWITCH_IN)
+        switch_cost_in(&thread->oncpu.cost, record->ns);
+    else if ((record->kind == SWITCH_OUT || record->kind == SWITCH_PREEMPTED) &&
+             switch_cost_out(&thread->oncpu.cost, record->ns) && !c->switch_costs.serial)
+        c->switch_costs.serial = thread->serial;
+}
+
+void oncpu_read_count(struct collect *c)
+{
+    struct thread *thread = c->switch_costs.serial ? thread_of(c, c->switch_costs.serial) : NULL;
+    c->switch_costs.serial = 0;
+    if (thread && c->options.process.pid)
+        switch_cost_read(&thread->oncpu.cost, &c->switch_costs, c->options.process.pid,
+                         thread->tid);
+}
+
 void collect_switch(struct collect *c, const struct switch_record *record)
 {
     struct kernel_switches *list = &c->switches;
     if (c->ended)
         return;
+    count_switch(c, record);
     if (!GROW(list->at, list->room, list->count + 1)) {
         collect_no_memory(c);
         return;
@@ -44,6 +73,26 @@ static void insert(struct collect *c, struct thread *thread, const struct cpu_sw
     for (i = o->first + o->count++; i > o->first && o->at[i - 1].time > sw->time; i--)
         o->at[i] = o->at[i - 1];
     o->at[i] = *sw;
+}
+
+/* Inserts a switch in, as much earlier than its record as the switch costs, but not before what
+ * precedes it. */
+static void insert_in(struct collect *c, struct thread *thread, const struct cpu_switch *in)
+{
+    struct oncpu *o = &thread->oncpu;
+    int64_t cost = switch_cost_of(&o->cost, &c->switch_costs);
+    struct cpu_switch moved = *in;
+    uint64_t before = o->off ? o->off_time : 0;
+    size_t i = o->first + o->count;
+    while (i > o->first && o->at[i - 1].time > in->time)
+        i--;
+    if (i > o->first)
+        before = o->at[i - 1].time;
+    if (cost > 0)
+        moved.time -= ticks_of_ns(c->ticks, (uint64_t)cost);
+    if (moved.time < before)
+        moved.time = before < in->time ? before + 1 : in->time;
+    insert(c, thread, &moved);
 }
 
 void oncpu_begins_off(struct collect *c, struct thread *thread, uint64_t time)
@@ -89,25 +138,63 @@ static void give(struct collect *c, const struct kernel_switch *pending)
     } else if (record->kind == SWITCH_FOUND) {
         end_lost(c, time);
     } else if ((thread = thread_with_tid(c, record->tid)) != NULL) {
-        insert(c, thread, &(struct cpu_switch){time, record->kind, pending->fault});
+        const struct cpu_switch sw = {time, record->kind, pending->fault};
+        (sw.kind == SWITCH_IN ? insert_in : insert)(c, thread, &sw);
     }
+}
+
+/* By time; those of one time as they were read. */
+static int by_time(const void *a_, const void *b_)
+{
+    const struct kernel_switch *a = *(struct kernel_switch *const *)a_;
+    const struct kernel_switch *b = *(struct kernel_switch *const *)b_;
+    if (a->record.ns != b->record.ns)
+        return a->record.ns < b->record.ns ? -1 : 1;
+    return a < b ? -1 : a > b;
+}
+
+/*
+ * Gives switches in the order of time, as those of the CPUs, and the wake-ups, were read one after
+ * another, and each that comes late is inserted into its thread's. Gaps keep their begins and ends
+ * together.
+ */
+static void give_all(struct collect *c, struct kernel_switch **due, size_t count, bool has_gap)
+{
+    if (!has_gap)
+        /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+        qsort(due, count, sizeof *due, by_time);
+    for (size_t i = 0; i < count; i++)
+        give(c, due[i]);
 }
 
 void oncpu_feed(struct collect *c, int64_t before_ns)
 {
     struct kernel_switches *list = &c->switches;
-    size_t kept = 0;
-    bool lost_is_late = false;
+    size_t kept = 0, count = 0;
+    bool lost_is_late = false, has_gap = false;
+    if (list->count == 0)
+        return;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    if (!GROW(list->due, list->due_room, list->count)) {
+        collect_no_memory(c);
+        return;
+    }
     for (size_t i = 0; i < list->count; i++) {
         const struct switch_record *record = &list->at[i].record;
         /* The end of a span does not come before its begin. */
         bool late = record->kind == SWITCH_FOUND ? lost_is_late : record->ns >= before_ns;
         if (record->kind == SWITCH_LOST)
             lost_is_late = late;
+        list->at[i].late = late;
         if (late)
+            continue;
+        has_gap |= record->kind == SWITCH_LOST || record->kind == SWITCH_FOUND;
+        list->due[count++] = &list->at[i];
+    }
+    give_all(c, list->due, count, has_gap);
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->at[i].late)
             list->at[kept++] = list->at[i];
-        else
-            give(c, &list->at[i]);
     }
     list->count = kept;
 }
@@ -121,6 +208,7 @@ void oncpu_take_over(struct collect *c, struct collect *former)
 void oncpu_dispose(struct collect *c)
 {
     free(c->switches.at);
+    free(c->switches.due);
 }
 
 static bool is_lost(const struct lost_spans *lost, uint64_t time)
@@ -264,9 +352,11 @@ bool oncpu_is_killed(const struct thread *thread)
 {
     const struct oncpu *o = &thread->oncpu;
     bool exits = o->count && o->at[o->first + o->count - 1].kind == SWITCH_EXIT;
+    if (oncpu_wake(thread))
+        return false;
     for (size_t i = 0; i < thread->ops.count && !exits; i++)
         exits = op_in_ring(thread, i)->kind == OP_GONE;
-    return exits && !oncpu_wake(thread);
+    return exits;
 }
 
 int64_t oncpu_next_in(const struct collect *c, const struct thread *thread)

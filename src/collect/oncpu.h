@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "collect/faults.h"
+#include "collect/switch_cost.h"
 #include "collect/switches.h"
 
 struct collect;
@@ -32,6 +33,7 @@ struct cpu_switch {
 struct oncpu {
     struct cpu_switch *at; /* which the model has not taken yet: [first, first + count) */
     size_t first, count, room;
+    struct switch_cost cost;
     bool off; /* off its CPU, since off_time */
     uint64_t off_time;
     /* Moments that are counted but not shown. Times in ns; -1: not now. */
@@ -59,8 +61,11 @@ struct kernel_switches {
     struct kernel_switch {
         struct switch_record record;
         struct fault fault;
+        bool late; /* not given in this step */
     } * at;
     size_t count, room;
+    struct kernel_switch **due; /* in this step */
+    size_t due_room;
     struct lost_spans lost;
 };
 
@@ -68,6 +73,9 @@ struct kernel_switches {
 bool oncpu_is_known(const struct collect *c, uint64_t time);
 
 /* MARK: Coming in */
+
+/* Reads the kernel's count of CPU time of a thread, if one is due; called in each step. */
+void oncpu_read_count(struct collect *c);
 
 /* Gives each thread its switches before a time. */
 void oncpu_feed(struct collect *c, int64_t before_ns);

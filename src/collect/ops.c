@@ -225,6 +225,12 @@ static void log_lost_signal(struct collect *c, struct thread *thread, const stru
               0);
 }
 
+/* Whether the op of a wait has the place where the holder took the lock. */
+static bool is_lock_of_memory(uint8_t wait)
+{
+    return shm_is_lock(wait) && wait != SHM_FILE_LOCK;
+}
+
 void op_block(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
     uint64_t stack = code_stack(c, op->stack, op->pc);
@@ -245,6 +251,7 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
     thread->g.current_wait = op->wait_number;
     if (!again) {
         thread->g.waited_ns = 0;
+        thread->g.holder_pc = is_lock_of_memory(op->wait) ? op->object2 : 0;
         c->summary.waits++;
     }
     if (thread->written.p < 0)

@@ -5,7 +5,7 @@
  *
  *     feed.h -> threads.h, heap.h, profile.h                 what was recorded, by thread and time
  *     releases.h                                             which release ended which wait (of the trace)
- *     oncpu.h, faults.h                                      when the kernel ran each thread, and its page faults
+ *     oncpu.h, switch_cost.h, faults.h                       when the kernel ran each thread, and its page faults
  *     trace.h -> model.h                                     the ops of all programs in order of time
  *     ops.h, annotations.h, states.h                         what they mean, as events
  *     holds.h                                                which locks each thread holds
@@ -65,6 +65,7 @@ struct collect {
     struct threads threads;
     struct feed feed;
     struct kernel_switches switches;
+    struct switch_costs switch_costs;
     struct faults faults;
     struct profile profile;
     struct heap heap;

@@ -114,6 +114,7 @@ static void count_at_site(struct thread *thread, int64_t spent)
     thread->g.waited_ns += spent;
     if (thread->g.waited_ns > site->longest_ns) {
         site->longest_ns = thread->g.waited_ns;
+        site->holder_pc = thread->g.holder_pc;
         site->waker_stack = thread->g.waker_stack;
     }
 }

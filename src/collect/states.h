@@ -39,7 +39,8 @@ struct wait_site {
     uint8_t wait;
     uint64_t count;
     int64_t total_ns, longest_ns;
-    uint64_t waker_stack; /* of the longest, if the waker is of the same program */
+    /* Of the longest: where the lock's holder took it, and the waker if it is of the same program. */
+    uint64_t holder_pc, waker_stack;
 };
 
 /* MARK: Threads */

@@ -125,7 +125,9 @@ struct goroutine {
     uint64_t waker;         /* the serial of the thread whose release has ended it; 0: not known */
     uint64_t waker_stack;
     int64_t waited_ns; /* for the same before the thread was woken in vain */
-    uint64_t wait_pc;  /* used if the wait has no stack */
+    uint64_t
+        holder_pc;    /* where the lock was taken by the thread that held it when the wait began */
+    uint64_t wait_pc; /* used if the wait has no stack */
     uint8_t wait;
     uint64_t current_wait;
     bool in_call;   /* between a wait's first op and its last */

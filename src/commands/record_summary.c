@@ -84,11 +84,12 @@ static void print_worst(const struct collect_summary *s)
     char total[DURATION_SIZE], longest[DURATION_SIZE];
     for (size_t i = 0; i < 3 && s->worst[i].count; i++) {
         const struct collect_wait_place *p = &s->worst[i];
-        put_line("    %s: %" PRIu64 " x %s, %s in all, longest %s%s%s", *p->place ? p->place : "?",
-                 p->count, wire_wait_kinds[wait_kinds[p->wait]].title,
+        put_line("    %s: %" PRIu64 " x %s, %s in all, longest %s%s%s%s%s",
+                 *p->place ? p->place : "?", p->count, wire_wait_kinds[wait_kinds[p->wait]].title,
                  show_duration_as(total, p->total_ns, DURATION_SUMMARY),
                  show_duration_as(longest, p->longest_ns, DURATION_SUMMARY),
-                 *p->waker ? ", woken by " : "", p->waker);
+                 *p->holder ? ", held by " : "", p->holder, *p->waker ? ", woken by " : "",
+                 p->waker);
     }
 }
 

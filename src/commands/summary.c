@@ -400,6 +400,13 @@ static void show_activity(const struct request *request)
            percent_of(a->idle_nothing_ns, a->available_ns),
            percent_of(a->idle_lock_ns, a->available_ns),
            percent_of(a->idle_work_ns, a->available_ns));
+    if (a->inferred_ns > 0) {
+        char inferred[SHOW_SIZE];
+        printf("inferred for %s: context switches were not recorded; of the %s that ran or were "
+               "ready there, "
+               "at most %" PRIu64 " count as running here, and all in the rows below\n",
+               show_duration(inferred, a->inferred_ns), word(request, TERM_tasks), a->procs);
+    }
 }
 
 /* The commands that show more of a finding, for copying. */

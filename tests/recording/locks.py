@@ -83,6 +83,17 @@ def who_held_it_took_and_released_it_there():
 
 
 @test
+def the_recorder_names_the_holder_beside_the_waker():
+    trace = os.path.join(WORK, "screen.trace")
+    done = subprocess.run([TRAIL, "record", "-o", trace, "--", PROGRAM], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    (orders,) = re.findall(r"^    take_orders \(.*", done.stderr, re.M)
+    assert re.search(r", held by pack \(locks\.c:\d+\), woken by pack \(locks\.c:\d+\)$", orders), orders
+    (stock,) = re.findall(r"^    pack \(.*", done.stderr, re.M)
+    assert re.search(r", held by count_stock \(locks\.c:\d+\), woken by count_stock ", stock), stock
+
+
+@test
 def holds_lasted_as_long_as_the_clock_says():
     measured = [row for row in MEASURED if row[0] != "chain"]
     found = holds(TRACE)

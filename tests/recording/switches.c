@@ -169,6 +169,20 @@ static void crowd(void)
         pthread_join(threads[i], NULL);
 }
 
+/* MARK: Twice as many as there are CPUs */
+
+static void crowds(void)
+{
+    enum { MOST = 1024 };
+    static pthread_t threads[MOST];
+    long count = 2 * sysconf(_SC_NPROCESSORS_ONLN);
+    count = count < MOST ? count : MOST;
+    for (long i = 0; i < count; i++)
+        pthread_create(&threads[i], NULL, busy, "busy");
+    for (long i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+}
+
 /* MARK: Waits that no wrapper sees */
 
 /* glibc's syscall() may be wrapped; the instruction cannot be. */
@@ -310,6 +324,40 @@ static void barging(void)
     for (int i = 0; i < 6; i++)
         pthread_create(&threads[i], NULL, takes, "takes");
     for (int i = 0; i < 6; i++)
+        pthread_join(threads[i], NULL);
+}
+
+/* MARK: Short work between waits */
+
+struct work {
+    const char *name;
+    int times, sleep_us, work_ns;
+};
+
+static void *works(void *argument)
+{
+    const struct work *work = argument;
+    struct counts begin = counts_now();
+    pthread_setname_np(pthread_self(), work->name);
+    for (int i = 0; i < work->times; i++) {
+        if (work->work_ns)
+            burn(work->work_ns);
+        usleep((useconds_t)work->sleep_us);
+    }
+    tell_since(&begin);
+    return NULL;
+}
+
+static void moments(void)
+{
+    static struct work work[] = {{"hardly", 2500, 200, 0},
+                                 {"shortly", 1500, 300, 10000},
+                                 {"longer", 400, 1000, 200000},
+                                 {"long", 20, 2000, 10000000}};
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, works, &work[i]);
+    for (int i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
 }
 
@@ -694,7 +742,8 @@ int main(int argc, char **argv)
                     {"copying", copying}, {"pingpong", pingpong}, {"threads", threads},
                     {"leave", leave},     {"profile", profile},   {"family", family},
                     {"flurry", flurry},   {"faults", faults},     {"profile-timed", profile_timed},
-                    {"timers", timers},   {"barging", barging}};
+                    {"timers", timers},   {"barging", barging},   {"moments", moments},
+                    {"crowds", crowds}};
     if (argc > 2 && strcmp(argv[1], "refuse") == 0)
         return refuse(argv + 2);
 

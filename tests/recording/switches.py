@@ -254,6 +254,14 @@ def barging():
     report(len(run.windows) == 6 and not wrong, "barging: ready for no longer than the kernel counts", *wrong)
 
 
+def moments():
+    """Threads that work for 0 to 10,000 us between waits: each has the CPU time that its own clock has."""
+    run = Run("moments", "--switches=need", "--max-switches=0")
+    good(run)
+    wrong = [(w, w.cpu, run.within(w, "Running")) for w in run.windows if abs(run.within(w, "Running") - w.cpu) > 0.1 * w.cpu]
+    report(len(run.windows) == 4 and not wrong, "moments: each thread runs for as long as its clock says", *wrong)
+
+
 def copying():
     """Reads and writes of what is in memory are no waits, however large."""
     run = Run("copying", "--switches=need", "--min-wait=1us")
@@ -457,6 +465,18 @@ def off():
     report(run.readiness() == {b"inferred"} and "--switches=off" in run.summary, "off: it is said", run.summary)
 
 
+def crowds():
+    """No more threads run at once than there are CPUs, and how long this is inferred is said."""
+    run = Run("crowds", "--switches=off")
+    good(run)
+    code, text, err = command(TRAIL, "summary", run.path)
+    average, slots = re.search(r"^running .* ([\d.]+) on average, of (\d+) CPU slots", text, re.M).groups()
+    report(int(slots) == os.cpu_count() and float(average) <= int(slots), "crowds: no more run than there are CPUs", text)
+    inferred, unit = re.search(r"^inferred for ([\d.]+) (\S+): |\Z", text, re.M).groups()
+    together = min(w.end for w in run.windows) - max(w.begin for w in run.windows)
+    report(inferred and float(inferred) * {"s": 1e9, "ms": 1e6}[unit] >= together, "crowds: the summary has the time", together, text)
+
+
 def as_nobody():
     why, user = nobody.why_not(TRAIL), nobody.NOBODY
     if why:
@@ -476,7 +496,7 @@ def main():
     if probe.code == 2:
         skip("what the kernel reports", " ".join(probe.summary.split()))
     else:
-        for test in crowd, hidden, queue, copying, leave, short, family, family_in_one, many, flurry, faults:
+        for test in crowd, hidden, queue, moments, copying, leave, short, family, family_in_one, many, flurry, faults:
             test()
         if has_wakings():
             timers()
@@ -489,6 +509,7 @@ def main():
     profile("--cpu-signal", "--switches=off", scenario="profile-timed", hz=100, expected=as_another_timer)
     refused()
     off()
+    crowds()
     return finish()
 
 

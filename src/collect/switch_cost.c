@@ -1,0 +1,84 @@
+/* Compares the records of switches with the kernel's count of CPU time: see switch_cost.h. */
+#include "collect/switch_cost.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/small_file.h"
+
+/* The switches between two readings: of fewer, one that is in one of the counts only would be a large
+ * part. */
+#define LEAST_SWITCHES 32
+#define MOST_SWITCHES  1024
+
+/* A larger cost is another error. */
+#define MOST_NS 50000
+
+void switch_cost_forget(struct switch_cost *cost)
+{
+    cost->on_since = 0;
+    cost->last.ns = 0;
+    cost->due = cost->count;
+}
+
+void switch_cost_in(struct switch_cost *cost, int64_t ns)
+{
+    cost->on_since = ns;
+    cost->count++;
+}
+
+bool switch_cost_out(struct switch_cost *cost, int64_t ns)
+{
+    if (!cost->on_since)
+        return false;
+    cost->on_ns += ns - cost->on_since;
+    cost->on_since = 0;
+    return cost->count > cost->due;
+}
+
+/* Reads the kernel's count; false: the thread has ended, or the kernel does not count. */
+static bool read_count(const struct switch_cost *cost, pid_t pid, uint64_t tid,
+                       struct switch_count *now)
+{
+    char path[96], text[128];
+    *now = (struct switch_count){.on_ns = cost->on_ns, .count = cost->count};
+    (void)snprintf(path, sizeof path, "/proc/%d/task/%" PRIu64 "/schedstat", (int)pid, tid);
+    return small_file_text(path, text, sizeof text) &&
+           sscanf(text, "%" SCNd64 " %*d %" SCNd64, &now->ns, &now->times) == 2;
+}
+
+/*
+ * Moves the thread's cost, and that of the program, towards that since the last reading. The kernel
+ * may have switched to the thread again since the records were read: such times are taken to be as
+ * long as the others.
+ */
+static void compare(struct switch_cost *cost, struct switch_costs *costs,
+                    const struct switch_count *now)
+{
+    double count = (double)(now->count - cost->last.count);
+    double times = (double)(now->times - cost->last.times);
+    double on_ns = (double)(now->on_ns - cost->last.on_ns);
+    double ns = times < LEAST_SWITCHES / 2.0 || count < LEAST_SWITCHES
+                    ? -1
+                    : (double)(now->ns - cost->last.ns) / times - on_ns / count;
+    if (ns < 0 || ns > MOST_NS)
+        return;
+    cost->ns = cost->ns ? (cost->ns + (int64_t)ns) / 2 : (int64_t)ns;
+    costs->ns += costs->ns ? ((int64_t)ns - costs->ns) / 4 : (int64_t)ns;
+}
+
+static uint64_t clamp(uint64_t count)
+{
+    return count < LEAST_SWITCHES ? LEAST_SWITCHES : count > MOST_SWITCHES ? MOST_SWITCHES : count;
+}
+
+void switch_cost_read(struct switch_cost *cost, struct switch_costs *costs, pid_t pid, uint64_t tid)
+{
+    struct switch_count now;
+    if (!read_count(cost, pid, tid, &now))
+        return;
+    if (cost->last.ns)
+        compare(cost, costs, &now);
+    cost->last = now;
+    cost->due = cost->count + clamp(cost->count / 4);
+}
