@@ -1292,6 +1292,128 @@ static void futile_where_readers_expect_it(void **state)
     trace_free(&trace);
 }
 
+/* MARK: Goroutines that are ended where they wait, regions of tasks, the heap without a P */
+
+/* A suspended coroutine is destroyed by another one, by a thread between two, and by one without a P. */
+static void destroyed_while_suspended(void **state)
+{
+    struct trace trace = {0};
+    (void)state;
+    host_begin();
+    ALL_FORMATS(i)
+    for (int ready = 0; ready < 2; ready++)
+        for (int where = 0; where < 4; where++) {
+            trail_options options = {.format = all_formats[i]};
+            struct story story = {.size = 0};
+            begin_two(&options, &trace);
+            story.goroutine = (int64_t)one.id;
+            assert_false(trail_go_destroy(&m, &one));
+            trail_go_block(&m, TRAIL_BLOCK_SYNC, 0);
+            if (ready)
+                trail_go_unblock(&m, &one, 0);
+            if (where >= 1)
+                trail_go_start(&m, &two);
+            if (where >= 2)
+                trail_syscall_enter(&m, 0);
+            if (where == 3)
+                trail_proc_stop(&m);
+            assert_true(trail_go_destroy(&m, &one));
+            assert_false(trail_go_destroy(&m, &one));
+            listed[0] = listed[1];
+            listed_count = 1;
+            trail_advance();
+            if (where == 3) {
+                assert_true(trail_syscall_exit_blocked(&m));
+                assert_true(trail_proc_start(&m, &p));
+                assert_true(trail_go_start(&m, &two));
+            } else if (where == 2) {
+                assert_true(trail_syscall_exit(&m));
+            } else if (where == 0) {
+                assert_true(trail_go_start(&m, &two));
+            }
+            assert_true(trail_go_end(&m));
+            listed_count = 0;
+            assert_false(trail_stop(NULL));
+            read_good(&trace, tell_states, &story, "destroyed");
+            assert_string_equal(story.text, "rRwrRn");
+        }
+    host_end();
+    trace_free(&trace);
+}
+
+static void region_of_task(trail_reader *reader, const trail_event *event, void *context)
+{
+    (void)reader;
+    if (event->kind == TRAIL_REGION_BEGIN || event->kind == TRAIL_REGION_END)
+        *(uint64_t *)context = *(uint64_t *)context * 10 + event->region.task;
+}
+
+static void scopes_have_tasks(void **state)
+{
+    struct trace trace = {0};
+    (void)state;
+    host_begin();
+    ALL_FORMATS(i)
+    {
+        trail_options options = {.format = all_formats[i]};
+        uint64_t tasks = 0;
+        begin_two(&options, &trace);
+        {
+            TRAIL_TASK_REGION(7, "outer");
+            TRAIL_REGION("inner");
+        }
+        trail_go_end(&m);
+        listed_count = 0;
+        stop_good(&options);
+        read_good(&trace, region_of_task, &tasks, "tasks");
+        /* Without a task, the number is 0. */
+        assert_int_equal(tasks, options.format >= 11 ? 7007 : 0);
+    }
+    host_end();
+    trace_free(&trace);
+}
+
+static void sum_heap(trail_reader *reader, const trail_event *event, void *context)
+{
+    (void)reader;
+    if (event->kind == TRAIL_METRIC && (event->metric.metric == TRAIL_METRIC_HEAP_GOAL ||
+                                        event->metric.metric == TRAIL_METRIC_HEAP_LIVE))
+        *(uint64_t *)context += event->metric.value;
+}
+
+/* A thread reports the heap without a P, in a system call, and in one that has lost its P. */
+static void heap_without_proc(void **state)
+{
+    struct trace trace = {0};
+    (void)state;
+    host_begin();
+    ALL_FORMATS(i)
+    {
+        trail_options options = {.format = all_formats[i]};
+        uint64_t sum = 0;
+        begin_two(&options, &trace);
+        assert_true(trail_syscall_enter(&m, 0));
+        assert_true(trail_heap_alloc(&m, 1));
+        assert_true(trail_heap_goal(&m, 20));
+        assert_true(trail_proc_stop(&m));
+        assert_true(trail_heap_alloc(&m, 300));
+        assert_true(trail_syscall_exit_blocked(&m));
+        assert_true(trail_heap_alloc(&m, 4000));
+        assert_true(trail_proc_start(&m, &p));
+        assert_true(trail_go_start(&m, &one));
+        assert_true(trail_go_end(&m));
+        listed_count = 0;
+        stop_good(&options);
+        nothing_lost("heap");
+        read_good(&trace, sum_heap, &sum, "heap");
+        assert_int_equal(sum, 4321);
+        /* The goal outlives the trace. */
+        assert_true(trail_heap_goal(&m, UINT64_MAX));
+    }
+    host_end();
+    trace_free(&trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1321,6 +1443,9 @@ int main(void)
         cmocka_unit_test(left_out_is_counted),
         cmocka_unit_test(false_is_counted),
         cmocka_unit_test(futile_where_readers_expect_it),
+        cmocka_unit_test(destroyed_while_suspended),
+        cmocka_unit_test(scopes_have_tasks),
+        cmocka_unit_test(heap_without_proc),
     };
     /* A hang is a failure. */
     alarm(250);
