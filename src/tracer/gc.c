@@ -254,7 +254,7 @@ bool trail_stw_begin(trail_m *outer, trail_stw_kind kind, int skip)
     if (stopped)
         written = write_stw_begin(m, generation, kind, stack_id(stack_here(m, generation, skip)));
     else if (generation)
-        misuse_of(TRAIL_MISUSE_NESTING, m, "trail_stw_begin", "the world is stopped already");
+        misuse_of(TRAIL_MISUSE_NESTING, m, "trail_stw_begin", "another pause is under way");
     return call_end(m, written || !generation);
 }
 
