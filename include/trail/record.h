@@ -189,7 +189,7 @@ TRAIL_API void trail_p_fini(trail_p *p);
 
 /*
  * Initializes a G that is not created yet, with an ID that is unique in this process and must not
- * be changed.
+ * be changed. In the memory of a goroutine that still runs it ends that one, which is misuse.
  */
 TRAIL_API void trail_g_init(trail_g *g);
 
@@ -538,6 +538,12 @@ static inline bool trail_go_unblock(trail_m *m, trail_g *g, int skip);
  */
 static inline bool trail_go_switch(trail_m *m, trail_g *g);
 static inline bool trail_go_switch_end(trail_m *m, trail_g *g);
+/*
+ * Ends `g`, which waits or is runnable: a suspended coroutine is destroyed. It is shown running for
+ * this moment, and the thread's own goroutine waiting. Has P, G; a thread without a P, or in a
+ * system call, borrows one as trail_go_create does.
+ */
+TRAIL_API bool trail_go_destroy(trail_m *m, trail_g *g);
 
 /* Formats 7 and 11: `g` runs timers; tools show its wake-ups as those of timers. At most 64. */
 TRAIL_API void trail_timer_goroutine(const trail_g *g);
@@ -616,8 +622,9 @@ typedef enum trail_stw_kind {
 TRAIL_API bool trail_stw_begin(trail_m *m, trail_stw_kind kind, int skip);
 TRAIL_API bool trail_stw_end(trail_m *m);
 
-TRAIL_API bool trail_heap_alloc(trail_m *m, uint64_t live_bytes); /* Needs P. */
-TRAIL_API bool trail_heap_goal(trail_m *m, uint64_t bytes);       /* UINT64_MAX: no goal */
+/* Has P; without one, as trail_go_create. */
+TRAIL_API bool trail_heap_alloc(trail_m *m, uint64_t live_bytes);
+TRAIL_API bool trail_heap_goal(trail_m *m, uint64_t bytes); /* UINT64_MAX: no goal */
 
 /* MARK: AllocFree: single objects, for trail_options.alloc_free in formats 23 and 26
  *
@@ -691,7 +698,8 @@ static inline void trail_log(uint64_t task, const char *category, const char *me
  * its goroutine waits when the scope ends, or has moved to another thread, the region ends as soon
  * as the goroutine runs and the region is its innermost one; at the latest with the goroutine.
  */
-#define TRAIL_REGION(name) TRAIL_REGION_AT_(name, __COUNTER__)
+#define TRAIL_REGION(name)            TRAIL_REGION_AT_(0, name, __COUNTER__)
+#define TRAIL_TASK_REGION(task, name) TRAIL_REGION_AT_(task, name, __COUNTER__) /* of a task */
 
 /* Sets the current goroutine's label until its next start (v2). Needs P, G. */
 TRAIL_API bool trail_go_label(trail_m *m, const char *label);
@@ -1112,9 +1120,9 @@ TRAIL_INLINE_ void trail_scope_leave_(const struct trail_scope_ *scope)
 
 #define TRAIL_REGION_NAME_(name, number)  TRAIL_REGION_NAME2_(name, number)
 #define TRAIL_REGION_NAME2_(name, number) name##number
-#define TRAIL_REGION_AT_(text, number)                                                             \
+#define TRAIL_REGION_AT_(task, text, number)                                                       \
     __attribute__((cleanup(trail_scope_leave_), unused)) const struct trail_scope_                 \
-    TRAIL_REGION_NAME_(trail_region_, number) = trail_scope_enter_(0, (text))
+    TRAIL_REGION_NAME_(trail_region_, number) = trail_scope_enter_((task), (text))
 
 #ifdef __cplusplus
 }

@@ -157,6 +157,8 @@ static void enter_call(trail_m *m, uint64_t generation, uint32_t borrowed)
     if (tracer.v2) {
         V2(m, generation, GoSyscallBegin, next_sequence(&p->seq_, generation), stack);
         trail_set_(&p->state_, state_word(generation, TRAIL_P_SYSCALL_));
+        /* If it took the P during the call, that is now the P of the call. */
+        m->unlike_ = 0;
         return;
     }
     V1(m, generation, GoSysCall, stack);

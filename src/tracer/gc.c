@@ -1,4 +1,5 @@
 /* Garbage collection, stop-the-world pauses and the heap (§2.11, §7.4). */
+#include "tracer/context.h"
 #include "tracer/event.h"
 #include "tracer/lock.h"
 #include "tracer/states.h"
@@ -253,8 +254,7 @@ bool trail_stw_begin(trail_m *outer, trail_stw_kind kind, int skip)
     if (stopped)
         written = write_stw_begin(m, generation, kind, stack_id(stack_here(m, generation, skip)));
     else if (generation)
-        misuse_of(TRAIL_MISUSE_NESTING, m, "trail_stw_begin",
-                  "a stop-the-world pause has begun already");
+        misuse_of(TRAIL_MISUSE_NESTING, m, "trail_stw_begin", "another pause is under way");
     return call_end(m, written || !generation);
 }
 
@@ -299,14 +299,21 @@ void stw_abandon(trail_m *m, uint64_t generation)
 
 /* MARK: Heap */
 
+static bool heap_end(trail_m *m, uint64_t generation, bool written)
+{
+    if (unlikely(m->borrowed_))
+        context_return(m, generation);
+    return call_end(m, written);
+}
+
 bool trail_heap_alloc(trail_m *outer, uint64_t live_bytes)
 {
     bool written;
     SECTION(outer, "trail_heap_alloc");
-    if (!holds_proc(m, generation))
-        return call_end(m, misuse(m, "trail_heap_alloc", "the thread holds no P"));
+    if (!holds_proc(m, generation) && !context_create(m, &generation, "trail_heap_alloc"))
+        return false;
     written = EVENT(m, generation, HeapAlloc, HeapAlloc, live_bytes);
-    return call_end(m, written);
+    return heap_end(m, generation, written);
 }
 
 bool trail_heap_goal(trail_m *outer, uint64_t bytes)
@@ -317,8 +324,8 @@ bool trail_heap_goal(trail_m *outer, uint64_t bytes)
         bytes = 0;
     __atomic_store_n(&tracer.heap_goal, bytes, __ATOMIC_RELAXED);
     SECTION_IF(number_needs_event(), outer, "trail_heap_goal");
-    if (!holds_proc(m, generation))
-        return call_end(m, misuse(m, "trail_heap_goal", "the thread holds no P"));
+    if (!holds_proc(m, generation) && !context_create(m, &generation, "trail_heap_goal"))
+        return false;
     written = EVENT(m, generation, HeapGoal, HeapGoal, bytes);
-    return call_end(m, written);
+    return heap_end(m, generation, written);
 }

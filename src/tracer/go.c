@@ -396,6 +396,103 @@ bool trail_go_switch_(trail_m *outer, trail_g *g, bool ends)
     return call_end_moved(m, written);
 }
 
+/* MARK: Ending one that does not run */
+
+/* Why it cannot be destroyed; NULL: it can. */
+static const char *not_destroyable(const trail_g *g)
+{
+    switch (state_load(&g->state_) & STATE_MASK) {
+    case TRAIL_G_NONE_:
+        return "the goroutine was not created, or has ended";
+    case TRAIL_G_RUNNING_:
+    case TRAIL_G_SYSCALL_:
+        return "the goroutine runs: trail_go_end ends it";
+    default:
+        return NULL;
+    }
+}
+
+/* The thread's goroutine makes way for another. */
+static bool step_aside(trail_m *m, uint64_t generation, trail_g *from)
+{
+    trail_set_(&from->state_, state_word(generation, TRAIL_G_WAITING_));
+    from->last_p_ = m->p;
+    set_shown(from, TRAIL_SHOWN_WAITING_);
+    trail_set_current_(m, NULL);
+    if (tracer.v2)
+        note_block(from, generation, NULL);
+    return tracer.v2 ? V2(m, generation, GoBlock, V2_ID_REASON + TRAIL_BLOCK_UNSPECIFIED, 0)
+                     : V1(m, generation, GoBlock, 0);
+}
+
+static bool step_back(trail_m *m, uint64_t generation, trail_g *from)
+{
+    bool written = unblock(m, generation, from, 0);
+    trail_set_(&from->state_, state_word(generation, TRAIL_G_RUNNING_));
+    trail_set_runs_(m, from);
+    return start(m, generation, from, NULL) && written;
+}
+
+/* Starts and ends `g`, which is runnable, on the thread's P. */
+static bool run_to_end(trail_m *m, uint64_t generation, trail_g *g)
+{
+    bool written;
+    if (!state_change_g(m, generation, g, TRAIL_G_RUNNABLE_, TRAIL_G_RUNNING_, "trail_go_destroy"))
+        return false;
+    trail_set_runs_(m, g);
+    written = start(m, generation, g, NULL);
+    stw_end_with(m, generation);
+    leave_regions(m, generation, true);
+    trail_set_(&g->state_, state_word(generation, TRAIL_G_NONE_));
+    written &= EVENT_0(m, generation, GoDestroy, GoEnd);
+    trail_set_current_(m, NULL);
+    return written;
+}
+
+static bool destroy(trail_m *m, uint64_t generation, trail_g *g)
+{
+    trail_g *from = runs_goroutine(m, generation) ? m->g : NULL;
+    bool written = true;
+    if (is_shown(g, TRAIL_SHOWN_RUNNABLE_))
+        written = unblock_shown(m, generation, g, "trail_go_destroy");
+    else if ((state_load(&g->state_) & STATE_MASK) == TRAIL_G_WAITING_)
+        written = state_change_g(m, generation, g, TRAIL_G_WAITING_, TRAIL_G_RUNNABLE_,
+                                 "trail_go_destroy") &&
+                  unblock(m, generation, g, 0);
+    if (!written)
+        return false;
+    if (from)
+        written = step_aside(m, generation, from);
+    written &= run_to_end(m, generation, g);
+    if (from)
+        written &= step_back(m, generation, from);
+    return written;
+}
+
+bool trail_go_destroy(trail_m *outer, trail_g *g)
+{
+    const char *wrong;
+    bool written = false;
+    BEGIN_CALL(outer, "trail_go_destroy");
+    if (!check_g(m, g, "trail_go_destroy"))
+        return call_end(m, false);
+    wrong = not_destroyable(g);
+    if (wrong)
+        return call_end(m,
+                        generation && misuse_of(TRAIL_MISUSE_STATE, m, "trail_go_destroy", wrong));
+    /* v1: it has ended for readers already. */
+    if (!generation || is_shown(g, TRAIL_SHOWN_ENDED_)) {
+        trail_set_(&g->state_, state_word(generation, TRAIL_G_NONE_));
+        return call_end(m, true);
+    }
+    if (!runs_goroutine(m, generation) && !context_create(m, &generation, "trail_go_destroy"))
+        return false;
+    written = destroy(m, generation, g);
+    if (unlikely(m->borrowed_))
+        context_return(m, generation);
+    return call_end_moved(m, written);
+}
+
 /* MARK: Timers, labels */
 
 /* The lock `gc` is held. */

@@ -374,7 +374,8 @@ uint64_t section_first(trail_m *m, uint64_t generation)
         generation = is_held(m) ? wait_while_held(m) : generation_now();
     if (!generation || generation == m->generation_)
         return generation;
-    if (lost_goroutine(m) && !is_in_session(m))
+    /* What calls left behind while nothing was recorded. */
+    if (m->g && !has_goroutine(m) && !is_in_session(m))
         trail_set_current_(m, NULL);
     first_in_generation(m, generation);
     return generation;

@@ -241,6 +241,11 @@ static void end_context(trail_m *m)
         trail_go_destroy_syscall(&own->outer);
     else if (has_goroutine(m))
         trail_go_end(&own->outer);
+    if (has_goroutine(m) && is_unlike(m, UNLIKE_UNSEEN)) {
+        /* Not in the trace: there is no event, but the P is free. */
+        trail_set_(&m->g->state_, TRAIL_G_NONE_);
+        trail_set_current_(m, NULL);
+    }
     if (owns_p(m))
         trail_proc_stop(&own->outer);
     end_own_goroutine(own);

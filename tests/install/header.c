@@ -4,6 +4,10 @@
 static const char *work(trail_m *m, trail_g *g)
 {
     TRAIL_REGION("work");
+    /* Two on one line. */
+    /* clang-format off */
+    TRAIL_REGION("one"); TRAIL_REGION("two");
+    /* clang-format on */
     trail_go_unblock(m, g, 0);
     trail_go_block(m, TRAIL_BLOCK_SYNC, TRAIL_NO_STACK);
     trail_logf(0, "header", "plain");

@@ -17,6 +17,7 @@
 #include "tracer/tracer.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -635,6 +636,84 @@ static void memory_fails(void **state)
     program_end();
 }
 
+/* MARK: A start during a stop */
+
+static void *stop_and_note(void *ok)
+{
+    trail_error err;
+    *(bool *)ok = trail_stop(&err);
+    return NULL;
+}
+
+/*
+ * The stop waits for the thread that reads, which starts another trace meanwhile: the start fails at once, and the
+ * trace that is being stopped is complete.
+ */
+static void start_during_stop(void **state)
+{
+    (void)state;
+    program_begin();
+    for (size_t i = 0; i < FORMATS; i++) {
+        trail_options options = {.format = all_formats[i], .wait_ns = HOUR_NS};
+        struct trace trace = {0};
+        trail_chunk chunk;
+        trail_error err;
+        pthread_t thread;
+        bool stopped = false;
+        assert_true(trail_start(&options, &err));
+        for (unsigned n = 0; n < 100; n++)
+            one_event(n, options.format);
+        assert_int_equal(pthread_create(&thread, NULL, stop_and_note, &stopped), 0);
+        while (trail_enabled())
+            sched_yield();
+        assert_false(trail_start(&options, &err));
+        assert_int_equal(err.code, TRAIL_USAGE);
+        assert_false(trail_start_sink(&options, trace_append, &trace, &err));
+        while (trail_read(&chunk, &err) > 0)
+            trace_append(&trace, &chunk);
+        pthread_join(thread, NULL);
+        assert_true(stopped);
+        read_good(&trace, NULL, NULL, "start during a stop");
+        trace_free(&trace);
+    }
+    program_end();
+}
+
+/* MARK: Live readers */
+
+static bool count_bytes(void *context, const trail_chunk *chunk)
+{
+    if (!chunk->new_file)
+        __atomic_fetch_add((size_t *)context, chunk->size, __ATOMIC_RELEASE);
+    return true;
+}
+
+/*
+ * A few full buffers reach a sink although they are far from the bytes that wake it, and nothing ends: the first
+ * after a pause, and those that follow soon after it. A hang is a failure.
+ */
+static void few_bytes_arrive(void **state)
+{
+    (void)state;
+    program_begin();
+    for (size_t i = 0; i < FORMATS; i++) {
+        trail_options options = {.format = all_formats[i], .generation_ns = HOUR_NS};
+        size_t received = 0, before;
+        trail_error err;
+        assert_true(trail_start_sink(&options, count_bytes, &received, &err));
+        for (unsigned round = 0; round < 3; round++) {
+            before = __atomic_load_n(&received, __ATOMIC_ACQUIRE);
+            /* About 140 KB: more than the largest buffer holds. */
+            for (unsigned n = 0; n < (options.format >= 11 ? 1200u : 14000u); n++)
+                one_event(n, options.format);
+            while (__atomic_load_n(&received, __ATOMIC_ACQUIRE) == before)
+                nanosleep(&(struct timespec){0, 1000000}, NULL);
+        }
+        assert_true(trail_stop(&err));
+    }
+    program_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -647,6 +726,8 @@ int main(void)
         cmocka_unit_test(nobody_reads),
         cmocka_unit_test(of_two_readers_one_is_told),
         cmocka_unit_test(memory_fails),
+        cmocka_unit_test(start_during_stop),
+        cmocka_unit_test(few_bytes_arrive),
     };
     /* A hang is a failure. */
     alarm(880);

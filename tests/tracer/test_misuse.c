@@ -183,11 +183,11 @@ static void one_call(void)
         world_do(&world, thread, &op);
     op.ok &= refused() == refused_before;
     if (getenv("TRAIL_TEST_SEED"))
-        print_message("%s thread %u: call %d, G%lld (before G%lld), P%d, kind %u, M%ld: %s\n",
-                      right.on ? "on " : "off", thread, (int)op.call,
-                      op.g ? (long long)op.g->id : 0, (long long)before, op.p->id, op.kind,
-                      op.m ? (long)((char *)op.m - (char *)world.workers) : -1L,
-                      op.ok ? "ok" : "refused");
+        print_message(
+            "%s thread %u (M %llu): call %d, G%lld (before G%lld), P%d, kind %u, M%ld: %s\n",
+            right.on ? "on " : "off", thread, (unsigned long long)world.workers[thread].m.id,
+            (int)op.call, op.g ? (long long)op.g->id : 0, (long long)before, op.p->id, op.kind,
+            op.m ? (long)((char *)op.m - (char *)world.workers) : -1L, op.ok ? "ok" : "refused");
     if ((op.call == LOG || op.call == LOGF) && right.format >= 11 && op.ok)
         right_step(0, (unsigned)(right.logs % 10000));
     right.logs++;

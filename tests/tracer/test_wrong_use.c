@@ -1145,6 +1145,275 @@ static void one_proc_twice(void **state)
     trace_free(&trace);
 }
 
+/* MARK: What is refused or counted */
+
+static void options_out_of_range(void **state)
+{
+    static const struct {
+        trail_options options;
+        const char *message;
+    } wrong[] = {
+        {{.unwinder = (trail_unwinder)99}, "unwinder is 99"},
+        {{.unwinder = (trail_unwinder)-1}, "unwinder is -1"},
+        {{.when_full = (trail_when_full)77}, "when_full is 77"},
+        {{.task_word = ""}, "task_word"},
+        {{.task_word = "evil\nword"}, "task_word"},
+        {{.task_word = "a\tb"}, "task_word"},
+        {{.task_word = "a\x7f"}, "task_word"},
+        {{.max_frames = TRAIL_MAX_FRAMES + 1}, "max_frames is 129"},
+    };
+    struct trace trace = {0};
+    trail_error err;
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_false(trail_start_sink(&wrong[i].options, trace_append, &trace, &err));
+        assert_int_equal(err.code, TRAIL_USAGE);
+        assert_non_null(strstr(err.message, wrong[i].message));
+    }
+    assert_false(trail_start_sink(NULL, NULL, NULL, &err));
+    assert_non_null(strstr(err.message, "sink is NULL"));
+}
+
+/* A call without an event in the format is counted once; timer goroutines only if there are more than fit. */
+static void left_out_is_counted(void **state)
+{
+    static trail_g timers[65];
+    struct trace trace = {0};
+    trail_options options = {.format = 7};
+    trail_stats stats;
+    (void)state;
+    host_begin();
+    begin_two(&options, &trace);
+    for (int i = 0; i < 65; i++) {
+        trail_g_init(&timers[i]);
+        for (int again = 0; again < 3; again++)
+            trail_timer_goroutine(&timers[i]);
+    }
+    trail_go_end(&m);
+    trail_go_start_labelled(&m, &two, "label");
+    trail_go_end(&m);
+    listed_count = 0;
+    stop_good(&options);
+    trail_stats_get(&stats);
+    assert_int_equal(stats.left_out[TRAIL_LEFT_OUT_TIMER], 3);
+    assert_int_equal(stats.left_out[TRAIL_LEFT_OUT_LABEL], 1);
+    assert_int_equal(stats.not_expressible, 4);
+    read_good(&trace, NULL, NULL, "left out");
+    host_end();
+    trace_free(&trace);
+}
+
+/* Each is false and counted: ends of what has not begun, an idle P that is stolen, an advance that cannot be. */
+static void false_is_counted(void **state)
+{
+    struct trace trace = {0};
+    trail_p idle;
+    (void)state;
+    host_begin();
+    trail_p_init(&idle, 1);
+    ALL_FORMATS(i)
+    {
+        trail_options options = {.format = all_formats[i]};
+        struct found found;
+        trail_error err;
+        bool has_assists = options.format >= 11;
+        begin_two(&options, &trace);
+        assert_false(trail_gc_end(&m));
+        assert_int_equal(trail_gc_assist_end(&m), !has_assists);
+        assert_true(trail_stw_begin(&m, TRAIL_STW_GC_MARK_TERM, 0));
+        trail_advance();
+        assert_true(trail_stw_end(&m));
+        assert_true(trail_go_end(&m));
+        listed_count = 0;
+        assert_int_equal(stop_wrong(options.format, &trace, &found, TRAIL_MISUSE_NESTING, &err),
+                         2 + has_assists);
+        start_good(&options, &trace);
+        assert_false(trail_proc_steal(&m, &idle));
+        assert_int_equal(stop_wrong(options.format, &trace, &found, TRAIL_MISUSE_STATE, &err), 1);
+    }
+    trail_p_fini(&idle);
+    host_end();
+    trace_free(&trace);
+}
+
+/* The number of FutileWakeup records in the batches of a trace of format 7. */
+static unsigned futile_records(const struct trace *trace)
+{
+    trail_error err;
+    trail_source *source = trail_source_open_memory(trace->data, trace->size, &err);
+    trail_walk *walk = trail_walk_open(source, &err);
+    trail_batch batch;
+    unsigned n = 0;
+    assert_non_null(walk);
+    while (trail_walk_next(walk, &batch) > 0) {
+        const uint8_t *at = trail_walk_data(walk), *end = at + batch.size;
+        while (batch.proc >= 0 && at < end) {
+            unsigned type = *at & 63, values = (*at >> 6) + 1u;
+            /* Strings, stacks and others without a time: the tables. */
+            if (type == 2 || type == 3 || type == 37)
+                break;
+            n += type == 36;
+            at++;
+            if (values == 4)
+                at += 1 + *at;
+            for (; values < 4 && values > 0; values--) {
+                while (*at & 0x80)
+                    at++;
+                at++;
+            }
+        }
+    }
+    trail_walk_close(walk);
+    trail_source_close(source);
+    return n;
+}
+
+/* Go 1.21 removes a wake-up in vain only before some of the waits, and refuses a trace with others. */
+static void futile_where_readers_expect_it(void **state)
+{
+    trail_options options = {.format = 7};
+    struct trace trace = {0};
+    (void)state;
+    host_begin();
+    for (unsigned reason = 0; reason < TRAIL_BLOCK_REASON_COUNT; reason++) {
+        bool allowed = reason != TRAIL_BLOCK_NETWORK && reason != TRAIL_BLOCK_SLEEP &&
+                       reason != TRAIL_BLOCK_FOREVER;
+        begin_two(&options, &trace);
+        trail_go_block(&m, TRAIL_BLOCK_SYNC, 0);
+        trail_go_unblock(&m, &one, 0);
+        trail_go_start(&m, &one);
+        assert_true(trail_go_block_futile(&m, (trail_block_reason)reason, 0));
+        stop_good(&options);
+        listed_count = 0;
+        assert_int_equal(futile_records(&trace), allowed);
+        read_good(&trace, NULL, NULL, "futile");
+    }
+    host_end();
+    trace_free(&trace);
+}
+
+/* MARK: Goroutines that are ended where they wait, regions of tasks, the heap without a P */
+
+/* A suspended coroutine is destroyed by another one, by a thread between two, and by one without a P. */
+static void destroyed_while_suspended(void **state)
+{
+    struct trace trace = {0};
+    (void)state;
+    host_begin();
+    ALL_FORMATS(i)
+    for (int ready = 0; ready < 2; ready++)
+        for (int where = 0; where < 4; where++) {
+            trail_options options = {.format = all_formats[i]};
+            struct story story = {.size = 0};
+            begin_two(&options, &trace);
+            story.goroutine = (int64_t)one.id;
+            assert_false(trail_go_destroy(&m, &one));
+            trail_go_block(&m, TRAIL_BLOCK_SYNC, 0);
+            if (ready)
+                trail_go_unblock(&m, &one, 0);
+            if (where >= 1)
+                trail_go_start(&m, &two);
+            if (where >= 2)
+                trail_syscall_enter(&m, 0);
+            if (where == 3)
+                trail_proc_stop(&m);
+            assert_true(trail_go_destroy(&m, &one));
+            assert_false(trail_go_destroy(&m, &one));
+            listed[0] = listed[1];
+            listed_count = 1;
+            trail_advance();
+            if (where == 3) {
+                assert_true(trail_syscall_exit_blocked(&m));
+                assert_true(trail_proc_start(&m, &p));
+                assert_true(trail_go_start(&m, &two));
+            } else if (where == 2) {
+                assert_true(trail_syscall_exit(&m));
+            } else if (where == 0) {
+                assert_true(trail_go_start(&m, &two));
+            }
+            assert_true(trail_go_end(&m));
+            listed_count = 0;
+            assert_false(trail_stop(NULL));
+            read_good(&trace, tell_states, &story, "destroyed");
+            assert_string_equal(story.text, "rRwrRn");
+        }
+    host_end();
+    trace_free(&trace);
+}
+
+static void region_of_task(trail_reader *reader, const trail_event *event, void *context)
+{
+    (void)reader;
+    if (event->kind == TRAIL_REGION_BEGIN || event->kind == TRAIL_REGION_END)
+        *(uint64_t *)context = *(uint64_t *)context * 10 + event->region.task;
+}
+
+static void scopes_have_tasks(void **state)
+{
+    struct trace trace = {0};
+    (void)state;
+    host_begin();
+    ALL_FORMATS(i)
+    {
+        trail_options options = {.format = all_formats[i]};
+        uint64_t tasks = 0;
+        begin_two(&options, &trace);
+        {
+            TRAIL_TASK_REGION(7, "outer");
+            TRAIL_REGION("inner");
+        }
+        trail_go_end(&m);
+        listed_count = 0;
+        stop_good(&options);
+        read_good(&trace, region_of_task, &tasks, "tasks");
+        /* Without a task, the number is 0. */
+        assert_int_equal(tasks, options.format >= 11 ? 7007 : 0);
+    }
+    host_end();
+    trace_free(&trace);
+}
+
+static void sum_heap(trail_reader *reader, const trail_event *event, void *context)
+{
+    (void)reader;
+    if (event->kind == TRAIL_METRIC && (event->metric.metric == TRAIL_METRIC_HEAP_GOAL ||
+                                        event->metric.metric == TRAIL_METRIC_HEAP_LIVE))
+        *(uint64_t *)context += event->metric.value;
+}
+
+/* A thread reports the heap without a P, in a system call, and in one that has lost its P. */
+static void heap_without_proc(void **state)
+{
+    struct trace trace = {0};
+    (void)state;
+    host_begin();
+    ALL_FORMATS(i)
+    {
+        trail_options options = {.format = all_formats[i]};
+        uint64_t sum = 0;
+        begin_two(&options, &trace);
+        assert_true(trail_syscall_enter(&m, 0));
+        assert_true(trail_heap_alloc(&m, 1));
+        assert_true(trail_heap_goal(&m, 20));
+        assert_true(trail_proc_stop(&m));
+        assert_true(trail_heap_alloc(&m, 300));
+        assert_true(trail_syscall_exit_blocked(&m));
+        assert_true(trail_heap_alloc(&m, 4000));
+        assert_true(trail_proc_start(&m, &p));
+        assert_true(trail_go_start(&m, &one));
+        assert_true(trail_go_end(&m));
+        listed_count = 0;
+        stop_good(&options);
+        nothing_lost("heap");
+        read_good(&trace, sum_heap, &sum, "heap");
+        assert_int_equal(sum, 4321);
+        /* The goal outlives the trace. */
+        assert_true(trail_heap_goal(&m, UINT64_MAX));
+    }
+    host_end();
+    trace_free(&trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1170,6 +1439,13 @@ int main(void)
         cmocka_unit_test(call_releases_proc),
         cmocka_unit_test(assist_under_way),
         cmocka_unit_test(one_proc_twice),
+        cmocka_unit_test(options_out_of_range),
+        cmocka_unit_test(left_out_is_counted),
+        cmocka_unit_test(false_is_counted),
+        cmocka_unit_test(futile_where_readers_expect_it),
+        cmocka_unit_test(destroyed_while_suspended),
+        cmocka_unit_test(scopes_have_tasks),
+        cmocka_unit_test(heap_without_proc),
     };
     /* A hang is a failure. */
     alarm(250);

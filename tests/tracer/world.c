@@ -47,6 +47,9 @@ void world_call(trail_m *m, struct op *op)
     case GO_SWITCH_END:
         op->ok = trail_go_switch_end(m, op->g);
         break;
+    case GO_DESTROY:
+        op->ok = trail_go_destroy(m, op->g);
+        break;
     case GO_LABEL:
         op->ok = trail_go_label(m, op->name);
         break;

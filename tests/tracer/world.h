@@ -25,6 +25,7 @@ enum call {
     GO_UNBLOCK,
     GO_SWITCH,
     GO_SWITCH_END,
+    GO_DESTROY,
     GO_LABEL,
     SYSCALL_ENTER,
     SYSCALL_EXIT,
