@@ -58,6 +58,7 @@ static struct lock *lock_named(struct locks *locks, enum wire_wait of, trail_nam
         lock->row.name = name;
         lock->row.can_be_held = wire_wait_kinds[of].traits & WIRE_WAIT_HELD;
         lock->for_work = wire_wait_kinds[of].traits & WIRE_WAIT_IDLE;
+        lock->can_be_lock = of == WIRE_WAIT_SEMAPHORE || of == WIRE_WAIT_FUTEX;
     }
     return lock;
 }
@@ -438,6 +439,17 @@ static bool wait_begins(struct locks *locks, const struct goroutine *g, const tr
     return !locks->analysis->stacks.failed;
 }
 
+/* Adds up the waits that a goroutine ended which has waited for the same object. */
+static bool note_waker(const struct ended *ended, int64_t ns)
+{
+    struct lock *lock = ended->lock;
+    if (!lock->can_be_lock)
+        return true;
+    if (ended->holder != TRAIL_NONE && idmap_find(&lock->waited, (uint64_t)ended->holder))
+        ns_add(&lock->among_ns, ns);
+    return idmap_put(&lock->waited, (uint64_t)ended->g->id, lock);
+}
+
 static bool count_wait(struct locks *locks, const struct ended *ended)
 {
     trail_lock *row = &ended->lock->row;
@@ -445,6 +457,8 @@ static bool count_wait(struct locks *locks, const struct ended *ended)
     if (!locks->analysis->counting || !counts(locks, ended->g))
         return true;
     ended->waiter->ended = ended->lock;
+    if (!note_waker(ended, ns))
+        return false;
     note_named(locks, &row->longest, &row->longest_name, ns, ended->begin_ns, ended->g->id);
     return trail_histogram_add(&row->wait, ns) &&
            place_count(place_get(locks, ended->lock, false, ended->waiter->stack, 0), ns,
@@ -560,10 +574,17 @@ static int64_t waited_ns(const trail_lock *row)
     return (int64_t)((uint64_t)row->wait.sum_ns + (uint64_t)row->open_ns);
 }
 
-/* Conditions and the like, by which work comes, are behind locks that something holds; so is what nothing waited for. */
+/* Whether work comes by it. A semaphore or futex is a lock if mostly its own waiters end the waits. */
+static bool brings_work(const struct lock *lock)
+{
+    return lock->for_work && lock->row.hold.count == 0 &&
+           lock->among_ns <= waited_ns(&lock->row) / 2;
+}
+
+/* Conditions and the like, by which work comes, are behind locks; so is what nothing waited for. */
 static bool is_behind(const struct lock *lock)
 {
-    return waited_ns(&lock->row) == 0 || (lock->for_work && lock->row.hold.count == 0);
+    return waited_ns(&lock->row) == 0 || brings_work(lock);
 }
 
 static int by_waiting(const void *a, const void *b)
@@ -694,6 +715,7 @@ static void drop(void *part)
     for (size_t i = 0; i < locks->count; i++) {
         trail_histogram_free(&locks->all[i]->row.wait);
         trail_histogram_free(&locks->all[i]->row.hold);
+        idmap_free(&locks->all[i]->waited);
         free(locks->all[i]);
     }
     free((void *)locks->all);

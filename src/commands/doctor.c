@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attach/attach.h"
+#include "base/error.h"
 #include "commands/machine.h"
 #include "inspect/debug_info.h"
 #include "inspect/preload_path.h"
@@ -19,10 +21,13 @@
 
 struct request {
     bool json;
+    unsigned long pid; /* 0: none */
 };
 
 static const struct option rows[] = {
     {'j', "json", NULL, "one JSON object", TO_FLAG(struct request, json)},
+    {'p', "pid", "PID", "whether 'trail record -p PID' can record this process",
+     TO_NUMBER(struct request, pid), .least = 1, .most = INT32_MAX, .expects = "a process ID"},
     {0},
 };
 
@@ -216,7 +221,7 @@ static void add_program(struct facts *facts, const struct program *program)
     add_libc_names(facts);
 }
 
-/* MARK: Run */
+/* MARK: The result */
 
 static void add_result(const struct facts *facts, const char *word)
 {
@@ -229,6 +234,55 @@ static void add_result(const struct facts *facts, const char *word)
     else
         puts(" can be recorded");
 }
+
+static int end_facts(struct facts *facts, bool as_json, const char *word)
+{
+    if (as_json) {
+        json_bool(&facts->json, "recordable", facts->problems == 0);
+        json_close(&facts->json, '}');
+        putchar('\n');
+    } else {
+        add_result(facts, word);
+    }
+    return facts->problems == 0 ? EXIT_GOOD : EXIT_USAGE;
+}
+
+/* MARK: A process */
+
+/* Without touching the process. */
+static void add_process(struct facts *facts, pid_t pid)
+{
+    struct preload preload;
+    struct attach attach;
+    trail_error err = no_error();
+    if (!preload_path(&preload))
+        fact(facts, FACT_PROBLEM, "recording", NULL, "%s", preload.wrong);
+    else if (!attach_look(&attach, pid, preload.path, &err))
+        fact(facts, FACT_PROBLEM, "recording", NULL, "%s", err.message);
+    else
+        fact(facts, FACT_OK, "recording", NULL, "process %d can be recorded", (int)pid);
+}
+
+static int examine_process(pid_t pid, bool as_json)
+{
+    struct facts facts;
+    char word[32];
+    (void)snprintf(word, sizeof word, "process %d", (int)pid);
+    facts_begin(&facts, as_json);
+    if (as_json) {
+        json_open(&facts.json, NULL, '{');
+        json_signed(&facts.json, "pid", pid);
+    }
+    facts_open(&facts, "machine");
+    machine_facts(&facts);
+    facts_close(&facts);
+    facts_open(&facts, "process");
+    add_process(&facts, pid);
+    facts_close(&facts);
+    return end_facts(&facts, as_json, word);
+}
+
+/* MARK: Run */
 
 static void json_begin(struct json *json, const struct program *program)
 {
@@ -258,14 +312,7 @@ static int examine(const struct program *program, bool as_json)
         add_program(&facts, program);
         facts_close(&facts);
     }
-    if (as_json) {
-        json_bool(&facts.json, "recordable", facts.problems == 0);
-        json_close(&facts.json, '}');
-        putchar('\n');
-    } else {
-        add_result(&facts, program ? program->word : NULL);
-    }
-    return facts.problems == 0 ? EXIT_GOOD : EXIT_USAGE;
+    return end_facts(&facts, as_json, program ? program->word : NULL);
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -277,6 +324,10 @@ static int run(const struct command *command, int argc, char **argv)
         return code == OPTIONS_HELP ? EXIT_GOOD : code;
     if (options.word_count > 1)
         return usage_error(command, "one program at a time, without its arguments");
+    if (request.pid && options.word_count > 0)
+        return usage_error(command, "a process or a program, not both");
+    if (request.pid)
+        return examine_process((pid_t)request.pid, request.json);
     if (options.word_count == 0)
         return examine(NULL, request.json);
     struct program *program = malloc(sizeof *program);
@@ -290,13 +341,14 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_doctor = {
     COMMAND_ROW(doctor),
-    .synopsis = "[options] [PROGRAM]",
+    .synopsis = "[options] [PROGRAM | -p PID]",
     .details =
         "A line a fact: 'ok', 'note' (it works, and what would give more), or 'problem' (nothing "
         "can be recorded). PROGRAM is looked for as 'trail record -- PROGRAM' does, and is not "
         "started. Exit status: 0 it can be recorded, 2 it cannot.",
     .examples = "  trail doctor\n"
                 "  trail doctor ./server\n"
+                "  trail doctor -p $(pidof server)\n"
                 "  trail doctor --json pigz | jq '.program[] | select(.state != \"ok\")'",
     .options = rows,
     .run = run,

@@ -17,11 +17,13 @@ import random
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import states
 from tap import Skip, main, test
 
 TRAIL, PRELOAD_DIR, CC = os.path.abspath(sys.argv[1]), sys.argv[2], sys.argv[3:]
@@ -885,6 +887,52 @@ def the_name_of_the_memory_cannot_be_guessed():
     assert len(names) == 3
 
 
+def doctor_of(process):
+    p = subprocess.run([TRAIL, "doctor", "--json", "-p", str(process.pid)], env=ENV, capture_output=True, timeout=300)
+    answer = json.loads(p.stdout)
+    (fact,) = answer["process"]
+    assert (p.returncode == 0) == answer["recordable"] == (fact["state"] == "ok") and answer["pid"] == process.pid, answer
+    return fact
+
+
+@test
+def a_process_in_a_simulator_is_refused_by_the_simulators_name():
+    tried = []
+    for name, command, mapped in (
+        ("valgrind", ["valgrind", "-q"], r"/valgrind/memcheck"),
+        ("qemu", [f"qemu-{platform.machine()}"], r"/qemu-"),
+    ):
+        if not shutil.which(command[0]):
+            continue
+        tried.append(name)
+        with subprocess.Popen([*command, shutil.which("sleep"), "100000"]) as process:
+            try:
+                states.until(lambda: re.search(mapped, states.text_of(f"/proc/{process.pid}/maps")))
+                fact = doctor_of(process)
+                assert fact["state"] == "problem" and f"runs under {name}," in fact["text"], (name, fact)
+            finally:
+                process.kill()
+    if not tried:
+        raise Skip("neither valgrind nor qemu-user")
+
+
+@test
+def a_process_is_looked_at_and_not_touched():
+    with subprocess.Popen(["sleep", "100000"]) as process:
+        try:
+            states.until_all_wait([process.pid], 1)
+            before = states.calls([process.pid]), states.text_of(f"/proc/{process.pid}/maps")
+            assert doctor_of(process)["state"] in ("ok", "problem")
+            assert before == (states.calls([process.pid]), states.text_of(f"/proc/{process.pid}/maps"))
+        finally:
+            process.kill()
+    with subprocess.Popen(["sleep", "100000"]) as process:
+        os.kill(process.pid, signal.SIGSTOP)
+        states.until(lambda: states.is_stopped(process.pid))
+        assert "is stopped" in doctor_of(process)["text"]
+        process.kill()
+
+
 @test
 def wrong_command_lines_are_usage_errors():
     for args, hint in (
@@ -897,6 +945,8 @@ def wrong_command_lines_are_usage_errors():
         (["env", "./server"], "no program is started"),
         (["doctor", "a", "b"], "one program at a time"),
         (["doctor", "--jsno"], "'--json'"),
+        (["doctor", "-p", "1", "sleep"], "not both"),
+        (["doctor", "-p", "0"], "process ID"),
         (["dcotor"], "'trail doctor'"),
     ):
         p = subprocess.run([TRAIL, *args], env=ENV, capture_output=True)
