@@ -1,7 +1,6 @@
 /* Unwrap: see unwrap.h. */
 #include "read/unwrap.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,6 +211,8 @@ static bool hex_matches(const uint8_t *data, size_t size)
 
 static int hex_value(int c)
 {
+    if (c >= 'A' && c <= 'F')
+        c += 'a' - 'A';
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
@@ -285,8 +286,8 @@ static size_t chunk_size(const uint8_t *data, size_t size, uint64_t *bytes)
 {
     size_t at = 0;
     *bytes = 0;
-    for (; at < size && at < 15 && isxdigit(data[at]); at++)
-        *bytes = *bytes << 4 | (uint64_t)hex_value(tolower(data[at]));
+    for (; at < size && at < 15 && hex_value(data[at]) >= 0; at++)
+        *bytes = *bytes << 4 | (uint64_t)hex_value(data[at]);
     return at > 0 && at + 1 < size && data[at] == '\r' && data[at + 1] == '\n' ? at + 2 : 0;
 }
 
