@@ -38,8 +38,8 @@ typedef struct trail_source trail_source;
 typedef ssize_t (*trail_read_fn)(void *context, void *buf, size_t size);
 
 /*
- * Opens a source. gzip, zstd and xz are recognised by their first bytes and decompressed. Returns
- * NULL with *err on failure. trail_source_close accepts NULL.
+ * Opens a source. gzip, zstd and xz are recognised by their first bytes and decompressed, and the
+ * forms of trail_source_compression undone. Returns NULL with *err on failure. trail_source_close accepts NULL.
  *
  * _path      fails with TRAIL_IO if the file is truncated while it is read
  * _fd        reads from the descriptor's current position; the caller keeps the descriptor and must
@@ -74,7 +74,11 @@ TRAIL_API int64_t trail_source_size(const trail_source *source);
 /* Returns the bytes read from the underlying file so far: with trail_source_size, the progress. */
 TRAIL_API int64_t trail_source_position(const trail_source *source);
 
-/* Returns "none", "gzip", "zstd" or "xz". */
+/*
+ * Returns "none", "gzip", "zstd" or "xz"; or the form that a transfer left the trace in: "base64",
+ * "hex dump", "hex digits", "HTTP chunks", "CRLF line ends", "tar", "zip", or "7 bytes of text
+ * before it". Valid as long as the source.
+ */
 TRAIL_API const char *trail_source_compression(const trail_source *source);
 
 /* MARK: Versions */

@@ -55,6 +55,7 @@ struct verdict {
     int64_t first_ns, last_ns; /* of the events seen */
     uint64_t seen;
     char misused[MISUSED_SIZE]; /* the first misused annotation, in words */
+    const char *form;           /* trail_source_compression */
     int64_t total;              /* bytes of the whole trace, -1 if unknown */
     /* The reader's list of repairs: valid while the reader is open, which is until the verdict is shown. */
     const trail_repair *repair_list;
@@ -185,6 +186,8 @@ static void show_notes(const struct verdict *verdict)
                   "reject this trace), first %s",
                   stats->misused, plural_s(stats->misused), verdict->misused);
     char text[SHOW_SIZE];
+    if (strcmp(verdict->form, "none") != 0)
+        show_line("  read from    %s", verdict->form);
     if (stats->text_bytes > 0)
         show_line("  text         %" PRIu64 " byte%s at offset %#" PRIx64 " are text that the "
                   "program wrote into the trace: left out",
@@ -201,8 +204,8 @@ static void show_notes(const struct verdict *verdict)
             "early",
             show_duration(text, verdict->last_ns - verdict->first_ns));
     if (stats->next_trace >= 0)
-        show_line("  next         another trace begins at offset %#" PRIx64,
-                  (uint64_t)stats->next_trace);
+        show_line("  next         another trace follows: tail -c +%" PRIu64 " %s | trail check -",
+                  (uint64_t)stats->next_trace + 1, verdict->word);
 }
 
 static void show_good(const struct verdict *verdict)
@@ -361,6 +364,7 @@ static int check_file(const char *word, const struct request *request)
         reader = trail_reader_open(source, &options, &verdict.error);
     if (reader) {
         verdict.version = trail_reader_version(reader);
+        verdict.form = trail_source_compression(source);
         if (strcmp(trail_source_compression(source), "none") == 0)
             verdict.total = trail_source_size(source);
         judge(&verdict, reader, source);

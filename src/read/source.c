@@ -31,9 +31,11 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "read/unwrap.h"
 
 #define INPUT_SIZE     ((size_t)128 << 10)
-#define PEEK_MAX       64
+#define PEEK_MAX       512 /* a header of tar */
+#define WRAPPINGS      4   /* at most, one in another */
 #define MAGIC_SIZE     4
 #define WHOLE_AT_FIRST ((size_t)1 << 20)
 #define XZ_MEMORY      ((uint64_t)256 << 20) /* `xz -9` needs a quarter */
@@ -83,6 +85,11 @@ struct trail_source {
     size_t peeked_at, peeked_end;
     int64_t delivered;
 
+    /* The source in another form that `read` reads (unwrap.h); owned. NULL: none. */
+    trail_source *inner;
+    struct unwrap *unwrap;
+    char form[UNWRAP_NAME_SIZE];
+
     uint8_t *whole;
     trail_error error; /* the first error, returned again by later calls */
 };
@@ -130,6 +137,10 @@ static ssize_t raw_read(trail_source *s, void *buf, size_t size)
     if (size > SSIZE_MAX)
         size = SSIZE_MAX;
     ssize_t n = s->read ? s->read(s->context, buf, size) : fd_read(s->fd, buf, size);
+    if (n < 0 && s->inner) {
+        s->error = s->inner->error;
+        return -1;
+    }
     if (n < 0)
         return fail_io(s, errno);
     if ((size_t)n > size)
@@ -364,6 +375,8 @@ static int count_inflated(trail_source *s, uint64_t size)
 
 void trail_source_limit_inflated(trail_source *s, uint64_t max_bytes, uint64_t max_ratio)
 {
+    if (s->inner)
+        trail_source_limit_inflated(s->inner, max_bytes, max_ratio);
     s->inflated_max = max_bytes ? max_bytes : s->inflated_max;
     s->inflated_ratio = max_ratio ? max_ratio : s->inflated_ratio;
 }
@@ -438,6 +451,9 @@ ssize_t source_peek(trail_source *s, void *buf, size_t size, trail_error *err)
 {
     if (size > PEEK_MAX)
         size = PEEK_MAX;
+    /* The limits may have been set after bytes were peeked. */
+    if (s->codec && s->error.code == TRAIL_OK && count_inflated(s, 0) < 0)
+        return pass_error(s, err);
     while (s->peeked_end < size) {
         ssize_t n = read_some(s, s->peeked + s->peeked_end, size - s->peeked_end);
         if (n < 0)
@@ -653,10 +669,57 @@ static bool recognise(trail_source *s)
     return true;
 }
 
+static trail_source *source_ready(trail_source *s, trail_error *err);
+
+/* Returns the form of what the source delivers, NULL if it is a trace or unknown. */
+static const struct unwrap_form *form_of(trail_source *s, char name[UNWRAP_NAME_SIZE])
+{
+    uint8_t first[PEEK_MAX];
+    unsigned depth = 0;
+    for (const trail_source *inner = s->inner; inner; inner = inner->inner)
+        depth++;
+    if (depth == WRAPPINGS)
+        return NULL;
+    if (!s->codec)
+        return unwrap_recognise(s->at, (size_t)(s->end - s->at), name);
+    if (!s->regular && !s->memory)
+        return NULL;
+    ssize_t n = source_peek(s, first, sizeof first, NULL);
+    return n > 0 ? unwrap_recognise(first, (size_t)n, name) : NULL;
+}
+
+static ssize_t read_inner(void *inner, void *buf, size_t size)
+{
+    return source_read(inner, buf, size, NULL);
+}
+
+/* Returns a source that delivers the trace in `s`, which is `s` itself if it is in no other form. */
+static trail_source *unwrapped(trail_source *s, trail_error *err)
+{
+    char name[UNWRAP_NAME_SIZE];
+    const struct unwrap_form *form = form_of(s, name);
+    trail_source *outer = form ? source_new(s->name, err) : s;
+    if (outer == s)
+        return s;
+    struct unwrap *unwrap = outer ? unwrap_begin(form, read_inner, s) : NULL;
+    if (!unwrap) {
+        error_set(err, TRAIL_NO_MEMORY, "no memory to open %s", s->name);
+        trail_source_close(outer);
+        trail_source_close(s);
+        return NULL;
+    }
+    outer->inner = s;
+    outer->unwrap = unwrap;
+    outer->read = unwrap_read;
+    outer->context = unwrap;
+    memcpy(outer->form, name, sizeof outer->form);
+    return source_ready(outer, err);
+}
+
 static trail_source *source_ready(trail_source *s, trail_error *err)
 {
     if (recognise(s))
-        return s;
+        return unwrapped(s, err);
     pass_error(s, err);
     trail_source_close(s);
     return NULL;
@@ -740,6 +803,8 @@ void trail_source_close(trail_source *s)
         s->codec->fini(s);
     if (s->owns_fd)
         (void)close(s->fd);
+    unwrap_end(s->unwrap);
+    trail_source_close(s->inner);
     free(s->whole);
     free(s->input);
     free(s->name);
@@ -748,15 +813,21 @@ void trail_source_close(trail_source *s)
 
 int64_t trail_source_size(const trail_source *source)
 {
+    while (source->inner)
+        source = source->inner;
     return source->size;
 }
 
 int64_t trail_source_position(const trail_source *source)
 {
+    while (source->inner)
+        source = source->inner;
     return __atomic_load_n(&source->shown, __ATOMIC_RELAXED);
 }
 
 const char *trail_source_compression(const trail_source *source)
 {
-    return source->codec ? source->codec->name : "none";
+    if (source->codec)
+        return source->codec->name;
+    return source->inner ? source->form : "none";
 }

@@ -15,6 +15,8 @@
 #include "wire/wire.h"
 
 #define READ_STEP ((size_t)256 * 1024)
+/* Of Go on Linux, for a first generation that has lost its frequency. */
+#define ASSUMED_NS_PER_TICK 64
 /* A generation lasts about a second: the number of the next good one is not much larger. */
 #define FAR_GENERATION 100000
 
@@ -347,6 +349,7 @@ enum extent { EXTENT_MORE, EXTENT_END, EXTENT_NO_MORE, EXTENT_ERROR };
 struct extent_state {
     size_t at;        /* end of the last complete batch */
     size_t last;      /* begin of its data */
+    uint64_t batches; /* so far */
     size_t resync;    /* where batches are next searched, after damage: only ever forwards */
     bool any;         /* the generation has a batch */
     bool event_batch; /* the generation has a batch with events */
@@ -437,6 +440,28 @@ static bool ends_in_trace(struct v2_generation *g, size_t at)
     return true;
 }
 
+/* The last batch is cut: what is left of it is a batch. Returns false if it is none. */
+static bool keep_cut(struct v2_generation *g, struct extent_state *s, trail_error *err)
+{
+    struct v2_batch_header header;
+    size_t length, at = s->at;
+    if (!g->at_end || err->code != TRAIL_TRUNCATED ||
+        v2_batch_header(g->buffer + at, g->filled - at, g->version, &header, &length, NULL) !=
+            V2_HEADER_OK ||
+        header.generation == 0 || (s->any && header.generation != g->number) ||
+        !GROW(g->gaps, g->gap_capacity, g->gap_count + 1))
+        return false;
+    g->number = header.generation;
+    set_fault(g, err, g->offset + (int64_t)at);
+    g->gaps[g->gap_count++] = (struct v2_gap){g->filled, g->filled};
+    g->events_lost = true;
+    s->at = s->last = g->filled;
+    s->any = s->event_batch = true;
+    s->resync = g->filled + 1;
+    error_clear(err);
+    return true;
+}
+
 /*
  * The bytes at s->at are no batch. Finds the next one, from the data of the last batch on, whose
  * size may be wrong. Returns false if there is none within reach.
@@ -449,7 +474,10 @@ static bool pass_over(struct v2_generation *g, struct extent_state *s, trail_err
         return false;
     if (!GROW(g->gaps, g->gap_capacity, g->gap_count + 1))
         return out_of_memory(err) == 0;
-    const struct v2_resync rules = {g->version, s->any ? g->number : 0, 1, g->at_end};
+    /* A first batch that no other has followed may itself be damaged. */
+    const bool sure = s->batches > 1 || g->offset > WIRE_HEADER_SIZE;
+    const struct v2_resync rules = {g->version, s->any && sure ? g->number : 0, 1,
+                                    sure ? g->time_ticks : 0, g->at_end};
     size_t end = from + v2_resync_find(&rules, g->buffer + from, g->filled - from);
     if (end == g->filled && !(g->at_end && v2_resync_is_text(g->buffer + s->at, end - s->at)))
         return false;
@@ -475,7 +503,8 @@ bool v2_generation_resume(struct v2_generation *g, trail_error *err)
     for (;;) {
         if (require(g, at, V2_RESYNC_REACH, err) < 0)
             return false;
-        const struct v2_resync rules = {g->version, g->number, FAR_GENERATION, g->at_end};
+        const struct v2_resync rules = {g->version, g->number, FAR_GENERATION, g->time_ticks,
+                                        g->at_end};
         size_t found = v2_resync_find(&rules, g->buffer + at, g->filled - at);
         /* What may be the begin of a batch at the end is looked at again, with more bytes. */
         size_t left = g->filled - at - found;
@@ -518,7 +547,10 @@ static enum extent extend_plain(struct v2_generation *g, struct extent_state *s,
     uint8_t first = header.size ? g->buffer[s->at + length] : 0;
     s->any = true;
     s->event_batch |= v2_batch_kind(&header, first, g->version) == TRAIL_BATCH_EVENTS;
+    s->batches++;
     s->last = s->at + length;
+    if (g->time_ticks == 0 || header.time < g->time_ticks)
+        g->time_ticks = header.time;
     s->at += length + (size_t)header.size;
     return EXTENT_MORE;
 }
@@ -533,7 +565,9 @@ static enum extent extend(struct v2_generation *g, struct extent_state *s, trail
         error_clear(err);
         return end_of_input(g, s, err);
     }
-    return pass_over(g, s, err) ? EXTENT_MORE : EXTENT_ERROR;
+    return (s->any && pass_over(g, s, err)) || keep_cut(g, s, err) || pass_over(g, s, err)
+               ? EXTENT_MORE
+               : EXTENT_ERROR;
 }
 
 /* Reads until the generation is complete, or as far as possible, with the reason in *behind. */
@@ -590,9 +624,10 @@ static int check_mandatory(struct v2_generation *g, trail_error *err)
     bool is_file;
     if (g->ns_per_tick == 0) {
         error_set(err, TRAIL_CORRUPT, "no frequency event found");
-        if (g->usual_ns_per_tick == 0 || !forgives(g, err))
+        if (!forgives(g, err))
             return -1;
-        g->ns_per_tick = g->usual_ns_per_tick;
+        g->frequency_assumed |= g->usual_ns_per_tick == 0;
+        g->ns_per_tick = g->usual_ns_per_tick > 0 ? g->usual_ns_per_tick : ASSUMED_NS_PER_TICK;
     }
     g->usual_ns_per_tick = g->ns_per_tick;
     if (g->version >= 25 && !g->has_snapshot &&

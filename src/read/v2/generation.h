@@ -62,12 +62,14 @@ struct v2_generation {
     struct v2_gap *gaps; /* of this generation, in order */
     size_t gap_count, gap_capacity;
     trail_error fault;               /* the first damage in this generation; TRAIL_OK: none */
+    uint64_t time_ticks;             /* the earliest of a batch so far */
     bool events_lost;                /* of this generation: states after it are unknown */
     double usual_ns_per_tick;        /* of the generation before, 0: unknown */
     uint64_t text_bytes, lost_bytes; /* of the trace so far */
     int64_t text_offset;             /* of the first text; -1: none */
     int64_t next_trace;              /* offset of another trace behind this one; -1: none */
-    bool unstopped;                  /* the trace ends in a generation that has only begun */
+    bool frequency_assumed;
+    bool unstopped; /* the trace ends in a generation that has only begun */
 
     uint64_t number;
     uint64_t min_time; /* ticks */

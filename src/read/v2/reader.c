@@ -492,6 +492,7 @@ static long v2_next_batch(trail_reader *reader, const trail_event **events)
     reader->stats.text_bytes = r->generation.text_bytes;
     reader->stats.text_offset = r->generation.text_offset;
     reader->stats.next_trace = r->generation.next_trace;
+    reader->stats.frequency_assumed = r->generation.frequency_assumed;
     reader->stats.unstopped = r->generation.unstopped;
     return count;
 }

@@ -6,6 +6,11 @@
 #include "read/v2/batch.h"
 #include "wire/wire.h"
 
+/*
+ * Times are those of a clock that began long before the trace, so that chance bytes in events, most
+ * of which are small numbers, have none like them.
+ */
+#define NEAR_TICKS     (UINT64_C(1) << 44)
 #define HIGHEST_THREAD (UINT64_C(1) << 40)
 
 static bool plausible(const struct v2_resync *rules, const struct v2_batch_header *header)
@@ -13,7 +18,8 @@ static bool plausible(const struct v2_resync *rules, const struct v2_batch_heade
     if (header->end_of_generation)
         return true;
     if (header->generation == 0 || header->size == 0 ||
-        (header->thread > HIGHEST_THREAD && header->thread != UINT64_MAX))
+        (header->thread > HIGHEST_THREAD && header->thread != UINT64_MAX) ||
+        header->time < rules->time_ticks / 2 || header->time / 2 > rules->time_ticks + NEAR_TICKS)
         return false;
     return rules->generation == 0 ? header->generation < UINT64_C(1) << 32
                                   : header->generation >= rules->generation &&

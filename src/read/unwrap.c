@@ -1,0 +1,484 @@
+/* Unwrap: see unwrap.h. */
+#include "read/unwrap.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#ifndef TRAIL_PLAIN_ONLY
+#include <zlib.h>
+#endif
+
+#include "wire/wire.h"
+
+#define INPUT_SIZE ((size_t)64 << 10)
+#define TAR_BLOCK  512
+
+struct unwrap {
+    const struct unwrap_form *form;
+    trail_read_fn inner;
+    void *context;
+    size_t at, end;   /* of `input` */
+    uint64_t left;    /* tar, zip, chunks: bytes up to the end of the part */
+    bool begun, over; /* in the archive's file, or behind what is to be read */
+    uint32_t bits;    /* base64 */
+    unsigned bit_count;
+#ifndef TRAIL_PLAIN_ONLY
+    bool inflating;
+    z_stream z;
+#endif
+    uint8_t input[INPUT_SIZE];
+};
+
+struct unwrap_form {
+    const char *name;
+    bool (*matches)(const uint8_t *data, size_t size);
+    /* As trail_read_fn, but may return 0 before the end: see `over`. */
+    ssize_t (*read)(struct unwrap *u, uint8_t *buf, size_t size);
+};
+
+/* MARK: Input */
+
+/* Makes a byte available. Returns 1, 0 at the end, -1 on an error. */
+static int more(struct unwrap *u)
+{
+    if (u->at < u->end)
+        return 1;
+    ssize_t n = u->inner(u->context, u->input, INPUT_SIZE);
+    u->at = 0;
+    u->end = n > 0 ? (size_t)n : 0;
+    return n < 0 ? -1 : n > 0;
+}
+
+/* Returns the next byte, -1 at the end or on an error, which the next call of `inner` repeats. */
+static int get(struct unwrap *u)
+{
+    return more(u) > 0 ? u->input[u->at++] : -1;
+}
+
+static size_t take(struct unwrap *u, uint8_t *buf, size_t size)
+{
+    size_t n = u->end - u->at;
+    n = n < size ? n : size;
+    memcpy(buf, u->input + u->at, n);
+    u->at += n;
+    return n;
+}
+
+/* Copies up to `left` bytes of the present part. */
+static ssize_t take_part(struct unwrap *u, uint8_t *buf, size_t size)
+{
+    int have = more(u);
+    if (have <= 0) {
+        u->over = true;
+        return have;
+    }
+    size_t n = take(u, buf, u->left < size ? (size_t)u->left : size);
+    u->left -= n;
+    return (ssize_t)n;
+}
+
+static void skip(struct unwrap *u, uint64_t size)
+{
+    while (size-- > 0 && get(u) >= 0)
+        ;
+}
+
+/* MARK: Text before the trace */
+
+#define TEXT_MOST INPUT_SIZE
+
+/* Returns the offset of a trace's header behind text; 0 if there is none. */
+static size_t text_size(const uint8_t *data, size_t size)
+{
+    if (size > TEXT_MOST)
+        size = TEXT_MOST;
+    for (size_t at = 0; at + WIRE_HEADER_SIZE <= size && data[at] != '\0'; at++)
+        if (data[at] == 'g' && wire_header_parse(data + at) > 0)
+            return at;
+    return 0;
+}
+
+static bool text_matches(const uint8_t *data, size_t size)
+{
+    return text_size(data, size) > 0;
+}
+
+static ssize_t text_read(struct unwrap *u, uint8_t *buf, size_t size)
+{
+    while (!u->begun && more(u) > 0 && u->end < INPUT_SIZE && text_size(u->input, u->end) == 0) {
+        ssize_t n = u->inner(u->context, u->input + u->end, INPUT_SIZE - u->end);
+        if (n <= 0)
+            break;
+        u->end += (size_t)n;
+    }
+    if (!u->begun)
+        u->at = text_size(u->input, u->end);
+    u->begun = true;
+    u->left = UINT64_MAX;
+    return take_part(u, buf, size);
+}
+
+/* MARK: CRLF */
+
+enum { CRLF_LEAST = 16 };
+
+/* Every LF of a binary file has a CR before it only if a transfer has put them there. */
+static bool crlf_matches(const uint8_t *data, size_t size)
+{
+    unsigned count = 0;
+    if (size < WIRE_HEADER_SIZE || wire_header_parse(data) <= 0)
+        return false;
+    for (const uint8_t *at = data, *lf;
+         count < CRLF_LEAST && (lf = memchr(at, '\n', size - (size_t)(at - data))); at = lf + 1) {
+        if (lf[-1] != '\r')
+            return false;
+        count++;
+    }
+    return count >= CRLF_LEAST;
+}
+
+static ssize_t crlf_read(struct unwrap *u, uint8_t *buf, size_t size)
+{
+    size_t n = 0;
+    while (n < size) {
+        int c = get(u);
+        if (c < 0)
+            break;
+        if (c == '\r' && more(u) > 0 && u->input[u->at] == '\n')
+            c = u->input[u->at++];
+        buf[n++] = (uint8_t)c;
+    }
+    u->over = n < size;
+    return (ssize_t)n;
+}
+
+/* MARK: base64 */
+
+static int base64_value(int c)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = c > 0 ? strchr(digits, c == '-' ? '+' : c == '_' ? '/' : c) : NULL;
+    return at ? (int)(at - digits) : -1;
+}
+
+/* A trace, gzip, or zstd. */
+static bool base64_matches(const uint8_t *data, size_t size)
+{
+    return size >= 8 && (memcmp(data, "Z28gMS4", 7) == 0 || memcmp(data, "H4sI", 4) == 0 ||
+                         memcmp(data, "KLUv/", 5) == 0);
+}
+
+static ssize_t base64_read(struct unwrap *u, uint8_t *buf, size_t size)
+{
+    size_t n = 0;
+    while (n < size) {
+        int c = get(u);
+        if (c < 0 || c == '=') {
+            u->over = true;
+            break;
+        }
+        int value = base64_value(c);
+        if (value < 0)
+            continue; /* line ends */
+        u->bits = u->bits << 6 | (uint32_t)value;
+        u->bit_count += 6;
+        if (u->bit_count < 8)
+            continue;
+        u->bit_count -= 8;
+        buf[n++] = (uint8_t)(u->bits >> u->bit_count);
+    }
+    return (ssize_t)n;
+}
+
+/* MARK: Hex dumps: of xxd, hexdump -C, od -t x1 -A x, or digits alone */
+
+static bool digits_match(const uint8_t *data, size_t size)
+{
+    return size >= 10 && memcmp(data, "676f20312e", 10) == 0;
+}
+
+static bool hex_matches(const uint8_t *data, size_t size)
+{
+    static const char *const begins[] = {"67 6f 20 31 2e", "00000000: 676f 2031",
+                                         "00000000: 67 6f 20 31", "00000000  67 6f 20 31",
+                                         "000000 67 6f 20 31"};
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        if (size > strlen(begins[i]) && memcmp(data, begins[i], strlen(begins[i])) == 0)
+            return true;
+    return false;
+}
+
+static int hex_value(int c)
+{
+    if (c >= 'A' && c <= 'F')
+        c += 'a' - 'A';
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static ssize_t digits_read(struct unwrap *u, uint8_t *buf, size_t size)
+{
+    size_t n = 0;
+    while (n < size) {
+        int c = get(u), value = hex_value(c);
+        if (c < 0) {
+            u->over = true;
+            break;
+        }
+        if (value < 0)
+            continue;
+        u->bits = u->bits << 4 | (uint32_t)value;
+        u->bit_count ^= 4;
+        if (u->bit_count == 0)
+            buf[n++] = (uint8_t)u->bits;
+    }
+    return (ssize_t)n;
+}
+
+/* Returns the next line without its end; false at the end of the input. */
+static bool get_line(struct unwrap *u, char *line, size_t size)
+{
+    size_t n = 0;
+    int c;
+    while ((c = get(u)) >= 0 && c != '\n')
+        if (n + 1 < size)
+            line[n++] = (char)c;
+    line[n] = '\0';
+    return c >= 0 || n > 0;
+}
+
+/* A line of a dump: an offset if a space or colon follows its digits, bytes, two spaces or |. */
+static ssize_t hex_line(const char *line, uint8_t *buf)
+{
+    size_t n = 0;
+    size_t offset = strspn(line, "0123456789abcdef");
+    if (offset >= 6 && (line[offset] == ':' || line[offset] == ' '))
+        line += offset + (line[offset] == ':') + strspn(line + offset + (line[offset] == ':'), " ");
+    else if (offset >= 6 && line[offset] == '\0' && offset < 10)
+        return 0; /* the last line of hexdump has only the size */
+    while (hex_value(line[0]) >= 0 && hex_value(line[1]) >= 0) {
+        buf[n++] = (uint8_t)(hex_value(line[0]) << 4 | hex_value(line[1]));
+        line += 2;
+        bool column = line[0] == ' ' && line[1] == ' ' && n % 8 == 0 && n % 16 != 0;
+        line += column ? 2 : line[0] == ' ' && line[1] != ' ';
+    }
+    return (ssize_t)n;
+}
+
+enum { HEX_LINE = 4096 };
+
+/* `size` is more than a line of bytes: a source reads in large pieces. */
+static ssize_t hex_read(struct unwrap *u, uint8_t *buf, size_t size)
+{
+    char line[HEX_LINE];
+    ssize_t n = 0;
+    while (n == 0 && !u->over) {
+        u->over = size < sizeof line || !get_line(u, line, sizeof line);
+        u->over |= line[0] == '*'; /* lines that a dump has left out are lost */
+        n = u->over ? 0 : hex_line(line, buf);
+    }
+    return n;
+}
+
+/* MARK: Chunks of HTTP */
+
+static size_t chunk_size(const uint8_t *data, size_t size, uint64_t *bytes)
+{
+    size_t at = 0;
+    *bytes = 0;
+    for (; at < size && at < 15 && hex_value(data[at]) >= 0; at++)
+        *bytes = *bytes << 4 | (uint64_t)hex_value(data[at]);
+    return at > 0 && at + 1 < size && data[at] == '\r' && data[at + 1] == '\n' ? at + 2 : 0;
+}
+
+static bool chunks_matches(const uint8_t *data, size_t size)
+{
+    uint64_t bytes;
+    size_t at = chunk_size(data, size, &bytes);
+    return at > 0 && bytes >= 5 && size - at >= 5 && memcmp(data + at, "go 1.", 5) == 0;
+}
+
+static ssize_t chunks_read(struct unwrap *u, uint8_t *buf, size_t size)
+{
+    if (u->left == 0) {
+        char line[64];
+        uint64_t bytes;
+        if (u->begun)
+            skip(u, 2);
+        u->begun = true;
+        bool good = get_line(u, line, sizeof line - 1);
+        size_t length = strlen(line);
+        line[length] = '\n';
+        u->over = !good || chunk_size((const uint8_t *)line, length + 1, &bytes) == 0 || bytes == 0;
+        if (u->over)
+            return 0;
+        u->left = bytes;
+    }
+    return take_part(u, buf, size);
+}
+
+/* MARK: tar */
+
+static bool tar_matches(const uint8_t *data, size_t size)
+{
+    return size >= TAR_BLOCK && memcmp(data + 257, "ustar", 5) == 0;
+}
+
+/* Reads headers up to that of a file with content. Returns false if there is none. */
+static bool tar_find_file(struct unwrap *u)
+{
+    for (;;) {
+        uint8_t header[TAR_BLOCK];
+        for (size_t i = 0; i < TAR_BLOCK; i++) {
+            int c = get(u);
+            if (c < 0)
+                return false;
+            header[i] = (uint8_t)c;
+        }
+        u->left = 0;
+        for (size_t i = 124; i < 136 && header[i] >= '0' && header[i] <= '7'; i++)
+            u->left = u->left << 3 | (uint64_t)(header[i] - '0');
+        if (!tar_matches(header, TAR_BLOCK))
+            return false;
+        if ((header[156] == '0' || header[156] == '\0') && u->left > 0)
+            return true;
+        skip(u, (u->left + TAR_BLOCK - 1) / TAR_BLOCK * TAR_BLOCK);
+    }
+}
+
+static ssize_t tar_read(struct unwrap *u, uint8_t *buf, size_t size)
+{
+    u->over = !u->begun && !tar_find_file(u);
+    u->begun = true;
+    u->over |= u->left == 0;
+    return u->over ? 0 : take_part(u, buf, size);
+}
+
+/* MARK: zip */
+
+#ifndef TRAIL_PLAIN_ONLY
+
+enum { ZIP_HEADER = 30, ZIP_STORED = 0, ZIP_DEFLATED = 8 };
+
+static bool zip_matches(const uint8_t *data, size_t size)
+{
+    return size >= ZIP_HEADER && memcmp(data, "PK\3\4", 4) == 0;
+}
+
+static uint32_t little(const uint8_t *at, unsigned bytes)
+{
+    uint32_t value = 0;
+    while (bytes-- > 0)
+        value = value << 8 | at[bytes];
+    return value;
+}
+
+/* Reads headers up to that of a file with content. Returns false if there is none, or it has a
+ * method that is not supported. */
+static bool zip_find_file(struct unwrap *u)
+{
+    for (;;) {
+        uint8_t header[ZIP_HEADER];
+        for (size_t i = 0; i < ZIP_HEADER; i++) {
+            int c = get(u);
+            if (c < 0)
+                return false;
+            header[i] = (uint8_t)c;
+        }
+        unsigned method = little(header + 8, 2);
+        bool streamed = header[6] & 8; /* the sizes follow the data */
+        u->left = little(header + 18, 4);
+        if (!zip_matches(header, ZIP_HEADER) || (header[6] & 1))
+            return false;
+        skip(u, (uint64_t)little(header + 26, 2) + little(header + 28, 2));
+        if (u->left == 0 && !streamed)
+            continue;
+        u->inflating = method == ZIP_DEFLATED && inflateInit2(&u->z, -MAX_WBITS) == Z_OK;
+        return u->inflating || (method == ZIP_STORED && !streamed);
+    }
+}
+
+static ssize_t zip_read(struct unwrap *u, uint8_t *buf, size_t size)
+{
+    u->over = !u->begun && !zip_find_file(u);
+    u->begun = true;
+    if (u->over || (!u->inflating && u->left == 0) || more(u) <= 0) {
+        u->over = true;
+        return 0;
+    }
+    if (!u->inflating)
+        return take_part(u, buf, size);
+    u->z.next_in = u->input + u->at;
+    u->z.avail_in = (uInt)(u->end - u->at);
+    u->z.next_out = buf;
+    u->z.avail_out = size > INPUT_SIZE ? (uInt)INPUT_SIZE : (uInt)size;
+    int result = inflate(&u->z, Z_NO_FLUSH);
+    u->at = u->end - u->z.avail_in;
+    u->over = result != Z_OK && result != Z_BUF_ERROR;
+    return u->z.next_out - buf;
+}
+
+#endif
+
+/* MARK: All forms */
+
+static const struct unwrap_form forms[] = {
+    {"CRLF line ends", crlf_matches, crlf_read},
+    {"base64", base64_matches, base64_read},
+    {"hex digits", digits_match, digits_read},
+    {"hex dump", hex_matches, hex_read},
+    {"HTTP chunks", chunks_matches, chunks_read},
+    {"tar", tar_matches, tar_read},
+#ifndef TRAIL_PLAIN_ONLY
+    {"zip", zip_matches, zip_read},
+#endif
+    {"text", text_matches, text_read},
+};
+
+const struct unwrap_form *unwrap_recognise(const uint8_t *data, size_t size,
+                                           char name[UNWRAP_NAME_SIZE])
+{
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        if (!forms[i].matches(data, size))
+            continue;
+        if (forms[i].matches == text_matches)
+            (void)snprintf(name, UNWRAP_NAME_SIZE, "%zu bytes of text before it",
+                           text_size(data, size));
+        else
+            (void)snprintf(name, UNWRAP_NAME_SIZE, "%s", forms[i].name);
+        return &forms[i];
+    }
+    return NULL;
+}
+
+struct unwrap *unwrap_begin(const struct unwrap_form *form, trail_read_fn inner, void *context)
+{
+    struct unwrap *u = calloc(1, sizeof *u);
+    if (!u)
+        return NULL;
+    u->form = form;
+    u->inner = inner;
+    u->context = context;
+    return u;
+}
+
+ssize_t unwrap_read(void *unwrap, void *buf, size_t size)
+{
+    struct unwrap *u = unwrap;
+    ssize_t n = 0;
+    while (n == 0 && !u->over)
+        n = u->form->read(u, buf, size);
+    errno = EIO;
+    return n;
+}
+
+void unwrap_end(struct unwrap *u)
+{
+    if (!u)
+        return;
+#ifndef TRAIL_PLAIN_ONLY
+    if (u->inflating)
+        (void)inflateEnd(&u->z);
+#endif
+    free(u);
+}

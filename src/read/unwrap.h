@@ -1,0 +1,30 @@
+/*
+ * Unwrap: traces as transfers leave them: behind text, in a tar or zip archive, as base64, as a hex
+ * dump, in the chunks of an HTTP body, with line ends converted to CRLF. A source in such a form
+ * gets a source above it that delivers the trace.
+ */
+#ifndef TRAIL_READ_UNWRAP_H
+#define TRAIL_READ_UNWRAP_H
+
+#include <trail/read.h>
+
+enum { UNWRAP_NAME_SIZE = 64 };
+
+struct unwrap_form;
+
+/*
+ * Returns the form of what begins with these bytes, NULL if it is none. `name` receives its name
+ * for messages.
+ */
+const struct unwrap_form *unwrap_recognise(const uint8_t *data, size_t size,
+                                           char name[UNWRAP_NAME_SIZE]);
+
+/*
+ * Begins to read what `inner` returns, which is in that form; NULL if out of memory. unwrap_read is
+ * a trail_read_fn of the result. An error of `inner` is permanent.
+ */
+struct unwrap *unwrap_begin(const struct unwrap_form *form, trail_read_fn inner, void *context);
+ssize_t unwrap_read(void *unwrap, void *buf, size_t size);
+void unwrap_end(struct unwrap *unwrap);
+
+#endif
