@@ -183,7 +183,7 @@ static void end_unseen(struct collect *c, int64_t ns)
  * log. */
 static void log_readiness(struct collect *c, struct thread *thread, int64_t ns)
 {
-    bool inferred = c->unseen.since_ns != 0 || !c->trace->options.switches;
+    bool inferred = c->unseen.since_ns != 0;
     if (inferred == c->unseen.logged || thread->g.state != G_RUNNING)
         return;
     c->unseen.logged = inferred;
