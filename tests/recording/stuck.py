@@ -27,6 +27,8 @@ from tap import Skip
 TRAIL, PROGRAM, DEADLOCK, CROWD, PROCESSES, TIMED, *STATIC = (os.path.abspath(a) for a in sys.argv[1:])
 WORK = work.folder("stuck")
 FILE = os.path.join(WORK, "file")
+# AddressSanitizer cannot look for leaks in a process that strace traces.
+TRACED = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
 # ptrace(2)
 SEIZE, INTERRUPT = 0x4206, 0x4207
 
@@ -325,7 +327,7 @@ def ptrace_calls(pid):
     """The calls of ptrace(2) by 'trail stuck', in their order: ("SEIZE", TID)."""
     log = os.path.join(WORK, "ptrace")
     command = ["strace", "-f", "-qq", "-o", log, "-e", "trace=ptrace", TRAIL, "stuck", "--limit=100s", str(pid)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=TRACED)
     assert done.returncode == 0, done.stderr
     return re.findall(r"ptrace\(PTRACE_(SEIZE|DETACH), (\d+)", open(log).read()), done.stdout
 
@@ -577,7 +579,7 @@ def a_program_started_through_musls_loader_is_no_static_one():
                 log = os.path.join(WORK, "sleeps")
                 trace = [] if not shutil.which("strace") else ["strace", "-o", log, "-e", "trace=clock_nanosleep"]
                 record = [*trace, TRAIL, "record", "-p", str(process.pid), "-o", os.path.join(WORK, "none.trace")]
-                done = subprocess.run(record, capture_output=True, text=True, timeout=120)
+                done = subprocess.run(record, capture_output=True, text=True, timeout=120, env=TRACED)
                 assert done.returncode != 0 and f"process {process.pid} uses musl" in done.stderr, done
                 # It does not wait for a list of libraries that never comes.
                 assert not trace or "nanosleep(" not in open(log).read(), open(log).read()
