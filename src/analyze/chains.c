@@ -172,14 +172,15 @@ static bool lock_wait_ends(struct chains *chains, const struct chain_goroutine *
                            struct chain_goroutine *waker, const struct chain_wait *wait)
 {
     struct chain_lock *lock = &chains->locks[wait->lock];
-    lock->waits++;
-    lock->wait_ns += wait->end_ns - wait->begin_ns;
-    if (wait->end != CHAIN_WOKEN)
+    int64_t ns = wait->end_ns - wait->begin_ns;
+    bool woken = wait->end == CHAIN_WOKEN;
+    lock->wait_ns += ns;
+    if (!woken || chains->hold.lock != wait->lock || chains->hold.goroutine != waker->id)
+        lock->unmatched_ns += ns;
+    if (!woken)
         return true;
     if (lock->kind == WIRE_WAIT_NONE)
         return lock_held(chains, waker, wait->lock, wait->begin_ns);
-    if (chains->hold.lock == wait->lock && chains->hold.goroutine == waker->id)
-        lock->matched++;
     if (!lock_left(chains, wait->lock))
         return false;
     lock = &chains->locks[wait->lock];

@@ -51,6 +51,7 @@ enum chain_op {
 enum {
     CHAIN_AGAIN = 1,   /* of CHAIN_RELEASE: the same goroutine took the lock again at once */
     CHAIN_STOPPED = 2, /* of CHAIN_STALL: the garbage collector had stopped the program */
+    CHAIN_SHARED = 4,  /* of CHAIN_STALL: the thread ran before; of: the class of that running */
 };
 
 struct chain_step {
@@ -94,7 +95,7 @@ struct chain_sample {
 struct chain_lock {
     trail_name name; /* object; of Go, the function that waits */
     enum wire_wait kind;
-    uint64_t waits, matched; /* ended waits; those whose waker recorded that it had the lock */
+    int64_t unmatched_ns; /* waits whose waker did not record that it had the lock */
     int64_t wait_ns;
     bool modelled; /* all holders are known: the replay decides the order */
     /* While events arrive: the last release, and a holder that took the lock after a wait. */

@@ -10,9 +10,11 @@ struct builder {
     struct chains *chains;
     const struct chain_thread *thread;
     int64_t at_ns;
+    int64_t shared_ns;                 /* stalls between its parts */
     int64_t run_ns;                    /* running that is no step yet */
     trail_stack from;                  /* the last known stack */
     uint32_t wait;                     /* of the current wait or call */
+    size_t wait_step;                  /* index of its step */
     uint8_t state;                     /* MARK_* */
     size_t sample_first, sample_count; /* in `pending` */
     trail_stack *pending;
@@ -78,10 +80,11 @@ static bool run_ends(struct builder *b, trail_stack to)
     b->chains->classes[class].ns += b->run_ns;
     if (b->thread->gc)
         b->chains->gc_ns += b->run_ns;
-    int64_t ns = b->run_ns;
-    b->run_ns = 0;
+    int64_t ns = b->run_ns, shared = b->shared_ns;
+    b->run_ns = b->shared_ns = 0;
     b->sample_count = 0;
-    return step(b, CHAIN_RUN, ns, class, 0);
+    return step(b, CHAIN_RUN, ns, class, 0) &&
+           (shared == 0 || step(b, CHAIN_STALL, shared, class, CHAIN_SHARED));
 }
 
 static bool keep_sample(struct builder *b, trail_stack stack)
@@ -101,9 +104,13 @@ static bool starts(struct builder *b, const struct chain_mark *mark)
         return false;
     if (mark->ns <= 0)
         return true;
-    return run_ends(b, 0) &&
-           (stopped == 0 || step(b, CHAIN_STALL, stopped, CHAIN_NONE, CHAIN_STOPPED)) &&
-           (mark->ns == stopped || step(b, CHAIN_STALL, mark->ns - stopped, CHAIN_NONE, 0));
+    if (b->run_ns > 0)
+        b->shared_ns += mark->ns - stopped;
+    if (b->run_ns > 0 && stopped == 0)
+        return true;
+    return (stopped == 0 || step(b, CHAIN_STALL, stopped, CHAIN_NONE, CHAIN_STOPPED)) &&
+           (b->run_ns > 0 || mark->ns == stopped ||
+            step(b, CHAIN_STALL, mark->ns - stopped, CHAIN_NONE, 0));
 }
 
 static bool waits(struct builder *b, uint32_t number)
@@ -137,9 +144,38 @@ static bool pass(struct builder *b, int64_t ns)
     return true;
 }
 
+/*
+ * Holds are known to three digits, so that a lock may seem to be taken in the wait that follows, or
+ * in the one before. Returns whether it was taken before the current wait.
+ */
+static bool taken_before(const struct builder *b, const struct chain_mark *mark)
+{
+    const struct chain_wait *wait = &b->chains->waits[b->wait];
+    return mark->op == CHAIN_TAKE && (b->state == MARK_WAIT || b->state == MARK_LEFT) &&
+           (wait->end == CHAIN_OPEN ||
+            mark->time_ns - wait->begin_ns < wait->end_ns - mark->time_ns);
+}
+
+/* Adds the step in front of that of the current wait. */
+static bool step_before(struct builder *b, const struct chain_mark *mark)
+{
+    struct chains *chains = b->chains;
+    if (!step(b, mark->op, 0, mark->of, mark->flags))
+        return false;
+    if (b->state == MARK_LEFT)
+        return true; /* its step follows when it ends */
+    struct chain_step last = chains->steps[chains->step_count - 1];
+    for (size_t i = chains->step_count - 1; i > b->wait_step; i--)
+        chains->steps[i] = chains->steps[i - 1];
+    chains->steps[b->wait_step++] = last;
+    return true;
+}
+
 static bool take_mark(struct builder *b, const struct chain_mark *mark)
 {
     const struct chains *chains = b->chains;
+    if (taken_before(b, mark))
+        return step_before(b, mark);
     int64_t ns = mark->time_ns > b->at_ns ? mark->time_ns - b->at_ns : 0;
     if (!pass(b, ns))
         return false;
@@ -160,6 +196,8 @@ static bool take_mark(struct builder *b, const struct chain_mark *mark)
     case MARK_READY:
         return true;
     case MARK_WAIT:
+        b->wait = mark->of;
+        b->wait_step = chains->step_count;
         return waits(b, mark->of);
     case MARK_CALL:
     case MARK_LEFT:
@@ -194,7 +232,7 @@ static bool build_thread(struct builder *b, struct chain_thread *thread,
     struct chains *chains = b->chains;
     thread->first = chains->step_count;
     b->thread = thread;
-    b->run_ns = 0;
+    b->run_ns = b->shared_ns = 0;
     b->sample_count = 0;
     b->from = 0;
     b->state = MARK_READY;
@@ -241,14 +279,18 @@ static void sort_thread(const struct chain_mark **marks, size_t count)
         }
 }
 
-/* A lock is modelled if each of its waits was ended by a holder that the trace knows. */
+/*
+ * A lock is modelled if its waits, but for 0.5 % of the length of the trace, were ended by holders
+ * that the trace knows.
+ */
 static void choose_modelled(struct chains *chains)
 {
+    int64_t most = (chains->end_ns - chains->begin_ns) / 200;
     for (size_t i = 0; i < chains->lock_count; i++) {
         struct chain_lock *lock = &chains->locks[i];
         bool alone = lock->kind == WIRE_WAIT_MUTEX || lock->kind == WIRE_WAIT_OMP_CRITICAL ||
                      lock->kind == WIRE_WAIT_OMP_LOCK;
-        lock->modelled = alone && lock->matched == lock->waits;
+        lock->modelled = alone && lock->unmatched_ns <= most;
     }
 }
 

@@ -263,12 +263,14 @@ static enum after begin_delay(struct replay *r, struct task *task, const struct 
     return AFTER_SLEEP;
 }
 
+static double run_factor(const struct replay *r, const struct task *task, uint32_t class)
+{
+    return (double)r->plan.classes[class] * (double)task->held * (double)task->inside;
+}
+
 static enum after begin_run(struct replay *r, struct task *task, const struct chain_step *step)
 {
-    double factor = is_gone(r, task) ? 0
-                                     : (double)r->plan.classes[step->of] * (double)task->held *
-                                           (double)task->inside;
-    task->left_ns = scaled(step->ns, factor);
+    task->left_ns = is_gone(r, task) ? 0 : scaled(step->ns, run_factor(r, task, step->of));
     return task->left_ns > 0 ? AFTER_RUN : AFTER_NEXT;
 }
 
@@ -276,7 +278,8 @@ static enum after begin_stall(const struct replay *r, struct task *task,
                               const struct chain_step *step)
 {
     bool gone = r->plan.no_gc && step->flags & CHAIN_STOPPED;
-    task->left_ns = gone || is_gone(r, task) ? 0 : scaled(step->ns, r->goal->stall);
+    double factor = step->flags & CHAIN_SHARED ? run_factor(r, task, step->of) : 1;
+    task->left_ns = gone || is_gone(r, task) ? 0 : scaled(step->ns, factor * r->goal->stall);
     return task->left_ns > 0 ? AFTER_RUN : AFTER_NEXT;
 }
 

@@ -275,6 +275,50 @@ def a_convoy_becomes_shorter_by_the_holds():
 
 
 @test
+def a_hold_that_is_known_to_three_digits_contains_its_sleep():
+    """G 2 takes a_mu at 1, sleeps from 1.01 to 41, and gives it up at 41.03; the log has 40.0 instead of 40.03. main wants it
+    at 11, and ends 20 after it has it."""
+    t = Trace(2)
+    t.create(0, 1, 2, "worker")
+    t.start(0, 2)
+    t.block(1.01, 2, "", "rest", "worker", reason="sleep")
+    t.block(11, 1, "mutex a_mu", "take", "main")
+    t.wake(41, TIMER, 2)
+    t.start(41, 2)
+    t.release(41.03, 2, "mutex a_mu", 40.0, to=1)
+    t.start(41.03, 1)
+    t.end(42, 2)
+    t.end(61.03, 1)
+    path = t.make("digits")
+    # Taken at 1.01 in the replay: 40.02 times a half.
+    near(then(path, "--hold=a_mu=0.5x"), 1.01 + 40.02 / 2 + 20)
+
+
+@test
+def a_lock_is_taken_in_the_order_of_arrival():
+    """main and 2 want a_mu, which 3 holds up to 20: 2 at 12, after it ran, main at 15. Each holds it for 30."""
+    t = Trace(3)
+    t.create(0, 1, 2, "early")
+    t.create(0, 1, 3, "first")
+    t.start(0, 2)
+    t.start(0, 3)
+    t.block(12, 2, "mutex a_mu", "take", "early")
+    t.block(15, 1, "mutex a_mu", "take", "main")
+    t.release(20, 3, "mutex a_mu", 20, to=2)
+    t.end(20, 3)
+    t.start(20, 2)
+    t.release(50, 2, "mutex a_mu", 30, to=1)
+    t.end(50, 2)
+    t.start(50, 1)
+    t.release(80, 1, "mutex a_mu", 30)
+    t.end(85, 1)
+    path = t.make("arrival")
+    near(answer("whatif", path)["now"], 85)
+    # main arrives at 7.5, before 2 at 12: it gets the lock at 20, and has it for 15.
+    near(then(path, "--faster=main=2x"), 20 + 15 + 2.5)
+
+
+@test
 def the_slowest_worker_decides_a_join():
     near(then(join(), "--faster=long=2x"), 30 + 1 + 10)
     near(then(join(), "--faster=short=2x"), 60)
