@@ -17,7 +17,8 @@ struct chain_goroutine {
     double stall_ns, stopped_ns; /* the clocks at that time */
     uint32_t thread, wait, last; /* its row; its open wait; its last one */
     trail_stack stack;
-    int64_t proc; /* on which it is in a system call; TRAIL_NONE: none */
+    trail_name reason; /* name of the wait */
+    int64_t proc;      /* on which it is in a system call; TRAIL_NONE: none */
     uint8_t state;
     bool named, gc;
 };
@@ -134,7 +135,9 @@ static bool take_hold(struct chains *chains, const trail_event *event)
         return false;
     chains->hold.goroutine = event->goroutine;
     chains->hold.lock = lock;
-    return lock_held(chains, g, lock, chains->now_ns - text.held_ns);
+    return lock_held(chains, g, lock,
+                     chains->now_ns -
+                         (text.held_ns < CHAIN_LONGEST ? text.held_ns : CHAIN_LONGEST));
 }
 
 /* Whether the innermost frames are those of a lock of Go. */
@@ -174,9 +177,9 @@ static bool lock_wait_ends(struct chains *chains, const struct chain_goroutine *
     struct chain_lock *lock = &chains->locks[wait->lock];
     int64_t ns = wait->end_ns - wait->begin_ns;
     bool woken = wait->end == CHAIN_WOKEN;
-    lock->wait_ns += ns;
+    ns_add(&lock->wait_ns, ns);
     if (!woken || chains->hold.lock != wait->lock || chains->hold.goroutine != waker->id)
-        lock->unmatched_ns += ns;
+        ns_add(&lock->unmatched_ns, ns);
     if (!woken)
         return true;
     if (lock->kind == WIRE_WAIT_NONE)
@@ -375,8 +378,8 @@ static bool enter_running(struct chains *chains, struct chain_goroutine *g)
         queued = ready - stall;
         stopped = (int64_t)(chains->stopped_ns - g->stopped_ns);
         stopped = at_most(stopped < stall ? stopped : stall);
-        chains->ready_ns += ready;
-        chains->late_ns += stall;
+        ns_add(&chains->ready_ns, ready);
+        ns_add(&chains->late_ns, stall);
     }
     return mark_at(chains, g->thread, chains->now_ns,
                    &(struct chain_mark){.op = MARK_RUN,
@@ -390,6 +393,16 @@ static void enter_ready(const struct chains *chains, struct chain_goroutine *g)
     g->since_ns = chains->now_ns;
     g->stall_ns = chains->stall_ns;
     g->stopped_ns = chains->stopped_ns;
+}
+
+/* The goroutine waits or is in a system call from now on. */
+static bool begin_waiting(struct chains *chains, struct chain_goroutine *g, unsigned state,
+                          trail_stack stack)
+{
+    unsigned op = g->proc != TRAIL_NONE ? MARK_CALL : MARK_LEFT;
+    g->wait = wait_begin(chains, g, g->reason, stack);
+    return g->wait != CHAIN_NONE &&
+           mark(chains, g, state == TRAIL_GO_WAITING ? MARK_WAIT : op, g->wait, stack);
 }
 
 /* The goroutine's `state` is still the one before. */
@@ -411,12 +424,8 @@ static bool enter(struct chains *chains, struct chain_goroutine *g, const trail_
                    ? announced_name(&chains->announced, chains->names, 0)
                    : announced_name(&chains->announced, chains->names,
                                     names_of(chains->names, event->transition.reason));
-        g->wait = wait_begin(chains, g, name, stack);
-        return g->wait != CHAIN_NONE && mark(chains, g,
-                                             to == TRAIL_GO_WAITING  ? MARK_WAIT
-                                             : g->proc != TRAIL_NONE ? MARK_CALL
-                                                                     : MARK_LEFT,
-                                             g->wait, stack);
+        g->reason = name;
+        return !chains->counting || begin_waiting(chains, g, to, stack);
     default:
         return true;
     }
@@ -606,13 +615,24 @@ static bool other_event(struct chains *chains, const trail_event *event)
     }
 }
 
+static int64_t since_origin(const struct chains *chains, int64_t time_ns)
+{
+    int64_t ns;
+    if (time_ns < chains->origin_ns)
+        return 0;
+    return __builtin_sub_overflow(time_ns, chains->origin_ns, &ns) || ns > CHAIN_LONGEST
+               ? CHAIN_LONGEST
+               : ns;
+}
+
 static bool take_events(void *part, const trail_event *event, const trail_event *end)
 {
     struct chains *chains = part;
     chains->is_go = trail_reader_maker(chains->names->reader)->made_by == TRAIL_MADE_BY_GO;
-    for (; event < end; event++) {
-        if (event->time_ns > chains->now_ns)
-            chains->now_ns = event->time_ns;
+    for (; event < end && !chains->too_long; event++) {
+        int64_t now = since_origin(chains, event->time_ns);
+        if (now > chains->now_ns)
+            chains->now_ns = now;
         bool good = true;
         if (event->kind != TRAIL_STATE_TRANSITION)
             good = other_event(chains, event);
@@ -631,25 +651,23 @@ static bool take_events(void *part, const trail_event *event, const trail_event 
 /* What goroutines are doing when counting begins. */
 static bool mark_state(struct chains *chains, struct chain_goroutine *g)
 {
-    static const uint8_t ops[TRAIL_GO_STATES] = {
-        [TRAIL_GO_RUNNABLE] = MARK_READY,
-        [TRAIL_GO_RUNNING] = MARK_RUN,
-        [TRAIL_GO_WAITING] = MARK_WAIT,
-        [TRAIL_GO_SYSCALL] = MARK_LEFT,
-    };
-    struct chain_thread *thread = &chains->threads[g->thread];
-    thread->begin_ns = chains->now_ns;
-    if (g->state == TRAIL_GO_RUNNABLE)
+    chains->threads[g->thread].begin_ns = chains->now_ns;
+    switch (g->state) {
+    case TRAIL_GO_RUNNABLE:
         enter_ready(chains, g);
-    if (g->wait != CHAIN_NONE)
-        chains->waits[g->wait].begin_ns = chains->now_ns;
-    return mark(chains, g, ops[g->state], g->wait == CHAIN_NONE ? 0 : g->wait, g->stack);
+        return mark(chains, g, MARK_READY, 0, g->stack);
+    case TRAIL_GO_WAITING:
+    case TRAIL_GO_SYSCALL:
+        return begin_waiting(chains, g, g->state, g->stack);
+    default:
+        return mark(chains, g, MARK_RUN, 0, 0);
+    }
 }
 
 static bool window_begins(void *part, int64_t ns)
 {
     struct chains *chains = part;
-    chains->begin_ns = chains->now_ns = ns;
+    chains->begin_ns = chains->now_ns = since_origin(chains, ns);
     clocks_to_now(chains);
     chains->counting = true;
     IDMAP_EACH(slot, &chains->alive)
@@ -661,7 +679,7 @@ static bool window_begins(void *part, int64_t ns)
 static void trace_begins(void *part, int64_t origin_ns)
 {
     struct chains *chains = part;
-    chains->now_ns = chains->clock_ns = origin_ns;
+    chains->origin_ns = origin_ns;
     if (chains->analysis->counting)
         (void)window_begins(part, origin_ns);
 }
@@ -687,6 +705,7 @@ static bool window_ends(void *part, int64_t end_ns)
     struct chains *chains = part;
     if (!chains->counting)
         return true;
+    end_ns = since_origin(chains, end_ns);
     if (chains->now_ns < end_ns)
         chains->now_ns = end_ns;
     chains->end_ns = chains->now_ns;
@@ -744,6 +763,12 @@ static void drop(void *part)
     free(chains->marks);
 }
 
+static bool is_done(const void *part)
+{
+    const struct chains *chains = part;
+    return chains->too_long;
+}
+
 const struct analysis_part chains_part = {
     .what = ANALYZE_CHAINS,
     .size = sizeof(struct chains),
@@ -754,6 +779,7 @@ const struct analysis_part chains_part = {
     .window_begins = window_begins,
     .window_ends = window_ends,
     .events = take_events,
+    .is_done = is_done,
 };
 
 const struct chains *chains_of(const struct trail_analysis *analysis)

@@ -46,7 +46,8 @@ enum chain_op {
     CHAIN_FINISH, /* the goroutine ended, the trace ended while it ran, or it waits to the end */
 };
 
-#define CHAIN_NONE UINT32_MAX
+#define CHAIN_NONE    UINT32_MAX
+#define CHAIN_LONGEST (INT64_C(1) << 53) /* ns; times beyond are from damaged clocks */
 
 enum {
     CHAIN_AGAIN = 1,   /* of CHAIN_RELEASE: the same goroutine took the lock again at once */
@@ -134,6 +135,7 @@ struct chains {
     struct trail_analysis *analysis;
     struct names *names;
     struct stacks *stacks;
+    int64_t origin_ns; /* all other times are since then, at most CHAIN_LONGEST */
     int64_t begin_ns, end_ns, now_ns;
     bool counting, too_long, readiness_inferred, is_go;
 

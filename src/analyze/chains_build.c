@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analyze/chains.h"
+#include "analyze/part.h"
 #include "base/grow.h"
 
 /* One goroutine while its marks become steps. */
@@ -77,9 +78,9 @@ static bool run_ends(struct builder *b, trail_stack to)
     for (size_t i = 0; i < b->sample_count; i++)
         if (!count_sample(b->chains, class, b->pending[i]))
             return false;
-    b->chains->classes[class].ns += b->run_ns;
+    ns_add(&b->chains->classes[class].ns, b->run_ns);
     if (b->thread->gc)
-        b->chains->gc_ns += b->run_ns;
+        ns_add(&b->chains->gc_ns, b->run_ns);
     int64_t ns = b->run_ns, shared = b->shared_ns;
     b->run_ns = b->shared_ns = 0;
     b->sample_count = 0;

@@ -36,7 +36,8 @@ static bool add(struct sums *sums, trail_name name, int64_t ns)
         sums->items[sums->count++] = (struct sum){.name = name};
         known = sums->count;
     }
-    sums->items[known - 1].ns += ns;
+    if (__builtin_add_overflow(sums->items[known - 1].ns, ns, &sums->items[known - 1].ns))
+        sums->items[known - 1].ns = INT64_MAX;
     return true;
 }
 

@@ -12,6 +12,10 @@
 /* What a thread gets of a CPU before others that are ready: Go's, and about that of Linux. */
 #define SLICE_GO_NS    10000000
 #define SLICE_LINUX_NS 3000000
+/* Longer in a trace that is so long that it would have more of them. */
+#define SLICES_MOST 4000000
+/* The replay does not go on after this: a change made it too long. */
+#define TIME_MOST (INT64_C(1) << 60)
 
 enum task_state { TASK_UNBORN, TASK_READY, TASK_RUNS, TASK_SLEEPS, TASK_WAITS, TASK_OVER };
 
@@ -87,6 +91,8 @@ struct replay {
 
 static void at(struct replay *r, uint32_t task, int64_t time_ns)
 {
+    if (time_ns > TIME_MOST)
+        return; /* the thread never goes on */
     if (!GROW(r->events, r->event_capacity, r->event_count + 1)) {
         r->failed = true;
         return;
@@ -141,7 +147,8 @@ static struct task *next_ready(struct replay *r)
 
 static int64_t scaled(int64_t ns, double factor)
 {
-    return factor == 1 ? ns : (int64_t)((double)ns * factor);
+    double all = (double)ns * factor;
+    return factor == 1 ? ns : all < (double)CHAIN_LONGEST ? (int64_t)all : CHAIN_LONGEST;
 }
 
 static void wake(struct replay *r, struct task *task);
@@ -345,7 +352,9 @@ static enum after begin_step(struct replay *r, struct task *task, const struct c
 static void wake(struct replay *r, struct task *task)
 {
     const struct chain_step *step = &r->chains->steps[task->thread->first + task->at];
-    r->result->waits_ns += r->now_ns - task->since_ns;
+    if (__builtin_add_overflow(r->result->waits_ns, r->now_ns - task->since_ns,
+                               &r->result->waits_ns))
+        r->result->waits_ns = INT64_MAX;
     if (step->op == CHAIN_TAKE)
         hold_begins(r, task, step->of);
     task->at++;
@@ -465,6 +474,8 @@ static bool prepare(struct replay *r, const struct change *changes, size_t count
         return false;
     r->cpus_free = r->plan.cpus;
     r->slice_ns = chains->is_go ? SLICE_GO_NS : SLICE_LINUX_NS;
+    if (r->slice_ns < (chains->end_ns - chains->begin_ns) / SLICES_MOST)
+        r->slice_ns = (chains->end_ns - chains->begin_ns) / SLICES_MOST;
     for (size_t i = 0; i < chains->lock_count; i++)
         r->locks[i] = (struct lock){.holder = CHAIN_NONE, .first = CHAIN_NONE, .last = CHAIN_NONE};
     for (size_t i = 0; i < chains->thread_count; i++) {
