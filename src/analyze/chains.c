@@ -691,9 +691,11 @@ static uint32_t goal_of(const struct chains *chains)
     uint32_t best = CHAIN_NONE;
     for (size_t i = 0; i < chains->thread_count; i++) {
         const struct chain_thread *thread = &chains->threads[i];
+        if (thread->ran_ns <= chains->begin_ns)
+            continue;
         if (thread->id == 1 && thread->ran_ns >= near)
             return (uint32_t)i;
-        if (thread->ran_ns != INT64_MIN && !thread->system &&
+        if (!thread->system &&
             (best == CHAIN_NONE || thread->ran_ns > chains->threads[best].ran_ns))
             best = (uint32_t)i;
     }
