@@ -449,6 +449,7 @@ static bool first_transition(struct chains *chains, const trail_event *event)
     if (event->transition.from == TRAIL_GO_NOT_EXIST && is_on(creator) && creator != g &&
         chains->counting) {
         chains->threads[g->thread].created = true;
+        chains->threads[g->thread].creator = creator->thread;
         if (!mark(chains, creator, CHAIN_CREATE, g->thread,
                   stacks_of(chains->stacks, event->stack)))
             return false;
@@ -702,6 +703,20 @@ static uint32_t goal_of(const struct chains *chains)
     return best;
 }
 
+/*
+ * A join of a thread that has ended leaves nothing in the trace: each thread that the one that
+ * decides the end has created, and that ended before it, is taken to be joined by it.
+ */
+static void find_joined(struct chains *chains)
+{
+    const struct chain_thread *goal = &chains->threads[chains->goal];
+    for (size_t i = 0; i < chains->thread_count; i++) {
+        struct chain_thread *thread = &chains->threads[i];
+        thread->joined = thread->ended && thread->created && thread->creator == chains->goal &&
+                         thread->ran_ns > chains->begin_ns && thread->ran_ns <= goal->ran_ns;
+    }
+}
+
 static bool window_ends(void *part, int64_t end_ns)
 {
     struct chains *chains = part;
@@ -726,6 +741,8 @@ static bool window_ends(void *part, int64_t end_ns)
         return false;
     chains->cpus = cpus_of(chains);
     chains->goal = goal_of(chains);
+    if (chains->goal != CHAIN_NONE)
+        find_joined(chains);
     return chains->too_long || chains_build(chains);
 }
 

@@ -117,10 +117,12 @@ struct chain_thread {
     trail_name name;
     int64_t begin_ns;
     int64_t ran_ns; /* the end of its last running */
-    bool created;   /* by a CHAIN_CREATE */
+    uint32_t creator;
+    bool created; /* by a CHAIN_CREATE of the creator */
     bool ended;
     bool gc;        /* works for Go's garbage collector */
     bool system;    /* of the runtime */
+    bool joined;    /* created by the thread that decides the end, and ended before it */
     uint64_t first; /* index of its first step */
     uint64_t count;
 };

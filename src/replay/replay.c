@@ -84,6 +84,7 @@ struct replay {
     int64_t least_ns; /* CPU time up to which the threads that run have been served */
     unsigned cpus_free;
     trail_name region; /* of the goal */
+    size_t open;       /* threads that decide the end and have not finished */
     bool failed;
 };
 
@@ -370,11 +371,18 @@ static void slice(struct replay *r, struct task *task)
     at(r, number_of(r, task), r->now_ns + task->run_ns);
 }
 
+static bool decides(const struct chains *chains, const struct task *task)
+{
+    return task->thread->joined || task->thread == &chains->threads[chains->goal];
+}
+
 static void over(struct replay *r, struct task *task)
 {
     task->state = TASK_OVER;
-    if (task->thread == &r->chains->threads[r->chains->goal])
+    if (decides(r->chains, task)) {
         r->result->end_ns = r->now_ns;
+        r->open--;
+    }
 }
 
 /* Does the task's steps until one takes time. It has a CPU if `has_cpu`. */
@@ -480,6 +488,7 @@ static bool prepare(struct replay *r, const struct change *changes, size_t count
         r->locks[i] = (struct lock){.holder = CHAIN_NONE, .first = CHAIN_NONE, .last = CHAIN_NONE};
     for (size_t i = 0; i < chains->thread_count; i++) {
         r->tasks[i] = (struct task){.thread = &chains->threads[i], .held = 1, .inside = 1};
+        r->open += decides(chains, &r->tasks[i]);
         if (!chains->threads[i].created) {
             r->tasks[i].state = TASK_SLEEPS;
             at(r, (uint32_t)i, 0);
@@ -510,7 +519,7 @@ bool replay_run(const struct chains *chains, const struct change *changes, size_
     bool good = prepare(&r, changes, count);
     if (good)
         play(&r);
-    result->stuck = result->end_ns < 0;
+    result->stuck = r.open > 0;
     if (good)
         qsort(result->tasks, result->task_count, sizeof *result->tasks, by_length);
     plan_free(&r.plan);

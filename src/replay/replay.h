@@ -24,7 +24,7 @@ struct replay_goal {
 
 struct replay_result {
     bool stuck;       /* the threads waited for each other: it has no length */
-    int64_t end_ns;   /* when the thread that decides the end has finished */
+    int64_t end_ns;   /* when the threads that decide the end have finished */
     int64_t waits_ns; /* sum of all waits for other threads and locks */
     int64_t *tasks;   /* lengths of the tasks of the goal that began and ended; sorted */
     size_t task_count;
