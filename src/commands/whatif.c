@@ -314,9 +314,9 @@ static void doubt_change(struct request *request, const struct change *change)
                   change->name);
         break;
     case CHANGE_NO_GC:
-        doubt(request, CONFIDENCE_MEDIUM,
-              "memory would grow; allocation and write barriers would cost less, which is not "
-              "counted");
+        doubt(
+            request, CONFIDENCE_LOW,
+            "the gain may be much larger: allocation, write barriers and caches are not modelled");
         break;
     default:
         break;

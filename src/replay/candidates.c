@@ -101,6 +101,13 @@ static trail_name function_of(const struct chains *chains, const struct chain_cl
     return class->thread;
 }
 
+/* Whether a thread is of Go's runtime: its work cannot be made faster. */
+static bool is_runtime(const struct chains *chains, trail_name thread)
+{
+    trail_string name = names_text(chains->names, thread);
+    return text_begins(name, "runtime.") && !text_is(name, "runtime.main");
+}
+
 /* Functions by CPU samples where there are some, else by the running time of their threads. */
 static bool put_functions(struct candidates *c, const struct chains *chains)
 {
@@ -114,7 +121,7 @@ static bool put_functions(struct candidates *c, const struct chains *chains)
                    (int64_t)(each * (double)sample->count));
     }
     for (size_t i = 0; good && i < chains->class_count; i++)
-        if (chains->classes[i].samples == 0)
+        if (chains->classes[i].samples == 0 && !is_runtime(chains, chains->classes[i].thread))
             good = add(&sums, function_of(chains, &chains->classes[i]), chains->classes[i].ns);
     return put_largest(c, chains, &sums, good, CHANGE_FASTER, 0.5);
 }

@@ -30,6 +30,7 @@ class Trace:
         self.events, self.strings, self.stacks, self.seq = [], {}, {}, {}
         self.functions = {1: "main"}
         self.cpus, self.lanes = cpus, lanes or {}
+        self.samples = []
         self.order = 0
 
     def string(self, text):
@@ -82,6 +83,10 @@ class Trace:
         named = f" name_string={self.string(name)}" if what == "Begin" else ""
         self.add(ms, g, f"UserTask{what} dt=%d task={number}{parent}{named} stack=0")
 
+    def sample(self, ms, g, *stack):
+        lane = self.lanes.get(g, g)
+        self.samples.append(f"CPUSample time={1000 + round(ms * MS)} m={100 + lane} p={lane - 1} g={g} stack={self.stack(*stack)}")
+
     def batch(self, lane):
         lines = [f"EventBatch gen=1 m={100 + lane} time=1000 size=auto"]
         now = 0
@@ -104,6 +109,8 @@ class Trace:
         lines = ["Trace Go1.26", "EventBatch gen=1 m=18446744073709551615 time=1000 size=auto", "Sync", "Frequency freq=1000000000",
                  "ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0", *batches]
         self.string("x.c")
+        if self.samples:
+            lines += ["EventBatch gen=1 m=18446744073709551615 time=1199 size=auto", "CPUSamples", *self.samples]
         lines += ["EventBatch gen=1 m=18446744073709551615 time=1200 size=auto", "Stacks"]
         for functions, number in self.stacks.items():
             lines.append(f"Stack id={number} nframes={len(functions)}")
@@ -398,6 +405,39 @@ def regions_and_tasks_are_goals():
     assert abs(found["now"] - 50) < 0.01 and abs(found["then"] - 4 / 0.060) < 0.01, found
     near(answer("whatif", "--goal=waits", "--free=a_mu", lock())["now"], 30)
     near(then(lock(), "--goal=waits", "--free=a_mu"), 0)
+
+
+@test
+def a_function_without_waits_has_its_share_of_the_samples():
+    t = Trace(1)
+    for ms, function in ((5, "parse"), (15, "print"), (25, "print"), (35, "print")):
+        t.sample(ms, 1, function, "main")
+    t.block(40, 1, "read db", "main", reason="network")
+    t.wake(50, TIMER, 1)
+    t.start(50, 1)
+    t.end(50, 1)
+    path = t.make("samples")
+    near(then(path, "--faster=parse=2x"), 50 - 40 / 4 / 2)
+    near(then(path, "--faster=print=2x"), 50 - 40 * 3 / 4 / 2)
+    near(then(path, "--faster=main=2x"), 50 - 40 / 2)
+    equal(answer("whatif", "--faster=parse=2x", path)["confidence"], "medium")
+    equal(answer("whatif", "--io=db=0.5x", path)["confidence"], "high")
+
+
+@test
+def without_garbage_collection_its_work_and_waits_take_no_time():
+    """main runs for 10, waits for a worker of the GC that runs for 20, runs for 5, assists for 8, and runs for 5."""
+    t = Trace(2)
+    t.create(0, 1, 2, "runtime.gcBgMarkWorker")
+    t.block(10, 1, "", "main", reason="GC mark assist wait for work")
+    t.start(10, 2)
+    t.wake(30, 2, 1)
+    t.block(30, 2, "", "runtime.gcBgMarkWorker", reason="GC background sweeper wait")
+    t.start(30, 1)
+    t.add(35, 1, "GCMarkAssistBegin dt=%d stack=0")
+    t.add(43, 1, "GCMarkAssistEnd dt=%d")
+    t.end(48, 1)
+    near(then(t.make("gc"), "--no-gc"), 10 + 5 + 5)
 
 
 @test
