@@ -11,13 +11,13 @@ struct builder {
     struct chains *chains;
     const struct chain_thread *thread;
     int64_t at_ns;
-    int64_t shared_ns;                 /* stalls between its parts */
-    int64_t run_ns;                    /* running that is no step yet */
-    trail_stack from;                  /* the last known stack */
-    uint32_t wait;                     /* of the current wait or call */
-    size_t wait_step;                  /* index of its step */
-    uint8_t state;                     /* MARK_* */
-    size_t sample_first, sample_count; /* in `pending` */
+    int64_t shared_ns;   /* stalls between its parts */
+    int64_t run_ns;      /* running that is no step yet */
+    trail_stack from;    /* the last known stack */
+    uint32_t wait;       /* of the current wait or call */
+    size_t wait_step;    /* index of its step */
+    uint8_t state;       /* MARK_* */
+    size_t sample_count; /* in `pending` */
     trail_stack *pending;
     size_t pending_capacity;
 };
@@ -255,6 +255,7 @@ static bool build_thread(struct builder *b, struct chain_thread *thread,
 /* Sorts marks by thread into *first: the first of each, and the end. Returns NULL on out of memory. */
 static const struct chain_mark **by_thread(const struct chains *chains, size_t *first)
 {
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     const struct chain_mark **sorted = calloc(chains->mark_count + 1, sizeof *sorted);
     if (!sorted)
         return NULL;
@@ -275,6 +276,7 @@ static void sort_thread(const struct chain_mark **marks, size_t count)
 {
     for (size_t i = 1; i < count; i++)
         if (marks[i]->time_ns < marks[i - 1]->time_ns) {
+            /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
             qsort(marks, count, sizeof(struct chain_mark *), by_time);
             return;
         }

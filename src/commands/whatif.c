@@ -224,6 +224,13 @@ static const char *option_of(const struct change *change, char *buf, size_t size
     return buf;
 }
 
+/* The same for people: quoted for a shell if necessary. `buf` has FOLLOW_UP_SIZE bytes. */
+static const char *option_shown(const struct change *change, char *buf)
+{
+    char text[FOLLOW_UP_SIZE / 2];
+    return shell_word(option_of(change, text, sizeof text), buf);
+}
+
 /* The value of the goal: "2.24 s" or "31.5 per second". */
 static const char *value_text(const struct request *request, double value, char *buf)
 {
@@ -266,6 +273,7 @@ doubt(struct request *request, enum confidence most, const char *format, ...)
     if (request->reason_count >= REASONS)
         return;
     va_start(arguments, format);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): va_start is right above. */
     (void)vsnprintf(request->reasons[request->reason_count++], REASON_SIZE, format, arguments);
     va_end(arguments);
 }
@@ -274,18 +282,19 @@ doubt(struct request *request, enum confidence most, const char *format, ...)
 static void doubt_trace(struct request *request)
 {
     const struct chains *chains = request->chains;
-    char text[SHOW_SIZE];
     int64_t real = replay_real_ns(chains);
     double all = (double)real * chains->cpus;
     double off = fabs(request->off);
     doubt(request, off > OFF_SURE ? CONFIDENCE_LOW : CONFIDENCE_HIGH,
           "replayed unchanged, it takes %.1f %% %s than in the trace", off * 100,
           request->off < 0 ? "less" : "more");
-    if (all > 0 && (double)chains->late_ns > STALL_SURE * all)
+    if (all > 0 && (double)chains->late_ns > STALL_SURE * all) {
+        char text[SHOW_SIZE];
         doubt(request, CONFIDENCE_MEDIUM,
               "threads were ready for %s while a CPU was free or another program had it; that is "
               "repeated as it was",
               show_duration_as(text, chains->late_ns, DURATION_WORDS));
+    }
     if (chains->readiness_inferred)
         doubt(request, CONFIDENCE_MEDIUM,
               "when threads were ready but not running is inferred: CPUs are not limited");
@@ -400,6 +409,7 @@ static __attribute__((format(printf, 2, 3))) int cannot_answer(const struct requ
     char text[1024];
     va_list arguments;
     va_start(arguments, format);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): va_start is right above. */
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     if (request->analysis.json) {
@@ -533,7 +543,7 @@ static double percent_of(const struct request *request, double gain)
 
 static void show_question(const struct request *request, double then, const struct answer *next)
 {
-    char a[SHOW_SIZE], b[SHOW_SIZE], c[SHOW_SIZE], goal[512], option[1024];
+    char a[SHOW_SIZE], b[SHOW_SIZE], c[SHOW_SIZE], goal[512], option[FOLLOW_UP_SIZE];
     double gain = gain_of(request, now_value(request), then);
     const char *less = request->goal.of == GOAL_RATE ? gain < 0 ? "less" : "more"
                        : gain < 0                    ? "more"
@@ -543,9 +553,8 @@ static void show_question(const struct request *request, double then, const stru
     printf("then  %-12s %s %s (%.1f %%)\n", value_text(request, then, b),
            value_text(request, fabs(gain), c), less, fabs(percent_of(request, gain)));
     if (next)
-        printf(
-            "next  %-12s with %s, too\n", value_text(request, next->then, a),
-            plain_inside((char *)option_of(&next->change, option, sizeof option), sizeof option));
+        printf("next  %-12s with %s, too\n", value_text(request, next->then, a),
+               option_shown(&next->change, option));
     else
         printf("next  none of the changes that trail tries would gain more\n");
     show_confidence(request);
@@ -595,7 +604,7 @@ static int answer_question(struct request *request, const struct candidates *can
 static void show_list(const struct request *request, const struct answer *answers, size_t count)
 {
     struct table table;
-    char text[1024], goal[512];
+    char text[FOLLOW_UP_SIZE], goal[512];
     printf("now   %-12s %s\n\n", value_text(request, now_value(request), text),
            goal_text(request, goal, sizeof goal));
     if (count == 0)
@@ -606,8 +615,7 @@ static void show_list(const struct request *request, const struct answer *answer
         table_word(&table, value_text(request, answers[i].gain, text));
         table_percent(&table, percent_of(request, answers[i].gain) / 100);
         table_word(&table, value_text(request, answers[i].then, text));
-        table_word(&table, plain_inside((char *)option_of(&answers[i].change, text, sizeof text),
-                                        sizeof text));
+        table_word(&table, option_shown(&answers[i].change, text));
     }
     if (count > 0)
         table_print(&table);

@@ -13,9 +13,9 @@ enum change_kind {
 };
 
 struct change {
-    enum change_kind kind;
     const char *name;
     double factor;
+    enum change_kind kind;
     unsigned cpus;
 };
 
