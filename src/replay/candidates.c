@@ -9,10 +9,10 @@
 #include "replay/plan.h"
 #include "words/wrappers.h"
 
-/* Of each kind. */
-enum { MOST = 5 };
+/* Of each kind; in long traces, of which each replay takes seconds, fewer. */
+enum { MOST = 5, MOST_LONG = 1, LONG_STEPS = 3000000 };
 
-/* Sums of time by name; at most MOST are kept in the end. */
+/* Sums of time by name. */
 struct sum {
     trail_name name;
     int64_t ns;
@@ -68,9 +68,10 @@ static bool put(struct candidates *c, enum change_kind kind, trail_string name, 
 static bool put_largest(struct candidates *c, const struct chains *chains, struct sums *sums,
                         bool good, enum change_kind kind, double factor)
 {
+    size_t most = chains->step_count > LONG_STEPS ? MOST_LONG : MOST;
     if (sums->count > 1)
         qsort(sums->items, sums->count, sizeof *sums->items, longest_first);
-    for (size_t i = 0; good && i < sums->count && i < MOST && sums->items[i].ns > 0; i++)
+    for (size_t i = 0; good && i < sums->count && i < most && sums->items[i].ns > 0; i++)
         good = put(c, kind, names_text(chains->names, sums->items[i].name), factor, 0);
     idmap_free(&sums->map);
     free(sums->items);
