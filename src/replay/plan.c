@@ -87,31 +87,39 @@ static uint64_t *count_hits(const struct chains *chains, const char *name)
     return hits;
 }
 
-/* The part of a thread's samples that is in the function, for its classes without samples. */
-static double share_of_thread(const struct chains *chains, const uint64_t *hits, trail_name thread)
+/* Samples of the threads of one name: all, and those in the function. */
+struct thread_hits {
+    uint64_t all, in;
+};
+
+/* By name of threads. Returns NULL on out of memory. */
+static struct thread_hits *thread_hits(const struct chains *chains, const uint64_t *hits)
 {
-    uint64_t all = 0, in = 0;
-    for (size_t i = 0; i < chains->class_count; i++)
-        if (chains->classes[i].thread == thread) {
-            all += chains->classes[i].samples;
-            in += hits[i];
-        }
-    return all > 0 ? (double)in / (double)all : 0;
+    struct thread_hits *threads = calloc(chains->names->count + 1, sizeof *threads);
+    for (size_t i = 0; threads && i < chains->class_count; i++) {
+        struct thread_hits *thread = &threads[chains->classes[i].thread];
+        thread->all += chains->classes[i].samples;
+        thread->in += hits[i];
+    }
+    return threads;
 }
 
+/* A class without samples has the share of those of its threads. */
 static bool plan_faster(struct plan *plan, const struct chains *chains, const struct change *change)
 {
     uint64_t *hits = count_hits(chains, change->name);
-    if (!hits)
-        return false;
-    for (size_t i = 0; i < chains->class_count; i++) {
+    struct thread_hits *threads = hits ? thread_hits(chains, hits) : NULL;
+    for (size_t i = 0; threads && i < chains->class_count; i++) {
+        const struct thread_hits *thread = &threads[chains->classes[i].thread];
         double share = share_of(chains, i, hits, change->name);
         if (share < 0)
-            share = share_of_thread(chains, hits, chains->classes[i].thread);
+            share = thread->all > 0 ? (double)thread->in / (double)thread->all : 0;
         plan->classes[i] *= (float)(1 - share + share * change->factor);
     }
+    bool good = threads != NULL;
     free(hits);
-    return true;
+    free(threads);
+    return good;
 }
 
 /* Returns the name of the regions called so; 0: none. */
