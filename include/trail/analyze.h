@@ -749,8 +749,13 @@ typedef struct trail_finding {
                          "deadlock" "maybe-deadlock" "open-wait" "slow-task" "slow-region"
                          "ready" */
     const char *text; /* a sentence; names in it are any bytes of the trace but NUL */
-    double weight;    /* for sorting: roughly its share of the time */
-    bool has_moment;  /* the three members below are set, to the worst case */
+    /* What would be saved of the time without the problem, at most: of a wait that never ended,
+     * its length. Findings are sorted by it, hangs first. */
+    int64_t gain_ns;
+    double weight; /* the same as a share of the time, and 1 more for a hang, 2 for a deadlock */
+    bool note;     /* of other programs: sorted behind the rest, unless it takes half of the time */
+    trail_name function, object; /* the culprit, and what is waited for; 0: none, or unknown */
+    bool has_moment;             /* the three members below are set, to the worst case */
     int64_t begin_ns, end_ns;
     int64_t goroutine; /* TRAIL_NONE: no particular one */
     int64_t task;      /* "slow-task": the slowest; else TRAIL_NONE */

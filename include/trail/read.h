@@ -297,6 +297,13 @@ typedef enum trail_range {
  */
 #define TRAIL_EVENT_IMPLIED 1
 
+/*
+ * A flag: the program used a task, region or log against the rules, such as a region that ends
+ * before one that began inside it. The event is in the trace as delivered; Go's tools reject the
+ * trace at this place (see trail_reader_options.strict).
+ */
+#define TRAIL_EVENT_MISUSED 2
+
 #define TRAIL_NONE            (-1)       /* no goroutine, proc or thread */
 #define TRAIL_NO_TASK         UINT64_MAX /* no parent task */
 #define TRAIL_BACKGROUND_TASK 0u
@@ -329,7 +336,7 @@ typedef struct trail_event {
     int64_t goroutine;
     uint8_t kind;  /* trail_kind: selects the member of the union */
     uint8_t wire;  /* event type, numbered as in v2; for v1 files the type it was converted to */
-    uint8_t flags; /* TRAIL_EVENT_IMPLIED */
+    uint8_t flags; /* TRAIL_EVENT_IMPLIED, _MISUSED */
     uint8_t reserved;
     trail_stack_handle stack; /* of the context */
     union {
@@ -423,6 +430,8 @@ typedef bool (*trail_symbolize_fn)(void *context, uint64_t pc, const char **func
 typedef struct trail_reader_options {
     trail_view view;
     trail_verdict verdict;
+    /* Fails at an annotation that breaks Go's rules, as Go does: see TRAIL_EVENT_MISUSED. */
+    bool strict;
     /* v1: delivers the consistent prefix of a damaged trace before the error. */
     bool partial;
     /* v1: infers events and shifts times to make the trace consistent; see trail_repair. */
@@ -430,7 +439,7 @@ typedef struct trail_reader_options {
     /*
      * v1: only judges the trace. trail_reader_next_batch (or _v1_batch) returns 0 at once if it is
      * consistent, -1 if not; the stats are those of a reader that delivered everything. Saves the
-     * second of two passes.
+     * second of two passes. Has no effect if annotations were misused, so that they can be listed.
      */
     bool verdict_only;
     /*
@@ -592,6 +601,14 @@ typedef struct trail_reader_stats {
     uint64_t repairs_by_kind[TRAIL_REPAIRS];
     uint64_t skipped_bytes; /* not read, because of trail_reader_options.from_ns */
     int64_t first_ns;       /* if skipped_bytes > 0: time of the first event of the trace */
+    uint64_t misused;       /* events with TRAIL_EVENT_MISUSED */
+    /* v2, without `strict`: what was passed over. */
+    uint64_t holes;         /* damage behind which the states of all goroutines are found anew */
+    uint64_t lost_bytes;    /* damaged or in a generation without order */
+    uint64_t text_bytes;    /* text that the program wrote into the trace */
+    int64_t text_offset;    /* of its begin, -1: none */
+    int64_t next_trace;     /* offset of another trace behind this one, -1: none */
+    bool unstopped;         /* ends in a generation that has only begun: tracing was not stopped */
     bool frequency_assumed; /* v1 with partial: the frequency record is missing */
 } trail_reader_stats;
 TRAIL_API void trail_reader_get_stats(const trail_reader *reader, trail_reader_stats *stats);

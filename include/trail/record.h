@@ -100,14 +100,15 @@ typedef struct trail_g {
     /* v2: the stack it waits with, and the generations whose tables hold the entries */
     const void *block_stack_, *kept_stack_;
     uint64_t block_generation_, kept_generation_;
-    uint64_t assist_session_; /* session in which its current GC assist was written */
+    uint64_t assist_session_; /* session that has its GC assist; TRAIL_ASSIST_: none yet; 0: none */
     /* session of the fields below: its open regions, outermost first */
     uint64_t regions_session_;
     uint32_t regions_[TRAIL_CHECKED_REGIONS_], region_count_;
-    bool woken_;          /* v1: woken by an event, and only started or preempted since */
-    bool shown_runnable_; /* created waiting, shown as runnable, and not woken yet */
-    bool rooted_;         /* its stacks end at stack_root */
-    uint64_t check_;      /* its address and ID: see trail_check_ */
+    bool woken_; /* v1: woken by an event, and only started or preempted since */
+    /* It waits, but the session that has its state shows it otherwise: TRAIL_SHOWN_. */
+    uint8_t shown_;
+    bool rooted_;    /* its stacks end at stack_root */
+    uint64_t check_; /* its address and ID: see trail_check_ */
 } trail_g;
 
 /* A P: a slot of concurrency; at most one thread holds it. The rest is used in the inner P only. */
@@ -148,8 +149,8 @@ typedef struct trail_m {
     struct trail_writer_ strings_[2];
     uint64_t string_ids_, string_ids_end_; /* reserved IDs */
     const void *stack_low_, *stack_high_;
-    uint64_t stw_session_;
-    const trail_p *stw_p_;          /* format 7 */
+    uint64_t shown_session_;        /* in which another thread wrote what it runs */
+    uint64_t unlike_;               /* of its goroutine; see section.h */
     struct trail_own_thread_ *own_; /* set for a thread without trail_m_start */
     /* Entries that it interned in this generation. */
     const void *recent_[TRAIL_RECENT_STRINGS_], *recent_stacks_[TRAIL_RECENT_STACKS_];
@@ -402,7 +403,11 @@ TRAIL_API trail_trace_state trail_state(void);
 /* Whether a trace, the flight recorder or `trail record` records the process. Costs one load. */
 static inline bool trail_enabled(void);
 
-/* v2: ends the generation now. Returns when it can be read. Does nothing in v1 and while off. */
+/*
+ * v2: ends the generation now. Returns when it can be read. Does nothing in v1 and while off. While
+ * another goroutine has stopped the world it waits for up to a second, then does nothing; from the
+ * goroutine that has, the call is misuse.
+ */
 TRAIL_API void trail_advance(void);
 
 /* MARK: Flight recorder (v2) */
@@ -427,11 +432,12 @@ TRAIL_API void trail_flight_stop(void);
 /* Calls for which a format has no event. */
 typedef enum trail_left_out {
     TRAIL_LEFT_OUT_ANNOTATION, /* tasks, regions, logs: 7 */
-    TRAIL_LEFT_OUT_LABEL,      /* trail_go_label: v1 */
+    TRAIL_LEFT_OUT_LABEL,      /* trail_go_label: v1; that of trail_go_start_labelled: 7 */
     TRAIL_LEFT_OUT_CALL_END,   /* trail_go_destroy_syscall without a P: v1; the goroutine stays */
     TRAIL_LEFT_OUT_ASSIST,     /* trail_gc_assist_begin: 7 */
     TRAIL_LEFT_OUT_STOPPED,    /* trail_stw_begin, of most kinds: before 21 */
     TRAIL_LEFT_OUT_SAMPLE,     /* trail_cpu_sample: before 19 */
+    TRAIL_LEFT_OUT_TIMER,      /* trail_timer_goroutine, from the 65th goroutine on */
     TRAIL_LEFT_OUT_COUNT
 } trail_left_out;
 
@@ -533,7 +539,7 @@ static inline bool trail_go_unblock(trail_m *m, trail_g *g, int skip);
 static inline bool trail_go_switch(trail_m *m, trail_g *g);
 static inline bool trail_go_switch_end(trail_m *m, trail_g *g);
 
-/* Formats 7 and 11: `g` runs timers; tools show its wake-ups as those of timers. */
+/* Formats 7 and 11: `g` runs timers; tools show its wake-ups as those of timers. At most 64. */
 TRAIL_API void trail_timer_goroutine(const trail_g *g);
 
 /* MARK: System calls
@@ -604,8 +610,8 @@ typedef enum trail_stw_kind {
 } trail_stw_kind;
 
 /*
- * Need P, G. Begin and end by the same thread, in format 7 on the same P. Formats before 21 have
- * only the two kinds of GC.
+ * Need P, G. Begun and ended by the same goroutine, in format 7 on the same P; a goroutine that ends
+ * ends its pause. Formats before 21 have only the two kinds of GC.
  */
 TRAIL_API bool trail_stw_begin(trail_m *m, trail_stw_kind kind, int skip);
 TRAIL_API bool trail_stw_end(trail_m *m);
@@ -685,7 +691,7 @@ static inline void trail_log(uint64_t task, const char *category, const char *me
  * its goroutine waits when the scope ends, or has moved to another thread, the region ends as soon
  * as the goroutine runs and the region is its innermost one; at the latest with the goroutine.
  */
-#define TRAIL_REGION(name) TRAIL_REGION_AT_(name, __LINE__)
+#define TRAIL_REGION(name) TRAIL_REGION_AT_(name, __COUNTER__)
 
 /* Sets the current goroutine's label until its next start (v2). Needs P, G. */
 TRAIL_API bool trail_go_label(trail_m *m, const char *label);
@@ -719,6 +725,8 @@ extern TRAIL_API uint32_t trail_tracing_;
 
 enum { TRAIL_G_NONE_, TRAIL_G_RUNNABLE_, TRAIL_G_RUNNING_, TRAIL_G_SYSCALL_, TRAIL_G_WAITING_ };
 enum { TRAIL_P_NONE_, TRAIL_P_RUNNING_, TRAIL_P_IDLE_, TRAIL_P_SYSCALL_ };
+enum { TRAIL_SHOWN_WAITING_, TRAIL_SHOWN_RUNNABLE_, TRAIL_SHOWN_ENDED_ };
+#define TRAIL_ASSIST_ UINT64_MAX
 
 TRAIL_INLINE_ bool trail_enabled(void)
 {
@@ -887,12 +895,20 @@ TRAIL_INLINE_ bool trail_off_exit_blocked_(trail_m *m, trail_m *off)
     return trail_off_leave_(m, off, TRAIL_G_RUNNABLE_);
 }
 
+/* The P that it holds becomes idle, unless another thread has taken it. */
+TRAIL_INLINE_ void trail_off_idle_(trail_m *off)
+{
+    trail_p *p = off->p;
+    if (p && __atomic_load_n(&p->m_, __ATOMIC_RELAXED) == off) {
+        trail_set_(&p->state_, TRAIL_P_IDLE_);
+        __atomic_store_n(&p->m_, (trail_m *)NULL, __ATOMIC_RELAXED);
+    }
+    trail_set_proc_(off, NULL);
+}
+
 TRAIL_INLINE_ bool trail_off_destroy_(trail_m *m, trail_m *off)
 {
-    /* A P that it still holds has no holder afterwards. */
-    if (off->p)
-        __atomic_store_n(&off->p->m_, (trail_m *)NULL, __ATOMIC_RELAXED);
-    trail_set_proc_(off, NULL);
+    trail_off_idle_(off);
     m->p = NULL;
     return trail_off_leave_(m, off, TRAIL_G_NONE_);
 }
@@ -1022,11 +1038,7 @@ TRAIL_INLINE_ bool trail_proc_stop(trail_m *m)
     trail_m *off = trail_off_begin_(m);
     if (!off)
         return trail_proc_stop_(m);
-    if (off->p) {
-        trail_set_(&off->p->state_, TRAIL_P_IDLE_);
-        __atomic_store_n(&off->p->m_, (trail_m *)NULL, __ATOMIC_RELAXED);
-    }
-    trail_set_proc_(off, NULL);
+    trail_off_idle_(off);
     m->p = NULL;
     return trail_off_end_(off);
 }
@@ -1098,11 +1110,11 @@ TRAIL_INLINE_ void trail_scope_leave_(const struct trail_scope_ *scope)
     }
 }
 
-#define TRAIL_REGION_NAME_(name, line)  TRAIL_REGION_NAME2_(name, line)
-#define TRAIL_REGION_NAME2_(name, line) name##line
-#define TRAIL_REGION_AT_(text, line)                                                               \
+#define TRAIL_REGION_NAME_(name, number)  TRAIL_REGION_NAME2_(name, number)
+#define TRAIL_REGION_NAME2_(name, number) name##number
+#define TRAIL_REGION_AT_(text, number)                                                             \
     __attribute__((cleanup(trail_scope_leave_), unused)) const struct trail_scope_                 \
-    TRAIL_REGION_NAME_(trail_region_, line) = trail_scope_enter_(0, (text))
+    TRAIL_REGION_NAME_(trail_region_, number) = trail_scope_enter_(0, (text))
 
 #ifdef __cplusplus
 }

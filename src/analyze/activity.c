@@ -5,9 +5,13 @@
 
 #include "analyze/part.h"
 #include "base/grow.h"
+#include "base/text.h"
 
 /* Shorter stretches are the normal cost of a wake-up. */
 #define STRETCH_LEAST_NS 1000000
+
+/* Shorter stretches in which one goroutine alone has work are ordinary. */
+#define ALONE_LEAST_NS 5000000
 
 /* A P that stops later than this after the request for a stop-the-world pause has delayed it. */
 #define LATE_NS 1000000
@@ -16,6 +20,8 @@
 struct open_task {
     int64_t begin_ns;
     trail_task_kind *kind;
+    int64_t goroutine;        /* that began it */
+    struct task_spent before; /* of that goroutine, up to then */
 };
 
 /* MARK: Time passes */
@@ -127,6 +133,49 @@ static inline void stretch_check(struct activity *a, int64_t now, uint64_t lone_
     a->stretch_since_ns = now;
 }
 
+/* MARK: Alone */
+
+static __attribute__((noinline)) bool alone_count(struct activity *a, int64_t goroutine, int64_t ns)
+{
+    const struct goroutine *g = goroutines_find(&a->analysis->goroutines, goroutine);
+    struct alone_sum *sum = NULL;
+    for (size_t i = 0; i < a->alone_count && !sum; i++)
+        if (g && a->alone_sums[i].name == g->name)
+            sum = &a->alone_sums[i];
+    if (!g)
+        return true;
+    if (!sum) {
+        if (!GROW(a->alone_sums, a->alone_capacity, a->alone_count + 1))
+            return false;
+        sum = &a->alone_sums[a->alone_count++];
+        *sum = (struct alone_sum){.name = g->name, .last = TRAIL_NONE};
+    }
+    sum->count++;
+    sum->goroutines += sum->last != goroutine;
+    sum->last = goroutine;
+    ns_add(&sum->ns, ns);
+    longest_note(&sum->longest, ns, a->alone_since_ns, goroutine);
+    return true;
+}
+
+/*
+ * The number of goroutines with work may have changed. No change is from one goroutine alone to
+ * another one. `lone` is XOR of the IDs of those that ran before it: the one that had work alone, but
+ * for the moments in which it is ready. Returns false on out of memory.
+ */
+static inline bool alone_check(struct activity *a, int64_t now, uint64_t lone)
+{
+    bool alone = a->running + a->runnable == 1;
+    if (alone == a->alone)
+        return true;
+    int64_t ns = ns_between(a->alone_since_ns, now);
+    a->alone = alone;
+    if (__builtin_expect(!alone && ns >= ALONE_LEAST_NS, 0))
+        return alone_count(a, (int64_t)lone, ns);
+    a->alone_since_ns = now;
+    return true;
+}
+
 /* MARK: Transitions */
 
 static inline void change(int64_t *count, bool more, bool less)
@@ -153,7 +202,7 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
         a->stop_left_by = g->id;
     }
     stretch_check(a, event->time_ns, lone);
-    return true;
+    return alone_check(a, event->time_ns, lone);
 }
 
 static bool take_proc(void *part, const trail_event *event)
@@ -225,12 +274,49 @@ static trail_task_kind *kind_get(struct activity *a, trail_name name)
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     if (!GROW(a->kinds, a->kind_capacity, a->kind_count + 1))
         return NULL;
-    kind = calloc(1, sizeof *kind);
+    kind = calloc(1, sizeof(struct task_kind));
     if (!kind)
         return NULL;
     kind->name = name;
     a->kinds[a->kind_count++] = kind;
     return idmap_put(&a->kind_by_name, name, kind) ? kind : NULL;
+}
+
+/* How the event's goroutine spent its time up to the event. */
+static struct task_spent spent_by(const struct activity *a, const trail_event *event)
+{
+    const struct goroutine *g = goroutines_find(&a->analysis->goroutines, event->goroutine);
+    struct task_spent spent = {0};
+    if (!g)
+        return spent;
+    spent.known = true;
+    spent.exec_ns = g->exec_ns;
+    if (g->state == TRAIL_GO_RUNNING)
+        ns_add(&spent.exec_ns, ns_between(g->since_ns, event->time_ns));
+    spent.ready_ns = g->sched_wait_ns;
+    for (uint32_t i = 0; i < g->range_count; i++) {
+        const struct range_time *range = &g->range[i];
+        if (!text_is(names_text(&a->analysis->names, range->name), "GC mark assist"))
+            continue;
+        ns_add(&spent.assist_ns, range->ns);
+        if (range->on)
+            ns_add(&spent.assist_ns, ns_between(range->since_ns, event->time_ns));
+    }
+    return spent;
+}
+
+/* The task that ends is the slowest so far. */
+static void note_slowest(const struct activity *a, const struct open_task *task,
+                         const trail_event *event)
+{
+    struct task_kind *kind = (struct task_kind *)task->kind;
+    struct task_spent now = spent_by(a, event);
+    now.known = now.known && task->before.known && event->goroutine == task->goroutine;
+    now.exec_ns = ns_between(task->before.exec_ns, now.exec_ns);
+    now.ready_ns = ns_between(task->before.ready_ns, now.ready_ns);
+    now.assist_ns = ns_between(task->before.assist_ns, now.assist_ns);
+    kind->slowest = now;
+    kind->goroutine = event->goroutine;
 }
 
 static bool task_begins(struct activity *a, const trail_event *event)
@@ -245,7 +331,10 @@ static bool task_begins(struct activity *a, const trail_event *event)
         if (!task || !idmap_put(&a->open_tasks, event->task.id, task))
             return false;
     }
-    *task = (struct open_task){.begin_ns = event->time_ns, .kind = kind};
+    *task = (struct open_task){.begin_ns = event->time_ns,
+                               .kind = kind,
+                               .goroutine = event->goroutine,
+                               .before = spent_by(a, event)};
     return true;
 }
 
@@ -260,6 +349,8 @@ static bool task_ends(struct activity *a, const trail_event *event)
     if (!task)
         return true;
     int64_t ns = ns_between(task->begin_ns, event->time_ns);
+    if (ns > kind->longest.ns)
+        note_slowest(a, task, event);
     longest_note(&kind->longest, ns, task->begin_ns, (int64_t)event->task.id);
     slab_put(&a->task_slab, task);
     return trail_histogram_add(&kind->spread, ns);
@@ -300,12 +391,13 @@ static void count_from(struct activity *a, int64_t ns)
     memset(a->stretches, 0, sizeof a->stretches);
     a->slice = 0;
     a->slice_end_ns = ns <= INT64_MAX - 1000 ? ns + 1000 : INT64_MAX;
-    a->last_ns = a->stretch_since_ns = ns;
+    a->last_ns = a->stretch_since_ns = a->alone_since_ns = ns;
+    a->alone_count = 0;
     a->late = (struct late_stop){0};
     a->stopping = false;
     for (size_t i = 0; i < a->kind_count; i++) {
         trail_histogram_free(&a->kinds[i]->spread);
-        *a->kinds[i] = (trail_task_kind){.name = a->kinds[i]->name};
+        *(struct task_kind *)a->kinds[i] = (struct task_kind){.row.name = a->kinds[i]->name};
     }
 }
 
@@ -329,6 +421,9 @@ static bool window_ends(void *part, int64_t ns)
         return true;
     advance(a, ns);
     stretch_end(a, ns, a->lone);
+    if (a->alone && ns_between(a->alone_since_ns, ns) >= ALONE_LEAST_NS &&
+        !alone_count(a, (int64_t)a->lone, ns_between(a->alone_since_ns, ns)))
+        return false;
     if (a->sums.procs == 0)
         a->sums.procs = (uint64_t)a->most_running;
     a->sums.slices = a->slices;
@@ -360,6 +455,7 @@ static void drop(void *part)
         free(a->kinds[i]);
     }
     free(a->kinds);
+    free(a->alone_sums);
     idmap_free(&a->kind_by_name);
     idmap_free(&a->open_tasks);
     slab_free(&a->task_slab);

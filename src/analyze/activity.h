@@ -33,11 +33,32 @@ struct stretch_sum {
     trail_longest longest;
 };
 
+/* Longer stretches in which one goroutine alone had work, of those with one start function. */
+struct alone_sum {
+    trail_name name;
+    int64_t ns;
+    uint64_t count, goroutines; /* goroutines: how often it was another one than before */
+    int64_t last;
+    trail_longest longest;
+};
+
 /* The P that stopped last before a stop-the-world pause. */
 struct late_stop {
     uint64_t count;
     trail_longest longest; /* from the request to stop until that P stopped */
     int64_t pause_ns;      /* length of that pause */
+};
+
+/* How a goroutine spent its time. */
+struct task_spent {
+    bool known;
+    int64_t exec_ns, ready_ns, assist_ns; /* assists: also part of the other states */
+};
+
+struct task_kind {
+    trail_task_kind row;       /* first: pointers to rows are pointers to it */
+    struct task_spent slowest; /* of the slowest task, if it stayed on one goroutine */
+    int64_t goroutine;         /* on which that ended */
 };
 
 struct activity {
@@ -56,6 +77,11 @@ struct activity {
     enum stretch stretch;
     int64_t stretch_since_ns;
     struct stretch_sum stretches[STRETCHES];
+    /* Stretches in which one goroutine alone was running or ready, by its start function. */
+    bool alone;
+    int64_t alone_since_ns;
+    struct alone_sum *alone_sums;
+    size_t alone_count, alone_capacity;
     bool stopping;
     int64_t stop_since_ns, stop_owner;
     int64_t stop_left_ns, stop_left_by;

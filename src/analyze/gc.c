@@ -10,6 +10,7 @@ struct gc_open {
     int64_t owner; /* goroutine or P; the slab needs at least the size of a pointer */
     int64_t since_ns;
     trail_name name;
+    trail_name function; /* of an assist */
 };
 
 /* MARK: Cycles */
@@ -92,13 +93,31 @@ static bool open_range(struct gc *gc, struct idmap *map, const trail_event *even
         .since_ns = range_since(gc, event),
         .name = names_of(&gc->analysis->names, event->range.name),
     };
+    if (map == &gc->assists)
+        open->function =
+            stacks_function(&gc->analysis->stacks, stacks_of(&gc->analysis->stacks, event->stack));
     return idmap_put(map, (uint64_t)owner, open);
 }
 
-static bool count_assist(struct gc *gc, int64_t ns)
+/* Counts an assist by its function. */
+static bool count_helper(struct gc *gc, trail_name function, int64_t ns)
+{
+    struct gc_helper *helper = idmap_find(&gc->by_function, function);
+    if (!helper) {
+        helper = slab_get(&gc->helpers);
+        if (!helper || !idmap_put(&gc->by_function, function, helper))
+            return false;
+        helper->function = function;
+    }
+    helper->count++;
+    ns_add(&helper->ns, ns);
+    return true;
+}
+
+static bool count_assist(struct gc *gc, const struct gc_open *open, int64_t ns)
 {
     trail_gc_cycle *cycle = cycle_now(gc);
-    if (!cycle)
+    if (!cycle || !count_helper(gc, open->function, ns))
         return false;
     cycle->assists++;
     ns_add(&cycle->assist_ns, ns);
@@ -140,7 +159,7 @@ static bool close_range(struct gc *gc, struct idmap *map, const trail_event *eve
         return true;
     int64_t ns = ns_between(open->since_ns, event->time_ns);
     if (map == &gc->assists)
-        good = count_assist(gc, ns);
+        good = count_assist(gc, open, ns);
     else if (map == &gc->sweeps)
         good = count_sweep(gc, ns, event->range.swept_bytes, event->range.reclaimed_bytes);
     else
@@ -181,6 +200,11 @@ static bool window_begins(void *part, int64_t ns)
 {
     struct gc *gc = part;
     gc->pause_count = 0;
+    const struct idmap *helpers = &gc->by_function;
+    IDMAP_EACH(slot, helpers) {
+        struct gc_helper *helper = slot->value;
+        *helper = (struct gc_helper){.function = helper->function};
+    }
     clip(&gc->assists, ns);
     clip(&gc->sweeps, ns);
     clip(&gc->stops, ns);
@@ -202,7 +226,8 @@ static bool finish(void *part, int64_t ns)
 {
     struct gc *gc = part;
     IDMAP_EACH(slot, &gc->assists)
-        if (!count_assist(gc, ns_between(((struct gc_open *)slot->value)->since_ns, ns)))
+        if (!count_assist(gc, slot->value,
+                          ns_between(((struct gc_open *)slot->value)->since_ns, ns)))
             return false;
     IDMAP_EACH(slot, &gc->sweeps)
         if (!count_sweep(gc, ns_between(((struct gc_open *)slot->value)->since_ns, ns), 0, 0))
@@ -221,6 +246,7 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     (void)needed;
     gc->analysis = analysis;
     gc->slab.object_size = sizeof(struct gc_open);
+    gc->helpers.object_size = sizeof(struct gc_helper);
     return true;
 }
 
@@ -233,11 +259,14 @@ static void drop(void *part)
     idmap_free(&gc->sweeps);
     idmap_free(&gc->stops);
     slab_free(&gc->slab);
+    idmap_free(&gc->by_function);
+    slab_free(&gc->helpers);
 }
 
 const struct analysis_part gc_part = {
     .what = TRAIL_ANALYZE_GC,
     .size = sizeof(struct gc),
+    .uses_stacks = true,
     .init = init,
     .free = drop,
     .window_begins = window_begins,

@@ -13,6 +13,13 @@
 struct analysis_part;
 struct trail_analysis;
 
+/* A function whose allocations made its goroutine assist. */
+struct gc_helper {
+    trail_name function;
+    uint64_t count;
+    int64_t ns;
+};
+
 struct gc {
     struct trail_analysis *analysis;
     trail_gc_cycle *cycles; /* the last may be in progress */
@@ -21,6 +28,8 @@ struct gc {
     size_t pause_count, pause_capacity;
     struct idmap assists, sweeps, stops; /* goroutine or P -> struct gc_open */
     struct slab slab;
+    struct idmap by_function; /* -> struct gc_helper */
+    struct slab helpers;
     bool marking;
     uint64_t heap, goal;
 };

@@ -61,6 +61,7 @@ struct goroutine {
             FOLLOWED_MEMBERS; /* since_ns is not before counting began */
             bool ran : 1;     /* start_ns is set */
             bool waited : 1;  /* its last wait was none in a system call */
+            bool outside : 1; /* for waits: it has waited for something outside the program */
             uint8_t counter;  /* index in `block` of the reason of its last wait */
         };
     };

@@ -11,6 +11,7 @@ enum { MOST_HOLDS = 16 };
 /* The locks that a goroutine holds. */
 struct holds {
     uint64_t locks[MOST_HOLDS]; /* kind << 32 | name */
+    bool inferred[MOST_HOLDS];
     size_t count;
     trail_name name; /* of the goroutine */
 };
@@ -24,12 +25,22 @@ static struct holds *holds_of(struct holders *holders, int64_t goroutine)
     return holds && idmap_put(&holders->holds, (uint64_t)goroutine, holds) ? holds : NULL;
 }
 
+static bool take_signalled(struct holders *holders, const trail_event *event)
+{
+    trail_name place = names_of(&holders->analysis->names, event->log.message);
+    return place != 0 &&
+           idmap_put(&holders->signalled, (uint64_t)event->goroutine, (void *)(uintptr_t)place);
+}
+
 static bool take_log(void *part, const trail_event *event)
 {
     struct holders *holders = part;
     const trail_reader *reader = holders->analysis->reader;
-    if (event->goroutine == TRAIL_NONE ||
-        !text_is(trail_reader_string(reader, event->log.category), WIRE_HOLDS_CATEGORY))
+    trail_string category = trail_reader_string(reader, event->log.category);
+    bool inferred = text_is(category, WIRE_HOLDS_INFERRED);
+    if (event->goroutine != TRAIL_NONE && text_is(category, WIRE_SIGNALLED))
+        return take_signalled(holders, event);
+    if (event->goroutine == TRAIL_NONE || (!inferred && !text_is(category, WIRE_HOLDS_CATEGORY)))
         return true;
     struct wait_text text = wait_text_of_wait(trail_reader_string(reader, event->log.message));
     const struct goroutine *g = goroutines_find(&holders->analysis->goroutines, event->goroutine);
@@ -39,10 +50,12 @@ static bool take_log(void *part, const trail_event *event)
     if (!holds)
         return false;
     holds->name = g->name;
-    if (holds->count < MOST_HOLDS)
+    if (holds->count < MOST_HOLDS) {
+        holds->inferred[holds->count] = inferred;
         holds->locks[holds->count++] =
             (uint64_t)text.kind << 32 |
             names_put(&holders->analysis->names, text.object.data, text.object.size);
+    }
     return !holders->analysis->names.failed;
 }
 
@@ -55,29 +68,37 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
     struct holds *holds = over ? idmap_remove(&holders->holds, (uint64_t)g->id) : NULL;
     if (holds)
         slab_put(&holders->slab, holds);
+    if (over && holders->signalled.count > 0)
+        (void)idmap_remove(&holders->signalled, (uint64_t)g->id);
     return true;
 }
 
-static bool has(const struct holds *holds, uint64_t lock)
+/* Returns its index; `count`: it does not hold it. */
+static size_t index_of(const struct holds *holds, uint64_t lock)
 {
-    for (size_t i = 0; i < holds->count; i++)
-        if (holds->locks[i] == lock)
-            return true;
-    return false;
+    size_t i = 0;
+    while (i < holds->count && holds->locks[i] != lock)
+        i++;
+    return i;
 }
 
 struct holder holders_find(const struct holders *holders, enum wire_wait kind, trail_name object)
 {
     const struct idmap *map = &holders->holds;
-    struct holder found = {TRAIL_NONE, 0};
+    struct holder found = {.goroutine = TRAIL_NONE};
     IDMAP_EACH(slot, map) {
         const struct holds *holds = slot->value;
         int64_t id = (int64_t)slot->id;
-        if (has(holds, (uint64_t)kind << 32 | object) &&
-            (found.goroutine == TRAIL_NONE || id < found.goroutine))
-            found = (struct holder){id, holds->name};
+        size_t i = index_of(holds, (uint64_t)kind << 32 | object);
+        if (i < holds->count && (found.goroutine == TRAIL_NONE || id < found.goroutine))
+            found = (struct holder){id, holds->name, holds->inferred[i]};
     }
     return found;
+}
+
+trail_name holders_signalled(const struct holders *holders, int64_t goroutine)
+{
+    return (trail_name)(uintptr_t)idmap_find(&holders->signalled, (uint64_t)goroutine);
 }
 
 static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
@@ -93,6 +114,7 @@ static void drop(void *part)
 {
     struct holders *holders = part;
     idmap_free(&holders->holds);
+    idmap_free(&holders->signalled);
     slab_free(&holders->slab);
 }
 

@@ -19,7 +19,8 @@ struct trail_analysis;
 
 struct holders {
     struct trail_analysis *analysis;
-    struct idmap holds; /* goroutine -> struct holds */
+    struct idmap holds;     /* goroutine -> struct holds */
+    struct idmap signalled; /* goroutine -> a name, as a pointer */
     struct slab slab;
 };
 
@@ -27,10 +28,14 @@ struct holders {
 struct holder {
     int64_t goroutine; /* TRAIL_NONE: not known */
     trail_name name;   /* its start function */
+    bool inferred;     /* by the variables in its stack */
 };
 
 /* Returns the holder of the lock with this name: of several that with the least ID. */
 struct holder holders_find(const struct holders *holders, enum wire_wait kind, trail_name object);
+
+/* Returns where the condition that a goroutine waits for was signalled in vain before; 0: not known. */
+trail_name holders_signalled(const struct holders *holders, int64_t goroutine);
 
 extern const struct analysis_part holders_part;
 

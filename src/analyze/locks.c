@@ -514,7 +514,7 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
 static void note_holder(const struct locks *locks, const struct goroutine *g, trail_lock *row)
 {
     const struct wait_facts *facts = wait_facts_of(&locks->analysis->names, g->reason);
-    struct holder holder = {TRAIL_NONE, 0};
+    struct holder holder = {.goroutine = TRAIL_NONE};
     if (facts)
         holder = holders_find(locks->holders, facts->kind, facts->object);
     row->holder = holder.goroutine;

@@ -16,7 +16,7 @@
 struct json;
 
 enum {
-    PART_NEEDS = 6,
+    PART_NEEDS = 7,
 #define PART(name) +1
     PARTS = 0
 #include "analyze/parts.def"

@@ -6,6 +6,7 @@
 #include "analyze/part.h"
 #include "base/grow.h"
 #include "base/text.h"
+#include "wire/wire.h"
 
 /* MARK: The log */
 
@@ -191,16 +192,33 @@ static bool region_begin(struct path *path, struct path_goroutine *g, const trai
     return region->nth != 0;
 }
 
+/*
+ * Removes the region that ends: the innermost, or the one that a misused end names. NULL if there
+ * is none.
+ */
+static struct path_region *take_ended(struct path_goroutine *g, const trail_event *event,
+                                      const struct path_region *ended)
+{
+    struct path_region **at = &g->region, *none = NULL;
+    if (event->flags & TRAIL_EVENT_MISUSED)
+        for (unsigned i = 0; *at && ((*at)->name != ended->name || (*at)->task != ended->task); i++)
+            at = i < WIRE_REGION_DEPTH ? &(*at)->outer : &none;
+    struct path_region *region = *at;
+    if (region)
+        *at = region->outer;
+    return region;
+}
+
 static bool region_end(struct path *path, struct path_goroutine *g, const trail_event *event)
 {
-    struct path_region *region = g->region;
     struct path_region unbegun = {
         .begin_ns = path->begin_ns,
         .task = event->region.task,
         .name = names_of(path->names, event->region.type),
     };
-    if (region)
-        g->region = region->outer;
+    struct path_region *region = take_ended(g, event, &unbegun);
+    if (!region && (event->flags & TRAIL_EVENT_MISUSED))
+        return true; /* it never began */
     struct path_region *ends = region ? region : &unbegun;
     bool good = true;
     if (wants_region(path, ends) && !path->answered) {

@@ -5,6 +5,7 @@
 
 #include "analyze/part.h"
 #include "base/grow.h"
+#include "wire/wire.h"
 
 /* One allocation each, followed by the lists of `at_begin`. */
 struct open_region {
@@ -100,18 +101,36 @@ static bool region_row(struct regions *regions, struct goroutine *g, trail_regio
            groups_add(&regions->groups, region->name, &region->times, !region->has_end);
 }
 
+/*
+ * Removes the region that ends: the innermost, or the one that a misused end names. NULL if there
+ * is none.
+ */
+static struct open_region *take_ended(struct goroutine *g, const trail_event *event,
+                                      const trail_region *ended)
+{
+    struct open_region **at = &g->region, *none = NULL;
+    if (event->flags & TRAIL_EVENT_MISUSED)
+        for (unsigned i = 0;
+             *at && ((*at)->region.name != ended->name || (*at)->region.task != ended->task); i++)
+            at = i < WIRE_REGION_DEPTH ? &(*at)->outer : &none;
+    struct open_region *open = *at;
+    if (open)
+        *at = open->outer;
+    return open;
+}
+
 static bool region_end(struct regions *regions, struct goroutine *g, const trail_event *event)
 {
-    struct open_region *open = g->region;
     trail_region region = {
         .goroutine = g->id,
         .task = event->region.task,
         .name = names_of(&regions->analysis->names, event->region.type),
     };
-    if (open) {
+    struct open_region *open = take_ended(g, event, &region);
+    if (open)
         region = open->region;
-        g->region = open->outer;
-    }
+    else if (event->flags & TRAIL_EVENT_MISUSED)
+        return true; /* it never began */
     region.has_end = true;
     region.end_ns = event->time_ns;
     bool good = region_row(regions, g, &region, open ? &open->at_begin : NULL, event->time_ns);

@@ -31,7 +31,7 @@ static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now
 {
     const struct wait_facts *facts = wait_facts_of(&stuck->analysis->names, g->reason);
     const struct place *place = facts ? NULL : lock_place(stuck, g);
-    struct holder holder = {TRAIL_NONE, 0};
+    struct holder holder = {.goroutine = TRAIL_NONE};
     if (g->state != TRAIL_GO_WAITING || (facts ? !is_known_lock(facts) : !place))
         return true;
     if (!GROW(stuck->waits, stuck->capacity, stuck->count + 1))
@@ -46,9 +46,11 @@ static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now
         .kind = facts ? facts->kind_name : 0,
         .object = facts ? facts->object : 0,
         .place = place ? place->name : 0,
+        .can_be_held = !facts || wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD,
         .unmoved = place && place->left_ns <= g->since_ns,
         .holder = holder.goroutine,
         .holder_name = holder.name,
+        .inferred = holder.inferred,
         .next = SIZE_MAX,
     };
     return true;
@@ -91,6 +93,72 @@ static void find_circles(struct stuck *stuck)
     }
 }
 
+/* Returns the facts of a wait that only another thread of the program can end; NULL: it is none. */
+static const struct wait_facts *waits_for_thread(const struct stuck *stuck,
+                                                 const struct goroutine *g)
+{
+    const struct wait_facts *facts =
+        g->state == TRAIL_GO_WAITING ? wait_facts_of(&stuck->analysis->names, g->reason) : NULL;
+    return facts && wire_wait_kinds[facts->kind].traits & WIRE_WAIT_LOCK &&
+                   facts->kind != WIRE_WAIT_FILE_LOCK
+               ? facts
+               : NULL;
+}
+
+/* Of the goroutines that all wait for each other, takes the one at the end, or one that waits for a
+ * thread to exit. */
+static void still_waits(struct stuck *stuck, const struct goroutine *g,
+                        const struct wait_facts *facts, int64_t now)
+{
+    const struct parked *parked =
+        stuck->waits_at ? idmap_find(&stuck->waits_at->parked, (uint64_t)g->id) : NULL;
+    struct stuck_wait wait = {
+        .goroutine = g->id,
+        .begin_ns = g->since_ns,
+        .ns = ns_between(g->since_ns, now),
+        .name = g->name,
+        .kind = facts->kind_name,
+        .object = facts->object,
+        .place = parked && parked->place ? parked->place->name : 0,
+        .signalled = holders_signalled(stuck->holders, g->id),
+        .holder = TRAIL_NONE,
+    };
+    bool joins = facts->kind == WIRE_WAIT_JOIN;
+    if (wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD)
+        return;
+    if (joins ? stuck->has_joiner && stuck->joiner.ns >= wait.ns
+              : stuck->has_still && stuck->still.ns >= wait.ns)
+        return;
+    *(joins ? &stuck->joiner : &stuck->still) = wait;
+    *(joins ? &stuck->has_joiner : &stuck->has_still) = true;
+}
+
+/* Looks whether every goroutine waits for another one. */
+static void find_still(struct stuck *stuck, int64_t now)
+{
+    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
+    IDMAP_EACH(slot, alive) {
+        const struct goroutine *g = slot->value;
+        const struct wait_facts *facts = waits_for_thread(stuck, g);
+        if (!facts || g->since_ns < stuck->last_end_ns) {
+            stuck->has_still = false;
+            return;
+        }
+        still_waits(stuck, g, facts, now);
+    }
+}
+
+/* A goroutine that ends while others wait may have been the one that they waited for. */
+static bool goroutine_ends(void *part, struct goroutine *g, int64_t now, int64_t end_ns)
+{
+    struct stuck *stuck = part;
+    (void)g;
+    (void)now;
+    if (end_ns > stuck->last_end_ns)
+        stuck->last_end_ns = end_ns;
+    return true;
+}
+
 static bool window_ends(void *part, int64_t now)
 {
     struct stuck *stuck = part;
@@ -103,6 +171,8 @@ static bool window_ends(void *part, int64_t now)
         qsort(stuck->waits, stuck->count, sizeof *stuck->waits, by_goroutine);
     link_waits(stuck);
     find_circles(stuck);
+    if (stuck->analysis->counting)
+        find_still(stuck, now);
     return true;
 }
 
@@ -131,4 +201,5 @@ const struct analysis_part stuck_part = {
     .init = init,
     .free = drop,
     .window_ends = window_ends,
+    .ends = goroutine_ends,
 };

@@ -17,11 +17,14 @@ struct stuck_wait {
     trail_name kind;   /* of the lock: "mutex"; 0: only the place is known, as in Go's traces */
     trail_name object; /* "stats_mu" */
     trail_name place;  /* "main.work (main.go:42)", where `kind` is 0 */
+    bool can_be_held;  /* a thread may have what it waits for, as far as is known */
     bool unmoved;      /* no other wait at the place has ended since this one began */
     int64_t holder;    /* TRAIL_NONE: unknown */
     trail_name holder_name;
-    size_t next;   /* index of the holder's wait; SIZE_MAX: it waits for no lock */
-    size_t circle; /* 0: none; else the number of its cycle */
+    bool inferred;        /* the holder is, by the variables in its stack */
+    trail_name signalled; /* where its condition was signalled in vain before; 0: not known */
+    size_t next;          /* index of the holder's wait; SIZE_MAX: it waits for no lock */
+    size_t circle;        /* 0: none; else the number of its cycle */
 };
 
 struct stuck {
@@ -31,6 +34,13 @@ struct stuck {
     struct stuck_wait *waits; /* by goroutine; made at the end */
     size_t count, capacity;
     size_t circles;
+    int64_t last_end_ns; /* when the last goroutine ended */
+    /*
+     * At the end every goroutine waits for another one: the longest wait for what no goroutine is
+     * known to hold, and another goroutine's wait for that one's exit.
+     */
+    bool has_still, has_joiner;
+    struct stuck_wait still, joiner;
 };
 
 extern const struct analysis_part stuck_part;

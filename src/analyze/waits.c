@@ -19,6 +19,9 @@
  * woken in vain. */
 #define FUTILE_MOST_NS 10000
 
+/* A goroutine that had work for this long is kept as one of those that can hold others up. */
+#define BUSY_LEAST_NS 50000000
+
 /* MARK: Groups */
 
 static struct wait_group *group_make(struct waits *waits, trail_name name)
@@ -173,7 +176,6 @@ static void check_epoch(struct waits *waits)
         return;
     waits->epoch = epoch;
     idmap_clear(&waits->by_stack);
-    idmap_clear(&waits->wakers);
 }
 
 /* What is waited for, as far as the wait itself says: its stack may show that a lock is none. */
@@ -199,28 +201,83 @@ static struct place *place_of(struct waits *waits, trail_stack_handle stack, enu
     return place && idmap_put(&waits->by_stack, key, place) ? place : NULL;
 }
 
-static void note_waker(struct waits *waits, struct place *place, trail_stack_handle stack)
+/* MARK: What held it up */
+
+/* Returns the name of a frame's place. */
+static trail_name blamed_place(struct waits *waits, const trail_place *frame)
 {
-    enum place_kind kind = PLACE_OTHER;
-    check_epoch(waits);
-    uintptr_t known = (uintptr_t)idmap_find(&waits->wakers, stack);
-    if (!known) {
-        known = (uintptr_t)place_name(waits, stack, &kind) + 1;
-        (void)idmap_put(&waits->wakers, stack, (void *)known);
-    }
-    trail_name name = (trail_name)(known - 1);
-    struct place_waker *rarest = place->wakers;
-    for (size_t i = 0; i < PLACE_WAKERS; i++) {
-        struct place_waker *waker = &place->wakers[i];
-        if (waker->name == name || waker->count == 0) {
-            waker->name = name;
-            waker->count++;
-            return;
-        }
-        rarest = waker->count < rarest->count ? waker : rarest;
-    }
-    rarest->name = name;
-    rarest->count++;
+    uint64_t key = (uint64_t)frame->function << 32 | (frame->line & UINT32_MAX);
+    uintptr_t known = (uintptr_t)idmap_find(&waits->blamed_places, key);
+    if (known)
+        return (trail_name)(known - 1);
+    struct names *names = &waits->analysis->names;
+    char text[PLACE_TEXT_SIZE] = "";
+    if (frame->function != 0)
+        (void)place_of_frame(names_text(names, frame->function), names_text(names, frame->file),
+                             frame->line, PLACE_PARENTHESES, text, sizeof text);
+    trail_name name = names_put(names, text, strlen(text));
+    (void)idmap_put(&waits->blamed_places, key, (void *)((uintptr_t)name + 1));
+    return name;
+}
+
+/* Returns the frame that ended a wait. A futex is called by the program's own lock: its caller. */
+static trail_place blamed_frame(const struct waits *waits, trail_stack stack,
+                                const struct wait_facts *facts)
+{
+    struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
+    bool caller = facts && facts->kind == WIRE_WAIT_FUTEX && row.own + 1 < row.count;
+    return row.count > 0 ? row.places[row.own + caller] : (trail_place){0};
+}
+
+/* Returns the name of what is waited for, the same for reading and writing a lock. */
+static trail_name blamed_wait(struct waits *waits, trail_name wait)
+{
+    struct names *names = &waits->analysis->names;
+    const struct wait_facts *facts = wait_facts_of(names, wait);
+    char text[PLACE_TEXT_SIZE];
+    if (!facts || facts->kind != WIRE_WAIT_RWLOCK)
+        return wait;
+    trail_string object = names_text(names, facts->object);
+    int size = snprintf(text, sizeof text, "%s %.*s", wire_wait_kinds[facts->kind].title,
+                        (int)(object.size < 400 ? object.size : 400), object.data);
+    return names_put(names, text, (size_t)size);
+}
+
+/* The start function of a goroutine; 0: unknown. */
+static trail_name start_of(const struct waits *waits, int64_t id)
+{
+    const struct goroutine *g = goroutines_find(&waits->analysis->goroutines, id);
+    return g ? g->name : 0;
+}
+
+/* The wait of `g` at `place` (NULL: elsewhere), which was for `wait`, has ended. */
+static bool blame(struct waits *waits, const struct goroutine *g, const struct place *place,
+                  int64_t serial_at, trail_name wait, const trail_event *event)
+{
+    bool woken = event->transition.to == TRAIL_GO_RUNNABLE && event->goroutine != g->id &&
+                 event->goroutine >= 0;
+    const struct wait_facts *facts = wait_facts_of(&waits->analysis->names, wait);
+    if (woken && waits->outside.now.count > 0)
+        outside_woke(&waits->outside, event->goroutine);
+    trail_stack stack = woken ? stacks_of(&waits->analysis->stacks, event->stack) : 0;
+    trail_place by = blamed_frame(waits, stack, facts);
+    struct blame_wait ended = {
+        .goroutine = g->id,
+        .begin_ns = g->since_ns,
+        .end_ns = event->time_ns,
+        .begin_serial = serial_at,
+        .end_serial = waits->activity->serial_ns,
+        .wait = blamed_wait(waits, wait),
+        .at = place ? place->name : g->name,
+        .named = facts && facts->object != 0,
+        .lock = place && place->kind == PLACE_LOCK,
+        .waker = woken ? event->goroutine : TRAIL_NONE,
+        .own_start = g->name,
+        .start = woken ? start_of(waits, event->goroutine) : 0,
+        .function = by.function,
+        .place = blamed_place(waits, &by),
+    };
+    return !waits->analysis->stacks.failed && blame_add(&waits->blame, &ended);
 }
 
 /* MARK: Waiting at a place */
@@ -247,6 +304,22 @@ static void watch_end(struct waits *waits, int64_t id)
     waits->watched--;
     if (!parked->place)
         slab_put(&waits->parked_slab, idmap_remove(&waits->parked, (uint64_t)id));
+}
+
+/* Whether the goroutine waits for a lock: to pass that on is no work. */
+static bool waits_for_lock(const struct waits *waits, const struct goroutine *g)
+{
+    const struct parked *parked =
+        g->state == TRAIL_GO_WAITING ? idmap_find(&waits->parked, (uint64_t)g->id) : NULL;
+    return parked && parked->place && parked->place->kind == PLACE_LOCK;
+}
+
+/* The goroutine has woken `g`, or created it. */
+static void watch_waker(struct waits *waits, const struct goroutine *g, int64_t id)
+{
+    const struct parked *parked = idmap_find(&waits->parked, (uint64_t)id);
+    if (parked && parked->woken_at && !waits_for_lock(waits, g))
+        watch_end(waits, id);
 }
 
 /* It waits for a condition variable again, where it was woken: in vain if it hardly ran and did no
@@ -279,9 +352,9 @@ static void note_lock(const struct waits *waits, struct place *place, trail_name
     place->lock = place->locks_differ ? 0 : lock;
 }
 
-static bool place_enter(struct waits *waits, const struct goroutine *g, const trail_event *event)
+static bool place_enter(struct waits *waits, const struct goroutine *g, const trail_event *event,
+                        trail_name reason)
 {
-    trail_name reason = reason_of(waits, event);
     if (reason == 0 || (reason != waits->sync && reason != waits->condition)) {
         watch_end(waits, g->id);
         return true;
@@ -298,6 +371,7 @@ static bool place_enter(struct waits *waits, const struct goroutine *g, const tr
     if (!parked)
         return false;
     parked->place = place;
+    parked->serial_at = waits->activity->serial_ns;
     if (waits->analysis->goroutines.follow.announced.heard)
         note_lock(waits, place, wait);
     if (place->waiters++ == 0)
@@ -307,24 +381,27 @@ static bool place_enter(struct waits *waits, const struct goroutine *g, const tr
     return true;
 }
 
-static void count_place(struct waits *waits, const struct goroutine *g, struct place *place,
-                        const trail_event *event)
+static void count_place(const struct goroutine *g, struct place *place, const trail_event *event)
 {
     int64_t ns = ns_between(g->since_ns, event->time_ns);
     place->waits++;
     ns_add(&place->ns, ns);
     longest_note(&place->longest, ns, g->since_ns, g->id);
-    if (event->transition.to == TRAIL_GO_RUNNABLE)
-        note_waker(waits, place, event->stack);
 }
 
-/* After a wait for a condition variable, it is recorded whether the goroutine does some work. */
-static void place_leave(struct waits *waits, const struct goroutine *g, const trail_event *event)
+/*
+ * After a wait for a condition variable, it is recorded whether the goroutine does some work. Returns
+ * false on out of memory.
+ */
+static bool place_leave(struct waits *waits, const struct goroutine *g, const trail_event *event)
 {
     struct parked *parked = idmap_find(&waits->parked, (uint64_t)g->id);
     struct place *place = parked ? parked->place : NULL;
+    bool ok = true;
     if (!place)
-        return;
+        return true;
+    if (ns_between(g->since_ns, event->time_ns) >= BLAME_LEAST_NS)
+        ok = blame(waits, g, place, parked->serial_at, g->reason, event);
     parked->place = NULL;
     place->left_ns = event->time_ns;
     if (--place->waiters == 0)
@@ -332,14 +409,25 @@ static void place_leave(struct waits *waits, const struct goroutine *g, const tr
     if (place->kind == PLACE_LOCK)
         waits->activity->lock_waiters--;
     if (waits->analysis->counting)
-        count_place(waits, g, place, event);
-    if (place->kind == PLACE_CONDITION && !parked->woken_at) {
+        count_place(g, place, event);
+    bool woken = event->goroutine >= 0 && event->goroutine != g->id;
+    if (place->kind == PLACE_CONDITION && woken && !parked->woken_at) {
         parked->woken_at = place;
         parked->woken_exec_ns = g->exec_ns;
         waits->watched++;
     }
     if (!parked->woken_at)
         slab_put(&waits->parked_slab, idmap_remove(&waits->parked, (uint64_t)g->id));
+    return ok;
+}
+
+/* How long a goroutine has run up to now. */
+static int64_t ran_for(const struct goroutine *g, int64_t now)
+{
+    int64_t ns = g->exec_ns;
+    if (g->state == TRAIL_GO_RUNNING)
+        ns_add(&ns, ns_between(g->since_ns, now));
+    return ns;
 }
 
 /* MARK: Waits for work */
@@ -396,14 +484,137 @@ static bool judge_idle(struct waits *waits, const struct goroutine *g, int64_t n
     return context.group && idle_judge(&waits->idle, &end, count_idle, &context);
 }
 
+/* The goroutine has soon ended a wait of another one to send. Returns false on out of memory. */
+static bool count_served(struct waits *waits, int64_t goroutine)
+{
+    uintptr_t count = (uintptr_t)idmap_find(&waits->served, (uint64_t)goroutine);
+    return goroutine < 0 || idmap_put(&waits->served, (uint64_t)goroutine, (void *)(count + 1));
+}
+
+/* Looks whether the goroutine that ends has never waited, but served others. */
+static void note_spinner(struct waits *waits, const struct goroutine *g, int64_t ran)
+{
+    uintptr_t count =
+        waits->served.count > 0 ? (uintptr_t)idmap_remove(&waits->served, (uint64_t)g->id) : 0;
+    if (count > 0 && g->block_count == 0 && ran > waits->spinner.exec_ns)
+        waits->spinner = (struct spinner){g->name, count, g->id, g->creation_ns, ran};
+}
+
+/* Counts how long a goroutine that was created in the trace ran. */
+static bool count_worker(struct waits *waits, const struct goroutine *g, int64_t ran)
+{
+    struct wait_group *group = group_get(waits, g->name);
+    if (!group)
+        return false;
+    int64_t busy = ran;
+    ns_add(&busy, g->sched_wait_ns);
+    if (busy >= BUSY_LEAST_NS &&
+        !idmap_put(&waits->busy, (uint64_t)g->id, (void *)(uintptr_t)(busy / 1000)))
+        return false;
+    group->workers++;
+    ns_add(&group->exec_ns, ran);
+    longest_note(&group->busiest, ran, g->creation_ns, g->id);
+    return true;
+}
+
 static bool goroutine_ends(void *part, struct goroutine *g, int64_t now, int64_t end_ns)
 {
     struct waits *waits = part;
+    if (waits->analysis->counting && !count_worker(waits, g, ran_for(g, now)))
+        return false;
     (void)end_ns;
+    note_spinner(waits, g, ran_for(g, now));
+    blame_end(&waits->blame, g->id);
+    outside_forget(&waits->outside, g->id);
+    (void)idmap_remove(&waits->calls, (uint64_t)g->id);
     return waits->idle.first.count == 0 || !waits->analysis->counting || judge_idle(waits, g, now);
 }
 
 /* MARK: Transitions */
+
+/* Returns the frame that called Go's or its own sleep. */
+static trail_place sleeping_frame(const struct waits *waits, trail_stack stack)
+{
+    struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
+    size_t own = row.own;
+    while (own + 1 < row.count &&
+           text_is(names_text(&waits->analysis->names, row.places[own].function), "time.Sleep"))
+        own++;
+    return row.count > 0 ? row.places[own] : (trail_place){0};
+}
+
+/* Kinds of waits for something outside the program. */
+static bool is_outside(enum wire_wait kind)
+{
+    switch (kind) {
+    case WIRE_WAIT_SLEEP:
+    case WIRE_WAIT_READ:
+    case WIRE_WAIT_WRITE:
+    case WIRE_WAIT_CONNECT:
+    case WIRE_WAIT_LOOKUP:
+    case WIRE_WAIT_FILE:
+    case WIRE_WAIT_CHILD:
+    case WIRE_WAIT_FAULT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* A wait for `wait` begins that may be for something outside. Returns false on out of memory. */
+static bool outside_enter(struct waits *waits, struct goroutine *g, trail_name wait,
+                          const trail_event *event)
+{
+    const struct wait_facts *facts = wait_facts_of(&waits->analysis->names, wait);
+    enum wire_wait kind = facts                  ? facts->kind
+                          : wait == waits->sleep ? WIRE_WAIT_SLEEP
+                                                 : WIRE_WAIT_NONE;
+    if (!is_outside(kind)) {
+        if (g->outside)
+            outside_break(&waits->outside, g->id);
+        return true;
+    }
+    g->outside = true;
+    trail_stack stack = stacks_of(&waits->analysis->stacks, event->transition.stack);
+    trail_place at = sleeping_frame(waits, stack);
+    struct outside_wait begun = {
+        .goroutine = g->id,
+        .begin_ns = event->time_ns,
+        .exec_ns = ran_for(g, event->time_ns),
+        .kind = kind,
+        .wait = wait,
+        .function = at.function ? at.function : g->name,
+        .place = at.function ? blamed_place(waits, &at) : g->name,
+    };
+    return !waits->analysis->stacks.failed && outside_begin(&waits->outside, &begun);
+}
+
+/* A system call begins; one that a log announced is a wait. Returns false on out of memory. */
+static bool call_begins(struct waits *waits, struct goroutine *g, const trail_event *event)
+{
+    const struct follow *follow = &waits->analysis->goroutines.follow;
+    if (!follow->announced.heard || follow->announced.text == 0)
+        return true;
+    trail_name wait = follow_wait(follow, event);
+    return outside_enter(waits, g, wait, event) &&
+           idmap_put(&waits->calls, (uint64_t)g->id, (void *)(uintptr_t)wait);
+}
+
+/* A goroutine that waits for something outside at times goes on. Returns false on out of memory. */
+static bool call_or_wait_ends(struct waits *waits, const struct goroutine *g,
+                              const trail_event *event)
+{
+    trail_name call = 0;
+    if (g->state != TRAIL_GO_WAITING && g->state != TRAIL_GO_SYSCALL)
+        return true;
+    if (g->state == TRAIL_GO_SYSCALL)
+        call = (trail_name)(uintptr_t)idmap_remove(&waits->calls, (uint64_t)g->id);
+    if (call && ns_between(g->since_ns, event->time_ns) >= BLAME_OTHERS_NS &&
+        !blame(waits, g, NULL, 0, call, event))
+        return false;
+    return !waits->analysis->counting ||
+           outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns);
+}
 
 static bool count_left(struct waits *waits, struct wait_group *group, const struct goroutine *g,
                        const trail_event *event)
@@ -438,6 +649,38 @@ static inline bool is_at_place(const struct waits *waits, trail_name wait)
     return reason != 0 && (reason == waits->sync || reason == waits->condition);
 }
 
+/* A wait ends. Returns false on out of memory. */
+static bool wait_leave(struct waits *waits, const struct goroutine *g, const trail_event *event)
+{
+    if (waits->idle_now.count > 0)
+        idle_leave(waits, g, event->time_ns);
+    if (g->reason == 0 || is_at_place(waits, g->reason))
+        return place_leave(waits, g, event);
+    if (ns_between(g->since_ns, event->time_ns) >= BLAME_OTHERS_NS)
+        return blame(waits, g, NULL, 0, g->reason, event);
+    return g->reason != waits->send || count_served(waits, event->goroutine);
+}
+
+/* A wait begins. Returns false on out of memory. */
+static bool wait_enter(struct waits *waits, struct goroutine *g, const trail_event *event)
+{
+    trail_name reason = reason_of(waits, event);
+    if (!place_enter(waits, g, event, reason))
+        return false;
+    if (__builtin_expect(waits->analysis->goroutines.follow.announced.heard, 0))
+        return idle_enter(waits, g, event) &&
+               outside_enter(waits, g, follow_wait(&waits->analysis->goroutines.follow, event),
+                             event);
+    return (reason != waits->sleep && !g->outside) || outside_enter(waits, g, reason, event);
+}
+
+static void count_created(struct wait_group *group)
+{
+    group->row.created++;
+    if (group->row.created > group->row.ended + group->most_alive)
+        group->most_alive = group->row.created - group->row.ended;
+}
+
 static bool take_transition(void *part, struct goroutine *g, const trail_event *event)
 {
     struct waits *waits = part;
@@ -447,20 +690,23 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
         return false;
     if (waits->watched > 0 && event->goroutine != g->id &&
         (from == TRAIL_GO_WAITING || from <= TRAIL_GO_NOT_EXIST))
-        watch_end(waits, event->goroutine);
+        watch_waker(waits, g, event->goroutine);
     if (waits->analysis->counting) {
-        group->row.created += event->transition.from == TRAIL_GO_NOT_EXIST;
         group->row.ended += to <= TRAIL_GO_NOT_EXIST;
+        if (event->transition.from == TRAIL_GO_NOT_EXIST)
+            count_created(group);
         if (from > TRAIL_GO_NOT_EXIST && !count_left(waits, group, g, event))
             return false;
     }
-    if (from == TRAIL_GO_WAITING && (g->reason == 0 || is_at_place(waits, g->reason)))
-        place_leave(waits, g, event);
-    if (from == TRAIL_GO_WAITING && waits->idle_now.count > 0)
-        idle_leave(waits, g, event->time_ns);
+    if (g->outside && !call_or_wait_ends(waits, g, event))
+        return false;
+    if (from == TRAIL_GO_WAITING)
+        return wait_leave(waits, g, event) &&
+               (to != TRAIL_GO_WAITING || wait_enter(waits, g, event));
     if (to == TRAIL_GO_WAITING)
-        return place_enter(waits, g, event) &&
-               (!waits->analysis->goroutines.follow.announced.heard || idle_enter(waits, g, event));
+        return wait_enter(waits, g, event);
+    if (to == TRAIL_GO_SYSCALL)
+        return call_begins(waits, g, event);
     if (to <= TRAIL_GO_NOT_EXIST)
         watch_end(waits, g->id);
     return true;
@@ -488,6 +734,10 @@ static bool window_begins(void *part, int64_t ns)
 {
     struct waits *waits = part;
     (void)ns;
+    blame_clear(&waits->blame);
+    outside_clear(&waits->outside);
+    idmap_clear(&waits->served);
+    waits->spinner = (struct spinner){0};
     idle_clear(&waits->idle);
     idmap_clear(&waits->idle_now);
     for (size_t i = 0; i < waits->place_count; i++) {
@@ -554,13 +804,18 @@ static bool window_ends(void *part, int64_t ns)
 
 static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
 {
-    static const char sync[] = "sync", condition[] = "sync.(*Cond).Wait";
+    static const char sync[] = "sync", condition[] = "sync.(*Cond).Wait", sleep[] = "sleep",
+                      send[] = "chan send";
     struct waits *waits = part;
     waits->analysis = analysis;
     waits->activity = needed[0];
+    blame_init(&waits->blame);
+    outside_init(&waits->outside);
     waits->parked_slab.object_size = sizeof(struct parked);
     waits->sync = names_put(&analysis->names, sync, strlen(sync));
     waits->condition = names_put(&analysis->names, condition, strlen(condition));
+    waits->send = names_put(&analysis->names, send, strlen(send));
+    waits->sleep = names_put(&analysis->names, sleep, strlen(sleep));
     return !analysis->names.failed;
 }
 
@@ -584,7 +839,12 @@ static void drop(void *part)
     idmap_free(&waits->idle_now);
     idmap_free(&waits->places);
     idmap_free(&waits->by_stack);
-    idmap_free(&waits->wakers);
+    blame_free(&waits->blame);
+    outside_free(&waits->outside);
+    idmap_free(&waits->blamed_places);
+    idmap_free(&waits->calls);
+    idmap_free(&waits->served);
+    idmap_free(&waits->busy);
     idmap_free(&waits->parked);
     slab_free(&waits->parked_slab);
 }
@@ -593,6 +853,7 @@ const struct analysis_part waits_part = {
     .what = TRAIL_ANALYZE_ACTIVITY,
     .size = sizeof(struct waits),
     .uses_goroutines = true,
+    .uses_stacks = true,
     .needs = {&activity_part},
     .init = init,
     .free = drop,

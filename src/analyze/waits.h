@@ -11,19 +11,14 @@
 #include <trail/analyze.h>
 
 #include "analyze/activity.h"
+#include "analyze/blame.h"
 #include "analyze/idle.h"
+#include "analyze/outside.h"
 #include "base/idmap.h"
 #include "base/slab.h"
 
 /* What is waited for at a place. */
 enum place_kind { PLACE_OTHER, PLACE_LOCK, PLACE_CONDITION };
-
-/* The number of wakers kept per place: the most frequent ones. */
-enum { PLACE_WAKERS = 4 };
-struct place_waker {
-    trail_name name;
-    uint64_t count;
-};
 
 /* Where locks or condition variables are waited for. Lives as long as the analysis. */
 struct place {
@@ -39,7 +34,6 @@ struct place {
     int64_t left_ns;   /* when the last wait ended */
     int64_t serial_ns; /* with a waiter here and at most one goroutine working */
     int64_t serial_at; /* activity.serial_ns when the first of the current waiters came */
-    struct place_waker wakers[PLACE_WAKERS];
 };
 
 /* A goroutine that waits at a place, or was woken there. */
@@ -47,6 +41,7 @@ struct parked {
     struct place *place;    /* where it waits now */
     struct place *woken_at; /* where it was woken, until it works or waits again */
     int64_t woken_exec_ns;  /* exec_ns of the goroutine at its wake-up */
+    int64_t serial_at;      /* activity.serial_ns when the wait began */
 };
 
 struct wait_group {
@@ -59,6 +54,17 @@ struct wait_group {
         stuck_early; /* set at the end: blocked for long; of these, created in the first half */
     int64_t stuck_since_ns; /* the first of these */
     int64_t stuck_goroutine;
+    uint64_t most_alive; /* at once, of those created in the trace */
+    uint64_t workers;    /* goroutines that ended, and how long they ran */
+    int64_t exec_ns;
+    trail_longest busiest; /* the one that ran for longest */
+};
+
+/* A goroutine that never waited, but ended short waits of others to send. */
+struct spinner {
+    trail_name name;
+    uint64_t count;
+    int64_t goroutine, begin_ns, exec_ns;
 };
 
 struct waits {
@@ -72,14 +78,20 @@ struct waits {
     struct place **all;
     size_t place_count, place_capacity;
     struct idmap by_stack; /* in this epoch -> struct place */
-    struct idmap wakers;   /* in this epoch -> name, as a pointer */
     uint64_t epoch;
     struct idmap parked; /* goroutine -> struct parked */
     struct slab parked_slab;
-    struct idle idle;      /* the user of a place is the name of the wait's kind */
-    struct idmap idle_now; /* goroutine -> number of the place where it waits now, as a pointer */
-    uint64_t watched;      /* goroutines woken at a place that did no work yet */
-    trail_name sync, condition; /* reasons */
+    struct blame blame;
+    struct outside outside;
+    struct idmap blamed_places; /* function and line -> name of the place, as a pointer */
+    struct idmap calls; /* goroutine -> name of what it waits for in a system call, as a pointer */
+    struct idle idle;   /* the user of a place is the name of the wait's kind */
+    struct idmap idle_now;  /* goroutine -> number of the place where it waits now, as a pointer */
+    uint64_t watched;       /* goroutines woken at a place that did no work yet */
+    struct idmap served;    /* goroutine -> number of short waits to send that it ended */
+    struct idmap busy;      /* goroutine -> for how many microseconds it had work, as a pointer */
+    struct spinner spinner; /* the one that ran for longest */
+    trail_name sync, condition, sleep, send; /* reasons */
 };
 
 extern const struct analysis_part waits_part;

@@ -129,9 +129,26 @@ static bool look_at_mapped_files(const struct attach *a, trail_error *err)
     return false;
 }
 
+/* By its mapped files: a program that was started through musl's loader has no list of libraries. */
+static bool uses_musl(pid_t pid)
+{
+    char path[64], line[PATH_MAX + 128];
+    bool found = false;
+    FILE *file;
+    (void)snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    file = fopen(path, "re");
+    while (file && !found && fgets(line, sizeof line, file)) {
+        const char *code = strstr(line, " r-xp "), *its = code ? strchr(code, '/') : NULL;
+        line[strcspn(line, "\n")] = '\0';
+        found = its && held_is_musl(its);
+    }
+    if (file)
+        (void)fclose(file);
+    return found;
+}
+
 static bool look_at_libraries(struct attach *a, trail_error *err)
 {
-    struct image other;
     bool is_static = false;
     /* A program may still be loading its libraries. */
     for (int64_t limit = now_ns() + LOADING_NS; now_ns() <= limit && !is_static;) {
@@ -139,13 +156,15 @@ static bool look_at_libraries(struct attach *a, trail_error *err)
             return true;
         if (errno == EACCES || errno == EPERM)
             return held_refuse(a->pid, err);
+        if (uses_musl(a->pid))
+            return refuse(err,
+                          "process %d uses musl, not glibc: only programs with glibc are recorded; "
+                          "examine it with 'trail stuck'",
+                          a->pid);
         is_static = image_is_static(a->pid);
         if (!is_static)
             (void)nanosleep(&(struct timespec){0, 5000000}, NULL);
     }
-    if (image_find(&other, a->pid, "ld-musl"))
-        return refuse(err, "process %d uses musl, not glibc: only programs with glibc are recorded",
-                      a->pid);
     if (is_static)
         return refuse(err,
                       "process %d has no shared C library (it is linked statically): examine it "

@@ -329,7 +329,7 @@ static bool has_code(const struct remote *r, const struct image_code *code)
 /* A stop has these calls fail with EINTR where the kernel could as well restart them. */
 static void allow_restart(struct user_regs_struct *regs)
 {
-    if ((int64_t)regs->rax == -EINTR && held_is_ended_by_stop((long)regs->orig_rax))
+    if ((int64_t)regs->rax == -EINTR && held_may_be_ended_by_stop((long)regs->orig_rax))
         regs->rax = (uint64_t)-ERESTARTNOHAND;
 }
 

@@ -85,7 +85,7 @@ static int rank_of(const struct stuck_process *process, const struct stuck_threa
             return 0;
     }
     /* The rest of a truncated stack is unknown. */
-    if (thread->is_cut || held_is_ended_by_stop(thread->held->call))
+    if (thread->is_cut || held_is_ended_by_stop(process->held.pid, thread->held))
         rank = rank > 1 ? 1 : rank;
     return rank;
 }

@@ -4,34 +4,69 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 #define IDMAP_FIRST_LOG2 4
 
-static void insert_new(struct idmap *map, uint64_t id, void *value)
+/*
+ * Runs of hashed IDs in a table half full are longer than n slots with a probability of about
+ * exp(-0.19 n) each: none of a trace is, unless its IDs were chosen.
+ */
+#define LONGEST_RUN 256
+
+static size_t insert_new(struct idmap *map, uint64_t id, void *value)
 {
     size_t i = idmap_home(map, id);
     while (map->slots[i].value)
         i = (i + 1) & map->mask;
     map->slots[i] = (struct idmap_slot){.id = id, .value = value};
+    return i;
+}
+
+/* Moves all entries to `1 << log2` new slots. */
+static bool rehash(struct idmap *map, unsigned log2, uint64_t times, bool drawn)
+{
+    size_t slots = (size_t)1 << log2;
+    struct idmap other = {
+        .slots = calloc(slots, sizeof *other.slots),
+        .mask = slots - 1,
+        .shift = 64 - log2,
+        .drawn = drawn,
+        .times = times,
+        .count = map->count,
+    };
+    if (!other.slots)
+        return false;
+    for (size_t i = 0; map->slots && i <= map->mask; i++)
+        if (map->slots[i].value)
+            (void)insert_new(&other, map->slots[i].id, map->slots[i].value);
+    free(map->slots);
+    *map = other;
+    return true;
 }
 
 static bool grow(struct idmap *map)
 {
-    unsigned log2 = map->slots ? 64 - map->shift + 1 : IDMAP_FIRST_LOG2;
-    size_t slots = (size_t)1 << log2;
-    struct idmap bigger = {
-        .slots = calloc(slots, sizeof *bigger.slots),
-        .mask = slots - 1,
-        .shift = 64 - log2,
-        .count = map->count,
-    };
-    if (!bigger.slots)
-        return false;
-    for (size_t i = 0; map->slots && i <= map->mask; i++)
-        if (map->slots[i].value)
-            insert_new(&bigger, map->slots[i].id, map->slots[i].value);
-    free(map->slots);
-    *map = bigger;
-    return true;
+    if (!map->slots)
+        return rehash(map, IDMAP_FIRST_LOG2, HASH_TIMES, false);
+    return rehash(map, 64 - map->shift + 1, map->times, false);
+}
+
+/* The number of used slots around slot `i`, or LONGEST_RUN + 1 if there are more. */
+static size_t run_around(const struct idmap *map, size_t i)
+{
+    size_t length = 1;
+    for (size_t k = i; length <= LONGEST_RUN && map->slots[k = (k + 1) & map->mask].value;)
+        length++;
+    for (size_t k = i; length <= LONGEST_RUN && map->slots[k = (k - 1) & map->mask].value;)
+        length++;
+    return length;
+}
+
+/* Without memory for other slots the map is only slower. */
+static void shorten_run(struct idmap *map)
+{
+    (void)rehash(map, 64 - map->shift, hash_random() | 1, true);
 }
 
 bool idmap_put(struct idmap *map, uint64_t id, void *value)
@@ -47,8 +82,10 @@ bool idmap_put(struct idmap *map, uint64_t id, void *value)
     }
     if ((!map->slots || map->count * 2 > map->mask) && !grow(map))
         return false;
-    insert_new(map, id, value);
+    size_t slot = insert_new(map, id, value);
     map->count++;
+    if (!map->drawn && run_around(map, slot) > LONGEST_RUN)
+        shorten_run(map);
     return true;
 }
 

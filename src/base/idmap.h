@@ -1,8 +1,13 @@
 /*
  * ID map: from any 64-bit ID to a pointer. Open addressing with linear probing, at most half full,
  * and deletion by shifting back, so that the table stays as small as the number of live goroutines
- * while millions pass through. IDs come from files: the hash is a multiplication, which spreads
- * runs of IDs well; an adversary can only make it slower, never larger.
+ * while millions pass through.
+ *
+ * The hash is multiplication by `times`. The first one spreads runs of IDs well and is the same in
+ * every process, so that maps of ordinary traces have a reproducible order. But IDs come from files
+ * and may be chosen to be neighbours in the table: when a run of used slots gets too long, `times`
+ * is drawn at random, which makes the hash universal (Dietzfelbinger et al., "A reliable randomized
+ * algorithm for the closest-pair problem", 1997).
  */
 #ifndef TRAIL_BASE_IDMAP_H
 #define TRAIL_BASE_IDMAP_H
@@ -21,12 +26,14 @@ struct idmap {
     struct idmap_slot *slots;
     size_t mask;    /* number of slots - 1; the number is a power of two */
     unsigned shift; /* 64 - log2(number of slots) */
+    bool drawn;     /* `times` was drawn since the table last grew */
+    uint64_t times; /* odd */
     size_t count;
 };
 
 static inline size_t idmap_home(const struct idmap *map, uint64_t id)
 {
-    return (size_t)((id * UINT64_C(0x9e3779b97f4a7c15)) >> map->shift);
+    return (size_t)((id * map->times) >> map->shift);
 }
 
 /* Returns the value of `id`, or NULL. */

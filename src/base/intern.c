@@ -27,7 +27,7 @@ static struct intern_entry *entry_make(struct arena *arena, const void *data, si
 
 uint64_t intern_put(struct intern *intern, const void *data, size_t size, bool *fresh)
 {
-    uint64_t hash = hash_bytes(data, size);
+    uint64_t hash = hash_keyed_bytes(0, data, size);
     struct intern_entry *first = idmap_find(&intern->map, hash);
     *fresh = false;
     for (struct intern_entry *entry = first; entry; entry = entry->next)

@@ -2,8 +2,7 @@
  * Interning: equal bytes get equal numbers, from 1 in the order of first occurrence. For the string
  * and stack tables of a trace being written; cleared when a generation ends.
  *
- * Entries of equal hash form a list: bytes come from files and traced processes, and an adversary
- * can only make it slower, never wrong.
+ * Bytes come from files and traced processes: the hash is keyed. Entries of equal hash form a list.
  */
 #ifndef TRAIL_BASE_INTERN_H
 #define TRAIL_BASE_INTERN_H

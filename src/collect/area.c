@@ -581,7 +581,7 @@ bool area_open_call(struct area *area, uint32_t slot, struct area_open *open)
     if (open->stack >= SHM_STACK_WORDS)
         open->stack = 0;
     /* In other waits the value is left from the last lock. */
-    if (!shm_is_lock(open->wait))
+    if (!shm_is_lock(open->wait) && open->wait != SHM_COND)
         open->held_pc = 0;
     return true;
 }

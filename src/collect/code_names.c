@@ -190,6 +190,13 @@ size_t code_walk(struct collect *c, const struct cpu_sample *sample, uint64_t *p
     return stack_copy_walk(&c->code.unwind_files, sample, find_map, c, pcs, SHM_STACK_FRAMES);
 }
 
+size_t code_guards(struct collect *c, const struct cpu_sample *sample, struct guarded_lock *locks,
+                   size_t max)
+{
+    return stack_guards(&c->code.unwind_files, sample, find_map, c, c->options.guards,
+                        c->options.resolve_context, locks, max);
+}
+
 bool code_has_silent_openmp(const struct collect *c)
 {
     return c->code.gcc_openmp && !c->code.llvm_openmp;
@@ -400,6 +407,8 @@ static void fill_again(struct collect *c, uint64_t key, struct named_stack *stac
     memcpy(stack->frames, frames, stack->count * sizeof frames[0]);
     stack->unlisted = unlisted;
     stack->own_known = false;
+    stack->runtime_known = false;
+    stack->runtime_object = NULL;
 }
 
 struct named_stack *code_named_stack(struct collect *c, uint64_t key)

@@ -16,7 +16,9 @@
 #include "write/v2_writer.h"
 
 struct collect;
+struct guarded_lock;
 struct module;
+struct runtime_wait;
 
 /*
  * Owned by code_names.c. Zero-initialised is empty. Texts and frames lie in the collector's arena.
@@ -51,7 +53,9 @@ struct named_stack {
     size_t count;
     bool unlisted;              /* a frame is */
     const struct v2_frame *own; /* see code_own_frame */
-    bool own_known;
+    bool own_known, runtime_known;
+    const struct runtime_wait *runtime;   /* what a wait with it is; NULL: as recorded */
+    const char *runtime_object;           /* in the arena; NULL: not asked for yet */
     struct named_hold holds[KNOWN_HOLDS]; /* that it was the release of */
     unsigned next_hold;
 };
@@ -111,6 +115,10 @@ bool code_object(struct collect *c, uint64_t address, char *text, size_t size);
  * Walks a stack of which there is a copy. Writes up to SHM_STACK_FRAMES PCs and returns how many.
  */
 size_t code_walk(struct collect *c, const struct cpu_sample *sample, uint64_t *pcs);
+
+/* Writes the locks that a stack has guards of; returns how many (stack_guards.h). */
+size_t code_guards(struct collect *c, const struct cpu_sample *sample, struct guarded_lock *locks,
+                   size_t max);
 
 /* MARK: The program */
 

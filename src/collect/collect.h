@@ -21,6 +21,7 @@
 #include "collect/area.h"
 #include "collect/process.h"
 #include "collect/samples.h"
+#include "collect/stack_guards.h"
 #include "collect/switches.h"
 #include "collect/ticks.h"
 #include "shm/shm.h"
@@ -40,6 +41,7 @@ struct trace_options {
     int64_t generation_ns;     /* 0: 1 s */
     uint64_t max_bytes;        /* the trace ends when it is this large; 0: no limit */
     bool switches;             /* collect_switch will be called */
+    bool wakings;              /* ... also with each SWITCH_WOKEN */
     const struct board *board; /* NULL: locks of files are not known; outlives the trace */
     /* Called between generations, with the time at which the next begins. May be NULL. */
     void (*generation)(void *context, int64_t ns);
@@ -108,7 +110,8 @@ struct collect_options {
      * known. NULL: no names. */
     bool (*object)(void *context, const trail_module *module, uint64_t address, char *text,
                    size_t size);
-    void *resolve_context;          /* of both */
+    guards_fn *guards;              /* see stack_guards.h; NULL: holders are not inferred */
+    void *resolve_context;          /* of all three */
     const char *const *skip_frames; /* see frame_rank; NULL: none */
 };
 
@@ -120,6 +123,8 @@ struct collect *collect_open(const struct collect_options *options, trail_error 
  * the times in which a thread was only ready are inferred from its records.
  */
 void collect_switch(struct collect *c, const struct switch_record *record);
+/* Whether a thread of the process has the TID, as far as is known. */
+bool collect_has_thread(const struct collect *c, uint32_t tid);
 /* Takes a CPU sample; called before the next step. */
 void collect_sample(struct collect *c, const struct cpu_sample *sample);
 

@@ -359,6 +359,7 @@ static void take_open(struct collect *c, struct thread *thread, uint64_t before)
     else if (is_ring(c, &open))
         numbered_read_open(c, thread, &open);
     open.stack = open_stack(c, thread, &open);
+    open_guards(c, thread, &open);
     if (open.time >= before || open.time == thread->feed.open_time ||
         open.time < thread->feed.waited_until || thread->feed.life == LIFE_EXITED)
         return;
@@ -507,6 +508,19 @@ int64_t feed_short_ns(const struct collect *c)
 
 /* MARK: A step */
 
+/* The threads that were looked at before the first that waits for a lock without a known holder. */
+static void look_for_guards(struct collect *c, uint32_t threads)
+{
+    for (uint32_t slot = 1; slot < threads && !c->trace->failed; slot++) {
+        struct thread *thread = thread_in_slot(c, slot);
+        struct area_open open;
+        if (!thread || !area_open_call(c->area, slot, &open))
+            continue;
+        open.stack = open_stack(c, thread, &open);
+        open_guards(c, thread, &open);
+    }
+}
+
 void feed_all(struct collect *c, bool last)
 {
     uint64_t delay = ticks_of_ns(c->ticks, COLLECT_DELAY_NS), now = ticks_now(c->ticks);
@@ -515,6 +529,7 @@ void feed_all(struct collect *c, bool last)
     uint64_t limit = c->feed.fed_at > delay ? c->feed.fed_at - delay : 0;
     uint32_t threads = area_threads(c->area);
     uint64_t holds = c->feed.holds, records = c->feed.records;
+    bool guards_mattered = c->open_stacks.guards_matter;
     c->feed.fed_before = c->feed.fed_at ? c->feed.fed_at : now;
     c->feed.fed_at = now;
     c->feed.ended_until = visible_at(c);
@@ -525,6 +540,8 @@ void feed_all(struct collect *c, bool last)
      */
     for (uint32_t slot = 1; slot < threads && !c->trace->failed; slot++)
         feed_slot(c, slot, now - delay, last, &limit);
+    if (c->open_stacks.guards_matter && !guards_mattered)
+        look_for_guards(c, threads);
     heap_look_at_rest(c);
     heap_sort(c);
     limit = least_limit(c, limit, now);

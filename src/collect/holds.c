@@ -61,6 +61,21 @@ void holds_name_shared(struct collect *c, uint64_t object)
     }
 }
 
+/* The locks that do not record their holder. */
+static void log_guards(struct collect *c, struct thread *thread, int64_t ns)
+{
+    const struct thread_feed *feed = &thread->feed;
+    size_t count =
+        thread->g.in_call && feed->guards_time == thread->g.call.time ? feed->guard_count : 0;
+    char text[600];
+    for (size_t i = 0; i < count; i++) {
+        snprintf(text, sizeof text, "%s %s", wait_kinds[feed->guards[i].wait].words,
+                 lock_names_lock(c, feed->guards[i].lock, 0, 0));
+        EVENT(c, thread, ns, V2_UserLog, 0, names_string(c, WIRE_HOLDS_INFERRED),
+              names_string(c, text), 0);
+    }
+}
+
 void holds_log(struct collect *c, struct thread *thread, int64_t ns)
 {
     char text[600];
@@ -77,6 +92,7 @@ void holds_log(struct collect *c, struct thread *thread, int64_t ns)
               names_string(c, text), 0);
         logged++;
     }
+    log_guards(c, thread, ns);
 }
 
 void holds_dispose(struct collect *c)

@@ -7,6 +7,7 @@
 
 #include "collect/parts.h"
 #include "words/place.h"
+#include "words/runtimes.h"
 
 /* A variable's name, with that of its process. */
 #define OBJECT_SIZE 340
@@ -131,6 +132,83 @@ void lock_names_shared(struct collect *c, uint64_t address, uint64_t pc, uint64_
         return;
     }
     *named_by = time;
+}
+
+/* MARK: Waits of languages' libraries */
+
+_Static_assert((int)SHM_MUTEX == (int)WIRE_LOG_MUTEX && (int)SHM_WAITS == (int)WIRE_LOGS,
+               "both are made of waits.def");
+
+static trail_string stack_frame(const void *context, size_t frame, trail_string *file)
+{
+    const struct named_stack *stack = context;
+    *file = stack->frames[frame].file;
+    return stack->frames[frame].function;
+}
+
+static const struct runtime_wait *wait_of(struct named_stack *stack)
+{
+    if (!stack->runtime_known)
+        stack->runtime = runtime_wait_find(stack_frame, stack, stack->count);
+    stack->runtime_known = true;
+    return stack->runtime;
+}
+
+static const char *keep_text(struct collect *c, const char *text)
+{
+    char *kept = arena_copy(&c->arena, text, strlen(text));
+    if (!kept)
+        collect_no_memory(c);
+    return kept;
+}
+
+/* Returns the text for all waits with a stack, whose objects' addresses are not known. */
+static const char *placed_object(struct collect *c, struct named_stack *stack, uint64_t key)
+{
+    char place[300], text[400];
+    if (stack->runtime_object)
+        return stack->runtime_object;
+    code_place(c, key, place, sizeof place);
+    runtime_object_text(stack->runtime, NULL, place, text, sizeof text);
+    stack->runtime_object = keep_text(c, text);
+    return stack->runtime_object;
+}
+
+/* libstdc++ waits for all atomics but those of int at a word of a table, which several share. */
+static bool is_shared_word(struct collect *c, const struct op *op)
+{
+    return strstr(lock_names_object(c, op->object), "__waiter_pool_base::_S_for") != NULL;
+}
+
+bool lock_names_gives_up(struct collect *c, uint64_t key)
+{
+    struct named_stack *stack = code_named_stack(c, key);
+    const struct runtime_wait *wait = stack ? wait_of(stack) : NULL;
+    return wait && wait->wait == WIRE_LOG_COND;
+}
+
+bool lock_names_hides_holder(struct collect *c, uint64_t key)
+{
+    struct named_stack *stack = code_named_stack(c, key);
+    const struct runtime_wait *wait = stack ? wait_of(stack) : NULL;
+    return wait && wait->object >= 0 && shm_is_lock((unsigned)wait->wait);
+}
+
+void lock_names_wait(struct collect *c, struct op *op)
+{
+    struct named_stack *stack;
+    const struct runtime_wait *wait;
+    if ((op->wait != SHM_FUTEX && op->wait != SHM_COND) || !op->stack || op->detail)
+        return;
+    stack = code_named_stack(c, op->stack);
+    wait = stack ? wait_of(stack) : NULL;
+    if (!wait)
+        return;
+    if (wait->object < 0 || is_shared_word(c, op))
+        op->name = placed_object(c, stack, op->stack);
+    else
+        op->object -= (uint64_t)wait->object;
+    op->wait = (uint8_t)wait->wait;
 }
 
 /* MARK: Holds */

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 struct collect;
+struct op;
 
 /* An object's name, "stats_mu" or "0x7f...", in a trace of several processes with its own. Lives as
  * long as the collector; of what processes share, as the trace. */
@@ -34,6 +35,16 @@ const char *lock_names_file(const struct collect *c, uint64_t file);
 
 /* A wait has this name for a locked file. */
 void lock_names_file_is(struct collect *c, uint64_t file, const char *name);
+
+/* Changes the wait of an op that begins one, its object and its name to what its stack shows
+ * (words/runtimes.h). */
+void lock_names_wait(struct collect *c, struct op *op);
+
+/* Whether a stack waits for a lock of which nothing records the holder. */
+bool lock_names_hides_holder(struct collect *c, uint64_t key);
+
+/* Whether a stack waits for a condition, and has given its mutex up, whose guard is still there. */
+bool lock_names_gives_up(struct collect *c, uint64_t key);
 
 /* The object has ended: later objects at its address are different. */
 void lock_names_forget(struct collect *c, uint64_t address);

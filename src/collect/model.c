@@ -8,8 +8,10 @@
  * runnable until it runs again.
  *
  * If the kernel reports when threads were on a CPU (oncpu.h), a call is a wait only if the thread
- * slept in it; the wait ends when the thread is put on a CPU for the last time before the call's
- * end. A preempted thread is runnable.
+ * slept in it, from then on. The wait ends when the kernel wakes the thread for the last time before
+ * the call's end, or if that is not known, when its release is written or the thread is put on a
+ * CPU. If it is woken in vain, as another took what it waits for, it waits again. A preempted thread
+ * is runnable.
  *
  * Only model.c, ops.c and states.c change states, so that the trace is consistent whatever the
  * records contain: an op that does not fit the state of its thread changes the state first, or is
@@ -34,10 +36,7 @@
 /* Returns how long the thread, which was switched out just now, stays off its CPU. */
 static int64_t off_for(const struct collect *c, const struct thread *thread)
 {
-    const struct oncpu *o = &thread->oncpu;
-    if (o->count == 0 || o->at[o->first].kind != SWITCH_IN)
-        return INT64_MAX;
-    return ticks_to_ns(c->ticks, o->at[o->first].time) - ticks_to_ns(c->ticks, o->off_time);
+    return oncpu_next_in(c, thread) - ticks_to_ns(c->ticks, thread->oncpu.off_time);
 }
 
 /*
@@ -73,7 +72,7 @@ static void switched_out(struct collect *c, struct thread *thread, const struct 
 {
     thread->oncpu.off = true;
     thread->oncpu.off_time = sw->time;
-    thread->oncpu.preempted = false;
+    thread->oncpu.preempted = thread->oncpu.woken = false;
     state_end_moment(&thread->oncpu, ns);
     if (thread->g.state != G_RUNNING)
         return;
@@ -101,23 +100,33 @@ static void count_moment_off(struct collect *c, struct thread *thread, int64_t n
         c->moments_ns += off;
 }
 
-/* Within this time before a call's end its release is taken to have happened. */
-#define LET_IN_NS 100000
+/* Whether the thread, which is within a wait, has been off its CPU by itself, not preempted. */
+static bool is_asleep(const struct thread *thread)
+{
+    return thread->g.in_call && !(thread->g.state == G_RUNNABLE && thread->oncpu.preempted);
+}
+
+/* Whether the thread, which is woken within a wait, sleeps again in the same wait: in vain. */
+static bool is_woken_in_vain(const struct thread *thread)
+{
+    return thread->g.state != G_RUNNABLE && thread->g.call.wait_number == thread->g.current_wait &&
+           !oncpu_is_wake(thread);
+}
 
 /*
- * Whether the thread is on a CPU only for a moment of a wait that goes on, as to find that it has
- * to wait again: that is not shown. The wait ends when the thread is put on a CPU for the last time
- * before the call's end; but if no release has been written for it yet (a thread that was woken by
- * one post of a semaphore may take the next), at that release or at the call's end.
+ * Whether the thread is on a CPU only for a moment of a wait that goes on: that is counted, but not
+ * shown. One that spins waits on the CPU; one that is killed has waited to the end.
  */
-static bool is_moment(const struct collect *c, const struct thread *thread, int64_t ns)
+static bool is_moment(const struct thread *thread)
 {
-    const struct op *wake = oncpu_wake(thread);
-    if (!thread->g.in_call || (thread->g.state == G_RUNNABLE && thread->oncpu.preempted))
-        return false;
-    if (thread->g.state == G_WAITING && wake && ticks_to_ns(c->ticks, wake->time) - ns < LET_IN_NS)
-        return true;
-    return wait_is_spinning(thread->g.wait) || !oncpu_is_wake(thread);
+    return is_asleep(thread) && (wait_is_spinning(thread->g.wait) || oncpu_is_interrupted(thread) ||
+                                 oncpu_is_killed(thread) || is_woken_in_vain(thread));
+}
+
+/* Returns the end of the call that the thread is in, if it goes on to there. */
+static const struct op *end_of_call(const struct thread *thread)
+{
+    return thread->g.in_call && oncpu_is_wake(thread) ? oncpu_wake(thread) : NULL;
 }
 
 static void switched_in(struct collect *c, struct thread *thread, int64_t ns)
@@ -127,10 +136,34 @@ static void switched_in(struct collect *c, struct thread *thread, int64_t ns)
         return;
     if (thread->g.state == G_RUNNING)
         count_moment_off(c, thread, ns);
-    else if (is_moment(c, thread, ns))
+    else if (is_moment(thread))
         thread->oncpu.on_since = ns;
     else
-        op_go_on(c, thread, thread->g.in_call ? oncpu_wake(thread) : NULL, ns);
+        op_go_on(c, thread, end_of_call(thread), ns);
+}
+
+/* The greatest distance of a release and a wake-up that the clocks have in the wrong order. */
+#define WAKE_SKEW_NS 20000
+
+/* Whether the release that wakes the thread at `ns` is yet to be written. */
+static bool is_before_release(const struct collect *c, const struct thread *thread, int64_t ns)
+{
+    const struct op *wake = end_of_call(thread);
+    int64_t release;
+    if (!wake || !wake->object2 || thread->g.waker || thread->g.state != G_WAITING)
+        return false;
+    release = ticks_to_ns(c->ticks, wake->object2);
+    return release >= thread->g.since_ns && release < ns + WAKE_SKEW_NS;
+}
+
+/* The kernel has woken the thread: it is ready until it is switched in. */
+static void woken(struct collect *c, struct thread *thread, int64_t ns)
+{
+    if ((thread->g.state != G_WAITING && thread->g.state != G_SYSCALL) || is_moment(thread))
+        return;
+    thread->oncpu.woken = is_before_release(c, thread, ns);
+    if (!thread->oncpu.woken)
+        op_ready(c, thread, end_of_call(thread), ns);
 }
 
 static void begin_unseen(struct collect *c, int64_t ns)
@@ -192,6 +225,9 @@ static void do_switch(struct collect *c, struct thread *thread, const struct cpu
     case SWITCH_OUT:
     case SWITCH_PREEMPTED:
         switched_out(c, thread, sw, ns);
+        break;
+    case SWITCH_WOKEN:
+        woken(c, thread, ns);
         break;
     case SWITCH_EXIT:
         /* A thread that was killed during a wait stays in that state. */
@@ -335,7 +371,7 @@ static void do_next(struct collect *c, struct thread *thread, int64_t ns)
         op_do(c, thread, &op, ns);
     }
     if (has_begun(c->trace))
-        log_readiness(c, thread, ns);
+        log_readiness(c, thread, c->trace->out.now_ns);
 }
 
 /* Returns the time of the next event. */

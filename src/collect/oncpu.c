@@ -23,6 +23,11 @@ void collect_switch(struct collect *c, const struct switch_record *record)
         .fault = record->kind == SWITCH_FAULT ? faults_take(c, record) : (struct fault){0}};
 }
 
+bool collect_has_thread(const struct collect *c, uint32_t tid)
+{
+    return !c->ended && thread_with_tid(c, tid) != NULL;
+}
+
 /* Inserts a switch in the order of time: records of another CPU may have been read first. */
 static void insert(struct collect *c, struct thread *thread, const struct cpu_switch *sw)
 {
@@ -161,13 +166,30 @@ static bool belongs_to_out(uint64_t out, uint64_t op, uint64_t in)
     return op < out || op - out < in - op;
 }
 
+/* Returns the switch in that ends the thread's time off its CPU, from `i` on; NULL: not known. */
+static const struct cpu_switch *next_in(const struct oncpu *o, size_t i)
+{
+    while (i < o->first + o->count && o->at[i].kind == SWITCH_WOKEN)
+        i++;
+    return i < o->first + o->count && o->at[i].kind == SWITCH_IN ? &o->at[i] : NULL;
+}
+
 /* Whether the thread leaves its CPU before `op`, by the clocks. */
 static bool is_out_first(const struct oncpu *o, const struct op *op, uint64_t skew)
 {
-    const struct cpu_switch *next = &o->at[o->first];
-    if (o->count == 1 || next[1].kind != SWITCH_IN)
+    const struct cpu_switch *next = &o->at[o->first], *in = next_in(o, o->first + 1);
+    if (!in)
         return op->time - next->time > skew;
-    return next[1].time <= op->time || !belongs_to_out(next->time, op->time, next[1].time);
+    return in->time <= op->time || !belongs_to_out(next->time, op->time, in->time);
+}
+
+/* The same of a thread that is off its CPU: whether it is put on one before `op`. */
+static bool is_in_first(const struct oncpu *o, const struct op *op)
+{
+    const struct cpu_switch *next = &o->at[o->first], *in = next_in(o, o->first);
+    if (!in)
+        return next->time <= op->time;
+    return in->time <= op->time || !belongs_to_out(o->off_time, op->time, in->time);
 }
 
 bool oncpu_is_next(const struct collect *c, const struct thread *thread)
@@ -181,8 +203,8 @@ bool oncpu_is_next(const struct collect *c, const struct thread *thread)
     op = first_op(thread);
     if (oncpu_is_done_by_others(thread))
         return next->time <= op->time;
-    if (next->kind == SWITCH_IN && o->off)
-        return next->time <= op->time || !belongs_to_out(o->off_time, op->time, next->time);
+    if ((next->kind == SWITCH_IN || next->kind == SWITCH_WOKEN) && o->off)
+        return is_in_first(o, op);
     if (next->time > op->time)
         return false;
     if (next->kind == SWITCH_OUT || next->kind == SWITCH_PREEMPTED)
@@ -223,8 +245,7 @@ static uint64_t wake_time(const struct thread *thread)
     return wake ? wake->time : UINT64_MAX;
 }
 
-/* Whether a signal handler does something before the call's end. */
-static bool is_handled(const struct thread *thread)
+bool oncpu_is_interrupted(const struct thread *thread)
 {
     for (size_t i = 0; i < thread->ops.count && op_in_ring(thread, i)->kind != OP_WAKE; i++) {
         if (op_in_ring(thread, i)->kind != OP_NOTHING && op_in_ring(thread, i)->kind != OP_BLOCK)
@@ -233,15 +254,25 @@ static bool is_handled(const struct thread *thread)
     return false;
 }
 
-bool oncpu_sleeps(const struct thread *thread)
+bool oncpu_lacks_waking(const struct thread *thread)
 {
     const struct oncpu *o = &thread->oncpu;
-    uint64_t wake = wake_time(thread);
-    for (size_t i = o->first; i < o->first + o->count && o->at[i].time < wake; i++) {
-        if (o->at[i].kind == SWITCH_OUT || o->at[i].kind == SWITCH_LOST)
-            return true;
-    }
-    return false;
+    return o->count && o->at[o->first].kind != SWITCH_WOKEN;
+}
+
+bool oncpu_is_killed(const struct thread *thread)
+{
+    const struct oncpu *o = &thread->oncpu;
+    bool exits = o->count && o->at[o->first + o->count - 1].kind == SWITCH_EXIT;
+    for (size_t i = 0; i < thread->ops.count && !exits; i++)
+        exits = op_in_ring(thread, i)->kind == OP_GONE;
+    return exits && !oncpu_wake(thread);
+}
+
+int64_t oncpu_next_in(const struct collect *c, const struct thread *thread)
+{
+    const struct cpu_switch *in = next_in(&thread->oncpu, thread->oncpu.first);
+    return in ? ticks_to_ns(c->ticks, in->time) : INT64_MAX;
 }
 
 /*
@@ -258,6 +289,8 @@ const struct fault *oncpu_fault(const struct collect *c, const struct thread *th
     uint64_t in = 0, most = ticks_of_ns(c->ticks, FAULT_NS);
     for (size_t i = o->first; i < o->first + o->count && o->at[i].time < end; i++) {
         const struct cpu_switch *sw = &o->at[i];
+        if (sw->kind == SWITCH_WOKEN)
+            continue;
         if (in && sw->time - in > most)
             return NULL;
         if (sw->kind == SWITCH_FAULT)
@@ -269,15 +302,16 @@ const struct fault *oncpu_fault(const struct collect *c, const struct thread *th
     return NULL;
 }
 
-/* It does not if it is switched out again, or ends, before the call does. */
+/* It does not if it sleeps again before the call's end. */
 bool oncpu_is_wake(const struct thread *thread)
 {
     const struct oncpu *o = &thread->oncpu;
-    size_t i = o->first;
-    if (is_handled(thread))
-        return false;
-    while (i < o->first + o->count && o->at[i].kind == SWITCH_FAULT)
-        i++;
-    return i == o->first + o->count || o->at[i].kind == SWITCH_LOST ||
-           o->at[i].time >= wake_time(thread);
+    uint64_t wake = wake_time(thread);
+    for (size_t i = o->first; i < o->first + o->count && o->at[i].time < wake; i++) {
+        if (o->at[i].kind == SWITCH_LOST)
+            return true;
+        if (o->at[i].kind == SWITCH_OUT)
+            return false;
+    }
+    return true;
 }

@@ -39,6 +39,7 @@ struct oncpu {
     int64_t on_ns;     /* ... in all of this wait */
     int64_t off_since; /* off it for a moment */
     bool preempted;    /* ... as it was preempted */
+    bool woken;        /* the thread is ready as soon as its release is written */
 };
 
 /*
@@ -94,8 +95,8 @@ struct cpu_switch oncpu_take(struct thread *thread);
 /* Whether the thread need not have done its next op itself, at that time. */
 bool oncpu_is_done_by_others(const struct thread *thread);
 
-/* Whether a thread goes off its CPU by itself, or switches are lost, before its call ends. */
-bool oncpu_sleeps(const struct thread *thread);
+/* When the thread, which is off its CPU, is put on one, in ns; INT64_MAX: not known. */
+int64_t oncpu_next_in(const struct collect *c, const struct thread *thread);
 
 /* Whether the thread does anything more itself, as far as is known. */
 bool oncpu_does_more(const struct thread *thread);
@@ -107,7 +108,17 @@ const struct op *oncpu_wake(const struct thread *thread);
  * yet. */
 const struct fault *oncpu_fault(const struct collect *c, const struct thread *thread);
 
-/* Whether a thread that was switched in within a call goes on from there to the call's end. */
+/* Whether the thread, which is off its CPU, is put on one without a record that it was woken. */
+bool oncpu_lacks_waking(const struct thread *thread);
+
+/* Whether the thread ends within the call that it is in. */
+bool oncpu_is_killed(const struct thread *thread);
+
+/* Whether a signal handler does something before the call's end. */
+bool oncpu_is_interrupted(const struct thread *thread);
+
+/* Whether a thread that is switched in within a call, now or next, goes on from there to the
+ * call's end. */
 bool oncpu_is_wake(const struct thread *thread);
 
 #endif

@@ -50,15 +50,22 @@ size_t open_copy(struct collect *c, const struct thread *thread, const struct ar
                : 0;
 }
 
+/* A sample's PC is the instruction itself; the call's is its return address. */
+static struct cpu_sample copy_stack(struct collect *c, const struct thread *thread,
+                                    const struct area_open *open, uint8_t *stack, size_t size)
+{
+    struct cpu_sample sample = {.pc = open->pc - 1, .sp = open->sp, .fp = open->fp, .stack = stack};
+    sample.stack_size = open_copy(c, thread, open, open->sp, stack, size);
+    return sample;
+}
+
 static uint32_t read_open(struct collect *c, const struct thread *thread,
                           const struct area_open *open)
 {
     uint8_t stack[PAGES * PAGE];
     uint64_t pcs[SHM_STACK_FRAMES];
-    /* A sample's PC is the instruction itself; the call's is its return address. */
-    struct cpu_sample sample = {.pc = open->pc - 1, .sp = open->sp, .fp = open->fp, .stack = stack};
+    struct cpu_sample sample = copy_stack(c, thread, open, stack, sizeof stack);
     size_t count;
-    sample.stack_size = open_copy(c, thread, open, open->sp, stack, sizeof stack);
     if (sample.stack_size == 0 && (errno == EPERM || errno == ENOSYS))
         c->summary.refused_stacks++;
     if (sample.stack_size == 0)
@@ -92,4 +99,24 @@ uint32_t open_stack(struct collect *c, struct thread *thread, const struct area_
     thread->feed.stack_number = read_open(c, thread, open);
     thread->feed.stack_time = open->time;
     return thread->feed.stack_number;
+}
+
+void open_guards(struct collect *c, struct thread *thread, const struct area_open *open)
+{
+    uint8_t stack[PAGES * PAGE];
+    struct cpu_sample sample;
+    if (!c->options.guards || open->sp == 0 || thread->feed.guards_time == open->time ||
+        !open_is_long(c, open))
+        return;
+    if (open->stack && lock_names_hides_holder(c, open->stack))
+        c->open_stacks.guards_matter = true;
+    if (!c->open_stacks.guards_matter || c->open_stacks.read == OPEN_STACKS)
+        return;
+    thread->feed.guards_time = open->time;
+    thread->feed.guard_count = 0;
+    if (open->stack && lock_names_gives_up(c, open->stack))
+        return;
+    c->open_stacks.read++;
+    sample = copy_stack(c, thread, open, stack, sizeof stack);
+    thread->feed.guard_count = code_guards(c, &sample, thread->feed.guards, MOST_GUARDS);
 }

@@ -20,7 +20,8 @@ struct thread;
 
 /* Owned by open_stacks.c. */
 struct open_stacks {
-    unsigned read; /* in this step */
+    unsigned read;      /* in this step */
+    bool guards_matter; /* a thread waits for a lock that does not record its holder */
 };
 
 /*
@@ -28,6 +29,10 @@ struct open_stacks {
  * read from outside when the call has lasted for a while; a step reads a limited number.
  */
 uint32_t open_stack(struct collect *c, struct thread *thread, const struct area_open *open);
+
+/* Looks for the locks that a thread has by its stack, once an open call, if a thread waits for a lock
+ * that does not record its holder. */
+void open_guards(struct collect *c, struct thread *thread, const struct area_open *open);
 
 /* Whether the call has lasted for so long that its stack and its object are worth a look from
  * outside. */

@@ -83,22 +83,6 @@ static const char *without_kind(const char *name)
     return strncmp(name, word, sizeof word - 1) == 0 ? name + sizeof word - 1 : name;
 }
 
-/*
- * Writes the name of a futex. C++'s library waits for barriers and for most atomics (all but int) on
- * a futex in a table, which several of them share; only the place of the call identifies these waits.
- */
-static void futex_name(struct collect *c, const struct op *op, char *text, size_t size)
-{
-    const char *name = lock_names_object(c, op->object);
-    char place[300] = "";
-    if (strstr(name, "__waiter_pool_base::_S_for"))
-        code_place(c, op->stack, place, sizeof place);
-    if (*place)
-        snprintf(text, size, "of the atomic in %s", place);
-    else
-        snprintf(text, size, "%s", name);
-}
-
 /* Whether an op waits for a variable of the program, or for memory that several processes share. */
 static bool is_for_variable(const struct op *op)
 {
@@ -120,7 +104,7 @@ static const char *lock_name(struct collect *c, const struct op *op)
 /* Returns the name of the object of a wait; its address stands for it. NULL: it is not kept. */
 static const char *kept_name(struct collect *c, const struct op *op)
 {
-    if (op->name || op->wait == SHM_FUTEX || !is_for_variable(op))
+    if (op->name || !is_for_variable(op))
         return op->name;
     return shm_is_lock(op->wait) ? lock_name(c, op) : lock_names_object(c, op->object);
 }
@@ -139,8 +123,6 @@ static void wait_object(struct collect *c, const struct op *op, const char *name
         numbered_text(op->object, text, size);
     else if (op->detail)
         snprintf(text, size, "fd %" PRIu32, op->detail - 1);
-    else if (op->wait == SHM_FUTEX && is_for_variable(op))
-        futex_name(c, op, text, size);
 }
 
 /*
@@ -226,20 +208,45 @@ static void log_hold(struct collect *c, struct thread *thread, const struct op *
           op->pc ? lock_names_hold(c, op->pc, op->stack) : 0);
 }
 
+/*
+ * A signal that came before the wait for it: category "signalled", text "main (app.c:12)". An object
+ * without a name may have another one's address.
+ */
+static void log_lost_signal(struct collect *c, struct thread *thread, const struct op *op,
+                            int64_t ns)
+{
+    char place[300];
+    if (op->wait != SHM_COND || !op->object2 || op->object2 > UINT32_MAX ||
+        strncmp(lock_names_object(c, op->object), "0x", 2) == 0)
+        return;
+    code_place(c, op->object2, place, sizeof place);
+    if (*place)
+        EVENT(c, thread, ns, V2_UserLog, 0, names_string(c, WIRE_SIGNALLED), names_string(c, place),
+              0);
+}
+
 void op_block(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
     uint64_t stack = code_stack(c, op->stack, op->pc);
+    /* The thread was woken in vain, and the wait goes on. */
+    bool again = op->wait_number && op->wait_number == thread->g.current_wait;
     state_run(c, thread, ns);
     /* No end is known: the wait has lasted for longer than most, or until the process ended. */
-    if (!oncpu_does_more(thread) && op->wait != SHM_KERNEL)
+    if (!oncpu_does_more(thread) && op->wait != SHM_KERNEL) {
         holds_log(c, thread, ns);
+        if (!again)
+            log_lost_signal(c, thread, op, ns);
+    }
     log_wait(c, thread, op, ns);
     thread->g.wait = op->wait;
     thread->g.wait_pc = op->pc;
     thread->g.site = state_wait_site(c, op->stack, op->wait);
-    thread->g.waker_stack = 0;
+    thread->g.waker = thread->g.waker_stack = 0;
     thread->g.current_wait = op->wait_number;
-    c->summary.waits++;
+    if (!again) {
+        thread->g.waited_ns = 0;
+        c->summary.waits++;
+    }
     if (thread->written.p < 0)
         return; /* memory is out */
     if (wait_is_syscall(c, op->wait)) {
@@ -255,31 +262,59 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
 }
 
 /*
- * Where the kernel's context switches are known, a call is a wait only if the thread left its CPU
- * by itself before the end: the time that the call computes, or is preempted, is no wait. A thread
- * that spins waits on the CPU.
+ * Where the kernel's context switches are known, a call is a wait from when the thread leaves its
+ * CPU by itself: the time that the call computes, or is preempted, is no wait. A thread that spins
+ * waits on the CPU.
  */
-static void do_block(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
+static void do_block(struct collect *c, struct thread *thread, struct op *op, int64_t ns)
 {
-    bool on = oncpu_is_known(c, op->time) && !thread->oncpu.off;
+    bool known = oncpu_is_known(c, op->time), on = known && !thread->oncpu.off;
+    /* The mutex of a condition variable: the thread waits for it from its next sleep on. */
+    bool again = thread->g.in_call;
+    lock_names_wait(c, op);
     thread->g.in_call = true;
     thread->g.call = *op;
-    if (on && !wait_is_spinning(op->wait) && !oncpu_sleeps(thread))
+    if (!wait_is_spinning(op->wait) && (on || (known && again)))
         return;
     op_block(c, thread, op, ns);
     if (on)
         thread->oncpu.on_since = ns;
 }
 
-/* Unblocks the threads in the list that are still in the wait; frees the list. */
+/* Whether the call's next wait begins, for the mutex of its condition variable. */
+static bool waits_again(const struct thread *thread)
+{
+    return thread->ops.count && op_in_ring(thread, 0)->kind == OP_BLOCK;
+}
+
+/*
+ * Whether the kernel shows when a thread that waits can run: then a release only shows which thread
+ * has woken it.
+ */
+static bool is_woken_by_kernel(const struct thread *thread)
+{
+    const struct collect *c = thread->of;
+    if (!thread->oncpu.off || wait_is_spinning(thread->g.wait))
+        return false;
+    return (c->trace->options.wakings && !oncpu_lacks_waking(thread)) ||
+           (thread->g.call.wait_number == thread->g.current_wait && !waits_again(thread) &&
+            !oncpu_is_wake(thread));
+}
+
+/* Unblocks the threads in the list that are still in the wait; frees the list. A thread that ends
+ * can do that only now. */
 static void wake_all(struct collect *c, struct thread *thread, struct woken *woken, uint64_t stack,
-                     int64_t ns)
+                     bool ends, int64_t ns)
 {
     while (woken) {
         struct woken *next = woken->next;
         struct thread *other = thread_of(c, woken->serial);
-        if (other && other->g.state == G_WAITING && other->g.current_wait == woken->wait_number)
-            state_unblock(c, thread, other, ns, stack);
+        if (other && other->g.state == G_WAITING && other->g.current_wait == woken->wait_number) {
+            other->g.waker = thread->serial;
+            other->g.waker_stack = stack;
+            if (ends || other->oncpu.woken || !is_woken_by_kernel(other))
+                state_unblock(c, thread, other, ns, stack);
+        }
         free(woken);
         woken = next;
     }
@@ -319,17 +354,37 @@ static void do_release(struct collect *c, struct thread *thread, struct op *op, 
     if (thread->g.state == G_NONE)
         state_run(c, thread, ns);
     log_hold(c, thread, op, ns);
-    wake_all(c, thread, release_is_written(op->release), op->stack, ns);
+    wake_all(c, thread, release_is_written(op->release), op->stack, false, ns);
     if (op->wait == SHM_OMP_JOIN)
         end_parallel_region(c, thread, op, ns);
 }
 
+/* Unblocks a thread by the release that was written, or by the one that ended its call. */
+static void unblock(struct collect *c, struct thread *thread, const struct op *wake, int64_t ns)
+{
+    uint64_t serial = thread->g.waker ? thread->g.waker : wake ? wake->object : 0;
+    uint64_t stack = thread->g.waker ? thread->g.waker_stack : wake ? wake->stack : 0;
+    struct thread *waker = serial ? thread_of(c, serial) : NULL;
+    if (!waker)
+        state_unblock(c, thread, thread, ns, 0);
+    else
+        state_unblock(waker->of, waker, thread, ns, stack);
+}
+
+void op_ready(struct collect *c, struct thread *thread, const struct op *wake, int64_t ns)
+{
+    if (thread->g.state == G_WAITING) {
+        unblock(c, thread, wake, ns);
+    } else if (thread->g.state == G_SYSCALL) {
+        state_event(c, thread, ns, V2_GoSyscallEndBlocked, 0, NULL);
+        state_enter(c, thread, G_RUNNABLE, ns);
+    }
+}
+
 void op_go_on(struct collect *c, struct thread *thread, const struct op *wake, int64_t ns)
 {
-    struct thread *waker = wake && wake->object ? thread_of(c, wake->object) : NULL;
-    /* The release was recorded too late to be written at its time. */
-    if (waker && waker != thread && thread->g.state == G_WAITING) {
-        state_unblock(waker->of, waker, thread, ns, wake->stack);
+    if (thread->g.state == G_WAITING) {
+        unblock(c, thread, wake, ns);
         ns = thread_writer_tick(&c->trace->out);
     }
     state_run(c, thread, ns);
@@ -340,7 +395,7 @@ void op_exit(struct collect *c, struct thread *thread, int64_t ns)
     /* A thread of which nothing was recorded is not in the trace, nor is its end. */
     if (thread->g.state != G_NONE) {
         state_run(c, thread, ns);
-        wake_all(c, thread, thread->joiners, 0, ns);
+        wake_all(c, thread, thread->joiners, 0, true, ns);
         thread->joiners = NULL;
     }
     state_end(c, thread, ns);
@@ -352,7 +407,11 @@ void op_exit(struct collect *c, struct thread *thread, int64_t ns)
  */
 static void do_gone(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
-    bool waits = thread->g.state == G_WAITING || thread->g.state == G_SYSCALL;
+    bool waits;
+    /* That it went off its CPU may not be known. */
+    if (thread->g.state == G_RUNNING && thread->g.in_call)
+        op_block(c, thread, &thread->g.call, ns);
+    waits = thread->g.state == G_WAITING || thread->g.state == G_SYSCALL;
     if (c->trace->ending && waits && !(op->flags & OP_EXECUTES))
         return;
     if (thread->g.state == G_RUNNING && c->trace->ending)
@@ -400,7 +459,7 @@ void op_do(struct collect *c, struct thread *thread, struct op *op, int64_t ns)
         break;
     case OP_WAKE:
         op_go_on(c, thread, op, ns);
-        log_end(c, thread, op, ns);
+        log_end(c, thread, op, c->trace->out.now_ns);
         thread->g.in_call = false;
         break;
     case OP_EXIT:

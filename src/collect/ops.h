@@ -17,6 +17,9 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
 /* The thread's wait ends; `wake` is the op of that end, NULL if it is not known yet. */
 void op_go_on(struct collect *c, struct thread *thread, const struct op *wake, int64_t ns);
 
+/* The same, but the thread is ready, and does not run yet. */
+void op_ready(struct collect *c, struct thread *thread, const struct op *wake, int64_t ns);
+
 void op_exit(struct collect *c, struct thread *thread, int64_t ns);
 
 #endif

@@ -18,13 +18,14 @@ static size_t page_size(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-bool perf_ring_open(struct perf_ring *ring, struct perf_event_attr *attr, int cpu, size_t size)
+bool perf_ring_open(struct perf_ring *ring, struct perf_event_attr *attr, pid_t pid, int cpu,
+                    size_t size)
 {
     void *page;
     int reason;
     *ring = (struct perf_ring){
         .cpu = cpu,
-        .fd = (int)syscall(SYS_perf_event_open, attr, 0, cpu, -1, PERF_FLAG_FD_CLOEXEC)};
+        .fd = (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC)};
     if (ring->fd < 0)
         return false;
     page = mmap(NULL, page_size() + size, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
@@ -64,12 +65,12 @@ void perf_rings_close(struct perf_ring_list *list)
 }
 
 /* Returns 0 or an errno; rings that were opened before the error are in the list. */
-static int open_all(struct perf_ring_list *list, struct perf_event_attr *attr, long cpus,
+static int open_all(struct perf_ring_list *list, struct perf_event_attr *attr, pid_t pid, long cpus,
                     size_t size)
 {
     list->count = 0;
     for (int cpu = 0; cpu < cpus; cpu++) {
-        if (perf_ring_open(&list->rings[list->count], attr, cpu, size))
+        if (perf_ring_open(&list->rings[list->count], attr, pid, cpu, size))
             list->count++;
         else if (errno != ENODEV) /* the CPU is offline */
             return errno;
@@ -86,8 +87,8 @@ static size_t share(size_t room, size_t cpu_room, long cpus)
     return size;
 }
 
-bool perf_rings_open(struct perf_ring_list *list, struct perf_event_attr *attr, size_t room,
-                     size_t cpu_room)
+bool perf_rings_open(struct perf_ring_list *list, struct perf_event_attr *attr, pid_t pid,
+                     size_t room, size_t cpu_room)
 {
     long cpus = sysconf(_SC_NPROCESSORS_CONF);
     size_t size = share(room, cpu_room, cpus);
@@ -96,7 +97,7 @@ bool perf_rings_open(struct perf_ring_list *list, struct perf_event_attr *attr, 
     if (!list->rings)
         return false;
     for (; size >= page_size(); size /= 2) {
-        reason = open_all(list, attr, cpus, size);
+        reason = open_all(list, attr, pid, cpus, size);
         if (reason == 0)
             return true;
         close_all(list);

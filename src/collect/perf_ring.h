@@ -24,10 +24,11 @@ struct perf_ring {
 };
 
 /*
- * Opens the event for this process and the processes that it starts, on one CPU. The buffer has
- * `size` bytes, a power of two. False with errno.
+ * Opens the event on one CPU: for this process and those that it starts (`pid` 0), or for all that
+ * run (-1). The buffer has `size` bytes, a power of two. False with errno.
  */
-bool perf_ring_open(struct perf_ring *ring, struct perf_event_attr *attr, int cpu, size_t size);
+bool perf_ring_open(struct perf_ring *ring, struct perf_event_attr *attr, pid_t pid, int cpu,
+                    size_t size);
 void perf_ring_close(struct perf_ring *ring);
 
 /* Copies the next record to `record`, of PERF_RING_RECORD bytes, and leaves it in the buffer;
@@ -50,8 +51,8 @@ struct perf_ring_list {
  * Opens the rings. `room` is the size of all buffers together, `cpu_room` the limit of one; they
  * are smaller if the user may not lock that much. False with errno.
  */
-bool perf_rings_open(struct perf_ring_list *list, struct perf_event_attr *attr, size_t room,
-                     size_t cpu_room);
+bool perf_rings_open(struct perf_ring_list *list, struct perf_event_attr *attr, pid_t pid,
+                     size_t room, size_t cpu_room);
 void perf_rings_close(struct perf_ring_list *list);
 
 /* Opens the event for a thread of another process, and those that it creates, into the same rings.

@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 /* MARK: What a process has mapped */
 
@@ -194,22 +197,63 @@ static uint32_t find_entry(const char *folder, bool (*found)(const char *path, v
 struct claimant {
     uint32_t claimed;
     struct area_inode inode;
+    char namespace[64]; /* our own */
+    struct process_ours *ours;
 };
+
+/* Reads which PID namespace a process is in; empty: not known. */
+static void read_namespace(const char *folder, char *text, size_t size)
+{
+    char path[sizeof "/proc/" + 80 + NAME_MAX];
+    ssize_t n;
+    (void)snprintf(path, sizeof path, "%s/ns/pid", folder);
+    n = readlink(path, text, size - 1);
+    text[n > 0 ? n : 0] = '\0';
+}
+
+/* Whether the process is in our own namespace: then it has claimed under the PID that it has here. */
+static bool is_ours(const struct claimant *claimant, const char *path, uint64_t pid)
+{
+    char namespace[sizeof claimant->namespace];
+    if (idmap_find(&claimant->ours->pids, pid))
+        return true;
+    read_namespace(path, namespace, sizeof namespace);
+    if (!*namespace || strcmp(namespace, claimant->namespace) != 0)
+        return false;
+    (void)idmap_put(&claimant->ours->pids, pid, claimant->ours);
+    return true;
+}
 
 static bool is_claimant(const char *path, void *context)
 {
     const struct claimant *claimant = context;
     char status[sizeof "/proc/" + 80 + NAME_MAX];
+    uint64_t pid = strtoul(path + strlen("/proc/"), NULL, 10);
     unsigned count;
+    if (is_ours(claimant, path, pid))
+        return false;
     (void)snprintf(status, sizeof status, "%s/status", path);
     return innermost_number(status, &count) == claimant->claimed && count > 1 &&
-           look_at_maps((pid_t)strtoul(path + strlen("/proc/"), NULL, 10), claimant->inode) ==
-               PROCESS_CONFIRMED;
+           look_at_maps((pid_t)pid, claimant->inode) == PROCESS_CONFIRMED;
 }
 
-enum process_claim process_find(pid_t claimed, struct area_inode inode, struct process *process)
+#define FORGET_NS INT64_C(1000000000)
+
+static pid_t find_claimant(pid_t claimed, struct area_inode inode, struct process_ours *ours)
 {
-    struct claimant claimant = {(uint32_t)claimed, inode};
+    struct claimant claimant = {(uint32_t)claimed, inode, "", ours};
+    int64_t now = (int64_t)clock_ns(CLOCK_MONOTONIC);
+    if (now - ours->since_ns > FORGET_NS) {
+        idmap_clear(&ours->pids);
+        ours->since_ns = now;
+    }
+    read_namespace("/proc/self", claimant.namespace, sizeof claimant.namespace);
+    return (pid_t)find_entry("/proc", is_claimant, &claimant);
+}
+
+enum process_claim process_find(pid_t claimed, struct area_inode inode, struct process_ours *ours,
+                                struct process *process)
+{
     enum process_claim claim = look_at_maps(claimed, inode);
     pid_t nested;
     *process = (struct process){0};
@@ -219,7 +263,7 @@ enum process_claim process_find(pid_t claimed, struct area_inode inode, struct p
         return claim;
     /* In our namespace another process may have this number; the one that claimed has it in its
      * own. */
-    nested = (pid_t)find_entry("/proc", is_claimant, &claimant);
+    nested = find_claimant(claimed, inode, ours);
     if (!nested)
         return claim;
     *process = (struct process){nested, true};

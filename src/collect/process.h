@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/idmap.h"
 #include "collect/area.h"
 
 struct process {
@@ -27,8 +28,18 @@ enum process_claim {
     PROCESS_NOT_OURS, /* there is one that has not mapped the area */
 };
 
+/*
+ * PIDs of processes that are in our own namespace. They are forgotten after a second, before the
+ * kernel could give their numbers to others.
+ */
+struct process_ours {
+    struct idmap pids;
+    int64_t since_ns; /* CLOCK_MONOTONIC */
+};
+
 /* Finds the process that has claimed an area under the PID of its own namespace. */
-enum process_claim process_find(pid_t claimed, struct area_inode inode, struct process *process);
+enum process_claim process_find(pid_t claimed, struct area_inode inode, struct process_ours *ours,
+                                struct process *process);
 
 /* Whether the process `pid` of our namespace has the PID `claimed` in its own. */
 bool process_calls_itself(pid_t pid, pid_t claimed);

@@ -1,5 +1,6 @@
 /* When what is done: the steps of a recording, the pauses between them, and its end. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -375,8 +376,10 @@ void recorder_close(struct recorder *r)
     }
     recorder_trace_free(r->shared);
     executed_free(&r->executed);
+    idmap_free(&r->ours.pids);
     samples_close(r->samples);
     switches_close(r->switches);
+    free(r->early.at);
     modules_close(r->modules);
     area_close(r->spare);
     handover_close(&r->handover);

@@ -174,6 +174,7 @@ static struct collect *open_collect(struct recorder *r, struct recorded *process
                                       .former = process->collect,
                                       .resolve = modules_resolve,
                                       .object = modules_object,
+                                      .guards = modules_guards,
                                       .resolve_context = r->modules,
                                       .skip_frames = r->options.skip_frames};
     struct collect *collect = collect_open(&options, err);
@@ -286,7 +287,7 @@ static bool is_recorded(const void *recorder, pid_t pid)
  * credentials. The first claim is always the program's, even if the program has overwritten the
  * PID, as no other process was started. False: none of these.
  */
-static bool identify(const struct recorder *r, struct claim *claim)
+static bool identify(struct recorder *r, struct claim *claim)
 {
     enum process_claim found;
     if (!r->options.shm && !r->program)
@@ -297,7 +298,7 @@ static bool identify(const struct recorder *r, struct claim *claim)
     }
     if (!r->options.shm && !r->options.children)
         return false;
-    found = process_find(claim->number, area_inode(r->spare), &claim->process);
+    found = process_find(claim->number, area_inode(r->spare), &r->ours, &claim->process);
     if (found == PROCESS_CONFIRMED || found == PROCESS_GONE)
         return true;
     claim->process.pid = handover_gave(&r->handover, claim->number);

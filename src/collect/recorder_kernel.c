@@ -60,10 +60,51 @@ static void take_sample(void *recorder, const struct cpu_sample *sample)
     }
 }
 
+/* Gives the record of a wake-up, which has no PID, to the process with the thread; false: none is
+ * known to have it. */
+static bool give_waking(const struct recorder *r, const struct switch_record *record)
+{
+    for (const struct recorded *p = r->processes; p; p = p->next) {
+        if (!p->over && collect_has_thread(p->collect, record->tid)) {
+            collect_switch(p->collect, record);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Without memory for it the wait ends when the thread is switched in. */
+static void take_waking(struct recorder *r, const struct switch_record *record)
+{
+    struct early_wakings *early = &r->early;
+    if (recorder_is_on(r) && !give_waking(r, record) &&
+        GROW(early->at, early->room, early->count + 1))
+        early->at[early->count++] = (struct early_waking){.record = *record};
+}
+
+/* The steps in which the first records of a thread that was woken are read. */
+#define EARLY_STEPS 3
+
+static void give_early_wakings(struct recorder *r)
+{
+    struct early_wakings *early = &r->early;
+    size_t kept = 0;
+    for (size_t i = 0; i < early->count; i++) {
+        struct early_waking *waking = &early->at[i];
+        if (!give_waking(r, &waking->record) && ++waking->steps < EARLY_STEPS)
+            early->at[kept++] = *waking;
+    }
+    early->count = kept;
+}
+
 static void take_switch(void *recorder, const struct switch_record *record)
 {
-    const struct recorder *r = recorder;
+    struct recorder *r = recorder;
     bool all = record->kind == SWITCH_LOST || record->kind == SWITCH_FOUND;
+    if (record->kind == SWITCH_WOKEN) {
+        take_waking(r, record);
+        return;
+    }
     for (const struct recorded *p = r->processes; p; p = p->next) {
         if (recorder_is_on(r) && !p->over && (all || (uint32_t)p->pid == record->pid))
             collect_switch(p->collect, record);
@@ -72,6 +113,7 @@ static void take_switch(void *recorder, const struct switch_record *record)
 
 void recorder_read_kernel(struct recorder *r, int64_t before_ns)
 {
+    give_early_wakings(r);
     if (r->switches)
         switches_read(r->switches, before_ns, take_switch, r);
     if (r->samples)

@@ -95,6 +95,16 @@ struct recorded {
     struct recorded *next;
 };
 
+/* Wake-ups of threads that no process is known to have: the thread's first record may be read
+ * later, or it is of another program. */
+struct early_wakings {
+    struct early_waking {
+        struct switch_record record;
+        unsigned steps; /* since it was read */
+    } * at;
+    size_t count, room;
+};
+
 #define RECORDER_REFUSED 64
 
 struct recorder {
@@ -116,6 +126,7 @@ struct recorder {
     struct samples *samples;   /* NULL: not wanted */
     struct switches *switches; /* NULL: the kernel does not report them */
     struct switch_pause switch_pause;
+    struct early_wakings early;
     char why_not[256];   /* ... because */
     int64_t begin_ns;    /* CLOCK_MONOTONIC */
     int64_t claimed_ns;  /* when an area was claimed last */
@@ -128,6 +139,7 @@ struct recorder {
     /* The PIDs of the newest claims that were not confirmed. */
     uint64_t refused;
     pid_t refused_numbers[RECORDER_REFUSED];
+    struct process_ours ours;
     struct executed_list executed;
     bool failed; /* an area could not be made: no further one is tried */
 };

@@ -73,6 +73,7 @@ static struct recorded_trace *open_trace(struct recorder *r, char *path)
     struct trace_options options = {.version = r->options.version,
                                     .max_bytes = r->options.max_size,
                                     .switches = r->switches != NULL,
+                                    .wakings = switches_have_wakings(r->switches),
                                     .board = &r->board,
                                     .generation = trace_output_generation,
                                     .is_hurried = r->options.is_hurried,

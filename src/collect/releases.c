@@ -293,17 +293,34 @@ static struct release *find_release(struct collect *c, uint64_t object, uint32_t
                             : find_left_over(c, object, number, begin, end);
 }
 
-/* The release is written already, as its thread waited long for a CPU: the op of the wait's end
- * gets the waker. */
-static void set_waker_late(struct collect *c, const struct release *release, uint64_t serial,
-                           uint64_t wake)
+/* Returns the op of a wait's end by its number; NULL: it is written already. */
+static struct op *wake_op(const struct collect *c, uint64_t serial, uint64_t wake)
 {
     struct thread *thread = thread_of(c, serial);
     struct op *op = thread ? op_at(thread, wake) : NULL;
-    if (!op || op->kind != OP_WAKE)
+    return op && op->kind == OP_WAKE ? op : NULL;
+}
+
+/*
+ * The op of a wait's end gets the waker: the kernel may show that the thread was woken before the
+ * release is written, or the release is written already, as its thread waited long for a CPU.
+ */
+static void set_waker(const struct collect *c, uint64_t waker, uint64_t stack, uint64_t serial,
+                      uint64_t wake)
+{
+    struct op *op = wake_op(c, serial, wake);
+    if (!op)
         return;
-    op->object = release->serial;
-    op->stack = release->stack;
+    op->object = waker;
+    op->stack = stack;
+}
+
+/* The release will be written at its time. */
+static void set_release_time(const struct collect *c, uint64_t time, uint64_t serial, uint64_t wake)
+{
+    struct op *op = wake_op(c, serial, wake);
+    if (op)
+        op->object2 = time;
 }
 
 /* `wake` is the number of the op that ends the wait. */
@@ -313,10 +330,10 @@ static void add_woken(struct collect *c, struct release *release, uint64_t seria
     struct woken *woken;
     release->taken = true;
     release->skip = release->number + 1;
-    if (release->written) {
-        set_waker_late(c, release, serial, wake);
+    set_waker(c, release->serial, release->stack, serial, wake);
+    if (release->written)
         return;
-    }
+    set_release_time(c, release->time, serial, wake);
     /* A thread that wakes itself does so in a signal handler. */
     woken = malloc(sizeof *woken);
     if (!woken) {
@@ -342,6 +359,7 @@ static void add_joiner(struct collect *c, struct thread *target, const struct en
     }
     *woken = (struct woken){target->joiners, wait->serial, wait->number};
     target->joiners = woken;
+    set_waker(c, target->serial, 0, wait->serial, wait->op);
 }
 
 static void match_join(struct collect *c, const struct ended_wait *wait)
@@ -506,7 +524,7 @@ static void match_openmp_lock(struct collect *c, const struct ended_wait *wait)
     if (release->time < r->end)
         add_woken(c, release, wait->serial, wait->number, wait->op);
     else
-        set_waker_late(c, release, wait->serial, wait->op);
+        set_waker(c, release->serial, release->stack, wait->serial, wait->op);
     release->taken = true;
 }
 
@@ -518,11 +536,11 @@ static void match_openmp_barrier(struct collect *c, const struct ended_wait *wai
 {
     const struct shm_record *r = &wait->record;
     struct release *release = find_last(c, r->object, r->release, r->time, r->end);
-    const struct release by = {.serial = thread_serial(c, r->release2)};
+    uint64_t last = thread_serial(c, r->release2);
     if (release)
         add_woken(c, release, wait->serial, wait->number, wait->op);
-    else if (r->release2 && by.serial != wait->serial)
-        set_waker_late(c, &by, wait->serial, wait->op);
+    else if (r->release2 && last != wait->serial)
+        set_waker(c, last, 0, wait->serial, wait->op);
 }
 
 /* A worker of OpenMP: the next parallel region ended the wait. */
@@ -556,7 +574,8 @@ static void match(const struct trace *t, const struct ended_wait *wait)
     } else if (r->wait == SHM_COND) {
         match_condition(c, wait);
     } else if (r->wait == SHM_JOIN) {
-        match_join(c, wait);
+        if (!(r->flags & (SHM_TIMED_OUT | SHM_EXPIRED)))
+            match_join(c, wait);
     } else if (r->wait == SHM_CHILD) {
         struct collect *child = child_of(t, wait);
         if (child)

@@ -46,10 +46,10 @@ struct samples *samples_open(unsigned rate)
     if (!samples)
         return NULL;
     perf_stack_want(&attr, STACK_SIZE);
-    open = perf_rings_open(&samples->rings, &attr, ROOM, ROOM);
+    open = perf_rings_open(&samples->rings, &attr, 0, ROOM, ROOM);
     if (!open && (errno == EACCES || errno == EPERM)) {
         attr.exclude_kernel = 1;
-        open = perf_rings_open(&samples->rings, &attr, ROOM, ROOM);
+        open = perf_rings_open(&samples->rings, &attr, 0, ROOM, ROOM);
     }
     if (open)
         return samples;

@@ -222,6 +222,13 @@ static bool step(struct unwind_files *files, struct copied_walk *w, const trail_
 size_t stack_copy_walk(struct unwind_files *files, const struct cpu_sample *sample,
                        find_module_fn find, void *context, uint64_t *pcs, size_t max)
 {
+    return stack_copy_frames(files, sample, find, context, pcs, NULL, max);
+}
+
+size_t stack_copy_frames(struct unwind_files *files, const struct cpu_sample *sample,
+                         find_module_fn find, void *context, uint64_t *pcs, uint64_t *sps,
+                         size_t max)
+{
     struct copied_walk w = {sample, sample->pc + 1, sample->sp, sample->fp};
     size_t count = 0;
     /* Each step removes at least a word of the stack: it ends. */
@@ -230,6 +237,8 @@ size_t stack_copy_walk(struct unwind_files *files, const struct cpu_sample *samp
         /* The innermost PC is always written; an outer one ends the walk if it is not code. */
         if (count && !module)
             break;
+        if (sps)
+            sps[count] = w.sp;
         pcs[count++] = w.pc;
         if (!step(files, &w, module))
             break;

@@ -23,8 +23,12 @@ typedef const trail_module *(*find_module_fn)(void *context, uint64_t pc);
 
 /*
  * Writes up to max PCs, innermost first, and returns how many. Each PC is like a return address
- * (trail_resolve_fn): the interrupted one is increased by 1.
+ * (trail_resolve_fn): the interrupted one is increased by 1. stack_copy_frames writes the stack
+ * pointers of the frames as well.
  */
+size_t stack_copy_frames(struct unwind_files *files, const struct cpu_sample *sample,
+                         find_module_fn find, void *context, uint64_t *pcs, uint64_t *sps,
+                         size_t max);
 size_t stack_copy_walk(struct unwind_files *files, const struct cpu_sample *sample,
                        find_module_fn find, void *context, uint64_t *pcs, size_t max);
 

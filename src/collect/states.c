@@ -105,6 +105,19 @@ void state_end_moment(struct oncpu *o, int64_t ns)
     o->on_since = -1;
 }
 
+/* Counts a wait, or the rest of one that went on after the thread was woken in vain. */
+static void count_at_site(struct thread *thread, int64_t spent)
+{
+    struct wait_site *site = thread->g.site;
+    site->count += thread->g.waited_ns == 0;
+    site->total_ns += spent;
+    thread->g.waited_ns += spent;
+    if (thread->g.waited_ns > site->longest_ns) {
+        site->longest_ns = thread->g.waited_ns;
+        site->waker_stack = thread->g.waker_stack;
+    }
+}
+
 void state_enter(struct collect *c, struct thread *thread, enum g_state state, int64_t ns)
 {
     int64_t spent = ns - thread->g.since_ns;
@@ -124,14 +137,8 @@ void state_enter(struct collect *c, struct thread *thread, enum g_state state, i
     case G_WAITING:
     case G_SYSCALL:
         c->summary.wait_ns[thread->g.wait] += spent - thread->oncpu.on_ns;
-        if (thread->g.site) {
-            thread->g.site->count++;
-            thread->g.site->total_ns += spent;
-            if (spent > thread->g.site->longest_ns) {
-                thread->g.site->longest_ns = spent;
-                thread->g.site->waker_stack = thread->g.waker_stack;
-            }
-        }
+        if (thread->g.site)
+            count_at_site(thread, spent);
         break;
     case G_NONE:
     case G_DEAD:

@@ -20,6 +20,7 @@
 #include "collect/perf_ring.h"
 #include "collect/perf_stack.h"
 #include "collect/samples.h"
+#include "collect/wakings.h"
 
 /*
  * The size of all buffers, and of each: 32,000 records on each of up to 8 CPUs, 16,000 on each
@@ -35,6 +36,7 @@
 
 struct switches {
     struct perf_ring_list rings;
+    struct wakings *wakings; /* NULL: not recorded */
     uint64_t lost;
     uint64_t busiest;   /* records of the busiest CPU: see switches_busiest */
     size_t most_events; /* of threads that run already; 0: as many as there may be descriptors */
@@ -111,12 +113,13 @@ struct switches *switches_open(void)
     struct switches *switches = calloc(1, sizeof *switches);
     if (!switches)
         return NULL;
-    if (!perf_rings_open(&switches->rings, &attr, ROOM, CPU_ROOM)) {
+    if (!perf_rings_open(&switches->rings, &attr, 0, ROOM, CPU_ROOM)) {
         int reason = errno;
         free(switches);
         errno = reason;
         return NULL;
     }
+    switches->wakings = wakings_open(attr.clockid);
     return switches;
 }
 
@@ -223,19 +226,23 @@ int64_t switches_pause(struct switches *s)
             last_ns = s->rings.rings[i].last_ns;
     }
     perf_rings_close(&s->rings);
+    wakings_close(s->wakings);
+    s->wakings = NULL;
     return last_ns;
 }
 
 bool switches_resume(struct switches *s, const pid_t *pids, size_t count)
 {
     struct perf_event_attr attr = attributes();
-    bool opened = perf_rings_open(&s->rings, &attr, ROOM, CPU_ROOM);
+    bool opened = perf_rings_open(&s->rings, &attr, 0, ROOM, CPU_ROOM);
     int reason;
     s->most_events = MOST_THREAD_EVENTS;
     for (size_t i = 0; opened && i < count; i++)
         opened = open_process(s, pids[i]);
     reason = errno;
-    if (!opened)
+    if (opened)
+        s->wakings = wakings_open(attr.clockid);
+    else
         perf_rings_close(&s->rings);
     errno = reason;
     return opened;
@@ -253,6 +260,7 @@ void switches_close(struct switches *switches)
     if (!switches)
         return;
     perf_rings_close(&switches->rings);
+    wakings_close(switches->wakings);
     free(switches);
 }
 
@@ -261,7 +269,7 @@ int switches_try(void)
     struct perf_event_attr attr = attributes();
     struct perf_ring ring;
     int cpu = sched_getcpu();
-    if (!perf_ring_open(&ring, &attr, cpu < 0 ? 0 : cpu, 8 * (size_t)sysconf(_SC_PAGESIZE)))
+    if (!perf_ring_open(&ring, &attr, 0, cpu < 0 ? 0 : cpu, 8 * (size_t)sysconf(_SC_PAGESIZE)))
         return errno;
     perf_ring_close(&ring);
     return 0;
@@ -340,10 +348,22 @@ static bool is_repeated(struct perf_ring *ring, const struct switch_record *reco
     return repeated;
 }
 
+struct taker {
+    void (*take)(void *context, const struct switch_record *record);
+    void *context;
+};
+
+static void take_waking(void *taker, int64_t ns, uint32_t tid)
+{
+    const struct taker *to = taker;
+    to->take(to->context, &(struct switch_record){.ns = ns, .tid = tid, .kind = SWITCH_WOKEN});
+}
+
 void switches_read(struct switches *s, int64_t before_ns,
                    void (*take)(void *context, const struct switch_record *record), void *context)
 {
     struct switch_record record;
+    struct taker to = {take, context};
     for (size_t i = 0; i < s->rings.count; i++) {
         struct perf_ring *ring = &s->rings.rings[i];
         uint64_t taken = 0;
@@ -369,6 +389,12 @@ void switches_read(struct switches *s, int64_t before_ns,
             take(context, &(struct switch_record){.ns = ring->last_ns, .kind = SWITCH_FOUND});
         s->busiest = taken > s->busiest ? taken : s->busiest;
     }
+    wakings_read(s->wakings, before_ns, take_waking, &to);
+}
+
+bool switches_have_wakings(const struct switches *switches)
+{
+    return switches && switches->wakings;
 }
 
 uint64_t switches_lost(const struct switches *switches)

@@ -9,6 +9,8 @@
  *     kernel - switch -> buffer of the CPU - switches_read -> the collector of the process
  *
  * Records of one CPU are in the order of time; those of one thread come from several CPUs.
+ *
+ * When threads were woken is read beside them where the kernel allows it (collect/wakings.h).
  */
 #ifndef TRAIL_COLLECT_SWITCHES_H
 #define TRAIL_COLLECT_SWITCHES_H
@@ -22,6 +24,7 @@ enum switch_kind {
     SWITCH_OUT,       /* the thread waits */
     SWITCH_PREEMPTED, /* preempted: the thread could run */
     SWITCH_EXIT,      /* the thread has ended: its last record */
+    SWITCH_WOKEN,     /* no switch: the thread waited, and could run from here on */
     SWITCH_FAULT, /* no switch: the thread had a major page fault (faults.h), and has its page */
     SWITCH_LOST,  /* switches of any thread are lost, or not recorded, from here to SWITCH_FOUND */
     SWITCH_FOUND,
@@ -30,7 +33,8 @@ enum switch_kind {
 /* A switch of a thread. Times are CLOCK_MONOTONIC's. */
 struct switch_record {
     int64_t ns;
-    uint32_t pid, tid;
+    uint32_t pid; /* 0: not known, as of a SWITCH_WOKEN */
+    uint32_t tid;
     enum switch_kind kind;
     /* Of a fault. The sample is valid during the call that has the record; NULL: there is none. */
     uint64_t address;
@@ -73,6 +77,9 @@ int64_t switches_pause(struct switches *switches);
  * with errno; they are closed then. EMFILE: there are more than MOST_THREAD_EVENTS.
  */
 bool switches_resume(struct switches *switches, const pid_t *pids, size_t count);
+
+/* Whether there will be a SWITCH_WOKEN for each wake-up. */
+bool switches_have_wakings(const struct switches *switches);
 
 /* Returns how many records the kernel had no room for. */
 uint64_t switches_lost(const struct switches *switches);

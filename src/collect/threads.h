@@ -17,6 +17,7 @@
 #include "base/idmap.h"
 #include "collect/area.h"
 #include "collect/oncpu.h"
+#include "collect/stack_guards.h"
 #include "write/thread_writer.h"
 
 struct collect;
@@ -49,11 +50,13 @@ struct op {
     uint8_t wait;
     uint8_t flags;
     uint32_t detail;
-    uint64_t stack;           /* of the area */
-    uint64_t object, object2; /* block: object2 is where the lock's holder took it */
-    uint64_t wait_number;     /* block, wake: which wait of the thread */
-    uint64_t pc;              /* used if there is no stack */
-    const char *name;         /* of the descriptor; NULL: not known */
+    uint64_t stack; /* of the area */
+    /* block: object2 is where the lock's holder took it. wake: the thread that woke it, with the time
+     * of the release, 0 if that was written before the two were matched */
+    uint64_t object, object2;
+    uint64_t wait_number; /* block, wake: which wait of the thread */
+    uint64_t pc;          /* used if there is no stack */
+    const char *name;     /* of the descriptor; NULL: not known */
     struct release *release;
     uint32_t text;       /* annotations: a name in the area */
     uint8_t record;      /* enum shm_kind */
@@ -88,14 +91,17 @@ struct thread_feed {
     struct area_cursor cursor;
     struct given given; /* to the thread that it creates next */
     uint64_t wait_numbers;
-    uint64_t written_at;      /* the start of the last step that did not find it writing a record */
-    uint64_t open_time;       /* of the open call that is an op already */
-    uint64_t waited_until;    /* the end of its last wait */
-    uint64_t stack_time;      /* of the open call whose stack was read from outside, */
-    uint32_t stack_number;    /* ... which is this one; 0: it could not be read */
-    uint64_t name_time;       /* of the open call whose object was read from outside, */
-    const char *name;         /* ... and is called this; NULL: it could not be read */
-    struct shm_record polled; /* the last SHM_POLLED, if the next record is its wait */
+    uint64_t written_at;   /* the start of the last step that did not find it writing a record */
+    uint64_t open_time;    /* of the open call that is an op already */
+    uint64_t waited_until; /* the end of its last wait */
+    uint64_t stack_time;   /* of the open call whose stack was read from outside, */
+    uint32_t stack_number; /* ... which is this one; 0: it could not be read */
+    uint64_t guards_time;  /* of the open call in which the thread's locks were looked for, */
+    struct guarded_lock guards[MOST_GUARDS]; /* ... and were these (stack_guards.h) */
+    size_t guard_count;
+    uint64_t name_time;            /* of the open call whose object was read from outside, */
+    const char *name;              /* ... and is called this; NULL: it could not be read */
+    struct shm_record polled;      /* the last SHM_POLLED, if the next record is its wait */
     struct shm_record interrupted; /* the last SHM_INTERRUPTED */
     bool ended;                    /* nothing more comes */
     char *text;                    /* of the log whose pieces are being read */
@@ -116,8 +122,10 @@ struct goroutine {
     enum g_state state;
     int64_t since_ns;       /* in its state */
     struct wait_site *site; /* of the wait that it is in */
+    uint64_t waker;         /* the serial of the thread whose release has ended it; 0: not known */
     uint64_t waker_stack;
-    uint64_t wait_pc; /* used if the wait has no stack */
+    int64_t waited_ns; /* for the same before the thread was woken in vain */
+    uint64_t wait_pc;  /* used if the wait has no stack */
     uint8_t wait;
     uint64_t current_wait;
     bool in_call;   /* between a wait's first op and its last */

@@ -10,14 +10,17 @@
 
 #include "base/clock.h"
 #include "ui/cli.h"
+#include "ui/follow_up.h"
 #include "ui/progress.h"
 #include "ui/show.h"
 #include "ui/values.h"
+#include "words/place.h"
 #include "words/vocabulary.h"
+#include "words/wrappers.h"
 
 struct request {
     const struct command *command;
-    bool repair, list, go121, json, quiet, speed;
+    bool repair, list, strict, go121, json, quiet, speed;
     size_t limit;
 };
 
@@ -28,7 +31,9 @@ static const struct option rows[] = {
     {'l', "list", NULL, "with --repair: list the repairs", TO_FLAG(struct request, list)},
     {'n', "limit", "N", "with --list: at most N repairs (default 100)",
      TO_NUMBER(struct request, limit), .expects = "a number"},
-    {0, "go121", NULL, "Go 1.5 to 1.21: judge by the rules of Go 1.21's tools",
+    {0, "strict", NULL, "fail at a misused region, task or log, as Go's tools do",
+     TO_FLAG(struct request, strict)},
+    {0, "go121", NULL, "Go 1.5 to 1.21: judge by the rules of Go 1.21's tools, with --strict",
      TO_FLAG(struct request, go121)},
     {'j', "json", NULL, "one JSON object a file", TO_FLAG(struct request, json)},
     {'q', "quiet", NULL, "print nothing; the exit status is the answer",
@@ -36,6 +41,8 @@ static const struct option rows[] = {
     {0, "speed", NULL, "print ns an event and MB/s on stderr", TO_FLAG(struct request, speed)},
     {0},
 };
+
+enum { MISUSED_SIZE = PLACE_TEXT_SIZE + 200 };
 
 /* The result for one file. */
 struct verdict {
@@ -47,13 +54,53 @@ struct verdict {
     trail_reader_stats stats;
     int64_t first_ns, last_ns; /* of the events seen */
     uint64_t seen;
-    int64_t total; /* bytes of the whole trace, -1 if unknown */
+    char misused[MISUSED_SIZE]; /* the first misused annotation, in words */
+    int64_t total;              /* bytes of the whole trace, -1 if unknown */
     /* The reader's list of repairs: valid while the reader is open, which is until the verdict is shown. */
     const trail_repair *repair_list;
     size_t repair_count;
 };
 
 /* MARK: Reading */
+
+/* Describes a misused annotation with the place in the program's source. */
+static void describe_misuse(const trail_reader *reader, const trail_event *event, char *buf)
+{
+    char place[PLACE_TEXT_SIZE];
+    size_t count;
+    const trail_frame *frames = trail_reader_stack(reader, event->stack, &count), *own = NULL;
+    enum frame_rank best = FRAME_NAMELESS;
+    for (size_t i = 0; i < count && best < FRAME_OWN; i++) {
+        enum frame_rank rank = frame_rank(NULL, trail_reader_string(reader, frames[i].function),
+                                          trail_reader_string(reader, frames[i].file));
+        own = !own || rank > best ? &frames[i] : own;
+        best = rank > best ? rank : best;
+    }
+    if (own)
+        (void)place_of_frame(trail_reader_string(reader, own->function),
+                             trail_reader_string(reader, own->file), own->line, PLACE_PARENTHESES,
+                             place, sizeof place);
+    trail_string name = trail_reader_string(reader, event->kind == TRAIL_LOG ? event->log.category
+                                                    : event->kind == TRAIL_TASK_BEGIN ||
+                                                            event->kind == TRAIL_TASK_END
+                                                        ? event->task.type
+                                                        : event->region.type);
+    (void)snprintf(buf, MISUSED_SIZE, "%s '%.*s' of G %" PRId64 "%s%s",
+                   trail_kind_name((trail_kind)event->kind), (int)(name.size < 80 ? name.size : 80),
+                   name.data, event->goroutine, own ? " at " : "", own ? place : "");
+}
+
+static void note_misuse(struct verdict *verdict, const trail_reader *reader,
+                        const trail_event *event, long count)
+{
+    trail_reader_stats stats;
+    trail_reader_get_stats(reader, &stats);
+    if (stats.misused == 0)
+        return;
+    for (long i = 0; i < count && !verdict->misused[0]; i++)
+        if (event[i].flags & TRAIL_EVENT_MISUSED)
+            describe_misuse(reader, &event[i], verdict->misused);
+}
 
 static long read_all(trail_reader *reader, trail_source *source, struct verdict *verdict)
 {
@@ -66,6 +113,7 @@ static long read_all(trail_reader *reader, trail_source *source, struct verdict 
             verdict->first_ns = events[0].time_ns;
         verdict->last_ns = events[count - 1].time_ns;
         verdict->seen += (uint64_t)count;
+        note_misuse(verdict, reader, events, count);
         progress_step(&progress);
     }
     progress_end(&progress);
@@ -127,6 +175,36 @@ static void show_repairs(const struct verdict *verdict)
         printf("    ... and %" PRIu64 " more\n", verdict->stats.repairs - verdict->request->limit);
 }
 
+/* What is remarkable in a trace, good or bad. */
+static void show_notes(const struct verdict *verdict)
+{
+    const trail_reader_stats *stats = &verdict->stats;
+    if (stats->misused > 0)
+        show_line("  misused      %" PRIu64
+                  " region%s, tasks or logs against the rules (Go's tools "
+                  "reject this trace), first %s",
+                  stats->misused, plural_s(stats->misused), verdict->misused);
+    char text[SHOW_SIZE];
+    if (stats->text_bytes > 0)
+        show_line("  text         %" PRIu64 " byte%s at offset %#" PRIx64 " are text that the "
+                  "program wrote into the trace: left out",
+                  stats->text_bytes, plural_s(stats->text_bytes), (uint64_t)stats->text_offset);
+    if (stats->holes > 0)
+        show_line("  holes        %" PRIu64 ": reading went on behind the damage, and no state is "
+                  "counted across it",
+                  stats->holes);
+    if (stats->lost_bytes > 0)
+        show_line("  lost         %s", show_bytes(text, stats->lost_bytes));
+    if (stats->unstopped)
+        show_line(
+            "  end          without a stop after %s: the program ended or the file was copied "
+            "early",
+            show_duration(text, verdict->last_ns - verdict->first_ns));
+    if (stats->next_trace >= 0)
+        show_line("  next         another trace begins at offset %#" PRIx64,
+                  (uint64_t)stats->next_trace);
+}
+
 static void show_good(const struct verdict *verdict)
 {
     const trail_reader_stats *stats = &verdict->stats;
@@ -142,15 +220,17 @@ static void show_good(const struct verdict *verdict)
         printf("  generations  %" PRIu64 "\n", stats->generations);
     printf("  stacks       %" PRIu64 ", strings %" PRIu64 ", CPU samples %" PRIu64 "\n",
            stats->stacks, stats->strings, stats->cpu_samples);
+    show_notes(verdict);
     show_repairs(verdict);
 }
 
 /* Prints what to try next with a damaged file. */
 static void show_hint(const struct verdict *verdict)
 {
-    const char *word = verdict->word;
-    if (strcmp(word, "-") == 0)
+    char word[FOLLOW_UP_SIZE];
+    if (strcmp(verdict->word, "-") == 0)
         return;
+    (void)shell_file(verdict->word, word);
     bool v2 = trail_version_is_v2(verdict->version);
     bool order =
         verdict->error.code == TRAIL_INCONSISTENT || verdict->error.code == TRAIL_TIME_ORDER;
@@ -183,6 +263,7 @@ static void show_bad(const struct verdict *verdict)
                stats->events == 1 ? "" : "s", stats->generations,
                stats->generations == 1 ? "" : "s");
     printf("\n");
+    show_notes(verdict);
     show_hint(verdict);
 }
 
@@ -231,6 +312,15 @@ static void json_verdict(const struct verdict *verdict)
         json_number(&json, "cpu_samples", stats->cpu_samples);
         json_number(&json, "bytes", stats->bytes);
         json_number(&json, "good_bytes", stats->good_bytes);
+        json_number(&json, "misused", stats->misused);
+        json_number(&json, "text_bytes", stats->text_bytes);
+        json_number(&json, "holes", stats->holes);
+        json_number(&json, "lost_bytes", stats->lost_bytes);
+        json_bool(&json, "unstopped", stats->unstopped);
+        if (stats->next_trace >= 0)
+            json_signed(&json, "next_trace", stats->next_trace);
+        if (verdict->misused[0])
+            json_string(&json, "first_misused", verdict->misused);
         if (verdict->request->repair)
             json_repairs(&json, verdict);
     }
@@ -261,6 +351,7 @@ static int check_file(const char *word, const struct request *request)
     struct verdict verdict = {.word = word, .request = request, .error = no_error(), .total = -1};
     trail_reader_options options = {
         .repair = request->repair,
+        .strict = request->strict || request->go121,
         .verdict = request->go121 ? TRAIL_VERDICT_GO121 : TRAIL_VERDICT_AUTO,
         .verdict_only = true,
     };

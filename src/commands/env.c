@@ -152,7 +152,7 @@ static void print_use(const struct env *env, const struct form *form)
 {
     char shm[FOLLOW_UP_SIZE], output[FOLLOW_UP_SIZE];
     print_message("first, and as the same user: trail record --attach-shm=%s -o %s%s",
-                  shell_word(env->shm, shm), shell_word(env->output, output),
+                  shell_word(env->shm, shm), shell_file(env->output, output),
                   env->heap ? " --heap" : "");
     print_message("%s", form->use);
 }

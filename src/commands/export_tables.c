@@ -19,6 +19,7 @@
 #include "sql/tables.h"
 #include "symbols/symbols.h"
 #include "ui/folders.h"
+#include "ui/follow_up.h"
 #include "words/vocabulary.h"
 
 struct tables_request {
@@ -87,11 +88,12 @@ static int find_day(struct tables_request *tables)
 static int find_all(struct tables_request *tables)
 {
     const struct export_request *request = tables->request;
+    char file[FOLLOW_UP_SIZE];
     if (request->options.name || request->goroutines.count > 0)
         return usage_error(request->command,
                            "tables are of all goroutines; of some: trail sql --csv %s 'select * "
                            "from states where goroutine = 18'",
-                           source_title(request->word));
+                           shell_file(request->word, file));
     int code = find_table(tables);
     if (code == EXIT_GOOD && tables->all && !request->output)
         code =

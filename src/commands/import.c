@@ -14,6 +14,7 @@
 #include "import/import.h"
 #include "import/tool.h"
 #include "ui/cli.h"
+#include "ui/follow_up.h"
 #include "ui/progress.h"
 #include "ui/show.h"
 #include "ui/trace_file.h"
@@ -92,6 +93,7 @@ static void print_problems(const struct import_stats *stats)
 
 static void print_result(const struct import_stats *stats, const char *path)
 {
+    char file[FOLLOW_UP_SIZE];
     fprintf(stderr,
             "trail: %s: %" PRIu64 " event%s; %" PRIu64 " thread%s, %" PRIu64 " wake-up%s, %" PRIu64
             " of them by threads\n",
@@ -99,7 +101,7 @@ static void print_result(const struct import_stats *stats, const char *path)
             plural(stats->threads), stats->wakeups, plural(stats->wakeups),
             stats->wakeups_by_thread);
     if (strcmp(path, "-") != 0)
-        print_message("next: trail summary %s, or trail why %s", path, path);
+        print_message("next: trail summary %s, or trail why %s", shell_file(path, file), file);
 }
 
 /* MARK: Importing */

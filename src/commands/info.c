@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/idset.h"
+#include "base/idmap.h"
 #include "base/whole.h"
 #include "read/maker.h"
 #include "read/wall.h"
@@ -55,7 +55,7 @@ struct info {
     struct tally by_batch[BATCH_KINDS];
     uint64_t generations;
     uint64_t last_generation;
-    struct idset threads, procs; /* v2: of batches, v1: of batches; --full: of events */
+    struct idmap threads, procs; /* v2: of batches, v1: of batches; --full: of events */
     bool timed;
     uint64_t first_ticks, last_ticks;
     uint64_t frequency;
@@ -73,7 +73,7 @@ struct info {
     uint64_t event_count;
     struct tally by_record[RECORD_TYPES];
     const char *record_name[RECORD_TYPES];
-    struct idset goroutines, tasks;
+    struct idmap goroutines, tasks;
     int64_t first_ns, last_ns;
     trail_reader_stats stats;
 };
@@ -81,6 +81,12 @@ struct info {
 /* MARK: Batches */
 
 /* A uvarint at *at; false if there is none. */
+/* Counts an ID once. Returns false if out of memory. */
+static bool count_id(struct idmap *seen, uint64_t id)
+{
+    return idmap_find(seen, id) || idmap_put(seen, id, seen);
+}
+
 static bool get_uvarint(const uint8_t **at, const uint8_t *end, uint64_t *value)
 {
     uint64_t sum = 0;
@@ -237,7 +243,7 @@ static bool add_batch(struct info *info, trail_walk *walk, const trail_batch *ba
     if (!v2) {
         find_maker(info, walk, batch);
         read_v1_frequency(info, batch, trail_walk_data(walk));
-        return batch->proc < 0 || idset_add(&info->procs, (uint64_t)batch->proc);
+        return batch->proc < 0 || count_id(&info->procs, (uint64_t)batch->proc);
     }
     if (info->generations == 0 || batch->generation != info->last_generation)
         info->generations++;
@@ -254,7 +260,7 @@ static bool add_batch(struct info *info, trail_walk *walk, const trail_batch *ba
     if (data && ticks > info->last_ticks)
         info->last_ticks = ticks;
     if (batch->kind == TRAIL_BATCH_EVENTS && batch->thread >= 0)
-        return idset_add(&info->threads, (uint64_t)batch->thread);
+        return count_id(&info->threads, (uint64_t)batch->thread);
     return true;
 }
 
@@ -339,17 +345,17 @@ static bool count_event(struct info *info, const trail_event *event)
     bool ok = true;
     info->events[event->kind < TRAIL_KINDS ? event->kind : TRAIL_BAD]++;
     if (event->goroutine >= 0)
-        ok = idset_add(&info->goroutines, (uint64_t)event->goroutine) && ok;
+        ok = count_id(&info->goroutines, (uint64_t)event->goroutine) && ok;
     if (event->proc >= 0 && event->proc < TRAIL_FAKE_PROC)
-        ok = idset_add(&info->procs, (uint64_t)event->proc) && ok;
+        ok = count_id(&info->procs, (uint64_t)event->proc) && ok;
     if (event->thread >= 0)
-        ok = idset_add(&info->threads, (uint64_t)event->thread) && ok;
+        ok = count_id(&info->threads, (uint64_t)event->thread) && ok;
     if (event->kind == TRAIL_TASK_BEGIN)
-        ok = idset_add(&info->tasks, event->task.id) && ok;
+        ok = count_id(&info->tasks, event->task.id) && ok;
     if (event->kind == TRAIL_STATE_TRANSITION && event->transition.id >= 0) {
         bool goroutine = event->transition.resource == TRAIL_RESOURCE_GOROUTINE;
-        struct idset *set = goroutine ? &info->goroutines : &info->procs;
-        ok = idset_add(set, (uint64_t)event->transition.id) && ok;
+        struct idmap *set = goroutine ? &info->goroutines : &info->procs;
+        ok = count_id(set, (uint64_t)event->transition.id) && ok;
     }
     return ok;
 }
@@ -712,10 +718,10 @@ static int info_file(const char *word, const struct request *request)
         show_info(&info);
     if (info.damaged && (info.version <= 0 || code == EXIT_INOUT))
         (void)print_error(word, &info.damage);
-    idset_free(&info.threads);
-    idset_free(&info.procs);
-    idset_free(&info.goroutines);
-    idset_free(&info.tasks);
+    idmap_free(&info.threads);
+    idmap_free(&info.procs);
+    idmap_free(&info.goroutines);
+    idmap_free(&info.tasks);
     return code;
 }
 

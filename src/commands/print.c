@@ -102,6 +102,9 @@ static const struct option rows[] = {
      TO_FLAG(struct request, reader.repair)},
     {0, "partial", NULL, "Go 1.5 to 1.21: print what is good before the damage, too",
      TO_FLAG(struct request, reader.partial)},
+    {0, "strict", NULL,
+     "fail at a misused region, task or log, as Go's tools do; --format=go and go-v1 imply it",
+     TO_FLAG(struct request, reader.strict)},
     {0, "binary", "FILE", "Go 1.5 and 1.6: the traced program, for names in stacks",
      TO_TEXT(struct request, binary)},
     WORDS_ROW(struct request, words),
@@ -183,6 +186,8 @@ static int parse_request(struct request *request, int argc, char **argv)
         return usage_error(request->command, options.word_count == 0 ? "which file? (- is stdin)"
                                                                      : "one file at a time");
     request->word = options.words[0];
+    if (request->format == TRAIL_FORMAT_GO || request->format == TRAIL_FORMAT_GO_V1)
+        request->reader.strict = true;
     if (request->format == TRAIL_FORMAT_GO_V1) {
         request->reader.view = TRAIL_VIEW_V1;
         request->reader.verdict = TRAIL_VERDICT_GO121;

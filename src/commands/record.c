@@ -27,6 +27,7 @@
 #include "inspect/preload_path.h"
 #include "inspect/program.h"
 #include "ui/cli.h"
+#include "ui/follow_up.h"
 #include "ui/show.h"
 #include "ui/skip_frames.h"
 #include "ui/values.h"
@@ -621,6 +622,7 @@ static void print_pause(const struct recording *r)
 
 static int record_program(struct recording *r)
 {
+    char program[FOLLOW_UP_SIZE];
     if (r->options.shm) {
         record_others(r);
         print_cut_files();
@@ -645,8 +647,8 @@ static int record_program(struct recording *r)
     run_program(r);
     finish(r);
     if (!r->recorder.program)
-        print_message("%s did not load the recorder: nothing was recorded; see 'trail doctor %s'",
-                      r->argv[0], r->argv[0]);
+        print_message("%s did not load the recorder: nothing was recorded; see: trail doctor %s",
+                      r->argv[0], shell_file(r->argv[0], program));
     print_cut_files();
     if (!r->quiet)
         print_summaries(r);

@@ -10,6 +10,7 @@
 #include "base/duration.h"
 #include "base/share.h"
 #include "ui/cli.h"
+#include "ui/follow_up.h"
 #include "ui/show.h"
 #include "wire/waits.h"
 
@@ -152,7 +153,7 @@ int64_t record_summary_cpu_ns(int who)
 
 void record_summary_print(const struct collect_summary *s, const char *path, int64_t cpu_ns)
 {
-    char wall[DURATION_SIZE], cpu[DURATION_SIZE];
+    char wall[DURATION_SIZE], cpu[DURATION_SIZE], file[FOLLOW_UP_SIZE];
     print_message("%s: %" PRIu64 " %s (%" PRIu64 " at once), %s%s%s%s", path, s->threads,
                   numbered(s->threads, "thread", "threads"), s->most_threads,
                   show_duration_as(wall, s->wall_ns, DURATION_SUMMARY), cpu_ns >= 0 ? ", " : "",
@@ -187,7 +188,7 @@ void record_summary_print(const struct collect_summary *s, const char *path, int
               stderr);
     print_heap(s);
     print_recorder(s);
-    put_line("  next: trail summary %s, or trail view %s", path, path);
+    put_line("  next: trail summary %s, or trail view %s", shell_file(path, file), file);
 }
 
 /* MARK: Several processes */

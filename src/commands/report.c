@@ -11,6 +11,7 @@
 #include "commands/report_embed.h"
 #include "report/report.h"
 #include "ui/analysis.h"
+#include "ui/follow_up.h"
 #include "ui/input.h"
 #include "ui/progress.h"
 #include "ui/values.h"
@@ -171,11 +172,12 @@ static int write_report(struct request *request)
 {
     struct analysis *analysis = &request->analysis;
     const char *slash = strrchr(analysis->word, '/');
+    char file[FOLLOW_UP_SIZE];
     struct report report = {
         .title = request->title ? request->title
                  : slash        ? slash + 1
                                 : source_title(analysis->word),
-        .file = strcmp(analysis->word, "-") == 0 ? "FILE" : analysis->word,
+        .file = strcmp(analysis->word, "-") == 0 ? "FILE" : shell_file(analysis->word, file),
         .version = TRAIL_VERSION,
         .warnings = request->warnings,
         .warning_count = request->warning_count,

@@ -14,6 +14,7 @@
 
 #include "base/duration.h"
 #include "base/grow.h"
+#include "base/idmap.h"
 #include "collect/mapped_files.h"
 #include "collect/process.h"
 #include "inspect/program.h"
@@ -22,6 +23,7 @@
 #include "ui/show.h"
 #include "words/function_name.h"
 #include "words/place.h"
+#include "words/runtimes.h"
 
 struct request {
     bool json, children;
@@ -87,9 +89,10 @@ static void wait_text(const struct stuck_thread *thread, char *text, size_t size
     else if (joins && *holder)
         (void)snprintf(text, size, "%s %s", kind->phrase_of, holder);
     else
-        (void)snprintf(text, size, "%s%s%s%s%s%s%s",
+        (void)snprintf(text, size, "%s%s%s%s%s%s%s%s",
                        *thread->object ? kind->phrase_of : kind->phrase, *thread->object ? " " : "",
                        thread->object, *holder ? ", held by " : "", holder,
+                       *holder && thread->holder.is_inferred ? " (inferred from its stack)" : "",
                        *thread->note ? ", " : "", thread->note);
 }
 
@@ -107,38 +110,42 @@ static void state_text(const struct stuck_thread *thread, char *text, size_t siz
         (void)snprintf(text, size, "%s", texts[thread->state]);
 }
 
+/* What a thread of a cycle waits for: "waits for mutex a_mu", "waits to read pipe, whose other end
+ * ...". */
+static void wanted_text(const struct stuck_thread *thread, char *text, size_t size)
+{
+    static const char waiting[] = "waiting";
+    char name[320];
+    if (thread->kind != WIRE_WAIT_JOIN && thread->holder.thread) {
+        lock_text(thread, name, sizeof name);
+        (void)snprintf(text, size, "waits for %s", name);
+        return;
+    }
+    wait_text(thread, name, sizeof name);
+    if (strncmp(name, waiting, sizeof waiting - 1) == 0)
+        (void)snprintf(text, size, "waits%s", name + sizeof waiting - 1);
+    else
+        (void)snprintf(text, size, "waits %s", name);
+}
+
 /* "thread 12 (flush) holds mutex b_mu and waits for mutex a_mu" */
 static void cycle_text(const struct stuck_thread *thread, const struct stuck_thread *before,
                        char *text, size_t size)
 {
-    char name[128], held[256], wanted[320], other[256];
+    char name[128], held[256], wanted[TEXT_SIZE / 2];
+    bool is_lock = before->kind != WIRE_WAIT_JOIN && before->holder.thread;
     thread_text(thread, name, sizeof name);
     lock_text(before, held, sizeof held);
-    lock_text(thread, wanted, sizeof wanted);
-    if (thread->kind == WIRE_WAIT_JOIN) {
-        holder_text(thread, other, sizeof other);
-        (void)snprintf(wanted, sizeof wanted, "the exit of %s", other);
-    }
-    if (before == thread && thread->kind != WIRE_WAIT_JOIN)
-        (void)snprintf(text, size, "%s waits for %s, which it holds itself", name, wanted);
-    else if (before->kind == WIRE_WAIT_JOIN)
-        (void)snprintf(text, size, "%s waits for %s", name, wanted);
+    wanted_text(thread, wanted, sizeof wanted);
+    if (before == thread && is_lock)
+        (void)snprintf(text, size, "%s %s, which it holds itself", name, wanted);
+    else if (is_lock)
+        (void)snprintf(text, size, "%s holds %s and %s", name, held, wanted);
     else
-        (void)snprintf(text, size, "%s holds %s and waits for %s", name, held, wanted);
+        (void)snprintf(text, size, "%s %s", name, wanted);
 }
 
 /* MARK: Cycles */
-
-static const struct stuck_thread *first_of_cycle(const struct stuck *stuck, unsigned cycle)
-{
-    for (size_t i = 0; i < stuck->count; i++) {
-        for (size_t j = 0; j < stuck->processes[i].held.count; j++) {
-            if (stuck->processes[i].threads[j].cycle == cycle)
-                return &stuck->processes[i].threads[j];
-        }
-    }
-    return NULL;
-}
 
 /* Calls `show` for each thread of a cycle, with the one that waits for it. */
 static void each_of_cycle(const struct stuck_thread *first,
@@ -147,13 +154,24 @@ static void each_of_cycle(const struct stuck_thread *first,
                           void *context)
 {
     const struct stuck_thread *before = first, *at = first;
-    while (before->holder.thread != first)
-        before = before->holder.thread;
+    while (before->next != first)
+        before = before->next;
     do {
         show(context, at, before);
         before = at;
-        at = at->holder.thread;
+        at = at->next;
     } while (at != first);
+}
+
+static bool is_inferred_cycle(const struct stuck_thread *first)
+{
+    const struct stuck_thread *at = first;
+    do {
+        if (at->holder.is_inferred)
+            return true;
+        at = at->next;
+    } while (at != first);
+    return false;
 }
 
 static void print_cycle_line(void *context, const struct stuck_thread *thread,
@@ -167,35 +185,15 @@ static void print_cycle_line(void *context, const struct stuck_thread *thread,
 
 static void print_cycles(const struct stuck *stuck)
 {
-    for (unsigned i = 1; i <= stuck->cycles; i++) {
-        puts(i == 1 ? "deadlock:" : "another deadlock:");
-        each_of_cycle(first_of_cycle(stuck, i), print_cycle_line, NULL);
+    for (size_t i = 0; i < stuck->cycle_count; i++) {
+        show_line("%s%s:", i == 0 ? "deadlock" : "another deadlock",
+                  is_inferred_cycle(stuck->cycles[i]) ? ", with holders inferred from stacks" : "");
+        each_of_cycle(stuck->cycles[i], print_cycle_line, NULL);
         putchar('\n');
     }
 }
 
 /* MARK: Threads */
-
-static bool has_same_stack(const struct stuck_thread *a, const struct stuck_thread *b)
-{
-    if (a->frame_count != b->frame_count)
-        return false;
-    for (size_t i = 0; i < a->frame_count; i++) {
-        if (a->frames[i].pc != b->frames[i].pc)
-            return false;
-    }
-    return true;
-}
-
-static bool is_alike(const struct stuck_thread *a, const struct stuck_thread *b)
-{
-    char one[TEXT_SIZE], other[TEXT_SIZE];
-    if (a->cycle || b->cycle || a->waiters || b->waiters || !has_same_stack(a, b))
-        return false;
-    state_text(a, one, sizeof one);
-    state_text(b, other, sizeof other);
-    return strcmp(one, other) == 0 && strcmp(a->held->name, b->held->name) == 0;
-}
 
 static void frame_text(const struct stuck_frame *frame, char *text, size_t size)
 {
@@ -211,35 +209,21 @@ static void frame_text(const struct stuck_frame *frame, char *text, size_t size)
         (void)snprintf(text, size, "0x%" PRIx64, frame->pc);
 }
 
+/* Without the frames that started the thread's function, unless all are wanted. */
 static void print_stack(const struct stuck_thread *thread, size_t most)
 {
     char text[PLACE_TEXT_SIZE];
-    for (size_t i = 0; i < thread->frame_count && i < most; i++) {
+    size_t count = thread->frame_count;
+    if (most != 0 && most < SIZE_MAX)
+        count = runtime_frames_outside(stuck_frame_of, thread, count);
+    for (size_t i = 0; i < count && i < most; i++) {
         frame_text(&thread->frames[i], text, sizeof text);
         show_line("    %s", text);
     }
-    if (thread->frame_count > most)
+    if (count > most)
         show_line("    ... %zu more: --frames=0", thread->frame_count - most);
     else if (thread->is_cut)
         puts("    ... its callers are not known without a stop");
-}
-
-/* "threads 12, 13, 14 and 9 others (worker): ..." */
-static void print_heading(struct stuck_thread *const *group, size_t count)
-{
-    char state[TEXT_SIZE], list[160];
-    size_t used = 0;
-    state_text(group[0], state, sizeof state);
-    for (size_t i = 0; i < count && i < 4; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%d", i ? ", " : "",
-                                 group[i]->held->tid);
-    if (count > 4)
-        (void)snprintf(list + used, sizeof list - used, " and %zu more", count - 4);
-    show_line("%s %s (%s): %s", count == 1 ? "thread" : "threads", list, group[0]->held->name,
-              state);
-    if (group[0]->waiters)
-        show_line("    %u thread%s wait%s for this thread", group[0]->waiters,
-                  group[0]->waiters == 1 ? "" : "s", group[0]->waiters == 1 ? "s" : "");
 }
 
 /* The deadlocked first, then those that others wait for, then those that wait for a thread. */
@@ -252,74 +236,118 @@ static unsigned rank_of(const struct stuck_thread *thread)
                                          : 4;
 }
 
-static int by_rank(const void *a, const void *b)
-{
-    const struct stuck_thread *x = *(struct stuck_thread *const *)a;
-    const struct stuck_thread *y = *(struct stuck_thread *const *)b;
-    unsigned one = rank_of(x), other = rank_of(y);
-    if (one != other)
-        return one < other ? -1 : 1;
-    return x->held->tid < y->held->tid ? -1 : 1;
-}
-
-/* Moves the threads like list[0] to the front; returns their number. */
-static size_t gather(struct stuck_thread **list, size_t count)
-{
-    size_t found = 1;
-    for (size_t i = 1; i < count; i++) {
-        struct stuck_thread *thread = list[i];
-        if (!is_alike(list[0], thread))
-            continue;
-        for (size_t j = i; j > found; j--)
-            list[j] = list[j - 1];
-        list[found++] = thread;
-    }
-    return found;
-}
-
-/* MARK: What has changed */
-
-/* The last look at each thread, by its text, for --repeat. */
-struct seen {
-    pid_t tid;
-    uint64_t hash;
+/* A thread to print, and what it is like. */
+struct row {
+    const struct stuck_thread *thread;
+    uint64_t likeness; /* of its state, stack and name */
 };
 
-struct history {
-    struct seen *list;
-    size_t count, capacity;
-};
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return hash;
+}
 
-static uint64_t hash_of(const struct stuck_thread *thread)
+static uint64_t likeness_of(const struct stuck_thread *thread)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     char text[TEXT_SIZE];
     state_text(thread, text, sizeof text);
-    for (const char *at = text; *at; at++)
-        hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+    hash = hash_text(hash_text(hash, text), thread->held->name);
     for (size_t i = 0; i < thread->frame_count; i++)
         hash = (hash ^ thread->frames[i].pc) * UINT64_C(0x100000001b3);
     return hash;
 }
 
-/* Whether the thread is as at the last look; remembers it. */
-static bool is_as_before(struct history *history, const struct stuck_thread *thread)
+/* Those that others wait for are shown alone. */
+static bool is_alike(const struct row *a, const struct row *b)
 {
-    uint64_t hash = hash_of(thread);
-    for (size_t i = 0; i < history->count; i++) {
-        struct seen *seen = &history->list[i];
-        if (seen->tid != thread->held->tid)
-            continue;
-        bool same = seen->hash == hash;
-        seen->hash = hash;
-        return same;
+    const struct stuck_thread *x = a->thread, *y = b->thread;
+    return a->likeness == b->likeness && !x->cycle && !y->cycle && !x->waiters && !y->waiters;
+}
+
+#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
+
+static int by_likeness(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    int order = COMPARE(x->likeness, y->likeness);
+    return order ? order : COMPARE(x->thread->held->tid, y->thread->held->tid);
+}
+
+/* Threads that are alike, which lie in a row. */
+struct group {
+    const struct row *rows;
+    size_t count;
+};
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct stuck_thread *x = ((const struct group *)a)->rows->thread;
+    const struct stuck_thread *y = ((const struct group *)b)->rows->thread;
+    int order = COMPARE(rank_of(x), rank_of(y));
+    return order ? order : COMPARE(x->held->tid, y->held->tid);
+}
+
+/* Sorts the list and fills in the groups, of which there is room for as many; returns their number.
+ */
+static size_t gather(struct row *list, size_t count, struct group *groups)
+{
+    size_t found = 0;
+    qsort(list, count, sizeof *list, by_likeness);
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || !is_alike(&list[i - 1], &list[i]))
+            groups[found++] = (struct group){&list[i], 0};
+        groups[found - 1].count++;
     }
-    if (GROW(history->list, history->capacity, history->count + 1))
-        history->list[history->count++] = (struct seen){thread->held->tid, hash};
-    return false;
+    qsort(groups, found, sizeof *groups, by_rank);
+    return found;
+}
+
+/* "threads 12, 13, 14 and 9 others (worker): ..." */
+static void print_heading(const struct group *group)
+{
+    const struct stuck_thread *first = group->rows->thread;
+    size_t count = group->count;
+    char state[TEXT_SIZE], list[160];
+    size_t used = 0;
+    state_text(first, state, sizeof state);
+    for (size_t i = 0; i < count && i < 4; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%d", i ? ", " : "",
+                                 group->rows[i].thread->held->tid);
+    if (count > 4)
+        (void)snprintf(list + used, sizeof list - used, " and %zu more", count - 4);
+    show_line("%s %s (%s): %s", count == 1 ? "thread" : "threads", list, first->held->name, state);
+    if (first->waiters)
+        show_line("    %u thread%s wait%s for this thread", first->waiters,
+                  first->waiters == 1 ? "" : "s", first->waiters == 1 ? "s" : "");
+}
+
+/* MARK: What has changed */
+
+/*
+ * Whether the thread is as at the last look; remembers it in `history`, which has what each TID was
+ * like, as a pointer that is not NULL.
+ */
+static bool is_as_before(struct idmap *history, const struct row *row)
+{
+    uint64_t tid = (uint64_t)row->thread->held->tid;
+    void *likeness = (void *)(uintptr_t)(row->likeness | 1);
+    bool same = idmap_find(history, tid) == likeness;
+    return idmap_put(history, tid, likeness) && same;
 }
 
 /* MARK: Text */
+
+static bool has_musl(const struct held *held)
+{
+    for (size_t i = 0; i < held->mapping_count; i++) {
+        if (held_is_musl(held->mappings[i].path))
+            return true;
+    }
+    return false;
+}
 
 /* What the threads of a program do not show; NULL: nothing. */
 static const char *what_is_missing(const struct stuck_process *process)
@@ -332,7 +360,7 @@ static const char *what_is_missing(const struct stuck_process *process)
         return "a Go program: its goroutines are not threads, and are not shown; its stacks of "
                "goroutines are in /debug/pprof/goroutine?debug=2, or printed at SIGQUIT, which "
                "ends it";
-    if (strstr(program.loader, "ld-musl-"))
+    if (has_musl(&process->held))
         return "linked with musl: its mutexes have no owner, and its waits are futexes";
     return NULL;
 }
@@ -342,39 +370,66 @@ static void print_process_heading(const struct stuck_process *process, size_t ch
     const char *missing = what_is_missing(process);
     char stopped[DURATION_SIZE];
     show_duration_as(stopped, process->held.stopped_ns, DURATION_WORDS);
-    show_line("process %d (%s): %zu thread%s, stopped for %s", process->held.pid,
+    show_line("process %d (%s): %zu thread%s, %sstopped for %s%s", process->held.pid,
               process->held.name, process->held.count, process->held.count == 1 ? "" : "s",
+              process->held.groups > 1 ? "each " : "", process->held.groups > 1 ? "at most " : "",
               stopped);
+    if (process->held.groups > 1)
+        show_line("    in %zu groups, so not seen at one instant; deadlocks were looked at twice",
+                  process->held.groups);
     if (missing)
         show_line("    %s", missing);
-    if (changed < process->held.count)
+    if (stuck_hangs(process))
+        show_line("    no thread can go on: each waits for another, without a time limit");
+    if (process->is_related)
+        puts("    not asked for: others wait for these threads of it");
+    else if (changed < process->held.count)
         show_line("    %zu as before", process->held.count - changed);
     if (process->held.unstopped)
         show_line("    %zu could not be stopped in time", process->held.unstopped);
     putchar('\n');
 }
 
-static bool print_process(const struct stuck_process *process, const struct request *request,
-                          struct history *history)
+/* Of processes that were not asked for: others wait for the thread, or it is part of a cycle. */
+static bool is_relevant(const struct stuck_thread *thread)
 {
-    size_t count = 0;
-    struct stuck_thread **list = calloc(process->held.count + 1, sizeof(struct stuck_thread *));
-    if (!list)
-        return false;
+    return thread->cycle || thread->waiters;
+}
+
+static bool has_relevant(const struct stuck_process *process)
+{
     for (size_t i = 0; i < process->held.count; i++) {
-        if (!is_as_before(history, &process->threads[i]))
-            list[count++] = &process->threads[i];
+        if (is_relevant(&process->threads[i]))
+            return true;
     }
-    qsort(list, count, sizeof(struct stuck_thread *), by_rank);
-    print_process_heading(process, count);
-    for (size_t at = 0, n; at < count; at += n) {
-        n = gather(list + at, count - at);
-        print_heading(list + at, n);
-        print_stack(list[at], request->frames);
+    return false;
+}
+
+static bool print_process(const struct stuck_process *process, const struct request *request,
+                          struct idmap *history)
+{
+    size_t count = 0, shown;
+    struct row *list = calloc(process->held.count + 1, sizeof *list);
+    struct group *groups = calloc(process->held.count + 1, sizeof *groups);
+    bool good = list && groups;
+    for (size_t i = 0; good && i < process->held.count; i++) {
+        const struct stuck_thread *thread = &process->threads[i];
+        if (process->is_related && !is_relevant(thread))
+            continue;
+        list[count] = (struct row){thread, likeness_of(thread)};
+        count += !is_as_before(history, &list[count]);
+    }
+    shown = good ? gather(list, count, groups) : 0;
+    if (good && (count > 0 || !process->is_related))
+        print_process_heading(process, count);
+    for (size_t i = 0; i < shown; i++) {
+        print_heading(&groups[i]);
+        print_stack(groups[i].rows->thread, request->frames);
         putchar('\n');
     }
     free(list);
-    return true;
+    free(groups);
+    return good;
 }
 
 /* MARK: JSON */
@@ -397,8 +452,16 @@ static void json_wait(struct json *json, const struct stuck_thread *thread)
         json_string(json, "object", thread->object);
     if (*thread->note)
         json_string(json, "note", thread->note);
+    if (thread->peers.count > 0 && thread->kind != WIRE_WAIT_FILE) {
+        json_open(json, "peers", '[');
+        for (size_t i = 0; i < thread->peers.count; i++)
+            json_signed(json, NULL, thread->peers.pids[i]);
+        json_close(json, ']');
+    }
     if (thread->holder.tid > 0)
         json_signed(json, "holder", thread->holder.tid);
+    if (thread->holder.tid > 0 && thread->holder.is_inferred)
+        json_bool(json, "holder_inferred", true);
 }
 
 static void json_thread(struct json *json, const struct stuck_thread *thread)
@@ -438,9 +501,9 @@ static void print_json(const struct stuck *stuck)
     struct json json = json_on_stdout();
     json_open(&json, NULL, '{');
     json_open(&json, "deadlocks", '[');
-    for (unsigned i = 1; i <= stuck->cycles; i++) {
+    for (size_t i = 0; i < stuck->cycle_count; i++) {
         json_open(&json, NULL, '[');
-        each_of_cycle(first_of_cycle(stuck, i), json_cycle_thread, &json);
+        each_of_cycle(stuck->cycles[i], json_cycle_thread, &json);
         json_close(&json, ']');
     }
     json_close(&json, ']');
@@ -448,12 +511,16 @@ static void print_json(const struct stuck *stuck)
     for (size_t i = 0; i < stuck->count; i++) {
         const struct stuck_process *process = &stuck->processes[i];
         const char *missing = what_is_missing(process);
+        if (process->is_related && !has_relevant(process))
+            continue;
         json_open(&json, NULL, '{');
         json_signed(&json, "pid", process->held.pid);
         json_string(&json, "name", process->held.name);
         if (missing)
             json_string(&json, "note", missing);
+        json_bool(&json, "hangs", stuck_hangs(process));
         json_signed(&json, "stopped_ns", process->held.stopped_ns);
+        json_number(&json, "groups", process->held.groups);
         json_number(&json, "unstopped", process->held.unstopped);
         json_open(&json, "threads", '[');
         for (size_t j = 0; j < process->held.count; j++)
@@ -519,7 +586,7 @@ static bool add_children(struct pids *pids)
     return good;
 }
 
-static int look(const struct request *request, const struct pids *pids, struct history *history)
+static int look(const struct request *request, const struct pids *pids, struct idmap *history)
 {
     struct stuck stuck = {.limit_ns = request->limit_ns};
     trail_error err;
@@ -528,8 +595,11 @@ static int look(const struct request *request, const struct pids *pids, struct h
         if (!stuck_add(&stuck, pids->list[i], &err))
             code = print_error_message(&err);
     }
+    if (code == EXIT_GOOD)
+        stuck_follow(&stuck);
+    if (code == EXIT_GOOD && !stuck_connect(&stuck, &err))
+        code = print_error_message(&err);
     if (code == EXIT_GOOD) {
-        stuck_connect(&stuck);
         if (request->json) {
             print_json(&stuck);
         } else {
@@ -544,7 +614,7 @@ static int look(const struct request *request, const struct pids *pids, struct h
 
 static int look_again(const struct request *request, const struct pids *pids)
 {
-    struct history history = {0};
+    struct idmap history = {0};
     unsigned long most = request->count ? request->count : request->repeat_ns ? ULONG_MAX : 1;
     struct timespec pause = {request->repeat_ns / 1000000000, request->repeat_ns % 1000000000};
     int code = EXIT_GOOD;
@@ -552,10 +622,10 @@ static int look_again(const struct request *request, const struct pids *pids)
         if (i > 0)
             (void)nanosleep(&pause, NULL);
         code = look(request, pids, &history);
-        if (fflush(stdout) != 0)
+        if (fflush(stdout) != 0 || ferror(stdout))
             break;
     }
-    free(history.list);
+    idmap_free(&history);
     return finish_stdout(code);
 }
 

@@ -202,6 +202,13 @@ static void json_findings(const struct request *request, struct json *json)
         json_string(json, "kind", findings[i].kind);
         json_string(json, "text", findings[i].text);
         json_real(json, "weight", findings[i].weight);
+        json_signed(json, "gain_ns", findings[i].gain_ns);
+        if (findings[i].function != 0)
+            json_text(json, "function",
+                      trail_analysis_text(request->analysis.answers, findings[i].function));
+        if (findings[i].object != 0)
+            json_text(json, "object",
+                      trail_analysis_text(request->analysis.answers, findings[i].object));
         if (findings[i].has_moment) {
             json_signed(json, "begin_ns", findings[i].begin_ns);
             json_signed(json, "end_ns", findings[i].end_ns);

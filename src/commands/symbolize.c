@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "symbols/modules.h"
 #include "ui/cli.h"
+#include "ui/follow_up.h"
 #include "ui/progress.h"
 #include "ui/show.h"
 #include "ui/trace_file.h"
@@ -79,6 +80,7 @@ static void print_result(const struct modules *modules, const trail_symbolize_st
                          const char *path)
 {
     uint64_t left = stats->pcs - stats->resolved;
+    char file[FOLLOW_UP_SIZE];
     print_lacking(modules);
     if (stats->modules == 0 && stats->pcs > 0)
         print_message(
@@ -92,7 +94,8 @@ static void print_result(const struct modules *modules, const trail_symbolize_st
                 plural_s(stats->cut_stacks));
     fputc('\n', stderr);
     if (strcmp(path, "-") != 0)
-        print_message("next: trail summary %s, or trail print --stacks %s", path, path);
+        print_message("next: trail summary %s, or trail print --stacks %s", shell_file(path, file),
+                      file);
 }
 
 /* MARK: Copying */

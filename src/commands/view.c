@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "base/clock.h"
 #include "serve/api.h"
 #include "serve/assets.h"
+#include "serve/browser.h"
 #include "serve/intake.h"
 #include "serve/rest.h"
 #include "serve/runs.h"
@@ -88,29 +88,10 @@ static const struct option rows[] = {
     {0},
 };
 
-/* MARK: The browser */
-
 static bool is_local(const char *host)
 {
     return host[0] == '\0' || strcmp(host, "localhost") == 0 || strcmp(host, "[::1]") == 0 ||
            strncmp(host, "127.", 4) == 0;
-}
-
-static void open_browser(const char *url)
-{
-    extern char **environ;
-    char program[] = "xdg-open";
-    char *argv[] = {program, (char *)(uintptr_t)url, NULL};
-    posix_spawn_file_actions_t actions;
-    pid_t pid;
-    if (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY"))
-        return;
-    if (posix_spawn_file_actions_init(&actions) != 0)
-        return;
-    (void)posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", 1, 0);
-    (void)posix_spawn_file_actions_adddup2(&actions, 1, 2);
-    (void)posix_spawnp(&pid, program, &actions, NULL, argv, environ);
-    (void)posix_spawn_file_actions_destroy(&actions);
 }
 
 /* MARK: Serving */
@@ -200,6 +181,8 @@ static int serve(const struct request *request, struct served *served, const sig
                                    .context = &site};
     trail_error err = no_error();
     char url[160];
+    struct browser browser = {.page = ""};
+    int reason;
     struct http *http = http_start(&options, &err);
     if (!http)
         return print_error(request->words[0], &err);
@@ -211,9 +194,10 @@ static int serve(const struct request *request, struct served *served, const sig
                       request->address.host);
     printf("%s\n", url);
     (void)fflush(stdout);
-    if (!request->no_open)
-        open_browser(url);
+    if (!request->no_open && (reason = browser_open(&browser, url)) != 0)
+        print_message("no browser was opened: %s", strerror(reason));
     wait_for_end(request, http, signals);
+    browser_close(&browser);
     for (size_t i = 0; i < request->count; i++)
         runs_stop(served[i].runs);
     http_stop(http);

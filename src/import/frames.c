@@ -13,11 +13,11 @@
 
 #define FIRST_NUMBER (UINT64_C(1) << 48)
 
-/* Frames that are equal by hash only share a PC: a reader shows the first, which is rare enough. */
+/* Frames that are equal by their keyed hash only would share a PC: that does not happen. */
 static uint64_t frame_pc(struct import_threads *all, trail_string function, trail_string file)
 {
     uint64_t hash =
-        hash_mix(hash_bytes(function.data, function.size), hash_bytes(file.data, file.size));
+        hash_keyed_bytes(hash_keyed_bytes(0, function.data, function.size), file.data, file.size);
     uintptr_t number = (uintptr_t)idmap_find(&all->frames, hash);
     if (number == 0) {
         number = all->frames.count + 1;

@@ -39,7 +39,7 @@ static uint32_t add_thread(struct import_spans *spans, uint64_t pid, uint64_t ti
 /* Threads of equal hash take the next place, as in open addressing. */
 uint32_t import_spans_thread(struct import_spans *spans, uint64_t pid, uint64_t tid)
 {
-    uint64_t hash = hash_mix(pid, tid);
+    uint64_t hash = hash_keyed_mix(hash_keyed_mix(0, pid), tid);
     for (;; hash++) {
         uintptr_t number = (uintptr_t)idmap_find(&spans->thread_map, hash);
         if (number == 0)

@@ -56,8 +56,28 @@ ALWAYS bool is_awaited(enum shm_wait kind, const volatile void *object)
     }                                                                                              \
     return __VA_ARGS__
 
-#define SIGNAL(...)    RELEASE(SHM_COND, 0, condition, __VA_ARGS__)
-#define BROADCAST(...) RELEASE(SHM_COND, SHM_ALL, condition, __VA_ARGS__)
+/* A signal that no thread waits for is lost. The first one of a condition variable is kept: a wait that never ends
+ * may have needed it. */
+static __attribute__((noinline)) void keep_lost_signal(const volatile void *condition,
+                                                       const struct unwind_start *caller)
+{
+    int old_errno = errno;
+    uint32_t stack = self_recorded() ? stack_of(caller) : 0;
+    errno = old_errno;
+    if (stack)
+        object_slot(condition)->first_read = shm_first_read((uint64_t)(uintptr_t)condition, stack);
+}
+
+#define SIGNAL_WITH(flags, ...)                                                                    \
+    if (is_wanted(SHM_GROUP_CONDITIONS) && UNLIKELY(object_slot(condition)->first_read == 0) &&    \
+        !object_awaited(condition)) {                                                              \
+        struct unwind_start caller = CALLER();                                                     \
+        keep_lost_signal(condition, &caller);                                                      \
+    }                                                                                              \
+    RELEASE(SHM_COND, flags, condition, __VA_ARGS__)
+
+#define SIGNAL(...)    SIGNAL_WITH(0, __VA_ARGS__)
+#define BROADCAST(...) SIGNAL_WITH(SHM_ALL, __VA_ARGS__)
 #define POST(...)      RELEASE(SHM_SEMAPHORE, 0, semaphore, __VA_ARGS__)
 
 /* MARK: C11's condition variables */

@@ -244,6 +244,8 @@ static void json_event(struct print *print, const trail_event *event)
     if (event->goroutine != TRAIL_NONE)
         json_i64_member(out, "g", event->goroutine);
     json_details(print, event);
+    if (event->flags & TRAIL_EVENT_MISUSED)
+        PRINT(print, ",\"misused\":true");
     json_stack_member(print, "stack", event->stack);
     PRINT(print, "}\n");
 }

@@ -650,6 +650,8 @@ static void text_line(struct print *print, const trail_event *event)
     struct kind kind = kind_of(event);
     put_style(print, kind.style);
     kind.what(print, event);
+    if (event->flags & TRAIL_EVENT_MISUSED)
+        PRINT(print, " (misused)");
     put_style(print, STYLE_PLAIN);
 }
 

@@ -212,7 +212,8 @@ struct shm_thread {
      * allocated. Written by the thread alone. The live heap is the sum over all threads and of the
      * header's heap_rest. */
     int64_t heap;
-    /* Of the open call, if it waits for a lock: the PC where the lock's holder took it. */
+    /* Of the open call, if it waits for a lock: the PC where the lock's holder took it; for a
+     * condition variable: as first_read. */
     uint64_t open_held_pc;
     uint64_t holds; /* how many locks it has taken, for their rate */
     struct shm_reading reading[SHM_READINGS];
@@ -241,9 +242,11 @@ struct shm_object {
     /* Of OpenMP's locks: the number of the release that ends, or ended, the hold of the last one
      * taken. */
     uint32_t hold;
-    uint64_t holder;     /* which thread took `held`: shm_holder; 0: not known */
-    uint64_t shared;     /* what other processes call `held`, if `holder` has SHM_HELD_SHARED */
-    uint64_t first_read; /* where a lock was first taken to read: shm_first_read; 0: none was */
+    uint64_t holder; /* which thread took `held`: shm_holder; 0: not known */
+    uint64_t shared; /* what other processes call `held`, if `holder` has SHM_HELD_SHARED */
+    /* Where a lock was first taken to read; of a condition variable the stack of the first signal
+     * that no thread waited for: shm_first_read; 0: none was. */
+    uint64_t first_read;
 };
 
 #define SHM_EXACT UINT64_C(1)

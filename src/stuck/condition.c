@@ -17,11 +17,25 @@
 
 #define WORDS 4
 
-static bool is_there(uint64_t futex, const uint64_t words[WORDS])
+/* The size of a pthread_cond_t, which begins with the number of the next waiter. */
+#define CONDITION_SIZE 48
+
+/* Whether the number of a waiter was given away: other words beside a condition's address, such as
+ * arguments of the C library's own functions, are larger. */
+static bool is_number(const struct held_thread *thread, uint64_t condition, uint64_t number)
 {
+    uint64_t next;
+    return held_copy(&thread->object, condition, &next, sizeof next) && number < next;
+}
+
+static bool is_there(const struct held_thread *thread, const uint64_t words[WORDS])
+{
+    uint64_t futex = thread->arguments[0], condition = words[1], mutex = words[2];
     uint32_t shared = (uint32_t)words[3];
-    return words[1] % 8 == 0 && futex - words[1] >= FIRST_FUTEX && futex - words[1] <= LAST_FUTEX &&
-           words[2] % 8 == 0 && words[2] >= 4096 && (shared == IS_PRIVATE || shared == IS_SHARED);
+    return condition % 8 == 0 && futex - condition >= FIRST_FUTEX &&
+           futex - condition <= LAST_FUTEX && mutex % 8 == 0 && mutex >= 4096 &&
+           mutex - condition >= CONDITION_SIZE && (shared == IS_PRIVATE || shared == IS_SHARED) &&
+           is_number(thread, condition, words[0]);
 }
 
 bool condition_find(const struct held_thread *thread, struct condition *found)
@@ -30,7 +44,7 @@ bool condition_find(const struct held_thread *thread, struct condition *found)
     size_t size = thread->stack_size < FRAMES ? thread->stack_size : FRAMES;
     for (size_t at = 0; at + sizeof words <= size; at += sizeof *words) {
         memcpy(words, thread->stack + at, sizeof words);
-        if (is_there(thread->arguments[0], words)) {
+        if (is_there(thread, words)) {
             *found = (struct condition){words[1], words[2]};
             return true;
         }

@@ -5,7 +5,8 @@
  *
  *     uint64_t sequence; pthread_cond_t *condition; pthread_mutex_t *mutex; int shared;
  *
- * The words are recognised by the first pointer: the futex lies in what it points to.
+ * The words are recognised by the first pointer, as the futex lies in what it points to, and by the
+ * sequence, which is below the condition's own.
  */
 #ifndef TRAIL_STUCK_CONDITION_H
 #define TRAIL_STUCK_CONDITION_H

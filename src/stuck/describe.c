@@ -6,12 +6,16 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 
 #include "base/small_file.h"
+#include "collect/process.h"
 #include "stuck/condition.h"
 #include "stuck/descriptors.h"
+#include "words/place.h"
+#include "words/runtimes.h"
 
 /* MARK: Tables */
 
@@ -88,14 +92,9 @@ static const struct caller *find_caller(const struct stuck_thread *thread)
 
 /* MARK: Futexes */
 
-struct naming {
-    stuck_name_fn *name;
-    void *context;
-};
-
-static void name_object(struct stuck_thread *thread, const struct naming *naming, uint64_t at)
+static void name_object(struct stuck_thread *thread, const struct describe *with, uint64_t at)
 {
-    if (!naming->name(naming->context, at, thread->object, sizeof thread->object))
+    if (!with->name(with->context, at, thread->object, sizeof thread->object))
         (void)snprintf(thread->object, sizeof thread->object, "0x%" PRIx64, at);
 }
 
@@ -113,11 +112,11 @@ static bool is_priority_lock(const struct stuck_thread *thread)
 }
 
 /* `at` is the pthread_mutex_t: { lock, count, owner, ... }. */
-static void describe_mutex(struct stuck_thread *thread, const struct naming *naming, uint64_t at)
+static void describe_mutex(struct stuck_thread *thread, const struct describe *with, uint64_t at)
 {
     uint32_t owner =
         is_priority_lock(thread) ? word_at(thread, at) & FUTEX_TID_MASK : word_at(thread, at + 8);
-    name_object(thread, naming, at);
+    name_object(thread, with, at);
     thread->holder.tid = (pid_t)(owner & FUTEX_TID_MASK);
 }
 
@@ -128,7 +127,7 @@ static void describe_mutex(struct stuck_thread *thread, const struct naming *nam
 #define RWLOCK_WRITERS 12
 #define RWLOCK_WRITER  24
 
-static void describe_rwlock(struct stuck_thread *thread, const struct naming *naming, uint64_t at)
+static void describe_rwlock(struct stuck_thread *thread, const struct describe *with, uint64_t at)
 {
     uint64_t lock = at - (at % 8 == 0 ? RWLOCK_PHASE : RWLOCK_WRITERS);
     uint32_t readers = word_at(thread, lock) >> 3;
@@ -136,36 +135,36 @@ static void describe_rwlock(struct stuck_thread *thread, const struct naming *na
     if (!thread->holder.tid && readers > 0)
         (void)snprintf(thread->note, sizeof thread->note, "held by %u reader%s", readers,
                        readers == 1 ? "" : "s");
-    name_object(thread, naming, lock);
+    name_object(thread, with, lock);
 }
 
 /* Tries where the object may begin: an address with a name and no distance from it. */
-static void describe_object(struct stuck_thread *thread, const struct naming *naming, uint64_t at)
+static void describe_object(struct stuck_thread *thread, const struct describe *with, uint64_t at)
 {
     static const unsigned conditions[] = {40, 44, 32, 36}, barriers[] = {4};
     bool is_condition = thread->kind == WIRE_WAIT_CONDITION;
     const unsigned *offsets = is_condition ? conditions : barriers;
     size_t count = is_condition ? 4 : thread->kind == WIRE_WAIT_BARRIER ? 1 : 0;
     for (size_t i = 0; i < count; i++) {
-        if (naming->name(naming->context, at - offsets[i], thread->object, sizeof thread->object) &&
+        if (with->name(with->context, at - offsets[i], thread->object, sizeof thread->object) &&
             !strstr(thread->object, "+0x"))
             return;
     }
-    name_object(thread, naming, at);
+    name_object(thread, with, at);
 }
 
 /* The thread that has the mutex now need not have it when the wait ends: it is no holder. */
-static void describe_condition(struct stuck_thread *thread, const struct naming *naming,
+static void describe_condition(struct stuck_thread *thread, const struct describe *with,
                                uint64_t at)
 {
     struct condition found;
     char mutex[96];
     if (!condition_find(thread->held, &found)) {
-        describe_object(thread, naming, at);
+        describe_object(thread, with, at);
         return;
     }
-    name_object(thread, naming, found.at);
-    if (naming->name(naming->context, found.mutex, mutex, sizeof mutex))
+    name_object(thread, with, found.at);
+    if (with->name(with->context, found.mutex, mutex, sizeof mutex))
         (void)snprintf(thread->note, sizeof thread->note, "with mutex %s", mutex);
     else
         (void)snprintf(thread->note, sizeof thread->note, "with mutex 0x%" PRIx64, found.mutex);
@@ -178,16 +177,16 @@ static void describe_condition(struct stuck_thread *thread, const struct naming 
  * Robust and priority-inheriting locks of any library have their owner in the word (futex(2));
  * others may have anything there that looks like one.
  */
-static void describe_word(struct stuck_thread *thread, const struct naming *naming, uint64_t at)
+static void describe_word(struct stuck_thread *thread, const struct describe *with, uint64_t at)
 {
     uint32_t word = word_at(thread, at);
-    name_object(thread, naming, at);
+    name_object(thread, with, at);
     if (is_priority_lock(thread) || (word & FUTEX_WAITERS && word != MUSL_TAKEN))
         thread->holder = (struct stuck_holder){.tid = (pid_t)(word & FUTEX_TID_MASK),
                                                .is_guess = !is_priority_lock(thread)};
 }
 
-static void describe_futex(struct stuck_thread *thread, const struct naming *naming,
+static void describe_futex(struct stuck_thread *thread, const struct describe *with,
                            const struct caller *caller)
 {
     uint64_t at = thread->held->arguments[0];
@@ -197,38 +196,74 @@ static void describe_futex(struct stuck_thread *thread, const struct naming *nam
         thread->kind = WIRE_WAIT_MUTEX;
     switch (caller ? caller->where : WHERE_NONE) {
     case WHERE_MUTEX:
-        describe_mutex(thread, naming, at);
+        describe_mutex(thread, with, at);
         break;
     case WHERE_READ:
     case WHERE_WRITE:
-        describe_rwlock(thread, naming, at);
+        describe_rwlock(thread, with, at);
         break;
     case WHERE_JOIN:
         thread->holder.tid = (pid_t)thread->held->arguments[2];
         break;
     case WHERE_OBJECT:
         if (thread->kind == WIRE_WAIT_CONDITION)
-            describe_condition(thread, naming, at);
+            describe_condition(thread, with, at);
         else
-            describe_object(thread, naming, at);
+            describe_object(thread, with, at);
         break;
     default:
-        describe_word(thread, naming, at);
+        describe_word(thread, with, at);
     }
 }
 
-/* MARK: Descriptors, processes */
+/* MARK: Runtimes */
 
-/* "12 (gzip)" */
-static void describe_process(pid_t pid, char *text, size_t size)
+trail_string stuck_frame_of(const void *context, size_t frame, trail_string *file)
 {
-    char path[64], name[64];
-    (void)snprintf(path, sizeof path, "/proc/%d/comm", pid);
-    if (small_file_text(path, name, sizeof name))
-        (void)snprintf(text, size, "%d (%s)", pid, name);
-    else
-        (void)snprintf(text, size, "%d", pid);
+    const struct stuck_thread *thread = context;
+    const struct stuck_frame *at = &thread->frames[frame];
+    *file = (trail_string){at->file, strlen(at->file)};
+    return (trail_string){at->function, strlen(at->function)};
 }
+
+static void runtime_place(const struct stuck_thread *thread, char *text, size_t size)
+{
+    size_t frame = runtime_frames_inside(stuck_frame_of, thread, thread->frame_count);
+    trail_string file, function;
+    *text = '\0';
+    if (frame == thread->frame_count)
+        return;
+    function = stuck_frame_of(thread, frame, &file);
+    (void)place_of_frame(function, file, thread->frames[frame].line, PLACE_PARENTHESES, text, size);
+}
+
+/* Describes a wait for a futex or condition variable as the language's library knows it. */
+static void describe_runtime(struct stuck_thread *thread, const struct describe *with)
+{
+    const struct runtime_wait *wait =
+        runtime_wait_find(stuck_frame_of, thread, thread->frame_count);
+    char place[PLACE_TEXT_SIZE];
+    uint64_t at = thread->held->arguments[0];
+    if (!wait || is_priority_lock(thread))
+        return;
+    runtime_place(thread, place, sizeof place);
+    if (wait->object >= 0 && !strstr(thread->object, "__waiter_pool_base::_S_for")) {
+        char object[sizeof thread->object];
+        if (thread->kind != WIRE_WAIT_CONDITION)
+            name_object(thread, with, at - (uint64_t)wait->object);
+        memcpy(object, thread->object, sizeof object);
+        runtime_object_text(wait, object, place, thread->object, sizeof thread->object);
+    } else {
+        runtime_object_text(wait, NULL, place, thread->object, sizeof thread->object);
+        *thread->note = '\0';
+    }
+    thread->kind = wire_log_kinds[wait->wait];
+    thread->holder = (struct stuck_holder){0};
+    if (wait->object >= 0 && wire_wait_kinds[thread->kind].traits & WIRE_WAIT_HELD)
+        thread->lock = at - (uint64_t)wait->object;
+}
+
+/* MARK: Descriptors, processes */
 
 /*
  * Adds the name of a descriptor to the object. Returns false if there is no room; whole names only.
@@ -273,32 +308,77 @@ static void describe_selected(struct stuck_thread *thread)
     }
 }
 
-static void describe_locked(struct stuck_thread *thread, int fd)
+/* A lock can be released by any process that has the file open: a child has its parent's. */
+static void describe_locked(struct stuck_thread *thread, const struct describe *with, int fd)
 {
     pid_t holder = descriptor_lock_holder(thread->held->tid, fd);
-    char text[96];
+    char text[96], link[ENDS_LINK_SIZE];
     descriptor_text(thread->held->tid, fd, thread->object, sizeof thread->object);
+    if (ends_read_link(thread->held->tid, fd, link, sizeof link))
+        ends_find(with->ends, link, -1, &thread->peers);
     if (holder <= 0)
         return;
-    describe_process(holder, text, sizeof text);
+    descriptor_process(holder, text, sizeof text);
     (void)snprintf(thread->note, sizeof thread->note, "locked by process %s", text);
 }
 
-static void describe_argument(struct stuck_thread *thread, enum argument argument)
+/* Fills in the process's children. */
+static void find_children(const struct held *process, struct peers *children)
+{
+    char path[64], text[4096], *at, *end;
+    *children = (struct peers){.is_all = true};
+    for (size_t i = 0; i < process->count; i++) {
+        (void)snprintf(path, sizeof path, "/proc/%d/task/%d/children", process->pid,
+                       process->threads[i].tid);
+        if (!small_file_text(path, text, sizeof text))
+            continue;
+        for (at = text; (void)(end = at), strtol(at, &end, 10) > 0; at = end) {
+            if (children->count < ENDS_PEERS)
+                children->pids[children->count++] = (pid_t)strtol(at, NULL, 10);
+            else
+                children->is_all = false;
+        }
+    }
+}
+
+/* `pid` is wait4's: -1 or 0, any child, 0 of its process group. A PID is one of the process's own
+ * namespace. */
+static void describe_child(struct stuck_thread *thread, const struct describe *with, pid_t pid)
+{
+    struct peers children;
+    if (!with->process)
+        return;
+    find_children(with->process, &children);
+    if (pid == -1)
+        thread->peers = children;
+    for (size_t i = 0; i < children.count && pid > 0; i++) {
+        pid_t child = children.pids[i];
+        if (with->process->is_nested ? !process_calls_itself(child, pid) : child != pid)
+            continue;
+        thread->peers = (struct peers){.pids = {child}, .count = 1, .is_all = true};
+        descriptor_process(child, thread->object, sizeof thread->object);
+        return;
+    }
+    if (pid > 0)
+        (void)snprintf(thread->object, sizeof thread->object, "%d", pid);
+}
+
+static void describe_argument(struct stuck_thread *thread, const struct describe *with,
+                              enum argument argument)
 {
     const struct held_thread *held = thread->held;
     int first = (int)held->arguments[0];
     switch (argument) {
     case ARGUMENT_FD:
         descriptor_text(held->tid, first, thread->object, sizeof thread->object);
-        descriptor_peer(held->tid, first, thread->note, sizeof thread->note);
+        descriptor_peers(with->ends, held->tid, first, thread->kind == WIRE_WAIT_WRITE,
+                         &thread->peers, thread->note, sizeof thread->note);
         break;
     case ARGUMENT_LOCKED:
-        describe_locked(thread, first);
+        describe_locked(thread, with, first);
         break;
     case ARGUMENT_CHILD:
-        if (first > 0)
-            describe_process(first, thread->object, sizeof thread->object);
+        describe_child(thread, with, first);
         break;
     case ARGUMENT_POLLED:
         describe_polled(thread);
@@ -322,7 +402,7 @@ static void describe_argument(struct stuck_thread *thread, enum argument argumen
 
 /* MARK: Threads */
 
-static void describe_call(struct stuck_thread *thread, const struct naming *naming)
+static void describe_call(struct stuck_thread *thread, const struct describe *with)
 {
     const struct held_thread *held = thread->held;
     const struct call *call = find_call(held->call);
@@ -334,25 +414,26 @@ static void describe_call(struct stuck_thread *thread, const struct naming *nami
     if (caller && caller->where == WHERE_NONE && (goes_on || caller->kind == WIRE_WAIT_LOOKUP)) {
         thread->kind = caller->kind;
         if (caller->kind == WIRE_WAIT_POLL)
-            describe_argument(thread, ARGUMENT_POLLED);
-    } else if ((call && call->argument == ARGUMENT_FUTEX) || (goes_on && caller))
-        describe_futex(thread, naming, caller);
-    else if (call)
-        describe_argument(thread, call->argument);
+            describe_argument(thread, with, ARGUMENT_POLLED);
+    } else if ((call && call->argument == ARGUMENT_FUTEX) || (goes_on && caller)) {
+        describe_futex(thread, with, caller);
+        if (thread->kind == WIRE_WAIT_FUTEX || thread->kind == WIRE_WAIT_CONDITION)
+            describe_runtime(thread, with);
+    } else if (call)
+        describe_argument(thread, with, call->argument);
     else
         (void)snprintf(thread->note, sizeof thread->note, "system call %ld", held->call);
 }
 
-void describe_thread(struct stuck_thread *thread, stuck_name_fn *name, void *context)
+void describe_thread(struct stuck_thread *thread, const struct describe *with)
 {
     const struct held_thread *held = thread->held;
-    struct naming naming = {name, context};
     if (!*held->name || held->state == 'Z' || held->state == 'X')
         thread->state = STUCK_ENDED;
     else if (held->state == 'T' || held->state == 't')
         thread->state = STUCK_STOPPED;
     else if (held->in_call && held->state != 'R')
-        describe_call(thread, &naming);
+        describe_call(thread, with);
     else if (held->is_copied || held->state == 'R')
         thread->state = STUCK_RUNS;
     else

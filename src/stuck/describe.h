@@ -11,7 +11,14 @@
 /* Writes the name of the variable at an address; false: it has none. */
 typedef bool stuck_name_fn(void *context, uint64_t address, char *text, size_t size);
 
-/* Sets state, kind, object, note and the holder's thread ID, after the frames. */
-void describe_thread(struct stuck_thread *thread, stuck_name_fn *name, void *context);
+struct describe {
+    const struct held *process;
+    struct ends *ends;
+    stuck_name_fn *name;
+    void *context; /* of `name` */
+};
+
+/* Sets state, kind, object, note, peers and the holder's thread ID, after the frames. */
+void describe_thread(struct stuck_thread *thread, const struct describe *with);
 
 #endif

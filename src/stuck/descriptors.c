@@ -2,8 +2,6 @@
 #include "stuck/descriptors.h"
 
 #include <arpa/inet.h>
-#include <ctype.h>
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,21 +13,9 @@
 #include "base/small_file.h"
 #include "collect/unix_peer.h"
 #include "collect/uring.h"
+#include "stuck/socket_limit.h"
 
-#define LINK_SIZE 256
-
-/* Reads what a descriptor is a link to: a path, "pipe:[INODE]", "socket:[INODE]". */
-static bool read_link(pid_t pid, int fd, char *text, size_t size)
-{
-    char path[64];
-    ssize_t n;
-    (void)snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
-    n = readlink(path, text, size - 1);
-    if (n < 0)
-        return false;
-    text[n] = '\0';
-    return true;
-}
+#define LINK_SIZE ENDS_LINK_SIZE
 
 static unsigned long inode_of(const char *link, const char *kind)
 {
@@ -140,7 +126,7 @@ static void socket_text(pid_t pid, unsigned long inode, char *text, size_t size)
 void descriptor_text(pid_t pid, int fd, char *text, size_t size)
 {
     char link[LINK_SIZE];
-    if (!read_link(pid, fd, link, sizeof link))
+    if (!ends_read_link(pid, fd, link, sizeof link))
         (void)snprintf(text, size, "descriptor %d", fd);
     else if (inode_of(link, "socket:["))
         socket_text(pid, inode_of(link, "socket:["), text, size);
@@ -155,107 +141,94 @@ void descriptor_text(pid_t pid, int fd, char *text, size_t size)
 
 /* MARK: Other ends */
 
-/* Whether a descriptor can do what `fd` cannot: write, if that reads a pipe. */
-static int access_of(pid_t pid, const char *fd)
+void descriptor_process(pid_t pid, char *text, size_t size)
 {
-    char path[300], text[512];
-    const char *flags;
-    (void)snprintf(path, sizeof path, "/proc/%d/fdinfo/%s", pid, fd);
-    if (!small_file_text(path, text, sizeof text) || !(flags = strstr(text, "flags:")))
-        return -1;
-    return (int)(strtoul(flags + 6, NULL, 8) & 3);
+    char path[64], name[64];
+    (void)snprintf(path, sizeof path, "/proc/%d/comm", pid);
+    if (small_file_text(path, name, sizeof name))
+        (void)snprintf(text, size, "%d (%s)", pid, name);
+    else
+        (void)snprintf(text, size, "%d", pid);
 }
 
-struct end {
-    pid_t self;       /* whose other ends are looked for */
-    const char *link; /* what they link to */
-    int not_access;   /* of the pipe's near end; -1: any */
-};
-
-static bool has_end(pid_t pid, const struct end *end)
+static bool is_fifo(pid_t pid, int fd)
 {
-    char path[64], link[LINK_SIZE];
-    const struct dirent *entry;
-    bool found = false;
-    DIR *folder;
-    (void)snprintf(path, sizeof path, "/proc/%d/fd", pid);
-    folder = opendir(path);
-    while (folder && !found && (entry = readdir(folder))) {
-        int fd = atoi(entry->d_name);
-        found = isdigit((unsigned char)*entry->d_name) && read_link(pid, fd, link, sizeof link) &&
-                strcmp(link, end->link) == 0 &&
-                (end->not_access < 0 || access_of(pid, entry->d_name) != end->not_access);
-    }
-    if (folder)
-        (void)closedir(folder);
-    return found;
+    char path[64];
+    struct stat status;
+    (void)snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
+    return stat(path, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
-/*
- * Returns a process that has such an end; 0: none. If the process itself has one, that comes first:
- * a child may have inherited its descriptors.
- */
-static pid_t find_end(const struct end *end)
+/* Writes the link that the other end of a socket has; false: it is not known. */
+static bool other_socket(pid_t pid, unsigned long inode, char *link, size_t size)
 {
-    const struct dirent *entry;
-    DIR *folder;
-    pid_t found = has_end(end->self, end) ? end->self : 0;
-    folder = found ? NULL : opendir("/proc");
-    while (folder && !found && (entry = readdir(folder))) {
-        pid_t pid = (pid_t)atoi(entry->d_name);
-        if (pid > 0 && pid != end->self && has_end(pid, end))
-            found = pid;
-    }
-    if (folder)
-        (void)closedir(folder);
-    return found;
-}
-
-static pid_t process_of(pid_t tid)
-{
-    char path[64], text[4096];
-    const char *at;
-    (void)snprintf(path, sizeof path, "/proc/%d/status", tid);
-    return small_file_text(path, text, sizeof text) && (at = strstr(text, "\nTgid:"))
-               ? (pid_t)strtol(at + 6, NULL, 10)
-               : tid;
-}
-
-void descriptor_peer(pid_t pid, int fd, char *text, size_t size)
-{
-    char link[LINK_SIZE], other[64], number[16], path[64], name[64] = "";
-    struct end end = {process_of(pid), link, -1};
     struct connection tcp, far;
-    unsigned long socket, peer;
+    unsigned long peer = unix_peer(inode);
+    if (!peer && is_tcp(pid, inode, &tcp) &&
+        (find_connection(pid, "tcp", &far, is_other_end, &tcp) ||
+         find_connection(pid, "tcp6", &far, is_other_end, &tcp)))
+        peer = far.inode;
+    (void)snprintf(link, size, "socket:[%lu]", peer);
+    return peer != 0;
+}
+
+/* Adds a piece of text as far as there is room. */
+static void append(char *text, size_t size, const char *piece)
+{
+    size_t used = strlen(text);
+    (void)snprintf(text + used, size - used, "%s", piece);
+}
+
+/* "whose other end processes 12 (a) and 13 (b) and the process itself have" */
+static void peers_text(const struct peers *peers, pid_t self, char *text, size_t size)
+{
+    char one[112], name[96];
+    size_t others = 0, count = 0;
+    bool has_own = false;
+    for (size_t i = 0; i < peers->count; i++) {
+        has_own = has_own || peers->pids[i] == self;
+        others += peers->pids[i] != self;
+    }
+    (void)snprintf(text, size, "whose other end %s",
+                   others > 1      ? "processes "
+                   : others        ? "process "
+                   : peers->is_all ? "only "
+                                   : "");
+    for (size_t i = 0; i < peers->count; i++) {
+        if (peers->pids[i] == self)
+            continue;
+        descriptor_process(peers->pids[i], name, sizeof name);
+        (void)snprintf(one, sizeof one, "%s%s", count++ ? ", " : "", name);
+        append(text, size, one);
+    }
+    if (has_own)
+        append(text, size, others ? " and the process itself" : "the process itself");
+    append(text, size, others + has_own > 1 ? " have" : " has");
+}
+
+void descriptor_peers(struct ends *ends, pid_t tid, int fd, bool is_write, struct peers *peers,
+                      char *text, size_t size)
+{
+    char link[LINK_SIZE], other[LINK_SIZE];
+    pid_t self = ends_process(tid);
+    unsigned long socket;
+    *peers = (struct peers){0};
     *text = '\0';
-    if (!read_link(pid, fd, link, sizeof link))
+    if (!ends_read_link(tid, fd, link, sizeof link))
         return;
     socket = inode_of(link, "socket:[");
-    if (inode_of(link, "pipe:[")) {
-        (void)snprintf(number, sizeof number, "%d", fd);
-        end.not_access = access_of(pid, number);
-    } else if (socket && (peer = unix_peer(socket)) != 0) {
-        (void)snprintf(other, sizeof other, "socket:[%lu]", peer);
-        end.link = other;
-    } else if (socket && is_tcp(pid, socket, &tcp) &&
-               (find_connection(pid, "tcp", &far, is_other_end, &tcp) ||
-                find_connection(pid, "tcp6", &far, is_other_end, &tcp))) {
-        (void)snprintf(other, sizeof other, "socket:[%lu]", far.inode);
-        end.link = other;
-    } else {
-        return;
-    }
-    pid_t found = find_end(&end);
-    if (!found) {
-        (void)snprintf(text, size, "whose other end is in no process that may be read");
-        return;
-    }
-    (void)snprintf(path, sizeof path, "/proc/%d/comm", found);
-    (void)small_file_text(path, name, sizeof name);
-    if (found == end.self)
-        (void)snprintf(text, size, "whose other end the process itself has");
+    if (inode_of(link, "pipe:[") || (*link == '/' && is_fifo(tid, fd)))
+        ends_find(ends, link, ends_access(tid, fd), peers);
+    else if (socket && other_socket(tid, socket, other, sizeof other))
+        ends_find(ends, other, -1, peers);
     else
-        (void)snprintf(text, size, "whose other end process %d (%s) has", found, name);
+        return;
+    if (peers->count == 0)
+        (void)snprintf(text, size, "whose other end is in no process that may be read");
+    else
+        peers_text(peers, self, text, size);
+    if (socket && socket_limit(self, fd, is_write) != SOCKET_UNLIMITED)
+        peers->is_all = false;
 }
 
 void descriptor_polled(pid_t pid, int fd, char *text, size_t size)

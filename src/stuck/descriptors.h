@@ -1,5 +1,5 @@
 /* Names of descriptors of other processes: files, sockets by their addresses, pipes with the
- * process at their other end. */
+ * processes at their other end. */
 #ifndef TRAIL_STUCK_DESCRIPTORS_H
 #define TRAIL_STUCK_DESCRIPTORS_H
 
@@ -7,13 +7,22 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "stuck/ends.h"
+
 /* Writes "/var/log/x", "socket 127.0.0.1:80 to 127.0.0.1:1234", "pipe"; "descriptor 7" if nothing
  * is known. */
 void descriptor_text(pid_t pid, int fd, char *text, size_t size);
 
-/* Writes which process has the other end of a pipe, or of a connection on this machine; "" if not
- * known. */
-void descriptor_peer(pid_t pid, int fd, char *text, size_t size);
+/* Writes "12 (gzip)". */
+void descriptor_process(pid_t pid, char *text, size_t size);
+
+/*
+ * Finds the processes with the other end of a pipe, or of a connection on this machine, and writes
+ * which they are; "" if it is none. They are not all that can end a call that reads or writes there
+ * if this has a time limit.
+ */
+void descriptor_peers(struct ends *ends, pid_t tid, int fd, bool is_write, struct peers *peers,
+                      char *text, size_t size);
 
 /* Writes the descriptors that an epoll descriptor waits for, the first few. */
 void descriptor_polled(pid_t pid, int fd, char *text, size_t size);

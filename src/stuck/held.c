@@ -20,7 +20,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/grow.h"
+#include "base/idmap.h"
+#include "base/search.h"
 #include "base/small_file.h"
+#include "stuck/socket_limit.h"
 #include "stuck/tracer.h"
 
 /* MARK: What /proc says */
@@ -57,7 +60,7 @@ static bool read_call(pid_t pid, struct held_thread *thread)
     return thread->in_call;
 }
 
-bool held_is_ended_by_stop(long call)
+static bool is_always_ended(long call)
 {
     static const long calls[] = {
 #ifdef SYS_epoll_wait
@@ -84,6 +87,49 @@ bool held_is_ended_by_stop(long call)
     return false;
 }
 
+/* Calls on sockets, which a stop ends if they have a time limit. */
+static bool is_of_socket(long call, bool *is_write)
+{
+    switch (call) {
+    case SYS_write:
+    case SYS_writev:
+    case SYS_sendto:
+    case SYS_sendmsg:
+    case SYS_sendmmsg:
+    case SYS_connect:
+        *is_write = true;
+        return true;
+#ifdef SYS_accept
+    case SYS_accept:
+#endif
+    case SYS_accept4:
+    case SYS_read:
+    case SYS_readv:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+    case SYS_recvmmsg:
+        *is_write = false;
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool held_is_ended_by_stop(pid_t pid, const struct held_thread *thread)
+{
+    bool is_write;
+    if (is_always_ended(thread->call))
+        return true;
+    return is_of_socket(thread->call, &is_write) &&
+           socket_limit(pid, (int)thread->arguments[0], is_write) == SOCKET_LIMITED;
+}
+
+bool held_may_be_ended_by_stop(long call)
+{
+    bool is_write;
+    return is_always_ended(call) || is_of_socket(call, &is_write);
+}
+
 /* MARK: Memory */
 
 static size_t read_memory(pid_t pid, uint64_t at, void *to, size_t size)
@@ -101,14 +147,19 @@ bool held_copy(const struct held_memory *memory, uint64_t at, void *to, size_t s
     return true;
 }
 
+/* The kernel lists mappings by address. */
 const struct held_mapping *held_mapping_of(const struct held *held, uint64_t address)
 {
-    for (size_t i = 0; i < held->mapping_count; i++) {
-        const struct held_mapping *m = &held->mappings[i];
-        if (address >= m->start && address < m->end)
-            return m;
-    }
-    return NULL;
+    size_t at = SEARCH(i, 0, held->mapping_count, held->mappings[i].end <= address);
+    const struct held_mapping *m = &held->mappings[at];
+    return at < held->mapping_count && address >= m->start ? m : NULL;
+}
+
+bool held_is_musl(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    return strncmp(name, "ld-musl-", 8) == 0 || strncmp(name, "libc.musl-", 10) == 0 ||
+           strcmp(name, "libc.so") == 0;
 }
 
 /* Which argument of the call is the address of its object. */
@@ -159,7 +210,10 @@ static void copy_stack(const struct held *held, struct held_thread *thread)
 
 /* MARK: Stopping */
 
+/* A thread that is stopped together with others. */
 struct stop {
+    pid_t pid;
+    struct held_thread *thread;
     bool seized, stopped;
     int signal; /* that the thread was about to receive */
 };
@@ -186,10 +240,12 @@ static bool has_ended(const struct held_thread *thread)
 }
 
 /* Returns false with errno if the kernel refuses it; a thread that is ending is refused, too. */
-static bool seize(pid_t pid, struct held_thread *thread, struct stop *stop)
+static bool seize(struct stop *stop)
 {
+    struct held_thread *thread = stop->thread;
     int error;
-    if (read_state(pid, thread) && (held_is_ended_by_stop(thread->call) || thread->state == 'D'))
+    if (read_state(stop->pid, thread) &&
+        (held_is_ended_by_stop(stop->pid, thread) || thread->state == 'D'))
         return true;
     if (has_ended(thread))
         return true;
@@ -199,16 +255,16 @@ static bool seize(pid_t pid, struct held_thread *thread, struct stop *stop)
         return true;
     }
     error = errno;
-    thread->state = state_of(pid, thread->tid);
+    thread->state = state_of(stop->pid, thread->tid);
     errno = error;
     return (error != EPERM && error != EACCES) || has_ended(thread);
 }
 
 /* Whether the thread has stopped or ended. */
-static bool await(pid_t tid, struct stop *stop)
+static bool await(struct stop *stop)
 {
     int status;
-    pid_t found = waitpid(tid, &status, __WALL | WNOHANG);
+    pid_t tid = stop->thread->tid, found = waitpid(tid, &status, __WALL | WNOHANG);
     if (found == 0)
         return false;
     stop->stopped = found == tid && WIFSTOPPED(status);
@@ -221,21 +277,43 @@ static bool await(pid_t tid, struct stop *stop)
     return true;
 }
 
-/* Waits until all have stopped, at most until `deadline`; returns how many have not. */
-static size_t await_all(const struct held *held, struct stop *stops, int64_t deadline)
+/* Waits until all have stopped, at most until `deadline`. */
+static void await_all(struct stop *stops, size_t count, int64_t deadline)
 {
     size_t missing;
     for (;;) {
         missing = 0;
-        for (size_t i = 0; i < held->count; i++) {
-            if (stops[i].seized && !stops[i].stopped && !await(held->threads[i].tid, &stops[i]))
+        for (size_t i = 0; i < count; i++) {
+            if (stops[i].seized && !stops[i].stopped && !await(&stops[i]))
                 missing++;
         }
         if (missing == 0 || now_ns() > deadline)
-            return missing;
+            return;
         (void)nanosleep(&(struct timespec){0, 20000}, NULL);
     }
 }
+
+/* Returns 0, or the error of the first refusal, which is one for all: no other thread is disturbed. */
+static int stop_all(struct stop *stops, size_t count, int64_t deadline)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!seize(&stops[i]))
+            return errno;
+    }
+    await_all(stops, count, deadline);
+    return 0;
+}
+
+#if defined(__x86_64__)
+/*
+ * Whether a call's result makes the kernel begin it again after a stop (ERESTARTSYS and the like):
+ * without the stop the thread would wait.
+ */
+static bool is_interrupted_wait(int64_t result)
+{
+    return (result <= -512 && result >= -514) || result == -516;
+}
+#endif
 
 /* Reads the registers of a stopped thread, and by the ABI the call that it is in. */
 static bool read_registers(struct held_thread *thread)
@@ -252,6 +330,8 @@ static bool read_registers(struct held_thread *thread)
     uint64_t arguments[] = {regs.rdi, regs.rsi, regs.rdx, regs.r10, regs.r8, regs.r9};
     memcpy(thread->arguments, arguments, sizeof arguments);
     thread->in_call = thread->call >= 0;
+    if (thread->in_call && thread->state == 'R' && is_interrupted_wait((int64_t)regs.rax))
+        thread->state = 'S';
     return true;
 #elif defined(__aarch64__)
     struct user_regs_struct regs;
@@ -269,28 +349,18 @@ static bool read_registers(struct held_thread *thread)
 #endif
 }
 
-static void copy_thread(const struct held *held, struct held_thread *thread,
-                        const struct stop *stop)
+/* Reads where a thread is. False: it runs, or what it did without a stop was not one thing. */
+static bool read_place(const struct stop *stop)
 {
+    struct held_thread *thread = stop->thread;
     struct held_thread before = *thread;
-    if (stop->stopped ? !read_registers(thread) : !read_call(held->pid, thread))
-        return;
+    if (stop->stopped)
+        return read_registers(thread);
     /* Without a stop: only what has not changed meanwhile was true at once. */
-    if (!stop->stopped && (before.sp != thread->sp || before.call != thread->call))
-        return;
-    copy_stack(held, thread);
+    return read_call(stop->pid, thread) && before.sp == thread->sp && before.call == thread->call;
 }
 
 /* MARK: Threads */
-
-static bool has_thread(const struct held *held, pid_t tid)
-{
-    for (size_t i = 0; i < held->count; i++) {
-        if (held->threads[i].tid == tid)
-            return true;
-    }
-    return false;
-}
 
 static void read_name(pid_t pid, pid_t tid, char *name, size_t size)
 {
@@ -300,30 +370,48 @@ static void read_name(pid_t pid, pid_t tid, char *name, size_t size)
         *name = '\0';
 }
 
-/* Adds the threads that are not known yet; returns whether there were any, -1: no memory. */
-static int list_threads(struct held *held)
+struct take {
+    struct held *held;
+    struct idmap known; /* TIDs */
+    size_t most;        /* threads that are looked at: others may be made without end */
+    size_t from;        /* the group's first thread */
+    int error;          /* of the first thread that could not be seized */
+    bool no_memory;
+};
+
+/* Adds a thread unless it is known; false: out of memory. */
+static bool add_thread(struct take *take, pid_t tid)
+{
+    struct held *held = take->held;
+    struct held_thread thread = {.tid = tid};
+    if (idmap_find(&take->known, (uint64_t)tid))
+        return true;
+    if (!idmap_put(&take->known, (uint64_t)tid, held))
+        return false;
+    if (!GROW(held->threads, held->capacity, held->count + 1))
+        return false;
+    read_name(held->pid, tid, thread.name, sizeof thread.name);
+    held->threads[held->count++] = thread;
+    return true;
+}
+
+/* Adds the threads that are not known yet; returns whether there were any. */
+static bool list_threads(struct take *take)
 {
     char path[64];
     const struct dirent *entry;
+    size_t before = take->held->count;
     DIR *folder;
-    int found = 0;
-    (void)snprintf(path, sizeof path, "/proc/%d/task", held->pid);
+    (void)snprintf(path, sizeof path, "/proc/%d/task", take->held->pid);
     folder = opendir(path);
-    while (folder && (entry = readdir(folder))) {
-        struct held_thread thread = {.tid = (pid_t)atoi(entry->d_name)};
-        if (thread.tid <= 0 || has_thread(held, thread.tid))
-            continue;
-        read_name(held->pid, thread.tid, thread.name, sizeof thread.name);
-        if (!GROW(held->threads, held->capacity, held->count + 1)) {
-            found = -1;
-            break;
-        }
-        held->threads[held->count++] = thread;
-        found = 1;
+    while (folder && !take->no_memory && take->held->count < take->most &&
+           (entry = readdir(folder))) {
+        pid_t tid = (pid_t)atoi(entry->d_name);
+        take->no_memory = tid > 0 && !add_thread(take, tid);
     }
     if (folder)
         (void)closedir(folder);
-    return found;
+    return !take->no_memory && take->held->count > before;
 }
 
 /*
@@ -336,7 +424,7 @@ static void restart_call(pid_t tid)
     struct user_regs_struct regs;
     struct iovec all = {&regs, sizeof regs};
     if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &all) != 0 ||
-        (int64_t)regs.rax != -EINTR || !held_is_ended_by_stop((long)regs.orig_rax))
+        (int64_t)regs.rax != -EINTR || !held_may_be_ended_by_stop((long)regs.orig_rax))
         return;
     regs.rax = (uint64_t)-514;
     (void)ptrace(PTRACE_SETREGSET, tid, (void *)NT_PRSTATUS, &all);
@@ -345,64 +433,154 @@ static void restart_call(pid_t tid)
 #endif
 }
 
-static void release(const struct held *held, const struct stop *stops)
+static void release(const struct stop *stops, size_t count)
 {
-    for (size_t i = 0; i < held->count; i++) {
+    for (size_t i = 0; i < count; i++) {
+        pid_t tid = stops[i].thread->tid;
         if (stops[i].stopped && !stops[i].signal)
-            restart_call(held->threads[i].tid);
+            restart_call(tid);
         if (stops[i].stopped)
-            (void)ptrace(PTRACE_DETACH, held->threads[i].tid, NULL,
-                         (void *)(intptr_t)stops[i].signal);
+            (void)ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)stops[i].signal);
     }
 }
 
-struct take {
-    struct held *held;
-    struct stop *stops;
-    size_t capacity;
-    int error; /* of the first thread that could not be seized */
-    bool no_memory;
-};
+/* MARK: Groups */
 
-static bool stop_listed(struct take *take, size_t from, int64_t deadline)
+/* The part of the time limit that copying may take beyond it. */
+#define COPY_PART 4
+
+/* The array of threads moves as it grows. */
+static void find_threads(const struct take *take, struct stop *stops, size_t count)
 {
-    struct held *held = take->held;
-    if (!GROW(take->stops, take->capacity, held->count))
-        return false;
-    for (size_t i = from; i < held->count; i++)
-        take->stops[i] = (struct stop){0};
-    /* The first refusal is one for all: no other thread is disturbed. */
-    for (size_t i = from; i < held->count && !take->error; i++) {
-        if (!seize(held->pid, &held->threads[i], &take->stops[i]))
-            take->error = errno;
-    }
-    held->unstopped = await_all(held, take->stops, deadline);
-    return true;
+    for (size_t i = 0; i < count; i++)
+        stops[i].thread = &take->held->threads[take->from + i];
 }
 
-static void take_in_thread(void *context)
+/* Adds listed threads to a group of `count`, as many as it has room for; returns its size. */
+static size_t fill_group(const struct take *take, struct stop *stops, size_t count)
+{
+    size_t listed = take->held->count - take->from;
+    size_t size = listed < HELD_GROUP ? listed : HELD_GROUP;
+    for (size_t i = count; i < size; i++)
+        stops[i] = (struct stop){.pid = take->held->pid};
+    find_threads(take, stops, size);
+    return size;
+}
+
+/*
+ * Stops a group and returns its size. If it is the only one, it includes threads that running ones
+ * have made meanwhile, so that all are seen at one instant.
+ */
+static size_t stop_group(struct take *take, struct stop *stops, int64_t deadline)
+{
+    size_t count = 0, before;
+    bool is_only = take->from == 0 && take->held->count < HELD_GROUP;
+    do {
+        before = count;
+        count = fill_group(take, stops, before);
+        take->error = stop_all(stops + before, count - before, deadline);
+    } while (is_only && !take->error && count < HELD_GROUP && list_threads(take) &&
+             now_ns() < deadline);
+    find_threads(take, stops, count);
+    return count;
+}
+
+/* Copies the first threads, at least one, as many as there is time for; returns their number. */
+static size_t copy_group(const struct take *take, const struct stop *stops, size_t count,
+                         int64_t deadline)
+{
+    size_t i = 0;
+    while (i < count && (i == 0 || now_ns() < deadline)) {
+        if (read_place(&stops[i]))
+            copy_stack(take->held, stops[i].thread);
+        take->held->unstopped += stops[i].seized && !stops[i].stopped;
+        i++;
+    }
+    return i;
+}
+
+/*
+ * A group has a tracing thread of its own, at whose end the kernel lets those threads go on that
+ * stopped too late to be released here.
+ */
+static void take_group(void *context)
 {
     struct take *take = context;
     struct held *held = take->held;
-    int64_t begin = now_ns(), deadline = begin + held->limit_ns;
-    size_t from = 0;
-    int found;
-    /* Threads that running ones have made meanwhile. */
-    while (!take->error && (found = list_threads(held)) > 0) {
-        if (!stop_listed(take, from, deadline)) {
-            found = -1;
-            break;
-        }
-        from = held->count;
-        if (now_ns() > deadline)
-            break;
+    struct stop stops[HELD_GROUP];
+    int64_t begin = now_ns(), deadline = begin + held->limit_ns, length;
+    size_t count = stop_group(take, stops, deadline);
+    if (!take->error)
+        take->from += copy_group(take, stops, count, now_ns() + held->limit_ns / COPY_PART);
+    release(stops, count);
+    length = now_ns() - begin;
+    if (length > held->stopped_ns)
+        held->stopped_ns = length;
+    held->groups++;
+}
+
+/* Whether there are threads for another group. After several, others may have been made. */
+static bool is_another(struct take *take)
+{
+    return take->from < take->held->count || (take->held->groups > 1 && list_threads(take));
+}
+
+/* Returns 0, or the error of pthread_create. */
+static int take_groups(struct take *take)
+{
+    int failed = 0;
+    take->most = SIZE_MAX;
+    (void)list_threads(take);
+    take->most = 2 * take->held->count + HELD_GROUP;
+    while (!failed && !take->error && !take->no_memory && is_another(take))
+        failed = tracer_run(take_group, take);
+    take->held->count = take->from;
+    return failed;
+}
+
+/* MARK: Looking again */
+
+struct again {
+    const struct held_again *list;
+    size_t count;
+    int64_t limit_ns;
+    bool same;
+};
+
+static bool is_as_before(const struct held_thread *now, const struct held_thread *before)
+{
+    return now->in_call && before->in_call && now->call == before->call && now->sp == before->sp &&
+           memcmp(now->arguments, before->arguments, sizeof now->arguments) == 0;
+}
+
+static void look_again(void *context)
+{
+    struct again *again = context;
+    struct held_thread now[HELD_GROUP];
+    struct stop stops[HELD_GROUP];
+    for (size_t i = 0; i < again->count; i++) {
+        now[i] = (struct held_thread){.tid = again->list[i].before->tid};
+        stops[i] = (struct stop){.pid = again->list[i].pid, .thread = &now[i]};
     }
-    take->no_memory = !take->error && found < 0;
-    for (size_t i = 0; i < from; i++)
-        copy_thread(held, &held->threads[i], &take->stops[i]);
-    held->count = from;
-    release(held, take->stops);
-    held->stopped_ns = now_ns() - begin;
+    again->same = !stop_all(stops, again->count, now_ns() + again->limit_ns);
+    for (size_t i = 0; i < again->count && again->same; i++) {
+        again->same = read_place(&stops[i]) && is_as_before(&now[i], again->list[i].before);
+        copy_object(again->list[i].pid, &now[i]);
+        *again->list[i].object = now[i].object;
+    }
+    release(stops, again->count);
+}
+
+bool held_look_again(const struct held_again *list, size_t count, int64_t limit_ns)
+{
+    struct again again = {.limit_ns = limit_ns, .same = true};
+    for (size_t at = 0; at < count && again.same; at += again.count) {
+        again.list = list + at;
+        again.count = count - at < HELD_GROUP ? count - at : HELD_GROUP;
+        if (tracer_run(look_again, &again) != 0)
+            return false;
+    }
+    return again.same;
 }
 
 /* MARK: The process */
@@ -417,11 +595,14 @@ static bool read_mappings(struct held *held)
     file = fopen(path, "re");
     while (good && file && getline(&line, &room, file) > 0) {
         struct held_mapping m = {0};
+        char rights[8] = "", device[16], inode[24];
         int at = 0;
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %*s %n", &m.start, &m.end, &at) !=
-                2 ||
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*s %15s %23s %n", &m.start, &m.end, rights,
+                   device, inode, &at) != 5 ||
             at == 0)
             continue;
+        m.is_shared = rights[3] == 's';
+        (void)snprintf(m.identity, sizeof m.identity, "%s %s", device, inode);
         line[strcspn(line, "\n")] = '\0';
         m.path = strdup(line + at);
         good = m.path && GROW(held->mappings, held->mapping_capacity, held->mapping_count + 1);
@@ -449,6 +630,15 @@ static long status_number(pid_t pid, const char *word, bool *several)
     if (several)
         *several = n == 2;
     return n >= 1 ? first : -1;
+}
+
+static bool catches_alarm(pid_t pid)
+{
+    char path[64], text[4096];
+    const char *at;
+    (void)snprintf(path, sizeof path, "/proc/%d/status", pid);
+    return small_file_text(path, text, sizeof text) && (at = strstr(text, "\nSigCgt:")) &&
+           strtoull(at + 8, NULL, 16) >> (SIGALRM - 1) & 1;
 }
 
 bool held_refuse(pid_t pid, trail_error *err)
@@ -481,12 +671,12 @@ bool held_refuse(pid_t pid, trail_error *err)
 static bool take_now(struct held *held, trail_error *err)
 {
     struct take take = {.held = held};
-    int failed = tracer_run(take_in_thread, &take);
+    int failed = take_groups(&take);
+    idmap_free(&take.known);
     if (failed) {
         error_set(err, TRAIL_NO_MEMORY, "no thread can be started: %s", strerror(failed));
         return false;
     }
-    free(take.stops);
     if (take.no_memory)
         error_set(err, TRAIL_NO_MEMORY, "out of memory");
     return take.error ? held_refuse(held->pid, err) : !take.no_memory;
@@ -501,6 +691,7 @@ bool held_take(struct held *held, pid_t pid, int64_t limit_ns, trail_error *err)
         return false;
     }
     (void)status_number(pid, "\nNSpid:", &held->is_nested);
+    held->has_alarm = catches_alarm(pid);
     if (!read_mappings(held)) {
         error_set(err, TRAIL_NO_MEMORY, "out of memory");
         return false;

@@ -3,7 +3,11 @@
  * what they wait for, and lets them go on (ptrace(2), process_vm_readv(2)). Nothing is written into
  * the process.
  *
- * Threads have limit_ns to stop; one that has not by then, as it got no processor, has what the
+ * Of many threads, HELD_GROUP at a time are stopped, so that none stands still for as long as it
+ * takes to look at all of them. What was seen of threads of different groups need not have been true
+ * at one instant: held_look_again confirms it.
+ *
+ * The threads of a group have limit_ns to stop; one that has not by then, as it got no processor, has what the
  * kernel reports without a stop. So have threads in an uninterruptible sleep, and threads in system
  * calls that a stop would end with EINTR (signal(7)): they are not stopped at all. If this process
  * ends in between, the kernel lets the threads go on.
@@ -20,6 +24,7 @@
 #define HELD_LIMIT_NS   INT64_C(40000000)   /* by default */
 #define HELD_STACK_SIZE ((size_t)256 << 10) /* limit of a stack's copy */
 #define HELD_AROUND     64                  /* bytes on both sides of an address */
+#define HELD_GROUP      64                  /* threads that are stopped together, at most */
 
 /* A part of the process's memory as it was. */
 struct held_memory {
@@ -45,19 +50,23 @@ struct held_thread {
 /* A part of the address space (/proc/PID/maps). */
 struct held_mapping {
     uint64_t start, end;
-    char *path; /* empty: none */
+    bool is_shared;    /* with other processes, perhaps */
+    char identity[48]; /* of the file or memory: "00:01 1234", device and inode */
+    char *path;        /* empty: none */
 };
 
 struct held {
     pid_t pid;
     char name[64];
     bool is_nested; /* its PID namespace is below ours */
+    bool has_alarm; /* it has a handler of SIGALRM, which may end any wait */
     struct held_thread *threads;
     size_t count, capacity;
     struct held_mapping *mappings;
     size_t mapping_count, mapping_capacity;
-    int64_t limit_ns;   /* for the threads to stop */
-    int64_t stopped_ns; /* from the first stop to the last thread's release */
+    int64_t limit_ns;   /* for the threads of a group to stop */
+    int64_t stopped_ns; /* from a group's first stop to its last release, at most */
+    size_t groups;      /* 1: all threads were seen at one instant */
     size_t unstopped;   /* threads that did not stop in time */
 };
 
@@ -66,8 +75,28 @@ struct held {
  * process, or it may not be looked at; the message names the setting.
  */
 bool held_take(struct held *held, pid_t pid, int64_t limit_ns, trail_error *err);
-/* Whether a stop has a system call fail with EINTR, although no signal is delivered (signal(7)). */
-bool held_is_ended_by_stop(long call);
+
+/* A thread to look at once more. */
+struct held_again {
+    pid_t pid;
+    const struct held_thread *before;
+    struct held_memory *object; /* as it is now, if the thread waits as before */
+};
+
+/*
+ * Stops threads of any processes together, HELD_GROUP at a time. Returns whether each is in the same
+ * call with the same arguments and stack as before.
+ */
+bool held_look_again(const struct held_again *list, size_t count, int64_t limit_ns);
+
+/*
+ * Whether a stop has the thread's system call fail with EINTR, although no signal is delivered
+ * (signal(7)).
+ */
+bool held_is_ended_by_stop(pid_t pid, const struct held_thread *thread);
+
+/* Whether this is so for some calls of this number. */
+bool held_may_be_ended_by_stop(long call);
 
 /* Says in *err why the process may not be looked at, after EPERM. Returns false. */
 bool held_refuse(pid_t pid, trail_error *err);
@@ -76,6 +105,10 @@ void held_free(struct held *held);
 
 /* Copies `size` bytes of a part of the memory; false: they were not read. */
 bool held_copy(const struct held_memory *memory, uint64_t at, void *to, size_t size);
+
+/* Whether a file is musl, which is a C library and its loader in one; its name is a link to that of
+ * the loader on some systems, and the other way round on others. */
+bool held_is_musl(const char *path);
 
 /* Returns the mapping that an address lies in; NULL: none. */
 const struct held_mapping *held_mapping_of(const struct held *held, uint64_t address);

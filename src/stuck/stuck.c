@@ -1,10 +1,12 @@
-/* Names, holders and cycles: see stuck.h. */
+/* Threads of processes with names: see stuck.h. */
 #include "stuck/stuck.h"
 
 #include <inttypes.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -14,6 +16,7 @@
 #include "collect/maps.h"
 #include "collect/process.h"
 #include "collect/stack_copy.h"
+#include "collect/stack_guards.h"
 #include "stuck/called.h"
 #include "stuck/describe.h"
 #include "symbols/modules.h"
@@ -233,14 +236,19 @@ static void name_by_call(struct stuck_thread *thread, struct naming *naming, siz
     frame->function = name;
 }
 
+static struct cpu_sample sample_of(const struct held_thread *held)
+{
+    return (struct cpu_sample){.pc = held->pc,
+                               .sp = held->sp,
+                               .fp = held->fp,
+                               .stack = held->stack,
+                               .stack_size = held->stack_size};
+}
+
 static bool add_stack(struct stuck_thread *thread, struct naming *naming)
 {
     const struct held_thread *held = thread->held;
-    struct cpu_sample sample = {.pc = held->pc,
-                                .sp = held->sp,
-                                .fp = held->fp,
-                                .stack = held->stack,
-                                .stack_size = held->stack_size};
+    struct cpu_sample sample = sample_of(held);
     uint64_t pcs[MOST_FRAMES];
     size_t count = 0;
     bool good = true;
@@ -256,9 +264,44 @@ static bool add_stack(struct stuck_thread *thread, struct naming *naming)
     return good;
 }
 
-static bool name_threads(struct stuck_process *process, trail_error *err)
+/* MARK: Holders by the variables in stacks */
+
+/* The thread has the locks: it is the holder for those that wait for one. With a second one, neither is. */
+static void infer_holder(struct stuck_process *process, struct stuck_thread *holder,
+                         const struct guarded_lock *locks, size_t count)
+{
+    for (size_t i = 0; i < process->held.count; i++) {
+        struct stuck_thread *thread = &process->threads[i];
+        for (size_t j = 0; thread->lock && thread != holder && j < count; j++) {
+            if (locks[j].lock != thread->lock || holder->lock == thread->lock)
+                continue;
+            thread->holder.is_inferred = true;
+            thread->holder.tid = thread->holder.tid ? -1 : holder->held->tid;
+        }
+    }
+}
+
+static void infer_holders(struct stuck_process *process, struct naming *naming)
+{
+    bool wanted = false;
+    for (size_t i = 0; i < process->held.count; i++)
+        wanted = wanted || process->threads[i].lock;
+    for (size_t i = 0; wanted && i < process->held.count; i++) {
+        struct stuck_thread *thread = &process->threads[i];
+        struct cpu_sample sample = sample_of(thread->held);
+        struct guarded_lock locks[MOST_GUARDS];
+        /* The guard of a mutex that was given up to wait for a condition is still there. */
+        if (thread->held->is_copied && thread->kind != WIRE_WAIT_CONDITION)
+            infer_holder(process, thread, locks,
+                         stack_guards(&naming->tables, &sample, find_code, naming, modules_guards,
+                                      naming->files, locks, MOST_GUARDS));
+    }
+}
+
+static bool name_threads(struct stuck *stuck, struct stuck_process *process, trail_error *err)
 {
     struct naming naming;
+    const struct describe with = {&process->held, &stuck->ends, name_variable, &naming};
     bool good = naming_open(&naming, &process->held, err);
     for (size_t i = 0; good && i < process->held.count; i++) {
         struct stuck_thread *thread = &process->threads[i];
@@ -266,12 +309,28 @@ static bool name_threads(struct stuck_process *process, trail_error *err)
         good = add_stack(thread, &naming);
         good = good && !naming.jit.no_memory;
         if (good)
-            describe_thread(thread, name_variable, &naming);
+            describe_thread(thread, &with);
         else
             error_set(err, TRAIL_NO_MEMORY, "out of memory");
     }
+    if (good)
+        infer_holders(process, &naming);
     naming_close(&naming);
     return good;
+}
+
+static void free_process(struct stuck_process *process);
+
+static bool fill_process(struct stuck *stuck, struct stuck_process *process, pid_t pid,
+                         trail_error *err)
+{
+    if (!held_take(&process->held, pid, stuck->limit_ns, err))
+        return false;
+    process->threads = calloc(process->held.count + 1, sizeof *process->threads);
+    if (process->threads)
+        return name_threads(stuck, process, err);
+    error_set(err, TRAIL_NO_MEMORY, "out of memory");
+    return false;
 }
 
 bool stuck_add(struct stuck *stuck, pid_t pid, trail_error *err)
@@ -281,84 +340,44 @@ bool stuck_add(struct stuck *stuck, pid_t pid, trail_error *err)
         error_set(err, TRAIL_NO_MEMORY, "out of memory");
         return false;
     }
-    process = &stuck->processes[stuck->count++];
+    process = &stuck->processes[stuck->count];
     *process = (struct stuck_process){0};
-    if (!held_take(&process->held, pid, stuck->limit_ns, err))
-        return false;
-    process->threads = calloc(process->held.count + 1, sizeof *process->threads);
-    if (!process->threads) {
-        error_set(err, TRAIL_NO_MEMORY, "out of memory");
-        return false;
+    if (fill_process(stuck, process, pid, err)) {
+        stuck->count++;
+        return true;
     }
-    return name_threads(process, err);
+    free_process(process);
+    return false;
 }
 
-/* MARK: Holders and cycles */
+/* MARK: Releasing */
 
-static struct stuck_thread *find_thread(const struct stuck *stuck, pid_t tid)
+/*
+ * Whether a futex is waited for without a time limit and by threads of this process alone. The C
+ * library waits for a thread's exit, which the kernel reports, by a futex that could be shared.
+ */
+static bool is_for_thread(const struct held *held, const struct stuck_thread *thread)
 {
-    for (size_t i = 0; i < stuck->count; i++) {
-        struct stuck_process *process = &stuck->processes[i];
-        for (size_t j = 0; j < process->held.count; j++) {
-            if (process->held.threads[j].tid == tid)
-                return &process->threads[j];
-        }
+    const uint64_t *arguments = thread->held->arguments;
+    const struct held_mapping *mapping = held_mapping_of(held, arguments[0]);
+    bool is_private = arguments[1] & FUTEX_PRIVATE_FLAG || (mapping && !mapping->is_shared);
+    return thread->state == STUCK_WAITS && thread->held->call == SYS_futex && arguments[3] == 0 &&
+           (is_private || thread->kind == WIRE_WAIT_JOIN) &&
+           wire_wait_kinds[thread->kind].traits & WIRE_WAIT_LOCK;
+}
+
+bool stuck_hangs(const struct stuck_process *process)
+{
+    size_t waiting = 0;
+    for (size_t i = 0; i < process->held.count; i++) {
+        const struct stuck_thread *thread = &process->threads[i];
+        if (thread->state == STUCK_ENDED)
+            continue;
+        if (!is_for_thread(&process->held, thread))
+            return false;
+        waiting++;
     }
-    return NULL;
-}
-
-/* A process in a PID namespace of its own writes thread IDs of that namespace. */
-static void connect(struct stuck *stuck, struct stuck_process *process, struct stuck_thread *thread)
-{
-    struct process own = {process->held.pid, process->held.is_nested};
-    thread->process = process;
-    if (thread->holder.tid > 0 && own.nested)
-        thread->holder.tid = (pid_t)process_thread(&own, (uint32_t)thread->holder.tid);
-    if (thread->holder.tid <= 0)
-        return;
-    thread->holder.thread = find_thread(stuck, thread->holder.tid);
-    if (thread->holder.thread)
-        thread->holder.thread->waiters++;
-    else if (thread->holder.is_guess)
-        thread->holder.tid = 0;
-}
-
-static struct stuck_thread *next_of(const struct stuck_thread *thread)
-{
-    return thread->state == STUCK_WAITS ? thread->holder.thread : NULL;
-}
-
-/* Whether following holders from a thread leads back to it, in at most `most` steps. */
-static bool is_in_cycle(struct stuck_thread *thread, size_t most)
-{
-    struct stuck_thread *at = next_of(thread);
-    while (at && at != thread && most-- > 0)
-        at = next_of(at);
-    return at == thread;
-}
-
-static void number_cycle(struct stuck *stuck, struct stuck_thread *thread, size_t threads)
-{
-    if (thread->cycle || !is_in_cycle(thread, threads))
-        return;
-    thread->cycle = ++stuck->cycles;
-    for (struct stuck_thread *at = next_of(thread); at != thread; at = next_of(at))
-        at->cycle = stuck->cycles;
-}
-
-void stuck_connect(struct stuck *stuck)
-{
-    size_t threads = 0;
-    for (size_t i = 0; i < stuck->count; i++) {
-        struct stuck_process *process = &stuck->processes[i];
-        threads += process->held.count;
-        for (size_t j = 0; j < process->held.count; j++)
-            connect(stuck, process, &process->threads[j]);
-    }
-    for (size_t i = 0; i < stuck->count; i++) {
-        for (size_t j = 0; j < stuck->processes[i].held.count; j++)
-            number_cycle(stuck, &stuck->processes[i].threads[j], threads);
-    }
+    return waiting > 0;
 }
 
 static void free_thread(struct stuck_thread *thread)
@@ -371,15 +390,21 @@ static void free_thread(struct stuck_thread *thread)
     free(thread->frames);
 }
 
+static void free_process(struct stuck_process *process)
+{
+    for (size_t i = 0; process->threads && i < process->held.count; i++)
+        free_thread(&process->threads[i]);
+    free(process->threads);
+    held_free(&process->held);
+}
+
 void stuck_free(struct stuck *stuck)
 {
-    for (size_t i = 0; i < stuck->count; i++) {
-        struct stuck_process *process = &stuck->processes[i];
-        for (size_t j = 0; process->threads && j < process->held.count; j++)
-            free_thread(&process->threads[j]);
-        free(process->threads);
-        held_free(&process->held);
-    }
+    for (size_t i = 0; i < stuck->count; i++)
+        free_process(&stuck->processes[i]);
     free(stuck->processes);
+    free(stuck->cycles);
+    idmap_free(&stuck->by_tid);
+    ends_free(&stuck->ends);
     *stuck = (struct stuck){0};
 }

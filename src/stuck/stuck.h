@@ -11,25 +11,44 @@
 #include <sys/types.h>
 #include <trail/error.h>
 
+#include "base/idmap.h"
 #include "stuck/thread.h"
 
 struct stuck_process {
     struct held held;
     struct stuck_thread *threads; /* as in held */
+    bool is_related;              /* added by stuck_follow */
+    bool can_go;                  /* a thread of it can go on without any other */
 };
 
 struct stuck {
     struct stuck_process *processes;
     size_t count, capacity;
-    unsigned cycles;
-    int64_t limit_ns; /* for the threads of a process to stop: HELD_LIMIT_NS, say */
+    struct ends ends;
+    struct idmap by_tid;          /* TID to struct stuck_thread, after stuck_connect */
+    struct stuck_thread **cycles; /* a thread of each; number 1 is the first */
+    size_t cycle_count, cycle_capacity;
+    int64_t limit_ns; /* for threads to stop: HELD_LIMIT_NS, say */
 };
 
 /* Adds a process as it is now. False with *err set. stuck_free releases all. */
 bool stuck_add(struct stuck *stuck, pid_t pid, trail_error *err);
 
-/* Finds holders among all threads, and cycles. Called once, after all processes were added. */
-void stuck_connect(struct stuck *stuck);
+/*
+ * Adds processes for which those wait that were added: that have a lock in shared memory, or the other
+ * end of a pipe or a connection and wait, too. Called once, after stuck_add.
+ */
+void stuck_follow(struct stuck *stuck);
+
+/*
+ * Finds holders among all threads, and cycles. A cycle of threads that were not seen at one instant
+ * counts only if a second look, with all of them stopped, finds the same. Called once, after all
+ * processes were added. False with *err set: out of memory.
+ */
+bool stuck_connect(struct stuck *stuck, trail_error *err);
+
+/* Whether no thread of a process can go on: each waits for another one of it, without a time limit. */
+bool stuck_hangs(const struct stuck_process *process);
 
 void stuck_free(struct stuck *stuck);
 

@@ -5,7 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+#include <trail/read.h>
 
+#include "stuck/ends.h"
 #include "stuck/held.h"
 #include "wire/waits.h"
 
@@ -30,7 +32,9 @@ enum stuck_state {
 /* A thread that another one waits for. */
 struct stuck_holder {
     pid_t tid;                   /* 0: none, or not known */
+    pid_t own;                   /* the same in the waiting process's PID namespace */
     struct stuck_thread *thread; /* NULL: not of the processes that are looked at */
+    bool is_inferred;            /* from the variables in its stack */
     bool is_guess; /* a word that looks like one: true only if there is such a thread */
 };
 
@@ -40,13 +44,25 @@ struct stuck_thread {
     enum stuck_state state;
     enum wire_wait kind;
     char object[192]; /* its name; "": not known */
-    char note[128];   /* more about it: "for 3 readers"; "": nothing */
+    char note[192];   /* more about it: "for 3 readers"; "": nothing */
+    uint64_t lock;    /* a lock that does not record its holder; 0: none */
     struct stuck_holder holder;
+    struct peers peers;         /* processes that it waits for, if not for a thread */
     struct stuck_frame *frames; /* innermost first */
     size_t frame_count, frame_capacity;
-    bool is_cut;      /* the stack goes on, but is not known further */
-    unsigned cycle;   /* number of the cycle that it is part of, from 1; 0: none */
-    unsigned waiters; /* threads that wait for this one */
+    bool is_cut;    /* the stack goes on, but is not known further */
+    unsigned cycle; /* number of the cycle that it is part of, from 1; 0: none */
+    /* Of the search for cycles. */
+    struct stuck_thread *next;      /* one that it waits for; NULL: none, or it can go on */
+    struct stuck_thread *waiter;    /* the first that waits for this one, which others follow */
+    struct stuck_thread *co_waiter; /* the next that waits for the same thread */
+    struct stuck_thread *to_do;     /* the next of a list */
+    bool can_go;                    /* without any other thread of a cycle */
+    size_t walk, checked;           /* walks that have come here, from 1 */
+    unsigned waiters;               /* threads that wait for this one */
 };
+
+/* A runtime_frame_fn (words/runtimes.h) of a stuck_thread. */
+trail_string stuck_frame_of(const void *thread, size_t frame, trail_string *file);
 
 #endif

@@ -210,6 +210,13 @@ bool modules_object(void *context, const trail_module *module, uint64_t address,
     return true;
 }
 
+size_t modules_guards(void *context, const trail_module *module, uint64_t address,
+                      struct guard *guards, size_t max)
+{
+    struct file *file = get_file(context, module);
+    return file && file->symbols ? symbols_guards(file->symbols, address, guards, max) : 0;
+}
+
 /* MARK: Report */
 
 /* The vDSO is the kernel's code and has no file. */

@@ -7,6 +7,7 @@
 
 #include <trail/export.h>
 
+struct guard;
 struct modules;
 
 /*
@@ -24,6 +25,10 @@ size_t modules_resolve(void *context, const trail_module *module, uint64_t addre
 /* Writes the variable at an address: "name" or "name+0x10". Returns false if it is not known. */
 bool modules_object(void *context, const trail_module *module, uint64_t address, char *text,
                     size_t size);
+
+/* The same as symbols_guards, of a module. */
+size_t modules_guards(void *context, const trail_module *module, uint64_t address,
+                      struct guard *guards, size_t max);
 
 enum module_state {
     MODULE_HAS_LINES,

@@ -27,6 +27,7 @@
 #include "base/text.h"
 #include "inspect/debug_info.h"
 #include "symbols/demangle.h"
+#include "symbols/guards.h"
 #include "symbols/scopes.h"
 
 #define MOST_FRAMES 128 /* per address */
@@ -410,6 +411,15 @@ size_t symbols_frames(struct symbols *symbols, uint64_t address, const trail_sym
     if (count == 0 && last->function.size > 0)
         count = 1;
     return count == 1 && last->function.size == 0 && last->line == 0 ? 0 : count;
+}
+
+size_t symbols_guards(struct symbols *symbols, uint64_t address, struct guard *guards, size_t max)
+{
+    struct unit *unit = find_unit(symbols, address + symbols->to_dwarf);
+    struct scope *scope = unit ? scopes_find(&unit->scopes, address + symbols->to_dwarf) : NULL;
+    while (scope && scope->caller != SCOPE_NONE)
+        scope = &unit->scopes.list[scope->caller];
+    return scope ? guards_find(&scope->die, address + symbols->to_dwarf, guards, max) : 0;
 }
 
 bool symbols_find(void *context, uint64_t pc, const char **function, const char **file,

@@ -7,6 +7,7 @@
 
 #include <trail/export.h>
 
+struct guard;
 struct symbols;
 
 enum symbols_detail {
@@ -40,6 +41,9 @@ size_t symbols_frames(struct symbols *symbols, uint64_t address, const trail_sym
  * The name lives as long as the struct.
  */
 const char *symbols_object(struct symbols *symbols, uint64_t address, uint64_t *offset);
+
+/* Writes the guards (guards.h) in scope at an address, at most `max`; returns how many. */
+size_t symbols_guards(struct symbols *symbols, uint64_t address, struct guard *guards, size_t max);
 
 /* A trail_symbolize_fn; `context` is the struct symbols. */
 bool symbols_find(void *context, uint64_t pc, const char **function, const char **file,

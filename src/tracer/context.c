@@ -203,6 +203,7 @@ static bool borrow_with_proc(trail_m *m, uint64_t generation)
 /* Returns false if the states are inconsistent or another thread is changing them. */
 static bool borrow(trail_m *m, uint64_t generation)
 {
+    end_lost_goroutine(m, generation);
     if (has_goroutine(m) && !in_state_g(m, generation, TRAIL_G_SYSCALL_))
         return false;
     if (!holds_proc(m, generation)) {
@@ -263,8 +264,9 @@ trail_m *context_annotate(trail_m *m, uint64_t *generation, const char *what)
     if (!in_state_g(m, *generation, TRAIL_G_SYSCALL_) ||
         state_load(&m->p->state_) != state_word(*generation, TRAIL_P_SYSCALL_)) {
         m = context_borrow(m, generation, what);
-        if (!m)
-            return NULL;
+        /* A call with its M while nothing was recorded may have taken it out of its call. */
+        if (!m || !(m->borrowed_ & BORROWED_CALL))
+            return m;
         context_return(m, *generation);
     }
     m->paused_ = *generation;
@@ -273,7 +275,9 @@ trail_m *context_annotate(trail_m *m, uint64_t *generation, const char *what)
 
 trail_m *context_create(trail_m *m, uint64_t *generation, const char *what)
 {
-    if (!has_goroutine(m) && !owns_p(m) && take_proc(m, *generation))
+    end_lost_goroutine(m, *generation);
+    if (!has_goroutine(m) &&
+        (holds_proc(m, *generation) || (!owns_p(m) && take_proc(m, *generation))))
         return m;
     return context_borrow(m, generation, what);
 }

@@ -155,6 +155,16 @@ static bool is_known_format(int format)
     return false;
 }
 
+static bool is_word(const char *text)
+{
+    size_t size = strlen(text);
+    for (size_t i = 0; i < size; i++) {
+        if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+            return false;
+    }
+    return size > 0 && size <= MAKER_WORD_MAX;
+}
+
 static bool check_options(const trail_options *options, trail_error *err)
 {
     bool v1 = options->format < 22;
@@ -165,8 +175,15 @@ static bool check_options(const trail_options *options, trail_error *err)
     if (options->max_frames > TRAIL_MAX_FRAMES)
         return record_fail(err, TRAIL_USAGE, "max_frames is %u: at most %d", options->max_frames,
                            TRAIL_MAX_FRAMES);
-    if (options->task_word && (!*options->task_word || strlen(options->task_word) > MAKER_WORD_MAX))
-        return record_fail(err, TRAIL_USAGE, "task_word is empty or longer than %d bytes",
+    if ((unsigned)options->unwinder > TRAIL_UNWIND_NONE)
+        return record_fail(err, TRAIL_USAGE, "unwinder is %d: at most %d (TRAIL_UNWIND_NONE)",
+                           (int)options->unwinder, TRAIL_UNWIND_NONE);
+    if ((unsigned)options->when_full > TRAIL_FULL_DROP_OLDEST)
+        return record_fail(err, TRAIL_USAGE, "when_full is %d: at most %d (TRAIL_FULL_DROP_OLDEST)",
+                           (int)options->when_full, TRAIL_FULL_DROP_OLDEST);
+    if (options->task_word && !is_word(options->task_word))
+        return record_fail(err, TRAIL_USAGE,
+                           "task_word is empty, longer than %d bytes, or has control characters",
                            MAKER_WORD_MAX);
     if (v1 && options->when_full == TRAIL_FULL_DROP_OLDEST)
         return record_fail(
@@ -284,7 +301,7 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
     tracer.urgent = false;
     tracer.gc_recorded = false;
     tracer.gc_sequence = tracer.v2 ? 1 : 0;
-    tracer.stopped_worlds = 0;
+    tracer.stopper = 0;
     tracer.active = true;
     tracer.walked = false;
     tracer.generation_reserve = RESERVE_GENERATION;

@@ -49,39 +49,52 @@ static bool write_gc_end(trail_m *m, uint64_t generation)
 
 bool trail_gc_end(trail_m *outer)
 {
-    bool written = false, over = true;
+    bool written = true, over = true;
     BEGIN_CALL(outer, "trail_gc_end");
     if (generation && tracer.v2)
         states_announce(m, generation);
     lock_mutex(&tracer.gc);
     if (generation && !tracer.gc_active)
-        misuse_of(TRAIL_MISUSE_NESTING, m, "trail_gc_end", "no collection is under way");
-    else if (generation && tracer.gc_recorded && (over = can_write(m, generation, "trail_gc_end")))
+        written = misuse_of(TRAIL_MISUSE_NESTING, m, "trail_gc_end", "no collection is under way");
+    else if (generation && tracer.gc_recorded)
+        written = over = can_write(m, generation, "trail_gc_end");
+    if (generation && tracer.gc_recorded && written)
         written = write_gc_end(m, generation);
     if (over)
         tracer.gc_active = tracer.gc_recorded = false;
     pthread_mutex_unlock(&tracer.gc);
-    return call_end(m, written || !generation);
+    return call_end(m, written);
 }
 
 /* MARK: Mark assists */
+
+/* Kept while nothing is recorded, too: a trace shows an assist that is under way at its start. */
+static void set_assist(const trail_m *m, uint64_t session)
+{
+    if (owns_g(m))
+        __atomic_store_n(&m->g->assist_session_, session, __ATOMIC_RELAXED);
+}
 
 bool trail_gc_assist_begin(trail_m *outer, int skip)
 {
     bool written = false;
     uint64_t stack;
-    SECTION(outer, "trail_gc_assist_begin");
-    if (!tracer.v2 && tracer.format < 11) {
+    BEGIN_CALL(outer, "trail_gc_assist_begin");
+    if (!generation) {
+        set_assist(m, TRAIL_ASSIST_);
+        written = true;
+    } else if (tracer.format < 11) {
+        set_assist(m, TRAIL_ASSIST_);
         leave_out(TRAIL_LEFT_OUT_ASSIST);
     } else if (!runs_goroutine(m, generation)) {
         misuse(m, "trail_gc_assist_begin", NO_GOROUTINE);
-    } else if (m->g->assist_session_ == tracer.first_generation) {
+    } else if (m->g->assist_session_) {
         misuse_of(TRAIL_MISUSE_NESTING, m, "trail_gc_assist_begin",
                   "the goroutine is in an assist");
     } else {
         stack = stack_id(stack_here(m, generation, skip));
         written = EVENT(m, generation, GCMarkAssistBegin, GCMarkAssistStart, stack);
-        __atomic_store_n(&m->g->assist_session_, tracer.first_generation, __ATOMIC_RELAXED);
+        set_assist(m, tracer.first_generation);
     }
     return call_end(m, written);
 }
@@ -89,12 +102,18 @@ bool trail_gc_assist_begin(trail_m *outer, int skip)
 bool trail_gc_assist_end(trail_m *outer)
 {
     bool written = false;
-    SECTION(outer, "trail_gc_assist_end");
-    if (!runs_goroutine(m, generation)) {
+    BEGIN_CALL(outer, "trail_gc_assist_end");
+    if (!generation || tracer.format < 11) {
+        set_assist(m, 0);
+        written = true;
+    } else if (!runs_goroutine(m, generation)) {
         misuse(m, "trail_gc_assist_end", NO_GOROUTINE);
-    } else if (m->g->assist_session_ == tracer.first_generation) {
+    } else if (!m->g->assist_session_) {
+        misuse_of(TRAIL_MISUSE_NESTING, m, "trail_gc_assist_end", "the goroutine is in no assist");
+    } else {
+        /* v1: also if it began before the trace, as Go writes it. */
         written = EVENT_0(m, generation, GCMarkAssistEnd, GCMarkAssistDone);
-        __atomic_store_n(&m->g->assist_session_, 0, __ATOMIC_RELAXED);
+        set_assist(m, 0);
     }
     return call_end(m, written);
 }
@@ -181,12 +200,18 @@ static bool write_stw_begin(trail_m *m, uint64_t generation, trail_stw_kind kind
                               : V1(m, generation, STWStart, (uint64_t)number);
 }
 
+/* v2's readers keep the pause with its goroutine. */
+static uint64_t stopper_of(const trail_m *m)
+{
+    return has_goroutine(m) ? m->g->id : ~m->id;
+}
+
 /*
  * Keeps the generation from ending while the world is stopped, because readers match a start with
  * an end in the same generation's tables. Returns the generation that is held, which may be the
- * next one; 0 if the trace has just ended.
+ * next one; 0 if the trace has just ended. *stopped remains false if the world is stopped already.
  */
-static uint64_t hold_generation(trail_m *m, uint64_t generation)
+static uint64_t hold_generation(trail_m *m, uint64_t generation, bool *stopped)
 {
     lock_mutex(&tracer.switching);
     while (generation && __atomic_load_n(&tracer.generation, __ATOMIC_RELAXED) != generation) {
@@ -194,18 +219,27 @@ static uint64_t hold_generation(trail_m *m, uint64_t generation)
         generation = section_enter(m);
         lock_mutex(&tracer.switching);
     }
-    if (generation && !tracer.stopped_worlds) {
-        tracer.stopped_worlds = 1;
-        m->stw_session_ = tracer.first_generation;
-        m->stw_p_ = m->p;
+    if (generation && !tracer.stopper) {
+        __atomic_store_n(&tracer.stopper, stopper_of(m), __ATOMIC_RELAXED);
+        tracer.stopped_on = m->p;
+        *stopped = true;
     }
     pthread_mutex_unlock(&tracer.switching);
     return generation;
 }
 
+static bool write_stw_end(trail_m *m, uint64_t generation)
+{
+    bool written = EVENT_0(m, generation, STWEnd, STWDone);
+    lock_mutex(&tracer.switching);
+    __atomic_store_n(&tracer.stopper, 0, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&tracer.switching);
+    return written;
+}
+
 bool trail_stw_begin(trail_m *outer, trail_stw_kind kind, int skip)
 {
-    bool written = false;
+    bool written = false, stopped = false;
     if ((unsigned)kind >= TRAIL_STW_KIND_COUNT)
         kind = TRAIL_STW_UNKNOWN;
     SECTION(outer, "trail_stw_begin");
@@ -215,33 +249,52 @@ bool trail_stw_begin(trail_m *outer, trail_stw_kind kind, int skip)
     }
     if (!can_write(m, generation, "trail_stw_begin"))
         return call_end(m, false);
-    if (m->stw_session_ == tracer.first_generation)
-        return call_end(m, misuse_of(TRAIL_MISUSE_NESTING, m, "trail_stw_begin",
-                                     "the thread has stopped the world already"));
-    generation = hold_generation(m, generation);
-    if (generation && m->stw_session_ == tracer.first_generation)
+    generation = hold_generation(m, generation, &stopped);
+    if (stopped)
         written = write_stw_begin(m, generation, kind, stack_id(stack_here(m, generation, skip)));
-    return call_end(m, written);
+    else if (generation)
+        misuse_of(TRAIL_MISUSE_NESTING, m, "trail_stw_begin",
+                  "a stop-the-world pause has begun already");
+    return call_end(m, written || !generation);
 }
 
 bool trail_stw_end(trail_m *outer)
 {
-    bool written = false;
+    const char *wrong = NULL;
+    bool written = true;
     SECTION(outer, "trail_stw_end");
-    if (m->stw_session_ != tracer.first_generation)
+    uint64_t stopper = __atomic_load_n(&tracer.stopper, __ATOMIC_RELAXED);
+    /* Otherwise it began before the trace, or the format has no such kind. */
+    if (!stopper)
         return call_end(m, true);
     if (!can_write(m, generation, "trail_stw_end"))
         return call_end(m, false);
+    if (stopper != stopper_of(m))
+        wrong = "it was begun by another goroutine";
     /* Before Go 1.10 each P had its own stop (§3.6). */
-    if (tracer.format < 10 && m->stw_p_ != m->p)
-        return call_end(
-            m, misuse_of(TRAIL_MISUSE_NESTING, m, "trail_stw_end", "it was begun on another P"));
-    written = EVENT_0(m, generation, STWEnd, STWDone);
-    m->stw_session_ = 0;
-    lock_mutex(&tracer.switching);
-    tracer.stopped_worlds = 0;
-    pthread_mutex_unlock(&tracer.switching);
+    else if (tracer.format < 10 && tracer.stopped_on != m->p)
+        wrong = "it was begun on another P";
+    if (wrong)
+        written = misuse_of(TRAIL_MISUSE_NESTING, m, "trail_stw_end", wrong);
+    else
+        written = write_stw_end(m, generation);
     return call_end(m, written);
+}
+
+bool gc_has_stopped_world(void)
+{
+    const trail_m *m = current_m;
+    uint64_t stopper = __atomic_load_n(&tracer.stopper, __ATOMIC_RELAXED);
+    return stopper && m && trace_is_on() && stopper == stopper_of(m);
+}
+
+void stw_abandon(trail_m *m, uint64_t generation)
+{
+    misuse_of(TRAIL_MISUSE_NESTING, m, "trail_stw_end",
+              "the goroutine ended while it had stopped the world");
+    /* In format 7 the pause stays open if it began on another P. */
+    if (tracer.format >= 10 || tracer.stopped_on == m->p)
+        (void)write_stw_end(m, generation);
 }
 
 /* MARK: Heap */

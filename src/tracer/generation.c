@@ -179,7 +179,7 @@ static bool switch_to(uint64_t next)
 {
     for (int tries = 0; tries < 1000; tries++) {
         pthread_mutex_lock(&tracer.switching);
-        if (!tracer.stopped_worlds || !next) {
+        if (!tracer.stopper || !next) {
             bool switched = set_generation(tracer.last_generation, next);
             pthread_mutex_unlock(&tracer.switching);
             return switched;

@@ -42,7 +42,7 @@ static void reset_new(trail_m *m, trail_g *g, uint64_t generation, unsigned stat
 {
     g->seq_ = generation << 32;
     g->last_p_ = m->p;
-    g->shown_runnable_ = false;
+    set_shown(g, TRAIL_SHOWN_WAITING_);
     g->assist_session_ = 0;
     __atomic_store_n(&g->rooted_, false, __ATOMIC_RELAXED);
     trail_set_(&g->state_, state_word(generation, state));
@@ -53,25 +53,20 @@ static void set_start(trail_g *g, uintptr_t function)
     __atomic_store_n(&g->start_, function, __ATOMIC_RELAXED);
 }
 
-/* Formats before 23 cannot create a waiting goroutine. */
-static unsigned state_created(bool blocked)
-{
-    return blocked && tracer.format >= 23 ? TRAIL_G_WAITING_ : TRAIL_G_RUNNABLE_;
-}
-
 static bool create(trail_m *m, uint64_t generation, trail_g *g, bool blocked, uint64_t stack)
 {
-    unsigned state = state_created(blocked);
+    /* Formats before 23 cannot create a waiting goroutine. */
+    bool waits = blocked && tracer.format >= 23;
     uint64_t start = stack_id(identity_stack(generation, g));
     bool written;
     if (!tracer.v2)
         written = V1(m, generation, GoCreate, g->id, start, stack);
-    else if (state == TRAIL_G_WAITING_)
+    else if (waits)
         written = V2(m, generation, GoCreateBlocked, g->id, start, stack);
     else
         written = V2(m, generation, GoCreate, g->id, start, stack);
-    reset_new(m, g, generation, state);
-    g->shown_runnable_ = blocked && state == TRAIL_G_RUNNABLE_;
+    reset_new(m, g, generation, blocked ? TRAIL_G_WAITING_ : TRAIL_G_RUNNABLE_);
+    set_shown(g, blocked && !waits ? TRAIL_SHOWN_RUNNABLE_ : TRAIL_SHOWN_WAITING_);
     identity_created(m, generation, g);
     return written;
 }
@@ -90,7 +85,8 @@ bool trail_go_create_(trail_m *outer, trail_g *g, uintptr_t function, int skip, 
         return call_end(m, false);
     }
     set_start(g, function);
-    if (unlikely(!holds_proc(m, generation) || in_state_g(m, generation, TRAIL_G_SYSCALL_)) &&
+    if (unlikely(!holds_proc(m, generation) ||
+                 (m->g && !in_state_g(m, generation, TRAIL_G_RUNNING_))) &&
         !context_create(m, &generation, "trail_go_create")) {
         /* Created without an event. */
         trail_set_(&g->state_, state);
@@ -111,6 +107,8 @@ static bool v1_start(trail_m *m, uint64_t generation, trail_g *g, const char *la
     bool local = g->last_p_ == m->p, written;
     if (label && tracer.format >= 11)
         return V1(m, generation, GoStartLabel, g->id, seq, string_id(m, generation, label));
+    if (label)
+        leave_out(TRAIL_LEFT_OUT_LABEL);
     g->last_p_ = m->p;
     written =
         local ? V1(m, generation, GoStartLocal, g->id) : V1(m, generation, GoStart, g->id, seq);
@@ -136,6 +134,7 @@ bool trail_go_start_(trail_m *outer, trail_g *g, const char *label)
     BEGIN_CALL(outer, "trail_go_start");
     if (unlikely(!generation))
         return trail_off_run_(outer, m, g, TRAIL_G_RUNNING_);
+    end_lost_goroutine(m, generation);
     if (!check_g(m, g, "trail_go_start")) {
         /* Leave it alone. */
     } else if (has_goroutine(m)) {
@@ -145,10 +144,12 @@ bool trail_go_start_(trail_m *outer, trail_g *g, const char *label)
     } else if (state_change_g(m, generation, g, TRAIL_G_RUNNABLE_, TRAIL_G_RUNNING_,
                               "trail_go_start")) {
         trail_set_runs_(m, g);
+        m->unlike_ = 0;
         written = start(m, generation, g, label);
     } else if (!state_in_session(state_load(&g->state_))) {
         /* The status could not be written. */
         trail_set_runs_(m, g);
+        set_unlike(m, UNLIKE_UNSEEN);
     }
     if (tracer.v2 && written &&
         unlikely(__atomic_load_n(&tracer.announced, __ATOMIC_RELAXED) < generation))
@@ -172,8 +173,12 @@ static inline void leave_regions(trail_m *m, uint64_t generation, bool ends)
  */
 static inline bool leave_thread(trail_m *m, uint64_t generation, unsigned after, const char *what)
 {
-    if (!runs_goroutine(m, generation))
+    if (!runs_goroutine(m, generation)) {
+        end_lost_goroutine(m, generation);
         return misuse(m, what, "the thread runs no goroutine on a P");
+    }
+    if (after == TRAIL_G_NONE_)
+        stw_end_with(m, generation);
     leave_regions(m, generation, after == TRAIL_G_NONE_);
     return state_change_g(m, generation, m->g, TRAIL_G_RUNNING_, after, what);
 }
@@ -194,6 +199,12 @@ bool trail_go_end_(trail_m *outer)
 static bool v1_woken_in_vain(const trail_m *m)
 {
     return m->g->started_at_ == m->p->writer_.at;
+}
+
+/* Whether readers remove the wake-up before an event of this type. */
+static bool v1_can_be_futile(unsigned type)
+{
+    return type == V1_GoBlock || (type >= V1_GoBlockSend && type <= V1_GoBlockCond);
 }
 
 static bool v1_stop(trail_m *m, uint64_t generation, bool preempted, uint64_t stack)
@@ -233,7 +244,7 @@ static void note_block(trail_g *g, uint64_t generation, const struct table_entry
 
 bool trail_go_block_(trail_m *outer, trail_block_reason reason, int skip, bool futile)
 {
-    unsigned after = TRAIL_G_WAITING_;
+    unsigned type;
     bool written = false;
     BEGIN_CALL(outer, "trail_go_block");
     if (unlikely(!generation))
@@ -241,19 +252,19 @@ bool trail_go_block_(trail_m *outer, trail_block_reason reason, int skip, bool f
     trail_g *g = m->g;
     if ((unsigned)reason >= TRAIL_BLOCK_REASON_COUNT)
         reason = TRAIL_BLOCK_UNSPECIFIED;
-    /* v1's event for this reason ends the goroutine. */
-    if (!tracer.v2 && reason == TRAIL_BLOCK_FOREVER)
-        after = TRAIL_G_NONE_;
-    if (leave_thread(m, generation, after, "trail_go_block")) {
+    if (leave_thread(m, generation, TRAIL_G_WAITING_, "trail_go_block")) {
         const struct table_entry *stack = stack_here(m, generation, skip);
         uint64_t id = stack_id(stack);
         if (tracer.v2) {
             written = V2(m, generation, GoBlock, V2_ID_REASON + reason, id);
             note_block(g, generation, stack);
         } else {
-            if (futile && tracer.format == 7 && v1_woken_in_vain(m))
+            type = v1_block_type(reason);
+            if (futile && tracer.format == 7 && v1_can_be_futile(type) && v1_woken_in_vain(m))
                 V1_0(m, generation, FutileWakeup);
-            written = v1_write(m, generation, v1_block_type(reason), 1, &id);
+            written = v1_write(m, generation, type, 1, &id);
+            /* This event ends the goroutine. */
+            set_shown(g, type == V1_GoStop ? TRAIL_SHOWN_ENDED_ : TRAIL_SHOWN_WAITING_);
             g->last_p_ = m->p;
         }
     }
@@ -285,13 +296,20 @@ static bool unblock(trail_m *m, uint64_t generation, trail_g *g, uint64_t stack)
     return V2(m, generation, GoUnblock, g->id, next_sequence(&g->seq_, generation), stack);
 }
 
-/*
- * Whether it was created waiting in a format that can only show it as runnable, possibly
- * generations or traces ago. Its first unblock then has no event.
- */
-static bool was_shown_runnable(const trail_g *g)
+/* `g` becomes runnable, which readers take it for already. */
+static bool unblock_shown(trail_m *m, uint64_t generation, trail_g *g, const char *what)
 {
-    return g->shown_runnable_ && (state_load(&g->state_) & STATE_MASK) == TRAIL_G_RUNNABLE_;
+    bool changed = state_change_g(m, generation, g, TRAIL_G_WAITING_, TRAIL_G_RUNNABLE_, what);
+    set_shown(g, TRAIL_SHOWN_WAITING_);
+    return changed;
+}
+
+/* v1: whether `g` waits for ever, which is the end of it in this trace. */
+static bool has_ended(const trail_m *m, const trail_g *g, const char *what)
+{
+    return is_shown(g, TRAIL_SHOWN_ENDED_) &&
+           !misuse_of(TRAIL_MISUSE_STATE, m, what,
+                      "the goroutine waits for ever (TRAIL_BLOCK_FOREVER)");
 }
 
 bool trail_go_unblock_(trail_m *outer, trail_g *g, int skip)
@@ -302,9 +320,10 @@ bool trail_go_unblock_(trail_m *outer, trail_g *g, int skip)
         return trail_off_ready_(m, g);
     if (!check_g(m, g, "trail_go_unblock")) {
         /* Leave it alone. */
-    } else if (was_shown_runnable(g)) {
-        g->shown_runnable_ = false;
-        written = true;
+    } else if (is_shown(g, TRAIL_SHOWN_RUNNABLE_)) {
+        written = unblock_shown(m, generation, g, "trail_go_unblock");
+    } else if (has_ended(m, g, "trail_go_unblock")) {
+        /* No event may follow. */
     } else if (state_change_g(m, generation, g, TRAIL_G_WAITING_, TRAIL_G_RUNNABLE_,
                               "trail_go_unblock")) {
         /* Readers also accept the stack of a thread that runs no goroutine. */
@@ -317,13 +336,18 @@ bool trail_go_unblock_(trail_m *outer, trail_g *g, int skip)
 static bool switch_in_parts(trail_m *m, uint64_t generation, trail_g *from, trail_g *to, bool ends)
 {
     bool written = true;
-    if (!was_shown_runnable(to)) {
-        if (!state_change_g(m, generation, to, TRAIL_G_WAITING_, TRAIL_G_RUNNABLE_,
-                            "trail_go_switch"))
+    if (is_shown(to, TRAIL_SHOWN_RUNNABLE_)) {
+        if (!unblock_shown(m, generation, to, "trail_go_switch"))
             return false;
+    } else if (has_ended(m, to, "trail_go_switch") ||
+               !state_change_g(m, generation, to, TRAIL_G_WAITING_, TRAIL_G_RUNNABLE_,
+                               "trail_go_switch")) {
+        return false;
+    } else {
         written = unblock(m, generation, to, 0);
     }
-    to->shown_runnable_ = false;
+    if (ends)
+        stw_end_with(m, generation);
     leave_regions(m, generation, ends);
     trail_set_(&from->state_, state_word(generation, ends ? TRAIL_G_NONE_ : TRAIL_G_WAITING_));
     if (ends)
@@ -348,14 +372,17 @@ bool trail_go_switch_(trail_m *outer, trail_g *g, bool ends)
         return trail_off_switch_(outer, m, g, after);
     trail_g *from = m->g;
     if (!runs_goroutine(m, generation)) {
+        end_lost_goroutine(m, generation);
         misuse(m, "trail_go_switch", "the thread runs no goroutine on a P");
     } else if (!check_g(m, g, "trail_go_switch")) {
         /* The thread stays with its goroutine. */
-    } else if (tracer.format < 23 || was_shown_runnable(g)) {
+    } else if (tracer.format < 23) {
         written = switch_in_parts(m, generation, from, g, ends);
     } else if (state_change_g(m, generation, g, TRAIL_G_WAITING_, TRAIL_G_RUNNING_,
                               "trail_go_switch")) {
         uint64_t seq = next_sequence(&g->seq_, generation);
+        if (ends)
+            stw_end_with(m, generation);
         leave_regions(m, generation, ends);
         trail_set_(&from->state_, state_word(generation, after));
         written = ends ? V2(m, generation, GoSwitchDestroy, g->id, seq)
@@ -371,13 +398,27 @@ bool trail_go_switch_(trail_m *outer, trail_g *g, bool ends)
 
 /* MARK: Timers, labels */
 
+/* The lock `gc` is held. */
+static bool is_timer(uint64_t goroutine)
+{
+    for (unsigned i = 0; i < tracer.timers; i++) {
+        if (tracer.timer_goroutines[i] == goroutine)
+            return true;
+    }
+    return false;
+}
+
 void trail_timer_goroutine(const trail_g *g)
 {
     if (!check_g(current_m, g, "trail_timer_goroutine"))
         return;
     lock_mutex(&tracer.gc);
-    if (tracer.timers < sizeof tracer.timer_goroutines / sizeof *tracer.timer_goroutines)
+    if (is_timer(g->id))
+        ;
+    else if (tracer.timers < sizeof tracer.timer_goroutines / sizeof *tracer.timer_goroutines)
         tracer.timer_goroutines[tracer.timers++] = g->id;
+    else
+        leave_out(TRAIL_LEFT_OUT_TIMER);
     pthread_mutex_unlock(&tracer.gc);
 }
 

@@ -117,12 +117,24 @@ static bool replace_lost_p(const trail_p *outer)
     return true;
 }
 
+/* Releases Ps that were finished while a thread held them, and are idle now. */
+static void retire_finished(void)
+{
+    trail_p *p = procs_first(), *next;
+    for (; p; p = next) {
+        next = p->next_;
+        if (!p->outer_ && !__atomic_load_n(&p->m_, __ATOMIC_RELAXED))
+            proc_retire(p);
+    }
+}
+
 void trail_p_init(trail_p *outer, int32_t id)
 {
     const char *refused;
     trail_p *p = NULL;
     tracer_init();
     lock_mutex(&tracer.ps_lock);
+    retire_finished();
     (void)replace_lost_p(outer);
     refused = p_refused(outer, id);
     if (refused)
@@ -147,12 +159,14 @@ static trail_p *check_p(const trail_m *m, const trail_p *outer, const char *what
     return p;
 }
 
+/* The thread `m`, if any, holds `p` no more, which has no holder then unless it is another's. */
 static void release_proc(trail_m *m, trail_p *p)
 {
+    const trail_m *holder = p ? __atomic_load_n(&p->m_, __ATOMIC_RELAXED) : NULL;
     /* Pairs with the load in context.c. */
     if (m && __atomic_load_n(&m->p, __ATOMIC_RELAXED) == p)
         __atomic_store_n(&m->p, (trail_p *)NULL, __ATOMIC_RELEASE);
-    if (p)
+    if (holder && holder == m)
         __atomic_store_n(&p->m_, (trail_m *)NULL, __ATOMIC_RELAXED);
 }
 
@@ -162,12 +176,14 @@ void trail_p_fini(trail_p *outer)
     if (!p)
         return;
     lock_mutex(&tracer.ps_lock);
-    if (p->m_ && p->m_->p == p) {
-        misuse(current_m, "trail_p_fini", "a thread holds the P");
-        release_proc(p->m_, p);
-    }
-    proc_retire(p);
     outer->check_ = 0;
+    if (p->m_ && p->m_->p == p) {
+        /* The thread keeps it, for readers, too, until it releases it. */
+        misuse(current_m, "trail_p_fini", "a thread holds the P");
+        p->outer_ = NULL;
+    } else {
+        proc_retire(p);
+    }
     pthread_mutex_unlock(&tracer.ps_lock);
 }
 
@@ -199,6 +215,7 @@ bool trail_proc_start_(trail_m *outer, trail_p *outer_p)
     trail_p *p;
     BEGIN_CALL(outer, "trail_proc_start");
     p = check_p(m, outer_p, "trail_proc_start");
+    end_lost_goroutine(m, generation);
     if (!p) {
         /* Nothing changes. */
     } else if (generation && owns_p(m)) {
@@ -208,6 +225,8 @@ bool trail_proc_start_(trail_m *outer, trail_p *outer_p)
     } else if (state_change_p(m, generation, p, TRAIL_P_IDLE_, TRAIL_P_RUNNING_,
                               "trail_proc_start")) {
         hold_proc(m, p);
+        if (is_in_syscall(m))
+            set_unlike(m, UNLIKE_TOOK_PROC);
         written = write_proc_start(m, generation, p);
     } else if (!generation) {
         hold_proc(m, p);
@@ -236,6 +255,7 @@ bool trail_proc_stop_(trail_m *outer)
     bool owned, in_call, lost, written = false;
     unsigned before;
     BEGIN_CALL(outer, "trail_proc_stop");
+    end_lost_goroutine(m, generation);
     trail_p *p = m->p;
     owned = owns_p(m);
     in_call = is_in_syscall(m);
@@ -248,7 +268,7 @@ bool trail_proc_stop_(trail_m *outer)
     } else if (generation && has_goroutine(m) && !in_call) {
         misuse(m, "trail_proc_stop", "its goroutine still runs on it");
     } else if (!generation) {
-        if (owned)
+        if (owned && p)
             trail_set_(&p->state_, TRAIL_P_IDLE_);
         release_proc(m, p);
     } else if (v1_idle_since_start(p, generation)) {
@@ -273,7 +293,10 @@ static bool write_steal(trail_m *m, uint64_t generation, trail_p *p)
 {
     trail_m *owner = __atomic_load_n(&p->m_, __ATOMIC_RELAXED);
     bool written = true;
-    if (v1_idle_since_start(p, generation))
+    if (v1_idle_since_start(p, generation) && (owner || p->abandoned_))
+        p->abandoned_ = false;
+    else if (p->abandoned_ && !owner &&
+             state_load(&p->state_) == state_word(generation, TRAIL_P_IDLE_))
         p->abandoned_ = false;
     else if (!state_change_p(m, generation, p, TRAIL_P_SYSCALL_, TRAIL_P_IDLE_,
                              "trail_proc_steal")) {
@@ -422,6 +445,7 @@ bool trail_syscall_exit_blocked_(trail_m *outer)
         return trail_off_exit_blocked_(outer, m);
     trail_g *g = m->g;
     if (!in_state_g(m, generation, TRAIL_G_SYSCALL_)) {
+        end_lost_goroutine(m, generation);
         misuse(m, "trail_syscall_exit_blocked", "the thread is in no system call");
     } else {
         bool taken = !owns_p(m) || reacquire_proc(m, generation);
@@ -450,7 +474,7 @@ void trail_syscall_returned(trail_g *g)
 static bool write_create_syscall(trail_m *m, uint64_t generation, trail_g *g)
 {
     g->assist_session_ = 0;
-    g->shown_runnable_ = false;
+    set_shown(g, TRAIL_SHOWN_WAITING_);
     g->seq_ = generation << 32 | !tracer.v2;
     if (tracer.v2)
         return V2(m, generation, GoCreateSyscall, g->id);
@@ -465,6 +489,7 @@ bool trail_go_create_syscall_(trail_m *outer, trail_g *g)
     BEGIN_CALL(outer, "trail_go_create_syscall");
     if (unlikely(!generation))
         return trail_off_run_(outer, m, g, TRAIL_G_SYSCALL_);
+    end_lost_goroutine(m, generation);
     if (!check_g(m, g, "trail_go_create_syscall")) {
         /* Leave it alone. */
     } else if (has_goroutine(m) || is_known(g)) {
@@ -477,6 +502,9 @@ bool trail_go_create_syscall_(trail_m *outer, trail_g *g)
         identity_created(m, generation, g);
         trail_set_(&g->state_, state_word(generation, TRAIL_G_SYSCALL_));
         trail_set_runs_(m, g);
+        m->unlike_ = 0;
+        if (holds_proc(m, generation))
+            set_unlike(m, UNLIKE_TOOK_PROC);
     }
     return call_end_moved(m, written);
 }
@@ -496,6 +524,49 @@ static bool v1_destroy_in_syscall(trail_m *m, uint64_t generation)
     return true;
 }
 
+/* Its P, which the end of the goroutine abandons, becomes idle. */
+static bool v2_destroy_in_syscall(trail_m *m, uint64_t generation)
+{
+    trail_p *p = held_p(m);
+    bool written = V2_0(m, generation, GoDestroySyscall);
+    if (!p || state_load(&p->state_) != state_word(generation, TRAIL_P_SYSCALL_))
+        return written;
+    written &= V2(m, generation, ProcSteal, (uint64_t)p->id, next_sequence(&p->seq_, generation),
+                  V2_NO_THREAD);
+    trail_set_(&p->state_, state_word(generation, TRAIL_P_IDLE_));
+    /* A host may take it from the call all the same. */
+    p->abandoned_ = true;
+    return written;
+}
+
+bool states_destroy_in_syscall(trail_m *m, uint64_t generation)
+{
+    bool written =
+        tracer.v2 ? v2_destroy_in_syscall(m, generation) : v1_destroy_in_syscall(m, generation);
+    release_proc(m, m->p);
+    return written;
+}
+
+void states_destroy_beside_proc(trail_m *m, uint64_t generation)
+{
+    /* Readers accept the end only without a P, or with that of the call. */
+    V2_0(m, generation, ProcStop);
+    V2_0(m, generation, GoDestroySyscall);
+    write_proc_start(m, generation, m->p);
+}
+
+/* Ends a pause of the world that the goroutine has begun, for which it leaves the call. */
+static trail_m *end_stopped_world(trail_m *m, uint64_t *generation)
+{
+    if (likely(__atomic_load_n(&tracer.stopper, __ATOMIC_RELAXED) != m->g->id))
+        return m;
+    if (!context_borrow(m, generation, "trail_go_destroy_syscall"))
+        return NULL;
+    stw_end_with(m, *generation);
+    context_return(m, *generation);
+    return m;
+}
+
 bool trail_go_destroy_syscall_(trail_m *outer)
 {
     bool written = false;
@@ -503,13 +574,13 @@ bool trail_go_destroy_syscall_(trail_m *outer)
     if (unlikely(!generation))
         return trail_off_destroy_(outer, m);
     if (!in_state_g(m, generation, TRAIL_G_SYSCALL_) || holds_proc(m, generation)) {
+        end_lost_goroutine(m, generation);
         misuse(m, "trail_go_destroy_syscall", "the thread is in no system call, or has taken a P");
     } else {
+        if (!end_stopped_world(m, &generation))
+            return false;
         trail_set_(&m->g->state_, state_word(generation, TRAIL_G_NONE_));
-        written = tracer.v2 ? V2_0(m, generation, GoDestroySyscall)
-                            : v1_destroy_in_syscall(m, generation);
-        /* A P that it held has no holder until a thread takes it. */
-        release_proc(m, m->p);
+        written = states_destroy_in_syscall(m, generation);
     }
     forget_goroutine(m);
     return call_end_moved(m, written);

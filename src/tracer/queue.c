@@ -421,10 +421,13 @@ struct trail_buffer_ *queue_buffer(const struct trail_writer_ *writer, uint64_t 
 
 /*
  * Whether to wake the reader. Waking it for every buffer would take a tenth of the writing thread's
- * time. The rest is read when the generation or trace ends.
+ * time. While buffers arrive, it looks for them by itself now and then (read.c). Generations that
+ * may be dropped are read when they are over.
  */
 static bool is_worth_waking(const struct pending *pending)
 {
+    if (tracer.reader_idle && tracer.options.when_full != TRAIL_FULL_DROP_OLDEST)
+        return true;
     return pending->bytes >= WAKE_BYTES || tracer.queued >= tracer.limit / 2 || tracer.urgent;
 }
 

@@ -56,6 +56,7 @@ static uint64_t taken;  /* chunks that the consumer has asked for: its progress 
 static __thread bool is_reader
     __attribute__((tls_model("initial-exec"))); /* this is the library's thread */
 static uint64_t epoch; /* changes when the library's thread is abandoned, which then only exits */
+static bool took;      /* a buffer was taken since the reading thread has last waited */
 static uint64_t advance_due_ns;
 static uint64_t drain_due_ns; /* of the CPU samples */
 static const uint8_t end_of_generation = V2_EndOfGeneration;
@@ -80,6 +81,9 @@ void read_advance_soon(void)
  */
 #define DRAIN_NS      100000000
 #define IDLE_DRAIN_NS 1000000000
+
+/* While buffers arrive, those that do not wake the reading thread are taken after this time. */
+#define LIVE_NS 100000000
 
 static void next_drain(bool found)
 {
@@ -155,7 +159,7 @@ static enum step step_generation(struct pending *head, trail_chunk *chunk)
     if (head->gap && begin_file_after_gap(head, chunk))
         return STEP_CHUNK;
     if (head->first) {
-        head->started = true;
+        head->started = took = true;
         out = queue_pop_buffer(head);
         if (stream_wants(head->generation))
             return hand_out(chunk, out->data, out->used, head->generation, false) ? STEP_CHUNK
@@ -247,8 +251,11 @@ static bool chores(void)
 
 static void wait_for_change(void)
 {
-    uint64_t due = UINT64_MAX;
-    if (tracer.active && tracer.v2)
+    uint64_t due = took ? clock_ns(CLOCK_MONOTONIC) + LIVE_NS : UINT64_MAX;
+    /* After a while without a buffer, the next one is to wake this thread. */
+    tracer.reader_idle = !took;
+    took = false;
+    if (tracer.active && tracer.v2 && advance_due_ns < due)
         due = advance_due_ns;
     if (has_samples() && drain_due_ns < due)
         due = drain_due_ns;
@@ -258,6 +265,7 @@ static void wait_for_change(void)
             &(struct timespec){(time_t)(due / 1000000000), (long)(due % 1000000000)});
     else
         pthread_cond_wait(&tracer.changed, &tracer.lock);
+    tracer.reader_idle = false;
 }
 
 /* Whether the calling thread has a consumer to pump for. */
@@ -450,21 +458,37 @@ static void end_thread(bool stuck)
 
 /* MARK: Streams */
 
-/*
- * Takes control and lock for a start. Waits for a stop in progress, because it clears pending
- * buffers, unless `on` reports that the start will fail anyway.
- */
-static void lock_for_start(bool (*on)(void))
+/* Whether another thread is stopping a trace, which clears pending buffers. */
+static bool is_stopping(trail_error *err)
 {
+    bool is;
+    pthread_mutex_lock(&tracer.lock);
+    is = stopping;
+    pthread_mutex_unlock(&tracer.lock);
+    return is &&
+           !record_fail(err, TRAIL_USAGE,
+                        "another thread is stopping a trace: start again when it has returned");
+}
+
+/*
+ * Takes control for a start. Fails at once if `on` returns true, with the reason `already`, or during
+ * a stop: it may wait for this thread to read.
+ */
+static bool lock_for_start(bool (*on)(void), const char *already, trail_error *err)
+{
+    bool is_on;
+    if (is_stopping(err))
+        return false;
     pthread_mutex_lock(&tracer.control);
     pthread_mutex_lock(&tracer.lock);
-    while (stopping && !on()) {
-        pthread_mutex_unlock(&tracer.control);
-        pthread_cond_wait(&tracer.changed, &tracer.lock);
-        pthread_mutex_unlock(&tracer.lock);
-        pthread_mutex_lock(&tracer.control);
-        pthread_mutex_lock(&tracer.lock);
-    }
+    is_on = on();
+    pthread_mutex_unlock(&tracer.lock);
+    if (is_on)
+        (void)record_fail(err, TRAIL_USAGE, "%s", already);
+    else if (!is_stopping(err))
+        return true;
+    pthread_mutex_unlock(&tracer.control);
+    return false;
 }
 
 static bool stream_on(void)
@@ -549,16 +573,12 @@ static bool start(const trail_options *options, struct stream wanted, uintptr_t 
     bool ok;
     tracer_init();
     /* A trace that ended by itself is replaced. */
-    if (!is_reader)
+    if (!is_reader && !is_stopping(NULL))
         (void)stop_stream(stream_over, false, NULL);
-    lock_for_start(stream_on);
-    ok = !stream.on;
-    pthread_mutex_unlock(&tracer.lock);
-    if (!ok) {
-        pthread_mutex_unlock(&tracer.control);
+    if (!lock_for_start(stream_on, "tracing is already enabled", err)) {
         if (wanted.fd >= 0)
             close(wanted.fd);
-        return record_fail(err, TRAIL_USAGE, "tracing is already enabled");
+        return false;
     }
     ok = start_stream(options, wanted, frame, err);
     if (!ok)
@@ -592,6 +612,8 @@ bool trail_start_sink(const trail_options *options, trail_chunk_fn sink, void *c
 {
     if (refuse_in_call(err))
         return false;
+    if (!sink)
+        return record_fail(err, TRAIL_USAGE, "the sink is NULL");
     return start(options, (struct stream){.fd = -1, .sink = sink, .context = context}, FRAME, err);
 }
 
@@ -808,13 +830,8 @@ bool trail_flight_start(const trail_flight_options *options, trail_error *err)
     tracer_init();
     if (refuse_in_call(err))
         return false;
-    lock_for_start(flight_on);
-    ok = !flight_on();
-    pthread_mutex_unlock(&tracer.lock);
-    if (!ok) {
-        pthread_mutex_unlock(&tracer.control);
-        return record_fail(err, TRAIL_USAGE, "the flight recorder is already on");
-    }
+    if (!lock_for_start(flight_on, "the flight recorder is already on", err))
+        return false;
     ok = tracer.active ? flight_beside_stream(options, err)
                        : flight_of_own_session(options, FRAME, err);
     if (!ok) {
@@ -891,6 +908,11 @@ void trail_advance(void)
     tracer_init();
     if (refuse_in_call(NULL))
         return;
+    if (gc_has_stopped_world()) {
+        (void)misuse_at(TRAIL_MISUSE_NESTING, FRAME, "trail_advance",
+                        "the thread's goroutine has stopped the world");
+        return;
+    }
     pthread_mutex_lock(&tracer.control);
     if (tracer.active && tracer.v2)
         v2_advance();

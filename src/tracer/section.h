@@ -30,6 +30,42 @@
  */
 uint64_t section_first(trail_m *m, uint64_t generation);
 
+/*
+ * Whether the goroutine that the thread runs is gone: its memory was initialized again, or freed,
+ * without its end.
+ */
+static inline bool lost_goroutine(const trail_m *m)
+{
+    return m->g && __atomic_load_n(&m->g->m_, __ATOMIC_RELAXED) != m;
+}
+
+/*
+ * In trail_m.unlike_, with the session: how the thread's goroutine is unlike others, which matters
+ * only if it is lost.
+ */
+#define UNLIKE_TOOK_PROC 1ull /* it took its P during its system call */
+#define UNLIKE_UNSEEN    2ull /* readers do not know that it runs */
+
+static inline void set_unlike(trail_m *m, uint64_t how)
+{
+    m->unlike_ = tracer.first_generation << 2 | how;
+}
+
+static inline bool is_unlike(const trail_m *m, uint64_t how)
+{
+    return m->unlike_ == (tracer.first_generation << 2 | how);
+}
+
+/* Writes the end of a lost goroutine that readers see on the thread, and counts the misuse. */
+void states_end_lost(trail_m *m, uint64_t generation);
+
+/* For calls that readers accept only from a thread without a goroutine. */
+static inline void end_lost_goroutine(trail_m *m, uint64_t generation)
+{
+    if (unlikely(m->g != NULL) && lost_goroutine(m) && generation)
+        states_end_lost(m, generation);
+}
+
 /* Sets busy_ before the generation or `held` is loaded: pairs with the barriers in control.c. */
 static inline void section_busy(trail_m *m)
 {
@@ -263,8 +299,10 @@ static inline bool is_initialized_g(const trail_g *g)
  */
 static inline void forget_goroutine(trail_m *m)
 {
-    if (!has_goroutine(m) || !is_initialized_g(m->g))
+    if (!has_goroutine(m) || !is_initialized_g(m->g)) {
         trail_set_current_(m, NULL);
+        m->unlike_ = 0;
+    }
 }
 
 /* Returns the next sequence number of a goroutine or P in the generation (§2.10, §7.4). */

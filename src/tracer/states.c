@@ -17,12 +17,34 @@
 static bool claim(trail_state_ *word, trail_state_ old, uint64_t generation, unsigned state)
 {
     return __atomic_compare_exchange_n(word, &old, state_word(generation, state), false,
-                                       __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+                                       __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+/* The same for a goroutine. What an earlier session showed of it is of no interest any more. */
+static bool claim_g(trail_g *g, trail_state_ old, uint64_t generation, unsigned state)
+{
+    if (!state_in_session(old))
+        set_shown(g, TRAIL_SHOWN_WAITING_);
+    return claim(&g->state_, old, generation, state);
+}
+
+/*
+ * Whether its GC assist is to be written as under way: readers know it, or it began before the
+ * session.
+ */
+static bool is_in_assist(trail_g *g, uint64_t generation)
+{
+    uint64_t session = __atomic_load_n(&g->assist_session_, __ATOMIC_RELAXED);
+    if (!session || session == tracer.first_generation)
+        return session;
+    if (generation == tracer.first_generation)
+        __atomic_store_n(&g->assist_session_, generation, __ATOMIC_RELAXED);
+    return generation == tracer.first_generation;
 }
 
 /* `waits`: the stack it waits with; NULL: unknown. Formats before 23 have no stack here. */
 static void write_go_status(struct trail_writer_ *writer, uint64_t m_id, uint64_t generation,
-                            const trail_g *g, unsigned state, const struct table_entry *waits)
+                            trail_g *g, unsigned state, const struct table_entry *waits)
 {
     uint64_t stack = tracer.format >= 23 ? stack_id(identity_under(generation, g, waits)) : 0;
     uint64_t of = state == TRAIL_G_RUNNING_ || state == TRAIL_G_SYSCALL_ ? m_id : V2_NO_THREAD;
@@ -32,7 +54,7 @@ static void write_go_status(struct trail_writer_ *writer, uint64_t m_id, uint64_
     else
         v2_write_to(writer, m_id, generation, V2_GoStatus, 3, (uint64_t[]){g->id, of, state});
     identity_note(NULL, generation, g, true);
-    if (__atomic_load_n(&g->assist_session_, __ATOMIC_RELAXED) == tracer.first_generation)
+    if (is_in_assist(g, generation))
         v2_write_to(writer, m_id, generation, V2_GCMarkAssistActive, 1, (uint64_t[]){g->id});
 }
 
@@ -97,8 +119,10 @@ bool state_change_slow_g(trail_m *m, uint64_t generation, trail_g *g, unsigned b
         if ((word & STATE_MASK) != before || word >> STATE_BITS > generation)
             return misuse_of(TRAIL_MISUSE_STATE, m, what,
                              "the goroutine is not in a state that allows it");
-        if (claim(&g->state_, word, generation, after)) {
-            if (introduce_g(m, generation, g, before, state_in_session(word)))
+        bool known = state_in_session(word);
+        bool runnable = before == TRAIL_G_WAITING_ && is_shown(g, TRAIL_SHOWN_RUNNABLE_);
+        if (claim_g(g, word, generation, after)) {
+            if (introduce_g(m, generation, g, runnable ? TRAIL_G_RUNNABLE_ : before, known))
                 return true;
             /* It cannot be written now, so it stays unknown to the trace. */
             count(&tracer.stats.lost_events);
@@ -161,19 +185,51 @@ static bool recording(void)
     return __atomic_load_n(&tracer.generation, __ATOMIC_RELAXED) != 0;
 }
 
+/*
+ * While nothing is recorded, calls are not checked. A P in a system call whose thread is in none
+ * counts as running, and a goroutine that runs without a P as in a system call: events exist that
+ * lead out of both.
+ */
+static unsigned plausible_p(const trail_m *m, trail_state_ word)
+{
+    unsigned state = word & STATE_MASK;
+    return state == TRAIL_P_SYSCALL_ && !state_in_session(word) && !is_in_syscall(m)
+               ? TRAIL_P_RUNNING_
+               : state;
+}
+
+static unsigned plausible_g(const trail_m *m, trail_state_ word)
+{
+    unsigned state = word & STATE_MASK;
+    return state == TRAIL_G_RUNNING_ && !state_in_session(word) && !owns_p(m) ? TRAIL_G_SYSCALL_
+                                                                              : state;
+}
+
 /* A thread in an older generation may be taking the P of a system call at the same time. */
 static void introduce_proc(const trail_m *m, trail_p *p, uint64_t generation,
                            struct trail_writer_ *writer, bool itself)
 {
     trail_state_ word;
+    unsigned state;
     context_lock(p);
     if (__atomic_load_n(&p->m_, __ATOMIC_RELAXED) == m) {
         word = state_load_before(&p->state_);
+        state = plausible_p(m, word);
         if (word >> STATE_BITS < generation && (itself || state_in_session(word) || recording()) &&
-            claim(&p->state_, word, generation, word & STATE_MASK))
-            write_proc_status(writer, m->id, generation, p, word & STATE_MASK);
+            claim(&p->state_, word, generation, state))
+            write_proc_status(writer, m->id, generation, p, state);
     }
     context_unlock(p);
+}
+
+/* Notes what readers know of the thread's goroutine. */
+static void note_unlike(trail_m *m)
+{
+    const trail_p *p = held_p(m);
+    if (owns_g(m) && !state_in_session(state_load(&m->g->state_)))
+        set_unlike(m, UNLIKE_UNSEEN);
+    else if (p && is_in_syscall(m) && (state_load(&p->state_) & STATE_MASK) == TRAIL_P_RUNNING_)
+        set_unlike(m, UNLIKE_TOOK_PROC);
 }
 
 /*
@@ -188,6 +244,7 @@ static void introduce_context(trail_m *m, uint64_t generation, struct trail_writ
     trail_p *p = __atomic_load_n(&m->p, __ATOMIC_RELAXED);
     trail_g *g = __atomic_load_n(&m->g, __ATOMIC_RELAXED);
     trail_state_ word;
+    unsigned state;
     if (!itself && !recording())
         return;
     /* After exit() has begun, the memory of the host's goroutines may be gone. */
@@ -197,11 +254,16 @@ static void introduce_context(trail_m *m, uint64_t generation, struct trail_writ
         introduce_proc(m, p, generation, writer, itself);
     if (g && has_goroutine(m) && is_initialized_g(g)) {
         word = state_load_before(&g->state_);
+        state = plausible_g(m, word);
         if (word >> STATE_BITS < generation &&
             (state_in_session(word) ||
              (generation == tracer.first_generation && (itself || recording()))) &&
-            claim(&g->state_, word, generation, word & STATE_MASK))
-            write_go_status(writer, m->id, generation, g, word & STATE_MASK, NULL);
+            claim_g(g, word, generation, state)) {
+            write_go_status(writer, m->id, generation, g, state, NULL);
+            if (!itself)
+                m->shown_session_ = tracer.first_generation;
+            note_unlike(m);
+        }
     }
 }
 
@@ -280,6 +342,7 @@ static void first_in_generation(trail_m *m, uint64_t generation)
     memset(m->recent_stacks_, 0, sizeof m->recent_stacks_);
     if (!tracer.v2) {
         m->generation_ = generation;
+        note_unlike(m);
         return;
     }
     states_lock(m);
@@ -290,7 +353,19 @@ static void first_in_generation(trail_m *m, uint64_t generation)
     m->string_ids_ = m->string_ids_end_ = 0;
     states_unlock(m);
     introduce_context(m, generation, v2_writer(m, generation), true);
+    note_unlike(m);
     states_announce(m, generation);
+}
+
+/* Whether readers may see a goroutine on the thread that it has lost meanwhile. */
+static bool is_in_session(trail_m *m)
+{
+    bool seen;
+    states_lock(m);
+    seen = m->shown_session_ == tracer.first_generation ||
+           (m->generation_ != NO_GENERATION && m->generation_ >= tracer.first_generation);
+    states_unlock(m);
+    return seen;
 }
 
 uint64_t section_first(trail_m *m, uint64_t generation)
@@ -299,8 +374,32 @@ uint64_t section_first(trail_m *m, uint64_t generation)
         generation = is_held(m) ? wait_while_held(m) : generation_now();
     if (!generation || generation == m->generation_)
         return generation;
+    if (lost_goroutine(m) && !is_in_session(m))
+        trail_set_current_(m, NULL);
     first_in_generation(m, generation);
     return generation;
+}
+
+static void write_end_of_lost(trail_m *m, uint64_t generation)
+{
+    bool took = is_unlike(m, UNLIKE_TOOK_PROC);
+    /* It runs, unless its P is in the call with it, or gone, or was taken during the call. */
+    if (holds_proc(m, generation) && !took)
+        EVENT_0(m, generation, GoDestroy, GoEnd);
+    else if (holds_proc(m, generation) && tracer.v2)
+        states_destroy_beside_proc(m, generation);
+    else
+        states_destroy_in_syscall(m, generation);
+}
+
+void states_end_lost(trail_m *m, uint64_t generation)
+{
+    trail_set_current_(m, NULL);
+    if (!is_unlike(m, UNLIKE_UNSEEN))
+        write_end_of_lost(m, generation);
+    m->unlike_ = 0;
+    misuse_of(TRAIL_MISUSE_OBJECT, m, "trail_g_init",
+              "the goroutine at this address ran on a thread: trail_go_end is missing");
 }
 
 void states_close(trail_m *m, uint64_t generation, struct trail_writer_ *writer)
@@ -333,6 +432,7 @@ void states_claim(trail_g *g, uint64_t generation, struct trail_writer_ *writer)
 {
     trail_state_ word = state_load_before(&g->state_);
     unsigned state = word & STATE_MASK;
+    bool runnable;
     if (word >> STATE_BITS >= generation)
         return;
     /* Goroutines that run or are in a system call are written by their threads. */
@@ -340,9 +440,12 @@ void states_claim(trail_g *g, uint64_t generation, struct trail_writer_ *writer)
         return;
     if (!state_in_session(word) && (generation != tracer.first_generation || !recording()))
         return;
-    if (claim(&g->state_, word, generation, state)) {
+    runnable = state == TRAIL_G_WAITING_ && is_shown(g, TRAIL_SHOWN_RUNNABLE_);
+    if (claim_g(g, word, generation, state)) {
         const struct table_entry *stack = g->kept_stack_;
         bool waits = state == TRAIL_G_WAITING_ && stack && g->kept_generation_ == generation;
+        if (runnable)
+            state = TRAIL_G_RUNNABLE_;
         write_go_status(writer, V2_NO_THREAD, generation, g, state, waits ? stack : NULL);
     }
 }

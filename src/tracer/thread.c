@@ -136,23 +136,26 @@ static struct trail_own_thread_ *attach(trail_m *outer, bool announced)
     return own;
 }
 
-/* Closes the batch in the record's first buffer, or hands the buffer to the reader. */
-static void end_writer(struct trail_writer_ *writer)
+/*
+ * Closes the batch in the record's first buffer, or hands the buffer to the reader. If the thread
+ * goes on, with another record perhaps, what it writes there must follow.
+ */
+static void end_writer(struct trail_writer_ *writer, bool thread_ends)
 {
-    if (writer->buffer == writer->own)
+    if (thread_ends && writer->buffer == writer->own)
         v2_close_batch(writer);
     else
         v2_flush(writer);
 }
 
-static void detach(trail_m *m)
+static void detach(trail_m *m, bool thread_ends)
 {
     struct trail_own_thread_ *own = (struct trail_own_thread_ *)m;
     current_m = NULL;
     states_lock(m);
     for (int i = 0; i < 2; i++) {
-        end_writer(&m->writers_[i]);
-        end_writer(&m->strings_[i]);
+        end_writer(&m->writers_[i], thread_ends);
+        end_writer(&m->strings_[i], thread_ends);
     }
     roster_leave(own);
     states_unlock(m);
@@ -222,8 +225,18 @@ static void end_context(trail_m *m)
     set_outer(own, &own->outer);
     if (m->own_ && is_in_syscall(m) && owns_p(m))
         return_to_end(m, &own->outer, &own->g);
-    if (m->stw_session_)
+    /* Brings its states into the trace, and ends a goroutine whose memory is gone. */
+    if (m->g || m->p) {
+        end_lost_goroutine(m, section_enter(m));
+        section_leave(m);
+    }
+    /* v1: a pause that the thread began without a goroutine. */
+    if (__atomic_load_n(&tracer.stopper, __ATOMIC_RELAXED) == ~m->id)
         trail_stw_end(&own->outer);
+    /* A P that it took during the call. */
+    if (is_in_syscall(m) && owns_p(m) &&
+        (state_load(&m->p->state_) & STATE_MASK) == TRAIL_P_RUNNING_)
+        trail_proc_stop(&own->outer);
     if (is_in_syscall(m))
         trail_go_destroy_syscall(&own->outer);
     else if (has_goroutine(m))
@@ -244,7 +257,7 @@ trail_g *thread_own_goroutine(trail_m *m)
 }
 
 /* Removes the calling thread's M. */
-static void leave_thread(trail_m *m)
+static void leave_thread(trail_m *m, bool thread_ends)
 {
     changing = true;
     if (!m->own_ && trace_is_on() && (has_goroutine(m) || owns_p(m))) {
@@ -252,7 +265,7 @@ static void leave_thread(trail_m *m)
         misuse(m, "trail_m_exit", "the thread still runs a goroutine, or holds a P");
     }
     end_context(m);
-    detach(m);
+    detach(m, thread_ends);
     changing = false;
 }
 
@@ -260,7 +273,7 @@ void trail_m_start(trail_m *m)
 {
     tracer_init();
     if (current_m)
-        leave_thread(current_m);
+        leave_thread(current_m, false);
     changing = true;
     if (is_of_other(m))
         misuse_at(TRAIL_MISUSE_THREAD, stack_frame(), "trail_m_start", "the M is another thread's");
@@ -276,7 +289,7 @@ trail_m *trail_m_attach(void)
     if (current_m && !current_m->own_)
         return current_m->outer_;
     if (current_m)
-        leave_thread(current_m);
+        leave_thread(current_m, false);
     changing = true;
     own = attach(NULL, true);
     changing = false;
@@ -288,7 +301,7 @@ void trail_m_exit(trail_m *m)
     trail_m *inner = current_m;
     if (!inner || inner->outer_ != m)
         return;
-    leave_thread(inner);
+    leave_thread(inner, false);
     m->g = NULL;
     m->p = NULL;
     m->check_ = 0;
@@ -297,7 +310,7 @@ void trail_m_exit(trail_m *m)
 /* Does not use the host's M, which may be on the stack that the thread has left. */
 void thread_exited(void *inner)
 {
-    leave_thread(inner);
+    leave_thread(inner, true);
 }
 
 trail_p *threads_spare_proc(void)

@@ -132,9 +132,14 @@ struct tracer { /* NOLINT(clang-analyzer-optin.performance.Padding) */
     uint64_t gc_announced;
     uint64_t gc_sequence; /* guarded by gc */
     pthread_mutex_t gc;
-    /* guards stopped_worlds and the change of the generation */
+    /* guards stopper, stopped_on and the change of the generation */
     pthread_mutex_t switching;
-    unsigned stopped_worlds;
+    /*
+     * atomic: which goroutine has stopped the world in this session, or the complement of the ID of
+     * a thread that ran none (v1); 0: none.
+     */
+    uint64_t stopper;
+    const trail_p *stopped_on; /* format 7: its P */
     /*
      * Held while the loader's list of modules is walked, and by a thread that forks: glibc does not
      * reset the lock of that list in the child, which would wait for it for ever if it was held.
@@ -178,6 +183,7 @@ struct tracer { /* NOLINT(clang-analyzer-optin.performance.Padding) */
     size_t generation_reserve; /* those for the end of this generation; guarded by control */
     struct pending pending[MAX_PENDING];
     size_t first_pending, pendings;
+    bool reader_idle;  /* the reading thread waits, and has seen no buffer for a while */
     bool urgent;       /* a generation or trace is being ended: no thread waits for memory */
     bool failed;       /* atomic: the trace ended by itself, for want of memory */
     trail_stats stats; /* rare events, counted with atomics */
@@ -293,6 +299,11 @@ void hold_threads(bool hold);
 
 /* Waits until every M has been outside of a section once. */
 void wait_for_sections(void);
+
+/* MARK: Collections (gc.c) */
+
+/* Whether the calling thread's goroutine has stopped the world: no generation can end. */
+bool gc_has_stopped_world(void);
 
 /* MARK: Threads (thread.c) */
 

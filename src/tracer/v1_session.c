@@ -8,6 +8,7 @@
 #include "tracer/identity.h"
 #include "tracer/roster.h"
 #include "tracer/sample.h"
+#include "tracer/states.h"
 #include "tracer/tables.h"
 
 /* MARK: Snapshot */
@@ -44,6 +45,7 @@ static void snapshot_g(trail_g *g, void *arg)
     g->last_p_ = to->p;
     g->syscall_block_ticks_ = g->syscall_exit_ticks_ = 0;
     g->woken_ = false;
+    set_shown(g, TRAIL_SHOWN_WAITING_);
     if (state == TRAIL_G_WAITING_)
         write_snapshot(to, V1_GoWaiting, 1, &g->id);
     if (state == TRAIL_G_SYSCALL_)
@@ -68,6 +70,7 @@ static void snapshot_m(trail_m *m, void *arg)
     if (!in_state_g(m, generation, TRAIL_G_RUNNING_))
         return;
     write_snapshot(&on, V1_GoStart, 2, (uint64_t[]){g->id, next_sequence(&g->seq_, generation)});
+    m->shown_session_ = generation;
     g->last_p_ = p;
 }
 
@@ -83,7 +86,8 @@ static void snapshot_own(trail_m *m, void *to)
 static void snapshot_ps(uint64_t generation)
 {
     for (trail_p *p = procs_first(); p; p = p->next_) {
-        p->abandoned_ = !p->m_ && (state_load(&p->state_) & STATE_MASK) == TRAIL_P_SYSCALL_;
+        p->abandoned_ =
+            !p->m_ && (p->abandoned_ || (state_load(&p->state_) & STATE_MASK) == TRAIL_P_SYSCALL_);
         if ((state_load(&p->state_) & STATE_MASK) != TRAIL_P_RUNNING_)
             trail_set_(&p->state_, state_word(generation, TRAIL_P_IDLE_));
         p->seq_ = 0;

@@ -154,11 +154,17 @@ int close_output(struct output *output, const char *path, bool made, int code)
     return closed_stdout_is(output->reason) ? EXIT_INOUT : print_error_message(&err);
 }
 
+/* What has failed before, when the stream was written to, has left no error. */
+static int reason_of_failure(void)
+{
+    return errno ? errno : closed_stdout_is(EPIPE) ? EPIPE : EIO;
+}
+
 int finish_stdout(int code)
 {
     errno = 0;
     if (fflush(stdout) != 0 || ferror(stdout) || !terminal_end())
-        code = print_output_error("the output", errno ? errno : EIO);
+        code = print_output_error("the output", reason_of_failure());
     closed_stdout_end();
     return code;
 }

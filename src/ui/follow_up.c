@@ -108,6 +108,15 @@ const char *shell_word(const char *word, char *buf)
     return shell_name(text_from(word), buf);
 }
 
+const char *shell_file(const char *path, char *buf)
+{
+    char here[FOLLOW_UP_SIZE];
+    if (path[0] != '-' || !path[1])
+        return shell_word(path, buf);
+    (void)snprintf(here, sizeof here, "./%s", path);
+    return shell_word(here, buf);
+}
+
 const char *follow_up_file(const struct analysis *analysis, char *buf)
 {
     char file[FOLLOW_UP_SIZE], binary[FOLLOW_UP_SIZE];
@@ -116,7 +125,7 @@ const char *follow_up_file(const struct analysis *analysis, char *buf)
                         analysis->binary ? shell_word(analysis->binary, binary) : "",
                         analysis->binary ? " " : "");
     size_t used = size > 0 && size < FOLLOW_UP_SIZE ? (size_t)size : 0;
-    (void)snprintf(buf + used, FOLLOW_UP_SIZE - used, "%s", shell_word(analysis->word, file));
+    (void)snprintf(buf + used, FOLLOW_UP_SIZE - used, "%s", shell_file(analysis->word, file));
     return buf;
 }
 

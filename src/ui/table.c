@@ -113,14 +113,16 @@ void table_range(struct table *table, const trail_histogram *times)
 
 /* Text columns are cut to this before others are left out, and to less only afterwards. */
 #define TEXT_WIDTH 24
+#define TEXT_SMALL 16 /* before columns that are not listed are left out */
 #define TEXT_LEAST 8
 #define GAP        2
 #define LEFT_OUT   (-1)
 #define ELLIPSIS   "\u2026"
 
 /* What is left out first in a narrow terminal, by title; then columns from the right. */
-static const char *const least_important[] = {"p95",  "min", "mean",      "p50",    "incomplete",
-                                              "logs", "max", "in kernel", "syscall"};
+static const char *const least_important[] = {"p95",        "min",   "mean", "p50",
+                                              "incomplete", "logs",  "max",  "in kernel",
+                                              "syscall",    "ready", "no P"};
 
 static int width_of(const int *widths, int columns)
 {
@@ -163,8 +165,9 @@ static bool has_commands(const struct table *table, int column)
     return false;
 }
 
-/* Returns the next column to leave out; LEFT_OUT: none. The first and the last stay. */
-static int least_important_of(const struct table *table, const int *widths)
+/* The next column to leave out of those that are listed, or from the right; LEFT_OUT: none. The
+ * first and the last stay. */
+static int listed_column(const struct table *table, const int *widths)
 {
     for (size_t i = 0; i < sizeof least_important / sizeof *least_important; i++) {
         for (int j = table->columns - 2; j > 0; j--) {
@@ -172,6 +175,11 @@ static int least_important_of(const struct table *table, const int *widths)
                 return j;
         }
     }
+    return LEFT_OUT;
+}
+
+static int rightmost_column(const struct table *table, const int *widths)
+{
     for (int j = table->columns - 2; j > 0; j--) {
         if (widths[j] != LEFT_OUT)
             return j;
@@ -179,17 +187,25 @@ static int least_important_of(const struct table *table, const int *widths)
     return LEFT_OUT;
 }
 
-static void fit(const struct table *table, int *widths, int limit)
+typedef int choose_column(const struct table *table, const int *widths);
+
+static void leave_out(const struct table *table, int *widths, int limit, choose_column *choose)
 {
     int column;
+    while (width_of(widths, table->columns) > limit && (column = choose(table, widths)) != LEFT_OUT)
+        widths[column] = LEFT_OUT;
+}
+
+static void fit(const struct table *table, int *widths, int limit)
+{
     for (int i = 0; i < table->columns && width_of(widths, table->columns) > limit; i++) {
         if (has_commands(table, i))
             widths[i] = LEFT_OUT;
     }
     narrow(table, widths, limit, TEXT_WIDTH);
-    while (width_of(widths, table->columns) > limit &&
-           (column = least_important_of(table, widths)) != LEFT_OUT)
-        widths[column] = LEFT_OUT;
+    leave_out(table, widths, limit, listed_column);
+    narrow(table, widths, limit, TEXT_SMALL);
+    leave_out(table, widths, limit, rightmost_column);
     narrow(table, widths, limit, TEXT_LEAST);
 }
 

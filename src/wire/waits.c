@@ -10,11 +10,14 @@ const struct wire_wait_kind wire_wait_kinds[WIRE_WAITS] = {
 #undef WAIT_KIND
 };
 
-static const struct {
-    const char *words;
-    enum wire_wait kind;
-} rows[] = {
-#define WAIT(name, group, kind, words, reason) {words, WIRE_WAIT_##kind},
+const enum wire_wait wire_log_kinds[WIRE_LOGS] = {
+#define WAIT(name, group, kind, words, reason) [WIRE_LOG_##name] = WIRE_WAIT_##kind,
+#include "wire/waits.def"
+#undef WAIT
+};
+
+static const char *const log_words[WIRE_LOGS] = {
+#define WAIT(name, group, kind, words, reason) [WIRE_LOG_##name] = (words),
 #include "wire/waits.def"
 #undef WAIT
 };
@@ -23,13 +26,13 @@ enum wire_wait wire_wait_parse(const char *text, size_t size, size_t *length)
 {
     enum wire_wait kind = WIRE_WAIT_NONE;
     *length = 0;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        size_t words = strlen(rows[i].words);
+    for (size_t i = WIRE_LOG_NONE + 1; i < WIRE_LOGS; i++) {
+        size_t words = strlen(log_words[i]);
         /* The longest: "OpenMP barrier" begins another one as well. */
-        if (words <= *length || words > size || memcmp(text, rows[i].words, words) != 0 ||
+        if (words <= *length || words > size || memcmp(text, log_words[i], words) != 0 ||
             (words < size && text[words] != ' '))
             continue;
-        kind = rows[i].kind;
+        kind = wire_log_kinds[i];
         *length = words;
     }
     return kind;

@@ -12,6 +12,9 @@
 #define WIRE_WAIT_CATEGORY "wait" /* in front of a wait: "mutex stats_mu" */
 #define WIRE_HOLDS_CATEGORY                                                                        \
     "holds" /* in front of a wait, a lock that the thread holds: "mutex a_mu" */
+#define WIRE_HOLDS_INFERRED "holds, inferred" /* the same, by the variables in its stack */
+#define WIRE_SIGNALLED                                                                             \
+    "signalled" /* in front of a wait for a condition: where it was, in vain, before */
 #define WIRE_HELD_CATEGORY  "held" /* "mutex stats_mu 110ms" */
 #define WIRE_WAIT_TIMED_OUT "timed out"
 
@@ -31,6 +34,18 @@ enum wire_wait {
 #undef WAIT_KIND
     WIRE_WAITS
 };
+
+/* The rows of waits.def. */
+enum wire_log {
+    WIRE_LOG_NONE,
+#define WAIT(name, ...) WIRE_LOG_##name,
+#include "wire/waits.def"
+#undef WAIT
+    WIRE_LOGS
+};
+
+/* The kind of each row. */
+extern const enum wire_wait wire_log_kinds[WIRE_LOGS];
 
 /* Traits. */
 #define WIRE_WAIT_LOCK 1u

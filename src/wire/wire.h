@@ -35,6 +35,12 @@ int wire_header_parse(const uint8_t header[WIRE_HEADER_SIZE]);
  */
 const uint8_t *wire_header(int minor);
 
+/*
+ * How many open regions of a goroutine are searched for one that ends out of order. A bound for
+ * hostile traces.
+ */
+#define WIRE_REGION_DEPTH 1000
+
 /* MARK: v1 (§1) */
 
 enum v1_type {

@@ -104,6 +104,53 @@ static void put_arguments(struct shortening *s)
 
 /* MARK: The name */
 
+static bool step(struct shortening *s);
+
+/* Returns the end of the type in "<T as Trait>", or `end`; NULL: it is no path but "&T", "dyn T". */
+static const char *path_end(const char *at, const char *end)
+{
+    static const char as[] = " as ";
+    if (!is_word(*at))
+        return NULL;
+    while (at < end) {
+        if (end - at > (ptrdiff_t)sizeof as && memcmp(at, as, sizeof as - 1) == 0)
+            return at;
+        if (*at == ' ')
+            return NULL;
+        at = opens(*at) ? group_end(at, end) : at + 1;
+    }
+    return end;
+}
+
+/* "<T>::f" and "<T as Trait>::f" of Rust: a function of T. Returns false if it is something else. */
+static bool put_owner(struct shortening *s)
+{
+    const char *close = group_end(s->at, s->end), *end = s->end, *type_end;
+    if (end - close < 2 || memcmp(close, "::", 2) != 0 || close[-1] != '>' || close - s->at < 3)
+        return false;
+    type_end = path_end(s->at + 1, close - 1);
+    if (!type_end) {
+        put_arguments(s);
+        return true;
+    }
+    s->at++;
+    s->end = type_end;
+    while (s->at < s->end && step(s)) {
+    }
+    s->at = close;
+    s->end = end;
+    return true;
+}
+
+/* The arguments of a function in Rust, "::<T>"; gcc's "::<lambda(int)>" is a name. */
+static bool put_turbofish(struct shortening *s)
+{
+    if (s->size == 0 || next_is(s, "<lambda"))
+        return false;
+    put_arguments(s);
+    return true;
+}
+
 /* "operator<<", "operator()", "operator bool": the characters after it are not brackets. */
 static bool put_operator(struct shortening *s)
 {
@@ -165,6 +212,10 @@ static bool step(struct shortening *s)
         s->at += 21;
     } else if (*s->at == '(') {
         return !skip_parameters(s);
+    } else if (*s->at == '<' && s->size == 0 && put_owner(s)) {
+        /* done */
+    } else if (*s->at == '<' && s->size > 0 && s->buf[s->size - 1] == ':' && put_turbofish(s)) {
+        /* done */
     } else if (*s->at == '{' || (*s->at == '<' && (s->size == 0 || s->buf[s->size - 1] == ':'))) {
         put_braced(s);
     } else if (*s->at == '<') {

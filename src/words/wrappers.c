@@ -13,12 +13,15 @@ static const struct row {
     enum row_kind kind;
     const char *pattern;
 } rows[] = {
-#define FUNCTION(pattern, library) {ROW_FUNCTION, pattern},
-#define UNFILED(pattern, library)  {ROW_UNFILED, pattern},
-#define SOURCE(pattern, library)   {ROW_SOURCE, pattern},
-#define GO(pattern, library)       {ROW_GO, pattern},
-#define RUNTIME(pattern, library)  {ROW_RUNTIME, pattern},
+#define FUNCTION(pattern, library)                 {ROW_FUNCTION, pattern},
+#define UNFILED(pattern, library)                  {ROW_UNFILED, pattern},
+#define SOURCE(pattern, library)                   {ROW_SOURCE, pattern},
+#define GO(pattern, library)                       {ROW_GO, pattern},
+#define RUNTIME(pattern, library)                  {ROW_RUNTIME, pattern},
+#define WAITS(pattern, wait, object, extent, type) {ROW_FUNCTION, pattern},
+#include "words/runtimes.def"
 #include "words/wrappers.def"
+#undef WAITS
 #undef FUNCTION
 #undef UNFILED
 #undef SOURCE
@@ -34,7 +37,7 @@ static bool ends(const char *text, const char *end)
     return text == end || (*text == '<' && end[-1] == '>');
 }
 
-static bool matches(const char *pattern, trail_string text)
+bool pattern_covers(const char *pattern, trail_string text)
 {
     const char *at = text.data, *end = text.data + text.size;
     const char *star = NULL,
@@ -70,13 +73,13 @@ static bool row_covers(const struct row *row, trail_string function, trail_strin
     switch (row->kind) {
     case ROW_FUNCTION:
     case ROW_RUNTIME:
-        return !go && matches(row->pattern, function);
+        return !go && pattern_covers(row->pattern, function);
     case ROW_UNFILED:
-        return file.size == 0 && matches(row->pattern, function);
+        return file.size == 0 && pattern_covers(row->pattern, function);
     case ROW_SOURCE:
-        return file.size > 0 && !go && matches(row->pattern, file);
+        return file.size > 0 && !go && pattern_covers(row->pattern, file);
     case ROW_GO:
-        return matches(row->pattern, function);
+        return pattern_covers(row->pattern, function);
     }
     return false;
 }
@@ -86,8 +89,8 @@ static const char file_word[] = "file:";
 static bool skip_covers(const char *pattern, trail_string function, trail_string file)
 {
     size_t size = sizeof file_word - 1;
-    return strncmp(pattern, file_word, size) == 0 ? matches(pattern + size, file)
-                                                  : matches(pattern, function);
+    return strncmp(pattern, file_word, size) == 0 ? pattern_covers(pattern + size, file)
+                                                  : pattern_covers(pattern, function);
 }
 
 const char *skip_pattern_error(const char *line)

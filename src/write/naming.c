@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/grow.h"
+#include "base/hash.h"
 #include "base/search.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -66,25 +67,10 @@ void naming_begin(struct naming *naming)
 
 /* MARK: Texts */
 
-static uint64_t hash_bytes(uint64_t hash, const trail_string *text)
-{
-    for (size_t i = 0; i < text->size; i++)
-        hash = (hash ^ (uint8_t)text->data[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
-static uint64_t hash_mix(uint64_t hash)
-{
-    hash = (hash ^ hash >> 32) * UINT64_C(0xd6e8feb86659fd93);
-    return hash ^ hash >> 32;
-}
-
-#define HASH_BEGIN UINT64_C(0xcbf29ce484222325)
-
 /* The slot of a text: that with it, or the free one where it would be. */
 static size_t *text_slot(struct naming *naming, const trail_string *text)
 {
-    uint64_t hash = hash_mix(hash_bytes(HASH_BEGIN, text));
+    uint64_t hash = hash_keyed_bytes(0, text->data, text->size);
     for (;; hash++) {
         size_t *slot = &naming->slots[hash & (naming->slot_count - 1)];
         if (*slot == 0 || text_equal(naming->texts[*slot - 1].text, *text))
@@ -284,8 +270,8 @@ static struct naming_caller *caller_new(struct naming *naming, const trail_symbo
  */
 static uint64_t caller_pc(struct naming *naming, const trail_symbol *symbol)
 {
-    uint64_t hash = hash_mix(hash_bytes(HASH_BEGIN, &symbol->function));
-    hash = hash_mix(hash_mix(hash_bytes(hash, &symbol->file)) ^ symbol->line);
+    uint64_t hash = hash_bytes(symbol->function.data, symbol->function.size);
+    hash = hash_mix(hash_mix(hash, hash_bytes(symbol->file.data, symbol->file.size)), symbol->line);
     for (;; hash++) {
         uint64_t pc = CALLER_BIT | (hash & (CALLER_BIT - 1));
         struct naming_caller *caller = idmap_find(&naming->callers, pc);

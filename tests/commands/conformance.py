@@ -145,7 +145,7 @@ def check_text(name):
         report(made == f.read(), f"{name}: assembles to Go's bytes")
     with open(base + ".expect", encoding="utf-8") as f:
         verdict, _, pattern = f.read().strip().partition(" ")
-    code, out, err = run("check", "-", stdin=made)
+    code, out, err = run("check", "--strict", "-", stdin=made)
     if verdict == "SUCCESS":
         report(code == 0, f"{name}: good", out.decode("utf-8", "replace")[:300])
     else:
@@ -180,7 +180,7 @@ def check_counts(entry):
 def check_verdict(entry):
     """check says what print says."""
     path = os.path.join(TRACES, entry["file"])
-    printed, checked = run("print", "--format=go", path), run("check", path)
+    printed, checked = run("print", "--format=go", path), run("check", "--strict", path)
     ok = printed[0] == checked[0]
     report(ok, f"{entry['file']}: check and print agree", f"exit {checked[0]} and {printed[0]}")
 

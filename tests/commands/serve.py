@@ -1357,6 +1357,27 @@ def what_the_server_needs_is_named_if_it_cannot_be_loaded():
 
 
 @test
+def the_token_is_not_in_the_arguments_of_a_browser():
+    folder = os.path.join(WORK, "browser")
+    os.makedirs(folder)
+    # It opens the page while it is there: the pipe's end says that it has.
+    with open(os.path.join(folder, "xdg-open"), "w") as file:
+        file.write(f'#!/bin/sh\necho "$@" >{folder}/arguments\nstat -c %a "$1" >{folder}/mode\ncat "$1" >{folder}/opened\n')
+        os.fchmod(file.fileno(), 0o755)
+    os.mkfifo(os.path.join(folder, "opened"))
+    env = os.environ | {"DISPLAY": ":9", "PATH": f"{folder}:{os.environ['PATH']}", "XDG_RUNTIME_DIR": folder}
+    with subprocess.Popen([TRAIL, "view", trace("why-1.26")], env=env, stdout=subprocess.PIPE, text=True) as process:
+        url = process.stdout.readline().strip()
+        with open(os.path.join(folder, "opened")) as file:
+            page = file.read()
+        process.send_signal(signal.SIGINT)
+    arguments, mode = (open(os.path.join(folder, name)).read().split() for name in ("arguments", "mode"))
+    assert "token=" in url and f'url={url}"' in page, page
+    assert "token" not in " ".join(arguments) and len(arguments) == 1 and mode == ["600"], (arguments, mode)
+    assert not os.path.exists(arguments[0]), arguments
+
+
+@test
 def a_public_address_is_warned_of():
     server = Server("--http=0.0.0.0:0", trace("why-1.26"))
     with server:

@@ -66,4 +66,41 @@ def of_a_trace_whose_name_a_shell_would_divide():
     run_suggestions([path], 5)
 
 
+def said(*command):
+    """The suggestions on stderr after "next: ", "see: " or "try  "."""
+    p = subprocess.run(command, capture_output=True, text=True, cwd=WORK, timeout=120)
+    text = p.stdout + p.stderr
+    found = re.findall(r"trail (?:summary|why|view|print|doctor|check) [^\n]*", text)
+    assert found, (command, text)
+    return [word.strip() for line in found for word in re.split(r", or |   or |   shows", line) if word.startswith("trail ")]
+
+
+# A shell would run `touch`, and a command would take the second for options.
+HOSTILE = ["a$(touch x)'`touch x`;touch x;.trace", "--name=$(touch x).trace"]
+
+
+@test
+def of_names_that_a_shell_or_a_command_would_take_for_more():
+    env = {**os.environ, "PATH": os.path.dirname(TRAIL) + os.pathsep + os.environ["PATH"]}
+    with open(EXAMPLES[0], "rb") as file:
+        good = file.read()
+    count = 0
+    for name in HOSTILE:
+        with open(os.path.join(WORK, name), "wb") as file:
+            file.write(good + b"no batch")
+        suggestions = said(TRAIL, "check", "--", name)
+        with open(os.path.join(WORK, name), "wb") as file:
+            file.write(good)
+        suggestions += said(TRAIL, "symbolize", "-o" + name + ".named.trace", "--", name)
+        for screen in "summary", "gc", "regions", "tasks", "latency":
+            suggestions += [s for _, s in suggested([[screen]], "./" + name) if name[0] != "-"]
+            p = subprocess.run([TRAIL, screen, "--", name], capture_output=True, text=True, cwd=WORK, timeout=120)
+            suggestions += SUGGESTION.findall(p.stdout)
+        for suggestion in suggestions:
+            p = subprocess.run(["sh", "-c", suggestion], capture_output=True, text=True, env=env, cwd=WORK, timeout=120)
+            assert p.returncode == 0 and p.stdout.strip(), (suggestion, p.stderr)
+            count += 1
+    assert count >= 10 and not os.path.exists(os.path.join(WORK, "x")), count
+
+
 sys.exit(main())

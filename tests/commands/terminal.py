@@ -561,8 +561,12 @@ def tables_fit_the_terminal():
     # What is left out is named, a name keeps both of its ends, and without a terminal all is there.
     narrow = on_terminal("goroutines", wide, columns=80).out.decode()
     assert "also shows: " in narrow, narrow
-    (line,) = [line for line in narrow.splitlines() if "\u2026" in line]
-    assert WIDE[:3] in line and WIDE[-3:] in line, line
+    (line,) = [line for line in narrow.splitlines() if WIDE[-3:] in line and "worker" in line]
+    assert "\u2026" in line and WIDE[:3] in line, line
+    # What threads waited for is what one asks for.
+    for command in "threads", "goroutines":
+        head = on_terminal(command, traces[1], columns=80).out.decode().splitlines()[1]
+        assert {"total", "blocked", "for"} <= set(head.split()), head
     assert WIDE in in_pipe("goroutines", wide).out.decode()
     one = in_pipe("goroutines", wide, env={**ENV, "COLUMNS": "80"}).out.decode()
     assert one == narrow, one

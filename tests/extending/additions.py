@@ -201,15 +201,16 @@ FINDING = [
 /* So many goroutines at the end. */
 #define MANY_GOROUTINES 5000
 
-static void many_goroutines(struct findings *findings)
+void finding_many_goroutines(struct findings *findings)
 {
+    const struct finding_of of = {"many-goroutines", .gain_ns = 0};
     uint64_t alive = findings->analysis->span.goroutines_alive;
     if (alive >= MANY_GOROUTINES)
-        say(findings, "many-goroutines", 0.1, NULL, "%" PRIu64 " goroutines were alive at the end", alive);
+        finding_say(findings, &of, "%" PRIu64 " goroutines were alive at the end", alive);
 }
 
 """, before="/* MARK: All */"),
-    Into("src/analyze/findings.c", "    many_goroutines,\n", after="    gc_takes_much,    leaks,"),
+    Into("src/analyze/findings.def", 'FINDING(many_goroutines,  "many-goroutines")\n', after="FINDING(leaks,"),
     Into("docs/analysing-a-trace.md", """
 | `many-goroutines` | at least 5,000 goroutines were alive at the end |
 """, after="| `leak` |"),

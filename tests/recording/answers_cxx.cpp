@@ -147,7 +147,7 @@ IN_STACKS static void waits_for_future()
     int64_t begin = now();
     if (future.get() != 7)
         throw std::logic_error("another value");
-    tell_end(__func__, "futex", nullptr, begin, waker);
+    tell_end(__func__, "future", nullptr, begin, waker);
 }
 
 IN_STACKS static void keeps_promise()
@@ -173,7 +173,7 @@ IN_STACKS static void waits_for_word()
     about(&waiter);
     int64_t begin = now();
     word.wait(0);
-    tell_end(__func__, "futex", nullptr, begin, waker);
+    tell_end(__func__, "atomic", nullptr, begin, waker);
 }
 
 IN_STACKS static void changes_word()

@@ -15,6 +15,7 @@
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -243,6 +244,73 @@ static void queue(void)
     burn(100000000);
     tell();
     pthread_join(thread, NULL);
+}
+
+/* MARK: Asleep while others have the CPU */
+
+static atomic_int sleepers;
+
+static void *rival_of_sleepers(void *argument)
+{
+    while (sleepers > 0)
+        burn(1000000);
+    return argument;
+}
+
+/* Each sleep ends while another thread has the CPU, which goes on. */
+static void *sleeps(void *name)
+{
+    struct counts begin = counts_now();
+    pthread_setname_np(pthread_self(), name);
+    for (int i = 0; i < 60; i++)
+        usleep(5000);
+    tell_since(&begin);
+    sleepers--;
+    return NULL;
+}
+
+static void timers(void)
+{
+    struct sched_param param = {0};
+    pthread_t rivals[3], sleeper;
+    pin();
+    sleepers = 1;
+    for (int i = 0; i < 3; i++)
+        pthread_create(&rivals[i], NULL, rival_of_sleepers, NULL);
+    pthread_create(&sleeper, NULL, sleeps, "sleeper");
+    pthread_setschedparam(sleeper, SCHED_BATCH, &param); /* does not preempt the others */
+    pthread_join(sleeper, NULL);
+    for (int i = 0; i < 3; i++)
+        pthread_join(rivals[i], NULL);
+}
+
+/* MARK: Woken in vain */
+
+static sem_t permits;
+
+/* Takes the permit again before the thread that was woken for it runs. */
+static void *takes(void *name)
+{
+    const struct timespec length = {0, 1000000};
+    struct counts begin = counts_now();
+    pthread_setname_np(pthread_self(), name);
+    for (int i = 0; i < 60; i++) {
+        sem_wait(&permits);
+        nanosleep(&length, NULL);
+        sem_post(&permits);
+    }
+    tell_since(&begin);
+    return NULL;
+}
+
+static void barging(void)
+{
+    pthread_t threads[6];
+    sem_init(&permits, 0, 2);
+    for (int i = 0; i < 6; i++)
+        pthread_create(&threads[i], NULL, takes, "takes");
+    for (int i = 0; i < 6; i++)
+        pthread_join(threads[i], NULL);
 }
 
 /* MARK: Busy within calls */
@@ -625,7 +693,8 @@ int main(int argc, char **argv)
     } programs[] = {{"crowd", crowd},     {"hidden", hidden},     {"queue", queue},
                     {"copying", copying}, {"pingpong", pingpong}, {"threads", threads},
                     {"leave", leave},     {"profile", profile},   {"family", family},
-                    {"flurry", flurry},   {"faults", faults},     {"profile-timed", profile_timed}};
+                    {"flurry", flurry},   {"faults", faults},     {"profile-timed", profile_timed},
+                    {"timers", timers},   {"barging", barging}};
     if (argc > 2 && strcmp(argv[1], "refuse") == 0)
         return refuse(argv + 2);
 

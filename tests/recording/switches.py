@@ -220,6 +220,40 @@ def queue():
     report(len(ready) == 1 and ready[0][5] == "GoStart", "queue: then it is ready until it runs", ready)
 
 
+def has_wakings():
+    """Whether the recorder may read when the kernel wakes a thread."""
+    folders = "/sys/kernel/tracing", "/sys/kernel/debug/tracing"
+    found = [os.access(f"{f}/events/sched/sched_waking/format", os.R_OK) for f in folders]
+    return any(found) and os.stat("/proc/self/ns/pid").st_ino == 0xEFFFFFFC
+
+
+# The kernel's switch of a thread takes microseconds, and its record has the end of that; a host may take the CPU meanwhile.
+SWITCH_NS = 40_000
+
+
+def timers():
+    """A sleep has ended when its timer has: from then on the thread is ready."""
+    run = Run("timers", "--switches=need")
+    good(run)
+    (window,) = run.windows
+    ready, asleep = run.within(window, "Runnable"), run.within(window, "Waiting", why="sleep")
+    slack = 0.1 * window.delay + 60 * SWITCH_NS
+    report(window.delay > 0 and abs(ready - window.delay) <= slack, "timers: ready for as long as the kernel counts", window.delay, ready)
+    report(asleep <= 1.1 * 60 * 5_000_000 + 60 * SWITCH_NS, "timers: asleep for as long as was asked for", asleep)
+
+
+def barging():
+    """What is woken for a permit that another has taken by then waits on."""
+    run = Run("barging", "--switches=need")
+    good(run)
+    wrong = []
+    for window in run.windows:
+        ready = run.within(window, "Runnable")
+        if ready > 1.1 * window.delay + (window.waits + window.preemptions) * SWITCH_NS:
+            wrong.append((window, ready))
+    report(len(run.windows) == 6 and not wrong, "barging: ready for no longer than the kernel counts", *wrong)
+
+
 def copying():
     """Reads and writes of what is in memory are no waits, however large."""
     run = Run("copying", "--switches=need", "--min-wait=1us")
@@ -444,6 +478,11 @@ def main():
     else:
         for test in crowd, hidden, queue, copying, leave, short, family, family_in_one, many, flurry, faults:
             test()
+        if has_wakings():
+            timers()
+            barging()
+        else:
+            skip("timers, barging", "only root may read when the kernel wakes a thread")
         profile()
         profile("--switches=off")
         as_nobody()

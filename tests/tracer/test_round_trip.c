@@ -11,7 +11,7 @@
  *   block reason                nine kinds, else ""; 7: no GC one   its text        its text
  *   block_futile                7: it, the wake-up and the start    as block        as block
  *                               are left out
- *   block FOREVER               the goroutine is never seen again   waits           waits
+ *   block FOREVER               its end in this trace; then waits   waits           waits
  *   label of a start            from 11 on                          yes             yes
  *   trail_go_label              no                                  yes             yes
  *   syscall_exit                known by what follows; open ones     Syscall->Running
@@ -21,7 +21,8 @@
  *   destroy_syscall             ends, if its P was not lost, else   Syscall->NotExist; a P still held is
  *                               nothing                             taken from it, and stolen once more
  *   in a call since the start   its P is idle: exit is a start      Syscall->Running
- *   GC, assist end              if its begin is in the trace        also if it was under way at the start
+ *   GC end                      if its begin is in the trace        also if it was under way at the start
+ *   assist end                  also if it was under way at the start
  *   assist                      from 11 on                          yes
  *   bytes swept                 from 11 on                          yes
  *   STW kind                    7: one, 11, 19: two; 21: not the    all
@@ -54,7 +55,7 @@
 /* MARK: The model */
 
 enum go_state { NONE, RUNNABLE, RUNNING, SYSCALL, WAITING };
-enum proc_state { IDLE, HELD, IN_SYSCALL, ABANDONED };
+enum proc_state { IDLE, HELD, IN_SYSCALL };
 
 struct goroutine {
     trail_g g;
@@ -64,7 +65,7 @@ struct goroutine {
     bool forever;
     bool woken;      /* in this trace, and has done nothing since */
     size_t woken_at; /* its line */
-    bool in_assist, assist_told;
+    bool in_assist;
     bool since_start;      /* in a system call that began before the trace */
     bool found_in_syscall; /* v1: readers see that after its creation */
     unsigned regions;
@@ -440,11 +441,7 @@ static bool block(int m, bool futile)
         kind = TRAIL_BLOCK_SYNC;
     if (!leave(m, futile ? GO_BLOCK_FUTILE : GO_BLOCK, WAITING, reason_text(kind), kind))
         return false;
-    if (kind == TRAIL_BLOCK_FOREVER) {
-        w.go[g].forever = true;
-        if (w.format && v1())
-            w.go[g].state = NONE;
-    }
+    w.go[g].forever |= kind == TRAIL_BLOCK_FOREVER;
     return true;
 }
 
@@ -587,6 +584,9 @@ static bool destroy_in_syscall(int m)
         if (p >= 0)
             expect_proc(m, p, "Idle");
         expect_go(m, g, SYSCALL, NONE, "");
+        /* As in Go, which steals a P that the end of the call has abandoned. */
+        if (p >= 0)
+            expect_proc(m, p, "Idle");
     } else if (p >= 0 && !w.proc[p].since_start) {
         expect_go(m, g, SYSCALL, RUNNING, "");
         expect_go(m, g, RUNNING, NONE, "");
@@ -594,7 +594,8 @@ static bool destroy_in_syscall(int m)
     }
     call(m, (struct op){.call = GO_DESTROY_SYSCALL});
     if (p >= 0) {
-        w.proc[p].state = ABANDONED;
+        w.proc[p].state = IDLE;
+        w.proc[p].since_start = false;
         w.proc[p].m = w.m[m].p = -1;
     }
     end_go(g);
@@ -634,11 +635,9 @@ static bool stop_proc(int m)
 static bool steal_proc(int m)
 {
     int p = find_proc(IN_SYSCALL);
-    if (p < 0)
-        p = find_proc(ABANDONED);
-    if (p < 0 || (p >= 0 && w.proc[p].m == m))
+    if (p < 0 || w.proc[p].m == m)
         return false;
-    if (!v1() || (w.proc[p].state != ABANDONED && !w.proc[p].since_start))
+    if (!v1() || !w.proc[p].since_start)
         expect_proc(m, p, "Idle");
     call(m, (struct op){.call = PROC_STEAL, .p = &w.world.procs[p]});
     if (w.proc[p].m >= 0)
@@ -693,12 +692,11 @@ static bool assist(int m)
     struct goroutine *go = w.m[m].g >= 0 ? &w.go[w.m[m].g] : NULL;
     if (!go || !runs(m))
         return false;
-    if (w.format >= 11 && (!go->in_assist || go->assist_told))
+    if (w.format >= 11)
         expect(go_id(w.m[m].g), "%s " RANGE_ASSIST "%s", go->in_assist ? "end" : "begin",
                context(m));
     call(m, (struct op){.call = go->in_assist ? ASSIST_END : ASSIST_BEGIN});
     go->in_assist = !go->in_assist;
-    go->assist_told = go->in_assist && w.format >= 11;
     return true;
 }
 
@@ -1039,13 +1037,12 @@ static void note_start(int format)
         w.go[i].since_start = w.go[i].state == SYSCALL;
         w.go[i].found_in_syscall = false;
         w.go[i].woken = false;
-        /* An assist that is under way is reported in v2 only. */
-        w.go[i].assist_told = false;
+        /* The format of the trace before may have shown it so. */
+        w.go[i].seen_runnable = false;
     }
     for (int p = 0; p < PROCS; p++) {
         w.proc[p].sweep_told = false;
-        w.proc[p].since_start =
-            v1() && (w.proc[p].state == IN_SYSCALL || w.proc[p].state == ABANDONED);
+        w.proc[p].since_start = v1() && w.proc[p].state == IN_SYSCALL;
         if (v1() && w.proc[p].state == HELD)
             expect_proc(w.proc[p].m, p, "Running");
     }

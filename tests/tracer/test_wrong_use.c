@@ -889,6 +889,262 @@ static void spans_outside_of_sweeps(void **state)
     trace_free(&trace);
 }
 
+static void count_range_ends(trail_reader *reader, const trail_event *event, void *context)
+{
+    (void)reader;
+    *(long *)context += event->kind == TRAIL_RANGE_END;
+}
+
+/* MARK: What a call leaves behind for readers */
+
+static trail_g one, two;
+
+static void begin_two(const trail_options *options, struct trace *trace)
+{
+    start_good(options, trace);
+    trail_g_init(&one);
+    trail_g_init(&two);
+    list(&one);
+    list(&two);
+    trail_go_create(&m, &one, 0, 0);
+    trail_go_create(&m, &two, 0, 0);
+    trail_go_start(&m, &one);
+}
+
+/* A pause of the world belongs to the goroutine that began it, and ends with it at the latest. */
+static void stop_on_other_goroutine(void **state)
+{
+    struct trace trace = {0};
+    (void)state;
+    host_begin();
+    ALL_FORMATS(i)
+    for (int ends = 0; ends < 2; ends++) {
+        trail_options options = {.format = all_formats[i]};
+        struct found found;
+        trail_error err;
+        begin_two(&options, &trace);
+        assert_true(trail_stw_begin(&m, TRAIL_STW_GC_MARK_TERM, 0));
+        assert_false(trail_stw_begin(&m, TRAIL_STW_GC_MARK_TERM, 0));
+        assert_true(ends ? trail_go_end(&m) : trail_go_sched(&m, 0));
+        assert_true(trail_go_start(&m, &two));
+        /* With the goroutine, the pause is over. */
+        assert_int_equal(trail_stw_end(&m), ends);
+        assert_int_equal(trail_stw_begin(&m, TRAIL_STW_GC_SWEEP_TERM, 0), ends);
+        assert_int_equal(trail_stw_end(&m), ends);
+        assert_true(trail_go_end(&m));
+        if (!ends) {
+            assert_true(trail_go_start(&m, &one));
+            assert_true(trail_stw_end(&m));
+            assert_true(trail_go_end(&m));
+        }
+        listed_count = 0;
+        assert_int_equal(stop_wrong(options.format, &trace, &found, TRAIL_MISUSE_NESTING, &err),
+                         ends ? 2 : 4);
+    }
+    host_end();
+    trace_free(&trace);
+}
+
+/* The memory of a goroutine that runs, or is in a system call, is initialized again. */
+static void running_goroutine_reused(void **state)
+{
+    struct trace trace = {0};
+    (void)state;
+    host_begin();
+    ALL_FORMATS(i)
+    for (int in_call = 0; in_call < 2; in_call++) {
+        trail_options options = {.format = all_formats[i]};
+        struct found found;
+        trail_error err;
+        begin_two(&options, &trace);
+        if (in_call) {
+            trail_syscall_enter(&m, 0);
+            trail_proc_stop(&m);
+        }
+        trail_g_init(&one);
+        if (in_call)
+            assert_true(trail_proc_start(&m, &p));
+        assert_true(trail_go_create(&m, &one, 0, 0));
+        assert_true(trail_go_start(&m, &one));
+        assert_true(trail_go_end(&m));
+        assert_true(trail_go_start(&m, &two));
+        assert_true(trail_go_end(&m));
+        listed_count = 0;
+        assert_int_equal(stop_wrong(options.format, &trace, &found, TRAIL_MISUSE_OBJECT, &err), 1);
+        assert_non_null(strstr(err.message, "trail_go_end is missing"));
+    }
+    host_end();
+    trace_free(&trace);
+}
+
+/* States of a goroutine, in order: the first letter of each, with that at the beginning of the trace. */
+static void tell_states(trail_reader *reader, const trail_event *event, void *context)
+{
+    static const char letters[] = "?nrRws";
+    struct story *story = context;
+    (void)reader;
+    if (event->kind != TRAIL_STATE_TRANSITION ||
+        event->transition.resource != TRAIL_RESOURCE_GOROUTINE ||
+        event->transition.id != story->goroutine || story->size + 2 > sizeof story->text)
+        return;
+    story->text[story->size++] = letters[event->transition.to];
+    story->text[story->size] = '\0';
+}
+
+/*
+ * What a goroutine is does not depend on the format of the trace before: created waiting, where formats before 1.23
+ * show it as runnable; waiting for ever, which ends it in v1.
+ */
+static void states_outlast_formats(void **state)
+{
+    struct trace trace = {0};
+    (void)state;
+    host_begin();
+    ALL_FORMATS(i)
+    ALL_FORMATS(j)
+    for (int ever = 0; ever < 2; ever++) {
+        trail_options before = {.format = all_formats[i]}, after = {.format = all_formats[j]};
+        struct story story = {.size = 0};
+        start_good(&before, &trace);
+        trail_g_init(&one);
+        list(&one);
+        if (ever) {
+            trail_go_create(&m, &one, 0, 0);
+            trail_go_start(&m, &one);
+            trail_go_block(&m, TRAIL_BLOCK_FOREVER, 0);
+        } else {
+            trail_go_create_blocked(&m, &one, 0, 0);
+        }
+        stop_good(&before);
+        trace.size = 0;
+        start_good(&after, &trace);
+        story.goroutine = (int64_t)one.id;
+        if (!ever) {
+            assert_true(trail_go_unblock(&m, &one, 0));
+            assert_true(trail_go_start(&m, &one));
+            assert_true(trail_go_end(&m));
+        }
+        stop_good(&after);
+        read_good(&trace, tell_states, &story, "states");
+        /* v1 lists it as created, then as waiting. */
+        assert_string_equal(story.text + (after.format < 22 && story.text[0] == 'r'),
+                            ever ? "w" : "wrRn");
+        listed_count = 0;
+    }
+    host_end();
+    trace_free(&trace);
+}
+
+/* The end of a call from foreign code releases the P: it can be taken at once, or from the call first. */
+static void call_releases_proc(void **state)
+{
+    struct trace trace = {0};
+    (void)state;
+    host_begin();
+    trail_proc_stop(&m);
+    ALL_FORMATS(i)
+    for (int on = 0; on < 4; on++) {
+        trail_options options = {.format = all_formats[i]};
+        if (on & 1)
+            start_good(&options, &trace);
+        trail_g_init(&one);
+        list(&one);
+        assert_true(trail_go_create_syscall(&m, &one));
+        assert_true(trail_proc_start(&m, &p));
+        assert_true(trail_syscall_exit_blocked(&m));
+        assert_true(trail_go_start(&m, &one));
+        assert_true(trail_syscall_enter(&m, 0));
+        assert_true(trail_go_destroy_syscall(&m));
+        listed_count = 0;
+        if (on & 2)
+            assert_true(trail_proc_steal(&m, &p));
+        assert_true(trail_proc_start(&m, &p));
+        assert_true(trail_proc_stop(&m));
+        if (on & 1) {
+            stop_good(&options);
+            nothing_lost("calls");
+            read_good(&trace, NULL, NULL, "calls");
+        }
+    }
+    trail_proc_start(&m, &p);
+    host_end();
+    trace_free(&trace);
+}
+
+/* An assist that is under way at the start is in the trace; what ends without a begin is counted. */
+static void assist_under_way(void **state)
+{
+    struct trace trace = {0};
+    (void)state;
+    host_begin();
+    ALL_FORMATS(i)
+    {
+        trail_options options = {.format = all_formats[i]};
+        long ranges = 0;
+        trail_g_init(&one);
+        list(&one);
+        trail_go_create(&m, &one, 0, 0);
+        trail_go_start(&m, &one);
+        assert_true(trail_gc_begin(&m, 0));
+        assert_true(trail_gc_assist_begin(&m, 0));
+        start_good(&options, &trace);
+        assert_true(trail_gc_assist_end(&m));
+        assert_true(trail_gc_end(&m));
+        assert_true(trail_go_end(&m));
+        listed_count = 0;
+        stop_good(&options);
+        nothing_lost("an assist");
+        read_good(&trace, count_range_ends, &ranges, "an assist");
+        assert_int_equal(ranges, options.format >= 22 ? 2 : options.format >= 11 ? 1 : 0);
+    }
+    host_end();
+    trace_free(&trace);
+}
+
+/* Two threads hold one P while nothing is recorded: the one that took it first does not release it. */
+static void *take_and_hold(void *arg)
+{
+    trail_m *own = trail_m_attach();
+    trail_proc_start(own, &p);
+    wait_turn(1);
+    *(bool *)arg = trail_go_start(own, &one) && trail_go_end(own) && trail_proc_stop(own);
+    end_turn(0);
+    return NULL;
+}
+
+static void one_proc_twice(void **state)
+{
+    struct trace trace = {0};
+    (void)state;
+    host_begin();
+    ALL_FORMATS(i)
+    {
+        trail_options options = {.format = all_formats[i]};
+        pthread_t thread;
+        bool right = false;
+        trail_g_init(&one);
+        list(&one);
+        turns.turn = 0;
+        trail_proc_start(&m, &p);
+        assert_int_equal(pthread_create(&thread, NULL, take_and_hold, &right), 0);
+        while (trail_m_current() != &m ||
+               __atomic_load_n(&p.inner_->m_, __ATOMIC_ACQUIRE) == m.inner_)
+            nanosleep(&(struct timespec){0, 100000}, NULL);
+        trail_go_create(&m, &one, 0, 0);
+        trail_proc_stop(&m);
+        start_good(&options, &trace);
+        end_turn(1);
+        pthread_join(thread, NULL);
+        assert_true(right);
+        listed_count = 0;
+        stop_good(&options);
+        read_good(&trace, NULL, NULL, "a P twice");
+    }
+    trail_proc_start(&m, &p);
+    host_end();
+    trace_free(&trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -908,6 +1164,12 @@ int main(void)
         cmocka_unit_test(scope_ends_in_wait),
         cmocka_unit_test(scope_outlives_goroutine),
         cmocka_unit_test(scope_of_earlier_trace),
+        cmocka_unit_test(stop_on_other_goroutine),
+        cmocka_unit_test(running_goroutine_reused),
+        cmocka_unit_test(states_outlast_formats),
+        cmocka_unit_test(call_releases_proc),
+        cmocka_unit_test(assist_under_way),
+        cmocka_unit_test(one_proc_twice),
     };
     /* A hang is a failure. */
     alarm(250);

@@ -5,112 +5,113 @@
 
 /* MARK: Calls */
 
-static void make_call(trail_m *m, struct op *op)
+void world_call(trail_m *m, struct op *op)
 {
     static const uintptr_t pcs[] = {0x1001, 0x2002};
     uintptr_t address = (uintptr_t)op->value;
+    op->ok = true;
     switch (op->call) {
     case GO_CREATE:
-        trail_go_create(m, op->g, (uintptr_t)make_call, op->skip);
+        op->ok = trail_go_create(m, op->g, (uintptr_t)world_call, op->skip);
         break;
     case GO_CREATE_BLOCKED:
-        trail_go_create_blocked(m, op->g, 0, op->skip);
+        op->ok = trail_go_create_blocked(m, op->g, 0, op->skip);
         break;
     case GO_START:
-        trail_go_start(m, op->g);
+        op->ok = trail_go_start(m, op->g);
         break;
     case GO_START_LABELLED:
-        trail_go_start_labelled(m, op->g, op->name);
+        op->ok = trail_go_start_labelled(m, op->g, op->name);
         break;
     case GO_END:
-        trail_go_end(m);
+        op->ok = trail_go_end(m);
         break;
     case GO_SCHED:
-        trail_go_sched(m, op->skip);
+        op->ok = trail_go_sched(m, op->skip);
         break;
     case GO_PREEMPT:
-        trail_go_preempt(m, op->skip);
+        op->ok = trail_go_preempt(m, op->skip);
         break;
     case GO_BLOCK:
-        trail_go_block(m, (trail_block_reason)op->kind, op->skip);
+        op->ok = trail_go_block(m, (trail_block_reason)op->kind, op->skip);
         break;
     case GO_BLOCK_FUTILE:
-        trail_go_block_futile(m, (trail_block_reason)op->kind, op->skip);
+        op->ok = trail_go_block_futile(m, (trail_block_reason)op->kind, op->skip);
         break;
     case GO_UNBLOCK:
-        trail_go_unblock(m, op->g, op->skip);
+        op->ok = trail_go_unblock(m, op->g, op->skip);
         break;
     case GO_SWITCH:
-        trail_go_switch(m, op->g);
+        op->ok = trail_go_switch(m, op->g);
         break;
     case GO_SWITCH_END:
-        trail_go_switch_end(m, op->g);
+        op->ok = trail_go_switch_end(m, op->g);
         break;
     case GO_LABEL:
-        trail_go_label(m, op->name);
+        op->ok = trail_go_label(m, op->name);
         break;
     case SYSCALL_ENTER:
-        trail_syscall_enter(m, op->skip);
+        op->ok = trail_syscall_enter(m, op->skip);
         break;
     case SYSCALL_EXIT:
-        trail_syscall_exit(m);
+        op->ok = trail_syscall_exit(m);
         break;
     case SYSCALL_EXIT_BLOCKED:
-        trail_syscall_exit_blocked(m);
+        op->ok = trail_syscall_exit_blocked(m);
         break;
     case SYSCALL_RETURNED:
         trail_syscall_returned(op->g);
         break;
     case GO_CREATE_SYSCALL:
-        trail_go_create_syscall(m, op->g);
+        op->ok = trail_go_create_syscall(m, op->g);
         break;
     case GO_DESTROY_SYSCALL:
-        trail_go_destroy_syscall(m);
+        op->ok = trail_go_destroy_syscall(m);
         break;
     case PROC_START:
-        trail_proc_start(m, op->p);
+        op->ok = trail_proc_start(m, op->p);
         break;
     case PROC_STOP:
-        trail_proc_stop(m);
+        op->ok = trail_proc_stop(m);
         break;
     case PROC_STEAL:
-        trail_proc_steal(m, op->p);
+        op->ok = trail_proc_steal(m, op->p);
         break;
     case PROCS_CHANGE:
-        trail_procs_change(m, op->kind, op->skip);
+        op->ok = trail_procs_change(m, op->kind, op->skip);
         break;
     case GC_BEGIN:
-        trail_gc_begin(m, op->skip);
+        op->ok = trail_gc_begin(m, op->skip);
         break;
     case GC_END:
-        trail_gc_end(m);
+        op->ok = trail_gc_end(m);
         break;
     case ASSIST_BEGIN:
-        trail_gc_assist_begin(m, op->skip);
+        op->ok = trail_gc_assist_begin(m, op->skip);
         break;
     case ASSIST_END:
-        trail_gc_assist_end(m);
+        op->ok = trail_gc_assist_end(m);
         break;
     case SWEEP_BEGIN:
-        trail_gc_sweep_begin(m);
+        op->ok = trail_gc_sweep_begin(m);
         break;
     case SWEEP_SPAN:
-        trail_gc_sweep_span(m, op->value, op->value / 2, op->skip);
+        op->ok = trail_gc_sweep_span(m, op->value, op->value / 2, op->skip);
         break;
     case SWEEP_END:
-        trail_gc_sweep_end(m);
+        op->ok = trail_gc_sweep_end(m);
         break;
     case STW_BEGIN:
-        trail_stw_begin(m, (trail_stw_kind)op->kind, op->skip);
+        op->ok = trail_stw_begin(m, (trail_stw_kind)op->kind, op->skip);
         break;
     case STW_END:
-        trail_stw_end(m);
+        op->ok = trail_stw_end(m);
         break;
     case HEAP_ALLOC:
-        trail_heap_alloc(m, op->value);
+        op->ok = trail_heap_alloc(m, op->value);
         break;
     case HEAP_GOAL:
-        trail_heap_goal(m, op->value);
+        op->ok = trail_heap_goal(m, op->value);
         break;
     case TASK_BEGIN:
         op->result = trail_task_begin(op->task, op->name);
@@ -131,16 +132,49 @@ static void make_call(trail_m *m, struct op *op)
         trail_logf(op->task, op->name, "%s", op->text);
         break;
     case CPU_SAMPLE:
-        trail_cpu_sample(pcs, 2);
+        op->ok = trail_cpu_sample(pcs, 2);
         break;
     case ALLOC_OBJECT:
-        trail_object_alloc(m, address, 7);
+        op->ok = trail_object_alloc(m, address, 7);
         break;
     case ALLOC_SPAN:
-        trail_span_free(m, address);
+        op->ok = trail_span_free(m, address);
         break;
     case ALLOC_STACK:
-        trail_stack_alloc(m, address, 4096);
+        op->ok = trail_stack_alloc(m, address, 4096);
+        break;
+    case SCOPE_BEGIN:
+        *op->scope = trail_scope_enter_(op->task, op->name);
+        break;
+    case SCOPE_END:
+        trail_scope_leave_(op->scope);
+        break;
+    case SET_NAME:
+        trail_g_set_name(op->g, op->name);
+        break;
+    case SET_KIND:
+        trail_g_set_kind(op->g, op->name);
+        break;
+    case TIMER_GOROUTINE:
+        trail_timer_goroutine(op->g);
+        break;
+    case G_INIT:
+        trail_g_init(op->g);
+        break;
+    case P_INIT:
+        trail_p_init(op->p, (int32_t)op->kind);
+        break;
+    case P_FINI:
+        trail_p_fini(op->p);
+        break;
+    case M_START:
+        trail_m_start(m);
+        break;
+    case M_EXIT:
+        trail_m_exit(m);
+        break;
+    case ADVANCE:
+        trail_advance();
         break;
     case CALLS:
         break;
@@ -157,7 +191,7 @@ static void *work(void *argument)
     pthread_mutex_lock(&world->lock);
     while (!worker->quit) {
         if (worker->op)
-            make_call(&worker->m, worker->op);
+            world_call(worker->op->m ? worker->op->m : &worker->m, worker->op);
         if (worker->job)
             worker->job(worker->context);
         worker->op = NULL;

@@ -57,19 +57,33 @@ enum call {
     ALLOC_OBJECT,
     ALLOC_SPAN,
     ALLOC_STACK,
+    SCOPE_BEGIN,
+    SCOPE_END,
+    SET_NAME,
+    SET_KIND,
+    TIMER_GOROUTINE,
+    G_INIT,
+    P_INIT,
+    P_FINI,
+    M_START,
+    M_EXIT,
+    ADVANCE,
     CALLS
 };
 
 /* One call with its arguments; what it does not take is not looked at. */
 struct op {
     enum call call;
+    trail_m *m; /* instead of the thread's own */
     trail_g *g;
     trail_p *p;
+    struct trail_scope_ *scope;
     unsigned kind;        /* of a block or stop of the world; a number of Ps */
     uint64_t task, value; /* also bytes, addresses */
     const char *name, *text;
     int skip;
     uint64_t result; /* of TASK_BEGIN */
+    bool ok;         /* what the call returned; true if it returns nothing */
 };
 
 struct worker {
@@ -94,6 +108,9 @@ struct world {
 /* Starts the threads, with nothing recorded. The world is the tracer's host until world_end. */
 void world_begin(struct world *world);
 void world_end(struct world *world);
+
+/* Makes a call in the calling thread, which is none of the world's. */
+void world_call(trail_m *m, struct op *op);
 
 /* Has a thread make a call, or run a function, and waits for it. */
 void world_do(struct world *world, unsigned thread, struct op *op);

@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/duration.h"
+#include "base/hash.h"
 #include "base/heap.h"
 #include "base/idmap.h"
 #include "base/intern.h"
@@ -79,6 +80,50 @@ static void the_id_map_forgets_what_is_removed(void **state)
     assert_int_equal(map.count, count);
     assert_true(map.mask < 4UL * 512);
     idmap_free(&map);
+}
+
+/* The inverse of an odd number modulo 2^64, by Newton's method. */
+static uint64_t inverse(uint64_t odd)
+{
+    uint64_t x = odd;
+    for (int i = 0; i < 6; i++)
+        x *= 2 - odd * x;
+    return x;
+}
+
+/* The longest run of used slots. */
+static size_t longest_run(const struct idmap *map)
+{
+    size_t longest = 0, run = 0;
+    for (size_t i = 0; i <= map->mask; i++) {
+        run = map->slots[i].value ? run + 1 : 0;
+        longest = run > longest ? run : longest;
+    }
+    return longest;
+}
+
+/* IDs whose products with the hash's first multiplier are multiples of `step`. */
+static void assert_spread(uint64_t step)
+{
+    const size_t count = 100000;
+    struct idmap map = {0};
+    uint64_t one = inverse(HASH_TIMES);
+    assert_int_equal(one * HASH_TIMES, 1);
+    for (size_t i = 1; i <= count; i++)
+        assert_true(idmap_put(&map, one * (i * step), &map));
+    for (size_t i = 1; i <= count; i++)
+        assert_non_null(idmap_find(&map, one * (i * step)));
+    assert_int_equal(map.count, count);
+    /* A random multiplier gives longer ones in one of some 10,000 draws only. */
+    assert_in_range(longest_run(&map), 1, count / 4);
+    idmap_free(&map);
+}
+
+static void chosen_ids_are_spread_as_others(void **state)
+{
+    (void)state;
+    assert_spread(1);                 /* all in the first slot */
+    assert_spread(UINT64_C(1) << 46); /* one behind the other, in 2^18 slots */
 }
 
 static void an_arena_gives_aligned_memory_that_stays(void **state)
@@ -173,18 +218,33 @@ static void equal_bytes_get_equal_numbers(void **state)
 static void bytes_of_equal_hash_are_told_apart(void **state)
 {
     (void)state;
-    /* Two words of one hash, found by searching for 5,000,000,000 steps. */
+    /* Two words of one hash that is not keyed, found by searching for 5,000,000,000 steps. */
     const uint64_t words[] = {UINT64_C(0x64e26de7e90ad22d), UINT64_C(0xf8797fa24a246ddc)};
     struct intern intern = {0};
     bool fresh;
+    assert_int_equal(hash_bytes(&words[0], 8), hash_bytes(&words[1], 8));
+    uint64_t hashes[] = {hash_keyed_bytes(0, &words[0], 8), hash_keyed_bytes(0, &words[1], 8)};
+    assert_int_not_equal(hashes[0], hashes[1]);
     assert_int_equal(intern_put(&intern, &words[0], sizeof words[0], &fresh), 1);
+    /* As if both had one hash. */
+    assert_true(idmap_put(&intern.map, hashes[1], idmap_find(&intern.map, hashes[0])));
     assert_int_equal(intern_put(&intern, &words[1], sizeof words[1], &fresh), 2);
     assert_true(fresh);
-    assert_int_equal(intern.map.count, 1); /* or they are of one hash no more: search again */
     assert_int_equal(intern_put(&intern, &words[0], sizeof words[0], &fresh), 1);
     assert_int_equal(intern_put(&intern, &words[1], sizeof words[1], &fresh), 2);
     assert_false(fresh);
     intern_free(&intern);
+}
+
+/* (hash ^ word) of equal words is 0, whatever it is multiplied with. */
+static void pairs_of_equal_words_have_different_hashes(void **state)
+{
+    (void)state;
+    struct idmap map = {0};
+    for (uint64_t i = 0; i < 1000; i++)
+        assert_true(idmap_put(&map, hash_keyed_mix(hash_keyed_mix(0, i), i), &map));
+    assert_int_equal(map.count, 1000);
+    idmap_free(&map);
 }
 
 /* 2^63 is the first that does not fit; the double before it is 2^63 - 1024. */
@@ -518,11 +578,13 @@ int main(void)
         cmocka_unit_test(numbers_come_back_as_they_went),
         cmocka_unit_test(padded_numbers_are_legal_and_overlong_ones_are_not),
         cmocka_unit_test(the_id_map_forgets_what_is_removed),
+        cmocka_unit_test(chosen_ids_are_spread_as_others),
         cmocka_unit_test(an_arena_gives_aligned_memory_that_stays),
         cmocka_unit_test(tables_take_dense_and_far_ids),
         cmocka_unit_test(the_first_frame_of_a_pc_stands_for_all),
         cmocka_unit_test(equal_bytes_get_equal_numbers),
         cmocka_unit_test(bytes_of_equal_hash_are_told_apart),
+        cmocka_unit_test(pairs_of_equal_words_have_different_hashes),
         cmocka_unit_test(headers_name_a_version_or_none),
         cmocka_unit_test(every_real_number_has_a_whole_one),
         cmocka_unit_test(bytes_that_are_no_character_are_replaced),

@@ -42,6 +42,17 @@ bool modules_object(void *context, const trail_module *module, uint64_t address,
     return false;
 }
 
+size_t modules_guards(void *context, const trail_module *module, uint64_t address,
+                      struct guard *guards, size_t max)
+{
+    (void)context;
+    (void)module;
+    (void)address;
+    (void)guards;
+    (void)max;
+    return 0;
+}
+
 /* MARK: Tests */
 
 /* The traces of all processes are one: only then a process has a label. */

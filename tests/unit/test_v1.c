@@ -147,10 +147,11 @@ static void read_with(const trail_reader_options *options)
     trail_source_close(source);
 }
 
-static const trail_reader_options plain, view = {.view = TRAIL_VIEW_V1},
-                                         partial = {.partial = true},
-                                         repair_view = {.view = TRAIL_VIEW_V1, .repair = true},
-                                         partial_view = {.view = TRAIL_VIEW_V1, .partial = true};
+static const trail_reader_options plain,
+    view = {.view = TRAIL_VIEW_V1, .strict = true}, strict = {.strict = true},
+    only_verdict = {.verdict_only = true}, partial = {.partial = true},
+    repair_view = {.view = TRAIL_VIEW_V1, .strict = true, .repair = true},
+    partial_view = {.view = TRAIL_VIEW_V1, .partial = true};
 
 static void expect_good(const trail_reader_options *options, const char *text)
 {
@@ -589,12 +590,33 @@ static void test_contradictions(void **state)
         expect_error(&view, TRAIL_INCONSISTENT, cases[i].message);
         assert_int_equal(run.size, 0);
         assert_true(run.err.offset > 16);
-        expect_error(&plain, TRAIL_INCONSISTENT, cases[i].message);
+        expect_error(&strict, TRAIL_INCONSISTENT, cases[i].message);
         read_with(&repair_view);
         assert_int_equal(run.result, 0);
         assert_int_equal(run.events, run.stats.wire_events);
         assert_true(run.stats.repairs > 0);
         assert_int_equal(run.repair[0].kind, TRAIL_REPAIR_STATE);
+    }
+}
+
+/* Wrong for Go, kept by a reader that is not strict. A verdict alone delivers them too. */
+static void test_misused_annotations_end_nothing(void **state)
+{
+    static void (*const cases[])(void) = {wrong_task, wrong_region, wrong_region_mode};
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        begin(11);
+        cases[i]();
+        EV(HeapAlloc, 1, 77);
+        frequency();
+        read_with(&plain);
+        assert_int_equal(run.result, 0);
+        assert_int_equal(run.stats.misused, 1);
+        uint64_t events = run.events;
+        assert_non_null(strstr(run.text, "HeapAlloc"));
+        read_with(&only_verdict);
+        assert_int_equal(run.result, 0);
+        assert_int_equal(run.events, events);
     }
 }
 
@@ -932,6 +954,7 @@ int main(void)
         cmocka_unit_test(test_a_futile_wakeup_is_not_seen),
         cmocka_unit_test(test_futile_wakeups_and_conversion),
         cmocka_unit_test(test_contradictions),
+        cmocka_unit_test(test_misused_annotations_end_nothing),
         cmocka_unit_test(test_what_is_no_contradiction),
         cmocka_unit_test(test_timers_have_their_own_lane),
         cmocka_unit_test(test_start_of_a_trace),

@@ -62,7 +62,8 @@ static const char *read_source(trail_source *source)
 {
     static trail_error err;
     assert_non_null(source);
-    trail_reader *reader = trail_reader_open(source, NULL, &err);
+    const trail_reader_options strict = {.strict = true};
+    trail_reader *reader = trail_reader_open(source, &strict, &err);
     assert_non_null(reader);
     printed.size = 0;
     printed.data[0] = '\0';

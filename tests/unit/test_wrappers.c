@@ -67,8 +67,13 @@ static void waits_and_locks_of_libraries_name_no_place(void **state)
         {"gomp_barrier_wait_end", "", FRAME_WRAPPER},
         {"__kmp_fork_call", "", FRAME_WRAPPER},
         {"<std::sync::Mutex<T> as core::fmt::Debug>::fmt", "", FRAME_WRAPPER},
+        {"rayon_core::registry::WorkerThread::wait_until_cold", "", FRAME_WRAPPER},
+        {"take_gil", "/src/Python/ceval_gil.h", FRAME_WRAPPER},
         {"core::ops::function::FnOnce::call_once", "/rustc/9fc6b4/library/core/src/ops/function.rs",
          FRAME_WRAPPER},
+        {"<alloc::boxed::Box<dyn core::ops::function::FnOnce<, Output = > + core::marker::Send> as "
+         "core::ops::function::FnOnce<>>::call_once",
+         "library/alloc/src/boxed.rs", FRAME_WRAPPER},
         {"read", "", FRAME_WRAPPER},
     };
     CHECK(NULL, cases);
@@ -199,7 +204,19 @@ static void names_are_without_result_parameters_and_inner_arguments(void **state
         {"my_operator(int)", "my_operator"},
         {"void run<void (*)(int), 3ul>(void (*)(int))", "run<void (...)(...), 3ul>"},
         {"big<A, Bbbbbbbbbbbbbbbbbbbbbbbbbbbbbb, Ccccccccccccccccccccccccccc>()", "big<...>"},
-        {"<app::Pool as core::ops::Drop>::drop", "<app::Pool as core::ops::Drop>::drop"},
+        {"<app::Pool as core::ops::Drop>::drop", "app::Pool::drop"},
+        {"<std::sys::sync::mutex::futex::Mutex>::lock_contended",
+         "std::sys::sync::mutex::futex::Mutex::lock_contended"},
+        {"<alloc::boxed::Box<dyn core::ops::function::FnOnce<, Output = > + core::marker::Send> as "
+         "core::ops::function::FnOnce<>>::call_once",
+         "alloc::boxed::Box<dyn FnOnce<...> + Send>::call_once"},
+        {"<&dyn core::ops::function::Fn<, Output = i32> + core::marker::Sync as "
+         "core::ops::function::FnOnce<>>::call_once",
+         "<&dyn Fn<...> + Sync as FnOnce<...>>::call_once"},
+        {"std::panicking::catch_unwind::<i32, app::Job>",
+         "std::panicking::catch_unwind::<i32, Job>"},
+        {"app::main::{{closure}}", "app::main::{{closure}}"},
+        {"f()::<lambda(int)>", "f::<lambda>"},
         {"empty<>()", "empty<>"},
         {"work(int) [clone .cold]", "work"},
         {"f(", "f"},

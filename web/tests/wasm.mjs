@@ -1,6 +1,7 @@
 // The parser as WebAssembly gives the same answers as the server, byte for byte, for valid and damaged traces.
 // Tests the shipped files: dist/worker.js and dist/trail.wasm, with the worker in a separate context.
 // Arguments: the trail command, the tree's folder.
+import { webcrypto as crypto } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import vm from "node:vm";
@@ -41,6 +42,7 @@ class FileReaderSync {
 function worker(name, bytes, holds, ofModule = module) {
     let answer;
     const context = vm.createContext({
+        crypto,
         FileReaderSync,
         TextEncoder,
         TextDecoder,

@@ -14,6 +14,15 @@ struct task {
 
 /* MARK: Contradictions */
 
+static void contradiction(struct v1_check *check, const struct v1_event *ev, const char *format,
+                          va_list args)
+{
+    char text[TRAIL_MESSAGE_MAX];
+    (void)vsnprintf(text, sizeof text, format, args);
+    error_set(&check->error, TRAIL_INCONSISTENT, "%s", text);
+    v1_merge_locate(check->merge, ev, &check->error);
+}
+
 /*
  * Reports a contradiction. Returns true with the error set; with repairs, counts it and returns
  * false: the event is kept.
@@ -25,13 +34,33 @@ wrong(struct v1_check *check, const struct v1_event *ev, const char *format, ...
         v1_repairs_add(check->repairs, TRAIL_REPAIR_STATE, ev, 0);
         return false;
     }
-    char text[TRAIL_MESSAGE_MAX];
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
+    contradiction(check, ev, format, args);
     va_end(args);
-    error_set(&check->error, TRAIL_INCONSISTENT, "%s", text);
-    v1_merge_locate(check->merge, ev, &check->error);
+    return true;
+}
+
+/*
+ * Reports an annotation that breaks the rules. Returns true with the error set; a reader that is
+ * not strict marks the event and returns false: the event is kept.
+ */
+__attribute__((format(printf, 3, 4), cold, noinline)) static bool
+misused(struct v1_check *check, struct v1_event *ev, const char *format, ...)
+{
+    if (!check->strict) {
+        ev->misused = true;
+        check->misused++;
+        return false;
+    }
+    if (check->repairs->enabled) {
+        v1_repairs_add(check->repairs, TRAIL_REPAIR_STATE, ev, 0);
+        return false;
+    }
+    va_list args;
+    va_start(args, format);
+    contradiction(check, ev, format, args);
+    va_end(args);
     return true;
 }
 
@@ -197,7 +226,7 @@ static bool on_end(struct v1_check *check, struct v1_event *ev)
         return true;
     leave(ev, V1_DEAD);
     while (ev->type == V1_GoEnd && ev->gs->regions)
-        v1_g_pop_region(check->gs, ev->gs);
+        v1_g_drop_region(check->gs, &ev->gs->regions);
     return false;
 }
 
@@ -256,10 +285,11 @@ static int shown(trail_string text)
 static int on_task_create(struct v1_check *check, struct v1_event *ev)
 {
     struct task *task = idmap_find(&check->tasks, ev->arg[0]);
+    ev->misused = false;
     if (task) {
         trail_string was = text_of(check, task->name), is = text_of(check, ev->arg[2]);
-        if (wrong(check, ev, "task id conflicts (id:%llu), \"%.*s\" vs \"%.*s\"", u(ev->arg[0]),
-                  shown(is), is.data, shown(was), was.data))
+        if (misused(check, ev, "task id conflicts (id:%llu), \"%.*s\" vs \"%.*s\"", u(ev->arg[0]),
+                    shown(is), is.data, shown(was), was.data))
             return -1;
     } else {
         task = slab_get(&check->task_slab);
@@ -273,6 +303,7 @@ static int on_task_create(struct v1_check *check, struct v1_event *ev)
 static int on_task_end(struct v1_check *check, struct v1_event *ev)
 {
     struct task *task = idmap_remove(&check->tasks, ev->arg[0]);
+    ev->misused = false;
     ev->arg[3] = task != NULL;
     if (task) {
         ev->arg[1] = task->parent;
@@ -292,32 +323,48 @@ static int push_region(struct v1_check *check, struct v1_event *ev)
     return 0;
 }
 
-static int on_region(struct v1_check *check, struct v1_event *ev)
+static bool is_region(const struct v1_check *check, const struct v1_region *region,
+                      const struct v1_event *ev)
 {
-    struct v1_region *inner = ev->gs->regions;
-    if (ev->arg[1] == 0)
-        return push_region(check, ev);
-    if (ev->arg[1] != 1)
-        return wrong(check, ev, "invalid user region mode: %llu", u(ev->arg[1])) ? -1 : 0;
+    return region->task == ev->arg[0] && same_name(check, region->name, ev->arg[2]);
+}
+
+/* If another than the innermost region ends, those inside it stay open. */
+static int end_region(struct v1_check *check, struct v1_event *ev)
+{
+    struct v1_region *inner = ev->gs->regions, **ends = &ev->gs->regions, *none = NULL;
     if (!inner)
         return 0;
-    if (inner->task != ev->arg[0] || !same_name(check, inner->name, ev->arg[2])) {
+    if (!is_region(check, inner, ev)) {
         trail_string is = text_of(check, ev->arg[2]), was = text_of(check, inner->name);
-        if (wrong(check, ev,
-                  "misuse of region in goroutine %llu: span end (task %llu) \"%.*s\" when the "
-                  "inner-most active span start event is (task %llu) \"%.*s\"",
-                  u(ev->g), u(ev->arg[0]), shown(is), is.data, u(inner->task), shown(was),
-                  was.data))
+        if (misused(check, ev,
+                    "misuse of region in goroutine %llu: span end (task %llu) \"%.*s\" when the "
+                    "inner-most active span start event is (task %llu) \"%.*s\"",
+                    u(ev->g), u(ev->arg[0]), shown(is), is.data, u(inner->task), shown(was),
+                    was.data))
             return -1;
     }
-    v1_g_pop_region(check->gs, ev->gs);
+    for (unsigned i = 0; *ends && !is_region(check, *ends, ev); i++)
+        ends = i < WIRE_REGION_DEPTH ? &(*ends)->outer : &none;
+    if (*ends)
+        v1_g_drop_region(check->gs, ends);
     return 0;
+}
+
+static int on_region(struct v1_check *check, struct v1_event *ev)
+{
+    ev->misused = false;
+    if (ev->arg[1] == 0)
+        return push_region(check, ev);
+    if (ev->arg[1] != 1 && misused(check, ev, "invalid user region mode: %llu", u(ev->arg[1])))
+        return -1;
+    return end_region(check, ev);
 }
 
 /* MARK: Interface */
 
 void v1_check_init(struct v1_check *check, const struct v1_merge *merge,
-                   const struct tables *tables, struct v1_repairs *repairs)
+                   const struct tables *tables, struct v1_repairs *repairs, bool strict)
 {
     *check = (struct v1_check){
         .merge = merge,
@@ -326,6 +373,7 @@ void v1_check_init(struct v1_check *check, const struct v1_merge *merge,
         .repairs = repairs,
         .version = merge->format->version,
         .newer_rules = merge->format->newer_rules,
+        .strict = strict,
         .task_slab = {.object_size = sizeof(struct task)},
     };
     error_clear(&check->error);

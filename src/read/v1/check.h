@@ -3,7 +3,7 @@
  * with data of earlier ones: the stack of a goroutine's first start, the lanes of the GC and the
  * network poller, name and parent of a task that ends.
  *
- * Repair: a state that contradicts an event is corrected, and the event is kept.
+ * A misused annotation is kept and marked (v1_event.misused). Repair: a state that contradicts an event is corrected, and the event is kept.
  */
 #ifndef TRAIL_READ_V1_CHECK_H
 #define TRAIL_READ_V1_CHECK_H
@@ -17,6 +17,8 @@ struct v1_check {
     struct v1_repairs *repairs;
     int version;
     bool newer_rules;
+    bool strict;      /* a misused annotation is a contradiction */
+    uint64_t misused; /* annotations marked as such */
     bool gc_running, stopped_world;
     struct idmap tasks; /* tasks that have not ended */
     struct slab task_slab;
@@ -24,7 +26,7 @@ struct v1_check {
 };
 
 void v1_check_init(struct v1_check *check, const struct v1_merge *merge,
-                   const struct tables *tables, struct v1_repairs *repairs);
+                   const struct tables *tables, struct v1_repairs *repairs, bool strict);
 void v1_check_fini(struct v1_check *check);
 
 /*

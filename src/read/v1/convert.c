@@ -404,6 +404,7 @@ static void user_task(struct v1_convert *convert, const struct v1_event *ev, boo
     out->task.id = ev->arg[0];
     out->task.parent = known ? ev->arg[1] : TRAIL_NO_TASK;
     out->task.type = begin || known ? string_handle(convert, ev->arg[2]) : 0;
+    out->flags = ev->misused ? TRAIL_EVENT_MISUSED : 0;
     put_stack(convert, out, ev);
 }
 
@@ -414,6 +415,7 @@ static void user_region(struct v1_convert *convert, const struct v1_event *ev)
                                   begin ? TRAIL_REGION_BEGIN : TRAIL_REGION_END);
     out->region.task = ev->arg[0];
     out->region.type = string_handle(convert, ev->arg[2]);
+    out->flags = ev->misused ? TRAIL_EVENT_MISUSED : 0;
     put_stack(convert, out, ev);
 }
 

@@ -73,10 +73,10 @@ struct v1_g *v1_gs_get_slow(struct v1_gs *gs, uint64_t id)
     return g;
 }
 
-void v1_g_pop_region(struct v1_gs *gs, struct v1_g *g)
+void v1_g_drop_region(struct v1_gs *gs, struct v1_region **link)
 {
-    struct v1_region *region = g->regions;
-    g->regions = region->outer;
+    struct v1_region *region = *link;
+    *link = region->outer;
     slab_put(&gs->region_slab, region);
 }
 
@@ -87,7 +87,7 @@ bool v1_gs_end(struct v1_gs *gs, struct v1_g *g)
     if (!idmap_put(&gs->ended, id / WORD_BITS, (void *)word))
         return false;
     while (g->regions)
-        v1_g_pop_region(gs, g);
+        v1_g_drop_region(gs, &g->regions);
     free(g->wakeup.position);
     idmap_remove(&gs->map, id);
     g->alive = false;

@@ -92,7 +92,7 @@ static inline bool v1_g_is(const struct v1_g *g, uint64_t id)
 /* Frees an ended goroutine's struct and records the end. Returns false if out of memory. */
 bool v1_gs_end(struct v1_gs *gs, struct v1_g *g);
 
-/* Removes the innermost region. */
-void v1_g_pop_region(struct v1_gs *gs, struct v1_g *g);
+/* Removes the region that *link points to, which is `regions` of a goroutine, or `outer`. */
+void v1_g_drop_region(struct v1_gs *gs, struct v1_region **link);
 
 #endif

@@ -43,6 +43,7 @@ struct v1_event {
     const uint8_t *text; /* UserLog: the position of its message's length; else NULL */
     uint8_t type;        /* Local variants are replaced by the plain type */
     uint8_t previous;    /* type of the event that last changed the key's state */
+    bool misused;        /* v1_check: set for tasks and regions */
 };
 
 enum v1_lane_place { V1_LANE_DONE, V1_LANE_READY, V1_LANE_WAITING };

@@ -208,7 +208,7 @@ static int begin_pass(struct v1_reader *r, bool replay, bool judging, bool fast)
         .fast = fast,
     };
     int result = v1_order_init(&r->order, &setup);
-    v1_check_init(&r->check, &r->order.merge, &r->base.tables, &r->repairs);
+    v1_check_init(&r->check, &r->order.merge, &r->base.tables, &r->repairs, r->base.options.strict);
     return result < 0 ? fail(r, &r->order.error) : 0;
 }
 
@@ -323,6 +323,7 @@ static enum outcome judge(struct v1_reader *r, bool replay, bool fast, struct ta
     if (result == V1_RETRY)
         return OUTCOME_RETRY;
     r->clock.first_ticks = order->first_ticks;
+    r->base.stats.misused = r->check.misused;
     const trail_error *fault;
     enum outcome outcome = outcome_of(r, result, &fault);
     r->base.stats.good_bytes = outcome == OUTCOME_GOOD ? r->index.end
@@ -415,6 +416,8 @@ static int prepare(struct v1_reader *r)
     }
     if (set_clock(r) < 0 || judge_all(r, &tally) < 0)
         return -1;
+    if (r->check.misused > 0)
+        r->base.options.verdict_only = false;
     convert_repairs(r);
     error_clear(&r->failure);
     r->state = STATE_EMITTING;
@@ -613,6 +616,7 @@ trail_reader *v1_reader_open(trail_source *source, int version, const trail_read
     error_clear(&r->base.error);
     error_clear(&r->early_end);
     error_clear(&r->failure);
+    r->base.stats.text_offset = r->base.stats.next_trace = -1;
     v1_gs_init(&r->gs);
     r->clock.ns_per_tick = 1;
     return &r->base;

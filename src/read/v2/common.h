@@ -43,6 +43,18 @@ enum v2_step v2_fail(const struct step *s, const char *format, ...)
 
 #define fail(s, ...) ((s)->brief ? V2_FAILED : v2_fail(s, __VA_ARGS__))
 
+enum v2_step v2_fail_memory(const struct step *s);
+
+/* Tasks, regions and logs (v2/annotations.c); the last two free what they left in the model. */
+enum v2_step v2_annotation(struct step *s);
+void v2_drop_regions(struct v2_g *g);
+void v2_drop_tasks(struct v2_order *order);
+
+/* End the ranges that are open where the trace is damaged (v2/hole.c), but for a stop-the-world. */
+void v2_end_ranges(struct step *s, const struct v2_ranges *ranges, trail_resource scope,
+                   int64_t scope_id);
+void v2_end_gc(struct step *s);
+
 /* Creates a goroutine, NULL with *order->error if out of memory; destroys one. */
 struct v2_g *v2_create_g(struct v2_order *order, int64_t id, unsigned status);
 void v2_destroy_g(struct v2_order *order, struct v2_g *g);
@@ -204,26 +216,32 @@ COMMON trail_event *emit_proc(struct step *s, int64_t id, trail_proc_state from,
     return emit_transition(s, TRAIL_RESOURCE_PROC, id, from, to);
 }
 
-COMMON enum v2_step bad_stack(struct step *s, uint64_t id)
+/*
+ * Reports an unknown ID. Returns whether the event is dropped: a reader that is not strict keeps it
+ * without the stack or string.
+ */
+COMMON bool refuses_id(struct step *s, const char *what, uint64_t id, uint32_t *handle)
 {
-    return fail(s, "found invalid stack ID %" PRIu64 " for event %s", id, type_name(s));
-}
-
-COMMON enum v2_step bad_string(struct step *s, uint64_t id)
-{
-    return fail(s, "found invalid string ID %" PRIu64 " for event %s", id, type_name(s));
+    *handle = 0;
+    (void)fail(s, "found invalid %s ID %" PRIu64 " for event %s", what, id, type_name(s));
+    if (s->brief || s->order->strict)
+        return true;
+    s->order->unknown++;
+    return false;
 }
 
 #define STACK(s, id, handle)                                                                       \
     do {                                                                                           \
-        if (UNLIKELY(!tables_stack((s)->order->tables, id, handle)))                               \
-            return bad_stack(s, id);                                                               \
+        if (UNLIKELY(!tables_stack((s)->order->tables, id, handle)) &&                             \
+            refuses_id(s, "stack", id, handle))                                                    \
+            return V2_FAILED;                                                                      \
     } while (0)
 
 #define STRING(s, id, handle)                                                                      \
     do {                                                                                           \
-        if (UNLIKELY(!tables_string((s)->order->tables, id, handle)))                              \
-            return bad_string(s, id);                                                              \
+        if (UNLIKELY(!tables_string((s)->order->tables, id, handle)) &&                            \
+            refuses_id(s, "string", id, handle))                                                   \
+            return V2_FAILED;                                                                      \
     } while (0)
 
 /* MARK: Handlers */

@@ -11,9 +11,12 @@
 #include "read/source.h"
 #include "read/v2/batch.h"
 #include "read/v2/order.h"
+#include "read/v2/resync.h"
 #include "wire/wire.h"
 
 #define READ_STEP ((size_t)256 * 1024)
+/* A generation lasts about a second: the number of the next good one is not much larger. */
+#define FAR_GENERATION 100000
 
 /* MARK: The buffer */
 
@@ -60,6 +63,34 @@ static void drop_used(struct v2_generation *g)
 static int out_of_memory(trail_error *err)
 {
     return error_set(err, TRAIL_NO_MEMORY, "out of memory while reading a generation");
+}
+
+/* MARK: Forgiving */
+
+static bool is_damage(const trail_error *err)
+{
+    return err->code != TRAIL_OK && err->code != TRAIL_IO && err->code != TRAIL_NO_MEMORY &&
+           err->code != TRAIL_LIMIT;
+}
+
+static void set_fault(struct v2_generation *g, const trail_error *err, int64_t offset)
+{
+    if (g->fault.code != TRAIL_OK)
+        return;
+    g->fault = *err;
+    if (g->fault.offset == TRAIL_NOWHERE)
+        g->fault.offset = offset;
+    g->fault.generation = g->number ? (int64_t)g->number : TRAIL_NOWHERE;
+}
+
+/* Keeps the first error of a generation whose rest can be used. Returns false if it cannot. */
+static bool forgives(struct v2_generation *g, trail_error *err)
+{
+    if (!g->salvage || !is_damage(err))
+        return false;
+    set_fault(g, err, g->offset);
+    error_clear(err);
+    return true;
 }
 
 /* MARK: Sections: the contents of structural batches (§5.1) */
@@ -282,12 +313,16 @@ static int add_experiment(struct v2_generation *g, const struct v2_batch_header 
 static int index_batches(struct v2_generation *g, trail_error *err)
 {
     struct v2_batch_header header;
-    size_t length;
+    size_t length, gap = 0;
     g->min_time = UINT64_MAX;
     for (size_t at = 0; at < g->used; at += length + (size_t)header.size) {
+        if (gap < g->gap_count && at == g->gaps[gap].at && (at = g->gaps[gap++].end) == g->used)
+            break;
         (void)v2_batch_header(g->buffer + at, g->used - at, g->version, &header, &length, NULL);
         if (header.end_of_generation)
             break;
+        if (gap < g->gap_count && header.size > g->gaps[gap].at - at - length)
+            header.size = g->gaps[gap].at - at - length;
         const uint8_t *data = g->buffer + at + length;
         size_t size = (size_t)header.size;
         trail_batch_kind kind = v2_batch_kind(&header, size ? data[0] : 0, g->version);
@@ -300,7 +335,7 @@ static int index_batches(struct v2_generation *g, trail_error *err)
             result = add_experiment(g, &header, data, err);
         else
             result = read_section(g, kind, data, size, header.time, err);
-        if (result < 0)
+        if (result < 0 && !forgives(g, err))
             return result;
     }
     return 0;
@@ -311,15 +346,18 @@ enum extent { EXTENT_MORE, EXTENT_END, EXTENT_NO_MORE, EXTENT_ERROR };
 
 struct extent_state {
     size_t at;        /* end of the last complete batch */
+    size_t last;      /* begin of its data */
+    size_t resync;    /* where batches are next searched, after damage: only ever forwards */
     bool any;         /* the generation has a batch */
     bool event_batch; /* the generation has a batch with events */
 };
 
 /* The source ends between two batches. */
-static enum extent end_of_input(const struct v2_generation *g, const struct extent_state *s,
+static enum extent end_of_input(struct v2_generation *g, const struct extent_state *s,
                                 trail_error *err)
 {
-    if (g->version >= 26 && s->event_batch) {
+    g->unstopped = g->version >= 26 && s->any;
+    if (g->unstopped && s->event_batch) {
         error_set(err, TRAIL_TRUNCATED,
                   "incomplete generation found; trace likely truncated (generation %" PRIu64
                   " has no end)",
@@ -348,7 +386,8 @@ static enum extent place_batch(struct v2_generation *g, const struct v2_batch_he
                       "broken trace: missing end-of-generation event, or generations are "
                       "interleaved (%" PRIu64 " in %" PRIu64 ")",
                       header->generation, g->number);
-            return EXTENT_ERROR;
+            return header->generation == g->number + 1 && forgives(g, err) ? EXTENT_END
+                                                                           : EXTENT_ERROR;
         }
         if (header->generation == g->number + 1)
             return EXTENT_END;
@@ -385,8 +424,77 @@ static int next_header(struct v2_generation *g, size_t at, struct v2_batch_heade
     }
 }
 
+/* MARK: Passing over what is no batch */
+
+/* Whether another trace begins at `at`. If so, this one ends there. */
+static bool ends_in_trace(struct v2_generation *g, size_t at)
+{
+    if (g->filled - at < WIRE_HEADER_SIZE || wire_header_parse(g->buffer + at) == 0)
+        return false;
+    g->next_trace = g->offset + (int64_t)at;
+    g->filled = at;
+    g->at_end = true;
+    return true;
+}
+
+/*
+ * The bytes at s->at are no batch. Finds the next one, from the data of the last batch on, whose
+ * size may be wrong. Returns false if there is none within reach.
+ */
+static bool pass_over(struct v2_generation *g, struct extent_state *s, trail_error *err)
+{
+    size_t from = s->any ? s->last : s->at;
+    from = from > s->resync ? from : s->resync;
+    if (from > g->filled || require(g, s->at, V2_RESYNC_REACH, err) < 0)
+        return false;
+    if (!GROW(g->gaps, g->gap_capacity, g->gap_count + 1))
+        return out_of_memory(err) == 0;
+    const struct v2_resync rules = {g->version, s->any ? g->number : 0, 1, g->at_end};
+    size_t end = from + v2_resync_find(&rules, g->buffer + from, g->filled - from);
+    if (end == g->filled && !(g->at_end && v2_resync_is_text(g->buffer + s->at, end - s->at)))
+        return false;
+    size_t at = end < s->at ? end : s->at;
+    g->gaps[g->gap_count++] = (struct v2_gap){at, end};
+    if (end > at && v2_resync_is_text(g->buffer + at, end - at)) {
+        g->text_offset = g->text_offset < 0 ? g->offset + (int64_t)at : g->text_offset;
+        g->text_bytes += end - at;
+    } else {
+        set_fault(g, err, g->offset + (int64_t)at);
+        g->lost_bytes += end - at;
+        g->events_lost = true;
+    }
+    s->at = s->last = end;
+    s->resync = end + 1;
+    error_clear(err);
+    return true;
+}
+
+bool v2_generation_resume(struct v2_generation *g, trail_error *err)
+{
+    size_t at = g->used;
+    for (;;) {
+        if (require(g, at, V2_RESYNC_REACH, err) < 0)
+            return false;
+        const struct v2_resync rules = {g->version, g->number, FAR_GENERATION, g->at_end};
+        size_t found = v2_resync_find(&rules, g->buffer + at, g->filled - at);
+        /* What may be the begin of a batch at the end is looked at again, with more bytes. */
+        size_t left = g->filled - at - found;
+        size_t step = left > 0 || g->at_end ? found : found - V2_RESYNC_REACH / 2;
+        g->lost_bytes += step;
+        g->used = at + step;
+        if (left > 0)
+            return true;
+        if (g->at_end)
+            return false;
+        drop_used(g);
+        at = 0;
+    }
+}
+
+/* MARK: The extent of a generation */
+
 /* Adds the next batch to the generation. */
-static enum extent extend(struct v2_generation *g, struct extent_state *s, trail_error *err)
+static enum extent extend_plain(struct v2_generation *g, struct extent_state *s, trail_error *err)
 {
     struct v2_batch_header header;
     size_t length;
@@ -410,8 +518,22 @@ static enum extent extend(struct v2_generation *g, struct extent_state *s, trail
     uint8_t first = header.size ? g->buffer[s->at + length] : 0;
     s->any = true;
     s->event_batch |= v2_batch_kind(&header, first, g->version) == TRAIL_BATCH_EVENTS;
+    s->last = s->at + length;
     s->at += length + (size_t)header.size;
     return EXTENT_MORE;
+}
+
+/* As extend_plain; a reader that is not strict passes over what is no batch. */
+static enum extent extend(struct v2_generation *g, struct extent_state *s, trail_error *err)
+{
+    enum extent extent = extend_plain(g, s, err);
+    if (extent != EXTENT_ERROR || !g->salvage || !is_damage(err))
+        return extent;
+    if (ends_in_trace(g, s->at)) {
+        error_clear(err);
+        return end_of_input(g, s, err);
+    }
+    return pass_over(g, s, err) ? EXTENT_MORE : EXTENT_ERROR;
 }
 
 /* Reads until the generation is complete, or as far as possible, with the reason in *behind. */
@@ -420,6 +542,9 @@ static enum v2_load read_extent(struct v2_generation *g, trail_error *behind)
     struct extent_state s = {0};
     enum extent extent;
     g->number = 0;
+    g->gap_count = 0;
+    g->events_lost = false;
+    error_clear(&g->fault);
     do {
         extent = extend(g, &s, behind);
     } while (extent == EXTENT_MORE);
@@ -432,7 +557,7 @@ static enum v2_load read_extent(struct v2_generation *g, trail_error *behind)
         behind->offset = g->offset + (int64_t)s.at;
         behind->generation = s.any ? (int64_t)g->number : TRAIL_NOWHERE;
     }
-    return s.any && g->version < 26 ? V2_LOADED : V2_LOAD_FAILED;
+    return s.any && (g->version < 26 || g->salvage) ? V2_LOADED : V2_LOAD_FAILED;
 }
 
 /* MARK: Whole generations */
@@ -459,18 +584,27 @@ static void finish_samples(struct v2_generation *g)
         qsort(g->samples, g->sample_count, sizeof *g->samples, by_time);
 }
 
-static int check_mandatory(const struct v2_generation *g, trail_error *err)
+static int check_mandatory(struct v2_generation *g, trail_error *err)
 {
     uint64_t stack, string;
     bool is_file;
-    if (g->ns_per_tick == 0)
-        return error_set(err, TRAIL_CORRUPT, "no frequency event found");
-    if (g->version >= 25 && !g->has_snapshot)
-        return error_set(err, TRAIL_CORRUPT, "no clock snapshot event found");
+    if (g->ns_per_tick == 0) {
+        error_set(err, TRAIL_CORRUPT, "no frequency event found");
+        if (g->usual_ns_per_tick == 0 || !forgives(g, err))
+            return -1;
+        g->ns_per_tick = g->usual_ns_per_tick;
+    }
+    g->usual_ns_per_tick = g->ns_per_tick;
+    if (g->version >= 25 && !g->has_snapshot &&
+        error_set(err, TRAIL_CORRUPT, "no clock snapshot event found") < 0 && !forgives(g, err))
+        return -1;
     if (!tables_resolve_frames(g->tables, &stack, &string, &is_file))
         return error_set(err, TRAIL_CORRUPT,
                          "found invalid %s string ID %" PRIu64 " for stack %" PRIu64,
-                         is_file ? "file" : "func", string, stack);
+                         is_file ? "file" : "func", string, stack) < 0 &&
+                       !forgives(g, err)
+                   ? -1
+                   : 0;
     return 0;
 }
 
@@ -517,5 +651,6 @@ void v2_generation_free(struct v2_generation *g)
     free(g->batches);
     free(g->samples);
     free(g->experiments);
+    free(g->gaps);
     *g = (struct v2_generation){0};
 }

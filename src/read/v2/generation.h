@@ -8,7 +8,9 @@
  *
  * Up to 1.25 the end of a generation is not marked: it ends where a batch of the next one begins
  * (that batch is "spilled"), and an error after it is kept until the generation has been delivered.
- * From 1.26 on it ends with a byte of its own, and a generation without it is lost.
+ * From 1.26 on it ends with a byte of its own; for a strict reader, a generation without it is lost.
+ *
+ * A reader that is not strict passes over bytes that are no batches (v2/resync.h).
  */
 #ifndef TRAIL_READ_V2_GENERATION_H
 #define TRAIL_READ_V2_GENERATION_H
@@ -31,6 +33,11 @@ struct v2_batch {
     uint64_t time;
 };
 
+/* Bytes of the generation that are no batches. The batch before them ends there at the latest. */
+struct v2_gap {
+    size_t at, end;
+};
+
 struct v2_sample {
     int64_t time_ns;
     int64_t thread, proc, goroutine;
@@ -49,6 +56,18 @@ struct v2_generation {
     size_t used;    /* bytes of the buffer in the current generation */
     int64_t offset; /* offset in the trace of the buffer's first byte */
     bool at_end;    /* the source is at its end */
+
+    /* What a reader that is not strict has passed over. */
+    bool salvage;        /* it is not strict */
+    struct v2_gap *gaps; /* of this generation, in order */
+    size_t gap_count, gap_capacity;
+    trail_error fault;               /* the first damage in this generation; TRAIL_OK: none */
+    bool events_lost;                /* of this generation: states after it are unknown */
+    double usual_ns_per_tick;        /* of the generation before, 0: unknown */
+    uint64_t text_bytes, lost_bytes; /* of the trace so far */
+    int64_t text_offset;             /* of the first text; -1: none */
+    int64_t next_trace;              /* offset of another trace behind this one; -1: none */
+    bool unstopped;                  /* the trace ends in a generation that has only begun */
 
     uint64_t number;
     uint64_t min_time; /* ticks */
@@ -76,6 +95,13 @@ enum v2_load {
  */
 enum v2_load v2_generation_load(struct v2_generation *generation, trail_error *err,
                                 trail_error *behind);
+
+/*
+ * Skips bytes behind the current generation up to a place where batches continue. Returns false if
+ * there is none, with *err if it could not be read. For readers that are not strict, after an
+ * error.
+ */
+bool v2_generation_resume(struct v2_generation *generation, trail_error *err);
 
 void v2_generation_free(struct v2_generation *generation);
 

@@ -10,24 +10,6 @@
 #include "base/grow.h"
 #include "wire/wire.h"
 
-/* Text that outlives its generation. */
-struct v2_name {
-    size_t size;
-    char data[];
-};
-
-struct v2_region {
-    struct v2_region *outer;
-    uint64_t task;
-    struct v2_name *name;
-};
-
-struct v2_task {
-    void *link; /* used by the slab */
-    uint64_t parent;
-    struct v2_name *name;
-};
-
 /* MARK: Finding, failing, requiring */
 
 enum v2_step v2_fail(const struct step *s, const char *format, ...)
@@ -43,7 +25,7 @@ enum v2_step v2_fail(const struct step *s, const char *format, ...)
     return V2_FAILED;
 }
 
-static enum v2_step fail_memory(const struct step *s)
+enum v2_step v2_fail_memory(const struct step *s)
 {
     error_set(s->order->error, TRAIL_NO_MEMORY, "out of memory while ordering events");
     return V2_FAILED;
@@ -99,7 +81,7 @@ static enum v2_step on_proc_status(struct step *s)
     } else {
         p = slab_get(&o->p_slab);
         if (!p || !idmap_put(&o->ps, (uint64_t)id, p))
-            return fail_memory(s);
+            return v2_fail_memory(s);
         p->id = id;
         p->status = (uint8_t)status;
         from =
@@ -168,16 +150,6 @@ static trail_go_state go_state_of(unsigned status)
     return (trail_go_state)states[status];
 }
 
-static void drop_regions(struct v2_g *g)
-{
-    while (g->regions) {
-        struct v2_region *outer = g->regions->outer;
-        free(g->regions->name);
-        free(g->regions);
-        g->regions = outer;
-    }
-}
-
 struct v2_g *v2_create_g(struct v2_order *o, int64_t id, unsigned status)
 {
     struct v2_g *g = slab_get(&o->g_slab);
@@ -194,7 +166,7 @@ struct v2_g *v2_create_g(struct v2_order *o, int64_t id, unsigned status)
 void v2_destroy_g(struct v2_order *o, struct v2_g *g)
 {
     idmap_remove(&o->gs, (uint64_t)g->id);
-    drop_regions(g);
+    v2_drop_regions(g);
     free(g->ranges.items);
     g->id = TRAIL_NONE;
     slab_put(&o->g_slab, g);
@@ -224,7 +196,7 @@ static enum v2_step bind_syscalling(struct step *s, int64_t id, struct v2_g *g, 
     }
     struct v2_m *m = v2_order_m(o, (uint64_t)m_id);
     if (!m)
-        return fail_memory(s);
+        return v2_fail_memory(s);
     if (m->seen) {
         if (m->g_id != id)
             return not_in_thread(s, id, m->g_id);
@@ -264,7 +236,7 @@ static enum v2_step on_go_status(struct step *s)
     } else if (o->generation == o->initial_generation) {
         g = v2_create_g(o, id, status);
         if (!g)
-            return fail_memory(s);
+            return v2_fail_memory(s);
         from = TRAIL_GO_UNDETERMINED;
     } else {
         return fail(s,
@@ -337,7 +309,7 @@ static enum v2_step on_create_syscall(struct step *s)
                     id);
     struct v2_g *g = v2_create_g(o, id, V2_GO_SYSCALL);
     if (!g)
-        return fail_memory(s);
+        return v2_fail_memory(s);
     bind_g(s, id, g);
     emit_go(s, id, TRAIL_GO_NOT_EXIST, TRAIL_GO_SYSCALL);
     return V2_ADVANCED;
@@ -370,152 +342,7 @@ static enum v2_step on_destroy_syscall(struct step *s)
     return V2_ADVANCED;
 }
 
-/* MARK: Annotations */
-
-static struct v2_name *name_copy(const struct v2_order *o, trail_string_handle handle)
-{
-    trail_string text = o->tables->strings[handle];
-    struct v2_name *name = malloc(sizeof *name + text.size);
-    if (!name)
-        return NULL;
-    name->size = text.size;
-    memcpy(name->data, text.data, text.size);
-    return name;
-}
-
-static enum v2_step bad_name(struct step *s, uint64_t id)
-{
-    return fail(s, "invalid string ID %" PRIu64 " for %s event", id, type_name(s));
-}
-
-static enum v2_step on_task_begin(struct step *s)
-{
-    struct v2_order *o = s->order;
-    uint64_t id = arg(s, 0), parent = arg(s, 1);
-    trail_string_handle type;
-    trail_stack_handle stack;
-    if (idmap_find(&o->tasks, id))
-        return fail(s, "task ID conflict: %" PRIu64, id);
-    if (parent == TRAIL_BACKGROUND_TASK)
-        parent = TRAIL_NO_TASK;
-    if (!tables_string(o->tables, arg(s, 2), &type))
-        return bad_name(s, arg(s, 2));
-    struct v2_task *task = slab_get(&o->task_slab);
-    if (!task || !idmap_put(&o->tasks, id, task))
-        return fail_memory(s);
-    task->parent = parent;
-    task->name = name_copy(o, type);
-    if (!task->name)
-        return fail_memory(s);
-    REQUIRE(s, V2_NEED_USER_GO);
-    STACK(s, arg(s, 3), &stack);
-    trail_event *e = emit(s, TRAIL_TASK_BEGIN);
-    e->stack = stack;
-    e->task.id = id;
-    e->task.parent = parent;
-    e->task.type = type;
-    return V2_ADVANCED;
-}
-
-/* A task whose begin was not recorded may end; it then has no parent and no name. */
-static enum v2_step on_task_end(struct step *s)
-{
-    struct v2_order *o = s->order;
-    uint64_t id = arg(s, 0), parent = TRAIL_NO_TASK;
-    trail_string_handle type = 0;
-    trail_stack_handle stack;
-    struct v2_task *task = idmap_remove(&o->tasks, id);
-    if (task) {
-        parent = task->parent;
-        type = tables_extra_string(o->tables, task->name->data, task->name->size);
-        free(task->name);
-        slab_put(&o->task_slab, task);
-    }
-    REQUIRE(s, V2_NEED_USER_GO);
-    STACK(s, arg(s, 1), &stack);
-    trail_event *e = emit(s, TRAIL_TASK_END);
-    e->stack = stack;
-    e->task.id = id;
-    e->task.parent = parent;
-    e->task.type = type;
-    return V2_ADVANCED;
-}
-
-static enum v2_step begin_region(struct step *s, struct v2_g *g, uint64_t task,
-                                 trail_string_handle type)
-{
-    struct v2_region *region = malloc(sizeof *region);
-    struct v2_name *name = name_copy(s->order, type);
-    if (!region || !name) {
-        free(region);
-        free(name);
-        return fail_memory(s);
-    }
-    *region = (struct v2_region){.outer = g->regions, .task = task, .name = name};
-    g->regions = region;
-    return V2_ADVANCED;
-}
-
-/* A region that began before the trace may end; otherwise only the innermost may. */
-static enum v2_step end_region(struct step *s, struct v2_g *g, uint64_t task,
-                               trail_string_handle type)
-{
-    struct v2_region *inner = g->regions;
-    trail_string text = s->order->tables->strings[type];
-    if (!inner)
-        return V2_ADVANCED;
-    if (inner->task != task || inner->name->size != text.size ||
-        memcmp(inner->name->data, text.data, text.size) != 0)
-        return fail(s,
-                    "misuse of region in goroutine %" PRId64 ": region end {%" PRIu64
-                    " %.*s} when the inner-most active region start event is {%" PRIu64 " %.*s}",
-                    g->id, task, (int)text.size, text.data, inner->task, (int)inner->name->size,
-                    inner->name->data);
-    g->regions = inner->outer;
-    free(inner->name);
-    free(inner);
-    return V2_ADVANCED;
-}
-
-static enum v2_step on_region(struct step *s)
-{
-    bool begin = s->type == V2_UserRegionBegin;
-    uint64_t task = arg(s, 0);
-    trail_string_handle type;
-    trail_stack_handle stack;
-    REQUIRE(s, V2_NEED_USER_GO);
-    if (!tables_string(s->order->tables, arg(s, 1), &type))
-        return bad_name(s, arg(s, 1));
-    struct v2_g *g = current_g(s);
-    if (!g)
-        return fail(s, "encountered %s without known state for current goroutine %" PRId64,
-                    type_name(s), s->now.g);
-    enum v2_step step = begin ? begin_region(s, g, task, type) : end_region(s, g, task, type);
-    if (step != V2_ADVANCED)
-        return step;
-    STACK(s, arg(s, 2), &stack);
-    trail_event *e = emit(s, begin ? TRAIL_REGION_BEGIN : TRAIL_REGION_END);
-    e->stack = stack;
-    e->region.task = task;
-    e->region.type = type;
-    return V2_ADVANCED;
-}
-
-static enum v2_step on_log(struct step *s)
-{
-    trail_stack_handle stack;
-    trail_string_handle category, message;
-    REQUIRE(s, V2_NEED_USER_GO);
-    STACK(s, arg(s, 3), &stack);
-    STRING(s, arg(s, 1), &category);
-    STRING(s, arg(s, 2), &message);
-    trail_event *e = emit(s, TRAIL_LOG);
-    e->stack = stack;
-    e->log.task = arg(s, 0);
-    e->log.category = category;
-    e->log.message = message;
-    return V2_ADVANCED;
-}
+/* MARK: Metrics and ranges */
 
 static enum v2_step on_label(struct step *s)
 {
@@ -527,8 +354,6 @@ static enum v2_step on_label(struct step *s)
     e->label.text = text;
     return V2_ADVANCED;
 }
-
-/* MARK: Metrics and ranges */
 
 static enum v2_step on_procs_change(struct step *s)
 {
@@ -565,7 +390,7 @@ static bool has_range(const struct v2_ranges *ranges, uint8_t type, uint64_t kin
 static enum v2_step add_range(struct step *s, struct v2_ranges *ranges, uint8_t type, uint64_t kind)
 {
     if (!GROW(ranges->items, ranges->capacity, ranges->count + 1))
-        return fail_memory(s);
+        return v2_fail_memory(s);
     ranges->items[ranges->count++] = (struct v2_range){.type = type, .kind = kind};
     return V2_ADVANCED;
 }
@@ -826,14 +651,11 @@ static enum v2_step handle_any(struct step *s)
     case V2_GoLabel:
         return on_label(s);
     case V2_UserTaskBegin:
-        return on_task_begin(s);
     case V2_UserTaskEnd:
-        return on_task_end(s);
     case V2_UserRegionBegin:
     case V2_UserRegionEnd:
-        return on_region(s);
     case V2_UserLog:
-        return on_log(s);
+        return v2_annotation(s);
     case V2_GoSwitch:
     case V2_GoSwitchDestroy:
         return on_go_switch(s);
@@ -869,6 +691,32 @@ enum v2_step v2_order_advance_any(struct v2_order *order, struct v2_cursor *c)
     return step;
 }
 
+/* MARK: Ends that damage hides */
+
+static bool ends_by_name(uint8_t type, trail_range *range)
+{
+    /* The kind of a stop-the-world is a string of a generation that is gone. */
+    *range = type == V2_GCSweepBegin ? TRAIL_RANGE_SWEEP : TRAIL_RANGE_MARK_ASSIST;
+    return type == V2_GCSweepBegin || type == V2_GCMarkAssistBegin;
+}
+
+void v2_end_ranges(struct step *s, const struct v2_ranges *ranges, trail_resource scope,
+                   int64_t scope_id)
+{
+    trail_range range;
+    for (size_t i = 0; i < ranges->count; i++)
+        if (ends_by_name(ranges->items[i].type, &range))
+            emit_range(s, TRAIL_RANGE_END, range, scope, scope_id)->flags = TRAIL_EVENT_IMPLIED;
+}
+
+void v2_end_gc(struct step *s)
+{
+    if (s->order->gc == V2_GC_RUNNING) {
+        emit_gc(s, TRAIL_RANGE_END, 0);
+        s->output.next[-1].flags = TRAIL_EVENT_IMPLIED;
+    }
+}
+
 /* MARK: Life of the model */
 
 void v2_order_init(struct v2_order *order, struct tables *tables, trail_error *error)
@@ -877,32 +725,42 @@ void v2_order_init(struct v2_order *order, struct tables *tables, trail_error *e
         .g_slab.object_size = sizeof(struct v2_g),
         .p_slab.object_size = sizeof(struct v2_p),
         .m_slab.object_size = sizeof(struct v2_m),
-        .task_slab.object_size = sizeof(struct v2_task),
         .nobody = {.id = TRAIL_NONE, .g_id = TRAIL_NONE, .p_id = TRAIL_NONE},
         .tables = tables,
         .error = error,
     };
 }
 
+void v2_order_restart(struct v2_order *order)
+{
+    IDMAP_EACH(slot, &order->ms) {
+        struct v2_m *m = slot->value;
+        m->seen = false;
+        m->g_id = m->p_id = TRAIL_NONE;
+        m->g = NULL;
+        m->p = NULL;
+    }
+    order->initial_generation = 0;
+    order->gc = V2_GC_UNDETERMINED;
+    order->gc_seq = 0;
+}
+
 void v2_order_fini(struct v2_order *order)
 {
     IDMAP_EACH(slot, &order->gs) {
         struct v2_g *g = slot->value;
-        drop_regions(g);
+        v2_drop_regions(g);
         free(g->ranges.items);
     }
     IDMAP_EACH(slot, &order->ps)
         free(((struct v2_p *)slot->value)->ranges.items);
-    IDMAP_EACH(slot, &order->tasks)
-        free(((struct v2_task *)slot->value)->name);
     idmap_free(&order->gs);
     idmap_free(&order->ps);
     idmap_free(&order->ms);
-    idmap_free(&order->tasks);
     slab_free(&order->g_slab);
     slab_free(&order->p_slab);
     slab_free(&order->m_slab);
-    slab_free(&order->task_slab);
+    v2_drop_tasks(order);
 }
 
 bool v2_order_generation(struct v2_order *order, uint64_t generation, double ns_per_tick)

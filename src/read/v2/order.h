@@ -129,13 +129,19 @@ struct v2_order {
     uint64_t gc_seq;
     enum v2_gc gc;
     trail_string_handle range_names[TRAIL_RANGES];
-    struct slab g_slab, p_slab, m_slab, task_slab;
+    struct slab g_slab, p_slab, m_slab;
+    bool strict;        /* a misused annotation is an error */
+    uint64_t misused;   /* annotations that were delivered as such */
+    uint64_t unknown;   /* IDs without string or stack, which a reader that is not strict drops */
     struct v2_m nobody; /* the M for "no thread": its bindings last only one step */
     trail_error *error;
 };
 
 void v2_order_init(struct v2_order *order, struct tables *tables, trail_error *error);
 void v2_order_fini(struct v2_order *order);
+
+/* Makes an order without goroutines and Ps as one before the first event. */
+void v2_order_restart(struct v2_order *order);
 
 /* Begins `generation`, whose tables are loaded. Returns false if out of memory. */
 bool v2_order_generation(struct v2_order *order, uint64_t generation, double ns_per_tick);

@@ -13,6 +13,7 @@
 #include "read/reader.h"
 #include "read/source.h"
 #include "read/v2/generation.h"
+#include "read/v2/hole.h"
 #include "read/v2/merge.h"
 #include "read/v2/skip.h"
 #include "wire/wire.h"
@@ -22,6 +23,7 @@
 
 enum v2_phase {
     PHASE_LOAD,   /* the next generation must be loaded */
+    PHASE_HOLE,   /* it is loaded, behind damage: the states before it are being ended */
     PHASE_EVENTS, /* events of the current one are being delivered */
     PHASE_ERROR,  /* the final Sync was delivered; the error is next */
     PHASE_DONE
@@ -40,12 +42,58 @@ struct v2_reader {
     uint64_t syncs;
     enum v2_phase phase;
     trail_error behind; /* error after the current generation; TRAIL_OK: none */
+    /* A reader that is not strict goes on behind damage, and returns the first one at the end. */
+    trail_error first;
+    struct v2_hole hole;
+    uint64_t lost_generation; /* its rest is left out; 0: none */
+    uint64_t unknown;         /* order.unknown, as reported so far */
     trail_event events[BATCH_EVENTS + V2_MAX_EMIT];
 };
 
 static struct v2_reader *v2(trail_reader *reader)
 {
     return (struct v2_reader *)reader;
+}
+
+/* MARK: Damage */
+
+/*
+ * Takes r->base.error if reading can go on behind it: keeps the first one for the end. Returns
+ * false, with the error in place, if not.
+ */
+static bool note_damage(struct v2_reader *r)
+{
+    trail_error *err = &r->base.error;
+    if (r->order.strict || err->code == TRAIL_OK || err->code == TRAIL_IO ||
+        err->code == TRAIL_NO_MEMORY || err->code == TRAIL_LIMIT)
+        return false;
+    if (r->first.code == TRAIL_OK)
+        r->first = *err;
+    error_clear(err);
+    return true;
+}
+
+/* Takes what is known to be damaged of the generation that is loaded. */
+static void note_faults(struct v2_reader *r)
+{
+    const trail_error *faults[] = {&r->generation.fault, &r->behind};
+    for (size_t i = 0; i < 2; i++) {
+        if (faults[i]->code == TRAIL_OK)
+            continue;
+        r->base.error = *faults[i];
+        if (!note_damage(r))
+            error_clear(&r->base.error);
+    }
+}
+
+/* Takes the report of an unknown ID in an event that was delivered. */
+static void note_unknown(struct v2_reader *r)
+{
+    if (r->unknown == r->order.unknown)
+        return;
+    r->unknown = r->order.unknown;
+    r->base.error.generation = (int64_t)r->generation.number;
+    (void)note_damage(r);
 }
 
 /* MARK: Cursors */
@@ -135,6 +183,17 @@ static int link_batches(struct v2_reader *r)
     return 0;
 }
 
+/* As next_batch_of; a reader that is not strict leaves out batches that begin malformed. */
+static int next_good_batch_of(struct v2_reader *r, struct v2_cursor *c)
+{
+    int started;
+    do {
+        started = next_batch_of(r, c);
+        r->generation.events_lost |= started < 0;
+    } while (started < 0 && note_damage(r));
+    return started;
+}
+
 /* Moves every cursor to its first event and into the frontier. */
 static int fill_frontier(struct v2_reader *r)
 {
@@ -144,7 +203,7 @@ static int fill_frontier(struct v2_reader *r)
     f->count = 0;
     for (size_t i = 0; i < r->cursor_count; i++) {
         struct v2_cursor *c = &r->cursors[i];
-        int started = next_batch_of(r, c);
+        int started = next_good_batch_of(r, c);
         if (started < 0)
             return -1;
         if (started > 0)
@@ -200,40 +259,83 @@ static void append_error_behind(struct v2_reader *r)
                        (uint64_t)r->behind.offset, r->behind.message);
 }
 
-/*
- * Loads the next generation and delivers its Sync, or the final one. Returns -1 if reading fails at
- * once.
- */
-static int load(struct v2_reader *r)
+/* Delivers the Sync of the generation that is loaded, and makes its events ready. */
+static int begin_generation(struct v2_reader *r)
 {
     struct v2_generation *g = &r->generation;
-    enum v2_load loaded = V2_LOAD_FAILED;
-    if (!reader_settle(&r->base)) {
-        r->phase = PHASE_DONE;
-        return 0;
-    }
-    if (r->behind.code == TRAIL_OK) {
-        loaded = v2_generation_load(g, &r->base.error, &r->behind);
-        if (loaded == V2_LOAD_FAILED)
-            append_error_behind(r);
-    } else {
-        r->base.error = r->behind;
-    }
-    r->base.stats.bytes = (uint64_t)(g->offset + (int64_t)g->filled);
-    if (loaded != V2_LOADED) {
-        r->phase = loaded == V2_NO_MORE ? PHASE_DONE : PHASE_ERROR;
-        deliver_sync(r, r->order.output.last_ns, true);
-        return 0;
-    }
     r->next_sample = 0;
     count_generation(r);
-    if (!v2_order_generation(&r->order, g->number, g->ns_per_tick))
-        return out_of_memory(r);
     if (link_batches(r) < 0 || fill_frontier(r) < 0)
         return -1;
     r->phase = PHASE_EVENTS;
     deliver_sync(r, v2_ticks_to_ns(g->ns_per_tick, g->min_time), false);
     return 0;
+}
+
+/* Delivers the final Sync; the first error, if there is one, is next. */
+static int end_trace(struct v2_reader *r)
+{
+    if (r->base.error.code == TRAIL_OK)
+        r->base.error = r->first;
+    r->phase = r->base.error.code == TRAIL_OK ? PHASE_DONE : PHASE_ERROR;
+    deliver_sync(r, r->order.output.last_ns, true);
+    return 0;
+}
+
+/* Skips damaged bytes behind the current generation. Returns false if nothing follows them. */
+static bool resume(struct v2_reader *r)
+{
+    struct v2_generation *g = &r->generation;
+    r->base.error = r->behind;
+    if (!note_damage(r) || g->next_trace >= 0 || !v2_generation_resume(g, &r->base.error))
+        return false;
+    r->lost_generation = g->number;
+    error_clear(&r->behind);
+    return true;
+}
+
+/* Loads the next generation whose events can be used. */
+static enum v2_load load_next(struct v2_reader *r)
+{
+    struct v2_generation *g = &r->generation;
+    for (;;) {
+        if (r->behind.code != TRAIL_OK && !resume(r))
+            return V2_LOAD_FAILED;
+        enum v2_load loaded = v2_generation_load(g, &r->base.error, &r->behind);
+        if (loaded == V2_NO_MORE || (loaded == V2_LOADED && g->number != r->lost_generation))
+            return loaded;
+        if (loaded == V2_LOAD_FAILED) {
+            append_error_behind(r);
+            r->behind = g->used == 0 ? r->base.error : r->behind;
+            if (!note_damage(r))
+                return loaded;
+        }
+        g->lost_bytes += g->used;
+        r->lost_generation = g->number;
+    }
+}
+
+/* Loads the next generation and begins it, or ends the trace. */
+static int load(struct v2_reader *r)
+{
+    struct v2_generation *g = &r->generation;
+    if (!reader_settle(&r->base)) {
+        r->phase = PHASE_DONE;
+        return 0;
+    }
+    enum v2_load loaded = load_next(r);
+    r->base.stats.bytes = (uint64_t)(g->offset + (int64_t)g->filled);
+    if (loaded != V2_LOADED)
+        return end_trace(r);
+    if (!v2_order_generation(&r->order, g->number, g->ns_per_tick))
+        return out_of_memory(r);
+    note_faults(r);
+    if (r->lost_generation == 0)
+        return begin_generation(r);
+    r->lost_generation = 0;
+    r->base.stats.holes++;
+    r->phase = PHASE_HOLE;
+    return v2_hole_begin(&r->hole, &r->order) ? 0 : out_of_memory(r);
 }
 
 /* MARK: Merging */
@@ -278,7 +380,7 @@ static int stuck(struct v2_reader *r)
 /* The batch of entry i is at its end: moves its thread to the next batch, or removes it. */
 static int end_of_batch(struct v2_reader *r, size_t i)
 {
-    int next = next_batch_of(r, r->frontier.heads[i].cursor);
+    int next = next_good_batch_of(r, r->frontier.heads[i].cursor);
     if (next > 0)
         v2_frontier_update(&r->frontier, i);
     else
@@ -306,7 +408,8 @@ static int merge_events(struct v2_reader *r)
     case V2_MERGE_FAILED:
         return failed_at(r, c);
     case V2_MERGE_MALFORMED:
-        return bad_event(r, c);
+        r->generation.events_lost = true;
+        return bad_event(r, c) < 0 && note_damage(r) ? end_of_batch(r, which) : -1;
     }
     return 0;
 }
@@ -319,6 +422,17 @@ static bool sample_comes_first(const struct v2_reader *r)
             g->samples[r->next_sample].time_ns < r->frontier.heads[0].time_ns);
 }
 
+/* All events of the generation were delivered; only those of an undamaged one are all it had. */
+static void count_whole_generation(struct v2_reader *r)
+{
+    const struct v2_generation *g = &r->generation;
+    if (g->fault.code != TRAIL_OK || g->events_lost || (r->behind.code != TRAIL_OK && g->salvage))
+        return;
+    r->base.stats.generations++;
+    if (r->first.code == TRAIL_OK)
+        r->base.stats.good_bytes = (uint64_t)(g->offset + (int64_t)g->used);
+}
+
 /* Delivers events until the batch is full or the generation ends. Returns -1 on an error. */
 static int merge(struct v2_reader *r)
 {
@@ -329,9 +443,8 @@ static int merge(struct v2_reader *r)
             if (merge_events(r) < 0)
                 return -1;
         } else {
-            r->base.stats.generations++;
-            r->base.stats.good_bytes =
-                (uint64_t)(r->generation.offset + (int64_t)r->generation.used);
+            count_whole_generation(r);
+            r->lost_generation = r->generation.events_lost ? r->generation.number : 0;
             r->phase = PHASE_LOAD;
             return 0;
         }
@@ -350,6 +463,10 @@ static long v2_next_batch(trail_reader *reader, const trail_event **events)
         case PHASE_LOAD:
             result = load(r);
             break;
+        case PHASE_HOLE:
+            if (v2_hole_emit(&r->hole, &r->order, r->events + BATCH_EVENTS))
+                result = begin_generation(r);
+            break;
         case PHASE_EVENTS:
             result = merge(r);
             break;
@@ -360,12 +477,22 @@ static long v2_next_batch(trail_reader *reader, const trail_event **events)
         }
         if (result < 0) {
             append_error_behind(r);
-            r->phase = PHASE_ERROR;
+            r->unknown = r->order.unknown; /* this error is the one to keep */
+            r->lost_generation = r->generation.number;
+            r->phase = note_damage(r) ? PHASE_LOAD : PHASE_ERROR;
+        } else {
+            note_unknown(r);
         }
     }
     long count = r->order.output.next - r->events;
     reader->stats.events += (uint64_t)count;
     reader->stats.wire_events = r->order.steps;
+    reader->stats.misused = r->order.misused;
+    reader->stats.lost_bytes = r->generation.lost_bytes;
+    reader->stats.text_bytes = r->generation.text_bytes;
+    reader->stats.text_offset = r->generation.text_offset;
+    reader->stats.next_trace = r->generation.next_trace;
+    reader->stats.unstopped = r->generation.unstopped;
     return count;
 }
 
@@ -382,6 +509,7 @@ static void v2_close(trail_reader *reader)
     struct v2_reader *r = v2(reader);
     v2_order_fini(&r->order);
     v2_generation_free(&r->generation);
+    v2_hole_free(&r->hole);
     tables_free(&reader->tables);
     free(r->cursors);
     free(r->frontier.heads);
@@ -425,12 +553,18 @@ trail_reader *v2_reader_open(trail_source *source, int version, const trail_read
     r->base.version = version;
     error_clear(&r->base.error);
     error_clear(&r->behind);
+    error_clear(&r->first);
+    error_clear(&r->generation.fault);
+    r->generation.salvage = !options->strict;
+    r->generation.text_offset = r->generation.next_trace = -1;
+    r->base.stats.text_offset = r->base.stats.next_trace = -1;
     r->generation.version = version;
     r->generation.source = source;
     r->generation.tables = &r->base.tables;
     r->generation.offset = WIRE_HEADER_SIZE;
     r->merge = v2_merge_best();
     v2_order_init(&r->order, &r->base.tables, &r->base.error);
+    r->order.strict = options->strict;
     if (source_skip(source, WIRE_HEADER_SIZE, err) < 0 || skip_generations(r, err) < 0) {
         v2_close(&r->base);
         return NULL;

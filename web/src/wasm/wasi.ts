@@ -108,6 +108,10 @@ export class Wasi {
             this.view.setBigUint64(to, 0n, true);
             return GOOD;
         },
+        random_get: (at: number, size: number) => {
+            crypto.getRandomValues(new Uint8Array(this.memory.buffer, at, size));
+            return GOOD;
+        },
         proc_exit: (code: number): number => {
             throw new Exit(code);
         },

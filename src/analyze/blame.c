@@ -1,0 +1,255 @@
+#include "analyze/blame.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+enum { PIECES = 8 }; /* a power of two */
+
+/* A wait, or a part of one, of a goroutine. */
+struct piece {
+    int64_t begin_ns, end_ns, begin_serial, end_serial;
+    size_t row; /* what held it up, + 1; 0: nothing in the trace, or not a lock */
+    trail_name wait;
+};
+
+/* The last waits of a goroutine, in order of their ends; `next` is the oldest. */
+struct blame_past {
+    struct piece pieces[PIECES];
+    size_t next;
+};
+
+void blame_init(struct blame *blame)
+{
+    blame->slab.object_size = sizeof(struct blame_past);
+}
+
+void blame_free(struct blame *blame)
+{
+    intern_free(&blame->keys);
+    free(blame->rows);
+    idmap_free(&blame->pasts);
+    slab_free(&blame->slab);
+}
+
+void blame_clear(struct blame *blame)
+{
+    const struct idmap *pasts = &blame->pasts;
+    IDMAP_EACH(slot, pasts)
+        slab_put(&blame->slab, slot->value);
+    idmap_clear(&blame->pasts);
+    intern_clear(&blame->keys);
+    blame->count = 0;
+}
+
+void blame_end(struct blame *blame, int64_t goroutine)
+{
+    struct blame_past *past = idmap_remove(&blame->pasts, (uint64_t)goroutine);
+    if (past)
+        slab_put(&blame->slab, past);
+}
+
+/* MARK: Sums */
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Times wrap: those of damaged clocks are any numbers. */
+static int64_t minus(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+static void add(int64_t *sum, int64_t ns)
+{
+    *sum = (int64_t)((uint64_t)*sum + (uint64_t)ns);
+}
+
+int64_t blame_union_ns(const struct blame_union *of)
+{
+    int64_t sum = of->ns;
+    for (size_t i = 0; i < of->count; i++)
+        add(&sum, minus(of->last[i].end, of->last[i].begin));
+    return sum;
+}
+
+static void stretch_remove(struct blame_union *of, size_t i)
+{
+    memmove(&of->last[i], &of->last[i + 1], (--of->count - i) * sizeof *of->last);
+}
+
+void blame_union_add(struct blame_union *of, int64_t begin, int64_t end)
+{
+    size_t at = 0;
+    begin = of->ns > 0 ? later(begin, of->since_ns) : begin;
+    if (begin >= end)
+        return;
+    while (at < of->count && of->last[at].end < begin)
+        at++;
+    while (at < of->count && of->last[at].begin <= end) {
+        begin = earlier(begin, of->last[at].begin);
+        end = later(end, of->last[at].end);
+        stretch_remove(of, at);
+    }
+    if (of->count == BLAME_STRETCHES) {
+        struct blame_stretch *first = &of->last[0];
+        if (at == 0)
+            return;
+        add(&of->ns, minus(first->end, first->begin));
+        of->since_ns = first->end;
+        stretch_remove(of, 0);
+        at--;
+    }
+    memmove(&of->last[at + 1], &of->last[at], (of->count - at) * sizeof *of->last);
+    of->last[at] = (struct blame_stretch){begin, end};
+    of->count++;
+}
+
+static void most_add(struct blame_most *most, int64_t key, int64_t ns)
+{
+    if (most->key == key) {
+        add(&most->ns, ns);
+    } else if (most->ns >= ns) {
+        most->ns = minus(most->ns, ns);
+    } else {
+        most->key = key;
+        most->ns = minus(ns, most->ns);
+    }
+}
+
+/* MARK: Rows */
+
+/* Returns the number of the row, from 1; 0 on out of memory. */
+static size_t row_of(struct blame *blame, const struct blame_wait *wait)
+{
+    const trail_name key[] = {wait->wait, wait->named ? 0 : wait->at, wait->function, wait->lock};
+    bool fresh;
+    if (!GROW(blame->rows, blame->capacity, blame->count + 1))
+        return 0;
+    size_t number = (size_t)intern_put(&blame->keys, key, sizeof key, &fresh);
+    if (number == 0 || !fresh)
+        return number;
+    blame->rows[blame->count++] = (struct blame_row){.wait = wait->wait,
+                                                     .function = wait->function,
+                                                     .at = wait->at,
+                                                     .lock = wait->lock,
+                                                     .named = wait->named};
+    return number;
+}
+
+/* Counts the part of the wait that is `part`. */
+static void row_add(struct blame_row *row, const struct blame_wait *wait, const struct piece *part)
+{
+    int64_t ns = minus(part->end_ns, part->begin_ns);
+    blame_union_add(&row->held, part->begin_ns, part->end_ns);
+    blame_union_add(&row->serial, part->begin_serial, part->end_serial);
+    if (row->lock && !wait->lock)
+        return;
+    row->waits++;
+    add(&row->ns, ns);
+    if (ns > row->longest.ns) {
+        row->longest =
+            (trail_longest){.ns = ns, .begin_ns = part->begin_ns, .goroutine = wait->goroutine};
+        row->at = row->named ? wait->at : row->at;
+    }
+}
+
+/* MARK: Pieces */
+
+static void piece_put(struct blame_past *past, const struct piece *piece)
+{
+    past->pieces[past->next] = *piece;
+    past->next = (past->next + 1) % PIECES;
+}
+
+/* The part of `piece` that lies in the wait. Returns false if there is none. */
+static bool overlap(const struct piece *piece, const struct blame_wait *wait, struct piece *part)
+{
+    *part = *piece;
+    part->begin_ns = later(piece->begin_ns, wait->begin_ns);
+    part->end_ns = earlier(piece->end_ns, wait->end_ns);
+    part->begin_serial = later(piece->begin_serial, wait->begin_serial);
+    part->end_serial = later(part->begin_serial, earlier(piece->end_serial, wait->end_serial));
+    return part->begin_ns < part->end_ns;
+}
+
+/*
+ * Counts what of the wait belongs to those that the waker waited for, and what the waker did for the
+ * rest of it. `rest` becomes what the waker is to blame for.
+ */
+static void pass_on(struct blame *blame, const struct blame_wait *wait, struct blame_past *own,
+                    const struct blame_past *waker, struct piece *rest)
+{
+    size_t count = 0;
+    struct piece part;
+    /* Those before the first that ended too early did so, too. */
+    while (waker && count < PIECES &&
+           overlap(&waker->pieces[(waker->next - count - 1) % PIECES], wait, &part))
+        count++;
+    for (; count > 0; count--) {
+        const struct piece *piece = &waker->pieces[(waker->next - count) % PIECES];
+        (void)overlap(piece, wait, &part);
+        if (!piece->row) {
+            struct blame_row *row = &blame->rows[rest->row - 1];
+            int64_t ns = minus(part.end_ns, part.begin_ns);
+            add(&row->outside_ns, ns);
+            most_add(&row->outside, piece->wait, ns);
+            continue;
+        }
+        row_add(&blame->rows[piece->row - 1], wait, &part);
+        piece_put(own, &part);
+        rest->begin_ns = later(rest->begin_ns, part.end_ns);
+        rest->begin_serial = later(rest->begin_serial, part.end_serial);
+    }
+}
+
+static struct blame_past *past_of(struct blame *blame, int64_t goroutine)
+{
+    struct blame_past *past = idmap_find(&blame->pasts, (uint64_t)goroutine);
+    if (past)
+        return past;
+    past = slab_get(&blame->slab);
+    return past && idmap_put(&blame->pasts, (uint64_t)goroutine, past) ? past : NULL;
+}
+
+bool blame_add(struct blame *blame, const struct blame_wait *wait)
+{
+    struct piece rest = {.begin_ns = wait->begin_ns,
+                         .end_ns = wait->end_ns,
+                         .begin_serial = wait->begin_serial,
+                         .end_serial = later(wait->begin_serial, wait->end_serial),
+                         .wait = wait->wait};
+    if (minus(wait->end_ns, wait->begin_ns) <= 0)
+        return true; /* a damaged clock */
+    struct blame_past *own = past_of(blame, wait->goroutine);
+    if (!own)
+        return false;
+    if (wait->waker == TRAIL_NONE || wait->waker == wait->goroutine) {
+        piece_put(own, &rest);
+        return true;
+    }
+    rest.row = row_of(blame, wait);
+    if (rest.row == 0)
+        return false;
+    pass_on(blame, wait, own, idmap_find(&blame->pasts, (uint64_t)wait->waker), &rest);
+    struct blame_row *row = &blame->rows[rest.row - 1];
+    add(&row->direct_ns, minus(wait->end_ns, wait->begin_ns));
+    add(&row->alike_ns, wait->start == wait->own_start ? minus(wait->end_ns, wait->begin_ns) : 0);
+    row->place = wait->place;
+    if (rest.begin_ns < rest.end_ns) {
+        row_add(row, wait, &rest);
+        most_add(&row->goroutine, wait->waker, minus(rest.end_ns, rest.begin_ns));
+        row->start = row->goroutine.key == wait->waker ? wait->start : row->start;
+        rest.row = wait->lock ? rest.row : 0;
+        piece_put(own, &rest);
+    }
+    return true;
+}

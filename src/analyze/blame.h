@@ -1,0 +1,93 @@
+/*
+ * Blame: which function held other goroutines up, and for how long.
+ *
+ * A wait counts against the function that ended it, but for the parts of it in which that function's
+ * goroutine waited for a lock itself: these count against the function that held that lock. So a
+ * waiter that only passes a lock on is not blamed for the one that held it, and chains of locks count
+ * against their last link.
+ */
+#ifndef TRAIL_ANALYZE_BLAME_H
+#define TRAIL_ANALYZE_BLAME_H
+
+#include <trail/analyze.h>
+
+#include "base/idmap.h"
+#include "base/intern.h"
+#include "base/slab.h"
+
+/* Shorter waits are not followed: for locks and the like, and for all else. */
+#define BLAME_LEAST_NS  20000
+#define BLAME_OTHERS_NS 200000
+
+/*
+ * The length of a union of intervals, added roughly in order of time: the last stretches are kept, and
+ * what comes to lie before them is left out.
+ */
+enum { BLAME_STRETCHES = 8 };
+struct blame_union {
+    int64_t ns; /* of the stretches before `since_ns` */
+    int64_t since_ns;
+    size_t count;
+    struct blame_stretch {
+        int64_t begin, end;
+    } last[BLAME_STRETCHES]; /* in order, disjoint */
+};
+
+int64_t blame_union_ns(const struct blame_union *of);
+void blame_union_add(struct blame_union *of, int64_t begin, int64_t end);
+
+/* The entry with most of the time, if one has more than half: a weighted majority vote. */
+struct blame_most {
+    int64_t key, ns;
+};
+
+struct blame_row {
+    trail_name wait;     /* what was waited for; 0: only the place is known */
+    trail_name function; /* that ended the waits, or held the lock; 0: unknown */
+    trail_name place;    /* "release (store.c:88)", where it did so last */
+    trail_name at;       /* place, or else start function, of the waiters */
+    bool lock, named;    /* named: `wait` identifies the lock; otherwise `at` does */
+    uint64_t waits;      /* for locks, of which a part counts here; or else all */
+    int64_t ns;
+    int64_t direct_ns;               /* of waits that the function ended */
+    trail_longest longest;           /* a wait, or the part of it that counts here */
+    struct blame_union held, serial; /* while something waited; the same on the serial clock */
+    int64_t alike_ns;   /* of `direct_ns`: ended by goroutines with the same start function */
+    int64_t outside_ns; /* of `direct_ns`: meanwhile its goroutine waited for something else */
+    struct blame_most outside;   /* for what: the name of the wait */
+    struct blame_most goroutine; /* which one ended the waits */
+    trail_name start;            /* its start function */
+};
+
+/* A wait that has ended. */
+struct blame_wait {
+    int64_t goroutine, begin_ns, end_ns, begin_serial, end_serial;
+    trail_name wait, at;
+    bool named; /* `wait` identifies the object; otherwise `at` does */
+    bool lock;
+    trail_name own_start, start; /* start functions: its own, and the waker's */
+    int64_t waker;               /* TRAIL_NONE: none */
+    trail_name function, place;
+};
+
+struct blame {
+    struct intern keys; /* the number is the index in `rows`, + 1 */
+    struct blame_row *rows;
+    size_t count, capacity;
+    struct idmap pasts; /* goroutine -> struct blame_past */
+    struct slab slab;
+};
+
+void blame_init(struct blame *blame);
+void blame_free(struct blame *blame);
+
+/* Drops what was counted. */
+void blame_clear(struct blame *blame);
+
+/* Counts a wait. Returns false on out of memory. */
+bool blame_add(struct blame *blame, const struct blame_wait *wait);
+
+/* The goroutine has ended. */
+void blame_end(struct blame *blame, int64_t goroutine);
+
+#endif

@@ -1,0 +1,104 @@
+/*
+ * Findings: problems that a trace shows, as sentences with figures, the culprit and a bound of what
+ * its removal would gain. findings.def lists them. Each has a threshold, because a list that
+ * reports normal behaviour is not read twice.
+ */
+#ifndef TRAIL_ANALYZE_FINDINGS_H
+#define TRAIL_ANALYZE_FINDINGS_H
+
+#include "analyze/part.h"
+#include "base/arena.h"
+#include "base/duration.h"
+#include "base/share.h"
+#include "base/text.h"
+#include "words/vocabulary.h"
+
+/* Answers of other parts, which own them; NULL: not requested. */
+struct findings {
+    struct trail_analysis *analysis;
+    const struct activity *activity;
+    const struct waits *waits; /* with activity */
+    const struct gc *gc;
+    const struct utilisations *utilisation;
+    const struct stuck *stuck;
+    const struct regions *regions;
+    const struct misuses *misuses;
+    struct vocabulary vocabulary;
+    trail_finding *rows;
+    size_t count, capacity;
+    struct arena texts;
+    trail_finding none; /* takes what is said of a finding for which there is no memory */
+    bool failed;        /* out of memory */
+};
+
+/* A duration as text. */
+struct duration_words {
+    char text[DURATION_SIZE];
+};
+
+static inline struct duration_words duration(int64_t ns)
+{
+    struct duration_words words = {0};
+    (void)duration_text(words.text, ns, DURATION_WORDS);
+    return words;
+}
+
+static inline trail_string text_of(const struct findings *findings, trail_name name)
+{
+    static const trail_string unknown = {"(unknown)", 9};
+    trail_string text = names_text(&findings->analysis->names, name);
+    return text.size > 0 ? text : unknown;
+}
+
+static inline const char *word(const struct findings *findings, enum term name)
+{
+    return term(&findings->vocabulary, name);
+}
+
+static inline int64_t length_of(const struct findings *findings)
+{
+    return ns_between(findings->analysis->span.begin_ns, findings->analysis->span.end_ns);
+}
+
+/* Returns that share of `ns`, which is at most 1. */
+static inline int64_t part_of(int64_t ns, double share)
+{
+    if (share >= 1)
+        return ns;
+    return share > 0 ? (int64_t)((double)ns * share) : 0;
+}
+
+/* Arguments for "%.*s": names are at most as long as fits a sentence. */
+#define SHOWN(text) (int)((text).size < 160 ? (text).size : 160), (text).data
+
+/* Ranks of the sentence: hangs are above all that costs time. */
+enum finding_rank { FINDING_COSTS, FINDING_HANGS, FINDING_DEADLOCK };
+
+/* What other programs did comes below what the program does, unless it took most of the time. */
+#define NOTE_SHARE 0.5
+
+/* What a finding is about, besides its sentence. */
+struct finding_of {
+    const char *kind;
+    enum finding_rank rank;
+    int64_t gain_ns; /* at most */
+    const trail_longest *moment;
+    trail_name function, object;
+    bool note; /* about other programs */
+};
+
+/* Adds a finding. */
+__attribute__((format(printf, 3, 4))) void
+finding_say(struct findings *findings, const struct finding_of *of, const char *format, ...);
+
+bool finding_was_said(const struct findings *findings, const char *kind);
+
+/* The finding that was added last. */
+trail_finding *finding_last(struct findings *findings);
+
+/* A row of findings.def: adds findings of its kind. */
+#define FINDING(function, kind) void finding_##function(struct findings *findings);
+#include "analyze/findings.def"
+#undef FINDING
+
+#endif

@@ -1,0 +1,140 @@
+/* Findings: which function held a lock that others waited for. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyze/findings.h"
+#include "analyze/waits.h"
+
+#define LOCK_SHARE 0.2
+#define MOST_LOCKS 3
+#define LOCK_WAITS 10
+#define LOCK_LEAST INT64_C(100000000) /* fewer waits count if they took this long in all */
+/* From this share on, what the holder waited for meanwhile is why it held the lock for so long. */
+#define OUTSIDE_SHARE 0.4
+
+/* Whether both rows are of one lock. */
+static bool same_lock(const struct blame_row *a, const struct blame_row *b)
+{
+    return a->lock && b->lock && a->wait == b->wait && (a->named ? b->named : a->at == b->at);
+}
+
+/* Whether there are enough waits for the lock to be worth a finding. */
+static bool is_much(const struct blame *blame, const struct blame_row *row)
+{
+    uint64_t waits = 0;
+    for (size_t i = 0; i < blame->count; i++)
+        waits += same_lock(&blame->rows[i], row) ? blame->rows[i].waits : 0;
+    return waits >= LOCK_WAITS || row->ns >= LOCK_LEAST;
+}
+
+/* Whether the lock was held by a known function. */
+static bool is_held(const struct blame_row *row)
+{
+    return row->lock && row->function != 0;
+}
+
+/* Writes "mutex stats_mu", or "a lock" where the trace has no names of locks. */
+static void put_lock(const struct findings *findings, const struct blame_row *row, char *text,
+                     size_t size)
+{
+    trail_string wait = text_of(findings, row->wait);
+    bool named = wait_facts_of(&findings->analysis->names, row->wait) != NULL ||
+                 memchr(wait.data, ' ', wait.size) != NULL;
+    (void)snprintf(text, size, "%.*s", named ? (int)(wait.size < 160 ? wait.size : 160) : 6,
+                   named ? wait.data : "a lock");
+}
+
+/* Writes why the holder held it so long, and what to do; or nothing but that. */
+static void put_advice(const struct findings *findings, const struct blame_row *row, char *text,
+                       size_t size)
+{
+    trail_string outside =
+        text_of(findings, row->outside.key > 0 ? (trail_name)row->outside.key : 0);
+    double share = share_of(row->outside_ns, row->direct_ns);
+    if (row->outside.ns > 0 && share >= OUTSIDE_SHARE)
+        (void)snprintf(text, size,
+                       "for %.0f %% of that time it waited itself (%.*s): release the lock before",
+                       100 * (share < 1 ? share : 1), SHOWN(outside));
+    else
+        (void)snprintf(text, size, "hold it for a shorter time, or divide what it protects");
+}
+
+static void say_lock(struct findings *findings, const char *kind, const struct blame_row *row,
+                     const char *effect)
+{
+    const struct finding_of of = {kind, .gain_ns = blame_union_ns(&row->held),
+                                  .moment = &row->longest, .function = row->function,
+                                  .object = row->wait};
+    trail_string place = text_of(findings, row->place), at = text_of(findings, row->at);
+    bool inferred = wait_facts_of(&findings->analysis->names, row->wait) == NULL;
+    char lock[200], advice[300];
+    put_lock(findings, row, lock, sizeof lock);
+    put_advice(findings, row, advice, sizeof advice);
+    finding_say(findings, &of,
+                "%.*s held %s%s and %s: %" PRIu64 " wait%s, %s in all, the longest %s at %.*s; at "
+                "most %s of %s would be saved; %s",
+                SHOWN(place), lock, inferred ? " (inferred from its release)" : "", effect,
+                row->waits, plural_s(row->waits), duration(row->ns).text,
+                duration(row->longest.ns).text, SHOWN(at), duration(of.gain_ns).text,
+                duration(length_of(findings)).text, advice);
+}
+
+/* There was a waiter, and at most one goroutine worked meanwhile. */
+void finding_lock_serialises(struct findings *findings)
+{
+    const struct blame *blame = &findings->waits->blame;
+    const struct blame_row *worst[MOST_LOCKS] = {0};
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        if (!is_held(row) ||
+            share_of(blame_union_ns(&row->serial), length_of(findings)) < LOCK_SHARE ||
+            !is_much(blame, row))
+            continue;
+        for (size_t n = 0; n < MOST_LOCKS && row; n++) {
+            const struct blame_row *other = worst[n];
+            if (other && blame_union_ns(&other->held) >= blame_union_ns(&row->held))
+                continue;
+            worst[n] = row;
+            row = other;
+        }
+    }
+    for (size_t i = 0; i < MOST_LOCKS && worst[i]; i++) {
+        char effect[120];
+        (void)snprintf(effect, sizeof effect, "let at most one %s work during %.0f %% of the time",
+                       word(findings, TERM_task),
+                       100 * share_of(blame_union_ns(&worst[i]->serial), length_of(findings)));
+        say_lock(findings, "lock-serialises", worst[i], effect);
+    }
+}
+
+/*
+ * Much of the time in which goroutines had work they waited for one lock, though others worked
+ * meanwhile: then it does not serialise, but costs.
+ */
+void finding_lock_contention(struct findings *findings)
+{
+    const struct blame *blame = &findings->waits->blame;
+    const struct blame_row *worst = NULL;
+    trail_activity activity;
+    trail_analysis_activity(findings->analysis, &activity);
+    int64_t busy = activity.running_ns;
+    ns_add(&busy, activity.runnable_ns);
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        if (!row->lock)
+            continue;
+        ns_add(&busy, row->ns);
+        if (is_held(row) && (!worst || row->ns > worst->ns))
+            worst = row;
+    }
+    double share = worst ? share_of(worst->ns, busy) : 0;
+    if (share < LOCK_SHARE || share_of(worst->ns, length_of(findings)) < LOCK_SHARE ||
+        share_of(blame_union_ns(&worst->serial), length_of(findings)) >= LOCK_SHARE ||
+        !is_much(blame, worst))
+        return;
+    char effect[160];
+    (void)snprintf(effect, sizeof effect,
+                   "kept others waiting for %.0f %% of the time in which %s had work", 100 * share,
+                   word(findings, TERM_tasks));
+    say_lock(findings, "lock-contention", worst, effect);
+}

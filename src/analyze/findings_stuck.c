@@ -1,0 +1,223 @@
+/* Findings: waits that had not ended when the trace did, and deadlocks. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyze/findings.h"
+#include "analyze/stuck.h"
+#include "words/function_name.h"
+
+#define OPEN_LEAST INT64_C(100000000) /* a wait that has not ended */
+#define MOST_OPEN  3
+#define CIRCLE_LEAST                                                                               \
+    INT64_C(1000000) /* each wait of a deadlock: one with a time limit may still end */
+
+/* "thread forward (2)" */
+static void put_task(const struct findings *findings, char *text, size_t size, trail_name name,
+                     int64_t goroutine)
+{
+    char buf[FUNCTION_NAME_SIZE];
+    trail_string shown = function_name_short(text_of(findings, name), buf);
+    (void)snprintf(text, size, "%s %.*s (%" PRId64 ")", word(findings, TERM_task),
+                   (int)(shown.size < 100 ? shown.size : 100), shown.data, goroutine);
+}
+
+/* "mutex a_mu" */
+static void put_lock(const struct findings *findings, char *text, size_t size,
+                     const struct stuck_wait *wait)
+{
+    trail_string kind = text_of(findings, wait->kind);
+    trail_string object = names_text(&findings->analysis->names, wait->object);
+    (void)snprintf(text, size, "%.*s%s%.*s", (int)(kind.size < 40 ? kind.size : 40), kind.data,
+                   object.size ? " " : "", (int)(object.size < 150 ? object.size : 150),
+                   object.size ? object.data : "");
+}
+
+/* "mutex a_mu", or "a lock at main.work (main.go:42)" where only the place is known. */
+static void put_wanted(const struct findings *findings, char *text, size_t size,
+                       const struct stuck_wait *wait)
+{
+    trail_string place = names_text(&findings->analysis->names, wait->place);
+    if (wait->kind == 0)
+        (void)snprintf(text, size, "a lock at %.*s", (int)(place.size < 200 ? place.size : 200),
+                       place.data);
+    else
+        put_lock(findings, text, size, wait);
+}
+
+enum { NAME_SIZE = 256 };
+
+/* The wait in the cycle whose lock the goroutine of `wait` holds. */
+static const struct stuck_wait *waits_for(const struct stuck *stuck, const struct stuck_wait *wait)
+{
+    const struct stuck_wait *other = wait;
+    while (&stuck->waits[other->next] != wait)
+        other = &stuck->waits[other->next];
+    return other;
+}
+
+/* "thread a (2) holds mutex a_mu and waits for mutex b_mu; ..." */
+static void put_circle(const struct findings *findings, const struct stuck_wait *first, char *text,
+                       size_t size)
+{
+    const struct stuck *stuck = findings->stuck;
+    const struct stuck_wait *wait = first;
+    size_t used = 0;
+    do {
+        char task[NAME_SIZE], has[NAME_SIZE], wanted[NAME_SIZE];
+        put_task(findings, task, sizeof task, wait->name, wait->goroutine);
+        put_lock(findings, has, sizeof has, waits_for(stuck, wait));
+        put_lock(findings, wanted, sizeof wanted, wait);
+        int added = snprintf(text + used, size - used, "%s%s holds %s and waits for %s",
+                             wait == first ? "" : "; ", task, has,
+                             wait->next == (size_t)(wait - stuck->waits) ? "it" : wanted);
+        used += added > 0 && (size_t)added < size - used ? (size_t)added : 0;
+        wait = &stuck->waits[wait->next];
+    } while (wait != first && size - used > (size_t)3 * NAME_SIZE);
+    if (wait != first)
+        (void)snprintf(text + used, size - used, "; ...");
+}
+
+void finding_deadlock(struct findings *findings)
+{
+    const struct stuck *stuck = findings->stuck;
+    for (size_t circle = 1; circle <= stuck->circles; circle++) {
+        const struct stuck_wait *first = NULL;
+        char text[4 * NAME_SIZE];
+        int64_t ns = INT64_MAX;
+        bool inferred = false;
+        for (size_t i = 0; i < stuck->count; i++) {
+            const struct stuck_wait *wait = &stuck->waits[i];
+            if (wait->circle != circle)
+                continue;
+            inferred = inferred || wait->inferred;
+            first = first ? first : wait;
+            ns = wait->ns < ns ? wait->ns : ns;
+        }
+        if (!first || ns < CIRCLE_LEAST)
+            continue;
+        trail_longest moment = {first->ns, first->begin_ns, first->goroutine};
+        put_circle(findings, first, text, sizeof text);
+        bool by_itself = &stuck->waits[first->next] == first;
+        const struct finding_of of = {"deadlock",  FINDING_DEADLOCK, ns,   &moment,
+                                      first->name, first->object,    false};
+        finding_say(findings, &of, "deadlock for %s when the trace ended%s: %s; %s",
+                    duration(ns).text, inferred ? ", with holders inferred from stacks" : "", text,
+                    by_itself ? "release the lock before it is taken again"
+                              : "take locks in the same order everywhere");
+    }
+}
+
+/* Longest first. */
+static int by_length(const void *a, const void *b)
+{
+    const struct stuck_wait *x = *(const struct stuck_wait *const *)a;
+    const struct stuck_wait *y = *(const struct stuck_wait *const *)b;
+    if (x->ns != y->ns)
+        return x->ns > y->ns ? -1 : 1;
+    return x->goroutine < y->goroutine ? -1 : 1;
+}
+
+static void say_open(struct findings *findings, const struct stuck_wait *wait)
+{
+    char task[NAME_SIZE], lock[NAME_SIZE], holder[NAME_SIZE];
+    trail_longest moment = {wait->ns, wait->begin_ns, wait->goroutine};
+    put_task(findings, task, sizeof task, wait->name, wait->goroutine);
+    put_wanted(findings, lock, sizeof lock, wait);
+    put_task(findings, holder, sizeof holder, wait->holder_name, wait->holder);
+    const struct finding_of of = {"open-wait",       FINDING_HANGS, wait->ns, &moment,
+                                  wait->holder_name, wait->object,  false};
+    const char *held = wait->holder != TRAIL_NONE ? "; it is held by "
+                       : wait->can_be_held        ? "; its holder is not recorded"
+                                                  : "";
+    finding_say(findings, &of, "%s has waited for %s for %s when the trace ended%s%s%s", task, lock,
+                duration(wait->ns).text, held, wait->holder == TRAIL_NONE ? "" : holder,
+                wait->inferred ? ", inferred from its stack" : "");
+}
+
+/*
+ * Several goroutines have waited for locks for long at several places, and none of these waits
+ * ended meanwhile: without holders that is all that can be known of a deadlock.
+ */
+void finding_maybe_deadlock(struct findings *findings)
+{
+    const struct stuck *stuck = findings->stuck;
+    const struct stuck_wait *longest = NULL;
+    int64_t shortest = INT64_MAX;
+    size_t count = 0;
+    bool several = false;
+    for (size_t i = 0; i < stuck->count; i++) {
+        const struct stuck_wait *wait = &stuck->waits[i];
+        if (wait->kind != 0 || !wait->unmoved || wait->ns < OPEN_LEAST)
+            continue;
+        count++;
+        several = several || (longest && longest->place != wait->place);
+        shortest = wait->ns < shortest ? wait->ns : shortest;
+        longest = longest && longest->ns >= wait->ns ? longest : wait;
+    }
+    if (!several)
+        return;
+    trail_longest moment = {longest->ns, longest->begin_ns, longest->goroutine};
+    const struct finding_of of = {"maybe-deadlock", FINDING_DEADLOCK, shortest, &moment,
+                                  longest->name,    longest->place,   false};
+    finding_say(
+        findings, &of,
+        "possibly a deadlock: when the trace ended %zu %s had waited for locks at several places, "
+        "%s to %s, and no wait there had ended meanwhile; the trace does not record which locks "
+        "they hold",
+        count, word(findings, TERM_tasks), duration(shortest).text, duration(longest->ns).text);
+}
+
+/* Waits of a deadlock are reported with it, and those of a program in which none is woken. */
+void finding_open_waits(struct findings *findings)
+{
+    const struct stuck *stuck = findings->stuck;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    const struct stuck_wait **longest = calloc(stuck->count + 1, sizeof *longest);
+    size_t count = 0;
+    bool never_woken = finding_was_said(findings, "never-woken");
+    if (!longest) {
+        findings->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < stuck->count; i++)
+        if (!stuck->waits[i].circle && stuck->waits[i].ns >= OPEN_LEAST &&
+            (stuck->waits[i].can_be_held || !never_woken))
+            longest[count++] = &stuck->waits[i];
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    qsort((void *)longest, count, sizeof *longest, by_length);
+    for (size_t i = 0; i < count && i < MOST_OPEN; i++)
+        say_open(findings, longest[i]);
+    free((void *)longest);
+}
+
+/* Every goroutine waits for another one, and at least one of them for what none holds. */
+void finding_never_woken(struct findings *findings)
+{
+    const struct stuck *stuck = findings->stuck;
+    const struct stuck_wait *wait = &stuck->still;
+    if (!stuck->has_still || wait->ns < OPEN_LEAST || stuck->circles > 0)
+        return;
+    trail_longest moment = {wait->ns, wait->begin_ns, wait->goroutine};
+    const struct finding_of of = {"never-woken", FINDING_DEADLOCK, wait->ns, &moment,
+                                  wait->name,    wait->object,     false};
+    char lock[NAME_SIZE], task[NAME_SIZE], joiner[NAME_SIZE];
+    put_lock(findings, lock, sizeof lock, wait);
+    put_task(findings, task, sizeof task, wait->name, wait->goroutine);
+    put_task(findings, joiner, sizeof joiner, stuck->joiner.name, stuck->joiner.goroutine);
+    trail_string place = text_of(findings, wait->place);
+    trail_string signalled = names_text(&findings->analysis->names, wait->signalled);
+    char reason[2 * NAME_SIZE] = "either the wake-up came before the wait and was lost, or nothing "
+                                 "wakes it";
+    if (signalled.size)
+        (void)snprintf(reason, sizeof reason,
+                       "%.*s signalled it before the wait, when no %s waited", SHOWN(signalled),
+                       word(findings, TERM_task));
+    finding_say(findings, &of,
+                "%s had waited for %s at %.*s for %s when the trace ended, and no other %s could "
+                "run and wake it%s%s%s; %s: check the condition before the wait, and wake at each "
+                "change of it",
+                task, lock, SHOWN(place), duration(wait->ns).text, word(findings, TERM_task),
+                stuck->has_joiner ? " (" : "", stuck->has_joiner ? joiner : "",
+                stuck->has_joiner ? " waits for a thread to exit)" : "", reason);
+}

@@ -1,0 +1,510 @@
+/* Findings: queues, hand-offs, divided work, polling and waits for what is outside the program. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analyze/findings.h"
+#include "analyze/waits.h"
+
+/* Thresholds; shares are of the time. */
+#define POLL_TIMES     200              /* returns to a sleep */
+#define POLL_MOST      INT64_C(5000000) /* a sleep, on average */
+#define POLL_EXEC      20000            /* ran in between, on average */
+#define POLL_SHARE     0.5
+#define OUTSIDE_SHARE  0.3
+#define OUTSIDE_LEAST  INT64_C(50000000)
+#define ANSWER_COUNT   20
+#define ANSWER_LEAST   INT64_C(50000000)
+#define ANSWER_TIMES   10 /* compared with the 95th percentile */
+#define ANSWER_SHARE   0.05
+#define QUEUE_SHARE    0.3
+#define QUEUE_WAITS    3
+#define BALANCE_LEAST  INT64_C(50000000)
+#define BALANCE_SHARE  0.25
+#define BALANCE_TIMES  2 /* the busiest compared with the mean of the others */
+#define ALONE_LEAST    INT64_C(50000000)
+#define ALONE_SHARE    0.3
+#define ALONE_REST     0.1
+#define ALONE_PARALLEL 1.3 /* goroutines with work, on average during the rest */
+#define EACH_SHARE     0.5
+#define EACH_LEAST     4
+#define ALIKE_SHARE    0.8
+#define BUSY_SHARE     0.5
+#define BUSY_MOST      0.8
+#define SPIN_COUNT     5
+#define SPIN_SHARE     0.5
+#define SPIN_PAUSE     INT64_C(1000000) /* of running, per value */
+#define HANDOFF_TIMES  10000
+#define HANDOFF_MOST   20000 /* time per hand-off */
+#define HANDOFF_SHARE  0.3
+
+static const struct wait_facts *facts_of(const struct findings *findings, trail_name wait)
+{
+    return wait_facts_of(&findings->analysis->names, wait);
+}
+
+static int64_t mean(int64_t sum, uint64_t count)
+{
+    return count > 0 ? sum / (int64_t)count : 0;
+}
+
+/* MARK: Sleeps and the world outside */
+
+/* Sleeps for short, looks, and sleeps again. */
+void finding_polling(struct findings *findings)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        const trail_histogram *spread = &row->spread;
+        if (row->kind != WIRE_WAIT_SLEEP || row->returns < POLL_TIMES ||
+            mean(spread->sum_ns, spread->count) > POLL_MOST ||
+            mean(row->exec_ns, row->returns) > POLL_EXEC || row->woke * 4 > row->returns ||
+            share_of(blame_union_ns(&row->at_least_one), length_of(findings)) < POLL_SHARE)
+            continue;
+        const struct finding_of of = {"polling", .gain_ns = mean(spread->sum_ns, spread->count),
+                                      .moment = &row->longest, .function = row->function};
+        trail_string place = text_of(findings, row->place);
+        finding_say(findings, &of,
+                    "%.*s polls: it slept %" PRIu64 " times for %s on average, and ran for %s in "
+                    "between; what it looks for is noticed up to %s late; wait for it with a "
+                    "condition variable, semaphore or poll",
+                    SHOWN(place), spread->count, duration(mean(spread->sum_ns, spread->count)).text,
+                    duration(mean(row->exec_ns, row->returns)).text, duration(spread->max_ns).text);
+    }
+}
+
+/* The same with waits that time out. */
+void finding_time_outs(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    for (size_t i = 0; i < waits->count; i++) {
+        const trail_wait_group *group = &waits->items[i]->row;
+        for (size_t n = 0; n < group->wait_count; n++) {
+            const trail_wait *wait = &group->waits[n];
+            const trail_histogram *spread = &wait->spread;
+            if (wait->timed_out < POLL_TIMES || wait->timed_out * 10 < spread->count * 9 ||
+                mean(spread->sum_ns, spread->count) > 2 * POLL_MOST ||
+                share_of(spread->sum_ns, length_of(findings)) < POLL_SHARE)
+                continue;
+            const struct finding_of of = {
+                "polling", .gain_ns = spread->sum_ns / (int64_t)spread->count,
+                .moment = &wait->longest, .function = group->name, .object = wait->reason};
+            trail_string name = text_of(findings, group->name);
+            trail_string reason = text_of(findings, wait->reason);
+            finding_say(findings, &of,
+                        "%.*s polls: %" PRIu64 " of its %" PRIu64 " waits (%.*s) timed out, after "
+                        "%s on average; wake it when there is something to do, and wait without "
+                        "a time limit or with a longer one",
+                        SHOWN(name), wait->timed_out, spread->count, SHOWN(reason),
+                        duration(mean(spread->sum_ns, spread->count)).text);
+        }
+    }
+}
+
+/* Much of the time a goroutine waits for a child process, a file or a connection. */
+void finding_outside(struct findings *findings)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        int64_t ns = blame_union_ns(&row->at_least_one);
+        bool counts = row->kind == WIRE_WAIT_CHILD || row->kind == WIRE_WAIT_FILE ||
+                      row->kind == WIRE_WAIT_FAULT || row->kind == WIRE_WAIT_LOOKUP ||
+                      row->kind == WIRE_WAIT_CONNECT;
+        if (!counts || ns < OUTSIDE_LEAST || share_of(ns, length_of(findings)) < OUTSIDE_SHARE)
+            continue;
+        const struct finding_of of = {"outside", .gain_ns = ns, .moment = &row->longest,
+                                      .function = row->function, .object = row->wait};
+        trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
+        finding_say(findings, &of,
+                    "%.*s waited for something outside the program for %.0f %% of the time "
+                    "(%.*s): %" PRIu64 " wait%s, %s in all, the longest %s; at most %s of %s would "
+                    "be saved",
+                    SHOWN(place), 100 * share_of(ns, length_of(findings)), SHOWN(wait),
+                    row->spread.count, plural_s(row->spread.count),
+                    duration(row->spread.sum_ns).text, duration(row->longest.ns).text,
+                    duration(ns).text, duration(length_of(findings)).text);
+    }
+}
+
+/* One wait of many took far longer than nearly all others at the same place. */
+void finding_slow_answer(struct findings *findings)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        const trail_histogram *spread = &row->spread;
+        int64_t most = row->longest.ns, usual = trail_histogram_quantile(spread, 0.95);
+        if (row->kind == WIRE_WAIT_SLEEP || row->kind == WIRE_WAIT_CHILD ||
+            spread->count < ANSWER_COUNT || most < ANSWER_LEAST || most / ANSWER_TIMES < usual ||
+            share_of(most, length_of(findings)) < ANSWER_SHARE)
+            continue;
+        const struct finding_of of = {"slow-answer", .gain_ns = ns_between(usual, most),
+                                      .moment = &row->longest, .function = row->function,
+                                      .object = row->wait};
+        trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
+        finding_say(findings, &of,
+                    "one wait of %.*s (%.*s) took %s, 95 %% of the %" PRIu64 " at most %s; at most "
+                    "%s of %s would be saved; see what its peer did then",
+                    SHOWN(place), SHOWN(wait), duration(most).text, spread->count,
+                    duration(usual).text, duration(of.gain_ns).text,
+                    duration(length_of(findings)).text);
+    }
+}
+
+/* MARK: Queues */
+
+/* Whether the wait is for room in a queue. */
+static bool is_for_room(const struct findings *findings, const struct blame_row *row)
+{
+    const struct wait_facts *facts = facts_of(findings, row->wait);
+    return facts ? facts->kind == WIRE_WAIT_WRITE
+                 : text_is(text_of(findings, row->wait), "chan send");
+}
+
+/* A queue is full, since the goroutine that takes from it is slow. */
+void finding_queue(struct findings *findings)
+{
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        int64_t ns = blame_union_ns(&row->held);
+        if (row->function == 0 || row->waits < QUEUE_WAITS || !is_for_room(findings, row) ||
+            share_of(ns, length_of(findings)) < QUEUE_SHARE)
+            continue;
+        const struct finding_of of = {"queue", .gain_ns = ns, .moment = &row->longest,
+                                      .function = row->function, .object = row->wait};
+        trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait),
+                     at = text_of(findings, row->at);
+        finding_say(findings, &of,
+                    "%.*s takes from a queue more slowly than %.*s fills it, which waited for room "
+                    "(%.*s) for %.0f %% of the time: %" PRIu64 " waits, %s in all, the longest %s; "
+                    "at most %s of %s would be saved; make it faster, or let several take from the "
+                    "queue",
+                    SHOWN(place), SHOWN(at), SHOWN(wait), 100 * share_of(ns, length_of(findings)),
+                    row->waits, duration(row->ns).text, duration(row->longest.ns).text,
+                    duration(ns).text, duration(length_of(findings)).text);
+    }
+}
+
+/* Whether these are waits for another goroutine, of the kinds with which work is handed over. */
+static bool hands_over(const struct findings *findings, trail_name reason)
+{
+    const struct wait_facts *facts = facts_of(findings, reason);
+    trail_string text = text_of(findings, reason);
+    return facts ? facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE ||
+                       facts->kind == WIRE_WAIT_FUTEX || facts->kind == WIRE_WAIT_READ
+                 : text_begins(text, "chan ") || text_begins(text, "sync.(*Cond)") ||
+                       text_begins(text, "select");
+}
+
+/* Goroutines of one kind wait for permits that others of them have. */
+void finding_permits(struct findings *findings)
+{
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        const struct wait_facts *facts = facts_of(findings, row->wait);
+        int64_t ns = blame_union_ns(&row->held);
+        if (!facts || facts->kind != WIRE_WAIT_SEMAPHORE || row->waits < QUEUE_WAITS ||
+            row->function == 0 || share_of(row->alike_ns, row->direct_ns) < ALIKE_SHARE ||
+            share_of(ns, length_of(findings)) < QUEUE_SHARE)
+            continue;
+        const struct finding_of of = {"permits", .gain_ns = ns, .moment = &row->longest,
+                                      .function = row->function, .object = row->wait};
+        trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait),
+                     at = text_of(findings, row->at);
+        finding_say(findings, &of,
+                    "%.*s has too few permits: the %s that use it waited for each other at %.*s "
+                    "during %.0f %% of the time, %" PRIu64 " times, %s in all, the longest %s, "
+                    "until %.*s gave one back; at most %s of %s would be saved; allow more, or "
+                    "give each back sooner",
+                    SHOWN(wait), word(findings, TERM_tasks), SHOWN(at),
+                    100 * share_of(ns, length_of(findings)), row->waits, duration(row->ns).text,
+                    duration(row->longest.ns).text, SHOWN(place), duration(ns).text,
+                    duration(length_of(findings)).text);
+    }
+}
+
+/* Whether these are waits in which work is handed over. */
+static bool is_for_work(const struct findings *findings, const struct blame_row *row)
+{
+    const struct wait_facts *facts = facts_of(findings, row->wait);
+    trail_string text = text_of(findings, row->wait);
+    return facts ? facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE ||
+                       facts->kind == WIRE_WAIT_READ
+                 : text_is(text, "chan receive") || text_is(text, "sync.(*Cond).Wait");
+}
+
+/* Others wait for what one goroutine makes, which has work nearly all the time. */
+void finding_bottleneck(struct findings *findings)
+{
+    const struct blame *blame = &findings->waits->blame;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        int64_t ns = blame_union_ns(&row->held);
+        if (row->function == 0 || row->waits < QUEUE_WAITS || !is_for_work(findings, row) ||
+            share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE || share_of(ns, length) < BUSY_SHARE)
+            continue;
+        int64_t busy = 1000 * (int64_t)(uintptr_t)idmap_find(&findings->waits->busy,
+                                                             (uint64_t)row->goroutine.key);
+        if (share_of(busy, length) < BUSY_MOST)
+            continue;
+        const struct finding_of of = {"bottleneck", .gain_ns = ns, .moment = &row->longest,
+                                      .function = row->start, .object = row->wait};
+        trail_string name = text_of(findings, row->start), wait = text_of(findings, row->wait),
+                     at = text_of(findings, row->at);
+        finding_say(findings, &of,
+                    "%.*s is the bottleneck: %s %" PRId64 " had work for %.0f %% of the time, and "
+                    "others waited for it at %.*s (%.*s) during %.0f %%: %" PRIu64
+                    " waits, %s in all, the longest %s; at most %s of %s would be saved; make it "
+                    "faster, or divide its work",
+                    SHOWN(name), word(findings, TERM_task), row->goroutine.key,
+                    100 * share_of(busy, length), SHOWN(at), SHOWN(wait),
+                    100 * share_of(ns, length), row->waits, duration(row->ns).text,
+                    duration(row->longest.ns).text, duration(ns).text, duration(length).text);
+    }
+}
+
+/* Goroutines hand over work so often that the switches take most of the time. */
+void finding_handoffs(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    const trail_wait_group *of_most = NULL;
+    const trail_wait *most = NULL;
+    for (size_t i = 0; i < waits->count; i++) {
+        const trail_wait_group *group = &waits->items[i]->row;
+        for (size_t n = 0; n < group->wait_count; n++) {
+            const trail_wait *wait = &group->waits[n];
+            if (hands_over(findings, wait->reason) &&
+                (!most || wait->spread.count > most->spread.count)) {
+                most = wait;
+                of_most = group;
+            }
+        }
+    }
+    int64_t length = length_of(findings);
+    if (!most || most->spread.count < HANDOFF_TIMES ||
+        length / (int64_t)most->spread.count > HANDOFF_MOST)
+        return;
+    int64_t ns = most->spread.sum_ns;
+    ns_add(&ns, of_most->ready.sum_ns);
+    if (share_of(ns, length) < HANDOFF_SHARE)
+        return;
+    const struct finding_of of = {"hand-offs", .gain_ns = ns < length ? ns : length,
+                                  .moment = &most->longest, .function = of_most->name,
+                                  .object = most->reason};
+    trail_string name = text_of(findings, of_most->name), reason = text_of(findings, most->reason);
+    finding_say(findings, &of,
+                "%.*s is handed work in pieces that are too small: it waited (%.*s) %" PRIu64
+                " times, once every %s, %s in all with the time until it ran again; at most %s of "
+                "%s would be saved; hand over several pieces at once",
+                SHOWN(name), SHOWN(reason), most->spread.count,
+                duration(length / (int64_t)most->spread.count).text, duration(ns).text,
+                duration(of.gain_ns).text, duration(length).text);
+}
+
+/* MARK: Balance */
+
+static bool waits_for_all(const struct findings *findings, const struct blame_row *row)
+{
+    const struct wait_facts *facts = facts_of(findings, row->wait);
+    if (!facts)
+        return !row->lock && text_is(text_of(findings, row->wait), "sync");
+    return facts->kind == WIRE_WAIT_BARRIER || facts->kind == WIRE_WAIT_JOIN ||
+           facts->kind == WIRE_WAIT_OMP_BARRIER || facts->kind == WIRE_WAIT_ONCE;
+}
+
+/* Whether `a` is the better evidence: a barrier is, compared with the join at the end. */
+static bool is_better(const struct findings *findings, const struct blame_row *a,
+                      const struct blame_row *b)
+{
+    const struct wait_facts *x = facts_of(findings, a->wait), *y = facts_of(findings, b->wait);
+    bool x_joins = x && x->kind == WIRE_WAIT_JOIN, y_joins = y && y->kind == WIRE_WAIT_JOIN;
+    if (x_joins != y_joins)
+        return y_joins;
+    return blame_union_ns(&a->held) > blame_union_ns(&b->held);
+}
+
+/* The longest waits for the goroutine by others that need all of their kind. */
+static const struct blame_row *waited_for(const struct findings *findings, int64_t goroutine)
+{
+    const struct blame *blame = &findings->waits->blame;
+    const struct blame_row *most = NULL;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        if (row->goroutine.key == goroutine && row->goroutine.ns > 0 &&
+            waits_for_all(findings, row) &&
+            share_of(blame_union_ns(&row->held), length_of(findings)) >= BALANCE_SHARE &&
+            (!most || is_better(findings, row, most)))
+            most = row;
+    }
+    return most;
+}
+
+/* One of several workers has most of the work, and others wait for it. */
+void finding_imbalance(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; i < waits->count; i++) {
+        const struct wait_group *group = waits->items[i];
+        int64_t most = group->busiest.ns, all = group->exec_ns;
+        if (group->workers < 2 || most < BALANCE_LEAST ||
+            share_of(most, findings->activity->sums.running_ns) < BALANCE_SHARE)
+            continue;
+        int64_t others = ns_between(most, all) / (int64_t)(group->workers - 1);
+        int64_t even = all / (int64_t)group->workers;
+        const struct blame_row *row = waited_for(findings, group->busiest.goroutine);
+        if (most / BALANCE_TIMES < others || !row)
+            continue;
+        int64_t held = blame_union_ns(&row->held);
+        const struct finding_of of = {
+            "imbalance", .gain_ns = part_of(held, share_of(ns_between(even, most), most)),
+            .moment = &row->longest, .function = group->row.name, .object = row->wait};
+        trail_string name = text_of(findings, group->row.name);
+        trail_string wait = text_of(findings, row->wait), at = text_of(findings, row->at);
+        finding_say(findings, &of,
+                    "the work of %.*s is divided unevenly: %s %" PRId64 " ran for %s, the other "
+                    "%" PRIu64 " for %s on average; others waited for it (%.*s at %.*s) for %s; "
+                    "at most %s of %s would be saved by dividing it evenly",
+                    SHOWN(name), word(findings, TERM_task), group->busiest.goroutine,
+                    duration(most).text, group->workers - 1, duration(others).text, SHOWN(wait),
+                    SHOWN(at), duration(held).text, duration(of.gain_ns).text,
+                    duration(length).text);
+    }
+}
+
+/* MARK: Alone */
+
+/* A goroutine of a Go program receives without waiting, in a loop. */
+void finding_spins(struct findings *findings)
+{
+    const struct spinner *spinner = &findings->waits->spinner;
+    int64_t ns = spinner->exec_ns;
+    if (spinner->count < SPIN_COUNT || mean(ns, spinner->count) < SPIN_PAUSE ||
+        share_of(ns, length_of(findings)) < SPIN_SHARE)
+        return;
+    trail_longest moment = {ns, spinner->begin_ns, spinner->goroutine};
+    const struct finding_of of = {"spins", .gain_ns = ns, .moment = &moment,
+                                  .function = spinner->name};
+    trail_string name = text_of(findings, spinner->name);
+    finding_say(findings, &of,
+                "%.*s spins: %s %" PRId64 " ran for %s and never waited, although it took only "
+                "%" PRIu64 " values from channels, each within %s; a select without a default "
+                "case waits for them",
+                SHOWN(name), word(findings, TERM_task), spinner->goroutine, duration(ns).text,
+                spinner->count, duration(BLAME_OTHERS_NS).text);
+}
+
+/* What `ns` of serial work can gain, were it spread over all Ps. */
+static int64_t spread_gain(const struct findings *findings, int64_t ns)
+{
+    uint64_t procs = findings->activity->sums.procs;
+    return procs > 1 ? ns - ns / (int64_t)procs : 0;
+}
+
+/* For how long goroutines of Go's runtime ran, such as those of the garbage collector. */
+static int64_t runtime_ns(const struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    int64_t sum = 0;
+    for (size_t i = 0; i < waits->count; i++)
+        if (text_begins(text_of(findings, waits->items[i]->row.name), "runtime.")) {
+            ns_add(&sum, waits->items[i]->exec_ns);
+            ns_add(&sum, waits->items[i]->row.ready.sum_ns);
+        }
+    return sum;
+}
+
+/* Whether another finding says why one goroutine has work alone. */
+static bool is_explained(const struct findings *findings)
+{
+    static const char *const kinds[] = {"gc-share", "imbalance", "bottleneck", "spins"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (finding_was_said(findings, kinds[i]))
+            return true;
+    return false;
+}
+
+/* The program runs in parallel, but for phases in which one goroutine alone has work. */
+void finding_serial_phase(struct findings *findings)
+{
+    const struct activity *activity = findings->activity;
+    const struct alone_sum *most = NULL;
+    int64_t alone = 0, length = length_of(findings), work = activity->sums.running_ns;
+    ns_add(&work, activity->sums.runnable_ns);
+    work = ns_between(runtime_ns(findings), work);
+    for (size_t i = 0; i < activity->alone_count; i++) {
+        const struct alone_sum *sum = &activity->alone_sums[i];
+        ns_add(&alone, sum->ns);
+        most = most && most->ns >= sum->ns ? most : sum;
+    }
+    if (!most || most->ns < ALONE_LEAST || share_of(most->ns, length) < ALONE_SHARE ||
+        share_of(ns_between(alone, length), length) < ALONE_REST || is_explained(findings) ||
+        share_of(ns_between(alone, work), ns_between(alone, length)) < ALONE_PARALLEL)
+        return;
+    const struct finding_of of = {"serial-phase", .gain_ns = spread_gain(findings, most->ns),
+                                  .moment = &most->longest, .function = most->name};
+    trail_string name = text_of(findings, most->name);
+    finding_say(findings, &of,
+                "%.*s alone had work for %.0f %% of the time, in a program that runs in parallel "
+                "otherwise: %" PRIu64 " phase%s of 5 ms or more, %s in all, the longest %s; at "
+                "most %s of %s would be saved by dividing this work among %" PRIu64 " %s",
+                SHOWN(name), 100 * share_of(most->ns, length), most->count, plural_s(most->count),
+                duration(most->ns).text, duration(most->longest.ns).text, duration(of.gain_ns).text,
+                duration(length).text, activity->sums.procs, word(findings, TERM_slots));
+}
+
+/* For how long others waited for goroutines with this start function to exit. */
+static int64_t joined_ns(const struct findings *findings, trail_name name)
+{
+    const struct blame *blame = &findings->waits->blame;
+    int64_t most = 0;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        const struct wait_facts *facts = facts_of(findings, row->wait);
+        int64_t ns = blame_union_ns(&row->held);
+        if (facts && facts->kind == WIRE_WAIT_JOIN && row->function == name && ns > most)
+            most = ns;
+    }
+    return most;
+}
+
+/* For how long goroutines with this start function had work alone. */
+static int64_t alone_ns(const struct activity *activity, trail_name name)
+{
+    for (size_t i = 0; i < activity->alone_count; i++)
+        if (activity->alone_sums[i].name == name)
+            return activity->alone_sums[i].ns;
+    return 0;
+}
+
+/* Workers are created, and each is waited for before the next is created. */
+void finding_one_at_a_time(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; i < waits->count; i++) {
+        const struct wait_group *group = waits->items[i];
+        if (group->most_alive != 1 || group->row.created < EACH_LEAST)
+            continue;
+        int64_t alone = alone_ns(findings->activity, group->row.name);
+        int64_t joined = joined_ns(findings, group->row.name);
+        int64_t ns = joined > alone ? joined : alone;
+        int64_t gain = ns - ns / (int64_t)group->row.created;
+        if (share_of(ns, length) < EACH_SHARE)
+            continue;
+        const struct finding_of of = {"one-at-a-time", .gain_ns = gain,
+                                      .function = group->row.name};
+        trail_string name = text_of(findings, group->row.name);
+        finding_say(findings, &of,
+                    "%" PRIu64 " %s of %.*s ran one at a time: each was created after the one "
+                    "before had ended, and they had work alone, or others waited for them to exit, "
+                    "during %.0f %% of the time; at most %s of %s would be saved by running them "
+                    "at once",
+                    group->row.created, word(findings, TERM_tasks), SHOWN(name),
+                    100 * share_of(ns, length), duration(gain).text, duration(length).text);
+    }
+}

@@ -1,0 +1,25 @@
+/*
+ * Misuses: tasks, regions and logs that the program used against the rules
+ * (TRAIL_EVENT_MISUSED). They are counted, and the first is kept for the findings.
+ */
+#ifndef TRAIL_ANALYZE_MISUSES_H
+#define TRAIL_ANALYZE_MISUSES_H
+
+#include <trail/analyze.h>
+
+struct analysis_part;
+struct trail_analysis;
+
+struct misuses {
+    struct trail_analysis *analysis;
+    uint64_t count;
+    /* Of the first. */
+    const char *what, *rule; /* "region", "ended before ..." */
+    trail_name name;
+    trail_stack stack;
+    trail_longest first; /* its moment */
+};
+
+extern const struct analysis_part misuses_part;
+
+#endif

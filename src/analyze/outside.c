@@ -1,0 +1,120 @@
+#include "analyze/outside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/grow.h"
+
+void outside_init(struct outside *outside)
+{
+    outside->slab.object_size = sizeof(struct outside_now);
+}
+
+static void drop_rows(struct outside *outside)
+{
+    for (size_t i = 0; i < outside->count; i++)
+        trail_histogram_free(&outside->rows[i].spread);
+    outside->count = 0;
+}
+
+void outside_free(struct outside *outside)
+{
+    drop_rows(outside);
+    free(outside->rows);
+    intern_free(&outside->keys);
+    idmap_free(&outside->now);
+    slab_free(&outside->slab);
+}
+
+void outside_clear(struct outside *outside)
+{
+    const struct idmap *now = &outside->now;
+    IDMAP_EACH(slot, now)
+        slab_put(&outside->slab, slot->value);
+    idmap_clear(&outside->now);
+    intern_clear(&outside->keys);
+    drop_rows(outside);
+}
+
+void outside_forget(struct outside *outside, int64_t goroutine)
+{
+    struct outside_now *now = idmap_remove(&outside->now, (uint64_t)goroutine);
+    if (now)
+        slab_put(&outside->slab, now);
+}
+
+void outside_break(struct outside *outside, int64_t goroutine)
+{
+    struct outside_now *now = idmap_find(&outside->now, (uint64_t)goroutine);
+    if (now)
+        now->row = 0;
+}
+
+void outside_woke(struct outside *outside, int64_t goroutine)
+{
+    struct outside_now *now = idmap_find(&outside->now, (uint64_t)goroutine);
+    if (now)
+        now->woke++;
+}
+
+/* Returns the number of the row, from 1; 0 on out of memory. */
+static size_t row_of(struct outside *outside, const struct outside_wait *wait)
+{
+    const uint32_t key[] = {wait->kind, wait->function};
+    bool fresh;
+    if (!GROW(outside->rows, outside->capacity, outside->count + 1))
+        return 0;
+    size_t number = (size_t)intern_put(&outside->keys, key, sizeof key, &fresh);
+    if (number != 0 && fresh)
+        outside->rows[outside->count++] =
+            (struct outside_row){.kind = wait->kind, .function = wait->function};
+    return number;
+}
+
+static struct outside_now *now_of(struct outside *outside, int64_t goroutine)
+{
+    struct outside_now *now = idmap_find(&outside->now, (uint64_t)goroutine);
+    if (now)
+        return now;
+    now = slab_get(&outside->slab);
+    return now && idmap_put(&outside->now, (uint64_t)goroutine, now) ? now : NULL;
+}
+
+bool outside_begin(struct outside *outside, const struct outside_wait *wait)
+{
+    struct outside_now *now = now_of(outside, wait->goroutine);
+    size_t number = row_of(outside, wait);
+    if (!now || number == 0)
+        return false;
+    struct outside_row *row = &outside->rows[number - 1];
+    if (now->row == number) {
+        row->returns++;
+        row->woke += now->woke;
+        row->exec_ns =
+            (int64_t)((uint64_t)row->exec_ns + (uint64_t)wait->exec_ns - (uint64_t)now->exec_ns);
+    }
+    *now = (struct outside_now){.row = number,
+                                .waits = true,
+                                .wait = wait->wait,
+                                .place = wait->place,
+                                .begin_ns = wait->begin_ns};
+    return true;
+}
+
+bool outside_end(struct outside *outside, int64_t goroutine, int64_t end_ns, int64_t exec_ns)
+{
+    struct outside_now *now = idmap_find(&outside->now, (uint64_t)goroutine);
+    if (!now || !now->waits)
+        return true;
+    struct outside_row *row = &outside->rows[now->row - 1];
+    int64_t ns = (int64_t)((uint64_t)end_ns - (uint64_t)now->begin_ns);
+    now->waits = false;
+    now->exec_ns = exec_ns;
+    blame_union_add(&row->at_least_one, now->begin_ns, end_ns);
+    if (ns > row->longest.ns) {
+        row->longest = (trail_longest){.ns = ns, .begin_ns = now->begin_ns, .goroutine = goroutine};
+        row->wait = now->wait;
+        row->place = now->place;
+    }
+    return trail_histogram_add(&row->spread, ns);
+}

@@ -1,0 +1,76 @@
+/*
+ * Outside: sleeps, and waits for files, peers and child processes, by kind and the function that
+ * waits.
+ */
+#ifndef TRAIL_ANALYZE_OUTSIDE_H
+#define TRAIL_ANALYZE_OUTSIDE_H
+
+#include <trail/analyze.h>
+
+#include "analyze/blame.h"
+#include "base/idmap.h"
+#include "base/intern.h"
+#include "base/slab.h"
+#include "wire/waits.h"
+
+/* Waits of one kind in one function. */
+struct outside_row {
+    enum wire_wait kind;
+    trail_name function;
+    trail_name place; /* "read_block (store.c:88)", of the longest */
+    trail_name wait;  /* of the longest */
+    trail_longest longest;
+    trail_histogram spread;
+    struct blame_union at_least_one; /* while a goroutine waits here */
+    uint64_t returns; /* a goroutine waited here again, without another wait in between */
+    int64_t exec_ns;  /* that it ran in between */
+    uint64_t woke;    /* others that it woke in between */
+};
+
+/* A goroutine that has waited for something outside. */
+struct outside_now {
+    size_t row; /* of its present or last wait, + 1 */
+    bool waits;
+    trail_name wait, place;
+    int64_t begin_ns, exec_ns; /* its exec_ns when its last wait ended */
+    uint64_t woke;
+};
+
+/* Call outside_init. */
+struct outside {
+    struct intern keys; /* the number is the index in `rows`, + 1 */
+    struct outside_row *rows;
+    size_t count, capacity;
+    struct idmap now; /* goroutine -> struct outside_now */
+    struct slab slab;
+};
+
+void outside_init(struct outside *outside);
+void outside_free(struct outside *outside);
+
+/* Drops what was counted. */
+void outside_clear(struct outside *outside);
+
+/* A wait that begins, after the goroutine ran for `exec_ns` in all. */
+struct outside_wait {
+    int64_t goroutine, begin_ns, exec_ns;
+    enum wire_wait kind;
+    trail_name wait, function, place;
+};
+
+/* Returns false on out of memory. */
+bool outside_begin(struct outside *outside, const struct outside_wait *wait);
+
+/* The wait of the goroutine has ended, if it was one of these. Returns false on out of memory. */
+bool outside_end(struct outside *outside, int64_t goroutine, int64_t now, int64_t exec_ns);
+
+/* The goroutine waits for something else. */
+void outside_break(struct outside *outside, int64_t goroutine);
+
+/* The goroutine has woken another one. */
+void outside_woke(struct outside *outside, int64_t goroutine);
+
+/* The goroutine has ended. */
+void outside_forget(struct outside *outside, int64_t goroutine);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * The kernel's tracepoint sched_waking: a thread that waits is woken, and can run from then on. It
+ * is that of whatever runs on the CPU when the thread is woken, as the timer of a sleep interrupts
+ * any program, so that all CPUs are watched, and wake-ups of other programs left out. Only root may
+ * do that, or a user with CAP_PERFMON, where tracefs is mounted.
+ */
+#ifndef TRAIL_COLLECT_WAKINGS_H
+#define TRAIL_COLLECT_WAKINGS_H
+
+#include <stdint.h>
+
+struct wakings;
+
+/* The thread was woken at `ns`. */
+typedef void wakings_take_fn(void *context, int64_t ns, uint32_t tid);
+
+/* `clock` is the clock ID of the records' times. NULL if they cannot be read. */
+struct wakings *wakings_open(int32_t clock);
+
+/*
+ * Calls `take` for each new record of before `before_ns`. What the kernel had no room for is
+ * missing.
+ */
+void wakings_read(struct wakings *wakings, int64_t before_ns, wakings_take_fn *take, void *context);
+
+void wakings_close(struct wakings *wakings);
+
+#endif

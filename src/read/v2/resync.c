@@ -1,0 +1,82 @@
+/* v2 resync: see resync.h. */
+#include "read/v2/resync.h"
+
+#include <string.h>
+
+#include "read/v2/batch.h"
+#include "wire/wire.h"
+
+#define HIGHEST_THREAD (UINT64_C(1) << 40)
+
+static bool plausible(const struct v2_resync *rules, const struct v2_batch_header *header)
+{
+    if (header->end_of_generation)
+        return true;
+    if (header->generation == 0 || header->size == 0 ||
+        (header->thread > HIGHEST_THREAD && header->thread != UINT64_MAX))
+        return false;
+    return rules->generation == 0 ? header->generation < UINT64_C(1) << 32
+                                  : header->generation >= rules->generation &&
+                                        header->generation - rules->generation <= rules->reach;
+}
+
+/* Returns the end of the plausible batch at `at`, with its generation; 0 if there is none. */
+static size_t batch_end(const struct v2_resync *rules, const uint8_t *data, size_t size, size_t at,
+                        uint64_t *generation)
+{
+    struct v2_batch_header header;
+    size_t length;
+    if (v2_batch_header(data + at, size - at, rules->version, &header, &length, NULL) !=
+            V2_HEADER_OK ||
+        !plausible(rules, &header) || header.size > size - at - length)
+        return 0;
+    *generation = header.generation;
+    return at + length + (size_t)header.size;
+}
+
+/* Whether a batch is at `at`, and another one, or the end of the trace, behind it. */
+static bool continues_at(const struct v2_resync *rules, const uint8_t *data, size_t size, size_t at)
+{
+    struct v2_resync next = *rules;
+    size_t end = batch_end(rules, data, size, at, &next.generation);
+    if (end == 0 || data[at] == V2_EndOfGeneration)
+        return false;
+    next.reach = 1;
+    if (end < size && data[end] == V2_EndOfGeneration && rules->version >= 26)
+        end++;
+    uint64_t generation;
+    return end < size ? batch_end(&next, data, size, end, &generation) != 0
+                      : end == size && rules->at_end;
+}
+
+/* Whether the generation ends at `at`: the next one, or the end of the trace, follows. */
+static bool ends_at(const struct v2_resync *rules, const uint8_t *data, size_t size, size_t at)
+{
+    struct v2_resync next = *rules;
+    if (rules->version < 26 || rules->generation == 0)
+        return false;
+    next.generation++;
+    return at + 1 < size ? continues_at(&next, data, size, at + 1) : rules->at_end;
+}
+
+size_t v2_resync_find(const struct v2_resync *rules, const uint8_t *data, size_t size)
+{
+    for (size_t at = 0; at < size; at++) {
+        if ((data[at] == V2_EventBatch || data[at] == V2_ExperimentalBatch) &&
+            continues_at(rules, data, size, at))
+            return at;
+        if (data[at] == V2_EndOfGeneration && ends_at(rules, data, size, at))
+            return at;
+    }
+    return size;
+}
+
+bool v2_resync_is_text(const uint8_t *data, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        uint8_t c = data[i];
+        if (c == 0x7f || (c < ' ' && (c == '\0' || !strchr("\t\n\v\f\r\033", c))))
+            return false;
+    }
+    return size > 0;
+}

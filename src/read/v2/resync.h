@@ -1,0 +1,32 @@
+/*
+ * v2 resync: finds where batches continue after bytes that are none: text that the program wrote
+ * into the trace, damage, another trace. Only readers that are not strict use it.
+ */
+#ifndef TRAIL_READ_V2_RESYNC_H
+#define TRAIL_READ_V2_RESYNC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How far behind the place of an error batches are searched: several of maximum size. */
+#define V2_RESYNC_REACH ((size_t)512 << 10)
+
+/* The rules for a place where batches continue. */
+struct v2_resync {
+    int version;
+    uint64_t generation; /* of the last good batch; 0: unknown */
+    uint64_t reach;      /* how much larger that of the next may be */
+    bool at_end;         /* the trace has no bytes behind these */
+};
+
+/*
+ * Returns the offset of the first batch whose header, and the next batch's, are plausible; `size`
+ * if there is none.
+ */
+size_t v2_resync_find(const struct v2_resync *rules, const uint8_t *data, size_t size);
+
+/* Whether the bytes are text as programs print it. */
+bool v2_resync_is_text(const uint8_t *data, size_t size);
+
+#endif

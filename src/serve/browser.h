@@ -1,0 +1,23 @@
+/*
+ * Opens the user's browser. Every user can list the arguments of processes, and the first URL has
+ * the token: the browser is given a file that only its user can read and that leads to the URL.
+ */
+#ifndef TRAIL_SERVE_BROWSER_H
+#define TRAIL_SERVE_BROWSER_H
+
+#include <limits.h>
+
+struct browser {
+    char page[PATH_MAX]; /* the file; empty: there is none */
+};
+
+/*
+ * Starts xdg-open, without waiting for it; does nothing without a display. `url` needs no escapes
+ * in HTML. Returns an errno value, 0 if all went well.
+ */
+int browser_open(struct browser *browser, const char *url);
+
+/* Removes the file. */
+void browser_close(const struct browser *browser);
+
+#endif

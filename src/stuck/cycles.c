@@ -1,0 +1,337 @@
+/* Holders, and threads that wait for each other: stuck_connect (stuck.h). */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/grow.h"
+#include "collect/process.h"
+#include "stuck/describe.h"
+#include "stuck/stuck.h"
+
+static bool list_tids(struct stuck *stuck)
+{
+    for (size_t i = 0; i < stuck->count; i++) {
+        struct stuck_process *process = &stuck->processes[i];
+        for (size_t j = 0; j < process->held.count; j++) {
+            uint64_t tid = (uint64_t)process->held.threads[j].tid;
+            process->threads[j].process = process;
+            if (!idmap_put(&stuck->by_tid, tid, &process->threads[j]))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Whether a thread can hold what another one waits for: of another process only in shared memory.
+ * Otherwise it has the number of one that has ended. */
+static bool can_hold(const struct stuck_thread *holder, const struct stuck_thread *thread)
+{
+    const struct held_mapping *mapping =
+        held_mapping_of(&thread->process->held, thread->held->arguments[0]);
+    return holder->process == thread->process || (mapping && mapping->is_shared);
+}
+
+/* A process in a PID namespace of its own writes thread IDs of that namespace. */
+static void connect(struct stuck *stuck, struct stuck_process *process, struct stuck_thread *thread)
+{
+    struct process own = {process->held.pid, process->held.is_nested};
+    struct stuck_holder *holder = &thread->holder;
+    holder->own = holder->tid;
+    if (holder->tid > 0 && own.nested)
+        holder->tid = (pid_t)process_thread(&own, (uint32_t)holder->tid);
+    if (holder->tid <= 0)
+        return;
+    holder->thread = idmap_find(&stuck->by_tid, (uint64_t)holder->tid);
+    if (holder->thread && !can_hold(holder->thread, thread))
+        holder->thread = NULL;
+    if (holder->thread) {
+        holder->thread->waiters++;
+        thread->co_waiter = holder->thread->waiter;
+        holder->thread->waiter = thread;
+    } else if (holder->is_guess) {
+        holder->tid = 0;
+    }
+}
+
+/* MARK: Threads that can go on */
+
+/*
+ * A thread that waits for processes, as for what they write into a pipe, can go on as soon as any of
+ * their threads can. A thread that waits for another one can if that can. All others may go on by
+ * themselves. Threads that remain wait for each other.
+ */
+static struct stuck_process *find_process(const struct stuck *stuck, pid_t pid)
+{
+    for (size_t i = 0; i < stuck->count; i++) {
+        if (stuck->processes[i].held.pid == pid)
+            return &stuck->processes[i];
+    }
+    return NULL;
+}
+
+static bool waits_for_processes(const struct stuck_thread *thread)
+{
+    return thread->state == STUCK_WAITS && !thread->holder.thread && thread->peers.is_all &&
+           thread->peers.count > 0;
+}
+
+static bool waits_for(const struct stuck_thread *thread, pid_t pid)
+{
+    for (size_t i = 0; i < thread->peers.count; i++) {
+        if (thread->peers.pids[i] == pid)
+            return true;
+    }
+    return false;
+}
+
+/* Whether nothing but threads of `stuck` ends the thread's wait. */
+static bool depends(const struct stuck *stuck, const struct stuck_thread *thread)
+{
+    if (thread->state == STUCK_WAITS && thread->holder.thread)
+        return true;
+    if (!waits_for_processes(thread) || thread->process->held.has_alarm)
+        return false;
+    for (size_t i = 0; i < thread->peers.count; i++) {
+        if (!find_process(stuck, thread->peers.pids[i]))
+            return false;
+    }
+    return true;
+}
+
+struct to_do {
+    struct stuck_thread *first;
+};
+
+static void let_go(struct to_do *to_do, struct stuck_thread *thread)
+{
+    if (thread->can_go || thread->state == STUCK_ENDED)
+        return;
+    thread->can_go = true;
+    thread->to_do = to_do->first;
+    to_do->first = thread;
+}
+
+/* Lets go all threads that wait for a process, when its first thread can go on. */
+static void let_peers_go(struct stuck *stuck, struct to_do *to_do, struct stuck_process *process)
+{
+    if (process->can_go)
+        return;
+    process->can_go = true;
+    for (size_t i = 0; i < stuck->count; i++) {
+        for (size_t j = 0; j < stuck->processes[i].held.count; j++) {
+            struct stuck_thread *thread = &stuck->processes[i].threads[j];
+            if (waits_for_processes(thread) && waits_for(thread, process->held.pid))
+                let_go(to_do, thread);
+        }
+    }
+}
+
+static void find_those_that_can_go(struct stuck *stuck)
+{
+    struct to_do to_do = {NULL};
+    for (size_t i = 0; i < stuck->count; i++) {
+        for (size_t j = 0; j < stuck->processes[i].held.count; j++) {
+            struct stuck_thread *thread = &stuck->processes[i].threads[j];
+            if (!depends(stuck, thread))
+                let_go(&to_do, thread);
+        }
+    }
+    while (to_do.first) {
+        struct stuck_thread *thread = to_do.first;
+        to_do.first = thread->to_do;
+        for (struct stuck_thread *at = thread->waiter; at; at = at->co_waiter)
+            let_go(&to_do, at);
+        let_peers_go(stuck, &to_do, find_process(stuck, thread->process->held.pid));
+    }
+}
+
+/* MARK: Cycles */
+
+static struct stuck_thread *thread_of(const struct stuck_process *process)
+{
+    for (size_t i = 0; process && i < process->held.count; i++) {
+        if (!process->threads[i].can_go && process->threads[i].state != STUCK_ENDED)
+            return &process->threads[i];
+    }
+    return NULL;
+}
+
+/* Of the processes that a thread waits for, others come first. */
+static struct stuck_thread *find_next(const struct stuck *stuck, const struct stuck_thread *thread)
+{
+    struct stuck_thread *next = NULL;
+    if (thread->can_go || thread->state != STUCK_WAITS)
+        return NULL;
+    if (thread->holder.thread)
+        return thread->holder.thread;
+    for (size_t i = 0; i < thread->peers.count; i++) {
+        const struct stuck_process *process = find_process(stuck, thread->peers.pids[i]);
+        if (!next || next->process == thread->process)
+            next = thread_of(process);
+    }
+    return next;
+}
+
+/* Returns a thread of the cycle that following holders leads to; NULL: none that is new. */
+static struct stuck_thread *find_cycle(struct stuck_thread *from, size_t walk)
+{
+    struct stuck_thread *at = from;
+    while (at && !at->walk) {
+        at->walk = walk;
+        at = at->next;
+    }
+    return at && at->walk == walk ? at : NULL;
+}
+
+/* All threads of one process, which were stopped together, and their objects copied. */
+static bool is_of_one_instant(const struct stuck_thread *first)
+{
+    const struct stuck_thread *at = first;
+    do {
+        if (at->process != first->process || at->process->held.groups > 1 || !at->holder.thread)
+            return false;
+        at = at->next;
+    } while (at != first);
+    return true;
+}
+
+static bool name_nothing(void *context, uint64_t address, char *text, size_t size)
+{
+    (void)context, (void)address, (void)text, (void)size;
+    return false;
+}
+
+/* Whether the thread waits for the same thread, by what its object is now. */
+static bool has_same_holder(const struct stuck_thread *thread, const struct held_memory *object)
+{
+    const struct describe with = {.name = name_nothing};
+    struct held_thread held = *thread->held;
+    struct stuck_thread now = *thread;
+    held.object = *object;
+    now.held = &held;
+    now.holder = (struct stuck_holder){0};
+    describe_thread(&now, &with);
+    return now.state == STUCK_WAITS && now.holder.tid == thread->holder.own;
+}
+
+/* Threads that a cycle depends on. */
+struct closure {
+    struct stuck_thread **list;
+    struct held_again *again;
+    struct held_memory *objects;
+    size_t count, capacity;
+    size_t walk; /* marks the threads in it */
+    bool no_memory;
+};
+
+static void add_to(struct closure *closure, struct stuck_thread *thread)
+{
+    if (thread->state == STUCK_ENDED || thread->checked == closure->walk)
+        return;
+    thread->checked = closure->walk;
+    if (GROW(closure->list, closure->capacity, closure->count + 1))
+        closure->list[closure->count++] = thread;
+    else
+        closure->no_memory = true;
+}
+
+static void add_those_it_waits_for(const struct stuck *stuck, struct closure *closure,
+                                   const struct stuck_thread *thread)
+{
+    if (thread->holder.thread) {
+        add_to(closure, thread->holder.thread);
+        return;
+    }
+    for (size_t i = 0; i < thread->peers.count; i++) {
+        struct stuck_process *process = find_process(stuck, thread->peers.pids[i]);
+        for (size_t j = 0; process && j < process->held.count; j++)
+            add_to(closure, &process->threads[j]);
+    }
+}
+
+static bool is_as_before(const struct stuck *stuck, struct closure *closure)
+{
+    for (size_t i = 0; i < closure->count; i++) {
+        const struct stuck_thread *thread = closure->list[i];
+        closure->again[i] =
+            (struct held_again){thread->process->held.pid, thread->held, &closure->objects[i]};
+    }
+    if (!held_look_again(closure->again, closure->count, stuck->limit_ns))
+        return false;
+    for (size_t i = 0; i < closure->count; i++) {
+        if (closure->list[i]->holder.thread &&
+            !has_same_holder(closure->list[i], &closure->objects[i]))
+            return false;
+    }
+    return true;
+}
+
+/* Looks once more at what a cycle depends on. Sets *is_there; false: out of memory. */
+static bool confirm(const struct stuck *stuck, struct stuck_thread *first, bool *is_there)
+{
+    struct closure closure = {.walk = first->walk};
+    bool good;
+    add_to(&closure, first);
+    for (size_t i = 0; i < closure.count; i++)
+        add_those_it_waits_for(stuck, &closure, closure.list[i]);
+    closure.again = calloc(closure.count + 1, sizeof *closure.again);
+    closure.objects = calloc(closure.count + 1, sizeof *closure.objects);
+    good = !closure.no_memory && closure.again && closure.objects;
+    *is_there = good && is_as_before(stuck, &closure);
+    free(closure.list);
+    free(closure.again);
+    free(closure.objects);
+    return good;
+}
+
+static bool add_cycle(struct stuck *stuck, struct stuck_thread *first)
+{
+    struct stuck_thread *at = first;
+    bool is_there = true;
+    if (!is_of_one_instant(first) && !confirm(stuck, first, &is_there))
+        return false;
+    if (!is_there)
+        return true;
+    if (!GROW(stuck->cycles, stuck->cycle_capacity, stuck->cycle_count + 1))
+        return false;
+    stuck->cycles[stuck->cycle_count++] = first;
+    do {
+        at->cycle = (unsigned)stuck->cycle_count;
+        at = at->next;
+    } while (at != first);
+    return true;
+}
+
+static bool find_cycles(struct stuck *stuck)
+{
+    size_t walks = 0;
+    for (size_t i = 0; i < stuck->count; i++) {
+        for (size_t j = 0; j < stuck->processes[i].held.count; j++) {
+            struct stuck_thread *cycle = find_cycle(&stuck->processes[i].threads[j], ++walks);
+            if (cycle && !add_cycle(stuck, cycle))
+                return false;
+        }
+    }
+    return true;
+}
+
+bool stuck_connect(struct stuck *stuck, trail_error *err)
+{
+    bool good = list_tids(stuck);
+    for (size_t i = 0; good && i < stuck->count; i++) {
+        struct stuck_process *process = &stuck->processes[i];
+        for (size_t j = 0; j < process->held.count; j++)
+            connect(stuck, process, &process->threads[j]);
+    }
+    if (good)
+        find_those_that_can_go(stuck);
+    for (size_t i = 0; good && i < stuck->count; i++) {
+        struct stuck_process *process = &stuck->processes[i];
+        for (size_t j = 0; j < process->held.count; j++)
+            process->threads[j].next = find_next(stuck, &process->threads[j]);
+    }
+    good = good && find_cycles(stuck);
+    if (!good)
+        error_set(err, TRAIL_NO_MEMORY, "out of memory");
+    return good;
+}

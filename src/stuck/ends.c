@@ -1,0 +1,138 @@
+/* See ends.h. */
+#include "stuck/ends.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/grow.h"
+#include "base/hash.h"
+#include "base/search.h"
+#include "base/small_file.h"
+
+bool ends_read_link(pid_t pid, int fd, char *text, size_t size)
+{
+    char path[64];
+    ssize_t n;
+    (void)snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
+    n = readlink(path, text, size - 1);
+    if (n < 0)
+        return false;
+    text[n] = '\0';
+    return true;
+}
+
+int ends_access(pid_t pid, int fd)
+{
+    char path[64], text[512];
+    const char *flags;
+    (void)snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", pid, fd);
+    if (!small_file_text(path, text, sizeof text) || !(flags = strstr(text, "flags:")))
+        return -1;
+    return (int)(strtoul(flags + 6, NULL, 8) & O_ACCMODE);
+}
+
+pid_t ends_process(pid_t tid)
+{
+    char path[64], text[4096];
+    const char *at;
+    (void)snprintf(path, sizeof path, "/proc/%d/status", tid);
+    return small_file_text(path, text, sizeof text) && (at = strstr(text, "\nTgid:"))
+               ? (pid_t)strtol(at + 6, NULL, 10)
+               : tid;
+}
+
+/* MARK: Reading */
+
+static void add_row(struct ends *ends, pid_t pid, int fd)
+{
+    char link[ENDS_LINK_SIZE];
+    if (!ends_read_link(pid, fd, link, sizeof link))
+        return;
+    if (GROW(ends->rows, ends->capacity, ends->count + 1))
+        ends->rows[ends->count++] = (struct ends_row){hash_bytes(link, strlen(link)), pid, fd};
+    else
+        ends->is_partial = true;
+}
+
+static void add_process(struct ends *ends, pid_t pid)
+{
+    char path[64];
+    const struct dirent *entry;
+    DIR *folder;
+    (void)snprintf(path, sizeof path, "/proc/%d/fd", pid);
+    folder = opendir(path);
+    /* Kernel threads and zombies have none; of ended processes there is no such folder. */
+    if (!folder && access(path, F_OK) == 0)
+        ends->is_partial = true;
+    while (folder && (entry = readdir(folder))) {
+        if (isdigit((unsigned char)*entry->d_name))
+            add_row(ends, pid, atoi(entry->d_name));
+    }
+    if (folder)
+        (void)closedir(folder);
+}
+
+static int by_link(const void *a, const void *b)
+{
+    const struct ends_row *x = a, *y = b;
+    if (x->link != y->link)
+        return x->link < y->link ? -1 : 1;
+    return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static void read_all(struct ends *ends)
+{
+    const struct dirent *entry;
+    DIR *folder = opendir("/proc");
+    ends->is_read = true;
+    ends->is_partial = !folder;
+    while (folder && (entry = readdir(folder))) {
+        pid_t pid = (pid_t)atoi(entry->d_name);
+        if (pid > 0 && pid != getpid())
+            add_process(ends, pid);
+    }
+    if (folder)
+        (void)closedir(folder);
+    if (ends->count > 0)
+        qsort(ends->rows, ends->count, sizeof *ends->rows, by_link);
+}
+
+void ends_free(struct ends *ends)
+{
+    free(ends->rows);
+    *ends = (struct ends){0};
+}
+
+/* MARK: Finding */
+
+static void add_peer(struct peers *peers, pid_t pid)
+{
+    if (peers->count > 0 && peers->pids[peers->count - 1] == pid)
+        return;
+    if (peers->count < ENDS_PEERS)
+        peers->pids[peers->count++] = pid;
+    else
+        peers->is_all = false;
+}
+
+void ends_find(struct ends *ends, const char *link, int not_access, struct peers *peers)
+{
+    uint64_t wanted = hash_bytes(link, strlen(link));
+    char now[ENDS_LINK_SIZE];
+    if (!ends->is_read)
+        read_all(ends);
+    *peers = (struct peers){.is_all = !ends->is_partial};
+    for (size_t at = SEARCH(i, 0, ends->count, ends->rows[i].link < wanted);
+         at < ends->count && ends->rows[at].link == wanted; at++) {
+        const struct ends_row *row = &ends->rows[at];
+        if (!ends_read_link(row->pid, row->fd, now, sizeof now) || strcmp(now, link) != 0)
+            continue;
+        if (not_access < 0 || ends_access(row->pid, row->fd) != not_access)
+            add_peer(peers, row->pid);
+    }
+}

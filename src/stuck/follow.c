@@ -1,0 +1,128 @@
+/* Processes that others wait for: stuck_follow (stuck.h). */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "base/small_file.h"
+#include "collect/process.h"
+#include "stuck/stuck.h"
+
+/* Processes to add, at most. */
+#define MOST_RELATED 16
+
+static bool is_added(const struct stuck *stuck, pid_t pid)
+{
+    for (size_t i = 0; i < stuck->count; i++) {
+        if (stuck->processes[i].held.pid == pid)
+            return true;
+    }
+    return false;
+}
+
+/* A process that may not be looked at, or has ended, stays away. */
+static void add(struct stuck *stuck, pid_t pid)
+{
+    trail_error err;
+    if (is_added(stuck, pid) || !stuck_add(stuck, pid, &err))
+        return;
+    stuck->processes[stuck->count - 1].is_related = true;
+}
+
+/* MARK: Locks in shared memory */
+
+/* Whether the process has mapped what an entry of /proc/PID/maps has by its device and inode. */
+static bool maps_it(pid_t pid, const char *identity)
+{
+    char path[64], wanted[64], *line = NULL;
+    size_t room = 0;
+    bool found = false;
+    FILE *file;
+    (void)snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    (void)snprintf(wanted, sizeof wanted, " %s", identity);
+    file = fopen(path, "re");
+    while (file && !found && getline(&line, &room, file) > 0) {
+        const char *at = strstr(line, wanted);
+        found = at && (at[strlen(wanted)] == ' ' || at[strlen(wanted)] == '\n');
+    }
+    free(line);
+    if (file)
+        (void)fclose(file);
+    return found;
+}
+
+/* Adds the process of the thread that holds what lies in shared memory. */
+static void follow_holder(struct stuck *stuck, const struct stuck_process *process,
+                          const struct stuck_thread *thread)
+{
+    const struct held_mapping *mapping =
+        held_mapping_of(&process->held, thread->held->arguments[0]);
+    pid_t tid = thread->holder.tid, pid;
+    if (tid <= 0 || process->held.is_nested || !mapping || !mapping->is_shared)
+        return;
+    pid = ends_process(tid);
+    if (pid > 0 && maps_it(pid, mapping->identity))
+        add(stuck, pid);
+}
+
+/* MARK: Other ends */
+
+/* Whether a call is one whose wait may be for another process. */
+static bool may_wait(long call)
+{
+    static const long calls[] = {SYS_read,   SYS_readv,  SYS_recvfrom, SYS_recvmsg, SYS_write,
+                                 SYS_writev, SYS_sendto, SYS_sendmsg,  SYS_wait4,   SYS_futex,
+                                 SYS_flock,  SYS_fcntl,  SYS_splice};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        if (call == calls[i])
+            return true;
+    }
+    return false;
+}
+
+/* Whether all threads of a process are in such calls: otherwise it is no part of a cycle, and is
+ * not stopped. */
+static bool waits_for_others(pid_t pid)
+{
+    char path[300], text[256], *end;
+    const struct dirent *entry;
+    bool waits = true;
+    size_t threads = 0;
+    DIR *folder;
+    (void)snprintf(path, sizeof path, "/proc/%d/task", pid);
+    folder = opendir(path);
+    while (folder && waits && (entry = readdir(folder))) {
+        if (*entry->d_name == '.')
+            continue;
+        (void)snprintf(path, sizeof path, "/proc/%d/task/%s/syscall", pid, entry->d_name);
+        threads++;
+        waits = small_file_text(path, text, sizeof text) && may_wait(strtol(text, &end, 10)) &&
+                end != text;
+    }
+    if (folder)
+        (void)closedir(folder);
+    return waits && threads > 0;
+}
+
+static void follow_peers(struct stuck *stuck, const struct peers *peers)
+{
+    for (size_t i = 0; i < peers->count; i++) {
+        if (!is_added(stuck, peers->pids[i]) && waits_for_others(peers->pids[i]))
+            add(stuck, peers->pids[i]);
+    }
+}
+
+void stuck_follow(struct stuck *stuck)
+{
+    size_t most = stuck->count + MOST_RELATED;
+    /* The list grows, and moves. */
+    for (size_t i = 0; i < stuck->count; i++) {
+        for (size_t j = 0; j < stuck->processes[i].held.count && stuck->count < most; j++) {
+            struct stuck_thread thread = stuck->processes[i].threads[j];
+            follow_holder(stuck, &stuck->processes[i], &thread);
+            if (thread.peers.is_all)
+                follow_peers(stuck, &thread.peers);
+        }
+    }
+}

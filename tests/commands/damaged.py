@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""Traces that Go's tools refuse: how much of them is shown, and what is said of the rest. TAP.
+
+What is right is known from how the traces are made here; Go's words are those of its own parsers.
+
+usage: damaged.py TRAIL SOURCE_ROOT
+"""
+
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from command import WORK, answer, assembled, equal, good, good_text, run, run_text  # noqa: E402
+from go_readers import go_of, go_prints  # noqa: E402
+from tap import main, test  # noqa: E402
+
+NOBODY = 18446744073709551615
+
+# MARK: Annotations
+
+# One goroutine on one thread, from 1000 ns on, and a task, regions and a log of its own.
+ANNOTATED = f"""Trace Go1.26
+EventBatch gen=1 m={NOBODY} time=1000 size=auto
+Sync
+Frequency freq=1000000000
+ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0
+EventBatch gen=1 m=5 time=1000 size=auto
+ProcStatus dt=0 p=0 pstatus=1
+GoStatus dt=0 g=1 m=5 gstatus=2
+%s
+GoBlock dt=5000 reason_string=1 stack=1
+EventBatch gen=1 m={NOBODY} time=1000 size=auto
+Strings
+String id=1
+	data="a"
+String id=2
+	data="b"
+String id=3
+	data="main.dispatch"
+String id=4
+	data="/src/app/crossed.go"
+String id=5
+	data="runtime/trace.(*Region).End"
+EventBatch gen=1 m={NOBODY} time=1000 size=auto
+Stacks
+Stack id=1 nframes=2
+	pc=1 func=5 file=4 line=7
+	pc=2 func=3 file=4 line=23
+EndOfGeneration
+"""
+CROSSED = """UserRegionBegin dt=100 task=0 name_string=1 stack=1
+UserRegionBegin dt=100 task=0 name_string=2 stack=1
+UserRegionEnd dt=100 task=0 name_string=1 stack=1
+UserRegionEnd dt=100 task=0 name_string=2 stack=1"""
+MISUSES = {
+    "crossed": (CROSSED, "misuse of region in goroutine 1"),
+    "unbegun": (
+        "UserRegionBegin dt=100 task=0 name_string=1 stack=1\nUserRegionEnd dt=1 task=0 name_string=2 stack=1",
+        "misuse of region in goroutine 1",
+    ),
+    "task": ("UserTaskBegin dt=1 task=7 parent_task=0 name_string=1 stack=1\n" * 2, "task ID conflict: 7"),
+    "name": ("UserRegionBegin dt=1 task=0 name_string=9 stack=1", "invalid string ID 9"),
+    "stack": ("UserTaskEnd dt=1 task=1 stack=9", "found invalid stack ID 9"),
+    "log": ("UserLog dt=1 task=0 key_string=8 value_string=1 stack=1", "found invalid string ID 8"),
+}
+
+
+def annotated(name):
+    return assembled(name, ANNOTATED % MISUSES[name][0].rstrip("\n"))
+
+
+@test
+def misused_annotations_do_not_end_the_reading():
+    for name, (events, _) in MISUSES.items():
+        path = annotated(name)
+        kinds = [json.loads(line)["kind"] for line in good_text("print", "--format=jsonl", path).splitlines()]
+        # Two syncs, two statuses, the annotations, and the block behind them.
+        equal(len(kinds), 5 + len(events.strip().split("\n")), name)
+        equal(answer("check", path)["misused"], 1, name)
+
+
+@test
+def strict_readers_end_there_with_gos_message():
+    for name, (_, message) in MISUSES.items():
+        path = annotated(name)
+        for args in (["check", "--strict"], ["print", "--strict"], ["print", "--format=go"]):
+            code, out, err = run_text(*args, path)
+            equal(code, 1, f"{name} {args}")
+            assert message in out + err, (name, args, out, err)
+        go = go_of("1.27")
+        if go:
+            code, _, err = go_prints(go, "-d=parsed", path)
+            assert code != 0 and message in err, (name, err)
+
+
+@test
+def check_and_the_finding_name_the_line_of_the_program():
+    path = annotated("crossed")
+    assert "RegionEnd 'a' of G 1 at main.dispatch (crossed.go:23)" in good_text("check", path)
+    found = {f["kind"]: f for f in answer("summary", path)["findings"]}
+    assert "region 'a' at main.dispatch (crossed.go:23)" in found["misused-annotation"]["text"], found
+
+
+@test
+def a_region_that_ends_out_of_order_has_its_own_time():
+    rows = answer("regions", annotated("crossed"))["regions"]
+    equal({r["name"]: r["total_ns"] for r in rows}, {"a": 200, "b": 200})
+    rows = answer("regions", annotated("unbegun"))["regions"]
+    equal([r["name"] for r in rows], ["a"])
+
+
+@test
+def a_converted_trace_has_only_what_gos_tools_accept():
+    out = os.path.join(WORK, "converted.trace")
+    for name in MISUSES:
+        good("convert", "--to=go1.26", "-o", out, annotated(name))
+        good("check", "--strict", out)
+        if go_of("1.27"):
+            code, _, err = go_prints(go_of("1.27"), "-d=parsed", out)
+            equal(code, 0, f"{name}: {err}")
+
+
+# MARK: Bytes that are no batches
+
+
+def generations(count, version=26):
+    """A trace of generations of 1000 ns in which goroutine 1 yields four times."""
+    text = f"Trace Go1.{version}\n"
+    for n in range(1, count + 1):
+        status = "GoStatus dt=0 g=1 m=5 gstatus=2"
+        text += f"""EventBatch gen={n} m={NOBODY} time={1000 * n} size=auto
+{"Sync" if version >= 25 else ""}
+Frequency freq=1000000000
+{"ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0" if version >= 25 else ""}
+EventBatch gen={n} m=5 time={1000 * n} size=auto
+ProcStatus dt=1 p=0 pstatus=1
+{status}
+""" + "".join(
+            f"GoStop dt=100 reason_string=1 stack=0\nGoStart dt=100 g=1 g_seq={i}\n" for i in range(1, 5)
+        )
+        text += f"EventBatch gen={n} m={NOBODY} time={1000 * n} size=auto\nStrings\nString id=1\n\tdata=\"generation {n}\"\n"
+        text += "EndOfGeneration\n" if version >= 26 else ""
+    with open(assembled(f"generations-{count}-{version}", text), "rb") as f:
+        return f.read()
+
+
+def written(name, data):
+    path = os.path.join(WORK, name + ".trace")
+    with open(path, "wb") as f:
+        f.write(data)
+    return path
+
+
+def reasons(path, code=0):
+    """What the goroutine yielded for, once each, in order."""
+    lines = good_text("print", "--format=jsonl", path, code=code).splitlines()
+    return list(dict.fromkeys(r for r in (json.loads(line).get("reason") for line in lines) if r))
+
+
+def damage_events(data, generation):
+    """Overwrites the first events of a generation: without the statuses, no other can be ordered."""
+    at = data.index(bytes([1, generation, 5])) + 16
+    data[at : at + 12] = b"\xff" * 12
+
+
+@test
+def a_damaged_generation_is_a_hole_and_the_next_are_read():
+    for version in (22, 26):
+        data = bytearray(generations(6, version))
+        damage_events(data, 3)
+        path = written("hole", data)
+        found = reasons(path, code=1)
+        equal([r for r in found if r != "generation 3"], [f"generation {n}" for n in (1, 2, 4, 5, 6)], version)
+        check = answer("check", path, code=1)
+        equal(check["holes"], 1, version)
+
+
+@test
+def the_hole_is_in_no_sum():
+    data = bytearray(generations(6))
+    damage_events(data, 3)
+    rows = answer("goroutines", written("hole", data), code=1)["goroutines"]
+    # Of 5 generations of 1000 ns, each from its Sync to its last event at 801 ns, and what generation 3 still has.
+    total = sum(r["total_ns"] for r in rows)
+    assert 3 * 800 <= total <= 6 * 1000 - 1000, rows
+
+
+@test
+def strict_readers_end_at_the_damage():
+    data = bytearray(generations(6))
+    damage_events(data, 3)
+    _, out, _ = run_text("print", "--format=go", written("hole", data))
+    assert "generation 2" in out and "generation 4" not in out
+
+
+@test
+def text_of_the_program_is_cut_out():
+    for version in (22, 26):
+        data = generations(3, version)
+        text = b"sum is 1\nand more: \xc3\xa4\n"
+        at = data.index(b"generation 1") + len("generation 1")
+        at += version >= 26
+        path = written("text", data[:at] + text + data[at:] + b"bye\n")
+        whole = good("print", "--format=jsonl", written("whole", data))
+        equal(good("print", "--format=jsonl", path), whole, version)
+        check = answer("check", path)
+        equal((check["good"], check["text_bytes"]), (True, len(text) + 4), version)
+        assert f"at offset {at:#x}" in good_text("check", path)
+
+
+@test
+def a_trace_of_a_program_that_died_ends_without_a_stop():
+    data = generations(2)
+    begun = data.index(b"\x01\x02", data.index(b"generation 1"))
+    sync = data[begun : data.index(b"\x01\x02", begun + 2)]
+    cut = data[: data.index(b"generation 1") + len("generation 1") + 1] + sync
+    assert answer("check", written("died", cut))["unstopped"]
+    assert "without a stop after" in good_text("check", written("died", cut))
+    assert not answer("check", written("stopped", data))["unstopped"]
+
+
+@test
+def a_trace_behind_the_first_is_named():
+    data = generations(2)
+    check = answer("check", written("two", data + generations(3)))
+    equal((check["good"], check["next_trace"]), (True, len(data)))
+
+
+@test
+def any_byte_may_be_damaged():
+    """Reading ends, within its time, and what is not damaged is there: at least the other generations."""
+    for version in (22, 26):
+        data = generations(4, version)
+        for at in range(16, len(data), 7):
+            for wrong in (0, 1, 0x34, 0xFF):
+                broken = bytearray(data)
+                broken[at] = wrong
+                path = written("broken", broken)
+                code, out, err = run("print", "--format=jsonl", path)
+                assert code in (0, 1), (at, wrong, err)
+                found = sum(f"generation {n}".encode() in out for n in range(1, 5))
+                assert found >= 2, (version, at, wrong, found)
+
+
+sys.exit(main())

@@ -1,0 +1,207 @@
+"""What programs of several languages wait for, as their users call it, from outside and in recordings. TAP.
+
+usage: languages.py TRAIL ATOMICS     atomics.cpp
+"""
+
+import functools
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import states
+import tap
+import work
+from tap import Skip
+
+TRAIL, ATOMICS = (os.path.abspath(a) for a in sys.argv[1:3])
+HERE = os.path.dirname(os.path.abspath(__file__))
+WORK = work.folder("languages")
+TRACE = os.path.join(WORK, "x.trace")
+
+
+# Waits are a finding if they last for 100 ms at least.
+HOLD_S = 0.2
+
+
+def test(name):
+    def add(function):
+        function.__name__ = name
+        return tap.test(function)
+
+    return add
+
+
+def answer(*args):
+    done = subprocess.run([TRAIL, *map(str, args)], capture_output=True, text=True, timeout=240)
+    if "ptrace_scope" in done.stderr:
+        raise Skip(done.stderr.strip())
+    assert done.returncode == 0, (args, done.returncode, done.stderr)
+    return done.stdout
+
+
+class Hanging:
+    """A program whose threads wait until it is ended."""
+
+    def __init__(self, threads, *command):
+        self.threads, self.command = threads, command
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL)
+        states.until_all_wait([self.process.pid], self.threads)
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+    def text(self, *options):
+        return answer("stuck", "--limit=100s", *options, self.process.pid)
+
+    def waits(self):
+        """[(thread's name, kind, object)]"""
+        (process,) = json.loads(self.text("--json"))["processes"]
+        self.hangs = process["hangs"]
+        return [(t["name"], t["wait_kind"], t.get("object", "")) for t in process["threads"]]
+
+
+def recorded_hang(threads, *command):
+    """The findings of a recording that is ended when all threads wait: {kind: text}"""
+    pid = None
+    # The first signal is for the program as well, the second ends the recording only.
+    command = "env", "--ignore-signal=TERM", *command
+    recorder = subprocess.Popen([TRAIL, "record", "-q", "-o", TRACE, "--", *command], stdin=subprocess.DEVNULL)
+    children = f"/proc/{recorder.pid}/task/{recorder.pid}/children"
+    try:
+        (pid,) = map(int, states.until(lambda: states.text_of(children).split()))
+        states.until_all_wait([pid], threads)
+        time.sleep(HOLD_S)
+        for _ in range(2):
+            recorder.send_signal(signal.SIGTERM)
+            states.until_taken(recorder.pid, signal.SIGTERM)
+        assert recorder.wait(timeout=240) == 0
+    finally:
+        recorder.kill()
+        recorder.wait()
+        if pid:
+            os.kill(pid, signal.SIGKILL)
+    return {f["kind"]: f["text"] for f in json.loads(answer("summary", "--json", TRACE))["findings"]}
+
+
+# What the kinds are called, if not by their own names.
+KINDS = {"condition": "condition variable"}
+IN_PLACE = r"in wait_here \(atomics\.cpp:\d+\)"
+
+for case, kind, thing in (
+    ("atomic", "atomic", "number"),
+    ("flag", "atomic", f"flag|{IN_PLACE}"),
+    ("wide", "atomic", f"wide|{IN_PLACE}"),
+    ("latch", "latch", "latch"),
+    ("semaphore", "semaphore", "semaphore"),
+    ("barrier", "barrier", IN_PLACE),
+    ("future", "future", IN_PLACE),
+    ("shared", "rwlock", "catalog"),
+    ("any", "condition", "any"),
+    ("lost", "condition", "lost"),
+):
+
+    @test(f"C++20: {case}: is known from outside, and a program that can only wait is said to hang")
+    def _(case=case, kind=kind, thing=thing):
+        with Hanging(2, ATOMICS, case, "hang") as program:
+            waits = program.waits()
+            assert [w[1] for w in waits].count("join") == 1, waits
+            ((_, k, o),) = [w for w in waits if w[1] != "join"]
+            assert k == kind and re.fullmatch(thing, o), waits
+            assert program.hangs, waits
+            text = program.text()
+            assert "no thread can go on" in text, text
+            # The frames below the thread's function are the library's.
+            assert "wait_here" in text and "_M_invoke" not in text and "start_thread" not in text, text
+            assert "start_thread" in program.text("--frames=0")
+
+    @test(f"C++20: {case}: a recording of a program that hangs says for what")
+    def _(case=case, kind=kind, thing=thing):
+        found = recorded_hang(2, ATOMICS, case, "hang")
+        # What can be held has a holder, which only the program knows.
+        said = found["open-wait" if kind == "rwlock" else "never-woken"]
+        assert re.search(rf"^thread .* waited for {KINDS.get(kind, kind)} ({thing})[,;( ]", said), found
+
+
+@test("C++20: a signal that came before the wait for it is said")
+def _():
+    found = recorded_hang(2, ATOMICS, "lost", "hang")
+    said = r"condition variable lost .*; signal_too_early(\(\))? \(atomics\.cpp:\d+\) signalled it before the wait, when no thread waited"
+    assert re.search(said, found["never-woken"]), found
+    assert "signalled" not in recorded_hang(2, ATOMICS, "any", "hang")["never-woken"]
+
+
+# MARK: Rust
+
+
+@functools.cache
+def rust(*options):
+    if not shutil.which("rustc"):
+        raise Skip("no rustc")
+    path = os.path.join(WORK, "waits" + "".join(options))
+    subprocess.run(["rustc", "-g", "--edition=2021", *options, "-o", path, os.path.join(HERE, "waits.rs")], check=True, timeout=600)
+    return path
+
+
+ADDRESS = r"0x[0-9a-f]+"
+RUST = {
+    "mutex": ("mutex", ADDRESS), "read": ("rwlock", ADDRESS), "write": ("rwlock", ADDRESS), "condition": ("condition", ADDRESS),
+    "barrier": ("barrier", r"in waits::\S+ \(waits\.rs:\d+\)"), "receive": ("channel-receive", r"in waits::\S+ \(waits\.rs:\d+\)"),
+    "send": ("channel-send", r"in waits::\S+ \(waits\.rs:\d+\)"), "park": ("park", r"in waits::\S+ \(waits\.rs:\d+\)"),
+    "first": ("park", r"in waits::\S+ \(waits\.rs:\d+\)"), "once": ("once", r"waits::ONCE\S*"),
+}  # fmt: skip
+
+
+@test("Rust: each wait of its library is known from outside, and who has the locks by the variables of the holder")
+def _():
+    with Hanging(11, rust(), "kinds") as program:
+        waits = {name: (kind, thing) for name, kind, thing in program.waits()}
+        for name, (kind, thing) in RUST.items():
+            assert waits[name][0] == kind and re.fullmatch(thing, waits[name][1]), (name, waits[name])
+        text = program.text()
+        for name, kind in ("mutex", "mutex"), ("read", "rwlock"), ("write", "rwlock"):
+            holder = rf"waiting for {kind} {ADDRESS}, held by thread {program.process.pid} \(\S+\) \(inferred from its stack\)"
+            assert re.search(rf"^thread \d+ \({name}\): {holder}$", text, re.M), text
+        # Functions have no traits in their names, and what starts a thread is left out.
+        assert "waits::kinds" in text and "FnOnce" not in text and "lang_start" not in text, text
+
+
+@test("Rust: a deadlock is found from outside")
+def _():
+    with Hanging(3, rust(), "deadlock") as program:
+        text = program.text()
+        assert text.startswith("deadlock, with holders inferred from stacks:\n"), text
+        (cycle,) = json.loads(program.text("--json"))["deadlocks"]
+        names = {str(t["tid"]): states.text_of(f"/proc/{program.process.pid}/task/{t['tid']}/comm").strip() for t in cycle}
+        assert sorted(names.values()) == ["backward", "forward"], (cycle, names)
+
+
+@test("Rust: a deadlock is found in a recording")
+def _():
+    found = recorded_hang(3, rust(), "deadlock")
+    assert "with holders inferred from stacks: " in found["deadlock"], found
+    for name in "forward", "backward":
+        assert re.search(rf"thread {name} \(\d+\) holds mutex {ADDRESS} .*and waits for mutex {ADDRESS}", found["deadlock"]), found
+
+
+@test("Rust: a recording has the holder, and a thread that waits for a condition holds nothing")
+def _():
+    found = recorded_hang(11, rust(), "kinds")
+    assert "deadlock" not in found, found
+    assert re.search(r"held by thread main \(\d+\), inferred from its stack", found["open-wait"]), found
+    events = answer("print", "--format=jsonl", TRACE).splitlines()
+    threads = {row["id"]: row["name"] for row in json.loads(answer("goroutines", "--json", TRACE))["goroutines"]}
+    holds = [json.loads(e) for e in events if '"holds, inferred"' in e]
+    assert {threads[h["g"]] for h in holds} == {"main"}, holds
+
+
+sys.exit(tap.main())

@@ -1,0 +1,183 @@
+/*
+ * Waits between two processes, of one thread each. The child prints nothing; the parent prints both PIDs when the child is
+ * there. It ends when it is killed.
+ *
+ * usage: processes MODE
+ */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static struct shared {
+    pthread_mutex_t mutexes[2];
+    pthread_barrier_t both;
+} * shared;
+
+static int to_child[2], to_parent[2], pair[2], files[2];
+static pid_t child;
+
+static void make_shared(void)
+{
+    pthread_mutexattr_t mutexes;
+    pthread_barrierattr_t barriers;
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(shared != MAP_FAILED);
+    CHECK(pthread_mutexattr_init(&mutexes) == 0 && pthread_mutexattr_setpshared(&mutexes, 1) == 0);
+    CHECK(pthread_barrierattr_init(&barriers) == 0);
+    CHECK(pthread_barrierattr_setpshared(&barriers, 1) == 0);
+    CHECK(pthread_barrier_init(&shared->both, &barriers, 2) == 0);
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_mutex_init(&shared->mutexes[i], &mutexes) == 0);
+}
+
+static void read_byte(int fd)
+{
+    char byte;
+    CHECK(read(fd, &byte, 1) == 1);
+}
+
+static void fill(int fd)
+{
+    static const char bytes[1 << 16];
+    while (1)
+        CHECK(write(fd, bytes, sizeof bytes) > 0);
+}
+
+/* MARK: The modes */
+
+/* Each process has both ends of both pipes. */
+static void pipes(int self)
+{
+    read_byte(self ? to_child[0] : to_parent[0]);
+}
+
+static void sockets(int self)
+{
+    close(pair[!self]);
+    read_byte(pair[self]);
+}
+
+/* The parent waits for the end of a child whose pipe nothing reads. */
+static void full(int self)
+{
+    close(to_parent[!self]);
+    if (self)
+        fill(to_parent[1]);
+    CHECK(waitpid(child, NULL, 0) == child);
+}
+
+/* The reader has the other end itself, and so no end of the file. */
+static void own(int self)
+{
+    if (self)
+        _exit(0);
+    read_byte(to_parent[0]);
+}
+
+static void mutexes(int self)
+{
+    pthread_mutex_lock(&shared->mutexes[self]);
+    pthread_barrier_wait(&shared->both);
+    pthread_mutex_lock(&shared->mutexes[!self]);
+}
+
+static void file_locks(int self)
+{
+    CHECK(flock(files[self], LOCK_EX) == 0);
+    pthread_barrier_wait(&shared->both);
+    CHECK(flock(files[!self], LOCK_EX) == 0);
+}
+
+/* The child only holds the mutex. */
+static void held(int self)
+{
+    if (self)
+        pthread_mutex_lock(&shared->mutexes[0]);
+    pthread_barrier_wait(&shared->both);
+    if (self)
+        pause();
+    pthread_mutex_lock(&shared->mutexes[0]);
+}
+
+/* The child waits for the parent, which waits for a signal: no cycle. */
+static void open_end(int self)
+{
+    if (!self)
+        pause();
+    read_byte(to_child[0]);
+}
+
+/* Both wait, one of them with a time limit: no cycle. */
+static void limited(int self)
+{
+    struct timeval limit = {100000, 0};
+    if (self)
+        CHECK(setsockopt(pair[1], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0);
+    sockets(self);
+}
+
+/* As pipes, but there is another thread in the child, which could write. */
+static void *wait_for_signal(void *unused)
+{
+    pause();
+    return unused;
+}
+
+static void two_threads(int self)
+{
+    pthread_t thread;
+    if (self)
+        CHECK(pthread_create(&thread, NULL, wait_for_signal, NULL) == 0);
+    pipes(self);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(int self);
+} modes[] = {
+    {"pipes", pipes},     {"sockets", sockets},         {"full", full}, {"own", own},
+    {"mutexes", mutexes}, {"file_locks", file_locks},   {"held", held}, {"open_end", open_end},
+    {"limited", limited}, {"two_threads", two_threads},
+};
+
+/* Of an open description of its own: a child has its parent's. */
+static void open_files(void)
+{
+    for (int i = 0; i < 2; i++) {
+        files[i] = open(i ? "b.lock" : "a.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        CHECK(files[i] >= 0);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    size_t mode = 0;
+    CHECK(argc == 2);
+    while (strcmp(modes[mode].name, argv[1]) != 0)
+        CHECK(++mode < sizeof modes / sizeof *modes);
+    CHECK(pipe(to_child) == 0 && pipe(to_parent) == 0);
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+    make_shared();
+    child = fork();
+    CHECK(child >= 0);
+    open_files();
+    if (child) {
+        printf("%d\n", (int)child);
+        fflush(stdout);
+    } else {
+        CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
+    }
+    modes[mode].run(child == 0);
+    return 0;
+}

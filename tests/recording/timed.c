@@ -1,0 +1,36 @@
+/*
+ * A thread waits for a condition variable with a time limit, for the second time: where the first wait ended, its stack has the
+ * addresses of the condition and of the mutex more than once. Prints both addresses, of which neither has a name.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "check.h"
+
+static pthread_cond_t *condition;
+static pthread_mutex_t *mutex;
+
+static void *wait_twice(void *unused)
+{
+    struct timespec past = {1, 0}, far;
+    CHECK(clock_gettime(CLOCK_REALTIME, &far) == 0);
+    far.tv_sec += 100000;
+    CHECK(pthread_mutex_lock(mutex) == 0);
+    pthread_cond_timedwait(condition, mutex, &past);
+    pthread_cond_timedwait(condition, mutex, &far);
+    return unused;
+}
+
+int main(void)
+{
+    pthread_t thread;
+    condition = calloc(1, 200);
+    mutex = calloc(1, 200);
+    CHECK(condition && mutex);
+    printf("%p %p\n", (void *)condition, (void *)mutex);
+    fflush(stdout);
+    CHECK(pthread_create(&thread, NULL, wait_twice, NULL) == 0);
+    return pthread_join(thread, NULL);
+}
