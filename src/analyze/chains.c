@@ -1,0 +1,807 @@
+/* The marks of chains: what each goroutine does, in the order of the trace. */
+#include "analyze/chains.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/part.h"
+#include "base/grow.h"
+#include "base/text.h"
+
+/* A lock that its releaser takes again within this time was never free for others. */
+#define AGAIN_MOST_NS 100000
+
+/* A goroutine alive. */
+struct chain_goroutine {
+    int64_t id, since_ns;        /* since when it is ready */
+    double stall_ns, stopped_ns; /* the clocks at that time */
+    uint32_t thread, wait, last; /* its row; its open wait; its last one */
+    trail_stack stack;
+    trail_name reason; /* name of the wait */
+    int64_t proc;      /* on which it is in a system call; TRAIL_NONE: none */
+    uint8_t state;
+    bool named, gc;
+};
+
+/* MARK: Marks */
+
+static bool mark_at(struct chains *chains, uint32_t thread, int64_t time_ns,
+                    const struct chain_mark *mark)
+{
+    if (!chains->counting || chains->too_long)
+        return true;
+    if (chains->mark_count >= CHAIN_MARKS) {
+        chains->too_long = true;
+        return true;
+    }
+    if (!GROW(chains->marks, chains->mark_capacity, chains->mark_count + 1))
+        return false;
+    struct chain_mark *own = &chains->marks[chains->mark_count++];
+    *own = *mark;
+    own->thread = thread;
+    own->time_ns = time_ns;
+    return true;
+}
+
+static bool mark(struct chains *chains, const struct chain_goroutine *g, unsigned op, uint32_t of,
+                 trail_stack stack)
+{
+    return mark_at(chains, g->thread, chains->now_ns,
+                   &(struct chain_mark){.op = (uint8_t)op, .of = of, .stack = stack});
+}
+
+static struct chain_goroutine *find(const struct chains *chains, int64_t id)
+{
+    return id >= 0 ? idmap_find(&chains->alive, (uint64_t)id) : NULL;
+}
+
+static bool is_on(const struct chain_goroutine *g)
+{
+    return g && (g->state == TRAIL_GO_RUNNING || g->state == TRAIL_GO_SYSCALL);
+}
+
+/* MARK: Locks */
+
+/* Returns the index of a lock; CHAIN_NONE on out of memory. */
+static uint32_t lock_of(struct chains *chains, enum wire_wait kind, trail_name name)
+{
+    uint64_t key = (uint64_t)kind << 32 | name;
+    uintptr_t known = (uintptr_t)idmap_find(&chains->lock_ids, key);
+    if (known)
+        return (uint32_t)(known - 1);
+    if (!GROW(chains->locks, chains->lock_capacity, chains->lock_count + 1) ||
+        !idmap_put(&chains->lock_ids, key, (void *)(uintptr_t)(chains->lock_count + 1)))
+        return CHAIN_NONE;
+    chains->locks[chains->lock_count] = (struct chain_lock){
+        .name = name, .kind = kind, .released_ns = INT64_MIN, .taker = CHAIN_NONE};
+    return (uint32_t)chains->lock_count++;
+}
+
+/* The holder that took the lock after a wait, and whose release no log has: nothing waited for it. */
+static bool lock_left(struct chains *chains, uint32_t number)
+{
+    struct chain_lock *lock = &chains->locks[number];
+    if (lock->taker == CHAIN_NONE)
+        return true;
+    uint32_t taker = lock->taker;
+    lock->taker = CHAIN_NONE;
+    return mark_at(chains, taker, lock->taken_ns,
+                   &(struct chain_mark){.op = CHAIN_RELEASE, .of = number});
+}
+
+/* The goroutine had the lock from `begin_ns` up to now. */
+static bool lock_held(struct chains *chains, struct chain_goroutine *g, uint32_t number,
+                      int64_t begin_ns)
+{
+    struct chain_lock *lock = &chains->locks[number];
+    bool waited = lock->taker == g->thread;
+    if (waited)
+        lock->taker = CHAIN_NONE;
+    if (!lock_left(chains, number))
+        return false;
+    if (begin_ns < lock->released_ns)
+        begin_ns = lock->released_ns;
+    if (begin_ns < chains->threads[g->thread].begin_ns)
+        begin_ns = chains->threads[g->thread].begin_ns;
+    if (begin_ns < chains->begin_ns)
+        begin_ns = chains->begin_ns;
+    if (!waited && lock->release_mark && lock->releaser == g->thread &&
+        begin_ns - lock->released_ns < AGAIN_MOST_NS)
+        chains->marks[lock->release_mark - 1].flags |= CHAIN_AGAIN;
+    if (!waited &&
+        !mark_at(chains, g->thread, begin_ns, &(struct chain_mark){.op = CHAIN_TAKE, .of = number}))
+        return false;
+    if (!mark(chains, g, CHAIN_RELEASE, number, 0))
+        return false;
+    lock->release_mark = chains->mark_count;
+    lock->releaser = g->thread;
+    lock->released_ns = chains->now_ns;
+    return true;
+}
+
+static bool take_hold(struct chains *chains, const trail_event *event)
+{
+    trail_string category = trail_reader_string(chains->names->reader, event->log.category);
+    struct chain_goroutine *g = find(chains, event->goroutine);
+    if (!text_is(category, WIRE_HELD_CATEGORY) || !g || !chains->counting)
+        return true;
+    struct wait_text text =
+        wait_text_of_hold(trail_reader_string(chains->names->reader, event->log.message));
+    if (text.kind == WIRE_WAIT_NONE || text.object.size == 0)
+        return true;
+    uint32_t lock =
+        lock_of(chains, text.kind, names_put(chains->names, text.object.data, text.object.size));
+    if (lock == CHAIN_NONE)
+        return false;
+    chains->hold.goroutine = event->goroutine;
+    chains->hold.lock = lock;
+    return lock_held(chains, g, lock,
+                     chains->now_ns -
+                         (text.held_ns < CHAIN_LONGEST ? text.held_ns : CHAIN_LONGEST));
+}
+
+/* Whether the innermost frames are those of a lock of Go. */
+static bool is_go_lock(const struct chains *chains, trail_stack stack)
+{
+    enum { FRAMES = 6 };
+    struct stack_row row = stacks_get(chains->stacks, stack);
+    for (size_t i = 0; i < row.count && i < FRAMES; i++) {
+        trail_string function = names_text(chains->names, row.places[i].function);
+        if (text_begins(function, "sync.(*Mutex)") || text_begins(function, "sync.(*RWMutex)") ||
+            text_begins(function, "internal/sync.(*Mutex)"))
+            return true;
+    }
+    return false;
+}
+
+/* Returns the lock that a wait is for; CHAIN_NONE: for none. */
+static uint32_t lock_of_wait(struct chains *chains, const struct chain_wait *wait)
+{
+    const struct wait_facts *facts = wait_facts_of(chains->names, wait->name);
+    if (facts)
+        return wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD && facts->object
+                   ? lock_of(chains, facts->kind, facts->object)
+                   : CHAIN_NONE;
+    if (!is_go_lock(chains, wait->stack))
+        return CHAIN_NONE;
+    return lock_of(chains, WIRE_WAIT_NONE, stacks_function(chains->stacks, wait->stack));
+}
+
+/*
+ * A wait for a lock has been ended by a goroutine that released it. Where the trace has no holders,
+ * in Go's, the waker had the lock at least since the wait began, or since the release before.
+ */
+static bool lock_wait_ends(struct chains *chains, const struct chain_goroutine *g,
+                           struct chain_goroutine *waker, const struct chain_wait *wait)
+{
+    struct chain_lock *lock = &chains->locks[wait->lock];
+    int64_t ns = wait->end_ns - wait->begin_ns;
+    bool woken = wait->end == CHAIN_WOKEN;
+    ns_add(&lock->wait_ns, ns);
+    if (!woken || chains->hold.lock != wait->lock || chains->hold.goroutine != waker->id)
+        ns_add(&lock->unmatched_ns, ns);
+    if (!woken)
+        return true;
+    if (lock->kind == WIRE_WAIT_NONE)
+        return lock_held(chains, waker, wait->lock, wait->begin_ns);
+    if (!lock_left(chains, wait->lock))
+        return false;
+    lock = &chains->locks[wait->lock];
+    lock->taker = g->thread;
+    lock->taken_ns = chains->now_ns;
+    return true;
+}
+
+/* MARK: Clocks */
+
+/*
+ * The CPUs that the program had. Of C programs more threads seem to run at once where a switch is
+ * seen a little late; where it is inferred which threads run, and in Go's old traces, all count.
+ */
+static unsigned cpus_of(const struct chains *chains)
+{
+    bool known = chains->limit > 0 && !chains->readiness_inferred && !chains->is_go;
+    return known || chains->limit > chains->most ? chains->limit : chains->most;
+}
+
+/*
+ * While CPUs are free although threads are ready, each of these is stalled for its part of that
+ * time. The sum is the time that the CPUs were free.
+ */
+static void clocks_to_now(struct chains *chains)
+{
+    unsigned cpus = cpus_of(chains);
+    unsigned unused = cpus > chains->running ? cpus - chains->running : 0;
+    if (unused > 0 && chains->ready > 0) {
+        double ns = (double)(chains->now_ns - chains->clock_ns);
+        if (unused < chains->ready)
+            ns = ns * unused / chains->ready;
+        chains->stall_ns += ns;
+        if (chains->stopped > 0)
+            chains->stopped_ns += ns;
+    }
+    chains->clock_ns = chains->now_ns;
+}
+
+/* Counts a change of state. A system call is counted as running as long as it keeps its P. */
+static void count_state(struct chains *chains, struct chain_goroutine *g, unsigned to, int64_t proc)
+{
+    unsigned from = g->state;
+    clocks_to_now(chains);
+    if (from == TRAIL_GO_RUNNING || (from == TRAIL_GO_SYSCALL && g->proc != TRAIL_NONE))
+        chains->running--;
+    if (from == TRAIL_GO_SYSCALL && g->proc != TRAIL_NONE)
+        (void)idmap_remove(&chains->calls, (uint64_t)g->proc);
+    g->proc = TRAIL_NONE;
+    if (to == TRAIL_GO_SYSCALL && proc >= 0 && !idmap_find(&chains->calls, (uint64_t)proc) &&
+        idmap_put(&chains->calls, (uint64_t)proc, g)) {
+        g->proc = proc;
+        chains->running++;
+    }
+    if (from == TRAIL_GO_RUNNABLE)
+        chains->ready--;
+    if (to == TRAIL_GO_RUNNING)
+        chains->running++;
+    else if (to == TRAIL_GO_RUNNABLE)
+        chains->ready++;
+    if (chains->running > chains->most)
+        chains->most = chains->running;
+}
+
+/* MARK: Waits */
+
+/* Returns the number of a new wait; CHAIN_NONE on out of memory. */
+static uint32_t wait_begin(struct chains *chains, const struct chain_goroutine *g, trail_name name,
+                           trail_stack stack)
+{
+    if (!GROW(chains->waits, chains->wait_capacity, chains->wait_count + 1))
+        return CHAIN_NONE;
+    struct chain_wait *wait = &chains->waits[chains->wait_count];
+    *wait = (struct chain_wait){
+        .name = name,
+        .stack = stack,
+        .begin_ns = chains->now_ns,
+        .thread = g->thread,
+        .gc = text_begins(names_text(chains->names, name), "GC ") ||
+              text_begins(names_text(chains->names, name), "wait for GC"),
+    };
+    wait->lock = lock_of_wait(chains, wait);
+    return (uint32_t)chains->wait_count++;
+}
+
+/*
+ * Whether what ends the wait comes at its own time, however early it is waited for: requests from
+ * outside. An answer to the program's own request comes as long after it.
+ */
+static bool is_open(const struct chains *chains, const struct chain_wait *wait)
+{
+    const struct wait_facts *facts = wait_facts_of(chains->names, wait->name);
+    if (facts)
+        return facts->kind == WIRE_WAIT_ACCEPT || facts->kind == WIRE_WAIT_POLL ||
+               facts->kind == WIRE_WAIT_SIGNAL;
+    struct stack_row row = stacks_get(chains->stacks, wait->stack);
+    for (size_t i = 0; i < row.count; i++)
+        if (text_ends(names_text(chains->names, row.places[i].function), ").Accept"))
+            return true;
+    return false;
+}
+
+/* The goroutine's wait ends now, by a wake-up if `waker` is another goroutine. */
+static bool wait_end(struct chains *chains, struct chain_goroutine *g,
+                     struct chain_goroutine *waker, trail_stack stack)
+{
+    if (g->wait == CHAIN_NONE)
+        return true;
+    uint32_t number = g->wait;
+    struct chain_wait *wait = &chains->waits[number];
+    g->last = number;
+    g->wait = CHAIN_NONE;
+    wait->end_ns = chains->now_ns;
+    if (waker && waker != g && !is_on(waker))
+        chains->unplaced++;
+    if (waker && waker != g && is_on(waker))
+        wait->end = CHAIN_WOKEN;
+    else
+        wait->end = is_open(chains, wait) ? CHAIN_ARRIVED : CHAIN_TIMED;
+    if (wait->lock != CHAIN_NONE && chains->counting) {
+        struct chain_wait copy = *wait;
+        if (!lock_wait_ends(chains, g, waker, &copy))
+            return false;
+    }
+    return chains->waits[number].end != CHAIN_WOKEN ||
+           mark(chains, waker, CHAIN_WAKE, number, stack);
+}
+
+/* A wait that timed out was ended by time, although the timer may have run in another goroutine. */
+static void take_time_out(const struct chains *chains, const trail_event *event)
+{
+    const struct chain_goroutine *g = find(chains, event->goroutine);
+    if (g && g->last != CHAIN_NONE && g->last < chains->wait_count)
+        chains->waits[g->last].end = CHAIN_TIMED;
+}
+
+/* MARK: Goroutines */
+
+static void learn_name(struct chains *chains, struct chain_goroutine *g, trail_stack stack)
+{
+    struct stack_row row = stacks_get(chains->stacks, stack);
+    struct chain_thread *thread = &chains->threads[g->thread];
+    if (row.count == 0)
+        return;
+    trail_name start = row.places[row.count - 1].function;
+    trail_string text = names_text(chains->names, start);
+    thread->name = names_goroutine(chains->names, g->id, start);
+    thread->gc = text_begins(text, "runtime.gcBgMarkWorker") ||
+                 text_begins(text, "runtime.bgsweep") || text_begins(text, "runtime.bgscavenge");
+    thread->system = text_begins(text, "runtime.") && !text_is(text, "runtime.main") &&
+                     !text_is(text, "runtime.goexit");
+    g->named = thread->name != 0;
+}
+
+static struct chain_goroutine *goroutine_begin(struct chains *chains, int64_t id)
+{
+    struct chain_goroutine *g = slab_get(&chains->slab);
+    if (!g || chains->thread_count >= CHAIN_NONE ||
+        !GROW(chains->threads, chains->thread_capacity, chains->thread_count + 1))
+        return NULL;
+    *g = (struct chain_goroutine){.id = id,
+                                  .thread = (uint32_t)chains->thread_count,
+                                  .proc = TRAIL_NONE,
+                                  .wait = CHAIN_NONE,
+                                  .last = CHAIN_NONE};
+    chains->threads[chains->thread_count++] =
+        (struct chain_thread){.id = id, .begin_ns = chains->now_ns, .ran_ns = INT64_MIN};
+    return idmap_put(&chains->alive, (uint64_t)id, g) ? g : NULL;
+}
+
+static bool goroutine_end(struct chains *chains, struct chain_goroutine *g)
+{
+    chains->threads[g->thread].ended = true;
+    bool good = mark(chains, g, MARK_END, 0, 0);
+    (void)idmap_remove(&chains->alive, (uint64_t)g->id);
+    slab_put(&chains->slab, g);
+    return good;
+}
+
+static int64_t at_most(int64_t ns)
+{
+    return ns < UINT32_MAX ? ns : UINT32_MAX;
+}
+
+static bool enter_running(struct chains *chains, struct chain_goroutine *g)
+{
+    int64_t stall = 0, stopped = 0, queued = 0;
+    if (g->state == TRAIL_GO_RUNNABLE) {
+        int64_t ready = chains->now_ns - g->since_ns;
+        stall = (int64_t)(chains->stall_ns - g->stall_ns);
+        stall = stall < ready ? stall : ready;
+        queued = ready - stall;
+        stopped = (int64_t)(chains->stopped_ns - g->stopped_ns);
+        stopped = at_most(stopped < stall ? stopped : stall);
+        ns_add(&chains->ready_ns, ready);
+        ns_add(&chains->late_ns, stall);
+    }
+    return mark_at(chains, g->thread, chains->now_ns,
+                   &(struct chain_mark){.op = MARK_RUN,
+                                        .ns = stall,
+                                        .of = (uint32_t)stopped,
+                                        .stack = (uint32_t)at_most(queued)});
+}
+
+static void enter_ready(const struct chains *chains, struct chain_goroutine *g)
+{
+    g->since_ns = chains->now_ns;
+    g->stall_ns = chains->stall_ns;
+    g->stopped_ns = chains->stopped_ns;
+}
+
+/* The goroutine waits or is in a system call from now on. */
+static bool begin_waiting(struct chains *chains, struct chain_goroutine *g, unsigned state,
+                          trail_stack stack)
+{
+    unsigned op = g->proc != TRAIL_NONE ? MARK_CALL : MARK_LEFT;
+    g->wait = wait_begin(chains, g, g->reason, stack);
+    return g->wait != CHAIN_NONE &&
+           mark(chains, g, state == TRAIL_GO_WAITING ? MARK_WAIT : op, g->wait, stack);
+}
+
+/* The goroutine's `state` is still the one before. */
+static bool enter(struct chains *chains, struct chain_goroutine *g, const trail_event *event,
+                  trail_stack stack)
+{
+    unsigned to = event->transition.to;
+    trail_name name;
+    switch (to) {
+    case TRAIL_GO_RUNNING:
+        chains->last_runner = g->id;
+        return enter_running(chains, g);
+    case TRAIL_GO_RUNNABLE:
+        enter_ready(chains, g);
+        return mark(chains, g, MARK_READY, 0, stack);
+    case TRAIL_GO_SYSCALL:
+    case TRAIL_GO_WAITING:
+        name = to == TRAIL_GO_SYSCALL
+                   ? announced_name(&chains->announced, chains->names, 0)
+                   : announced_name(&chains->announced, chains->names,
+                                    names_of(chains->names, event->transition.reason));
+        g->reason = name;
+        return !chains->counting || begin_waiting(chains, g, to, stack);
+    default:
+        return true;
+    }
+}
+
+static bool first_transition(struct chains *chains, const trail_event *event)
+{
+    struct chain_goroutine *g = find(chains, event->transition.id);
+    struct chain_goroutine *creator = find(chains, event->goroutine);
+    if (g)
+        count_state(chains, g, TRAIL_GO_NOT_EXIST, TRAIL_NONE);
+    if (g && !goroutine_end(chains, g))
+        return false;
+    if (event->transition.to == TRAIL_GO_NOT_EXIST)
+        return true;
+    g = goroutine_begin(chains, event->transition.id);
+    if (!g)
+        return false;
+    trail_stack stack = stacks_of(chains->stacks, event->transition.stack);
+    learn_name(chains, g, stack);
+    if (event->transition.from == TRAIL_GO_NOT_EXIST && is_on(creator) && creator != g &&
+        chains->counting) {
+        chains->threads[g->thread].created = true;
+        chains->threads[g->thread].creator = creator->thread;
+        if (!mark(chains, creator, CHAIN_CREATE, g->thread,
+                  stacks_of(chains->stacks, event->stack)))
+            return false;
+    }
+    count_state(chains, g, event->transition.to, event->proc);
+    if (!enter(chains, g, event, stack))
+        return false;
+    g->state = event->transition.to;
+    g->stack = stack;
+    return true;
+}
+
+static void learn_label(struct chains *chains, const trail_event *event)
+{
+    trail_goroutine_label label;
+    struct chain_goroutine *g = find(chains, event->transition.id);
+    if (g && event->transition.stack != 0 &&
+        trail_reader_goroutine(chains->names->reader, event->transition.id, &label))
+        learn_name(chains, g, stacks_of(chains->stacks, event->transition.stack));
+}
+
+static bool transition(struct chains *chains, const trail_event *event)
+{
+    unsigned from = event->transition.from, to = event->transition.to;
+    if (from == to) {
+        learn_label(chains, event);
+        return true;
+    }
+    announced_transition(&chains->announced, event->transition.id);
+    if (__builtin_expect(from <= TRAIL_GO_NOT_EXIST, 0))
+        return first_transition(chains, event);
+    struct chain_goroutine *g = find(chains, event->transition.id);
+    if (__builtin_expect(!g, 0))
+        return true;
+    count_state(chains, g, to, event->proc);
+    if (from == TRAIL_GO_RUNNING) {
+        chains->threads[g->thread].ran_ns = chains->now_ns;
+        chains->last_runner = g->id;
+    }
+    trail_stack stack = stacks_of(chains->stacks, event->transition.stack);
+    if (__builtin_expect(!g->named, 0))
+        learn_name(chains, g, stack);
+    if ((from == TRAIL_GO_WAITING || from == TRAIL_GO_SYSCALL) &&
+        !wait_end(chains, g, from == TRAIL_GO_WAITING ? find(chains, event->goroutine) : NULL,
+                  stacks_of(chains->stacks, event->stack)))
+        return false;
+    if (to <= TRAIL_GO_NOT_EXIST)
+        return goroutine_end(chains, g);
+    if (!enter(chains, g, event, stack))
+        return false;
+    g->state = (uint8_t)to;
+    if (stack != 0)
+        g->stack = stack;
+    return true;
+}
+
+/* The goroutine in a system call on a P that becomes idle goes on without it. */
+static bool proc_transition(struct chains *chains, const trail_event *event)
+{
+    if (event->transition.to != TRAIL_PROC_IDLE)
+        return true;
+    struct chain_goroutine *g = idmap_remove(&chains->calls, (uint64_t)event->transition.id);
+    if (!g)
+        return true;
+    clocks_to_now(chains);
+    chains->running--;
+    g->proc = TRAIL_NONE;
+    return mark(chains, g, MARK_LEFT, g->wait, 0);
+}
+
+/* MARK: Other events */
+
+/* Returns the number of a task; CHAIN_NONE on out of memory. */
+static uint32_t task_of(struct chains *chains, uint64_t id, bool begins)
+{
+    uintptr_t known = (uintptr_t)idmap_find(&chains->task_ids, id);
+    if (known && !begins)
+        return (uint32_t)(known - 1);
+    if (!GROW(chains->tasks, chains->task_capacity, chains->task_count + 1) ||
+        !idmap_put(&chains->task_ids, id, (void *)(uintptr_t)(chains->task_count + 1)))
+        return CHAIN_NONE;
+    chains->tasks[chains->task_count] = (struct chain_task){
+        .id = id, .begin_ns = chains->begin_ns, .end_ns = INT64_MAX, .has_begin = begins};
+    return (uint32_t)chains->task_count++;
+}
+
+static bool take_task(struct chains *chains, const trail_event *event)
+{
+    const struct chain_goroutine *g = find(chains, event->goroutine);
+    bool begins = event->kind == TRAIL_TASK_BEGIN;
+    if (!g || !chains->counting)
+        return true;
+    uint32_t task = task_of(chains, event->task.id, begins);
+    if (task == CHAIN_NONE)
+        return false;
+    chains->tasks[task].name = names_of(chains->names, event->task.type);
+    if (begins)
+        chains->tasks[task].begin_ns = chains->now_ns;
+    else
+        chains->tasks[task].end_ns = chains->now_ns;
+    return mark(chains, g, begins ? CHAIN_TASK_BEGIN : CHAIN_TASK_END, task, 0);
+}
+
+static bool take_range(struct chains *chains, const trail_event *event)
+{
+    bool begins = event->kind != TRAIL_RANGE_END;
+    int64_t id =
+        event->range.scope == TRAIL_RESOURCE_GOROUTINE ? event->range.scope_id : event->goroutine;
+    struct chain_goroutine *g = find(chains, id);
+    if (event->range.range == TRAIL_RANGE_STW) {
+        clocks_to_now(chains);
+        if (begins)
+            chains->stopped++;
+        else if (chains->stopped > 0)
+            chains->stopped--;
+        return true;
+    }
+    if (!g || event->range.range == TRAIL_RANGE_GC || g->gc == begins)
+        return true;
+    g->gc = begins;
+    return mark(chains, g, begins ? CHAIN_GC_BEGIN : CHAIN_GC_END, 0, 0);
+}
+
+static bool take_log(struct chains *chains, const trail_event *event)
+{
+    trail_string category = trail_reader_string(chains->names->reader, event->log.category);
+    if (text_is(category, WIRE_READINESS))
+        chains->readiness_inferred |=
+            text_is(trail_reader_string(chains->names->reader, event->log.message),
+                    WIRE_READINESS_INFERRED);
+    if (wait_log_timed_out(chains->names, event))
+        take_time_out(chains, event);
+    return take_hold(chains, event) && announced_log(&chains->announced, chains->names, event);
+}
+
+static bool other_event(struct chains *chains, const trail_event *event)
+{
+    const struct chain_goroutine *g = find(chains, event->goroutine);
+    switch (event->kind) {
+    case TRAIL_METRIC:
+        if (event->metric.metric != TRAIL_METRIC_GOMAXPROCS)
+            return true;
+        clocks_to_now(chains);
+        chains->limit = event->metric.value < 65536 ? (unsigned)event->metric.value : 65536;
+        return true;
+    case TRAIL_STACK_SAMPLE:
+        return !g || mark(chains, g, MARK_SAMPLE, 0, stacks_of(chains->stacks, event->stack));
+    case TRAIL_RANGE_BEGIN:
+    case TRAIL_RANGE_ACTIVE:
+    case TRAIL_RANGE_END:
+        return take_range(chains, event);
+    case TRAIL_TASK_BEGIN:
+    case TRAIL_TASK_END:
+        return take_task(chains, event);
+    case TRAIL_REGION_BEGIN:
+    case TRAIL_REGION_END:
+        return !g || mark(chains, g,
+                          event->kind == TRAIL_REGION_BEGIN ? CHAIN_REGION_BEGIN : CHAIN_REGION_END,
+                          names_of(chains->names, event->region.type), 0);
+    case TRAIL_LOG:
+        return take_log(chains, event);
+    default:
+        return true;
+    }
+}
+
+static int64_t since_origin(const struct chains *chains, int64_t time_ns)
+{
+    int64_t ns;
+    if (time_ns < chains->origin_ns)
+        return 0;
+    return __builtin_sub_overflow(time_ns, chains->origin_ns, &ns) || ns > CHAIN_LONGEST
+               ? CHAIN_LONGEST
+               : ns;
+}
+
+static bool take_events(void *part, const trail_event *event, const trail_event *end)
+{
+    struct chains *chains = part;
+    chains->is_go = trail_reader_maker(chains->names->reader)->made_by == TRAIL_MADE_BY_GO;
+    for (; event < end && !chains->too_long; event++) {
+        int64_t now = since_origin(chains, event->time_ns);
+        if (now > chains->now_ns)
+            chains->now_ns = now;
+        bool good = true;
+        if (event->kind != TRAIL_STATE_TRANSITION)
+            good = other_event(chains, event);
+        else if (event->transition.resource == TRAIL_RESOURCE_GOROUTINE)
+            good = transition(chains, event);
+        else if (event->transition.resource == TRAIL_RESOURCE_PROC)
+            good = proc_transition(chains, event);
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
+/* MARK: Begin and end */
+
+/* What goroutines are doing when counting begins. */
+static bool mark_state(struct chains *chains, struct chain_goroutine *g)
+{
+    chains->threads[g->thread].begin_ns = chains->now_ns;
+    switch (g->state) {
+    case TRAIL_GO_RUNNABLE:
+        enter_ready(chains, g);
+        return mark(chains, g, MARK_READY, 0, g->stack);
+    case TRAIL_GO_WAITING:
+    case TRAIL_GO_SYSCALL:
+        return begin_waiting(chains, g, g->state, g->stack);
+    default:
+        return mark(chains, g, MARK_RUN, 0, 0);
+    }
+}
+
+static bool window_begins(void *part, int64_t ns)
+{
+    struct chains *chains = part;
+    chains->begin_ns = chains->now_ns = since_origin(chains, ns);
+    clocks_to_now(chains);
+    chains->counting = true;
+    IDMAP_EACH(slot, &chains->alive)
+        if (!mark_state(chains, slot->value))
+            return false;
+    return true;
+}
+
+static void trace_begins(void *part, int64_t origin_ns)
+{
+    struct chains *chains = part;
+    chains->origin_ns = origin_ns;
+    if (chains->analysis->counting)
+        (void)window_begins(part, origin_ns);
+}
+
+/* Chooses the thread that decides the end: the main one if it ran up to the end, else the last. */
+static uint32_t goal_of(const struct chains *chains)
+{
+    int64_t near = chains->end_ns - (chains->end_ns - chains->begin_ns) / 50;
+    uint32_t best = CHAIN_NONE;
+    for (size_t i = 0; i < chains->thread_count; i++) {
+        const struct chain_thread *thread = &chains->threads[i];
+        if (thread->ran_ns <= chains->begin_ns)
+            continue;
+        if (thread->id == 1 && thread->ran_ns >= near)
+            return (uint32_t)i;
+        if (!thread->system &&
+            (best == CHAIN_NONE || thread->ran_ns > chains->threads[best].ran_ns))
+            best = (uint32_t)i;
+    }
+    return best;
+}
+
+/*
+ * A join of a thread that has ended leaves nothing in the trace: each thread that the one that
+ * decides the end has created, and that ended before it, is taken to be joined by it.
+ */
+static void find_joined(struct chains *chains)
+{
+    const struct chain_thread *goal = &chains->threads[chains->goal];
+    for (size_t i = 0; i < chains->thread_count; i++) {
+        struct chain_thread *thread = &chains->threads[i];
+        thread->joined = thread->ended && thread->created && thread->creator == chains->goal &&
+                         thread->ran_ns > chains->begin_ns && thread->ran_ns <= goal->ran_ns;
+    }
+}
+
+static bool window_ends(void *part, int64_t end_ns)
+{
+    struct chains *chains = part;
+    if (!chains->counting)
+        return true;
+    end_ns = since_origin(chains, end_ns);
+    if (chains->now_ns < end_ns)
+        chains->now_ns = end_ns;
+    chains->end_ns = chains->now_ns;
+    IDMAP_EACH(slot, &chains->alive) {
+        const struct chain_goroutine *g = slot->value;
+        if (g->state == TRAIL_GO_RUNNING)
+            chains->threads[g->thread].ran_ns = chains->now_ns;
+        if (!mark(chains, g, MARK_END, 0, 0))
+            return false;
+    }
+    for (size_t i = 0; i < chains->lock_count; i++)
+        if (!lock_left(chains, (uint32_t)i))
+            return false;
+    chains->counting = false;
+    if (chains->stacks->failed || chains->names->failed)
+        return false;
+    chains->cpus = cpus_of(chains);
+    chains->goal = goal_of(chains);
+    if (chains->goal != CHAIN_NONE)
+        find_joined(chains);
+    return chains->too_long || chains_build(chains);
+}
+
+/* MARK: The part */
+
+static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
+{
+    struct chains *chains = part;
+    (void)needed;
+    chains->analysis = analysis;
+    chains->names = &analysis->names;
+    chains->stacks = &analysis->stacks;
+    chains->slab.object_size = sizeof(struct chain_goroutine);
+    chains->goal = CHAIN_NONE;
+    chains->hold.lock = CHAIN_NONE;
+    return true;
+}
+
+static void drop(void *part)
+{
+    struct chains *chains = part;
+    idmap_free(&chains->alive);
+    idmap_free(&chains->calls);
+    idmap_free(&chains->lock_ids);
+    idmap_free(&chains->task_ids);
+    announced_free(&chains->announced);
+    slab_free(&chains->slab);
+    intern_free(&chains->class_ids);
+    intern_free(&chains->sample_ids);
+    free(chains->threads);
+    free(chains->waits);
+    free(chains->locks);
+    free(chains->tasks);
+    free(chains->classes);
+    free(chains->samples);
+    free(chains->steps);
+    free(chains->marks);
+}
+
+static bool is_done(const void *part)
+{
+    const struct chains *chains = part;
+    return chains->too_long;
+}
+
+const struct analysis_part chains_part = {
+    .what = ANALYZE_CHAINS,
+    .size = sizeof(struct chains),
+    .uses_stacks = true,
+    .init = init,
+    .free = drop,
+    .trace_begins = trace_begins,
+    .window_begins = window_begins,
+    .window_ends = window_ends,
+    .events = take_events,
+    .is_done = is_done,
+};
+
+const struct chains *chains_of(const struct trail_analysis *analysis)
+{
+    return analysis_object(analysis, &chains_part);
+}

@@ -1,0 +1,705 @@
+/*
+ * trail whatif: how long the program would have taken under changed conditions.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/plain.h"
+#include "replay/candidates.h"
+#include "replay/plan.h"
+#include "replay/replay.h"
+#include "ui/analysis.h"
+#include "ui/follow_up.h"
+#include "ui/table.h"
+#include "ui/values.h"
+
+enum {
+    OPT_FREE = 1,
+    OPT_HOLD,
+    OPT_FASTER,
+    OPT_CPUS,
+    OPT_IO,
+    OPT_NO_GC,
+    OPT_GOAL,
+};
+
+/* A replay that differs by more than this from the trace proves nothing. */
+#define OFF_MOST 0.05
+/* One that differs by more than this is less certain, as is a gain of no more than the difference. */
+#define OFF_SURE 0.02
+/* Stalls of more than this part of the CPUs' time. */
+#define STALL_SURE 0.1
+/* What is too small to be listed, as a part of the goal. */
+#define GAIN_LEAST 0.005
+
+enum confidence { CONFIDENCE_LOW, CONFIDENCE_MEDIUM, CONFIDENCE_HIGH };
+static const char *const confidence_words[] = {"low", "medium", "high"};
+
+enum { REASONS = 8, REASON_SIZE = 256 };
+
+struct request {
+    struct analysis analysis;
+    struct change changes[REPLAY_CHANGES];
+    size_t change_count;
+    struct replay_goal goal;
+    char *texts[REPLAY_CHANGES + 1]; /* copies of names */
+    size_t text_count;
+    size_t limit;
+
+    const struct chains *chains;
+    double off;       /* of the unchanged replay */
+    double unchanged; /* value of the goal */
+    enum confidence confidence;
+    char reasons[REASONS][REASON_SIZE];
+    size_t reason_count;
+};
+
+/* A change and what it gains. */
+struct answer {
+    struct change change;
+    bool known;
+    double then, gain; /* gain: positive is better */
+};
+
+static const struct option rows[] = {
+    {0, "free", "LOCK", "this lock never makes a thread wait", TAKE(OPT_FREE)},
+    {0, "hold", "LOCK=0.5x", "this lock is held half as long", TAKE(OPT_HOLD)},
+    {0, "faster", "NAME=2x", "this function, region or start function runs twice as fast",
+     TAKE(OPT_FASTER)},
+    {0, "cpus", "N", "with N CPUs", TAKE(OPT_CPUS)},
+    {0, "io", "NAME=0.2x", "waits for this peer, file or kind of I/O take a fifth", TAKE(OPT_IO)},
+    {0, "no-gc", NULL, "Go: without the work and pauses of the garbage collector", TAKE(OPT_NO_GC)},
+    {0, "goal", "GOAL", "what to count: end, task:NAME:p99, rate:REGION or waits (default: end)",
+     TAKE(OPT_GOAL), .values = "end waits"},
+    {'n', "limit", "N", "at most N changes in the list (default 10; 0: all)",
+     TO_LIMIT(struct request, limit), .expects = "a number"},
+    SKIP_FRAMES_ROW,
+    ANALYSIS_ROWS,
+    {0},
+};
+
+/* MARK: Command line */
+
+/* Returns a copy that lives as long as the request; NULL on out of memory. */
+static char *keep(struct request *request, const char *value)
+{
+    char *copy = strdup(value);
+    if (copy)
+        request->texts[request->text_count++] = copy;
+    return copy;
+}
+
+static int add_change(struct request *request, const struct change *change)
+{
+    if (request->change_count >= REPLAY_CHANGES)
+        return usage_error(request->analysis.command, "at most %d changes at a time",
+                           REPLAY_CHANGES);
+    request->changes[request->change_count++] = *change;
+    return EXIT_GOOD;
+}
+
+/* Parses "2x" or "0.5x". Returns false if it is neither. */
+static bool parse_factor(const char *text, double *factor)
+{
+    char *end;
+    errno = 0;
+    *factor = strtod(text, &end);
+    return errno == 0 && end != text && (strcmp(end, "x") == 0 || *end == '\0') &&
+           *factor >= 0.001 && *factor <= 1000;
+}
+
+/* NAME=FACTOR; the name may contain '='. */
+static int parse_scaled(struct request *request, enum change_kind kind, const char *value)
+{
+    static const char *const examples[CHANGE_KINDS] = {
+        [CHANGE_HOLD] = "--hold=stats_mu=0.5x",
+        [CHANGE_FASTER] = "--faster=parse=2x",
+        [CHANGE_IO] = "--io=db=0.2x",
+    };
+    struct change change = {.kind = kind};
+    if (request->change_count >= REPLAY_CHANGES)
+        return add_change(request, &change);
+    char *name = keep(request, value);
+    char *sign = name ? strrchr(name, '=') : NULL;
+    if (!name)
+        return EXIT_INOUT;
+    if (!sign || sign == name || !parse_factor(sign + 1, &change.factor))
+        return usage_error(request->analysis.command,
+                           "'%s' is no name and factor from 0.001 to 1000, as in %s", value,
+                           examples[kind]);
+    *sign = '\0';
+    change.name = name;
+    if (kind == CHANGE_FASTER)
+        change.factor = 1 / change.factor;
+    return add_change(request, &change);
+}
+
+/* "task:NAME:p99", "rate:REGION", "end" or "waits". */
+static int parse_goal(struct request *request, const char *value)
+{
+    struct replay_goal *goal = &request->goal;
+    char *name, *colon, *end;
+    if (goal->name)
+        return usage_error(request->analysis.command, "one --goal at a time");
+    if (strcmp(value, "end") == 0 || strcmp(value, "waits") == 0) {
+        goal->of = *value == 'e' ? GOAL_END : GOAL_WAITS;
+        return EXIT_GOOD;
+    }
+    name = keep(request, value);
+    if (!name)
+        return EXIT_INOUT;
+    if (strncmp(name, "rate:", 5) == 0 && name[5]) {
+        goal->of = GOAL_RATE;
+        goal->name = name + 5;
+        return EXIT_GOOD;
+    }
+    colon = strrchr(name, ':');
+    if (strncmp(name, "task:", 5) != 0 || colon <= name + 5 || colon[1] != 'p')
+        return usage_error(request->analysis.command,
+                           "'%s' is no goal: end, task:NAME:p99, rate:REGION or waits", value);
+    goal->of = GOAL_TASK;
+    goal->name = name + 5;
+    goal->quantile = strtod(colon + 2, &end) / 100;
+    *colon = '\0';
+    if (end == colon + 2 || *end || !(goal->quantile >= 0 && goal->quantile <= 1))
+        return usage_error(request->analysis.command,
+                           "'%s' has no quantile from p0 to p100 at its end", value);
+    return EXIT_GOOD;
+}
+
+static int parse_option(void *context, int id, const char *value)
+{
+    struct request *request = context;
+    int64_t cpus;
+    switch (id) {
+    case OPT_FREE:
+        return add_change(request, &(struct change){.kind = CHANGE_FREE, .name = value});
+    case OPT_HOLD:
+        return parse_scaled(request, CHANGE_HOLD, value);
+    case OPT_FASTER:
+        return parse_scaled(request, CHANGE_FASTER, value);
+    case OPT_IO:
+        return parse_scaled(request, CHANGE_IO, value);
+    case OPT_CPUS:
+        if (!parse_id(value, "", &cpus) || cpus < 1 || cpus > 65536)
+            return usage_error(request->analysis.command, "'%s' is no number of CPUs", value);
+        return add_change(request, &(struct change){.kind = CHANGE_CPUS, .cpus = (unsigned)cpus});
+    case OPT_NO_GC:
+        return add_change(request, &(struct change){.kind = CHANGE_NO_GC});
+    default:
+        return parse_goal(request, value);
+    }
+}
+
+static int parse_request(struct request *request, int argc, char **argv)
+{
+    struct options options;
+    int code = options_each(&options, request->analysis.command, argc, argv, parse_option, request);
+    return code == EXIT_GOOD ? analysis_words(&request->analysis, &options) : code;
+}
+
+/* MARK: Text */
+
+/* "--hold=stats_mu=0.5x", as given on a command line. */
+static const char *option_of(const struct change *change, char *buf, size_t size)
+{
+    static const char *const names[CHANGE_KINDS] = {
+        [CHANGE_FREE] = "free", [CHANGE_HOLD] = "hold", [CHANGE_FASTER] = "faster",
+        [CHANGE_CPUS] = "cpus", [CHANGE_IO] = "io",     [CHANGE_NO_GC] = "no-gc",
+    };
+    const char *name = names[change->kind];
+    double factor = change->kind == CHANGE_FASTER ? 1 / change->factor : change->factor;
+    if (change->kind == CHANGE_CPUS)
+        (void)snprintf(buf, size, "--%s=%u", name, change->cpus);
+    else if (change->kind == CHANGE_NO_GC)
+        (void)snprintf(buf, size, "--%s", name);
+    else if (change->kind == CHANGE_FREE)
+        (void)snprintf(buf, size, "--%s=%s", name, change->name);
+    else
+        (void)snprintf(buf, size, "--%s=%s=%gx", name, change->name, factor);
+    return buf;
+}
+
+/* The same for people: quoted for a shell if necessary. `buf` has FOLLOW_UP_SIZE bytes. */
+static const char *option_shown(const struct change *change, char *buf)
+{
+    char text[FOLLOW_UP_SIZE / 2];
+    return shell_word(option_of(change, text, sizeof text), buf);
+}
+
+/* The value of the goal: "2.24 s" or "31.5 per second". */
+static const char *value_text(const struct request *request, double value, char *buf)
+{
+    if (request->goal.of == GOAL_RATE)
+        (void)snprintf(buf, SHOW_SIZE, "%.4g per second", value);
+    else
+        (void)show_duration_as(buf, (int64_t)value, DURATION_WORDS);
+    return buf;
+}
+
+static const char *goal_text(const struct request *request, char *buf, size_t size)
+{
+    const struct chains *chains = request->chains;
+    const struct replay_goal *goal = &request->goal;
+    if (goal->of == GOAL_TASK)
+        (void)snprintf(buf, size, "p%g of the tasks '%s'", goal->quantile * 100, goal->name);
+    else if (goal->of == GOAL_RATE)
+        (void)snprintf(buf, size, "rate of the region '%s'", goal->name);
+    else if (goal->of == GOAL_WAITS)
+        (void)snprintf(buf, size, "waits for other %s, in all",
+                       term(&request->analysis.vocabulary, TERM_tasks));
+    else {
+        const struct chain_thread *thread = &chains->threads[chains->goal];
+        trail_string name = analysis_text(&request->analysis, thread->name);
+        (void)snprintf(buf, size, "up to the end of %s %" PRId64 " (%.*s)",
+                       term(&request->analysis.vocabulary, TERM_task), thread->id,
+                       (int)(name.size < 200 ? name.size : 200), name.data);
+    }
+    return plain_inside(buf, size);
+}
+
+/* MARK: Confidence */
+
+static __attribute__((format(printf, 3, 4))) void
+doubt(struct request *request, enum confidence most, const char *format, ...)
+{
+    va_list arguments;
+    if (most < request->confidence)
+        request->confidence = most;
+    if (request->reason_count >= REASONS)
+        return;
+    va_start(arguments, format);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): va_start is right above. */
+    (void)vsnprintf(request->reasons[request->reason_count++], REASON_SIZE, format, arguments);
+    va_end(arguments);
+}
+
+/* How far the replay can be trusted, whatever is asked. */
+static void doubt_trace(struct request *request)
+{
+    const struct chains *chains = request->chains;
+    int64_t real = replay_real_ns(chains);
+    double all = (double)real * chains->cpus;
+    double off = fabs(request->off);
+    doubt(request, off > OFF_SURE ? CONFIDENCE_LOW : CONFIDENCE_HIGH,
+          "replayed unchanged, it takes %.1f %% %s than in the trace", off * 100,
+          request->off < 0 ? "less" : "more");
+    if (all > 0 && (double)chains->late_ns > STALL_SURE * all) {
+        char text[SHOW_SIZE];
+        doubt(request, CONFIDENCE_MEDIUM,
+              "threads were ready for %s while a CPU was free or another program had it; that is "
+              "repeated as it was",
+              show_duration_as(text, chains->late_ns, DURATION_WORDS));
+    }
+    if (chains->readiness_inferred)
+        doubt(request, CONFIDENCE_MEDIUM,
+              "when threads were ready but not running is inferred: CPUs are not limited");
+    if (chains->unplaced * 50 > chains->wait_count)
+        doubt(request, CONFIDENCE_LOW,
+              "%" PRIu64 " wake-ups come from threads that were not running: their times are kept",
+              chains->unplaced);
+}
+
+static void doubt_change(struct request *request, const struct change *change)
+{
+    bool certain;
+    (void)plan_applies(request->chains, change, &certain);
+    switch (change->kind) {
+    case CHANGE_FREE:
+    case CHANGE_HOLD:
+        if (!certain)
+            doubt(
+                request, CONFIDENCE_MEDIUM,
+                "not all holders of '%.100s' are known: it is passed on in the order of the trace",
+                change->name);
+        break;
+    case CHANGE_FASTER:
+        if (!certain)
+            doubt(request, CONFIDENCE_MEDIUM, "the time in '%.100s' is estimated from CPU samples",
+                  change->name);
+        break;
+    case CHANGE_NO_GC:
+        doubt(
+            request, CONFIDENCE_LOW,
+            "the gain may be much larger: allocation, write barriers and caches are not modelled");
+        break;
+    default:
+        break;
+    }
+}
+
+/* MARK: Asking */
+
+/* Plays it with these changes. *value is negative if there is no answer. Returns false on out of
+ * memory. */
+static bool ask(const struct request *request, const struct change *changes, size_t count,
+                double *value)
+{
+    struct replay_result result;
+    bool good = replay_run(request->chains, changes, count, &request->goal, &result);
+    *value = replay_value(&request->goal, &result);
+    replay_result_free(&result);
+    return good;
+}
+
+/* The value that the trace has; the replay's own differences cancel out. */
+static double now_value(const struct request *request)
+{
+    return request->goal.of == GOAL_END ? (double)replay_real_ns(request->chains)
+                                        : request->unchanged;
+}
+
+static double as_now(const struct request *request, double value)
+{
+    return request->unchanged > 0 ? value * now_value(request) / request->unchanged : value;
+}
+
+static double gain_of(const struct request *request, double from, double to)
+{
+    return request->goal.of == GOAL_RATE ? to - from : from - to;
+}
+
+static int greatest_first(const void *a, const void *b)
+{
+    const struct answer *x = a, *y = b;
+    if (x->known != y->known)
+        return x->known ? -1 : 1;
+    return x->gain < y->gain ? 1 : x->gain > y->gain ? -1 : 0;
+}
+
+/*
+ * Tries each candidate on top of the request's changes, which give `base`. *answers: those that gain
+ * something, greatest first. Returns false on out of memory.
+ */
+static bool ask_each(struct request *request, const struct candidates *candidates, double base,
+                     struct answer *answers, size_t *count)
+{
+    struct change changes[REPLAY_CHANGES];
+    size_t had =
+        request->change_count < REPLAY_CHANGES ? request->change_count : REPLAY_CHANGES - 1;
+    *count = 0;
+    if (had > 0)
+        memcpy(changes, request->changes, had * sizeof *changes);
+    for (size_t i = 0; i < candidates->count; i++) {
+        struct answer *answer = &answers[*count];
+        changes[had] = candidates->items[i];
+        if (!ask(request, changes, had + 1, &answer->then))
+            return false;
+        answer->change = candidates->items[i];
+        answer->known = answer->then >= 0;
+        answer->then = as_now(request, answer->then);
+        answer->gain = gain_of(request, base, answer->then);
+        if (answer->known && answer->gain >= GAIN_LEAST * now_value(request))
+            ++*count;
+    }
+    qsort(answers, *count, sizeof *answers, greatest_first);
+    return true;
+}
+
+/* MARK: Cannot answer */
+
+/* Says why there is no answer. Returns the exit code. */
+static __attribute__((format(printf, 2, 3))) int cannot_answer(const struct request *request,
+                                                               const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): va_start is right above. */
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (request->analysis.json) {
+        struct json json = analysis_json_begin(&request->analysis);
+        json_string(&json, "cannot_answer", text);
+        analysis_json_end(&json);
+    } else {
+        printf("Cannot answer: %s\n", plain_inside(text, sizeof text));
+    }
+    return EXIT_GOOD;
+}
+
+static int print_not_found(const struct request *request, const struct change *change)
+{
+    switch (change->kind) {
+    case CHANGE_FREE:
+    case CHANGE_HOLD:
+        return usage_error(request->analysis.command,
+                           "no lock '%s' is waited for in the trace; 'trail locks' lists them",
+                           change->name);
+    case CHANGE_FASTER:
+        if (request->chains->sample_count == 0)
+            return cannot_answer(request,
+                                 "no wait shows that '%s' runs, and the trace has no CPU samples. "
+                                 "Record with --cpu-samples=100 (Go: with a CPU profile), or put a "
+                                 "region around it.",
+                                 change->name);
+        return usage_error(
+            request->analysis.command,
+            "no CPU sample, stack or region has '%s'; 'trail profile' lists functions",
+            change->name);
+    case CHANGE_IO:
+        return usage_error(
+            request->analysis.command,
+            "no wait that ends from outside has '%s' in its name; 'trail latency' lists them",
+            change->name);
+    default:
+        return usage_error(request->analysis.command, "the trace has no garbage collection");
+    }
+}
+
+/* Returns EXIT_GOOD and true in *good if the replay can be asked. */
+static int check(struct request *request, bool *good)
+{
+    const struct chains *chains = request->chains;
+    bool certain;
+    *good = false;
+    if (chains->too_long)
+        return cannot_answer(request,
+                             "the trace has too many events for a replay. Choose a part with "
+                             "--from and --to.");
+    if (chains->goal == CHAIN_NONE)
+        return cannot_answer(request, "nothing ran.");
+    if (!replay_calibrate(chains, &request->goal, &request->off) ||
+        !ask(request, NULL, 0, &request->unchanged))
+        return EXIT_INOUT;
+    if (request->off >= 1)
+        return cannot_answer(request,
+                             "replayed unchanged, the threads wait for each other for ever: "
+                             "the trace does not show all wake-ups.");
+    if (fabs(request->off) > OFF_MOST)
+        return cannot_answer(request,
+                             "replayed unchanged, it takes %.1f %% %s than in the trace: how its "
+                             "threads got CPUs or locks is not understood. A recording on an idle "
+                             "machine may be.",
+                             fabs(request->off) * 100, request->off < 0 ? "less" : "more");
+    if (request->unchanged < 0)
+        return usage_error(request->analysis.command, "no %s '%s' ends in the trace",
+                           request->goal.of == GOAL_RATE ? "region" : "task", request->goal.name);
+    for (size_t i = 0; i < request->change_count; i++)
+        if (!plan_applies(chains, &request->changes[i], &certain))
+            return print_not_found(request, &request->changes[i]);
+    *good = true;
+    return EXIT_GOOD;
+}
+
+/* MARK: Output */
+
+static void json_option(struct json *json, const char *key, const struct change *change)
+{
+    char text[1024];
+    json_string(json, key, option_of(change, text, sizeof text));
+}
+
+static void json_answer(struct json *json, const char *key, const struct answer *answer)
+{
+    json_open(json, key, '{');
+    json_option(json, "change", &answer->change);
+    json_real(json, "then", answer->then);
+    json_real(json, "gain", answer->gain);
+    json_close(json, '}');
+}
+
+static void json_confidence(const struct request *request, struct json *json)
+{
+    json_string(json, "confidence", confidence_words[request->confidence]);
+    json_open(json, "reasons", '[');
+    for (size_t i = 0; i < request->reason_count; i++)
+        json_string(json, NULL, request->reasons[i]);
+    json_close(json, ']');
+    json_real(json, "replay_error", request->off);
+}
+
+static void json_now(const struct request *request, struct json *json)
+{
+    char text[512];
+    json_string(json, "goal", goal_text(request, text, sizeof text));
+    json_string(json, "unit", request->goal.of == GOAL_RATE ? "per second" : "ns");
+    json_number(json, "cpus", request->chains->cpus);
+    json_real(json, "now", now_value(request));
+}
+
+static void show_confidence(const struct request *request)
+{
+    printf("\nConfidence: %s\n", confidence_words[request->confidence]);
+    for (size_t i = 0; i < request->reason_count; i++) {
+        char text[REASON_SIZE];
+        (void)snprintf(text, sizeof text, "%s", request->reasons[i]);
+        printf("  %s\n", plain_inside(text, sizeof text));
+    }
+    puts("  caches, memory bandwidth and CPU frequency are not modelled");
+}
+
+static double percent_of(const struct request *request, double gain)
+{
+    double now = now_value(request);
+    return now > 0 ? gain / now * 100 : 0;
+}
+
+/* MARK: A question */
+
+static void show_question(const struct request *request, double then, const struct answer *next)
+{
+    char a[SHOW_SIZE], b[SHOW_SIZE], c[SHOW_SIZE], goal[512], option[FOLLOW_UP_SIZE];
+    double gain = gain_of(request, now_value(request), then);
+    const char *less = request->goal.of == GOAL_RATE ? gain < 0 ? "less" : "more"
+                       : gain < 0                    ? "more"
+                                                     : "less";
+    printf("now   %-12s %s\n", value_text(request, now_value(request), a),
+           goal_text(request, goal, sizeof goal));
+    printf("then  %-12s %s %s (%.1f %%)\n", value_text(request, then, b),
+           value_text(request, fabs(gain), c), less, fabs(percent_of(request, gain)));
+    if (next)
+        printf("next  %-12s with %s, too\n", value_text(request, next->then, a),
+               option_shown(&next->change, option));
+    else
+        printf("next  none of the changes that trail tries would gain more\n");
+    show_confidence(request);
+}
+
+static void json_question(const struct request *request, double then, const struct answer *next)
+{
+    struct json json = analysis_json_begin(&request->analysis);
+    json_now(request, &json);
+    json_open(&json, "changes", '[');
+    for (size_t i = 0; i < request->change_count; i++)
+        json_option(&json, NULL, &request->changes[i]);
+    json_close(&json, ']');
+    json_real(&json, "then", then);
+    json_real(&json, "gain", gain_of(request, now_value(request), then));
+    if (next)
+        json_answer(&json, "next", next);
+    json_confidence(request, &json);
+    analysis_json_end(&json);
+}
+
+static int answer_question(struct request *request, const struct candidates *candidates)
+{
+    struct answer answers[CANDIDATES + 1];
+    double then;
+    size_t count;
+    if (!ask(request, request->changes, request->change_count, &then))
+        return EXIT_INOUT;
+    if (then < 0)
+        return cannot_answer(request, "with this change, the threads wait for each other for ever: "
+                                      "the trace does not show all wake-ups.");
+    then = as_now(request, then);
+    for (size_t i = 0; i < request->change_count; i++)
+        doubt_change(request, &request->changes[i]);
+    if (!ask_each(request, candidates, then, answers, &count))
+        return EXIT_INOUT;
+    const struct answer *next = count > 0 ? &answers[0] : NULL;
+    if (request->analysis.json)
+        json_question(request, then, next);
+    else
+        show_question(request, then, next);
+    return EXIT_GOOD;
+}
+
+/* MARK: The list */
+
+static void show_list(const struct request *request, const struct answer *answers, size_t count)
+{
+    struct table table;
+    char text[FOLLOW_UP_SIZE], goal[512];
+    printf("now   %-12s %s\n\n", value_text(request, now_value(request), text),
+           goal_text(request, goal, sizeof goal));
+    if (count == 0)
+        puts("None of the changes that trail tries would gain 0.5 % or more.");
+    else
+        table_begin(&table, "gain> part> then> change<");
+    for (size_t i = 0; i < count && i < request->limit; i++) {
+        table_word(&table, value_text(request, answers[i].gain, text));
+        table_percent(&table, percent_of(request, answers[i].gain) / 100);
+        table_word(&table, value_text(request, answers[i].then, text));
+        table_word(&table, option_shown(&answers[i].change, text));
+    }
+    if (count > 0)
+        table_print(&table);
+    show_confidence(request);
+}
+
+static void json_list(const struct request *request, const struct answer *answers, size_t count)
+{
+    struct json json = analysis_json_begin(&request->analysis);
+    json_now(request, &json);
+    json_open(&json, "list", '[');
+    for (size_t i = 0; i < count && i < request->limit; i++)
+        json_answer(&json, NULL, &answers[i]);
+    json_close(&json, ']');
+    json_confidence(request, &json);
+    analysis_json_end(&json);
+}
+
+static int answer_list(struct request *request, const struct candidates *candidates)
+{
+    struct answer answers[CANDIDATES + 1];
+    size_t count;
+    if (!ask_each(request, candidates, now_value(request), answers, &count))
+        return EXIT_INOUT;
+    if (request->analysis.json)
+        json_list(request, answers, count);
+    else
+        show_list(request, answers, count);
+    return EXIT_GOOD;
+}
+
+/* MARK: Running */
+
+static int show(void *context)
+{
+    struct request *request = context;
+    struct candidates candidates = {0};
+    bool good;
+    request->chains = chains_of(request->analysis.answers);
+    if (!request->chains)
+        return EXIT_INOUT;
+    int code = check(request, &good);
+    if (!good)
+        return code;
+    doubt_trace(request);
+    if (!candidates_make(&candidates, request->chains))
+        code = EXIT_INOUT;
+    else if (request->change_count > 0)
+        code = answer_question(request, &candidates);
+    else
+        code = answer_list(request, &candidates);
+    candidates_free(&candidates);
+    return code;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct request request = {
+        .analysis = {.command = command, .options.what = ANALYZE_CHAINS},
+        .limit = 10,
+        .confidence = CONFIDENCE_HIGH,
+    };
+    int code = parse_request(&request, argc, argv);
+    code = analysis_answer(&request.analysis, code, show, &request);
+    for (size_t i = 0; i < request.text_count; i++)
+        free(request.texts[i]);
+    return code;
+}
+
+const struct command command_whatif = {
+    COMMAND_ROW(whatif),
+    .synopsis = "[options] FILE",
+    .details =
+        "Plays the trace again under changed conditions: what each goroutine did, whom it waited "
+        "for, and which locks it held stay as they were; when it happens follows from the change. "
+        "Shows how long it took, how long it would have taken, what would gain most then, and how "
+        "far that can be trusted. Without a change: the changes that would gain most. Where the "
+        "replay does not reproduce the trace itself, it says so instead.",
+    .examples = "  trail whatif app.trace\n"
+                "  trail whatif --free=stats_mu app.trace\n"
+                "  trail whatif --faster=parse=2x --cpus=8 app.trace\n"
+                "  trail whatif --io=10.0.0.1:5432=0.2x --goal=task:request:p99 app.trace\n"
+                "  trail whatif --json app.trace | jq '.list[0]'",
+    .options = rows,
+    .run = run,
+    .wrapped = true,
+};

@@ -1,0 +1,607 @@
+/* The simulation: threads, CPUs, locks and a queue of what happens next. */
+#include "replay/replay.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/grow.h"
+#include "base/heap.h"
+#include "base/text.h"
+#include "replay/plan.h"
+
+/* What a thread gets of a CPU before others that are ready: Go's, and about that of Linux. */
+#define SLICE_GO_NS    10000000
+#define SLICE_LINUX_NS 3000000
+/* Longer in a trace that is so long that it would have more of them. */
+#define SLICES_MOST 4000000
+/* The replay does not go on after this: a change made it too long. */
+#define TIME_MOST (INT64_C(1) << 60)
+
+enum task_state { TASK_UNBORN, TASK_READY, TASK_RUNS, TASK_SLEEPS, TASK_WAITS, TASK_OVER };
+
+struct task {
+    const struct chain_thread *thread;
+    uint64_t at;       /* of its steps, the current one */
+    int64_t left_ns;   /* of its run */
+    int64_t run_ns;    /* that it runs now, */
+    int64_t used_ns;   /* and has run before in this slice */
+    int64_t since_ns;  /* when its wait began */
+    int64_t spent_ns;  /* CPU time, as the scheduler counts it */
+    uint32_t next;     /* in the queue of a lock */
+    int64_t queued_ns; /* in the trace, before the next run */
+    float held;        /* product of the factors of the locks that it holds */
+    float inside;      /* and of the regions that it is in */
+    uint8_t state;
+    bool begun; /* the current step */
+    bool gc;    /* assists the garbage collection */
+};
+
+struct lock {
+    uint32_t holder;      /* CHAIN_NONE: none */
+    uint32_t first, last; /* queue */
+    bool kept;            /* free, but its last holder takes it again at once */
+};
+
+struct event {
+    int64_t time_ns;
+    uint64_t nth;
+    uint32_t task;
+};
+
+static inline bool sooner(const struct event *a, const struct event *b)
+{
+    return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->nth < b->nth;
+}
+HEAP(events, struct event, sooner)
+
+struct ready {
+    int64_t rank;
+    uint64_t nth;
+    uint32_t task;
+};
+
+static inline bool earlier(const struct ready *a, const struct ready *b)
+{
+    return a->rank != b->rank ? a->rank < b->rank : a->nth < b->nth;
+}
+HEAP(readies, struct ready, earlier)
+
+struct replay {
+    const struct chains *chains;
+    const struct replay_goal *goal;
+    struct replay_result *result;
+    struct plan plan;
+    struct task *tasks;
+    struct lock *locks;
+    uint32_t *waiting; /* by wait: 0: not reached, task + 1: it waits, CHAIN_NONE: woken before */
+    int64_t *task_begins; /* by user task */
+    struct event *events;
+    size_t event_count, event_capacity;
+    struct ready *ready;
+    size_t ready_count, ready_capacity;
+    uint64_t nth;
+    int64_t now_ns, slice_ns;
+    int64_t least_ns; /* CPU time up to which the threads that run have been served */
+    unsigned cpus_free;
+    trail_name region; /* of the goal */
+    size_t open;       /* threads that decide the end and have not finished */
+    bool failed;
+};
+
+/* MARK: Queues */
+
+static void at(struct replay *r, uint32_t task, int64_t time_ns)
+{
+    if (time_ns > TIME_MOST)
+        return; /* the thread never goes on */
+    if (!GROW(r->events, r->event_capacity, r->event_count + 1)) {
+        r->failed = true;
+        return;
+    }
+    events_up(r->events, r->event_count++,
+              (struct event){time_ns < r->now_ns ? r->now_ns : time_ns, r->nth++, task});
+}
+
+static uint32_t number_of(const struct replay *r, const struct task *task)
+{
+    return (uint32_t)(task - r->tasks);
+}
+
+/*
+ * The thread with the least rank runs first. Linux: the one that has had the least CPU time. Go: the
+ * one that has been ready for the longest time; others that it let go first in the trace it lets go
+ * first again. A P looks for a worker of the garbage collector before anything else.
+ */
+static int64_t rank_of(const struct replay *r, const struct task *task)
+{
+    if (!r->chains->is_go)
+        return task->spent_ns;
+    return task->thread->gc ? INT64_MIN : r->now_ns + task->queued_ns;
+}
+
+static void make_ready(struct replay *r, struct task *task)
+{
+    if (!GROW(r->ready, r->ready_capacity, r->ready_count + 1)) {
+        r->failed = true;
+        return;
+    }
+    /* A thread that slept is served before others, but not for all the time it slept. */
+    int64_t least = r->least_ns - r->slice_ns;
+    if (task->spent_ns < least)
+        task->spent_ns = least;
+    task->state = TASK_READY;
+    task->used_ns = 0;
+    readies_up(r->ready, r->ready_count++,
+               (struct ready){rank_of(r, task), r->nth++, number_of(r, task)});
+    task->queued_ns = 0;
+}
+
+static struct task *next_ready(struct replay *r)
+{
+    struct ready first = r->ready[0], last = r->ready[--r->ready_count];
+    if (r->ready_count > 0)
+        readies_down(r->ready, r->ready_count, 0, last);
+    return &r->tasks[first.task];
+}
+
+/* MARK: Steps */
+
+static int64_t scaled(int64_t ns, double factor)
+{
+    double all = (double)ns * factor;
+    return factor == 1 ? ns : all < (double)CHAIN_LONGEST ? (int64_t)all : CHAIN_LONGEST;
+}
+
+static void wake(struct replay *r, struct task *task);
+
+/* The lock passes on to the first that waits for it. */
+static void lock_pass(struct replay *r, struct lock *lock)
+{
+    lock->holder = CHAIN_NONE;
+    lock->kept = false;
+    if (lock->first == CHAIN_NONE)
+        return;
+    struct task *task = &r->tasks[lock->first];
+    lock->holder = lock->first;
+    lock->first = task->next;
+    if (lock->first == CHAIN_NONE)
+        lock->last = CHAIN_NONE;
+    wake(r, task);
+}
+
+static void hold_begins(struct replay *r, struct task *task, uint32_t number)
+{
+    task->held *= r->plan.locks[number];
+}
+
+/* Takes a lock. Returns false if the task has to wait. */
+static bool lock_take(struct replay *r, struct task *task, uint32_t number)
+{
+    struct lock *lock = &r->locks[number];
+    uint32_t self = number_of(r, task);
+    if (r->chains->locks[number].modelled && !r->plan.free[number]) {
+        bool own = lock->holder == self;
+        if (lock->holder != CHAIN_NONE && !own) {
+            task->next = CHAIN_NONE;
+            if (lock->first == CHAIN_NONE)
+                lock->first = self;
+            else
+                r->tasks[lock->last].next = self;
+            lock->last = self;
+            return false;
+        }
+        lock->holder = self;
+        lock->kept = false;
+    }
+    hold_begins(r, task, number);
+    return true;
+}
+
+static void lock_release(struct replay *r, struct task *task, const struct chain_step *step)
+{
+    struct lock *lock = &r->locks[step->of];
+    if (r->plan.locks[step->of] != 1)
+        task->held /= r->plan.locks[step->of];
+    if (lock->holder != number_of(r, task))
+        return;
+    if (step->flags & CHAIN_AGAIN && lock->first != CHAIN_NONE)
+        lock->kept = true;
+    else
+        lock_pass(r, lock);
+}
+
+static void region(struct replay *r, struct task *task, const struct chain_step *step)
+{
+    bool begins = step->op == CHAIN_REGION_BEGIN;
+    if (!begins && r->region != 0 && step->of == r->region)
+        r->result->regions++;
+    for (size_t i = 0; i < r->plan.region_count; i++)
+        if (r->plan.regions[i] == step->of) {
+            if (begins)
+                task->inside *= r->plan.region_factors[i];
+            else
+                task->inside /= r->plan.region_factors[i];
+            if (task->inside > 1)
+                task->inside = 1; /* it began before the trace */
+        }
+}
+
+static void user_task(struct replay *r, const struct chain_step *step)
+{
+    const struct chain_task *task = &r->chains->tasks[step->of];
+    if (step->op == CHAIN_TASK_BEGIN) {
+        r->task_begins[step->of] = r->now_ns;
+        return;
+    }
+    if (!task->has_begin || r->goal->of != GOAL_TASK ||
+        !text_is(names_text(r->chains->names, task->name), r->goal->name))
+        return;
+    r->result->tasks[r->result->task_count++] = r->now_ns - r->task_begins[step->of];
+}
+
+/* Where a task goes on after a step. */
+enum after { AFTER_NEXT, AFTER_SLEEP, AFTER_WAIT, AFTER_RUN, AFTER_END };
+
+static double wait_factor(const struct replay *r, uint32_t wait)
+{
+    return wait == CHAIN_NONE ? 1 : (double)r->plan.waits[wait];
+}
+
+static enum after begin_wait(struct replay *r, struct task *task, uint32_t number)
+{
+    uint32_t lock = r->chains->waits[number].lock;
+    if (r->waiting[number] == CHAIN_NONE || wait_factor(r, number) == 0 ||
+        (lock != CHAIN_NONE && r->plan.free[lock]))
+        return AFTER_NEXT;
+    r->waiting[number] = number_of(r, task) + 1;
+    return AFTER_WAIT;
+}
+
+static bool is_gone(const struct replay *r, const struct task *task)
+{
+    return r->plan.no_gc && (task->gc || task->thread->gc);
+}
+
+static enum after begin_delay(struct replay *r, struct task *task, const struct chain_step *step)
+{
+    double factor = wait_factor(r, step->of) * (double)task->held;
+    if (is_gone(r, task))
+        return AFTER_NEXT;
+    at(r, number_of(r, task), r->now_ns + scaled(step->ns, factor));
+    return AFTER_SLEEP;
+}
+
+static double run_factor(const struct replay *r, const struct task *task, uint32_t class)
+{
+    return (double)r->plan.classes[class] * (double)task->held * (double)task->inside;
+}
+
+static enum after begin_run(struct replay *r, struct task *task, const struct chain_step *step)
+{
+    task->left_ns = is_gone(r, task) ? 0 : scaled(step->ns, run_factor(r, task, step->of));
+    return task->left_ns > 0 ? AFTER_RUN : AFTER_NEXT;
+}
+
+static enum after begin_stall(const struct replay *r, struct task *task,
+                              const struct chain_step *step)
+{
+    bool gone = r->plan.no_gc && step->flags & CHAIN_STOPPED;
+    double factor = step->flags & CHAIN_SHARED ? run_factor(r, task, step->of) : 1;
+    task->left_ns = gone || is_gone(r, task) ? 0 : scaled(step->ns, factor * r->goal->stall);
+    return task->left_ns > 0 ? AFTER_RUN : AFTER_NEXT;
+}
+
+static enum after begin_step(struct replay *r, struct task *task, const struct chain_step *step)
+{
+    struct task *other;
+    switch ((enum chain_op)step->op) {
+    case CHAIN_RUN:
+        return begin_run(r, task, step);
+    case CHAIN_STALL:
+        return begin_stall(r, task, step);
+    case CHAIN_DELAY:
+        return begin_delay(r, task, step);
+    case CHAIN_UNTIL:
+        if (step->ns <= r->now_ns)
+            return AFTER_NEXT;
+        at(r, number_of(r, task), step->ns);
+        return AFTER_SLEEP;
+    case CHAIN_QUEUE:
+        task->queued_ns = step->ns;
+        return AFTER_NEXT;
+    case CHAIN_WAIT:
+        return begin_wait(r, task, step->of);
+    case CHAIN_WAKE:
+        if (r->waiting[step->of] != 0 && r->waiting[step->of] != CHAIN_NONE)
+            wake(r, &r->tasks[r->waiting[step->of] - 1]);
+        r->waiting[step->of] = CHAIN_NONE;
+        return AFTER_NEXT;
+    case CHAIN_CREATE:
+        other = &r->tasks[step->of];
+        if (other->state == TASK_UNBORN) {
+            other->state = TASK_SLEEPS;
+            other->spent_ns = task->spent_ns;
+            at(r, step->of, r->now_ns);
+        }
+        return AFTER_NEXT;
+    case CHAIN_TAKE:
+        return lock_take(r, task, step->of) ? AFTER_NEXT : AFTER_WAIT;
+    case CHAIN_RELEASE:
+        lock_release(r, task, step);
+        return AFTER_NEXT;
+    case CHAIN_REGION_BEGIN:
+    case CHAIN_REGION_END:
+        region(r, task, step);
+        return AFTER_NEXT;
+    case CHAIN_TASK_BEGIN:
+    case CHAIN_TASK_END:
+        user_task(r, step);
+        return AFTER_NEXT;
+    case CHAIN_GC_BEGIN:
+    case CHAIN_GC_END:
+        task->gc = step->op == CHAIN_GC_BEGIN;
+        return AFTER_NEXT;
+    case CHAIN_FINISH:
+    default:
+        return AFTER_END;
+    }
+}
+
+/* MARK: Threads */
+
+/* The wait of the task has ended: it goes on with its next step. */
+static void wake(struct replay *r, struct task *task)
+{
+    const struct chain_step *step = &r->chains->steps[task->thread->first + task->at];
+    if (__builtin_add_overflow(r->result->waits_ns, r->now_ns - task->since_ns,
+                               &r->result->waits_ns))
+        r->result->waits_ns = INT64_MAX;
+    if (step->op == CHAIN_TAKE)
+        hold_begins(r, task, step->of);
+    task->at++;
+    task->state = TASK_SLEEPS;
+    at(r, number_of(r, task), r->now_ns);
+}
+
+static void slice(struct replay *r, struct task *task)
+{
+    task->state = TASK_RUNS;
+    int64_t most = r->slice_ns - task->used_ns;
+    task->run_ns = task->left_ns < most ? task->left_ns : most;
+    at(r, number_of(r, task), r->now_ns + task->run_ns);
+}
+
+static bool decides(const struct chains *chains, const struct task *task)
+{
+    return task->thread->joined || task->thread == &chains->threads[chains->goal];
+}
+
+static void over(struct replay *r, struct task *task)
+{
+    task->state = TASK_OVER;
+    if (decides(r->chains, task)) {
+        r->result->end_ns = r->now_ns;
+        r->open--;
+    }
+}
+
+/* Does the task's steps until one takes time. It has a CPU if `has_cpu`. */
+static void go_on(struct replay *r, struct task *task, bool has_cpu)
+{
+    enum after after = AFTER_NEXT;
+    while (after == AFTER_NEXT && !r->failed) {
+        if (task->at >= task->thread->count) {
+            after = AFTER_END;
+            break;
+        }
+        after = begin_step(r, task, &r->chains->steps[task->thread->first + task->at]);
+        if (after == AFTER_NEXT || after == AFTER_SLEEP || after == AFTER_RUN)
+            task->at++;
+    }
+    if (after == AFTER_RUN && has_cpu && task->used_ns < r->slice_ns) {
+        slice(r, task);
+        return;
+    }
+    if (has_cpu)
+        r->cpus_free++;
+    if (after == AFTER_RUN)
+        make_ready(r, task);
+    else if (after == AFTER_SLEEP)
+        task->state = TASK_SLEEPS;
+    else if (after == AFTER_END)
+        over(r, task);
+    else
+        task->state = TASK_WAITS;
+    if (after == AFTER_WAIT)
+        task->since_ns = r->now_ns;
+}
+
+/* A slice has ended. */
+static void slice_ends(struct replay *r, struct task *task)
+{
+    task->left_ns -= task->run_ns;
+    task->spent_ns += task->run_ns;
+    task->used_ns += task->run_ns;
+    if (task->used_ns >= r->slice_ns && r->ready_count == 0)
+        task->used_ns = 0;
+    if (task->spent_ns > r->least_ns)
+        r->least_ns = task->spent_ns;
+    if (task->left_ns == 0) {
+        go_on(r, task, true);
+    } else if (task->used_ns < r->slice_ns) {
+        slice(r, task);
+    } else {
+        r->cpus_free++;
+        make_ready(r, task);
+    }
+}
+
+static void give_cpus(struct replay *r)
+{
+    while (r->cpus_free > 0 && r->ready_count > 0) {
+        r->cpus_free--;
+        slice(r, next_ready(r));
+    }
+}
+
+static void play(struct replay *r)
+{
+    while (r->event_count > 0 && !r->failed) {
+        struct event first = r->events[0], last = r->events[--r->event_count];
+        if (r->event_count > 0)
+            events_down(r->events, r->event_count, 0, last);
+        struct task *task = &r->tasks[first.task];
+        r->now_ns = first.time_ns;
+        if (task->state == TASK_RUNS)
+            slice_ends(r, task);
+        else
+            go_on(r, task, false);
+        /* All that happens at this time, before a CPU is given to anyone. */
+        if (r->event_count == 0 || r->events[0].time_ns > r->now_ns)
+            give_cpus(r);
+    }
+}
+
+/* MARK: Running */
+
+static void *list(size_t count, size_t size)
+{
+    return calloc(count + 1, size);
+}
+
+static bool prepare(struct replay *r, const struct change *changes, size_t count)
+{
+    const struct chains *chains = r->chains;
+    r->tasks = list(chains->thread_count, sizeof *r->tasks);
+    r->locks = list(chains->lock_count, sizeof *r->locks);
+    r->waiting = list(chains->wait_count, sizeof *r->waiting);
+    r->task_begins = list(chains->task_count, sizeof *r->task_begins);
+    r->result->tasks = list(chains->task_count, sizeof *r->result->tasks);
+    if (!plan_make(&r->plan, chains, changes, count) || !r->tasks || !r->locks || !r->waiting ||
+        !r->task_begins || !r->result->tasks)
+        return false;
+    r->cpus_free = r->plan.cpus;
+    r->slice_ns = chains->is_go ? SLICE_GO_NS : SLICE_LINUX_NS;
+    if (r->slice_ns < (chains->end_ns - chains->begin_ns) / SLICES_MOST)
+        r->slice_ns = (chains->end_ns - chains->begin_ns) / SLICES_MOST;
+    for (size_t i = 0; i < chains->lock_count; i++)
+        r->locks[i] = (struct lock){.holder = CHAIN_NONE, .first = CHAIN_NONE, .last = CHAIN_NONE};
+    for (size_t i = 0; i < chains->thread_count; i++) {
+        r->tasks[i] = (struct task){.thread = &chains->threads[i], .held = 1, .inside = 1};
+        r->open += decides(chains, &r->tasks[i]);
+        if (!chains->threads[i].created) {
+            r->tasks[i].state = TASK_SLEEPS;
+            at(r, (uint32_t)i, 0);
+        }
+    }
+    for (size_t i = 0; r->goal->of == GOAL_RATE && i < chains->step_count && r->region == 0; i++)
+        if (chains->steps[i].op == CHAIN_REGION_END &&
+            text_is(names_text(chains->names, chains->steps[i].of), r->goal->name))
+            r->region = chains->steps[i].of;
+    return !r->failed;
+}
+
+static int by_length(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+bool replay_run(const struct chains *chains, const struct change *changes, size_t count,
+                const struct replay_goal *goal, struct replay_result *result)
+{
+    struct replay r = {.chains = chains, .goal = goal, .result = result};
+    *result = (struct replay_result){.end_ns = -1};
+    if (chains->goal == CHAIN_NONE) {
+        result->stuck = true;
+        return true;
+    }
+    bool good = prepare(&r, changes, count);
+    if (good)
+        play(&r);
+    result->stuck = r.open > 0;
+    if (good)
+        qsort(result->tasks, result->task_count, sizeof *result->tasks, by_length);
+    plan_free(&r.plan);
+    free(r.tasks);
+    free(r.locks);
+    free(r.waiting);
+    free(r.task_begins);
+    free(r.events);
+    free(r.ready);
+    return good && !r.failed;
+}
+
+void replay_result_free(struct replay_result *result)
+{
+    free(result->tasks);
+    result->tasks = NULL;
+}
+
+double replay_value(const struct replay_goal *goal, const struct replay_result *result)
+{
+    if (result->stuck)
+        return -1;
+    switch (goal->of) {
+    case GOAL_TASK: {
+        if (result->task_count == 0)
+            return -1;
+        size_t place = (size_t)(goal->quantile * (double)result->task_count);
+        return (double)result->tasks[place < result->task_count ? place : result->task_count - 1];
+    }
+    case GOAL_RATE:
+        return result->regions == 0 || result->end_ns <= 0
+                   ? -1
+                   : (double)result->regions / ((double)result->end_ns / 1e9);
+    case GOAL_WAITS:
+        return (double)result->waits_ns;
+    default:
+        return (double)result->end_ns;
+    }
+}
+
+int64_t replay_real_ns(const struct chains *chains)
+{
+    return chains->goal == CHAIN_NONE ? 0 : chains->threads[chains->goal].ran_ns - chains->begin_ns;
+}
+
+/* The difference with this factor; 1 without a replay. Returns false on out of memory. */
+static bool try_stall(const struct chains *chains, struct replay_goal *goal, double stall,
+                      double *off)
+{
+    struct replay_result result;
+    goal->stall = stall;
+    bool good = replay_run(chains, NULL, 0, goal, &result);
+    int64_t real = replay_real_ns(chains);
+    *off = result.stuck || real <= 0 ? 1 : (double)(result.end_ns - real) / (double)real;
+    replay_result_free(&result);
+    return good;
+}
+
+bool replay_calibrate(const struct chains *chains, struct replay_goal *goal, double *off)
+{
+    enum { TRIES = 5 };
+    const double near = 0.005;
+    double low = 0, high = 1, best = 1;
+    if (!try_stall(chains, goal, 1, off))
+        return false;
+    double best_off = *off;
+    for (int i = 0; i < TRIES && best_off > near && best_off < 1; i++) {
+        double middle = (low + high) / 2, now;
+        if (!try_stall(chains, goal, middle, &now))
+            return false;
+        if (fabs(now) < fabs(best_off)) {
+            best = middle;
+            best_off = now;
+        }
+        if (fabs(now) <= near)
+            break;
+        if (now > 0)
+            high = middle;
+        else
+            low = middle;
+    }
+    goal->stall = best;
+    *off = best_off;
+    return true;
+}

@@ -1,0 +1,493 @@
+#!/usr/bin/env python3
+"""trail whatif: traces whose lengths under changed conditions follow from arithmetic. TAP.
+
+usage: whatif.py TRAIL SOURCE_ROOT [all]
+
+With `all`, the traces of the folder that TRAIL_TRACES names, or of ../shared/traces beside the source, must be
+reproduced by the unchanged replay; skipped where there is none.
+
+A schedule is written as in the comments: what each goroutine does, and when, in milliseconds.
+"""
+
+import glob
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from command import SHARED, answer, assembled, equal, good_text, run_text  # noqa: E402
+import tap
+from tap import test
+
+MS = 1_000_000
+TIMER = 0  # what is done by no goroutine
+
+
+class Trace:
+    """Events of goroutines at times. Goroutine 1 is main and runs from 0 on; each has a P of its own, unless `lanes` says
+    which goroutines share one."""
+
+    def __init__(self, cpus, lanes=None):
+        self.events, self.strings, self.stacks, self.seq = [], {}, {}, {}
+        self.functions = {1: "main"}
+        self.cpus, self.lanes = cpus, lanes or {}
+        self.samples = []
+        self.order = 0
+
+    def string(self, text):
+        return self.strings.setdefault(text, len(self.strings) + 1)
+
+    def stack(self, *functions):
+        for f in functions:
+            self.string(f)
+        return self.stacks.setdefault(functions, len(self.stacks) + 1)
+
+    def add(self, ms, g, text):
+        self.order += 1
+        self.events.append((round(ms * MS), self.order, self.lanes.get(g, g), text))
+
+    def next(self, g):
+        self.seq[g] = self.seq.get(g, 0) + 1
+        return self.seq[g]
+
+    def create(self, ms, by, g, function):
+        self.functions[g] = function
+        self.add(ms, by, f"GoCreate dt=%d new_g={g} new_stack={self.stack(function)} stack={self.stack('main')}")
+
+    def start(self, ms, g):
+        self.add(ms, g, f"GoStart dt=%d g={g} g_seq={self.next(g)}")
+
+    def log(self, ms, g, category, text):
+        self.add(ms, g, f"UserLog dt=%d task=0 key_string={self.string(category)} value_string={self.string(text)} stack=0")
+
+    def block(self, ms, g, what, *stack, reason="sync"):
+        if what:
+            self.log(ms, g, "wait", what)
+        self.add(ms, g, f"GoBlock dt=%d reason_string={self.string(reason)} stack={self.stack(*(stack or (self.functions[g],)))}")
+
+    def wake(self, ms, by, g):
+        self.add(ms, by, f"GoUnblock dt=%d g={g} g_seq={self.next(g)} stack={self.stack(self.functions[by]) if by else 0}")
+
+    def release(self, ms, by, lock, held_ms, to=None):
+        self.log(ms, by, "held", f"{lock} {held_ms}ms")
+        if to:
+            self.wake(ms, by, to)
+
+    def end(self, ms, g):
+        self.add(ms, g, "GoDestroy dt=%d")
+
+    def region(self, ms, g, name, what):
+        self.add(ms, g, f"UserRegion{what} dt=%d task=0 name_string={self.string(name)} stack=0")
+
+    def task(self, ms, g, number, name, what):
+        parent = " parent_task=0" if what == "Begin" else ""
+        named = f" name_string={self.string(name)}" if what == "Begin" else ""
+        self.add(ms, g, f"UserTask{what} dt=%d task={number}{parent}{named} stack=0")
+
+    def sample(self, ms, g, *stack):
+        lane = self.lanes.get(g, g)
+        self.samples.append(f"CPUSample time={1000 + round(ms * MS)} m={100 + lane} p={lane - 1} g={g} stack={self.stack(*stack)}")
+
+    def batch(self, lane):
+        lines = [f"EventBatch gen=1 m={100 + lane} time=1000 size=auto"]
+        now = 0
+        if lane != TIMER:
+            lines.append(f"ProcStatus dt=1 p={lane - 1} pstatus=1")
+            now = 1
+        if lane == 1:
+            lines += ["GoStatus dt=1 g=1 m=101 gstatus=2", f"ProcsChange dt=1 procs_value={self.cpus} stack={self.stack('main')}"]
+            now = 3
+        # The head of the batch takes a few ns; so do events at the same time.
+        for at, _, _, text in sorted(e for e in self.events if e[2] == lane):
+            dt = max(at - now, 1)
+            now += dt
+            lines.append(text % dt)
+        return lines
+
+    def make(self, name):
+        lanes = sorted({e[2] for e in self.events})
+        batches = [line for lane in lanes for line in self.batch(lane)]
+        lines = ["Trace Go1.26", "EventBatch gen=1 m=18446744073709551615 time=1000 size=auto", "Sync", "Frequency freq=1000000000",
+                 "ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0", *batches]
+        self.string("x.c")
+        if self.samples:
+            lines += ["EventBatch gen=1 m=18446744073709551615 time=1199 size=auto", "CPUSamples", *self.samples]
+        lines += ["EventBatch gen=1 m=18446744073709551615 time=1200 size=auto", "Stacks"]
+        for functions, number in self.stacks.items():
+            lines.append(f"Stack id={number} nframes={len(functions)}")
+            lines += [f"\tpc={4096 * self.strings[f] + number} func={self.strings[f]} file={self.strings['x.c']} line=1" for f in functions]
+        lines += ["EventBatch gen=1 m=18446744073709551615 time=1201 size=auto", "Strings"]
+        for text, number in self.strings.items():
+            lines += [f"String id={number}", f'\tdata="{text}"']
+        lines.append("EndOfGeneration")
+        return assembled(name, "\n".join(lines) + "\n")
+
+
+def near(ours, right_ms):
+    """Equal, but for the few nanoseconds of events at one time."""
+    assert abs(ours - right_ms * MS) < 0.001 * MS, f"{ours / MS} ms, not {right_ms} ms"
+
+
+def then(path, *args):
+    found = answer("whatif", *args, path)
+    assert "then" in found, found
+    return found["then"]
+
+
+# MARK: Traces
+
+
+def lock():
+    """G 2 holds a_mu from 0 to 40; main wants it at 10, gets it at 40, and ends at 60."""
+    t = Trace(2)
+    t.create(0, 1, 2, "worker")
+    t.start(0, 2)
+    t.block(10, 1, "mutex a_mu", "take", "main")
+    t.release(40, 2, "mutex a_mu", 40, to=1)
+    t.start(40, 1)
+    t.block(45, 2, "condition idle")  # to the end: main does not join it
+    t.end(60, 1)
+    return t.make("lock")
+
+
+def convoy():
+    """main, 2 and 3 each: hold a_mu for 10, work for 5; twice. In the order 1 2 3 1 2 3, one after the other."""
+    t = Trace(4)
+    t.create(0, 1, 2, "worker")
+    t.create(0, 1, 3, "worker")
+    t.start(0, 2)
+    t.start(0, 3)
+    t.block(1, 2, "mutex a_mu", "take", "worker")
+    t.block(2, 3, "mutex a_mu", "take", "worker")
+    at = 10
+    for g, to, again in ((1, 2, True), (2, 3, True), (3, 1, True), (1, 2, False), (2, 3, False), (3, None, False)):
+        t.release(at, g, "mutex a_mu", 10, to=to)
+        if to:
+            t.start(at, to)
+        if again:
+            t.block(at + 5, g, "mutex a_mu", "take", "worker")
+        elif g != 1:
+            t.end(at + 5, g)
+        at += 10
+    # main has worked up to 45, and joins 3, which ends at 65.
+    t.block(45, 1, "join worker", "main")
+    t.events = [e for e in t.events if not (e[2] == 3 and "GoDestroy" in e[3])]
+    t.wake(65, 3, 1)
+    t.end(65, 3)
+    t.start(65, 1)
+    t.end(66, 1)
+    return t.make("convoy")
+
+
+def join():
+    """main creates short, which runs for 30, and long, which runs for 50; it joins both and ends at 60."""
+    t = Trace(4)
+    t.create(0, 1, 2, "short")
+    t.create(0, 1, 3, "long")
+    t.start(0, 2)
+    t.start(0, 3)
+    t.block(1, 1, "join short", "main")
+    t.wake(30, 2, 1)
+    t.end(30, 2)
+    t.start(30, 1)
+    t.block(31, 1, "join long", "main")
+    t.wake(50, 3, 1)
+    t.end(50, 3)
+    t.start(50, 1)
+    t.end(60, 1)
+    return t.make("join")
+
+
+def pipeline():
+    """Each of four pieces: main makes it in 10, G 2 uses it in 20 and acknowledges; main makes the next one meanwhile."""
+    t = Trace(2)
+    t.create(0, 1, 2, "use")
+    t.start(0, 2)
+    t.block(1, 2, "semaphore full", "use")
+    t.wake(10, 1, 2)
+    t.start(10, 2)
+    for piece in range(4):
+        done = 30 + 20 * piece
+        # main has made its next piece 10 after the last one was taken
+        if piece < 3:
+            t.block(done - 10, 1, "semaphore free", "main")
+        if piece == 3:
+            t.block(done - 17, 1, "join use", "main")
+        t.wake(done, 2, 1)
+        t.start(done, 1)
+        if piece < 3:
+            t.block(done + 1, 2, "semaphore full", "use")
+            t.wake(done + 2, 1, 2)
+            t.start(done + 2, 2)
+    t.end(91, 2)
+    t.end(95, 1)
+    return t.make("pipeline")
+
+
+def one_cpu():
+    """One P. main creates two goroutines that run for 40 each, one after the other, and waits for the first; ends at 84."""
+    t = Trace(1, {2: 1, 3: 1})
+    t.create(0, 1, 2, "half")
+    t.create(0, 1, 3, "half")
+    t.block(1, 1, "join half", "main")
+    t.start(1, 2)
+    t.wake(41, 2, 1)
+    t.end(41, 2)
+    t.start(41, 3)
+    t.end(81, 3)
+    t.start(81, 1)
+    t.end(84, 1)
+    return t.make("one-cpu")
+
+
+def outside(what="read db", reason="network"):
+    """main runs for 10, waits for something from outside for 50, and runs for 10."""
+    t = Trace(1)
+    t.block(10, 1, what, "query", "main", reason=reason)
+    t.wake(60, TIMER, 1)
+    t.start(60, 1)
+    t.end(70, 1)
+    return t.make("outside-" + what.split()[0])
+
+
+# MARK: Tests
+
+
+@test
+def unchanged_it_is_as_long_as_the_trace():
+    for path, right in ((lock(), 60), (convoy(), 66), (join(), 60), (pipeline(), 95), (one_cpu(), 84), (outside(), 70)):
+        found = answer("whatif", path)
+        near(found["now"], right)
+        assert abs(found["replay_error"]) < 0.0001, (path, found)
+        # a change without effect: as many CPUs as there are
+        near(then(path, f"--cpus={found['cpus']}"), right)
+
+
+@test
+def a_lock_that_is_free_makes_none_wait():
+    near(then(lock(), "--free=a_mu"), 30)
+
+
+@test
+def a_lock_that_is_held_for_half_the_time():
+    near(then(lock(), "--hold=a_mu=0.5x"), 40)  # released at 20
+    near(then(lock(), "--hold=a_mu=0.25x"), 30)  # released at 10, when main wants it
+    near(then(lock(), "--hold=a_mu=0.1x"), 30)  # released before
+    near(then(lock(), "--hold=a_mu=2x"), 100)
+
+
+@test
+def a_convoy_becomes_shorter_by_the_holds():
+    # Six holds of 10 one after the other, then 5 of work of 3, then 1 of main.
+    near(then(convoy(), "--hold=a_mu=0.9x"), 60 * 0.9 + 6)
+
+
+@test
+def a_hold_that_is_known_to_three_digits_contains_its_sleep():
+    """G 2 takes a_mu at 1, sleeps from 1.01 to 41, and gives it up at 41.03; the log has 40.0 instead of 40.03. main wants it
+    at 11, and ends 20 after it has it."""
+    t = Trace(2)
+    t.create(0, 1, 2, "worker")
+    t.start(0, 2)
+    t.block(1.01, 2, "", "rest", "worker", reason="sleep")
+    t.block(11, 1, "mutex a_mu", "take", "main")
+    t.wake(41, TIMER, 2)
+    t.start(41, 2)
+    t.release(41.03, 2, "mutex a_mu", 40.0, to=1)
+    t.start(41.03, 1)
+    t.end(42, 2)
+    t.end(61.03, 1)
+    path = t.make("digits")
+    # Taken at 1.01 in the replay: 40.02 times a half.
+    near(then(path, "--hold=a_mu=0.5x"), 1.01 + 40.02 / 2 + 20)
+
+
+@test
+def a_lock_is_taken_in_the_order_of_arrival():
+    """main and 2 want a_mu, which 3 holds up to 20: 2 at 12, after it ran, main at 15. Each holds it for 30."""
+    t = Trace(3)
+    t.create(0, 1, 2, "early")
+    t.create(0, 1, 3, "first")
+    t.start(0, 2)
+    t.start(0, 3)
+    t.block(12, 2, "mutex a_mu", "take", "early")
+    t.block(15, 1, "mutex a_mu", "take", "main")
+    t.release(20, 3, "mutex a_mu", 20, to=2)
+    t.block(20, 3, "condition idle")
+    t.start(20, 2)
+    t.release(50, 2, "mutex a_mu", 30, to=1)
+    t.block(50, 2, "condition idle")
+    t.start(50, 1)
+    t.release(80, 1, "mutex a_mu", 30)
+    t.end(85, 1)
+    path = t.make("arrival")
+    near(answer("whatif", path)["now"], 85)
+    # main arrives at 7.5, before 2 at 12: it gets the lock at 20, and has it for 15.
+    near(then(path, "--faster=main=2x"), 20 + 15 + 2.5)
+
+
+@test
+def the_slowest_worker_decides_a_join():
+    near(then(join(), "--faster=long=2x"), 30 + 1 + 10)
+    near(then(join(), "--faster=short=2x"), 60)
+    found = answer("whatif", "--faster=long=2x", join())
+    equal(found["next"]["change"], "--faster=short=2x")
+    near(found["next"]["then"], 25 + 10)
+
+
+@test
+def the_slow_side_of_a_pipeline_decides():
+    path = pipeline()
+    # Use takes 20, 18, 18 and 18, and between two of them main runs for 2.
+    near(then(path, "--faster=main=2x"), 5 + 20 + 3 * (1 + 18) + 5 / 2)
+    near(then(path, "--faster=use=2x"), 10 + 10 + 3 * (2 + 9) + 5)
+
+
+@test
+def a_thread_that_had_ended_is_joined_all_the_same():
+    """main creates 2, which runs for 30, and runs for 50 itself: its join at the end waits for nothing."""
+    t = Trace(2)
+    t.create(0, 1, 2, "worker")
+    t.start(0, 2)
+    t.region(0, 1, "all", "Begin")
+    t.end(30, 2)
+    t.region(50, 1, "all", "End")
+    t.end(50, 1)
+    path = t.make("joined")
+    near(then(path, "--faster=all=2x"), 30)
+    near(then(path, "--faster=all=2x", "--faster=worker=2x"), 25)
+
+
+@test
+def two_runners_need_two_cpus():
+    # One begins at once, the other when main waits; main goes on when the first has ended.
+    near(then(one_cpu(), "--cpus=2"), 40 + 3)
+
+
+@test
+def on_one_cpu_all_work_is_done_one_after_the_other():
+    near(then(join(), "--cpus=1"), 1 + 30 + 1 + 50 + 10)
+
+
+@test
+def an_answer_from_outside_comes_after_the_request():
+    near(then(outside(), "--io=db=0.2x"), 10 + 10 + 10)
+    near(then(outside(), "--io=read=0.2x"), 10 + 10 + 10)
+    near(then(outside(), "--faster=main=2x"), 5 + 50 + 5)
+
+
+@test
+def a_request_from_outside_comes_at_its_own_time():
+    near(then(outside("accept db"), "--faster=main=2x"), 60 + 5)
+    code, _, err = run_text("whatif", "--io=db=0.2x", outside("accept db"))
+    equal(code, 2)
+    assert "no wait that ends from outside has 'db' in its name" in err, err
+
+
+@test
+def changes_add_up():
+    near(then(lock(), "--free=a_mu", "--faster=main=2x"), 15)
+
+
+@test
+def regions_and_tasks_are_goals():
+    t = Trace(1)
+    for i in range(4):
+        t.task(20 * i, 1, i + 1, "request", "Begin")
+        t.region(20 * i, 1, "parse", "Begin")
+        t.region(20 * i + 10, 1, "parse", "End")
+        t.task(20 * i + 15, 1, i + 1, "request", "End")
+    t.end(80, 1)
+    path = t.make("goals")
+    found = answer("whatif", "--goal=task:request:p50", "--faster=parse=2x", path)
+    near(found["now"], 15)
+    near(found["then"], 10)
+    found = answer("whatif", "--goal=rate:parse", "--faster=parse=2x", path)
+    assert abs(found["now"] - 50) < 0.01 and abs(found["then"] - 4 / 0.060) < 0.01, found
+    near(answer("whatif", "--goal=waits", "--free=a_mu", lock())["now"], 30)
+    near(then(lock(), "--goal=waits", "--free=a_mu"), 0)
+
+
+@test
+def a_function_without_waits_has_its_share_of_the_samples():
+    t = Trace(1)
+    for ms, function in ((5, "parse"), (15, "print"), (25, "print"), (35, "print")):
+        t.sample(ms, 1, function, "main")
+    t.block(40, 1, "read db", "main", reason="network")
+    t.wake(50, TIMER, 1)
+    t.start(50, 1)
+    t.end(50, 1)
+    path = t.make("samples")
+    near(then(path, "--faster=parse=2x"), 50 - 40 / 4 / 2)
+    near(then(path, "--faster=print=2x"), 50 - 40 * 3 / 4 / 2)
+    near(then(path, "--faster=main=2x"), 50 - 40 / 2)
+    equal(answer("whatif", "--faster=parse=2x", path)["confidence"], "medium")
+    equal(answer("whatif", "--io=db=0.5x", path)["confidence"], "high")
+
+
+@test
+def without_garbage_collection_its_work_and_waits_take_no_time():
+    """main runs for 10, waits for a worker of the GC that runs for 20, runs for 5, assists for 8, and runs for 5."""
+    t = Trace(2)
+    t.create(0, 1, 2, "runtime.gcBgMarkWorker")
+    t.block(10, 1, "", "main", reason="GC mark assist wait for work")
+    t.start(10, 2)
+    t.wake(30, 2, 1)
+    t.block(30, 2, "", "runtime.gcBgMarkWorker", reason="GC background sweeper wait")
+    t.start(30, 1)
+    t.add(35, 1, "GCMarkAssistBegin dt=%d stack=0")
+    t.add(43, 1, "GCMarkAssistEnd dt=%d")
+    t.end(48, 1)
+    near(then(t.make("gc"), "--no-gc"), 10 + 5 + 5)
+
+
+@test
+def the_list_has_what_gains_most_first():
+    found = answer("whatif", lock())
+    gains = [row["gain"] for row in found["list"]]
+    equal(gains, sorted(gains, reverse=True))
+    by_change = {row["change"]: row["then"] for row in found["list"]}
+    near(by_change["--free=a_mu"], 30)
+    near(by_change["--hold=a_mu=0.5x"], 40)
+    # Each is the answer to the question by itself.
+    for change, length in by_change.items():
+        near(then(lock(), change), length / MS)
+
+
+@test
+def what_the_trace_does_not_show_cannot_be_answered():
+    found = answer("whatif", "--faster=nothing=2x", join())
+    assert "no CPU samples" in found["cannot_answer"], found
+    assert good_text("whatif", "--faster=nothing=2x", join()).startswith("Cannot answer: no wait shows that 'nothing' runs")
+
+
+@test
+def wrong_questions_are_refused():
+    for args, message in (
+        (["--free=z_mu"], "no lock 'z_mu' is waited for"),
+        (["--hold=a_mu"], "'a_mu' is no name and factor"),
+        (["--hold=a_mu=0x"], "is no name and factor"),
+        (["--faster=main=nanx"], "is no name and factor"),
+        (["--cpus=0"], "'0' is no number of CPUs"),
+        (["--no-gc"], "the trace has no garbage collection"),
+        (["--goal=task:x"], "is no goal"),
+        (["--goal=task:x:p101"], "has no quantile"),
+        (["--goal=rate:x"], "no region 'x' ends in the trace"),
+    ):
+        code, out, err = run_text("whatif", *args, lock())
+        equal((code, out), (2, ""), args)
+        assert message in err, (args, err)
+
+
+def reproduced():
+    """The unchanged replay of real traces."""
+    for path in sorted(glob.glob(os.path.join(SHARED, "real", "*.trace"))):
+        off = answer("whatif", "--limit=1", path)["replay_error"]
+        tap.report(abs(off) < 0.05, os.path.basename(path), off)
+    if tap.count == 0:
+        tap.skip("real traces", "no traces")
+    sys.exit(tap.finish())
+
+
+if sys.argv[3:] == ["all"]:
+    reproduced()
+sys.exit(tap.main())
