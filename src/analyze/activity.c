@@ -294,6 +294,7 @@ static trail_task_kind *kind_get(struct activity *a, trail_name name)
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     if (!GROW(a->kinds, a->kind_capacity, a->kind_count + 1))
         return NULL;
+    /* NOLINTNEXTLINE(clang-analyzer-unix.MallocSizeof): the row is its first member. */
     kind = calloc(1, sizeof(struct task_kind));
     if (!kind)
         return NULL;

@@ -127,7 +127,9 @@ void finding_lock_contention(struct findings *findings)
         if (is_held(row) && (!worst || row->ns > worst->ns))
             worst = row;
     }
-    double share = worst ? share_of(worst->ns, busy) : 0;
+    if (!worst)
+        return;
+    double share = share_of(worst->ns, busy);
     if (share < LOCK_SHARE || share_of(worst->ns, length_of(findings)) < LOCK_SHARE ||
         share_of(blame_union_ns(&worst->serial), length_of(findings)) >= LOCK_SHARE ||
         !is_much(blame, worst))

@@ -305,11 +305,24 @@ bool oncpu_has_next(const struct thread *thread)
     return thread->ops.count || thread->oncpu.count;
 }
 
+/*
+ * The time of the thread's first switch. A switch in that ends a wait is not before the release that
+ * woke the thread: the kernel's clock is another, and what a switch costs is inferred.
+ */
+static uint64_t first_switch_time(const struct thread *thread)
+{
+    const struct cpu_switch *sw = &thread->oncpu.at[thread->oncpu.first];
+    const struct op *wake = sw->kind == SWITCH_IN && thread->oncpu.off ? oncpu_wake(thread) : NULL;
+    if (!wake || wake->object2 <= sw->time || wake->object2 > wake->time ||
+        wake->object2 - sw->time > ticks_of_ns(thread->of->ticks, SKEW_NS))
+        return sw->time;
+    return wake->object2 + 1;
+}
+
 uint64_t oncpu_next_time(const struct thread *thread)
 {
-    const struct oncpu *o = &thread->oncpu;
     uint64_t op = thread->ops.count ? first_op(thread)->time : UINT64_MAX;
-    uint64_t next = o->count ? o->at[o->first].time : UINT64_MAX;
+    uint64_t next = thread->oncpu.count ? first_switch_time(thread) : UINT64_MAX;
     return op < next ? op : next;
 }
 

@@ -273,8 +273,8 @@ static ssize_t hex_read(struct unwrap *u, uint8_t *buf, size_t size)
     char line[HEX_LINE];
     ssize_t n = 0;
     while (n == 0 && !u->over) {
-        u->over = size < sizeof line || !get_line(u, line, sizeof line);
-        u->over |= line[0] == '*'; /* lines that a dump has left out are lost */
+        /* Lines that a dump has left out are lost. */
+        u->over = size < sizeof line || !get_line(u, line, sizeof line) || line[0] == '*';
         n = u->over ? 0 : hex_line(line, buf);
     }
     return n;

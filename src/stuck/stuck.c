@@ -289,12 +289,13 @@ static void infer_holders(struct stuck_process *process, struct naming *naming)
     for (size_t i = 0; wanted && i < process->held.count; i++) {
         struct stuck_thread *thread = &process->threads[i];
         struct cpu_sample sample = sample_of(thread->held);
-        struct guarded_lock locks[MOST_GUARDS];
+        struct guarded_lock locks[MOST_GUARDS] = {0};
+        size_t count = 0;
         /* The guard of a mutex that was given up to wait for a condition is still there. */
         if (thread->held->is_copied && thread->kind != WIRE_WAIT_CONDITION)
-            infer_holder(process, thread, locks,
-                         stack_guards(&naming->tables, &sample, find_code, naming, modules_guards,
-                                      naming->files, locks, MOST_GUARDS));
+            count = stack_guards(&naming->tables, &sample, find_code, naming, modules_guards,
+                                 naming->files, locks, MOST_GUARDS);
+        infer_holder(process, thread, locks, count);
     }
 }
 

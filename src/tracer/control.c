@@ -301,7 +301,7 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
     tracer.urgent = false;
     tracer.gc_recorded = false;
     tracer.gc_sequence = tracer.v2 ? 1 : 0;
-    tracer.stopper = 0;
+    __atomic_store_n(&tracer.stopper, 0, __ATOMIC_RELAXED);
     tracer.active = true;
     tracer.walked = false;
     tracer.generation_reserve = RESERVE_GENERATION;

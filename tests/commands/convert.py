@@ -263,7 +263,8 @@ def damaged():
     good = run("check", "-q", "-", stdin=out)[0]
     report(code == 1 and good == 0 and "good of it" in err, "of a damaged trace the good part", code, err)
     code, printed, err = run("print", "--format=jsonl", "-", stdin=cut)
-    wanted = [line for line in printed.splitlines() if b'"kind":"Sync"' not in line]
+    # Without its names, which are lost, annotations break rules; a converted trace is readable for Go's tools.
+    wanted = [line.replace(b',"misused":true', b"") for line in printed.splitlines() if b'"kind":"Sync"' not in line]
     report(lines_of(out) == wanted, "which is all that can be read of it")
     code, out, err = run("convert", "-", "-o", "-", stdin=b"no trace at all, but some text")
     report(code == 1 and not out, "of what is no trace nothing", code, err)

@@ -87,7 +87,7 @@ def of_names_that_a_shell_or_a_command_would_take_for_more():
     count = 0
     for name in HOSTILE:
         with open(os.path.join(WORK, name), "wb") as file:
-            file.write(good + b"no batch")
+            file.write(good + b"\x00\xff\x00\xfe")
         suggestions = said(TRAIL, "check", "--", name)
         with open(os.path.join(WORK, name), "wb") as file:
             file.write(good)

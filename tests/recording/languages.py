@@ -122,7 +122,8 @@ for case, kind, thing in (
             assert "no thread can go on" in text, text
             # The frames below the thread's function are the library's.
             assert "wait_here" in text and "_M_invoke" not in text and "start_thread" not in text, text
-            assert "start_thread" in program.text("--frames=0")
+            # Not every C library has their names.
+            assert len(program.text("--frames=0").splitlines()) > len(text.splitlines()), text
 
     @test(f"C++20: {case}: a recording of a program that hangs says for what")
     def _(case=case, kind=kind, thing=thing):
