@@ -550,6 +550,9 @@ static bool take_task(struct chains *chains, const trail_event *event)
         chains->tasks[task].begin_ns = chains->now_ns;
     else
         chains->tasks[task].end_ns = chains->now_ns;
+    /* A task ends once: its ID may be used again. */
+    if (!begins)
+        (void)idmap_remove(&chains->task_ids, event->task.id);
     return mark(chains, g, begins ? CHAIN_TASK_BEGIN : CHAIN_TASK_END, task, 0);
 }
 

@@ -589,7 +589,10 @@ static int answer_question(struct request *request, const struct candidates *can
     then = as_now(request, then);
     for (size_t i = 0; i < request->change_count; i++)
         doubt_change(request, &request->changes[i]);
-    if (!ask_each(request, candidates, then, answers, &count))
+    /* There is room for no further change. */
+    count = 0;
+    if (request->change_count < REPLAY_CHANGES &&
+        !ask_each(request, candidates, then, answers, &count))
         return EXIT_INOUT;
     const struct answer *next = count > 0 ? &answers[0] : NULL;
     if (request->analysis.json)

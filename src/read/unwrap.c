@@ -21,6 +21,7 @@ struct unwrap {
     size_t at, end;   /* of `input` */
     uint64_t left;    /* tar, zip, chunks: bytes up to the end of the part */
     bool begun, over; /* in the archive's file, or behind what is to be read */
+    bool failed;      /* `inner` has */
     uint32_t bits;    /* base64 */
     unsigned bit_count;
 #ifndef TRAIL_PLAIN_ONLY
@@ -47,10 +48,11 @@ static int more(struct unwrap *u)
     ssize_t n = u->inner(u->context, u->input, INPUT_SIZE);
     u->at = 0;
     u->end = n > 0 ? (size_t)n : 0;
+    u->failed = n < 0;
     return n < 0 ? -1 : n > 0;
 }
 
-/* Returns the next byte, -1 at the end or on an error, which the next call of `inner` repeats. */
+/* Returns the next byte, -1 at the end or on an error. */
 static int get(struct unwrap *u)
 {
     return more(u) > 0 ? u->input[u->at++] : -1;
@@ -469,7 +471,7 @@ ssize_t unwrap_read(void *unwrap, void *buf, size_t size)
     while (n == 0 && !u->over)
         n = u->form->read(u, buf, size);
     errno = EIO;
-    return n;
+    return n == 0 && u->failed ? -1 : n;
 }
 
 void unwrap_end(struct unwrap *u)

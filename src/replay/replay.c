@@ -21,16 +21,17 @@ enum task_state { TASK_UNBORN, TASK_READY, TASK_RUNS, TASK_SLEEPS, TASK_WAITS, T
 
 struct task {
     const struct chain_thread *thread;
-    uint64_t at;       /* of its steps, the current one */
-    int64_t left_ns;   /* of its run */
-    int64_t run_ns;    /* that it runs now, */
-    int64_t used_ns;   /* and has run before in this slice */
-    int64_t since_ns;  /* when its wait began */
-    int64_t spent_ns;  /* CPU time, as the scheduler counts it */
-    uint32_t next;     /* in the queue of a lock */
-    int64_t queued_ns; /* in the trace, before the next run */
-    float held;        /* product of the factors of the locks that it holds */
-    float inside;      /* and of the regions that it is in */
+    uint64_t at;             /* of its steps, the current one */
+    int64_t left_ns;         /* of its run */
+    int64_t run_ns;          /* that it runs now, */
+    int64_t used_ns;         /* and has run before in this slice */
+    int64_t since_ns;        /* when its wait began */
+    int64_t spent_ns;        /* CPU time, as the scheduler counts it */
+    uint32_t next;           /* in the queue of a lock */
+    int64_t queued_ns;       /* in the trace, before the next run */
+    float held;              /* product of the factors of the locks that it holds */
+    float inside;            /* and of the regions that it is in */
+    uint32_t holds, regions; /* how many of these are changed */
     uint8_t state;
     bool begun; /* the current step */
     bool gc;    /* assists the garbage collection */
@@ -171,7 +172,10 @@ static void lock_pass(struct replay *r, struct lock *lock)
 
 static void hold_begins(struct replay *r, struct task *task, uint32_t number)
 {
+    if (r->plan.locks[number] == 1)
+        return;
     task->held *= r->plan.locks[number];
+    task->holds++;
 }
 
 /* Takes a lock. Returns false if the task has to wait. */
@@ -200,8 +204,8 @@ static bool lock_take(struct replay *r, struct task *task, uint32_t number)
 static void lock_release(struct replay *r, struct task *task, const struct chain_step *step)
 {
     struct lock *lock = &r->locks[step->of];
-    if (r->plan.locks[step->of] != 1)
-        task->held /= r->plan.locks[step->of];
+    if (r->plan.locks[step->of] != 1 && task->holds > 0)
+        task->held = --task->holds == 0 ? 1 : task->held / r->plan.locks[step->of];
     if (lock->holder != number_of(r, task))
         return;
     if (step->flags & CHAIN_AGAIN && lock->first != CHAIN_NONE)
@@ -217,12 +221,12 @@ static void region(struct replay *r, struct task *task, const struct chain_step 
         r->result->regions++;
     for (size_t i = 0; i < r->plan.region_count; i++)
         if (r->plan.regions[i] == step->of) {
-            if (begins)
+            if (begins) {
                 task->inside *= r->plan.region_factors[i];
-            else
-                task->inside /= r->plan.region_factors[i];
-            if (task->inside > 1)
-                task->inside = 1; /* it began before the trace */
+                task->regions++;
+            } else if (task->regions > 0) { /* else it began before the trace */
+                task->inside = --task->regions == 0 ? 1 : task->inside / r->plan.region_factors[i];
+            }
         }
 }
 
@@ -234,6 +238,7 @@ static void user_task(struct replay *r, const struct chain_step *step)
         return;
     }
     if (!task->has_begin || r->goal->of != GOAL_TASK ||
+        r->result->task_count >= r->chains->task_count ||
         !text_is(names_text(r->chains->names, task->name), r->goal->name))
         return;
     r->result->tasks[r->result->task_count++] = r->now_ns - r->task_begins[step->of];

@@ -1,6 +1,7 @@
 /* Holders, and threads that wait for each other: stuck_connect (stuck.h). */
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 
 #include "base/error.h"
 #include "base/grow.h"
@@ -84,9 +85,18 @@ static bool waits_for(const struct stuck_thread *thread, pid_t pid)
     return false;
 }
 
+/* Whether the thread waits for a futex with a time limit. */
+static bool has_time_limit(const struct stuck_thread *thread)
+{
+    return thread->held->in_call && thread->held->call == SYS_futex &&
+           thread->held->arguments[3] != 0;
+}
+
 /* Whether nothing but threads of `stuck` ends the thread's wait. */
 static bool depends(const struct stuck *stuck, const struct stuck_thread *thread)
 {
+    if (has_time_limit(thread))
+        return false;
     if (thread->state == STUCK_WAITS && thread->holder.thread)
         return true;
     if (!waits_for_processes(thread) || thread->process->held.has_alarm)

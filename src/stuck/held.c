@@ -632,13 +632,18 @@ static long status_number(pid_t pid, const char *word, bool *several)
     return n >= 1 ? first : -1;
 }
 
+/* Whether the process handles signals that come without another process, and end calls. */
 static bool catches_alarm(pid_t pid)
 {
+    static const int signals[] = {SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGCHLD, SIGUSR1, SIGUSR2};
+    uint64_t mask = ~UINT64_C(0) << (SIGRTMIN - 1); /* of timer_create, too */
     char path[64], text[4096];
     const char *at;
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        mask |= UINT64_C(1) << (signals[i] - 1);
     (void)snprintf(path, sizeof path, "/proc/%d/status", pid);
     return small_file_text(path, text, sizeof text) && (at = strstr(text, "\nSigCgt:")) &&
-           strtoull(at + 8, NULL, 16) >> (SIGALRM - 1) & 1;
+           strtoull(at + 8, NULL, 16) & mask;
 }
 
 bool held_refuse(pid_t pid, trail_error *err)

@@ -318,9 +318,11 @@ static int index_batches(struct v2_generation *g, trail_error *err)
     size_t length, gap = 0;
     g->min_time = UINT64_MAX;
     for (size_t at = 0; at < g->used; at += length + (size_t)header.size) {
-        if (gap < g->gap_count && at == g->gaps[gap].at && (at = g->gaps[gap++].end) == g->used)
+        for (; gap < g->gap_count && at >= g->gaps[gap].at; gap++)
+            at = at > g->gaps[gap].end ? at : g->gaps[gap].end;
+        if (at >= g->used || v2_batch_header(g->buffer + at, g->used - at, g->version, &header,
+                                             &length, NULL) != V2_HEADER_OK)
             break;
-        (void)v2_batch_header(g->buffer + at, g->used - at, g->version, &header, &length, NULL);
         if (header.end_of_generation)
             break;
         if (gap < g->gap_count && header.size > g->gaps[gap].at - at - length)
