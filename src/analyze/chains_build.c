@@ -151,10 +151,11 @@ static bool pass(struct builder *b, int64_t ns)
  */
 static bool taken_before(const struct builder *b, const struct chain_mark *mark)
 {
-    const struct chain_wait *wait = &b->chains->waits[b->wait];
-    return mark->op == CHAIN_TAKE && (b->state == MARK_WAIT || b->state == MARK_LEFT) &&
-           (wait->end == CHAIN_OPEN ||
-            mark->time_ns - wait->begin_ns < wait->end_ns - mark->time_ns);
+    const struct chain_wait *wait;
+    if (mark->op != CHAIN_TAKE || (b->state != MARK_WAIT && b->state != MARK_LEFT))
+        return false;
+    wait = &b->chains->waits[b->wait];
+    return wait->end == CHAIN_OPEN || mark->time_ns - wait->begin_ns < wait->end_ns - mark->time_ns;
 }
 
 /* Adds the step in front of that of the current wait. */
