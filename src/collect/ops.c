@@ -288,10 +288,10 @@ static void do_block(struct collect *c, struct thread *thread, struct op *op, in
         thread->oncpu.on_since = ns;
 }
 
-/* Whether the call's next wait begins, for the mutex of its condition variable. */
-static bool waits_again(const struct thread *thread)
+/* Whether the end of the call is the next op: otherwise a later switch out may be of another wait. */
+static bool ends_next(const struct thread *thread)
 {
-    return thread->ops.count && op_in_ring(thread, 0)->kind == OP_BLOCK;
+    return thread->ops.count && op_in_ring(thread, 0)->kind == OP_WAKE;
 }
 
 /*
@@ -304,7 +304,7 @@ static bool is_woken_by_kernel(const struct thread *thread)
     if (!thread->oncpu.off || wait_is_spinning(thread->g.wait))
         return false;
     return (c->trace->options.wakings && !oncpu_lacks_waking(thread)) ||
-           (thread->g.call.wait_number == thread->g.current_wait && !waits_again(thread) &&
+           (thread->g.call.wait_number == thread->g.current_wait && ends_next(thread) &&
             !oncpu_is_wake(thread));
 }
 
