@@ -158,7 +158,7 @@ static bool taken_before(const struct builder *b, const struct chain_mark *mark)
     return wait->end == CHAIN_OPEN || mark->time_ns - wait->begin_ns < wait->end_ns - mark->time_ns;
 }
 
-/* Adds the step in front of that of the current wait. */
+/* Adds the step in front of the current wait. */
 static bool step_before(struct builder *b, const struct chain_mark *mark)
 {
     struct chains *chains = b->chains;

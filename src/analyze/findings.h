@@ -27,7 +27,7 @@ struct findings {
     trail_finding *rows;
     size_t count, capacity;
     struct arena texts;
-    trail_finding none; /* takes what is said of a finding for which there is no memory */
+    trail_finding none; /* for a finding without memory */
     bool failed;        /* out of memory */
 };
 

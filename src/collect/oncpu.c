@@ -312,7 +312,8 @@ bool oncpu_has_next(const struct thread *thread)
 static uint64_t first_switch_time(const struct thread *thread)
 {
     const struct cpu_switch *sw = &thread->oncpu.at[thread->oncpu.first];
-    const struct op *wake = sw->kind == SWITCH_IN && thread->oncpu.off ? oncpu_wake(thread) : NULL;
+    const struct op *wake =
+        sw->kind == SWITCH_IN && thread->oncpu.off ? oncpu_next_end(thread) : NULL;
     if (!wake || wake->object2 <= sw->time || wake->object2 > wake->time ||
         wake->object2 - sw->time > ticks_of_ns(thread->of->ticks, SKEW_NS))
         return sw->time;
@@ -329,6 +330,11 @@ uint64_t oncpu_next_time(const struct thread *thread)
 bool oncpu_does_more(const struct thread *thread)
 {
     return thread->ops.count && first_op(thread)->kind != OP_GONE;
+}
+
+const struct op *oncpu_next_end(const struct thread *thread)
+{
+    return thread->ops.count && first_op(thread)->kind == OP_WAKE ? first_op(thread) : NULL;
 }
 
 const struct op *oncpu_wake(const struct thread *thread)

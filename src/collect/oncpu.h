@@ -112,6 +112,9 @@ bool oncpu_does_more(const struct thread *thread);
 /* The end of the call that the thread is in; NULL: not known yet. */
 const struct op *oncpu_wake(const struct thread *thread);
 
+/* The same if nothing comes before it: what comes later may end another call. */
+const struct op *oncpu_next_end(const struct thread *thread);
+
 /* Returns the page fault for which the thread has just been switched out; NULL: none, or not known
  * yet. */
 const struct fault *oncpu_fault(const struct collect *c, const struct thread *thread);

@@ -288,12 +288,6 @@ static void do_block(struct collect *c, struct thread *thread, struct op *op, in
         thread->oncpu.on_since = ns;
 }
 
-/* Whether the end of the call is the next op: otherwise a later switch out may be of another wait. */
-static bool ends_next(const struct thread *thread)
-{
-    return thread->ops.count && op_in_ring(thread, 0)->kind == OP_WAKE;
-}
-
 /*
  * Whether the kernel shows when a thread that waits can run: then a release only shows which thread
  * has woken it.
@@ -304,7 +298,7 @@ static bool is_woken_by_kernel(const struct thread *thread)
     if (!thread->oncpu.off || wait_is_spinning(thread->g.wait))
         return false;
     return (c->trace->options.wakings && !oncpu_lacks_waking(thread)) ||
-           (thread->g.call.wait_number == thread->g.current_wait && ends_next(thread) &&
+           (thread->g.call.wait_number == thread->g.current_wait && oncpu_next_end(thread) &&
             !oncpu_is_wake(thread));
 }
 

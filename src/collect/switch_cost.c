@@ -48,7 +48,7 @@ static bool read_count(const struct switch_cost *cost, pid_t pid, uint64_t tid,
 }
 
 /*
- * Moves the thread's cost, and that of the program, towards that since the last reading. The kernel
+ * Moves the costs of the thread and the program towards what they were since the last reading. The kernel
  * may have switched to the thread again since the records were read: such times are taken to be as
  * long as the others.
  */

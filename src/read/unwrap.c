@@ -326,7 +326,7 @@ static bool tar_matches(const uint8_t *data, size_t size)
     return size >= TAR_BLOCK && memcmp(data + 257, "ustar", 5) == 0;
 }
 
-/* Reads headers up to that of a file with content. Returns false if there is none. */
+/* Skips members without content. Returns false if there is no other. */
 static bool tar_find_file(struct unwrap *u)
 {
     for (;;) {
@@ -375,7 +375,7 @@ static uint32_t little(const uint8_t *at, unsigned bytes)
     return value;
 }
 
-/* Reads headers up to that of a file with content. Returns false if there is none, or it has a
+/* Skips members without content. Returns false if there is no other, or it has a
  * method that is not supported. */
 static bool zip_find_file(struct unwrap *u)
 {

@@ -43,29 +43,18 @@ struct lock {
     bool kept;            /* free, but its last holder takes it again at once */
 };
 
-struct event {
-    int64_t time_ns;
-    uint64_t nth;
+/* A thread in a queue: of events by their time, or of ready threads by their rank. */
+struct queued {
+    int64_t key;
+    uint64_t nth; /* those of one key in the order in which they came */
     uint32_t task;
 };
 
-static inline bool sooner(const struct event *a, const struct event *b)
+static inline bool is_sooner(const struct queued *a, const struct queued *b)
 {
-    return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->nth < b->nth;
+    return a->key != b->key ? a->key < b->key : a->nth < b->nth;
 }
-HEAP(events, struct event, sooner)
-
-struct ready {
-    int64_t rank;
-    uint64_t nth;
-    uint32_t task;
-};
-
-static inline bool earlier(const struct ready *a, const struct ready *b)
-{
-    return a->rank != b->rank ? a->rank < b->rank : a->nth < b->nth;
-}
-HEAP(readies, struct ready, earlier)
+HEAP(queue, struct queued, is_sooner)
 
 struct replay {
     const struct chains *chains;
@@ -76,9 +65,9 @@ struct replay {
     struct lock *locks;
     uint32_t *waiting; /* by wait: 0: not reached, task + 1: it waits, CHAIN_NONE: woken before */
     int64_t *task_begins; /* by user task */
-    struct event *events;
+    struct queued *events;
     size_t event_count, event_capacity;
-    struct ready *ready;
+    struct queued *ready;
     size_t ready_count, ready_capacity;
     uint64_t nth;
     int64_t now_ns, slice_ns;
@@ -99,8 +88,8 @@ static void at(struct replay *r, uint32_t task, int64_t time_ns)
         r->failed = true;
         return;
     }
-    events_up(r->events, r->event_count++,
-              (struct event){time_ns < r->now_ns ? r->now_ns : time_ns, r->nth++, task});
+    queue_up(r->events, r->event_count++,
+             (struct queued){time_ns < r->now_ns ? r->now_ns : time_ns, r->nth++, task});
 }
 
 static uint32_t number_of(const struct replay *r, const struct task *task)
@@ -132,16 +121,16 @@ static void make_ready(struct replay *r, struct task *task)
         task->spent_ns = least;
     task->state = TASK_READY;
     task->used_ns = 0;
-    readies_up(r->ready, r->ready_count++,
-               (struct ready){rank_of(r, task), r->nth++, number_of(r, task)});
+    queue_up(r->ready, r->ready_count++,
+             (struct queued){rank_of(r, task), r->nth++, number_of(r, task)});
     task->queued_ns = 0;
 }
 
 static struct task *next_ready(struct replay *r)
 {
-    struct ready first = r->ready[0], last = r->ready[--r->ready_count];
+    struct queued first = r->ready[0], last = r->ready[--r->ready_count];
     if (r->ready_count > 0)
-        readies_down(r->ready, r->ready_count, 0, last);
+        queue_down(r->ready, r->ready_count, 0, last);
     return &r->tasks[first.task];
 }
 
@@ -452,17 +441,17 @@ static void give_cpus(struct replay *r)
 static void play(struct replay *r)
 {
     while (r->event_count > 0 && !r->failed) {
-        struct event first = r->events[0], last = r->events[--r->event_count];
+        struct queued first = r->events[0], last = r->events[--r->event_count];
         if (r->event_count > 0)
-            events_down(r->events, r->event_count, 0, last);
+            queue_down(r->events, r->event_count, 0, last);
         struct task *task = &r->tasks[first.task];
-        r->now_ns = first.time_ns;
+        r->now_ns = first.key;
         if (task->state == TASK_RUNS)
             slice_ends(r, task);
         else
             go_on(r, task, false);
         /* All that happens at this time, before a CPU is given to anyone. */
-        if (r->event_count == 0 || r->events[0].time_ns > r->now_ns)
+        if (r->event_count == 0 || r->events[0].key > r->now_ns)
             give_cpus(r);
     }
 }

@@ -38,7 +38,7 @@ bool replay_run(const struct chains *chains, const struct change *changes, size_
 
 /*
  * Plays the chains unchanged, and sets goal->stall, from 0 to 1, so that the end comes as near as
- * possible to that of the trace: stalls of several threads may have passed at the same time, which
+ * possible to that in the trace: stalls of several threads may have passed at the same time, which
  * the trace does not say. Returns false on out of memory; *off is the difference, as a part of the
  * length, or 1 if there is no replay.
  */

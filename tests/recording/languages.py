@@ -162,7 +162,7 @@ RUST = {
 }  # fmt: skip
 
 
-@test("Rust: each wait of its library is known from outside, and who has the locks by the variables of the holder")
+@test("Rust: each wait of its library is known from outside, and holders by the guards in their stacks")
 def _():
     with Hanging(11, rust(), "kinds") as program:
         waits = {name: (kind, thing) for name, kind, thing in program.waits()}

@@ -14,37 +14,33 @@ struct task {
 
 /* MARK: Contradictions */
 
-static void contradiction(struct v1_check *check, const struct v1_event *ev, const char *format,
+/* Returns true with the error set; with repairs, counts it and returns false: the event is kept. */
+static bool contradiction(struct v1_check *check, const struct v1_event *ev, const char *format,
                           va_list args)
 {
     char text[TRAIL_MESSAGE_MAX];
-    (void)vsnprintf(text, sizeof text, format, args);
-    error_set(&check->error, TRAIL_INCONSISTENT, "%s", text);
-    v1_merge_locate(check->merge, ev, &check->error);
-}
-
-/*
- * Reports a contradiction. Returns true with the error set; with repairs, counts it and returns
- * false: the event is kept.
- */
-__attribute__((format(printf, 3, 4), cold, noinline)) static bool
-wrong(struct v1_check *check, const struct v1_event *ev, const char *format, ...)
-{
     if (check->repairs->enabled) {
         v1_repairs_add(check->repairs, TRAIL_REPAIR_STATE, ev, 0);
         return false;
     }
-    va_list args;
-    va_start(args, format);
-    contradiction(check, ev, format, args);
-    va_end(args);
+    (void)vsnprintf(text, sizeof text, format, args);
+    error_set(&check->error, TRAIL_INCONSISTENT, "%s", text);
+    v1_merge_locate(check->merge, ev, &check->error);
     return true;
 }
 
-/*
- * Reports an annotation that breaks the rules. Returns true with the error set; a reader that is
- * not strict marks the event and returns false: the event is kept.
- */
+/* Reports a contradiction. */
+__attribute__((format(printf, 3, 4), cold, noinline)) static bool
+wrong(struct v1_check *check, const struct v1_event *ev, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    bool result = contradiction(check, ev, format, args);
+    va_end(args);
+    return result;
+}
+
+/* The same of an annotation; a reader that is not strict marks the event, and keeps it. */
 __attribute__((format(printf, 3, 4), cold, noinline)) static bool
 misused(struct v1_check *check, struct v1_event *ev, const char *format, ...)
 {
@@ -53,15 +49,11 @@ misused(struct v1_check *check, struct v1_event *ev, const char *format, ...)
         check->misused++;
         return false;
     }
-    if (check->repairs->enabled) {
-        v1_repairs_add(check->repairs, TRAIL_REPAIR_STATE, ev, 0);
-        return false;
-    }
     va_list args;
     va_start(args, format);
-    contradiction(check, ev, format, args);
+    bool result = contradiction(check, ev, format, args);
     va_end(args);
-    return true;
+    return result;
 }
 
 static int no_memory(struct v1_check *check)

@@ -442,7 +442,7 @@ static bool ends_in_trace(struct v2_generation *g, size_t at)
     return true;
 }
 
-/* The last batch is cut: what is left of it is a batch. Returns false if it is none. */
+/* Keeps what is left of a last batch that is cut. Returns false if that is no batch. */
 static bool keep_cut(struct v2_generation *g, struct extent_state *s, trail_error *err)
 {
     struct v2_batch_header header;

@@ -73,7 +73,7 @@ static bool note_damage(struct v2_reader *r)
     return true;
 }
 
-/* Takes what is known to be damaged of the generation that is loaded. */
+/* Counts the known damage of the loaded generation. */
 static void note_faults(struct v2_reader *r)
 {
     const trail_error *faults[] = {&r->generation.fault, &r->behind};

@@ -16,7 +16,7 @@
 struct v2_resync {
     int version;
     uint64_t generation; /* of the last good batch; 0: unknown */
-    uint64_t reach;      /* how much larger that of the next may be */
+    uint64_t reach;      /* by how much the next may be larger */
     uint64_t time_ticks; /* the earliest of a batch so far; 0: unknown */
     bool at_end;         /* the trace has no bytes behind these */
 };
