@@ -1,8 +1,10 @@
+/* Counts each wait against the function that caused it: see blame.h. */
 #include "analyze/blame.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/goroutines.h"
 #include "base/grow.h"
 
 enum { PIECES = 8 }; /* a power of two */
@@ -62,22 +64,11 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Times wrap: those of damaged clocks are any numbers. */
-static int64_t minus(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a - (uint64_t)b);
-}
-
-static void add(int64_t *sum, int64_t ns)
-{
-    *sum = (int64_t)((uint64_t)*sum + (uint64_t)ns);
-}
-
 int64_t blame_union_ns(const struct blame_union *of)
 {
     int64_t sum = of->ns;
     for (size_t i = 0; i < of->count; i++)
-        add(&sum, minus(of->last[i].end, of->last[i].begin));
+        ns_add(&sum, ns_between(of->last[i].begin, of->last[i].end));
     return sum;
 }
 
@@ -103,7 +94,7 @@ void blame_union_add(struct blame_union *of, int64_t begin, int64_t end)
         struct blame_stretch *first = &of->last[0];
         if (at == 0)
             return;
-        add(&of->ns, minus(first->end, first->begin));
+        ns_add(&of->ns, ns_between(first->begin, first->end));
         of->since_ns = first->end;
         stretch_remove(of, 0);
         at--;
@@ -116,12 +107,12 @@ void blame_union_add(struct blame_union *of, int64_t begin, int64_t end)
 static void most_add(struct blame_most *most, int64_t key, int64_t ns)
 {
     if (most->key == key) {
-        add(&most->ns, ns);
+        ns_add(&most->ns, ns);
     } else if (most->ns >= ns) {
-        most->ns = minus(most->ns, ns);
+        most->ns = ns_between(ns, most->ns);
     } else {
         most->key = key;
-        most->ns = minus(ns, most->ns);
+        most->ns = ns_between(most->ns, ns);
     }
 }
 
@@ -148,13 +139,13 @@ static size_t row_of(struct blame *blame, const struct blame_wait *wait)
 /* Counts the part of the wait that is `part`. */
 static void row_add(struct blame_row *row, const struct blame_wait *wait, const struct piece *part)
 {
-    int64_t ns = minus(part->end_ns, part->begin_ns);
+    int64_t ns = ns_between(part->begin_ns, part->end_ns);
     blame_union_add(&row->held, part->begin_ns, part->end_ns);
     blame_union_add(&row->serial, part->begin_serial, part->end_serial);
     if (row->lock && !wait->lock)
         return;
     row->waits++;
-    add(&row->ns, ns);
+    ns_add(&row->ns, ns);
     if (ns > row->longest.ns) {
         row->longest =
             (trail_longest){.ns = ns, .begin_ns = part->begin_ns, .goroutine = wait->goroutine};
@@ -199,8 +190,8 @@ static void pass_on(struct blame *blame, const struct blame_wait *wait, struct b
         (void)overlap(piece, wait, &part);
         if (!piece->row) {
             struct blame_row *row = &blame->rows[rest->row - 1];
-            int64_t ns = minus(part.end_ns, part.begin_ns);
-            add(&row->outside_ns, ns);
+            int64_t ns = ns_between(part.begin_ns, part.end_ns);
+            ns_add(&row->outside_ns, ns);
             most_add(&row->outside, piece->wait, ns);
             continue;
         }
@@ -227,7 +218,7 @@ bool blame_add(struct blame *blame, const struct blame_wait *wait)
                          .begin_serial = wait->begin_serial,
                          .end_serial = later(wait->begin_serial, wait->end_serial),
                          .wait = wait->wait};
-    if (minus(wait->end_ns, wait->begin_ns) <= 0)
+    if (ns_between(wait->begin_ns, wait->end_ns) <= 0)
         return true; /* a damaged clock */
     struct blame_past *own = past_of(blame, wait->goroutine);
     if (!own)
@@ -241,12 +232,13 @@ bool blame_add(struct blame *blame, const struct blame_wait *wait)
         return false;
     pass_on(blame, wait, own, idmap_find(&blame->pasts, (uint64_t)wait->waker), &rest);
     struct blame_row *row = &blame->rows[rest.row - 1];
-    add(&row->direct_ns, minus(wait->end_ns, wait->begin_ns));
-    add(&row->alike_ns, wait->start == wait->own_start ? minus(wait->end_ns, wait->begin_ns) : 0);
+    ns_add(&row->direct_ns, ns_between(wait->begin_ns, wait->end_ns));
+    ns_add(&row->alike_ns,
+           wait->start == wait->own_start ? ns_between(wait->begin_ns, wait->end_ns) : 0);
     row->place = wait->place;
     if (rest.begin_ns < rest.end_ns) {
         row_add(row, wait, &rest);
-        most_add(&row->goroutine, wait->waker, minus(rest.end_ns, rest.begin_ns));
+        most_add(&row->goroutine, wait->waker, ns_between(rest.begin_ns, rest.end_ns));
         row->start = row->goroutine.key == wait->waker ? wait->start : row->start;
         rest.row = wait->lock ? rest.row : 0;
         piece_put(own, &rest);

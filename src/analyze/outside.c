@@ -1,8 +1,10 @@
+/* Counts sleeps and waits for what is outside the program, by function: see outside.h. */
 #include "analyze/outside.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/goroutines.h"
 #include "base/grow.h"
 
 void outside_init(struct outside *outside)
@@ -90,8 +92,7 @@ bool outside_begin(struct outside *outside, const struct outside_wait *wait)
     if (now->row == number) {
         row->returns++;
         row->woke += now->woke;
-        row->exec_ns =
-            (int64_t)((uint64_t)row->exec_ns + (uint64_t)wait->exec_ns - (uint64_t)now->exec_ns);
+        ns_add(&row->exec_ns, ns_between(now->exec_ns, wait->exec_ns));
     }
     *now = (struct outside_now){.row = number,
                                 .waits = true,
@@ -107,7 +108,7 @@ bool outside_end(struct outside *outside, int64_t goroutine, int64_t end_ns, int
     if (!now || !now->waits)
         return true;
     struct outside_row *row = &outside->rows[now->row - 1];
-    int64_t ns = (int64_t)((uint64_t)end_ns - (uint64_t)now->begin_ns);
+    int64_t ns = ns_between(now->begin_ns, end_ns);
     now->waits = false;
     now->exec_ns = exec_ns;
     blame_union_add(&row->at_least_one, now->begin_ns, end_ns);

@@ -1,3 +1,4 @@
+/* Waits that are open when the trace ends, their holders, and cycles of them: see stuck.h. */
 #include "analyze/stuck.h"
 
 #include <stdlib.h>

@@ -543,24 +543,6 @@ static trail_place sleeping_frame(const struct waits *waits, trail_stack stack)
     return row.count > 0 ? row.places[own] : (trail_place){0};
 }
 
-/* Kinds of waits for something outside the program. */
-static bool is_outside(enum wire_wait kind)
-{
-    switch (kind) {
-    case WIRE_WAIT_SLEEP:
-    case WIRE_WAIT_READ:
-    case WIRE_WAIT_WRITE:
-    case WIRE_WAIT_CONNECT:
-    case WIRE_WAIT_LOOKUP:
-    case WIRE_WAIT_FILE:
-    case WIRE_WAIT_CHILD:
-    case WIRE_WAIT_FAULT:
-        return true;
-    default:
-        return false;
-    }
-}
-
 /* A wait for `wait` begins that may be for something outside. Returns false on out of memory. */
 static bool outside_enter(struct waits *waits, struct goroutine *g, trail_name wait,
                           const trail_event *event)
@@ -569,7 +551,7 @@ static bool outside_enter(struct waits *waits, struct goroutine *g, trail_name w
     enum wire_wait kind = facts                  ? facts->kind
                           : wait == waits->sleep ? WIRE_WAIT_SLEEP
                                                  : WIRE_WAIT_NONE;
-    if (!is_outside(kind)) {
+    if (!(wire_wait_kinds[kind].traits & WIRE_WAIT_OUTSIDE)) {
         if (g->outside)
             outside_break(&waits->outside, g->id);
         return true;

@@ -48,9 +48,10 @@ enum wire_log {
 extern const enum wire_wait wire_log_kinds[WIRE_LOGS];
 
 /* Traits. */
-#define WIRE_WAIT_LOCK 1u
-#define WIRE_WAIT_IDLE 2u
-#define WIRE_WAIT_HELD 4u
+#define WIRE_WAIT_LOCK    1u
+#define WIRE_WAIT_IDLE    2u
+#define WIRE_WAIT_HELD    4u
+#define WIRE_WAIT_OUTSIDE 8u
 
 struct wire_wait_kind {
     const char *word, *title, *phrase, *phrase_of;
