@@ -544,12 +544,17 @@ def waiting_threads(process, count):
     states.until(lambda: len(tasks(process.pid)[1]) >= count)
 
 
-@test
-def a_plain_mutex_of_musl_has_no_holder():
+def musl_program():
     if not shutil.which("musl-gcc"):
         raise Skip("no musl-gcc")
     program = os.path.join(WORK, "musl")
     subprocess.run(["musl-gcc", "-pthread", "-o", program, "-x", "c", "-"], input=MUSL, text=True, check=True)
+    return program
+
+
+@test
+def a_plain_mutex_of_musl_has_no_holder():
+    program = musl_program()
     with subprocess.Popen([program], stdin=subprocess.PIPE) as process:
         try:
             waiting_threads(process, 2)
@@ -566,10 +571,7 @@ def a_plain_mutex_of_musl_has_no_holder():
 
 @test
 def a_program_started_through_musls_loader_is_no_static_one():
-    if not shutil.which("musl-gcc"):
-        raise Skip("no musl-gcc")
-    program = os.path.join(WORK, "musl")
-    subprocess.run(["musl-gcc", "-pthread", "-o", program, "-x", "c", "-"], input=MUSL, text=True, check=True)
+    program = musl_program()
     loader = re.search(r"interpreter: (\S+)\]", subprocess.check_output(["readelf", "-lW", program], text=True))[1]
     for command in ([program], [loader, program]):
         with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
