@@ -61,15 +61,6 @@ static void connect(struct stuck *stuck, struct stuck_process *process, struct s
  * their threads can. A thread that waits for another one can if that can. All others may go on by
  * themselves. Threads that remain wait for each other.
  */
-static struct stuck_process *find_process(const struct stuck *stuck, pid_t pid)
-{
-    for (size_t i = 0; i < stuck->count; i++) {
-        if (stuck->processes[i].held.pid == pid)
-            return &stuck->processes[i];
-    }
-    return NULL;
-}
-
 static bool waits_for_processes(const struct stuck_thread *thread)
 {
     return thread->state == STUCK_WAITS && !thread->holder.thread && thread->peers.is_all &&
@@ -102,7 +93,7 @@ static bool depends(const struct stuck *stuck, const struct stuck_thread *thread
     if (!waits_for_processes(thread) || thread->process->held.has_alarm)
         return false;
     for (size_t i = 0; i < thread->peers.count; i++) {
-        if (!find_process(stuck, thread->peers.pids[i]))
+        if (!stuck_process_of(stuck, thread->peers.pids[i]))
             return false;
     }
     return true;
@@ -151,7 +142,7 @@ static void find_those_that_can_go(struct stuck *stuck)
         to_do.first = thread->to_do;
         for (struct stuck_thread *at = thread->waiter; at; at = at->co_waiter)
             let_go(&to_do, at);
-        let_peers_go(stuck, &to_do, find_process(stuck, thread->process->held.pid));
+        let_peers_go(stuck, &to_do, stuck_process_of(stuck, thread->process->held.pid));
     }
 }
 
@@ -175,7 +166,7 @@ static struct stuck_thread *find_next(const struct stuck *stuck, const struct st
     if (thread->holder.thread)
         return thread->holder.thread;
     for (size_t i = 0; i < thread->peers.count; i++) {
-        const struct stuck_process *process = find_process(stuck, thread->peers.pids[i]);
+        const struct stuck_process *process = stuck_process_of(stuck, thread->peers.pids[i]);
         if (!next || next->process == thread->process)
             next = thread_of(process);
     }
@@ -254,7 +245,7 @@ static void add_those_it_waits_for(const struct stuck *stuck, struct closure *cl
         return;
     }
     for (size_t i = 0; i < thread->peers.count; i++) {
-        struct stuck_process *process = find_process(stuck, thread->peers.pids[i]);
+        struct stuck_process *process = stuck_process_of(stuck, thread->peers.pids[i]);
         for (size_t j = 0; process && j < process->held.count; j++)
             add_to(closure, &process->threads[j]);
     }

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/search.h"
 #include "base/small_file.h"
+#include "stuck/held.h"
 
 bool ends_read_link(pid_t pid, int fd, char *text, size_t size)
 {
@@ -38,12 +39,8 @@ int ends_access(pid_t pid, int fd)
 
 pid_t ends_process(pid_t tid)
 {
-    char path[64], text[4096];
-    const char *at;
-    (void)snprintf(path, sizeof path, "/proc/%d/status", tid);
-    return small_file_text(path, text, sizeof text) && (at = strstr(text, "\nTgid:"))
-               ? (pid_t)strtol(at + 6, NULL, 10)
-               : tid;
+    long process = held_status_number(tid, "\nTgid:", NULL);
+    return process >= 0 ? (pid_t)process : tid;
 }
 
 /* MARK: Reading */

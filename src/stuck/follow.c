@@ -12,20 +12,11 @@
 /* Processes to add, at most. */
 #define MOST_RELATED 16
 
-static bool is_added(const struct stuck *stuck, pid_t pid)
-{
-    for (size_t i = 0; i < stuck->count; i++) {
-        if (stuck->processes[i].held.pid == pid)
-            return true;
-    }
-    return false;
-}
-
 /* A process that may not be looked at, or has ended, stays away. */
 static void add(struct stuck *stuck, pid_t pid)
 {
     trail_error err;
-    if (is_added(stuck, pid) || !stuck_add(stuck, pid, &err))
+    if (stuck_process_of(stuck, pid) || !stuck_add(stuck, pid, &err))
         return;
     stuck->processes[stuck->count - 1].is_related = true;
 }
@@ -108,7 +99,7 @@ static bool waits_for_others(pid_t pid)
 static void follow_peers(struct stuck *stuck, const struct peers *peers)
 {
     for (size_t i = 0; i < peers->count; i++) {
-        if (!is_added(stuck, peers->pids[i]) && waits_for_others(peers->pids[i]))
+        if (!stuck_process_of(stuck, peers->pids[i]) && waits_for_others(peers->pids[i]))
             add(stuck, peers->pids[i]);
     }
 }

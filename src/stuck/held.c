@@ -617,8 +617,7 @@ static bool read_mappings(struct held *held)
     return good;
 }
 
-/* The number behind a word in /proc/PID/status; -1: it is not there. */
-static long status_number(pid_t pid, const char *word, bool *several)
+long held_status_number(pid_t pid, const char *word, bool *several)
 {
     char path[64], text[4096];
     const char *at;
@@ -648,7 +647,7 @@ static bool catches_alarm(pid_t pid)
 
 bool held_refuse(pid_t pid, trail_error *err)
 {
-    long tracer = status_number(pid, "\nTracerPid:", NULL), scope = 0;
+    long tracer = held_status_number(pid, "\nTracerPid:", NULL), scope = 0;
     char name[64] = "";
     if (tracer > 0) {
         read_name((pid_t)tracer, (pid_t)tracer, name, sizeof name);
@@ -695,7 +694,7 @@ bool held_take(struct held *held, pid_t pid, int64_t limit_ns, trail_error *err)
         error_set(err, TRAIL_IO, "there is no process %d", pid);
         return false;
     }
-    (void)status_number(pid, "\nNSpid:", &held->is_nested);
+    (void)held_status_number(pid, "\nNSpid:", &held->is_nested);
     held->has_alarm = catches_alarm(pid);
     if (!read_mappings(held)) {
         error_set(err, TRAIL_NO_MEMORY, "out of memory");

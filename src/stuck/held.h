@@ -98,6 +98,12 @@ bool held_is_ended_by_stop(pid_t pid, const struct held_thread *thread);
 /* Whether this is so for some calls of this number. */
 bool held_may_be_ended_by_stop(long call);
 
+/*
+ * The number behind a word in /proc/PID/status, "\nTgid:"; -1: it is not there. *several (may be
+ * NULL): others follow it.
+ */
+long held_status_number(pid_t pid, const char *word, bool *several);
+
 /* Says in *err why the process may not be looked at, after EPERM. Returns false. */
 bool held_refuse(pid_t pid, trail_error *err);
 

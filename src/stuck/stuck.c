@@ -334,6 +334,15 @@ static bool fill_process(struct stuck *stuck, struct stuck_process *process, pid
     return false;
 }
 
+struct stuck_process *stuck_process_of(const struct stuck *stuck, pid_t pid)
+{
+    for (size_t i = 0; i < stuck->count; i++) {
+        if (stuck->processes[i].held.pid == pid)
+            return &stuck->processes[i];
+    }
+    return NULL;
+}
+
 bool stuck_add(struct stuck *stuck, pid_t pid, trail_error *err)
 {
     struct stuck_process *process;

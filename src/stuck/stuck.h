@@ -34,6 +34,9 @@ struct stuck {
 /* Adds a process as it is now. False with *err set. stuck_free releases all. */
 bool stuck_add(struct stuck *stuck, pid_t pid, trail_error *err);
 
+/* Returns the process, or NULL if it was not added. */
+struct stuck_process *stuck_process_of(const struct stuck *stuck, pid_t pid);
+
 /*
  * Adds processes for which those wait that were added: that have a lock in shared memory, or the other
  * end of a pipe or a connection and wait, too. Called once, after stuck_add.

@@ -69,7 +69,7 @@ static int out_of_memory(trail_error *err)
 
 /* MARK: Forgiving */
 
-static bool is_damage(const trail_error *err)
+bool v2_is_damage(const trail_error *err)
 {
     return err->code != TRAIL_OK && err->code != TRAIL_IO && err->code != TRAIL_NO_MEMORY &&
            err->code != TRAIL_LIMIT;
@@ -88,7 +88,7 @@ static void set_fault(struct v2_generation *g, const trail_error *err, int64_t o
 /* Keeps the first error of a generation whose rest can be used. Returns false if it cannot. */
 static bool forgives(struct v2_generation *g, trail_error *err)
 {
-    if (!g->salvage || !is_damage(err))
+    if (!g->salvage || !v2_is_damage(err))
         return false;
     set_fault(g, err, g->offset);
     error_clear(err);
@@ -561,7 +561,7 @@ static enum extent extend_plain(struct v2_generation *g, struct extent_state *s,
 static enum extent extend(struct v2_generation *g, struct extent_state *s, trail_error *err)
 {
     enum extent extent = extend_plain(g, s, err);
-    if (extent != EXTENT_ERROR || !g->salvage || !is_damage(err))
+    if (extent != EXTENT_ERROR || !g->salvage || !v2_is_damage(err))
         return extent;
     if (ends_in_trace(g, s->at)) {
         error_clear(err);

@@ -98,6 +98,9 @@ enum v2_load {
 enum v2_load v2_generation_load(struct v2_generation *generation, trail_error *err,
                                 trail_error *behind);
 
+/* Whether the error is of the trace's bytes, so that others may still be read. */
+bool v2_is_damage(const trail_error *err);
+
 /*
  * Skips bytes behind the current generation up to a place where batches continue. Returns false if
  * there is none, with *err if it could not be read. For readers that are not strict, after an

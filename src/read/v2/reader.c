@@ -64,8 +64,7 @@ static struct v2_reader *v2(trail_reader *reader)
 static bool note_damage(struct v2_reader *r)
 {
     trail_error *err = &r->base.error;
-    if (r->order.strict || err->code == TRAIL_OK || err->code == TRAIL_IO ||
-        err->code == TRAIL_NO_MEMORY || err->code == TRAIL_LIMIT)
+    if (r->order.strict || !v2_is_damage(err))
         return false;
     if (r->first.code == TRAIL_OK)
         r->first = *err;
