@@ -32,11 +32,11 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "read/unwrap.h"
+#include "wire/wire.h"
 
 #define INPUT_SIZE     ((size_t)128 << 10)
 #define PEEK_MAX       512 /* a header of tar */
 #define WRAPPINGS      4   /* at most, one in another */
-#define MAGIC_SIZE     4
 #define WHOLE_AT_FIRST ((size_t)1 << 20)
 #define XZ_MEMORY      ((uint64_t)256 << 20) /* `xz -9` needs a quarter */
 #define INFLATED_FREE  ((uint64_t)64 << 20)  /* allowed whatever the ratio */
@@ -634,14 +634,29 @@ static trail_source *source_new(const char *name, trail_error *err)
     return s;
 }
 
-/* Fetches enough raw bytes to recognise the compression; fewer only at the end. */
+/* Whether more bytes may show what a source is that begins with these. */
+static bool is_undecided(const uint8_t *data, size_t size)
+{
+    for (size_t i = 0; i < CODECS; i++)
+        if (codecs[i].matches(data, size))
+            return false;
+    return unwrap_is_undecided(data, size);
+}
+
+/* Fetches enough raw bytes to recognise the compression or form; fewer only at the end. */
 static bool fetch_magic(trail_source *s)
 {
-    size_t have = 0;
+    size_t have = 0, next_look = 1;
     s->input = malloc(INPUT_SIZE);
     if (!s->input)
         return error_set(&s->error, TRAIL_NO_MEMORY, "no memory to read %s", s->name) == 0;
-    while (have < MAGIC_SIZE && !s->ended) {
+    while (have < INPUT_SIZE && !s->ended) {
+        if (have >= next_look) {
+            if (!is_undecided(s->input, have))
+                break;
+            /* Doubled, since a look costs as much as there is; but a header alone is seen. */
+            next_look = have < WIRE_HEADER_SIZE ? WIRE_HEADER_SIZE : 2 * have;
+        }
         ssize_t n = raw_read(s, s->input + have, INPUT_SIZE - have);
         if (n < 0)
             return false;

@@ -453,6 +453,16 @@ const struct unwrap_form *unwrap_recognise(const uint8_t *data, size_t size,
     return NULL;
 }
 
+bool unwrap_is_undecided(const uint8_t *data, size_t size)
+{
+    char name[UNWRAP_NAME_SIZE];
+    if (size < WIRE_HEADER_SIZE)
+        return true;
+    if (wire_header_parse(data) != 0 || unwrap_recognise(data, size, name))
+        return false;
+    return size < TAR_BLOCK || (size < TEXT_MOST && !memchr(data, '\0', size));
+}
+
 struct unwrap *unwrap_begin(const struct unwrap_form *form, trail_read_fn inner, void *context)
 {
     struct unwrap *u = calloc(1, sizeof *u);

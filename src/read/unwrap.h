@@ -20,6 +20,12 @@ const struct unwrap_form *unwrap_recognise(const uint8_t *data, size_t size,
                                            char name[UNWRAP_NAME_SIZE]);
 
 /*
+ * Whether more bytes may change what unwrap_recognise says. Behind a trace's header they do not, so
+ * that a live trace is never waited for; a form without one is found within 64 KiB.
+ */
+bool unwrap_is_undecided(const uint8_t *data, size_t size);
+
+/*
  * Begins to read what `inner` returns, which is in that form; NULL if out of memory. unwrap_read is
  * a trail_read_fn of the result. An error of `inner` is permanent.
  */

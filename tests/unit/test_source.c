@@ -368,9 +368,9 @@ static void test_pipe_is_read_as_it_arrives(void **state)
     trail_error err;
     char buf[4096];
     assert_int_equal(pipe(ends), 0);
-    assert_int_equal(write(ends[1], "hello", 5), 5);
+    assert_int_equal(write(ends[1], "go 1.22 trace\0\0", 16), 16);
     trail_source *source = trail_source_open_fd(ends[0], &err);
-    assert_int_equal(source_read(source, buf, sizeof buf, &err), 5);
+    assert_int_equal(source_read(source, buf, sizeof buf, &err), 16);
     assert_int_equal(write(ends[1], "you", 3), 3);
     assert_int_equal(source_read(source, buf, sizeof buf, &err), 3);
     assert_memory_equal(buf, "you", 3);
@@ -644,9 +644,9 @@ static void test_many_frames_without_content(void **state)
 static ssize_t fail_later(void *context, void *buf, size_t size)
 {
     int *calls = context;
-    if ((*calls)++ == 0 && size >= 8) {
-        memcpy(buf, "01234567", 8);
-        return 8;
+    if ((*calls)++ == 0 && size >= 16) {
+        memcpy(buf, "go 1.22 trace\0\0", 16);
+        return 16;
     }
     errno = ECONNRESET;
     return -1;
@@ -659,13 +659,35 @@ static void test_callback_that_fails(void **state)
     trail_error err;
     trail_source *source = trail_source_open_callback(fail_later, &calls, &err);
     assert_non_null(source);
-    assert_int_equal(drain(source, &err), 8);
+    assert_int_equal(drain(source, &err), 16);
     assert_int_equal(err.code, TRAIL_IO);
     assert_string_equal(err.message, "cannot read the input: Connection reset by peer");
     assert_int_equal(calls, 2); /* and is not asked again */
     trail_source_close(source);
     assert_null(trail_source_open_callback(fail_later, &calls, &err));
     assert_int_equal(err.code, TRAIL_IO);
+}
+
+/* A header behind text is found however the bytes arrive, and one at the start is not waited for. */
+static void test_text_before_a_trace(void **state)
+{
+    (void)state;
+    static char data[4000], trace[] = "go 1.22 trace\0\0\0and what follows";
+    const struct bytes want = {(uint8_t *)trace, sizeof trace};
+    const size_t texts[] = {0, 3, 300, 3000};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        memset(data, 'x', texts[i]);
+        memcpy(data + texts[i], trace, sizeof trace);
+        for (int kind = 0; kind < UNDERS; kind++) {
+            struct under u;
+            trail_source *source =
+                under_open(&u, kind, (struct bytes){(uint8_t *)data, texts[i] + sizeof trace});
+            assert_true(texts[i] > 0 || kind != CALLBACK_BYTES || u.given == 16);
+            expect_stream(source, want, 100);
+            trail_source_close(source);
+            under_close(&u);
+        }
+    }
 }
 
 static void test_close_accepts_null(void **state)
@@ -692,6 +714,7 @@ int main(void)
         cmocka_unit_test(test_an_old_trace_is_judged_while_it_arrives),
         cmocka_unit_test(test_many_frames_without_content),
         cmocka_unit_test(test_callback_that_fails),
+        cmocka_unit_test(test_text_before_a_trace),
         cmocka_unit_test(test_close_accepts_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
