@@ -283,14 +283,39 @@ static void a_source_that_fails_is_no_end(void **state)
     }
 }
 
+/* A trace behind another one ends it, also if its first byte arrives alone. */
+static void another_trace_ends_one(void **state)
+{
+    (void)state;
+    assemble(RUNNING("22"));
+    const size_t size = trace.size;
+    keep(&trace, trace.data, size);
+    size_t given = 0;
+    trail_error err;
+    trail_source *source = trail_source_open_callback(trickle, &given, &err);
+    trail_reader *reader = trail_reader_open(source, NULL, &err);
+    assert_non_null(reader);
+    const trail_event *events;
+    long count;
+    while ((count = trail_reader_next_batch(reader, &events)) > 0)
+        ;
+    assert_int_equal(count, 0);
+    trail_reader_stats stats;
+    trail_reader_get_stats(reader, &stats);
+    assert_int_equal(stats.next_trace, size);
+    trail_reader_close(reader);
+    trail_source_close(source);
+}
+
 int main(int argc, char **argv)
 {
-    enum { CASES = 64 };
-    struct CMUnitTest tests[CASES + 4] = {
+    enum { CASES = 64, OWN = 5 };
+    struct CMUnitTest tests[OWN + CASES] = {
         cmocka_unit_test(numbers_that_are_left_out_are_waited_for),
         cmocka_unit_test(contradictions_are_refused),
         cmocka_unit_test(a_generation_comes_before_the_batch_that_is_cut),
         cmocka_unit_test(a_source_that_fails_is_no_end),
+        cmocka_unit_test(another_trace_ends_one),
     };
     if (argc < 2 || argc > CASES) {
         (void)fprintf(stderr, "usage: test_v2 CASE...\n");
@@ -298,7 +323,7 @@ int main(int argc, char **argv)
     }
     for (int i = 1; i < argc; i++) {
         const char *slash = strrchr(argv[i], '/');
-        tests[3 + i] = (struct CMUnitTest){
+        tests[OWN - 1 + i] = (struct CMUnitTest){
             .name = slash ? slash + 1 : argv[i], .test_func = a_case, .initial_state = argv[i]};
     }
     setenv("TZ", "UTC", 1); /* wall clock times are shown in the local zone */

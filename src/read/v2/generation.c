@@ -434,7 +434,9 @@ static int next_header(struct v2_generation *g, size_t at, struct v2_batch_heade
 /* Whether another trace begins at `at`. If so, this one ends there. */
 static bool ends_in_trace(struct v2_generation *g, size_t at)
 {
-    if (g->filled - at < WIRE_HEADER_SIZE || wire_header_parse(g->buffer + at) == 0)
+    trail_error none;
+    if (require(g, at, WIRE_HEADER_SIZE, &none) < 0 || g->filled - at < WIRE_HEADER_SIZE ||
+        wire_header_parse(g->buffer + at) == 0)
         return false;
     g->next_trace = g->offset + (int64_t)at;
     g->filled = at;
