@@ -78,14 +78,31 @@ bool ahead_settle(struct ahead *a)
     return wait_done(a, 0);
 }
 
-/* Returns false if the reader is being closed. */
+/* Offers the rest of a block to the decoder. Returns false if the reader is being closed. */
+static bool offer(struct ahead *a)
+{
+    if (BLOCK_EVENTS - a->filled < READER_ROOM)
+        give(a);
+    if (a->filled == 0 && !wait_done(a, BLOCKS - 1))
+        return false;
+    a->reader->room = filling(a)->events + a->filled;
+    a->reader->room_size = (size_t)(BLOCK_EVENTS - a->filled);
+    return true;
+}
+
+/*
+ * Takes a batch. It is copied if the decoder has put it elsewhere, or into a block that was given
+ * meanwhile (ahead_settle). Returns false if the reader is being closed.
+ */
 static bool put(struct ahead *a, const trail_event *events, long count)
 {
     while (count > 0) {
         if (a->filled == 0 && !wait_done(a, BLOCKS - 1))
             return false;
+        trail_event *to = filling(a)->events + a->filled;
         long room = BLOCK_EVENTS - a->filled, part = count < room ? count : room;
-        memcpy(filling(a)->events + a->filled, events, (size_t)part * sizeof *events);
+        if (events != to)
+            memcpy(to, events, (size_t)part * sizeof *events);
         a->filled += part;
         events += part;
         count -= part;
@@ -99,8 +116,8 @@ static void *read_ahead(void *context)
 {
     struct ahead *a = context;
     const trail_event *events;
-    long count;
-    while ((count = a->reader->ops->next_batch(a->reader, &events)) > 0)
+    long count = 0;
+    while (offer(a) && (count = a->reader->ops->next_batch(a->reader, &events)) > 0)
         if (!put(a, events, count))
             break;
     give(a);

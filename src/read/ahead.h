@@ -2,7 +2,7 @@
  * Reading ahead: a thread of the reader decodes the next events while the caller processes the
  * previous ones.
  *
- * Events are copied to a ring of blocks. The tables and texts they refer to stay in the reader:
+ * Events are put into a ring of blocks. The tables and texts they refer to stay in the reader:
  * before any of these change (a new generation, a table that grows), the thread waits until the
  * caller is done with all events delivered so far, that is, until it asks for the next ones.
  * Handles therefore mean the same as without the thread, and callers need no lock.

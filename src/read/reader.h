@@ -10,6 +10,8 @@
 #include "read/ahead.h"
 #include "read/tables.h"
 
+enum { READER_ROOM = 192 };
+
 struct reader_ops {
     long (*next_batch)(trail_reader *reader, const trail_event **events);
     long (*next_v1_batch)(trail_reader *reader, const trail_v1_event **events); /* NULL in v2 */
@@ -27,6 +29,12 @@ struct trail_reader {
     struct tables tables; /* the tables of the handles delivered last */
     trail_reader_stats stats;
     trail_error error;
+    /*
+     * Where the next batch may be put, for READER_ROOM events or more; NULL: nowhere. A decoder may
+     * always return memory of its own instead.
+     */
+    trail_event *room;
+    size_t room_size;
     bool began;          /* reading has begun */
     struct ahead *ahead; /* NULL: the caller's thread reads */
     /* For trail_reader_next: the rest of the batch delivered last. */

@@ -18,8 +18,9 @@
 #include "read/v2/skip.h"
 #include "wire/wire.h"
 
-/* Maximum events delivered in one batch; a step emits up to V2_MAX_EMIT. */
+/* Events delivered in one batch where the caller offers no room; a step emits up to V2_MAX_EMIT. */
 #define BATCH_EVENTS 128
+_Static_assert(READER_ROOM > V2_MAX_EMIT, "there is room for a step");
 
 enum v2_phase {
     PHASE_LOAD,   /* the next generation must be loaded */
@@ -47,6 +48,7 @@ struct v2_reader {
     struct v2_hole hole;
     uint64_t lost_generation; /* its rest is left out; 0: none */
     uint64_t unknown;         /* order.unknown, as reported so far */
+    trail_event *full;        /* no step begins from here on */
     trail_event events[BATCH_EVENTS + V2_MAX_EMIT];
 };
 
@@ -391,11 +393,10 @@ static int end_of_batch(struct v2_reader *r, size_t i)
 static int merge_events(struct v2_reader *r)
 {
     const struct v2_generation *g = &r->generation;
-    const trail_event *full = r->events + BATCH_EVENTS;
     int64_t until_ns =
         r->next_sample < g->sample_count ? g->samples[r->next_sample].time_ns : INT64_MAX;
     size_t which;
-    enum v2_merge merged = r->merge(&r->order, &r->frontier, until_ns, full, &which);
+    enum v2_merge merged = r->merge(&r->order, &r->frontier, until_ns, r->full, &which);
     struct v2_cursor *c = r->frontier.heads[which].cursor;
     switch (merged) {
     case V2_MERGE_PAUSE:
@@ -435,7 +436,7 @@ static void count_whole_generation(struct v2_reader *r)
 /* Delivers events until the batch is full or the generation ends. Returns -1 on an error. */
 static int merge(struct v2_reader *r)
 {
-    while (r->order.output.next < r->events + BATCH_EVENTS) {
+    while (r->order.output.next < r->full) {
         if (sample_comes_first(r)) {
             deliver_sample(r);
         } else if (r->frontier.count > 0) {
@@ -454,16 +455,18 @@ static int merge(struct v2_reader *r)
 static long v2_next_batch(trail_reader *reader, const trail_event **events)
 {
     struct v2_reader *r = v2(reader);
-    r->order.output.next = r->events;
-    *events = r->events;
-    while (r->order.output.next == r->events) {
+    trail_event *batch = reader->room ? reader->room : r->events;
+    r->full = batch + (reader->room ? reader->room_size - V2_MAX_EMIT : BATCH_EVENTS);
+    r->order.output.next = batch;
+    *events = batch;
+    while (r->order.output.next == batch) {
         int result = 0;
         switch (r->phase) {
         case PHASE_LOAD:
             result = load(r);
             break;
         case PHASE_HOLE:
-            if (v2_hole_emit(&r->hole, &r->order, r->events + BATCH_EVENTS))
+            if (v2_hole_emit(&r->hole, &r->order, r->full))
                 result = begin_generation(r);
             break;
         case PHASE_EVENTS:
@@ -483,7 +486,7 @@ static long v2_next_batch(trail_reader *reader, const trail_event **events)
             note_unknown(r);
         }
     }
-    long count = r->order.output.next - r->events;
+    long count = r->order.output.next - batch;
     reader->stats.events += (uint64_t)count;
     reader->stats.wire_events = r->order.steps;
     reader->stats.misused = r->order.misused;
