@@ -697,9 +697,10 @@ static const struct unwrap_form *form_of(trail_source *s, char name[UNWRAP_NAME_
         return NULL;
     if (!s->codec)
         return unwrap_recognise(s->at, (size_t)(s->end - s->at), name);
-    if (!s->regular && !s->memory)
-        return NULL;
-    ssize_t n = source_peek(s, first, sizeof first, NULL);
+    ssize_t n = source_peek(s, first, WIRE_HEADER_SIZE, NULL);
+    /* A trace that is compressed as it is made is not waited for. */
+    if (s->regular || s->memory || (n > 0 && unwrap_is_undecided(first, (size_t)n)))
+        n = source_peek(s, first, sizeof first, NULL);
     return n > 0 ? unwrap_recognise(first, (size_t)n, name) : NULL;
 }
 

@@ -33,6 +33,7 @@ struct unwrap {
 
 struct unwrap_form {
     const char *name;
+    bool of_trace; /* it keeps the trace's header at the start */
     bool (*matches)(const uint8_t *data, size_t size);
     /* As trail_read_fn, but may return 0 before the end: see `over`. */
     ssize_t (*read)(struct unwrap *u, uint8_t *buf, size_t size);
@@ -129,8 +130,6 @@ enum { CRLF_LEAST = 16 };
 static bool crlf_matches(const uint8_t *data, size_t size)
 {
     unsigned count = 0;
-    if (size < WIRE_HEADER_SIZE || wire_header_parse(data) <= 0)
-        return false;
     for (const uint8_t *at = data, *lf;
          count < CRLF_LEAST && (lf = memchr(at, '\n', size - (size_t)(at - data))); at = lf + 1) {
         if (lf[-1] != '\r')
@@ -425,23 +424,24 @@ static ssize_t zip_read(struct unwrap *u, uint8_t *buf, size_t size)
 /* MARK: All forms */
 
 static const struct unwrap_form forms[] = {
-    {"CRLF line ends", crlf_matches, crlf_read},
-    {"base64", base64_matches, base64_read},
-    {"hex digits", digits_match, digits_read},
-    {"hex dump", hex_matches, hex_read},
-    {"HTTP chunks", chunks_matches, chunks_read},
-    {"tar", tar_matches, tar_read},
+    {"CRLF line ends", true, crlf_matches, crlf_read},
+    {"base64", false, base64_matches, base64_read},
+    {"hex digits", false, digits_match, digits_read},
+    {"hex dump", false, hex_matches, hex_read},
+    {"HTTP chunks", false, chunks_matches, chunks_read},
+    {"tar", false, tar_matches, tar_read},
 #ifndef TRAIL_PLAIN_ONLY
-    {"zip", zip_matches, zip_read},
+    {"zip", false, zip_matches, zip_read},
 #endif
-    {"text", text_matches, text_read},
+    {"text", false, text_matches, text_read},
 };
 
 const struct unwrap_form *unwrap_recognise(const uint8_t *data, size_t size,
                                            char name[UNWRAP_NAME_SIZE])
 {
+    const bool is_trace = size >= WIRE_HEADER_SIZE && wire_header_parse(data) != 0;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        if (!forms[i].matches(data, size))
+        if (is_trace != forms[i].of_trace || !forms[i].matches(data, size))
             continue;
         if (forms[i].matches == text_matches)
             (void)snprintf(name, UNWRAP_NAME_SIZE, "%zu bytes of text before it",

@@ -387,7 +387,7 @@ static void test_flushed_gzip_is_read_as_it_arrives(void **state)
     trail_error err;
     char buf[4096];
     uint8_t packed[256];
-    z_stream z = {.next_in = (Bytef *)(uintptr_t) "hello", .avail_in = 5};
+    z_stream z = {.next_in = (Bytef *)(uintptr_t) "go 1.22 trace\0\0", .avail_in = 16};
     assert_int_equal(deflateInit2(&z, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
     z.next_out = packed;
     z.avail_out = sizeof packed;
@@ -395,7 +395,7 @@ static void test_flushed_gzip_is_read_as_it_arrives(void **state)
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(write(ends[1], packed, z.total_out), z.total_out);
     trail_source *source = trail_source_open_fd(ends[0], &err);
-    assert_int_equal(source_read(source, buf, sizeof buf, &err), 5);
+    assert_int_equal(source_read(source, buf, sizeof buf, &err), 16);
     (void)close(ends[1]);
     assert_int_equal(source_read(source, buf, sizeof buf, &err), -1);
     assert_int_equal(err.code, TRAIL_TRUNCATED);
@@ -672,7 +672,8 @@ static void test_callback_that_fails(void **state)
 static void test_text_before_a_trace(void **state)
 {
     (void)state;
-    static char data[4000], trace[] = "go 1.22 trace\0\0\0and what follows";
+    static char data[4000], trace[600] = "go 1.22 trace\0\0\0and what follows";
+    memcpy(trace + 257, "ustar", 5); /* which makes no archive of it */
     const struct bytes want = {(uint8_t *)trace, sizeof trace};
     const size_t texts[] = {0, 3, 300, 3000};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -687,6 +688,16 @@ static void test_text_before_a_trace(void **state)
             trail_source_close(source);
             under_close(&u);
         }
+        /* Compressed, only a begin of 512 bytes is looked at. */
+        struct bytes packed = gzip((uint8_t *)data, texts[i] + sizeof trace);
+        for (int kind = 0; kind < UNDERS && texts[i] <= 300; kind++) {
+            struct under u;
+            trail_source *source = under_open(&u, kind, packed);
+            expect_stream(source, want, 100);
+            trail_source_close(source);
+            under_close(&u);
+        }
+        free(packed.data);
     }
 }
 
