@@ -297,7 +297,8 @@ typedef enum trail_range {
 
 /*
  * A flag: the event has no record of its own in the file. The two events after a GoSwitch or
- * GoSwitchDestroy are implied by it, and the ProcSteal before a GoDestroySyscall.
+ * GoSwitchDestroy are implied by it, and the ProcSteal before a GoDestroySyscall. Behind damage,
+ * such events end the states from before it.
  */
 #define TRAIL_EVENT_IMPLIED 1
 

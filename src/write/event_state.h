@@ -43,6 +43,13 @@ static inline bool event_is_implied(const trail_event *e)
     return (e->flags & TRAIL_EVENT_IMPLIED) && e->wire != V2_ProcSteal;
 }
 
+/* Whether damage ends a state: no record says that a state is unknown. */
+static inline bool event_is_of_damage(const trail_event *e)
+{
+    return (e->flags & TRAIL_EVENT_IMPLIED) &&
+           (e->wire == V2_GoStatus || e->wire == V2_ProcStatus || e->wire == V2_GCEnd);
+}
+
 /* Completes an event of event_writer_take; unless `written`, the event is counted as left out. */
 static inline void event_writer_done(struct event_writer *w, const trail_event *e, bool written)
 {
@@ -59,7 +66,7 @@ static inline void event_writer_done(struct event_writer *w, const trail_event *
 static inline bool event_writer_take(struct event_writer *w, const trail_event *e)
 {
     if (event_is_implied(e)) {
-        w->stats.events += w->begun;
+        *(event_is_of_damage(e) ? &w->stats.left_out : &w->stats.events) += w->begun;
         return false;
     }
     origin_refresh(w->from, w->model.generation);

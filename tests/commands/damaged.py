@@ -192,6 +192,16 @@ def the_hole_is_in_no_sum():
 
 
 @test
+def the_end_of_a_state_at_a_hole_is_not_counted_as_written():
+    data = bytearray(generations(6))
+    damage_events(data, 3)
+    path = os.path.join(WORK, "converted.trace")
+    _, _, err = run_text("convert", "--to=go1.23", "-o", path, written("hole", data))
+    kinds = [json.loads(line)["kind"] for line in good_text("print", "--format=jsonl", path).splitlines()]
+    equal(int(err.split("was converted: ")[1].split()[0]), len([k for k in kinds if k != "Sync"]), err)
+
+
+@test
 def strict_readers_end_at_the_damage():
     data = bytearray(generations(6))
     damage_events(data, 3)
