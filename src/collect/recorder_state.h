@@ -40,8 +40,9 @@ struct recorder_options {
     uint32_t groups; /* bits of enum shm_group */
     int64_t min_wait_ns, hold_ns;
     bool all_holds;
-    bool children;
-    bool split; /* each process has a trace of its own */
+    bool children;  /* the processes that it starts are recorded, too */
+    bool outliving; /* ... until they end, also those that outlive it */
+    bool split;     /* each process has a trace of its own */
     bool heap;
     enum recorder_switches switches;
     unsigned max_switches; /* a second of one CPU, above which they are not recorded; 0: no limit */

@@ -12,13 +12,17 @@
 extern struct shm_board *board __attribute__((visibility("hidden")));
 
 /*
- * Whether other processes are recorded as well, so that objects shared with them are tracked.
- * Queues, semaphore sets and file locks are on the board in any case.
+ * Whether there are, or were, other processes that are recorded as well, so that objects shared with
+ * them are tracked: from just before the first is made. Queues, semaphore sets and file locks are on
+ * the board in any case.
  */
 extern bool board_of_several __attribute__((visibility("hidden")));
 
-/* Maps the board from descriptor `fd` of the process that `word` names (see SHM_VARIABLE). */
-void board_join(const char *word, uint32_t fd, bool several);
+/* Maps the board that the area names from the process that `word` names (see SHM_VARIABLE). */
+void board_join(const char *word, const struct shm_header *header);
+
+/* Called before the process makes another. True if that is the first, and will be recorded. */
+bool board_begins_several(void);
 
 /* MARK: Waiting */
 
