@@ -118,6 +118,7 @@ static void write_process(const struct recorded *process, const struct collect_s
     if (!summary->left)
         return;
     row.what = TRAIL_RECORDED_LEFT;
+    row.count = process->why;
     row.cpu_ns = row.recorder_ns = 0;
     trace_recorded(trace, &row);
 }
@@ -137,6 +138,7 @@ static void write_missed(const struct recorder *r, uint64_t late, struct trace *
     for (size_t i = 0; i < executed->count && executed->count > late; i++)
         trace_recorded(trace, &(trail_recorded){.what = TRAIL_RECORDED_MISSED,
                                                 .pid = executed->items[i].pid,
+                                                .count = executed->items[i].why,
                                                 .name = text_from(executed->items[i].name)});
 }
 

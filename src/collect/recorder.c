@@ -320,6 +320,7 @@ void recorder_step(struct recorder *r)
     limit = ticks_now(&r->ticks);
     recorder_hand_out(r);
     board_answer(&r->board);
+    recorder_look_for_missed(r);
     keep_time(r);
     /* A process that claims the spare from now on is not known yet: its kernel records are left for
      * the next step. */

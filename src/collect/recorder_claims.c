@@ -224,6 +224,7 @@ static void next_program(struct recorder *r, struct recorded *process)
     process->formers[process->former_count++] = process->collect;
     process->collect = next;
     process->titled = false;
+    process->why = WIRE_MISSED_UNKNOWN;
     read_title(r, process);
     process->began_ns = recorder_now_ns();
 }
@@ -255,12 +256,50 @@ static void add_process(struct recorder *r, const struct claim *claim)
     process->next = r->processes;
     r->processes = process;
     executed_arrived(&r->executed, claim->number);
+    executed_arrived(&r->executed, pid);
     if (pid != r->root)
         return;
     r->program = process;
     /* Until it could join, a process that runs already was not recorded. */
     if (r->options.process)
         r->begin_ns = recorder_now_ns();
+}
+
+/* MARK: Programs without the recorder */
+
+static bool is_known(const void *recorder, pid_t pid)
+{
+    const struct recorder *r = recorder;
+    for (const struct recorded *p = r->processes; p; p = p->next) {
+        if (p->process.pid == pid && !p->over)
+            return true;
+    }
+    return pid == getpid();
+}
+
+static void take_missed(void *recorder, pid_t pid, const char *name)
+{
+    struct recorder *r = recorder;
+    executed_found(&r->executed, pid, name);
+}
+
+/* Between looks; a program that runs for less is not found. */
+#define MISSED_NS 250000000
+
+void recorder_look_for_missed(struct recorder *r)
+{
+    const struct missed_search search = {is_known, take_missed, r};
+    int64_t now = recorder_now_ns();
+    if (!r->options.children || now < r->missed_ns + MISSED_NS)
+        return;
+    r->missed_ns = now;
+    for (struct recorded *p = r->processes; p; p = p->next) {
+        if (p->over || !has_its_pid(p))
+            continue;
+        if (collect_has_left(p->collect) && p->why == WIRE_MISSED_UNKNOWN)
+            p->why = missed_why(p->process.pid);
+        missed_children(p->process.pid, &search);
+    }
 }
 
 /* MARK: Claims */

@@ -580,7 +580,8 @@ static struct record_summary_process *make_rows(const struct recording *r, size_
         all[--at] = (struct record_summary_process){.title = *p->title ? p->title : NO_TITLE,
                                                     .path = r->recorder.shared ? NULL : p->to->path,
                                                     .pid = (int)p->pid,
-                                                    .cost_ns = p->cost_ns};
+                                                    .cost_ns = p->cost_ns,
+                                                    .why = p->why};
         account_summarize(&r->recorder, p, &all[at].summary);
         all[at].cpu_ns = account_cpu_ns(p, &all[at].summary);
     }
@@ -635,6 +636,8 @@ static void print_summaries(const struct recording *r)
         print_own(r, count, cpu_ns);
     if (count > 1 && all)
         record_summary_print_all(all, count, recorder->program ? (int)recorder->program->pid : 0);
+    if (all)
+        record_summary_print_left(all, count);
     free(all);
     record_summary_print_executed(&recorder->executed, turned_away);
     if (turned_away > 0)

@@ -310,6 +310,25 @@ void record_summary_print_all(struct record_summary_process *processes, size_t a
 
 /* MARK: Processes that were not recorded */
 
+/* Prints why one was not, and what would record it. False: it is not known. */
+static bool print_why(const char *name, uint32_t pid, enum wire_missed why)
+{
+    const struct wire_missed_words *words = wire_missed_words(why);
+    if (words)
+        put_line("    %.*s (%" PRIu32 "): %s: %s", TITLE_WIDTH, name, pid, words->why,
+                 words->remedy);
+    return words != NULL;
+}
+
+void record_summary_print_left(const struct record_summary_process *processes, size_t count)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count && found < MOST_EXECUTED; i++) {
+        const struct record_summary_process *p = &processes[i];
+        found += p->summary.left && print_why(p->title, (uint32_t)p->pid, p->why);
+    }
+}
+
 void record_summary_print_executed(const struct executed_list *executed, uint64_t turned_away)
 {
     size_t shown = executed->count < MOST_EXECUTED ? executed->count : MOST_EXECUTED;
@@ -324,8 +343,13 @@ void record_summary_print_executed(const struct executed_list *executed, uint64_
         size += (size_t)snprintf(text + size, sizeof text - size, "%s%s (%d)", i > 0 ? ", " : "",
                                  executed->items[i].name, (int)executed->items[i].pid);
     put_line("  not recorded: %s%s", text, executed->count > shown ? ", ..." : "");
-    put_line(
-        "    %zu process%s that did not load the recorder: static or privileged programs, or an "
-        "environment without LD_PRELOAD",
-        executed->count, executed->count == 1 ? "" : "es");
+    size_t explained = 0;
+    for (size_t i = 0; i < executed->count && explained < MOST_EXECUTED; i++)
+        explained +=
+            print_why(executed->items[i].name, executed->items[i].pid, executed->items[i].why);
+    put_line("    %zu process%s that did not load the recorder%s", executed->count,
+             executed->count == 1 ? "" : "es",
+             explained == executed->count
+                 ? ""
+                 : ": static or privileged programs, or an environment without LD_PRELOAD");
 }

@@ -21,9 +21,10 @@ void record_summary_print(const struct collect_summary *summary, const char *pat
 struct record_summary_process {
     const char *title, *path; /* of its own trace; NULL: it shares one */
     int pid;
-    bool left_out;   /* of the times of all: it only waited */
-    int64_t cpu_ns;  /* CPU time */
-    int64_t cost_ns; /* CPU time of the recorder, for its records alone */
+    bool left_out;        /* of the times of all: it only waited */
+    enum wire_missed why; /* what it has executed did not load the recorder */
+    int64_t cpu_ns;       /* CPU time */
+    int64_t cost_ns;      /* CPU time of the recorder, for its records alone */
     struct collect_summary summary;
 };
 
@@ -41,6 +42,9 @@ const char *record_summary_about(const struct record_summary_process *processes,
  * PID `program`, and what to do with their own traces.
  */
 void record_summary_print_all(struct record_summary_process *processes, size_t count, int program);
+
+/* Prints on stderr why what processes have executed in their place was not recorded, as far as that is known. */
+void record_summary_print_left(const struct record_summary_process *processes, size_t count);
 
 /*
  * Prints on stderr what was executed and not recorded; nothing if all was. `turned_away` of them are no cause: the recorder

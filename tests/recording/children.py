@@ -7,7 +7,9 @@ usage: children.py TRAIL CHILDREN; the program is that of children.c
 import glob
 import json
 import os
+import platform
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -29,6 +31,8 @@ ENV["LC_ALL"] = "C.UTF-8"
 LIMIT = 120  # s, for what hangs
 WORK = work.folder("children")
 TID_LIMIT = 1 << 22  # Linux's PID_MAX_LIMIT
+# The system call, by its number.
+CLONE = 56 if platform.machine() == "x86_64" else 220
 # What children.c returns when all went well; when it may not do what it is asked for.
 STATUS, NO_RIGHT = 5, 77
 
@@ -425,6 +429,45 @@ def in_another_namespace_a_process_is_found_by_its_descent():
         path, said, names = record(*command, *options, "sleep", "0.3")
         assert any(re.fullmatch(r"sleep \(\d+\): main", name) for name in names), (names, said)
         assert "refused" not in said and "(ended at once)" not in said and " ? " not in said, said
+
+
+def missed(path, key):
+    return {(row["name"].split()[0], row.get("why", "")) for row in summary(path)["recording"][key]}
+
+
+CLEARED = "its environment lacks the recorder's LD_PRELOAD and TRAIL_SHM"
+
+
+@test
+def what_loses_the_environment_is_named_with_the_reason():
+    path, said, names = record("env", "-i", "sleep", "1")
+    assert missed(path, "recorded_in_part") == {("sleep", CLEARED)}, said
+    assert re.search(rf"    sleep 1 \(\d+\): {CLEARED}: keep the environment", said), said
+
+
+@test
+def so_is_what_clone_has_made():
+    # Of which the C library, and so the recorder, knows nothing.
+    clones = f"""
+import ctypes, os, sys
+pid = ctypes.CDLL(None).syscall({CLONE}, 17, 0, 0, 0, 0)
+if pid == 0:
+    os.execve(sys.argv[1], ["sleep", "1"], {{}})
+os.waitpid(pid, 0)
+"""
+    path, said, names = record(sys.executable, "-c", clones, shutil.which("sleep"))
+    assert missed(path, "not_recorded") == {("sleep", CLEARED)}, said
+    assert re.search(rf"    sleep \(\d+\): {CLEARED}", said), said
+
+
+@test
+def so_is_what_cannot_reach_the_recorder():
+    command = ["unshare", "--pid", "--fork", "--net", "--mount-proc"]
+    if subprocess.run([*command, "true"], capture_output=True).returncode != 0:
+        raise Skip("no namespaces can be made here")
+    path, said, names = record(*command, "sleep", "1")
+    why = "it is in other namespaces, where it does not find the recorder"
+    assert missed(path, "recorded_in_part") | missed(path, "not_recorded") == {("sleep", why)}, said
 
 
 @test
