@@ -242,6 +242,7 @@ bool preload_attach(const char *word)
                              __ATOMIC_RELAXED);
     mapped = area;
     samples_prepare();
+    signals_prepare();
     (void)madvise(&preload, sizeof preload, MADV_WIPEONFORK);
     if (in_fork)
         modules_inherit(area);

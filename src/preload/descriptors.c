@@ -105,10 +105,11 @@ static void share_end(int fd, unsigned index)
     __atomic_store_n(&of_descriptor[fd], (uint16_t)index, __ATOMIC_RELEASE);
 }
 
-/* False: the caller is a child of vfork, which shares the memory but not the descriptors. */
+/* False: the caller may be a child of vfork, which shares the memory but not the descriptors. The
+ * thread itself waits meanwhile. */
 static bool is_this_process(void)
 {
-    return !preload.area || preload.area->header.claimed == (uint32_t)getpid();
+    return self.vforks == 0;
 }
 
 /* Removes the descriptor from its end, which is returned; *last: it was the end's last one. */

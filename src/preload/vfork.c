@@ -125,12 +125,14 @@ int preload_vfork_begin(uintptr_t pc, uintptr_t sp, uintptr_t fp)
 {
     const struct unwind_start caller = {pc, sp, fp};
     descriptors_inherited();
+    self.vforks++;
     return call_open(&caller, SHM_GROUP_IO, SHM_CHILD, 0, 0, 0);
 }
 
 pid_t preload_vfork_end(long result, int open)
 {
     const struct brief_call call = {open != 0, true};
+    self.vforks--;
     if (result < 0)
         errno = (int)-result;
     if (open && self_has_slot() && result > 0)
