@@ -493,8 +493,9 @@ TRAIL_API const trail_maker *trail_reader_maker(const trail_reader *reader);
 typedef enum trail_recorded_what {
     TRAIL_RECORDED_RECORDER, /* trail record itself: cpu_ns */
     TRAIL_RECORDED_PROCESS,  /* a process: pid, cpu_ns, recorder_ns, name: its command line */
-    TRAIL_RECORDED_LEFT,     /* a process that executed a program without the recorder: pid, name */
-    TRAIL_RECORDED_MISSED,   /* a process without the recorder: pid, name */
+    TRAIL_RECORDED_LEFT,     /* a process that executed a program without the recorder: pid, name,
+                                count: a number of src/wire/missed.def, or 0 */
+    TRAIL_RECORDED_MISSED,   /* a process without the recorder: pid, name, count: the same */
     TRAIL_RECORDED_LATE,     /* processes that started too fast to be listed: count */
     TRAIL_RECORDED_UNKNOWN   /* processes that may or may not be recorded: count */
 } trail_recorded_what;

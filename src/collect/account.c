@@ -33,12 +33,56 @@ void account_summarize(const struct recorder *r, const struct recorded *process,
     summary->lost_switches = switches_lost(r->switches);
 }
 
-void account_summarize_all(const struct recorder *r, struct collect_summary *summary)
+/* Of a process that polls for others; one that serves them polls more often. */
+#define FEW_WAITS 4
+
+bool account_only_waits(const struct collect_summary *summary)
+{
+    int64_t for_others = summary->wait_ns[SHM_CHILD] + summary->wait_ns[SHM_SIGNAL];
+    int64_t all = summary->running_ns + summary->ready_ns;
+    if (summary->waits <= FEW_WAITS)
+        for_others += summary->wait_ns[SHM_POLL];
+    for (int i = SHM_NO_WAIT + 1; i < SHM_WAITS; i++)
+        all += summary->wait_ns[i];
+    return summary->most_threads <= 1 && for_others > all - for_others &&
+           summary->running_ns < all / 10;
+}
+
+/* Takes times and places out, and leaves the counts. */
+static void leave_times_out(struct collect_summary *summary)
+{
+    summary->running_ns = summary->ready_ns = summary->short_ns = 0;
+    memset(summary->wait_ns, 0, sizeof summary->wait_ns);
+    memset(summary->worst, 0, sizeof summary->worst);
+}
+
+/* Whether the program only waits, and a process that it has started does not. */
+static bool program_only_waits(const struct recorder *r)
+{
+    bool program = false, others = false;
+    for (const struct recorded *p = r->processes; p; p = p->next) {
+        struct collect_summary own;
+        account_summarize(r, p, &own);
+        if (p == r->program)
+            program = account_only_waits(&own);
+        else
+            others |= !account_only_waits(&own);
+    }
+    return program && others;
+}
+
+size_t account_summarize_all(const struct recorder *r, struct collect_summary *summary)
 {
     struct collect_summary own;
+    bool only_waits = program_only_waits(r);
+    size_t left_out = 0;
     *summary = (struct collect_summary){0};
     for (const struct recorded *p = r->processes; p; p = p->next) {
         account_summarize(r, p, &own);
+        if (only_waits && account_only_waits(&own)) {
+            leave_times_out(&own);
+            left_out++;
+        }
         collect_summary_add(summary, &own);
         summary->switches = own.switches;
         summary->heap_wanted = own.heap_wanted;
@@ -52,6 +96,7 @@ void account_summarize_all(const struct recorder *r, struct collect_summary *sum
         account_summarize(r, r->program, &own);
         summary->left = own.left;
     }
+    return left_out;
 }
 
 /* MARK: Rows of the trace */
@@ -73,6 +118,7 @@ static void write_process(const struct recorded *process, const struct collect_s
     if (!summary->left)
         return;
     row.what = TRAIL_RECORDED_LEFT;
+    row.count = process->why;
     row.cpu_ns = row.recorder_ns = 0;
     trace_recorded(trace, &row);
 }
@@ -92,6 +138,7 @@ static void write_missed(const struct recorder *r, uint64_t late, struct trace *
     for (size_t i = 0; i < executed->count && executed->count > late; i++)
         trace_recorded(trace, &(trail_recorded){.what = TRAIL_RECORDED_MISSED,
                                                 .pid = executed->items[i].pid,
+                                                .count = executed->items[i].why,
                                                 .name = text_from(executed->items[i].name)});
 }
 

@@ -26,6 +26,12 @@ struct collect *collect_open(const struct collect_options *options, trail_error 
     return c;
 }
 
+const char *collect_label(const struct collect *c)
+{
+    bool is_named = c->trace->processes > 1 || c->trace->options.labelled;
+    return is_named && c->options.label && *c->options.label ? c->options.label : NULL;
+}
+
 void trace_no_memory(struct trace *t)
 {
     if (!t->failed)

@@ -42,6 +42,7 @@ struct trace_options {
     uint64_t max_bytes;        /* the trace ends when it is this large; 0: no limit */
     bool switches;             /* collect_switch will be called */
     bool wakings;              /* ... also with each SWITCH_WOKEN */
+    bool labelled;             /* names have the process even while the trace has only one */
     const struct board *board; /* NULL: locks of files are not known; outlives the trace */
     /* Called between generations, with the time at which the next begins. May be NULL. */
     void (*generation)(void *context, int64_t ns);
@@ -101,8 +102,9 @@ struct collect_options {
     struct process process; /* that has claimed the area */
     int pidfd;              /* the same; -1: not known; outlives the collector's steps */
     struct ticks *ticks;    /* the area's; outlives the collector */
-    const char
-        *label; /* in front of its threads' names; NULL: none. May change; outlives the collector */
+    /* In front of its threads' names, if the trace has several processes; NULL: it has one. May
+     * change; outlives the collector. */
+    const char *label;
     struct collect
         *former; /* of the program that the process executed before, which has ended; NULL: none */
     trail_resolve_fn resolve; /* NULL: no names */

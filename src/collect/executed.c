@@ -1,6 +1,7 @@
 /* See executed.h. */
 #include "collect/executed.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/grow.h"
@@ -8,7 +9,7 @@
 /* Of a shell that starts programs for days. */
 #define MOST 65536
 
-static struct shm_executed *find(const struct executed_list *list, uint32_t pid)
+static struct executed_program *find(const struct executed_list *list, uint32_t pid)
 {
     for (size_t i = list->count; i > 0; i--) {
         if (list->items[i - 1].pid == pid)
@@ -19,21 +20,33 @@ static struct shm_executed *find(const struct executed_list *list, uint32_t pid)
 
 void executed_arrived(struct executed_list *list, pid_t pid)
 {
-    struct shm_executed *found = find(list, (uint32_t)pid);
+    struct executed_program *found = find(list, (uint32_t)pid);
     if (found)
         *found = list->items[--list->count];
 }
 
-static void add(struct executed_list *list, const struct shm_executed *of)
+/* NULL: there is no room. */
+static struct executed_program *add(struct executed_list *list, uint32_t pid, const char *name)
 {
-    struct shm_executed *to = find(list, of->pid);
+    struct executed_program *to = find(list, pid);
     if (!to && (list->count == MOST || !GROW(list->items, list->capacity, list->count + 1))) {
         list->unknown++;
-        return;
+        return NULL;
     }
     if (!to)
         to = &list->items[list->count++];
-    *to = *of;
+    *to = (struct executed_program){.pid = pid};
+    (void)snprintf(to->name, sizeof to->name, "%s", name);
+    return to;
+}
+
+void executed_found(struct executed_list *list, pid_t pid, const char *name)
+{
+    struct executed_program *to = find(list, (uint32_t)pid);
+    if (!to)
+        to = add(list, (uint32_t)pid, name);
+    if (to && to->why == WIRE_MISSED_UNKNOWN)
+        to->why = missed_why(pid);
 }
 
 void executed_take(struct executed_list *list, struct area *area,
@@ -48,7 +61,7 @@ void executed_take(struct executed_list *list, struct area *area,
         if (news[i].pid & SHM_NOT_EXECUTED)
             executed_arrived(list, pid);
         else if (!is_recorded(context, pid))
-            add(list, &news[i]);
+            (void)add(list, news[i].pid, news[i].name);
     }
 }
 

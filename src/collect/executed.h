@@ -10,10 +10,17 @@
 #include <sys/types.h>
 
 #include "collect/area.h"
+#include "collect/missed.h"
+
+struct executed_program {
+    uint32_t pid;
+    enum wire_missed why;
+    char name[sizeof((struct shm_executed *)0)->name]; /* as the program gave it: any bytes */
+};
 
 /* Those that have not claimed an area yet. */
 struct executed_list {
-    struct shm_executed *items; /* the names as the program gave them: any bytes */
+    struct executed_program *items;
     size_t count, capacity;
     uint64_t unknown; /* too many at once, or no memory: whether they are recorded is not known */
 };
@@ -21,6 +28,9 @@ struct executed_list {
 /* Adds what a process has executed since the last call, unless it is recorded already. */
 void executed_take(struct executed_list *list, struct area *area,
                    bool (*is_recorded)(const void *context, pid_t pid), const void *context);
+
+/* One was found running without the recorder: adds it if it is not there yet, and finds out why. */
+void executed_found(struct executed_list *list, pid_t pid, const char *name);
 
 /* The process with this PID has claimed an area. */
 void executed_arrived(struct executed_list *list, pid_t pid);

@@ -29,7 +29,7 @@ static bool variable_text(struct collect *c, uint64_t address, char *text, size_
  */
 static bool object_text(struct collect *c, uint64_t address, char *text, size_t size)
 {
-    const char *label = c->options.label;
+    const char *label = collect_label(c);
     bool is_variable;
     if (shm_is_shared(address)) {
         snprintf(text, size, "shared 0x%" PRIx64, address & UINT64_MAX >> 8);

@@ -467,7 +467,7 @@ static void run_next(struct trace *t)
     if (has_begun(t))
         introduce(c);
     do_next(c, thread, t->out.now_ns);
-    if (c->heap.share && c->ended && c->states.alive == 0 && c->options.label)
+    if (c->heap.share && c->ended && c->states.alive == 0 && collect_label(c))
         end_heap(t, c);
     queue_advance(t);
 }

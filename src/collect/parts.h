@@ -82,6 +82,10 @@ struct collect {
     struct collect_summary summary;
 };
 
+/* Returns what names of the process's threads and objects begin with; NULL: nothing. A process that
+ * is the only one so far is not named, and what was named until then stays so. */
+const char *collect_label(const struct collect *c);
+
 /* Sets the error: memory is out, and nothing more is taken. */
 void trace_no_memory(struct trace *t);
 void collect_no_memory(struct collect *c);

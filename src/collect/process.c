@@ -160,12 +160,11 @@ void process_title(pid_t pid, char *text, size_t size)
 /* The limit on ancestors: parents may change meanwhile. */
 #define MAX_ANCESTORS 64
 
-bool process_descends(pid_t pid, bool (*is_one)(const void *context, pid_t pid),
-                      const void *context)
+bool process_descends(pid_t pid, const struct process_family *family)
 {
     for (int i = 0; i < MAX_ANCESTORS && pid > 1; i++) {
         pid = parent_of(pid);
-        if (pid > 1 && is_one(context, pid))
+        if (pid > 1 && family->has(family->context, pid))
             return true;
     }
     return false;
@@ -194,11 +193,15 @@ static uint32_t find_entry(const char *folder, bool (*found)(const char *path, v
     return number;
 }
 
+/* Of processes in other namespaces, which have claimed under the PID that they have there. */
 struct claimant {
     uint32_t claimed;
     struct area_inode inode;
     char namespace[64]; /* our own */
     struct process_ours *ours;
+    const struct process_family *family; /* by descent, NULL: by what is mapped */
+    unsigned found;
+    pid_t last; /* that was found */
 };
 
 /* Reads which PID namespace a process is in; empty: not known. */
@@ -226,44 +229,60 @@ static bool is_ours(const struct claimant *claimant, const char *path, uint64_t 
 
 static bool is_claimant(const char *path, void *context)
 {
-    const struct claimant *claimant = context;
+    struct claimant *claimant = context;
     char status[sizeof "/proc/" + 80 + NAME_MAX];
     uint64_t pid = strtoul(path + strlen("/proc/"), NULL, 10);
     unsigned count;
     if (is_ours(claimant, path, pid))
         return false;
     (void)snprintf(status, sizeof status, "%s/status", path);
-    return innermost_number(status, &count) == claimant->claimed && count > 1 &&
-           look_at_maps((pid_t)pid, claimant->inode) == PROCESS_CONFIRMED;
+    if (innermost_number(status, &count) != claimant->claimed || count < 2)
+        return false;
+    if (!claimant->family)
+        return look_at_maps((pid_t)pid, claimant->inode) == PROCESS_CONFIRMED;
+    if (process_descends((pid_t)pid, claimant->family)) {
+        claimant->found++;
+        claimant->last = (pid_t)pid;
+    }
+    return false;
 }
 
 #define FORGET_NS INT64_C(1000000000)
 
-static pid_t find_claimant(pid_t claimed, struct area_inode inode, struct process_ours *ours)
+static pid_t find_claimant(struct claimant *claimant)
 {
-    struct claimant claimant = {(uint32_t)claimed, inode, "", ours};
+    struct process_ours *ours = claimant->ours;
     int64_t now = (int64_t)clock_ns(CLOCK_MONOTONIC);
     if (now - ours->since_ns > FORGET_NS) {
         idmap_clear(&ours->pids);
         ours->since_ns = now;
     }
-    read_namespace("/proc/self", claimant.namespace, sizeof claimant.namespace);
-    return (pid_t)find_entry("/proc", is_claimant, &claimant);
+    read_namespace("/proc/self", claimant->namespace, sizeof claimant->namespace);
+    return (pid_t)find_entry("/proc", is_claimant, claimant);
+}
+
+pid_t process_find_nested(pid_t claimed, struct process_ours *ours,
+                          const struct process_family *family)
+{
+    struct claimant claimant = {.claimed = (uint32_t)claimed, .ours = ours, .family = family};
+    (void)find_claimant(&claimant);
+    return claimant.found == 1 ? claimant.last : 0;
 }
 
 enum process_claim process_find(pid_t claimed, struct area_inode inode, struct process_ours *ours,
                                 struct process *process)
 {
     enum process_claim claim = look_at_maps(claimed, inode);
+    struct claimant claimant = {.claimed = (uint32_t)claimed, .inode = inode, .ours = ours};
     pid_t nested;
     *process = (struct process){0};
-    if (claim == PROCESS_CONFIRMED)
+    if (claim == PROCESS_CONFIRMED) {
         *process = (struct process){claimed, is_nested(claimed)};
-    if (claim != PROCESS_NOT_OURS && claim != PROCESS_GONE)
         return claim;
-    /* In our namespace another process may have this number; the one that claimed has it in its
-     * own. */
-    nested = find_claimant(claimed, inode, ours);
+    }
+    /* In our namespace another process may have this number, also one that may not be read; the one
+     * that claimed has it in its own. */
+    nested = find_claimant(&claimant);
     if (!nested)
         return claim;
     *process = (struct process){nested, true};

@@ -44,9 +44,21 @@ enum process_claim process_find(pid_t claimed, struct area_inode inode, struct p
 /* Whether the process `pid` of our namespace has the PID `claimed` in its own. */
 bool process_calls_itself(pid_t pid, pid_t claimed);
 
-/* Whether a process descends from one for which `is_one` returns true. */
-bool process_descends(pid_t pid, bool (*is_one)(const void *context, pid_t pid),
-                      const void *context);
+/* Processes of our namespace, and those that they have started. */
+struct process_family {
+    bool (*has)(const void *context, pid_t pid);
+    const void *context;
+};
+
+/* Whether a process descends from one that the family has. */
+bool process_descends(pid_t pid, const struct process_family *family);
+
+/*
+ * Returns the only descendant of the family that has the PID `claimed` in a namespace below ours,
+ * whatever it has mapped: it may have executed another program since. 0: there is none, or several.
+ */
+pid_t process_find_nested(pid_t claimed, struct process_ours *ours,
+                          const struct process_family *family);
 
 /*
  * Copies what the process is called now, as ps(1) shows it: its command line, which a server may

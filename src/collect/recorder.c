@@ -320,6 +320,7 @@ void recorder_step(struct recorder *r)
     limit = ticks_now(&r->ticks);
     recorder_hand_out(r);
     board_answer(&r->board);
+    recorder_look_for_missed(r);
     keep_time(r);
     /* A process that claims the spare from now on is not known yet: its kernel records are left for
      * the next step. */
@@ -345,6 +346,13 @@ void recorder_program_ended(struct recorder *r)
     recorder_step(r);
 }
 
+bool recorder_has_others(const struct recorder *r)
+{
+    const struct recorded *program = r->program;
+    return (r->processes && r->processes->next) || (r->spare && area_claimed(r->spare) != 0) ||
+           (program && program->collect && collect_forking(program->collect));
+}
+
 bool recorder_goes_on(const struct recorder *r)
 {
     if (r->stopped)
@@ -353,8 +361,10 @@ bool recorder_goes_on(const struct recorder *r)
         if (!p->over || is_forking(p))
             return true;
     }
-    /* Takes the claim of a child that came meanwhile. */
-    return r->spare && area_claimed(r->spare) != 0;
+    /* Takes the claim of a child that came meanwhile; one that could not be confirmed is about to
+     * claim another area for the program that it executes: see `forgive`. */
+    return (r->spare && area_claimed(r->spare) != 0) ||
+           (r->refused > 0 && recorder_now_ns() < r->claimed_ns + FORK_NS);
 }
 
 void recorder_finish(struct recorder *r)

@@ -37,6 +37,9 @@ int64_t recorder_pause_ns(const struct recorder *r);
 /* The program has ended; processes that it started may go on. */
 void recorder_program_ended(struct recorder *r);
 
+/* Whether a process other than the program was recorded, or is about to be. */
+bool recorder_has_others(const struct recorder *r);
+
 /* Whether a process is still recorded, or is about to be. */
 bool recorder_goes_on(const struct recorder *r);
 

@@ -169,7 +169,7 @@ static struct collect *open_collect(struct recorder *r, struct recorded *process
                                       .area = r->spare,
                                       .process = process->process,
                                       .ticks = &r->ticks,
-                                      .label = *process->label ? process->label : NULL,
+                                      .label = recorder_is_shared(r) ? process->label : NULL,
                                       .pidfd = process->pidfd,
                                       .former = process->collect,
                                       .resolve = modules_resolve,
@@ -224,6 +224,7 @@ static void next_program(struct recorder *r, struct recorded *process)
     process->formers[process->former_count++] = process->collect;
     process->collect = next;
     process->titled = false;
+    process->why = WIRE_MISSED_UNKNOWN;
     read_title(r, process);
     process->began_ns = recorder_now_ns();
 }
@@ -255,12 +256,50 @@ static void add_process(struct recorder *r, const struct claim *claim)
     process->next = r->processes;
     r->processes = process;
     executed_arrived(&r->executed, claim->number);
+    executed_arrived(&r->executed, pid);
     if (pid != r->root)
         return;
     r->program = process;
     /* Until it could join, a process that runs already was not recorded. */
     if (r->options.process)
         r->begin_ns = recorder_now_ns();
+}
+
+/* MARK: Programs without the recorder */
+
+static bool is_known(const void *recorder, pid_t pid)
+{
+    const struct recorder *r = recorder;
+    for (const struct recorded *p = r->processes; p; p = p->next) {
+        if (p->process.pid == pid && !p->over)
+            return true;
+    }
+    return pid == getpid();
+}
+
+static void take_missed(void *recorder, pid_t pid, const char *name)
+{
+    struct recorder *r = recorder;
+    executed_found(&r->executed, pid, name);
+}
+
+/* Between looks; a program that runs for less is not found. */
+#define MISSED_NS 250000000
+
+void recorder_look_for_missed(struct recorder *r)
+{
+    const struct missed_search search = {is_known, take_missed, r};
+    int64_t now = recorder_now_ns();
+    if (!r->options.children || now < r->missed_ns + MISSED_NS)
+        return;
+    r->missed_ns = now;
+    for (struct recorded *p = r->processes; p; p = p->next) {
+        if (p->over || !has_its_pid(p))
+            continue;
+        if (collect_has_left(p->collect) && p->why == WIRE_MISSED_UNKNOWN)
+            p->why = missed_why(p->process.pid);
+        missed_children(p->process.pid, &search);
+    }
 }
 
 /* MARK: Claims */
@@ -284,11 +323,12 @@ static bool is_recorded(const void *recorder, pid_t pid)
  * Finds the process that has claimed the spare. The kernel must confirm the PID in the claim: the
  * program is our child, which was not waited for yet; another process has mapped the area, or had
  * done so before its exec and descends from us, or was given the area by a message with its
- * credentials. The first claim is always the program's, even if the program has overwritten the
+ * credentials, or is the only one below us with this number. The first claim is always the program's, even if the program has overwritten the
  * PID, as no other process was started. False: none of these.
  */
 static bool identify(struct recorder *r, struct claim *claim)
 {
+    const struct process_family ours = {is_recorded, r};
     enum process_claim found;
     if (!r->options.shm && !r->program)
         claim->number = r->root;
@@ -299,13 +339,17 @@ static bool identify(struct recorder *r, struct claim *claim)
     if (!r->options.shm && !r->options.children)
         return false;
     found = process_find(claim->number, area_inode(r->spare), &r->ours, &claim->process);
-    if (found == PROCESS_CONFIRMED || found == PROCESS_GONE)
+    if (found == PROCESS_CONFIRMED)
         return true;
     claim->process.pid = handover_gave(&r->handover, claim->number);
     claim->process.nested = claim->process.pid && claim->process.pid != claim->number;
-    if (!claim->process.pid && process_descends(claim->number, is_recorded, r))
+    if (!claim->process.pid && process_descends(claim->number, &ours))
         claim->process.pid = claim->number;
-    return claim->process.pid != 0;
+    if (!claim->process.pid) {
+        claim->process.pid = process_find_nested(claim->number, &r->ours, &ours);
+        claim->process.nested = claim->process.pid != 0;
+    }
+    return claim->process.pid || found == PROCESS_GONE;
 }
 
 static void refuse(struct recorder *r, pid_t number)

@@ -23,4 +23,7 @@ void recorder_process_take_executed(struct recorder *r, struct recorded *process
 void recorder_process_close_pidfd(struct recorded *process);
 void recorder_process_free(const struct recorder *r, struct recorded *process);
 
+/* Looks for programs that recorded processes have started and that have not loaded the recorder. */
+void recorder_look_for_missed(struct recorder *r);
+
 #endif

@@ -40,8 +40,9 @@ struct recorder_options {
     uint32_t groups; /* bits of enum shm_group */
     int64_t min_wait_ns, hold_ns;
     bool all_holds;
-    bool children;
-    bool split; /* each process has a trace of its own */
+    bool children;  /* the processes that it starts are recorded, too */
+    bool outliving; /* ... until they end, also those that outlive it */
+    bool split;     /* each process has a trace of its own */
     bool heap;
     enum recorder_switches switches;
     unsigned max_switches; /* a second of one CPU, above which they are not recorded; 0: no limit */
@@ -88,10 +89,12 @@ struct recorded {
     int64_t began_ns; /* CLOCK_MONOTONIC */
     int64_t cpu_ns;   /* its CPU time, when it was read last */
     int64_t cost_ns;  /* of the recorder, for its records */
-    bool titled;      /* `title` is of the program that it executes now */
-    bool ended;       /* it has ended; its last records are to be read */
-    bool over;        /* all its records were read */
-    int64_t over_ns;  /* ... since; CLOCK_MONOTONIC */
+    enum wire_missed
+        why; /* the program that it executes now, which has no collector, did not load the recorder */
+    bool titled;     /* `title` is of the program that it executes now */
+    bool ended;      /* it has ended; its last records are to be read */
+    bool over;       /* all its records were read */
+    int64_t over_ns; /* ... since; CLOCK_MONOTONIC */
     struct recorded *next;
 };
 
@@ -131,6 +134,7 @@ struct recorder {
     int64_t begin_ns;    /* CLOCK_MONOTONIC */
     int64_t claimed_ns;  /* when an area was claimed last */
     int64_t titled_ns;   /* when the processes' titles were read last */
+    int64_t missed_ns;   /* when programs without the recorder were looked for last */
     int64_t snapshot_ns; /* when the requested snapshot is due; 0: none was requested */
     bool ended;          /* the program has ended */
     bool begun;          /* recording has begun */

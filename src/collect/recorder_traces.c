@@ -74,6 +74,7 @@ static struct recorded_trace *open_trace(struct recorder *r, char *path)
                                     .max_bytes = r->options.max_size,
                                     .switches = r->switches != NULL,
                                     .wakings = switches_have_wakings(r->switches),
+                                    .labelled = r->options.outliving || r->options.shm,
                                     .board = &r->board,
                                     .generation = trace_output_generation,
                                     .is_hurried = r->options.is_hurried,

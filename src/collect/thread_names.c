@@ -133,7 +133,7 @@ uint64_t thread_name_routine(struct collect *c, const struct thread *thread)
 uint64_t thread_name_stack(struct collect *c, const struct thread *thread)
 {
     char room[V2_MAX_STRING], name[2 * V2_MAX_STRING];
-    const char *label = c->options.label;
+    const char *label = collect_label(c);
     struct v2_frame frame = {.function = text_from(thread->name)};
     int size;
     if (!thread->name[0] && !label)

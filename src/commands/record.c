@@ -43,6 +43,9 @@
  */
 #define NOTICE_NS 500000000
 
+/* The title of a process that ended before its command line or modules could be read. */
+#define NO_TITLE "(ended at once)"
+
 /* Between looks at the libraries of a process that runs already. */
 #define LOOK_NS 500000000
 
@@ -51,6 +54,7 @@ struct recording {
     char default_output[4096];
     int code; /* the worst code of the recorder */
     bool quiet, progress, openmp, view, patience_printed;
+    bool alone;       /* without the processes that the program starts */
     int64_t shown_ns; /* time of the last line of progress; CLOCK_MONOTONIC */
     struct viewer viewer;
     const char **skip_frames; /* contents of the file */
@@ -129,11 +133,12 @@ static const struct option rows[] = {
      TO_FLAG(struct recording, openmp)},
     {0, "heap", NULL, "record how much memory of malloc the program has at each time",
      TO_FLAG(struct recording, options.heap)},
-    {0, "children", NULL, "record the processes that it starts, too",
-     TO_FLAG(struct recording, options.children)},
-    {0, "split", NULL,
-     "with --children or --attach-shm: a trace for each process, with its PID in the name, not "
-     "one of all",
+    {0, "no-children", NULL, "do not record the processes that it starts",
+     TO_FLAG(struct recording, alone)},
+    {0, "children", NULL,
+     "record the processes that it starts until they end, too: also those that outlive it",
+     TO_FLAG(struct recording, options.outliving)},
+    {0, "split", NULL, "a trace for each process, with its PID in the name, not one of all",
      TO_FLAG(struct recording, options.split)},
     {0, "switches", "WHEN",
      "record the kernel's context switches: auto (the default): where it permits that; off; need: "
@@ -199,7 +204,7 @@ static int check_with_pid(const struct recording *r, const struct command *comma
         return usage_error(command,
                            "--pid starts no program: it records the one that is process %d",
                            (int)r->options.process);
-    if (r->openmp || r->options.heap || r->options.children || r->options.cpu_signal)
+    if (r->openmp || r->options.heap || r->options.outliving || r->options.cpu_signal)
         return usage_error(command,
                            "--openmp, --heap, --children and --cpu-signal go with a program "
                            "that is started here: not with --pid");
@@ -216,8 +221,10 @@ static int read_options(struct recording *r, const struct command *command, int 
     r->argv = options.words;
     if (r->options.cpu_signal && !r->options.cpu_samples)
         return usage_error(command, "--cpu-signal is about --cpu-samples=HZ: how many a second?");
-    if (r->options.split && !r->options.children && !r->options.shm)
-        return usage_error(command, "--split goes with --children: a trace for each process");
+    if (r->alone && (r->options.split || r->options.outliving))
+        return usage_error(command, "--no-children records one process: not with --children or "
+                                    "--split, which are about several");
+    r->options.children = !r->alone && !r->options.process;
     if (r->options.shm && options.word_count > 0)
         return usage_error(command, "--attach-shm starts no program");
     if (r->options.shm && r->openmp)
@@ -378,21 +385,31 @@ static void wait_and_step(struct recording *r)
     recorder_step(&r->recorder);
 }
 
-/* A program that becomes a daemon ends at once; processes that it started continue. */
+/*
+ * The program has ended, and processes that it started may go on. Most end with it. Those that do
+ * not, such as daemons, are recorded on with --children, so that a recording without it ends with
+ * the program, as the command alone would.
+ */
 static void follow_children(struct recording *r)
 {
     int64_t since = (int64_t)clock_ns(CLOCK_MONOTONIC);
-    bool noticed = r->quiet;
+    bool noticed = false;
     child_let_go(&r->child);
     recorder_program_ended(&r->recorder);
     while (!r->child.ended && recorder_goes_on(&r->recorder)) {
         wait_and_step(r);
-        if (!noticed && (int64_t)clock_ns(CLOCK_MONOTONIC) - since > NOTICE_NS) {
-            print_message("%s has ended; what it has started is recorded until it ends, too, or "
-                          "Ctrl-C",
+        if (noticed || (int64_t)clock_ns(CLOCK_MONOTONIC) - since <= NOTICE_NS)
+            continue;
+        noticed = true;
+        if (!r->quiet)
+            print_message(r->options.outliving
+                              ? "%s has ended; what it has started is recorded until it ends, too, "
+                                "or Ctrl-C"
+                              : "the recording has ended with %s; what it has started goes on: "
+                                "--children records that until it ends, too",
                           r->argv[0]);
-            noticed = true;
-        }
+        if (!r->options.outliving)
+            break;
     }
 }
 
@@ -409,7 +426,7 @@ static void run_program(struct recording *r)
     if (r->child.given_up)
         print_message("the recording has ended; %s goes on as process %d", r->argv[0],
                       (int)r->child.pid);
-    if (r->options.children && !r->child.given_up)
+    if (!r->child.given_up && (r->options.outliving || recorder_has_others(&r->recorder)))
         follow_children(r);
 }
 
@@ -546,55 +563,83 @@ static void record_process(struct recording *r)
     finish(r);
 }
 
-static void print_processes(const struct recording *r, size_t count)
+static size_t count_processes(const struct recording *r)
 {
-    struct record_summary_process *all = calloc(count, sizeof *all);
+    size_t count = 0;
+    for (const struct recorded *p = r->recorder.processes; p; p = p->next)
+        count++;
+    return count;
+}
+
+/* Returns the rows of all processes, in the order of their beginning; NULL: memory is out. */
+static struct record_summary_process *make_rows(const struct recording *r, size_t count)
+{
+    struct record_summary_process *all = calloc(count + 1, sizeof *all);
     size_t at = count;
     for (const struct recorded *p = r->recorder.processes; all && p && at > 0; p = p->next) {
-        all[--at] = (struct record_summary_process){.title = *p->title ? p->title : "?",
+        all[--at] = (struct record_summary_process){.title = *p->title ? p->title : NO_TITLE,
                                                     .path = r->recorder.shared ? NULL : p->to->path,
                                                     .pid = (int)p->pid,
-                                                    .cost_ns = p->cost_ns};
+                                                    .cost_ns = p->cost_ns,
+                                                    .why = p->why};
         account_summarize(&r->recorder, p, &all[at].summary);
         all[at].cpu_ns = account_cpu_ns(p, &all[at].summary);
     }
-    if (all)
-        record_summary_print_all(all, count,
-                                 r->recorder.program ? (int)r->recorder.program->pid : 0);
-    free(all);
+    return all;
+}
+
+/* The summary of the trace that all processes share. */
+static void print_shared(const struct recording *r, struct record_summary_process *all,
+                         size_t count, int64_t cpu_ns)
+{
+    struct collect_summary summary;
+    char about[RECORD_SUMMARY_ABOUT];
+    if (account_summarize_all(&r->recorder, &summary) > 0) {
+        for (size_t i = 0; all && i < count; i++)
+            all[i].left_out = account_only_waits(&all[i].summary);
+    }
+    record_summary_print(&summary, r->recorder.shared->path, summary.left ? -1 : cpu_ns,
+                         all ? record_summary_about(all, count, about) : NULL);
 }
 
 /* Of more processes only the first has a summary of its own. */
 #define FEW_PROCESSES 3
 
-static void print_summaries(const struct recording *r)
+/* Of each trace that a process has for itself. */
+static void print_own(const struct recording *r, size_t count, int64_t cpu_ns)
 {
     struct collect_summary summary;
-    const struct recorded *program = r->recorder.program;
-    uint64_t turned_away = 0;
-    size_t count = 0;
-    for (const struct recorded *p = r->recorder.processes; p; p = p->next)
-        count++;
-    /* With several processes it is unknown which one it was. */
-    bool known = r->recorder.processes && !r->recorder.processes->next && !r->options.shm &&
-                 !r->options.process && r->recorder.executed.count == 0;
-    int64_t cpu_ns = known ? record_summary_cpu_ns(RUSAGE_CHILDREN) : -1;
-    if (r->recorder.shared) {
-        account_summarize_all(&r->recorder, &summary);
-        turned_away = summary.turned_away;
-        record_summary_print(&summary, r->recorder.shared->path, summary.left ? -1 : cpu_ns);
-    }
-    for (struct recorded *p = r->recorder.processes; p && !r->recorder.shared; p = p->next) {
-        account_summarize(&r->recorder, p, &summary);
-        turned_away += summary.turned_away;
-        if (count > FEW_PROCESSES && p != program)
+    for (struct recorded *p = r->recorder.processes; p; p = p->next) {
+        if (count > FEW_PROCESSES && p != r->recorder.program)
             continue;
+        account_summarize(&r->recorder, p, &summary);
         /* The time of what was executed in its place would be in it. */
-        record_summary_print(&summary, p->to->path, summary.left ? -1 : cpu_ns);
+        record_summary_print(&summary, p->to->path, summary.left ? -1 : cpu_ns, NULL);
     }
-    if (count > 1)
-        print_processes(r, count);
-    record_summary_print_executed(&r->recorder.executed, turned_away);
+}
+
+static void print_summaries(const struct recording *r)
+{
+    const struct recorder *recorder = &r->recorder;
+    size_t count = count_processes(r);
+    struct record_summary_process *all = make_rows(r, count);
+    uint64_t turned_away = 0;
+    /* With several processes it is unknown which one it was. */
+    bool known =
+        count == 1 && !r->options.shm && !r->options.process && recorder->executed.count == 0;
+    int64_t cpu_ns = known ? record_summary_cpu_ns(RUSAGE_CHILDREN) : -1;
+    for (size_t i = 0; all && i < count; i++)
+        turned_away += all[i].summary.turned_away;
+    if (recorder->shared)
+        print_shared(r, all, count, cpu_ns);
+    else
+        print_own(r, count, cpu_ns);
+    if (count > 1 && all)
+        record_summary_print_all(all, count, recorder->program ? (int)recorder->program->pid : 0);
+    if (all)
+        record_summary_print_left(all, count);
+    free(all);
+    record_summary_print_executed(&recorder->executed, turned_away);
     if (turned_away > 0)
         print_message("%" PRIu64
                       " process%s not recorded: processes started faster than the recorder could "

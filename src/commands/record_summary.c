@@ -152,7 +152,8 @@ int64_t record_summary_cpu_ns(int who)
            ((int64_t)usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
 }
 
-void record_summary_print(const struct collect_summary *s, const char *path, int64_t cpu_ns)
+void record_summary_print(const struct collect_summary *s, const char *path, int64_t cpu_ns,
+                          const char *about)
 {
     char wall[DURATION_SIZE], cpu[DURATION_SIZE], file[FOLLOW_UP_SIZE];
     print_message("%s: %" PRIu64 " %s (%" PRIu64 " at once), %s%s%s%s", path, s->threads,
@@ -160,6 +161,8 @@ void record_summary_print(const struct collect_summary *s, const char *path, int
                   show_duration_as(wall, s->wall_ns, DURATION_SUMMARY), cpu_ns >= 0 ? ", " : "",
                   cpu_ns >= 0 ? show_duration_as(cpu, cpu_ns, DURATION_SUMMARY) : "",
                   cpu_ns >= 0 ? " of CPU" : "");
+    if (about)
+        put_line("  %s", about);
     print_states(s, cpu_ns);
     if (s->worst[0].count)
         fputs("  most of the waiting:\n", stderr);
@@ -222,10 +225,41 @@ static const char *column_text(char *buf, int64_t ns)
     return show_right(buf, 10, show_duration_as(buf, ns, DURATION_SUMMARY));
 }
 
-/* Those that ran longest come first. */
+#define ABOUT_TITLE 60
+
+const char *record_summary_about(const struct record_summary_process *processes, size_t count,
+                                 char text[RECORD_SUMMARY_ABOUT])
+{
+    const struct record_summary_process *most = NULL, *out = NULL;
+    size_t left_out = 0;
+    char others[32] = "", more[32] = "";
+    for (size_t i = 0; i < count; i++) {
+        const struct record_summary_process *p = &processes[i];
+        if (p->left_out) {
+            out = p;
+            left_out++;
+        } else if (!most || p->cpu_ns > most->cpu_ns) {
+            most = p;
+        }
+    }
+    if (!most || !out)
+        return NULL;
+    if (count - left_out > 1)
+        (void)snprintf(others, sizeof others, " and %zu more", count - left_out - 1);
+    if (left_out > 1)
+        (void)snprintf(more, sizeof more, " and %zu more", left_out - 1);
+    (void)snprintf(text, RECORD_SUMMARY_ABOUT,
+                   "of %.*s (%d)%s, without what only waited for others: %.*s (%d)%s", ABOUT_TITLE,
+                   most->title, most->pid, others, ABOUT_TITLE, out->title, out->pid, more);
+    return text;
+}
+
+/* Those that only waited come last, and those that ran longest first. */
 static int by_cpu(const void *a, const void *b)
 {
     const struct record_summary_process *x = a, *y = b;
+    if (x->left_out != y->left_out)
+        return x->left_out ? 1 : -1;
     if (x->cpu_ns != y->cpu_ns)
         return x->cpu_ns > y->cpu_ns ? -1 : 1;
     return x->pid < y->pid ? -1 : x->pid > y->pid;
@@ -276,6 +310,25 @@ void record_summary_print_all(struct record_summary_process *processes, size_t a
 
 /* MARK: Processes that were not recorded */
 
+/* Prints why one was not, and what would record it. False: it is not known. */
+static bool print_why(const char *name, uint32_t pid, enum wire_missed why)
+{
+    const struct wire_missed_words *words = wire_missed_words(why);
+    if (words)
+        put_line("    %.*s (%" PRIu32 "): %s: %s", TITLE_WIDTH, name, pid, words->why,
+                 words->remedy);
+    return words != NULL;
+}
+
+void record_summary_print_left(const struct record_summary_process *processes, size_t count)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count && found < MOST_EXECUTED; i++) {
+        const struct record_summary_process *p = &processes[i];
+        found += p->summary.left && print_why(p->title, (uint32_t)p->pid, p->why);
+    }
+}
+
 void record_summary_print_executed(const struct executed_list *executed, uint64_t turned_away)
 {
     size_t shown = executed->count < MOST_EXECUTED ? executed->count : MOST_EXECUTED;
@@ -290,8 +343,13 @@ void record_summary_print_executed(const struct executed_list *executed, uint64_
         size += (size_t)snprintf(text + size, sizeof text - size, "%s%s (%d)", i > 0 ? ", " : "",
                                  executed->items[i].name, (int)executed->items[i].pid);
     put_line("  not recorded: %s%s", text, executed->count > shown ? ", ..." : "");
-    put_line(
-        "    %zu process%s that did not load the recorder: static or privileged programs, or an "
-        "environment without LD_PRELOAD",
-        executed->count, executed->count == 1 ? "" : "es");
+    size_t explained = 0;
+    for (size_t i = 0; i < executed->count && explained < MOST_EXECUTED; i++)
+        explained +=
+            print_why(executed->items[i].name, executed->items[i].pid, executed->items[i].why);
+    put_line("    %zu process%s that did not load the recorder%s", executed->count,
+             executed->count == 1 ? "" : "es",
+             explained == executed->count
+                 ? ""
+                 : ": static or privileged programs, or an environment without LD_PRELOAD");
 }

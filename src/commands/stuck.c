@@ -577,7 +577,7 @@ static bool add_children(struct pids *pids)
     folder = opendir("/proc");
     while (good && folder && (entry = readdir(folder))) {
         pid_t pid = (pid_t)atoi(entry->d_name);
-        if (pid > 0 && process_descends(pid, is_listed, &given))
+        if (pid > 0 && process_descends(pid, &(struct process_family){is_listed, &given}))
             good = add_pid(pids, pid);
     }
     if (folder)

@@ -360,6 +360,23 @@ static void show_head(const struct request *request)
               plural_s(span->events));
 }
 
+/* Where the program only waited for others, the process that worked comes first. */
+static void show_worker(const struct request *request)
+{
+    struct summary_process *list;
+    const struct summary_process *program, *worker;
+    char ran[SHOW_SIZE], waited[SHOW_SIZE];
+    size_t count = summary_processes(request->analysis.answers, request->analysis.reader, &list);
+    worker = summary_processes_worker(list, count, &program);
+    if (worker)
+        show_line("%.*s (%" PRIu64 ") ran longest, %s; %.*s (%" PRIu64 "), which was started, "
+                  "waited for %s",
+                  (int)worker->name.size, worker->name.data, worker->pid,
+                  show_duration(ran, worker->running_ns), (int)program->name.size,
+                  program->name.data, program->pid, show_duration(waited, program->waiting_ns));
+    free(list);
+}
+
 static bool nothing_ran(const struct request *request)
 {
     return request->analysis.span.goroutines == 0;
@@ -695,6 +712,7 @@ static int show(void *context)
         return EXIT_GOOD;
     }
     show_head(request);
+    show_worker(request);
     if (nothing_ran(request)) {
         analysis_nothing_ran(&request->analysis, TERM_task);
     } else {

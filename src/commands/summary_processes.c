@@ -35,6 +35,37 @@ static bool process_of(trail_string thread, struct summary_process *process)
     return false;
 }
 
+/*
+ * Returns the row of the program: that of the process that began first, which is written last. NULL: the recording has one
+ * process, or it is not known.
+ */
+static const trail_recorded *program_of(const trail_reader *reader)
+{
+    const trail_recorded *rows, *last = NULL;
+    size_t count = trail_reader_recorded(reader, &rows), processes = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].what == TRAIL_RECORDED_PROCESS) {
+            last = &rows[i];
+            processes++;
+        }
+    }
+    return processes > 1 ? last : NULL;
+}
+
+/* Names the program as threads are named: by the file name in its first argument. */
+static trail_string name_of(const trail_recorded *row)
+{
+    trail_string name = row->name;
+    const char *end = memchr(name.data, ' ', name.size);
+    if (end)
+        name.size = (size_t)(end - name.data);
+    for (size_t i = name.size; i > 0; i--) {
+        if (name.data[i - 1] == '/')
+            return (trail_string){name.data + i, name.size - i};
+    }
+    return name;
+}
+
 static void add_times(struct summary_process *process, const trail_times *times)
 {
     process->running_ns += times->exec_ns;
@@ -57,6 +88,24 @@ static int by_running(const void *a_, const void *b_)
     if (a->running_ns != b->running_ns)
         return a->running_ns > b->running_ns ? -1 : 1;
     return by_label(a, b);
+}
+
+/* Gives what was recorded before there were several processes to the program. */
+static void add_unnamed(struct summary_process *list, size_t *count, const trail_recorded *program,
+                        const struct summary_process *unnamed)
+{
+    struct summary_process *to = NULL;
+    for (size_t i = 0; i < *count && !to; i++)
+        to = list[i].pid == program->pid ? &list[i] : NULL;
+    if (!to) {
+        to = &list[(*count)++];
+        *to = (struct summary_process){
+            .label = name_of(program), .name = name_of(program), .pid = program->pid};
+    }
+    to->threads += unnamed->threads;
+    to->running_ns += unnamed->running_ns;
+    to->ready_ns += unnamed->ready_ns;
+    to->waiting_ns += unnamed->waiting_ns;
 }
 
 /* Adds up neighbours with one label; returns how many are left. */
@@ -98,7 +147,7 @@ static struct summary_process *process_with(struct summary_process *list, size_t
 /* Gives each process what its recording noted. */
 static void find_recorded(const trail_reader *reader, struct summary_process *list, size_t count)
 {
-    const trail_recorded *rows;
+    const trail_recorded *rows, *program = program_of(reader);
     size_t row_count = trail_reader_recorded(reader, &rows);
     for (size_t i = 0; i < row_count; i++) {
         struct summary_process *process =
@@ -108,6 +157,7 @@ static void find_recorded(const trail_reader *reader, struct summary_process *li
         process->recorded = true;
         process->cpu_ns += rows[i].cpu_ns;
         process->recorder_ns += rows[i].recorder_ns;
+        process->is_program = &rows[i] == program;
     }
 }
 
@@ -116,14 +166,21 @@ size_t summary_processes(const trail_analysis *answers, const trail_reader *read
 {
     const trail_group *groups;
     size_t all = trail_analysis_groups(answers, &groups), count = 0;
+    const trail_recorded *program = program_of(reader);
+    struct summary_process unnamed = {0};
     *list = calloc(all + 1, sizeof **list);
     for (size_t i = 0; *list && i < all; i++) {
         struct summary_process process = {.threads = groups[i].count};
-        if (!process_of(trail_analysis_text(answers, groups[i].name), &process))
-            continue;
-        add_times(&process, &groups[i].times);
-        (*list)[count++] = process;
+        if (process_of(trail_analysis_text(answers, groups[i].name), &process)) {
+            add_times(&process, &groups[i].times);
+            (*list)[count++] = process;
+        } else {
+            unnamed.threads += groups[i].count;
+            add_times(&unnamed, &groups[i].times);
+        }
     }
+    if (count > 0 && program && unnamed.threads > 0)
+        add_unnamed(*list, &count, program, &unnamed);
     if (count > 0)
         qsort(*list, count, sizeof **list, by_label);
     count = add_up(*list, count);
@@ -135,4 +192,21 @@ size_t summary_processes(const trail_analysis *answers, const trail_reader *read
     free(*list);
     *list = NULL;
     return 0;
+}
+
+const struct summary_process *summary_processes_worker(const struct summary_process *list,
+                                                       size_t count,
+                                                       const struct summary_process **program)
+{
+    const struct summary_process *worker = NULL, *first = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].is_program)
+            first = &list[i];
+        else if (!worker)
+            worker = &list[i];
+    }
+    *program = first;
+    if (!first || first->waiting_ns < 9 * (first->running_ns + first->ready_ns))
+        return NULL;
+    return worker;
 }

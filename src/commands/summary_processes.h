@@ -1,5 +1,6 @@
 /*
- * The processes of a trace of `trail record --children`: each thread is named after its process as well, "sort (812): main".
+ * The processes of a trace of `trail record`: if there are several, each thread is named after its process as well,
+ * "sort (812): main". Threads of the program from before it started others are not: "main".
  */
 #ifndef TRAIL_COMMANDS_SUMMARY_PROCESSES_H
 #define TRAIL_COMMANDS_SUMMARY_PROCESSES_H
@@ -15,6 +16,7 @@ struct summary_process {
     int64_t running_ns, ready_ns, waiting_ns;
     bool recorded;               /* the trace has what follows */
     int64_t cpu_ns, recorder_ns; /* its CPU time; the recorder's, for its records */
+    bool is_program;             /* it is the first, which was started */
 };
 
 /*
@@ -23,5 +25,13 @@ struct summary_process {
  */
 size_t summary_processes(const trail_analysis *answers, const trail_reader *reader,
                          struct summary_process **list);
+
+/*
+ * Finds the process that worked for the program: if the program itself waited nearly all the time, the one that ran longest of
+ * the others. NULL: it did not, or it is not known which it is.
+ */
+const struct summary_process *summary_processes_worker(const struct summary_process *list,
+                                                       size_t count,
+                                                       const struct summary_process **program);
 
 #endif

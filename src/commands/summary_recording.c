@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "ui/show.h"
+#include "wire/missed.h"
 
 enum { MOST_NAMES = 10 };
 
@@ -45,6 +46,22 @@ static size_t show_names(const trail_reader *reader, trail_recorded_what what, c
     return found;
 }
 
+static void show_why(const trail_reader *reader, trail_recorded_what what)
+{
+    const trail_recorded *rows;
+    size_t count = trail_reader_recorded(reader, &rows);
+    for (size_t i = 0, found = 0; i < count && found < MOST_NAMES; i++) {
+        const struct wire_missed_words *words =
+            rows[i].what == what ? wire_missed_words(rows[i].count) : NULL;
+        if (!words)
+            continue;
+        found++;
+        fputs("  ", stdout);
+        show_plain(rows[i].name);
+        printf(" (%" PRIu64 "): %s: %s\n", rows[i].pid, words->why, words->remedy);
+    }
+}
+
 static void show_missed(const trail_reader *reader)
 {
     size_t missed = show_names(reader, TRAIL_RECORDED_MISSED, "not recorded: ");
@@ -53,8 +70,10 @@ static void show_missed(const trail_reader *reader)
             "\n  %zu process%s that did not load the recorder: static or privileged programs, or "
             "an environment without LD_PRELOAD\n",
             missed, missed == 1 ? "" : "es");
+    show_why(reader, TRAIL_RECORDED_MISSED);
     if (show_names(reader, TRAIL_RECORDED_LEFT, "recorded in part: ") > 0)
         printf("\n  what was executed in its place did not load the recorder\n");
+    show_why(reader, TRAIL_RECORDED_LEFT);
 }
 
 static void show_count(const trail_reader *reader, trail_recorded_what what, const char *before,
@@ -88,6 +107,8 @@ static void json_names(const trail_reader *reader, struct json *json, const char
         json_open(json, NULL, '{');
         json_number(json, "pid", rows[i].pid);
         json_text(json, "name", rows[i].name);
+        if (wire_missed_words(rows[i].count))
+            json_string(json, "why", wire_missed_words(rows[i].count)->why);
         json_close(json, '}');
     }
     json_close(json, ']');

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "preload/call.h"
+#include "preload/descriptors.h"
 #include "preload/exec.h"
 #include "preload/file_locks.h"
 #include "shm/handover.h"
@@ -40,6 +41,10 @@ static int open_area(const char *word)
 
 /* The number of the fork that made this process, until its area has it; 0: none. */
 static uint32_t forked;
+
+/* Whether the fork was counted in the area: not that of a process that clone(2) made, which has no
+ * area but its maker's mapping. */
+static bool counted_fork;
 
 /* Set while a forked child begins, where locks of the C library may be held for ever. */
 static bool in_fork;
@@ -179,9 +184,10 @@ static void before_fork(void)
 {
     struct shm_area *area = preload.area;
     modules_before_fork();
-    file_locks_inherited();
+    descriptors_inherited();
     record_fork();
-    if (!area || !area->header.children)
+    counted_fork = area && area->header.children;
+    if (!counted_fork)
         return;
     /* Keeps the recorder alive if the parent ends before its child has decided to be recorded. */
     (void)__atomic_add_fetch(&area->header.forking, 1, __ATOMIC_RELAXED);
@@ -207,7 +213,8 @@ static void after_fork(void)
     (void)preload_attach(getenv(SHM_VARIABLE));
     in_fork = false;
     /* Pairs with the load in area_is_forking. */
-    (void)__atomic_sub_fetch(&parents->header.forking, 1, __ATOMIC_RELEASE);
+    if (counted_fork)
+        (void)__atomic_sub_fetch(&parents->header.forking, 1, __ATOMIC_RELEASE);
 }
 
 bool preload_attach(const char *word)
@@ -226,7 +233,7 @@ bool preload_attach(const char *word)
     preload.has_rseq = try_rseq();
     preload.stack_size = usual_stack_size();
     left = NULL;
-    board_join(word, area->header.board, area->header.children);
+    board_join(word, &area->header);
     preload.area = area;
     preload.recording = ++recordings;
     __atomic_store_n(&area->header.mapped_at, (uint64_t)(uintptr_t)area, __ATOMIC_RELAXED);
@@ -235,6 +242,7 @@ bool preload_attach(const char *word)
                              __ATOMIC_RELAXED);
     mapped = area;
     samples_prepare();
+    signals_prepare();
     (void)madvise(&preload, sizeof preload, MADV_WIPEONFORK);
     if (in_fork)
         modules_inherit(area);

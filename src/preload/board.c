@@ -18,15 +18,38 @@
 struct shm_board *board;
 bool board_of_several;
 
-void board_join(const char *word, uint32_t number, bool several)
+bool board_begins_several(void)
+{
+    const struct shm_area *area = preload.area;
+    if (!board || board_of_several || !area || !area->header.children)
+        return false;
+    __atomic_store_n(&board->several, 1, __ATOMIC_RELEASE);
+    board_of_several = true;
+    return true;
+}
+
+/*
+ * A process other than the program was made by clone(2) or the like, unnoticed; what the program
+ * executes in its own place, as env(1) does, is still alone.
+ */
+static bool is_one_of_several(const struct shm_header *header)
+{
+    if (!header->children)
+        return false;
+    if (header->claimed != header->root_pid)
+        __atomic_store_n(&board->several, 1, __ATOMIC_RELEASE);
+    return __atomic_load_n(&board->several, __ATOMIC_ACQUIRE) != 0;
+}
+
+void board_join(const char *word, const struct shm_header *header)
 {
     char path[64];
     struct stat status;
     struct shm_board *mapped;
     int pid, fd;
-    if (board || !number || sscanf(word, "pid:%d:", &pid) != 1)
+    if (board || !header->board || sscanf(word, "pid:%d:", &pid) != 1)
         return;
-    snprintf(path, sizeof path, "/proc/%d/fd/%u", pid, (unsigned)number);
+    snprintf(path, sizeof path, "/proc/%d/fd/%u", pid, (unsigned)header->board);
     fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return;
@@ -38,7 +61,7 @@ void board_join(const char *word, uint32_t number, bool several)
         return;
     if (mapped->magic == BOARD_MAGIC) {
         board = mapped;
-        board_of_several = several;
+        board_of_several = is_one_of_several(header);
     } else {
         munmap(mapped, sizeof *mapped);
     }

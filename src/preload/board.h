@@ -12,13 +12,17 @@
 extern struct shm_board *board __attribute__((visibility("hidden")));
 
 /*
- * Whether other processes are recorded as well, so that objects shared with them are tracked.
- * Queues, semaphore sets and file locks are on the board in any case.
+ * Whether there are, or were, other processes that are recorded as well, so that objects shared with
+ * them are tracked: from just before the first is made. Queues, semaphore sets and file locks are on
+ * the board in any case.
  */
 extern bool board_of_several __attribute__((visibility("hidden")));
 
-/* Maps the board from descriptor `fd` of the process that `word` names (see SHM_VARIABLE). */
-void board_join(const char *word, uint32_t fd, bool several);
+/* Maps the board that the area names from the process that `word` names (see SHM_VARIABLE). */
+void board_join(const char *word, const struct shm_header *header);
+
+/* Called before the process makes another. True if that is the first, and will be recorded. */
+bool board_begins_several(void);
 
 /* MARK: Waiting */
 
@@ -48,6 +52,9 @@ uint32_t board_next_number(uint64_t object, uint64_t time);
 /* Return the number of the object's last release, and whether that was at or after `time`. */
 uint32_t board_number(uint64_t object);
 bool board_released_since(uint64_t object, uint64_t time);
+
+/* Reads what does not change while the process goes on, so that waits need no system call. */
+void signals_prepare(void);
 
 /* Returns the object of the process's signals (signals.c); 0: they are not recorded. */
 uint64_t signals_object(void);

@@ -24,9 +24,12 @@ struct end {
     uint8_t crowd;     /* more threads have waited than fit into the list */
     uint8_t many_sets; /* it is in more epoll sets than fit into the list */
     uint16_t waiters[END_WAITERS];
-    uint64_t released;     /* time of its last release */
+    uint64_t released;     /* time of its last release that is not on the board */
     struct board_ends ids; /* if other processes may have it, too; 0: none */
-    uint64_t signals;      /* of a signalfd: ids.own is then not 0, but no identity */
+    /* When it got them, long after it was made; 0: before any wait. Threads that wait there since
+     * earlier are not on the board, and have the end's number as their object. */
+    uint64_t shared_at;
+    uint64_t signals; /* of a signalfd: ids.own is then not 0, but no identity */
     struct end_set sets[END_SETS];
 };
 
@@ -43,13 +46,18 @@ static uint64_t shared_object(uint64_t id, enum side side)
     return SHM_SHARED | id << 4 | (uint64_t)side;
 }
 
+static uint64_t own_object(const struct end *end, enum side side)
+{
+    return SHM_DESCRIPTOR | (uint64_t)end->serial << 4 | (uint64_t)side;
+}
+
 static uint64_t object_of(const struct end *end, enum side side)
 {
     if (end->signals)
         return signals_object();
     if (end->ids.own)
         return shared_object(end->ids.own, side);
-    return SHM_DESCRIPTOR | (uint64_t)end->serial << 4 | (uint64_t)side;
+    return own_object(end, side);
 }
 
 /* MARK: Making and closing */
@@ -97,10 +105,11 @@ static void share_end(int fd, unsigned index)
     __atomic_store_n(&of_descriptor[fd], (uint16_t)index, __ATOMIC_RELEASE);
 }
 
-/* False: the caller is a child of vfork, which shares the memory but not the descriptors. */
+/* False: the caller may be a child of vfork, which shares the memory but not the descriptors. The
+ * thread itself waits meanwhile. */
 static bool is_this_process(void)
 {
-    return !preload.area || preload.area->header.claimed == (uint32_t)getpid();
+    return self.vforks == 0;
 }
 
 /* Removes the descriptor from its end, which is returned; *last: it was the end's last one. */
@@ -243,14 +252,6 @@ static uint64_t use_shared(struct end *end, enum side side, const struct unwind_
     return own;
 }
 
-/* Possibly the end of file: other processes may still have the closed end open. */
-static void close_shared(struct end *end, const struct unwind_start *caller)
-{
-    uint64_t other = end->ids.endless ? 0 : shared_peer(end, TO_READ);
-    if (other && other != object_of(end, TO_WRITE))
-        board_release(other, SHM_READ, SHM_CLOSES, caller);
-}
-
 void descriptor_connected(int fd)
 {
     if (board_of_several)
@@ -305,45 +306,68 @@ static void add_waiter(struct end *end)
         end->crowd = 1;
 }
 
-/* Whether the thread of a slot waits for the object, or for several descriptors. */
-static bool waits_for(const struct shm_thread *thread, uint64_t object)
+/* Whether the thread of a slot waits, since before a time, for the object or several descriptors. */
+static bool waits_for(const struct shm_thread *thread, uint64_t object, uint64_t before)
 {
-    return __atomic_load_n(&thread->open_time, __ATOMIC_ACQUIRE) != 0 &&
+    /* 0 - 1: it does not wait. */
+    return __atomic_load_n(&thread->open_time, __ATOMIC_ACQUIRE) - 1 < before - 1 &&
            (thread->open_object == object ||
             (thread->open_wait == SHM_POLL &&
              (thread->open_object == 0 || shm_is_pollfds(thread->open_object))));
 }
 
-static bool is_awaited(const struct end *end, uint64_t object)
+static bool is_awaited(const struct end *end, uint64_t object, uint64_t before)
 {
     for (int i = 0; i < END_WAITERS; i++) {
         uint16_t index = __atomic_load_n(&end->waiters[i], __ATOMIC_ACQUIRE);
         if (!index)
             return false;
-        if (waits_for(&preload.area->threads[index], object))
+        if (waits_for(&preload.area->threads[index], object, before))
             return true;
     }
-    return end->crowd;
+    return end->crowd && !end->shared_at;
 }
 
-static void release(struct end *end, enum side side, const struct unwind_start *caller)
+/* Since whenever. */
+#define EVER UINT64_MAX
+
+/* Records a release by the end's number if a thread waits since before a time. */
+static void release(struct end *end, enum side side, uint64_t before,
+                    const struct unwind_start *caller)
 {
-    const void *object = (const void *)(uintptr_t)object_of(end, side);
-    if (!is_awaited(end, (uintptr_t)object))
+    const void *object = (const void *)(uintptr_t)own_object(end, side);
+    if (!is_awaited(end, (uintptr_t)object, before))
         return;
     object_released(object, side == TO_READ ? SHM_READ : SHM_WRITE, 0, caller);
     __atomic_store_n(&end->released, clock_now(), __ATOMIC_RELEASE);
 }
 
 /* The end becomes readable, which wakes threads that wait for it, also through epoll sets. */
-static void becomes_readable(struct end *end, const struct unwind_start *caller)
+static void becomes_readable(struct end *end, uint64_t before, const struct unwind_start *caller)
 {
-    release(end, TO_READ, caller);
+    release(end, TO_READ, before, caller);
     for (int i = 0; i < END_SETS; i++) {
         const struct end_set *set = &end->sets[i];
         if (set->used && ends[set->end].serial == set->serial)
-            release(&ends[set->end], TO_READ, caller);
+            release(&ends[set->end], TO_READ, before, caller);
     }
+}
+
+/* The same of an end that processes share, for threads that are not on the board. */
+static void peer_becomes_readable(const struct end *end, const struct unwind_start *caller)
+{
+    if (UNLIKELY(end->shared_at) && end->peer)
+        becomes_readable(&ends[end->peer], end->shared_at, caller);
+}
+
+/* Possibly the end of file: other processes may still have the closed end open. */
+static void close_shared(struct end *end, const struct unwind_start *caller)
+{
+    uint64_t other = end->ids.endless ? 0 : shared_peer(end, TO_READ);
+    if (!end->ids.endless)
+        peer_becomes_readable(end, caller);
+    if (other && other != object_of(end, TO_WRITE))
+        board_release(other, SHM_READ, SHM_CLOSES, caller);
 }
 
 uint64_t end_reads(unsigned index, const struct unwind_start *caller)
@@ -351,12 +375,15 @@ uint64_t end_reads(unsigned index, const struct unwind_start *caller)
     struct end *end = &ends[index], *peer = &ends[end->peer];
     if (!is_recorded(SHM_GROUP_IO))
         return 0;
-    if (end->ids.own)
+    if (end->ids.own) {
+        if (UNLIKELY(end->shared_at) && end->peer)
+            release(peer, TO_WRITE, end->shared_at, caller);
         return use_shared(end, TO_READ, caller);
+    }
     add_waiter(end);
     /* With a crowd of writers every read would record a release. */
     if (end->peer && !peer->crowd)
-        release(peer, TO_WRITE, caller);
+        release(peer, TO_WRITE, EVER, caller);
     return object_of(end, TO_READ);
 }
 
@@ -365,11 +392,13 @@ uint64_t end_writes(unsigned index, const struct unwind_start *caller)
     struct end *end = &ends[index];
     if (!is_recorded(SHM_GROUP_IO))
         return 0;
-    if (end->ids.own)
+    if (end->ids.own) {
+        peer_becomes_readable(end, caller);
         return use_shared(end, TO_WRITE, caller);
+    }
     add_waiter(end);
     if (end->peer)
-        becomes_readable(&ends[end->peer], caller);
+        becomes_readable(&ends[end->peer], EVER, caller);
     return object_of(end, TO_WRITE);
 }
 
@@ -379,7 +408,7 @@ void descriptor_shut(int fd, const struct unwind_start *caller)
     if (index && ends[index].ids.own && is_recorded(SHM_GROUP_IO))
         close_shared(&ends[index], caller);
     else if (index && ends[index].peer && is_recorded(SHM_GROUP_IO))
-        becomes_readable(&ends[ends[index].peer], caller);
+        becomes_readable(&ends[ends[index].peer], EVER, caller);
 }
 
 /* The last close of an end is the end of file for threads that read from its peer. */
@@ -395,7 +424,7 @@ void descriptor_closed(int fd, const struct unwind_start *caller)
     if (ends[index].ids.own && is_recorded(SHM_GROUP_IO))
         close_shared(&ends[index], caller);
     else if (ends[index].peer && ends[index].peer != index && is_recorded(SHM_GROUP_IO))
-        becomes_readable(&ends[ends[index].peer], caller);
+        becomes_readable(&ends[ends[index].peer], EVER, caller);
     give_end(index);
 }
 
@@ -412,19 +441,22 @@ void descriptor_polled(int fd)
         add_waiter(&ends[index]);
 }
 
-/* Whether the end was made readable at or after `since`. */
-static bool was_released(const struct end *end, uint64_t since)
+/* Returns the object as which the end was made readable at or after `since`; 0: it was not. */
+static uint64_t released_as(const struct end *end, uint64_t since)
 {
-    return end->ids.own ? board_released_since(object_of(end, TO_READ), since)
-                        : __atomic_load_n(&end->released, __ATOMIC_ACQUIRE) >= since;
+    uint64_t object = object_of(end, TO_READ);
+    if (__atomic_load_n(&end->released, __ATOMIC_ACQUIRE) >= since)
+        return own_object(end, TO_READ);
+    return end->ids.own && board_released_since(object, since) ? object : 0;
 }
 
 bool descriptor_ready(int fd, struct call *call)
 {
     unsigned index = descriptor_end(fd);
-    if (!index || !call->open || !was_released(&ends[index], self.slot->open_time))
+    uint64_t object = index && call->open ? released_as(&ends[index], self.slot->open_time) : 0;
+    if (!object)
         return false;
-    self.slot->open_object = object_of(&ends[index], TO_READ);
+    self.slot->open_object = object;
     self.signals = ends[index].signals;
     return true;
 }
@@ -463,11 +495,21 @@ void descriptor_set_polled(int fd)
 /* Sets the wait's object to what another process has made ready; false: none has. */
 static bool is_shared_event(const struct end *end, struct call *call)
 {
-    if (!end->ids.own || !call->open || !was_released(end, self.slot->open_time))
+    uint64_t object = end->ids.own && call->open ? released_as(end, self.slot->open_time) : 0;
+    if (!object)
         return false;
-    self.slot->open_object = object_of(end, TO_READ);
+    self.slot->open_object = object;
     self.signals = end->signals;
     return true;
+}
+
+/* Whether the wait began before other processes could share the end, and a release at the set ended
+ * it. */
+static bool was_released_before(const struct end *end, const struct end *set,
+                                const struct call *call)
+{
+    return UNLIKELY(end->shared_at) && call->open && self.slot->open_time < end->shared_at &&
+           __atomic_load_n(&set->released, __ATOMIC_ACQUIRE) >= self.slot->open_time;
 }
 
 bool descriptor_in_events(int fd, const struct epoll_event *events, int count, struct call *call)
@@ -479,7 +521,8 @@ bool descriptor_in_events(int fd, const struct epoll_event *events, int count, s
             continue;
         for (int k = 0; k < count; k++) {
             if (is_member(&ends[i], set, events[k].data.u64) &&
-                (!ends[i].ids.own || is_shared_event(&ends[i], call)))
+                (!ends[i].ids.own || was_released_before(&ends[i], &ends[set], call) ||
+                 is_shared_event(&ends[i], call)))
                 return true;
         }
     }
@@ -579,6 +622,56 @@ EXPORT int close(int fd)
     descriptor_closed(fd, &caller);
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_FILE, 0, (uint32_t)fd + 1, 0);
     return RETURNED(REAL(close)(fd));
+}
+
+/*
+ * Gives an end that has been in this process alone the identity that others compute. Other threads
+ * may use it meanwhile: the peer comes first.
+ */
+static void identify_late(struct end *end, int fd, uint64_t now)
+{
+    bool settled;
+    struct board_ends ids;
+    if (end->ids.own)
+        return;
+    ids = board_identify(fd, &settled);
+    if (!ids.own)
+        return;
+    end->shared_at = now;
+    end->ids.peer = ids.peer;
+    end->ids.endless = ids.endless;
+    __atomic_store_n(&end->ids.own, ids.own, __ATOMIC_RELEASE);
+}
+
+/* Socket pairs: the process that made both ends knows which belong together. */
+static void publish_pairs(void)
+{
+    for (uint32_t i = 1; i < ends_used; i++) {
+        const struct end *end = &ends[i], *peer = &ends[end->peer];
+        if (!end->taken || !end->shared_at || end->peer <= i || end->ids.own == peer->ids.own)
+            continue;
+        board_publish(board, end->ids.own, peer->ids.own);
+        board_publish(board, peer->ids.own, end->ids.own);
+    }
+}
+
+void descriptors_inherited(void)
+{
+    uint64_t now;
+    file_locks_inherited();
+    if (!board_begins_several())
+        return;
+    /* What is not of a FIFO may be shared from now on. */
+    if (descriptor_fifos)
+        memset(descriptor_is_plain, 0, sizeof descriptor_is_plain);
+    if (ends_used == 1)
+        return;
+    now = clock_now();
+    for (int fd = 0; fd < DESCRIPTORS; fd++) {
+        if (of_descriptor[fd])
+            identify_late(&ends[of_descriptor[fd]], fd, now);
+    }
+    publish_pairs();
 }
 
 void descriptors_exit(const struct unwind_start *caller)

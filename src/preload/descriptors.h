@@ -16,7 +16,8 @@
  * Descriptors are registered where they are made. Inherited descriptors, and those made without the
  * C library, are unknown, and waits for them have no waker. If other processes are recorded as
  * well, all pipes and sockets have an identity that both sides can compute (board.h); it is
- * determined when a descriptor is first used. FIFOs, whose ends are opened separately, have one in
+ * determined when a descriptor is first used, and for the ends that are known already just before
+ * the process first makes another. FIFOs, whose ends are opened separately, have one in
  * any case once an open has waited or had O_NONBLOCK.
  */
 #ifndef TRAIL_PRELOAD_DESCRIPTORS_H
@@ -134,6 +135,9 @@ void descriptors_meet(int fd, int other);
  */
 void descriptor_new(int fd);
 void descriptor_closed(int fd, const struct unwind_start *caller);
+
+/* Called before the process makes another, which inherits its descriptors. */
+void descriptors_inherited(void);
 
 /* Called when the process exits, which closes its ends. */
 void descriptors_exit(const struct unwind_start *caller);

@@ -271,7 +271,7 @@ EXPORT int getaddrinfo(const char *restrict node, const char *restrict service,
 
 EXPORT int system(const char *command)
 {
-    file_locks_inherited();
+    descriptors_inherited();
     WAIT_CALL(SHM_CHILD, REAL(system)(command));
 }
 
@@ -328,7 +328,7 @@ static int spawned(int status, const pid_t *pid, const char *file)
                     const posix_spawnattr_t *restrict attributes, char *const arguments[restrict], \
                     char *const environment[restrict])                                             \
     {                                                                                              \
-        file_locks_inherited();                                                                    \
+        descriptors_inherited();                                                                   \
         EXEC_JOINED(environment);                                                                  \
         __VA_ARGS__;                                                                               \
     }
@@ -351,7 +351,7 @@ SPAWNS_PIDFD(pidfd_spawnp, file)
 
 EXPORT FILE *popen(const char *command, const char *mode)
 {
-    file_locks_inherited();
+    descriptors_inherited();
     WAIT_CALL(SHM_CHILD, REAL(popen)(command, mode));
 }
 

@@ -246,7 +246,7 @@ NOINLINE int unlock_rwlock(pthread_rwlock_t *lock)
 
 EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
 {
-    if (LIKELY(is_wanted(SHM_GROUP_LOCKS) && self_has_slot() && !board_of_several) &&
+    if (LIKELY(is_wanted(SHM_GROUP_LOCKS) && self_has_slot()) && !object_is_read_together(lock) &&
         LIKELY(object_reading_unnoticed(lock)))
         return REAL(pthread_rwlock_unlock)(lock);
     return unlock_rwlock(lock);

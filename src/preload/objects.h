@@ -65,6 +65,13 @@ ALWAYS bool object_is_first_read(uint64_t first_read, const volatile void *objec
            (first_read ^ shm_first_read((uint64_t)(uintptr_t)object, 0)) >> 48 == 0;
 }
 
+/* Whether recorded processes may share the lock. */
+ALWAYS bool object_is_read_together(const volatile void *rwlock)
+{
+    return UNLIKELY(board_of_several) &&
+           ((const volatile pthread_rwlock_t *)rwlock)->__data.__shared != 0;
+}
+
 /* object_reads for new and contended locks, those of several processes, and without a coarse clock. */
 void object_reads_exactly(const volatile void *object, uintptr_t pc);
 
@@ -73,8 +80,8 @@ ALWAYS void object_reads(const volatile void *object, uintptr_t pc)
 {
     const struct shm_object *slot = object_slot(object);
     uint64_t coarse = clock_coarse();
-    if (UNLIKELY(!coarse || slot->hot || board_of_several || self.readings == SHM_READINGS ||
-                 !object_is_first_read(slot->first_read, object)))
+    if (UNLIKELY(!coarse || slot->hot || object_is_read_together(object) ||
+                 self.readings == SHM_READINGS || !object_is_first_read(slot->first_read, object)))
         object_reads_exactly(object, pc);
     else
         object_reads_since(object, pc, coarse, 0);

@@ -86,6 +86,7 @@ struct self {
     uintptr_t blocked_at[SELF_PLACES]; /* by return address; see call.h */
     bool has_rseq;                     /* the kernel clears its rseq pointer on a switch */
     bool over;                         /* the thread has ended, or is not recorded */
+    uint32_t vforks;                   /* in which it is: what runs may be a child in its memory */
     uint32_t fork;                     /* the number of its last fork, which the child has, too */
     bool on_board;                     /* its word there is set */
     uint16_t word;                     /* ... which is this one; 0: none yet */

@@ -11,15 +11,58 @@
 
 /* MARK: Sending */
 
-/* The object depends on the PID namespace: see pid_namespaces(7). */
-static uint64_t object_of(pid_t pid)
+/* The PID namespace, of which a process's object depends (pid_namespaces(7)); 0: not known. */
+static uint64_t space;
+
+/* The process's group. */
+static uint32_t group_now;
+
+void signals_prepare(void)
 {
-    static uint64_t space;
     struct stat status;
     int old_errno = errno;
-    if (!space && stat("/proc/self/ns/pid", &status) == 0)
+    group_now = (uint32_t)getpgrp();
+    if (!space && board && stat("/proc/self/ns/pid", &status) == 0)
         space = status.st_ino;
     errno = old_errno;
+}
+
+/* The process has made a group, or joined one. A shell may do that for its child as well, usually
+ * before the child has executed a program. */
+static void joined(uint32_t group)
+{
+    const struct shm_area *area = preload.area;
+    if (area)
+        group_now = group ? group : area->header.claimed;
+}
+
+EXPORT int setpgid(pid_t pid, pid_t group)
+{
+    const struct shm_area *area = preload.area;
+    int result = REAL(setpgid)(pid, group);
+    if (result == 0 && (pid == 0 || (area && (uint32_t)pid == area->header.claimed)))
+        joined((uint32_t)group);
+    return result;
+}
+
+EXPORT int setpgrp(void)
+{
+    int result = REAL(setpgrp)();
+    if (result == 0)
+        joined(0);
+    return result;
+}
+
+EXPORT pid_t setsid(void)
+{
+    pid_t session = REAL(setsid)();
+    if (session > 0)
+        joined((uint32_t)session);
+    return session;
+}
+
+static uint64_t object_of(pid_t pid)
+{
     return space ? SHM_SIGNALS | board_mix(space, (uint64_t)pid) << 4 : 0;
 }
 
@@ -32,7 +75,7 @@ static bool is_wanted_now(void)
 static uint64_t object_of_target(pid_t pid)
 {
     if (pid == 0)
-        return shm_group_signals((uint32_t)getpgrp());
+        return shm_group_signals(group_now);
     if (pid < -1)
         return shm_group_signals((uint32_t)-pid);
     return pid > 0 ? object_of(pid) : 0;
@@ -77,7 +120,7 @@ void signals_record(struct shm_record *record)
 {
     record->object2 = self.signals;
     record->release = board_number(record->object);
-    record->generation = (uint32_t)getpgrp();
+    record->generation = group_now;
     record->release2 = board_number(shm_group_signals(record->generation));
 }
 
@@ -124,7 +167,7 @@ static uint64_t handled(void)
 static bool was_sent_since(uint64_t object, uint64_t time)
 {
     return board_released_since(object, time) ||
-           board_released_since(shm_group_signals((uint32_t)getpgrp()), time);
+           board_released_since(shm_group_signals(group_now), time);
 }
 
 /*

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 
 #include "preload/call.h"
-#include "preload/file_locks.h"
+#include "preload/descriptors.h"
 
 /* Opens the call. Returns whether it is recorded. */
 int preload_vfork_begin(uintptr_t pc, uintptr_t sp, uintptr_t fp)
@@ -124,13 +124,15 @@ _Static_assert(SYS_clone == 220, "the number in the wrapper");
 int preload_vfork_begin(uintptr_t pc, uintptr_t sp, uintptr_t fp)
 {
     const struct unwind_start caller = {pc, sp, fp};
-    file_locks_inherited();
+    descriptors_inherited();
+    self.vforks++;
     return call_open(&caller, SHM_GROUP_IO, SHM_CHILD, 0, 0, 0);
 }
 
 pid_t preload_vfork_end(long result, int open)
 {
     const struct brief_call call = {open != 0, true};
+    self.vforks--;
     if (result < 0)
         errno = (int)-result;
     if (open && self_has_slot() && result > 0)

@@ -82,8 +82,10 @@ struct board_locks {
 
 struct shm_board {
     uint64_t magic;
-    uint32_t words; /* that were given out */
-    uint32_t forks; /* that were numbered */
+    uint32_t words;   /* that were given out */
+    uint32_t forks;   /* that were numbered */
+    uint32_t several; /* not 0: the program has made another process, or is about to */
+    uint32_t unused;
     uint64_t waits[BOARD_THREADS];
     struct board_object objects[SHM_OBJECTS];
     struct board_pair pairs[BOARD_PAIRS];

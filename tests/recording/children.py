@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`trail record --children` of programs that go on as several processes, and as other users. Prints TAP.
+"""`trail record` of programs that go on as several processes, and as other users. Prints TAP.
 
 usage: children.py TRAIL CHILDREN; the program is that of children.c
 """
@@ -7,7 +7,9 @@ usage: children.py TRAIL CHILDREN; the program is that of children.c
 import glob
 import json
 import os
+import platform
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -29,6 +31,8 @@ ENV["LC_ALL"] = "C.UTF-8"
 LIMIT = 120  # s, for what hangs
 WORK = work.folder("children")
 TID_LIMIT = 1 << 22  # Linux's PID_MAX_LIMIT
+# The system call, by its number.
+CLONE = 56 if platform.machine() == "x86_64" else 220
 # What children.c returns when all went well; when it may not do what it is asked for.
 STATUS, NO_RIGHT = 5, 77
 
@@ -336,6 +340,134 @@ def the_slots_of_one_trace_are_what_runs_at_once_in_all_processes():
     # The shell waits for each sleep, so that at most the two run at once, beginning and ending.
     assert len(trace.procs) <= 2, trace.procs
     assert len([t for t in trace.threads if any(w.reason == "sleep" for w in t.waits)]) >= len(rows) - 1
+
+
+def record(*command, options=()):
+    """Records a command of several processes: its trace, what was said, and the names of the threads."""
+    path = os.path.join(fresh(), "t.trace")
+    done = subprocess.run([TRAIL, "record", *options, "-o", path, "--", *command],
+                          capture_output=True, text=True, env=ENV, timeout=LIMIT)
+    assert done.returncode == 0, done.stderr
+    return path, done.stderr, [thread.created_as for thread in Trace(TRAIL, path, ENV).threads]
+
+
+@test
+def processes_are_recorded_without_an_option():
+    path, said, names = record("sh", "-c", "sleep 0.1; sleep 0.1")
+    assert sum(re.fullmatch(r"sleep \(\d+\): main", name) is not None for name in names) == 2, names
+    assert [p["name"] for p in summary(path)["processes"]].count("sleep") == 2, summary(path)["processes"]
+
+
+@test
+def no_children_turns_it_off():
+    path, said, names = record("sh", "-c", "sleep 0.1; sleep 0.1", options=["--no-children"])
+    assert names == ["main"], names
+    for other in "--children", "--split":
+        done = subprocess.run([TRAIL, "record", "--no-children", other, "-o", path, "--", "true"], capture_output=True, env=ENV)
+        assert done.returncode == 2 and b"--no-children" in done.stderr, done.stderr
+
+
+@test
+def a_process_that_starts_none_is_not_named():
+    # Nor is what it executes in its own place.
+    path, said, names = record("env", "sleep", "0.1")
+    assert set(names) == {"main"}, names
+    assert summary(path)["processes"] == [] and "  process " not in said, said
+
+
+@test
+def a_recording_ends_with_its_program():
+    # ... although it has left a process, which is recorded while the program runs.
+    left = "sleep 1000 >/dev/null 2>&1 & echo $!"
+    path = os.path.join(fresh(), "t.trace")
+    done = subprocess.run([TRAIL, "record", "-o", path, "--", "sh", "-c", left], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, env=ENV, timeout=LIMIT)
+    os.kill(int(done.stdout), signal.SIGKILL)
+    assert done.returncode == 0, done.stderr
+    assert "what it has started goes on: --children records that" in done.stderr, done.stderr
+
+
+@test
+def the_summary_begins_with_what_worked_where_the_program_only_waits():
+    path, said, names = record("timeout", "1000", "sleep", "1")
+    lines = said.splitlines()
+    assert re.fullmatch(r"  of sleep 1 \(\d+\), without what only waited for others: timeout 1000 sleep 1 \(\d+\)", lines[1]), said
+    # Nothing of the other's wait for a signal.
+    assert re.fullmatch(r"  waiting for: sleep \d+ %", lines[3]), said
+    table = lines[next(i for i, line in enumerate(lines) if line.startswith("  process ")) :]
+    assert table[1].startswith("  sleep 1 ") and table[2].startswith("  timeout "), table
+    shown = subprocess.run([TRAIL, "summary", path], capture_output=True, text=True, env=ENV).stdout.splitlines()
+    assert re.match(r"sleep \(\d+\) ran longest, .*; timeout \(\d+\), which was started, waited for ", shown[1]), shown[:3]
+
+
+@test
+def a_shell_that_also_works_is_not_left_out():
+    busy = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; sleep 0.5; true"
+    path, said, names = record("sh", "-c", busy)
+    assert "only waited" not in said, said
+
+
+@test
+def what_was_recorded_of_the_program_before_it_had_others_is_its_own():
+    # Its first thread is written before it has another process: without the program in its name.
+    busy = "import time, subprocess\ntime.sleep(1)\nsubprocess.run(['sleep', '0.1'])"
+    path, said, names = record(sys.executable, "-c", busy)
+    assert names[0] == "main" and re.fullmatch(r"sleep \(\d+\): main", names[-1]), names
+    by_name = {p["name"].rpartition("/")[2]: p for p in summary(path)["processes"]}
+    assert len(by_name) == 2 and by_name["sleep"]["threads"] >= 1, by_name
+    (program,) = [p for name, p in by_name.items() if name != "sleep"]
+    assert program["threads"] == 1 and program["waiting_ns"] >= 1_000_000_000, by_name
+
+
+@test
+def in_another_namespace_a_process_is_found_by_its_descent():
+    # It calls itself process 1 there, and executes another program before the recorder has found it.
+    command = ["unshare", "--pid", "--fork"]
+    if subprocess.run([*command, "true"], capture_output=True).returncode != 0:
+        raise Skip("no PID namespace can be made here")
+    for options in ([], ["--mount-proc"]):
+        path, said, names = record(*command, *options, "sleep", "0.3")
+        assert any(re.fullmatch(r"sleep \(\d+\): main", name) for name in names), (names, said)
+        assert "refused" not in said and "(ended at once)" not in said and " ? " not in said, said
+
+
+def missed(path, key):
+    return {(row["name"].split()[0], row.get("why", "")) for row in summary(path)["recording"][key]}
+
+
+CLEARED = "its environment lacks the recorder's LD_PRELOAD and TRAIL_SHM"
+
+
+@test
+def what_loses_the_environment_is_named_with_the_reason():
+    path, said, names = record("env", "-i", "sleep", "1")
+    assert missed(path, "recorded_in_part") == {("sleep", CLEARED)}, said
+    assert re.search(rf"    sleep 1 \(\d+\): {CLEARED}: keep the environment", said), said
+
+
+@test
+def so_is_what_clone_has_made():
+    # Of which the C library, and so the recorder, knows nothing.
+    clones = f"""
+import ctypes, os, sys
+pid = ctypes.CDLL(None).syscall({CLONE}, 17, 0, 0, 0, 0)
+if pid == 0:
+    os.execve(sys.argv[1], ["sleep", "1"], {{}})
+os.waitpid(pid, 0)
+"""
+    path, said, names = record(sys.executable, "-c", clones, shutil.which("sleep"))
+    assert missed(path, "not_recorded") == {("sleep", CLEARED)}, said
+    assert re.search(rf"    sleep \(\d+\): {CLEARED}", said), said
+
+
+@test
+def so_is_what_cannot_reach_the_recorder():
+    command = ["unshare", "--pid", "--fork", "--net", "--mount-proc"]
+    if subprocess.run([*command, "true"], capture_output=True).returncode != 0:
+        raise Skip("no namespaces can be made here")
+    path, said, names = record(*command, "sleep", "1")
+    why = "it is in other namespaces, where it does not find the recorder"
+    assert missed(path, "recorded_in_part") | missed(path, "not_recorded") == {("sleep", why)}, said
 
 
 @test

@@ -4,6 +4,7 @@
  * waiter sleeps, and prints on stderr, before it wakes: "wakes TID NS", with the time of CLOCK_MONOTONIC.
  *
  * wakers processes CASE: the same in two processes, of which one has forked the other.
+ * wakers forked CASE: in one process, which forks another, its first, while the thread waits.
  * wakers others: the same by a pipe, which a third process closes in close_here() while one waits.
  * wakers child, wakers any-child: waits for a process, which ends.
  * wakers flock-killed, range-killed, flock-left: waits for a lock of a file, whose holder is killed.
@@ -1638,10 +1639,24 @@ static void *waits(void *arg)
     return arg;
 }
 
+static bool forked;
+
+/* Makes a process that only ends. */
+static void make_another(void)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+}
+
 static void let_in(void)
 {
     CHECK(pthread_create(&waiter, NULL, waits, NULL) == 0);
     until_it_waits();
+    if (forked)
+        make_another();
     wake_here();
     if (end_by)
         end_by();
@@ -1971,6 +1986,8 @@ int main(int argc, char **argv)
     argc -= looked;
     bool forks = argc == 3 && strcmp(argv[1], "processes") == 0;
     argv += forks;
+    forked = argc == 3 && strcmp(argv[1], "forked") == 0;
+    argv += forked;
     if (argc == 2 && strcmp(argv[1], "others") == 0)
         return others();
     if (argc == 2 && strcmp(argv[1], "child") == 0)

@@ -93,6 +93,9 @@ named sysv-semaphore sysv-queue queue queue-timed queue-full flock flock-shared 
 sigwait sigqueue sigsuspend pause signalfd signalfd-poll signalfd-epoll
 sleep sleep-group pause-group sigwait-group poll-interrupted poll-interrupted-group read-interrupted read-interrupted-group epoll-interrupted epoll-interrupted-group semaphore-interrupted
 datagrams udp eventfd-passed shared-mutex shared-lock shared-condition shared-semaphore shared-barrier shared-futex""".split()
+# What one process tracks by itself, until there is another.
+FORKED = """pipe pipe-closed pipe-full pair pair-shutdown tcp tcp-back tcp-thread eventfd poll poll-eventfd select epoll
+epoll-eventfd duplicates-poll""".split()
 NOBODY = "foreign tcp-foreign disarmed reused queue-closed signal-to-another signal-of-others".split()
 
 
@@ -128,7 +131,14 @@ for case in PROCESSES:
     def _(case=case):
         if FOREIGN and case == "named":
             too_slow()
-        wakes("processes", case, options=["--children"])
+        wakes("processes", case)
+
+
+for case in FORKED:
+
+    @test(f"{case}: ... also of a thread that waits there since before the process had others")
+    def _(case=case):
+        wakes("forked", case)
 
 
 for case in "mtx", "cnd":
@@ -264,7 +274,7 @@ for case in NOBODY:
 
     @test(f"{case}: nobody is said to have woken it")
     def _(case=case):
-        wakes_not(case)
+        wakes_not(case, options=["--no-children"])
 
 
 for case in "signal-of-others", "udp-elsewhere":

@@ -1,0 +1,28 @@
+/*
+ * Processes that are not recorded although a recorded one has started them: which they are, and why
+ * they did not load the recorder. All of it is read from /proc (proc(5)) while they run.
+ */
+#ifndef TRAIL_COLLECT_MISSED_H
+#define TRAIL_COLLECT_MISSED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "wire/missed.h"
+
+enum wire_missed missed_why(pid_t pid);
+
+/*
+ * Calls `found` for the children of a process's first thread that have executed a program of their
+ * own and were started a while ago, and instead for the children of those that have not: of what
+ * clone(2) made without the C library nothing else is known. Those that `is_recorded` are left out.
+ */
+struct missed_search {
+    bool (*is_recorded)(const void *context, pid_t pid);
+    void (*found)(void *context, pid_t pid, const char *name);
+    void *context;
+};
+void missed_children(pid_t pid, const struct missed_search *search);
+
+#endif
