@@ -229,6 +229,12 @@ static trail_place blamed_frame(const struct waits *waits, trail_stack stack,
     return row.count > 0 ? row.places[row.own + caller] : (trail_place){0};
 }
 
+trail_name waits_place(struct waits *waits, trail_stack stack)
+{
+    trail_place at = blamed_frame(waits, stack, NULL);
+    return at.function ? blamed_place(waits, &at) : 0;
+}
+
 /* Returns the name of what is waited for, the same for reading and writing a lock. */
 static trail_name blamed_wait(struct waits *waits, trail_name wait)
 {
@@ -333,7 +339,10 @@ static void note_futile(struct waits *waits, const struct goroutine *g, struct p
     int64_t ran = ns_between(parked->woken_exec_ns, g->exec_ns);
     if (g->state == TRAIL_GO_RUNNING)
         ns_add(&ran, ns_between(g->since_ns, now));
-    place->futile += ran < FUTILE_MOST_NS;
+    if (ran >= FUTILE_MOST_NS)
+        return;
+    place->futile++;
+    place->waiter = g->name;
 }
 
 /* Returns the reason of a wait; of one that began before the trace, the one of its stack. */
@@ -376,6 +385,8 @@ static bool place_enter(struct waits *waits, const struct goroutine *g, const tr
         note_lock(waits, place, wait);
     if (place->waiters++ == 0)
         place->serial_at = waits->activity->serial_ns;
+    if (place->waiters > place->most_waiters)
+        place->most_waiters = place->waiters;
     if (place->kind == PLACE_LOCK)
         waits->activity->lock_waiters++;
     return true;
@@ -527,6 +538,8 @@ static bool goroutine_ends(void *part, struct goroutine *g, int64_t now, int64_t
     blame_end(&waits->blame, g->id);
     outside_forget(&waits->outside, g->id);
     (void)idmap_remove(&waits->calls, (uint64_t)g->id);
+    if (waits->sending.count > 0)
+        (void)idmap_remove(&waits->sending, (uint64_t)g->id);
     return waits->idle.first.count == 0 || !waits->analysis->counting || judge_idle(waits, g, now);
 }
 
@@ -643,11 +656,20 @@ static bool wait_leave(struct waits *waits, const struct goroutine *g, const tra
     return g->reason != waits->send || count_served(waits, event->goroutine);
 }
 
+/* A wait to send begins: its stack is kept. Returns false on out of memory. */
+static bool note_sending(struct waits *waits, const struct goroutine *g, const trail_event *event)
+{
+    uintptr_t stack = stacks_of(&waits->analysis->stacks, event->transition.stack);
+    return !waits->analysis->stacks.failed &&
+           idmap_put(&waits->sending, (uint64_t)g->id, (void *)stack);
+}
+
 /* A wait begins. Returns false on out of memory. */
 static bool wait_enter(struct waits *waits, struct goroutine *g, const trail_event *event)
 {
     trail_name reason = reason_of(waits, event);
-    if (!place_enter(waits, g, event, reason))
+    if (!place_enter(waits, g, event, reason) ||
+        (reason == waits->send && !note_sending(waits, g, event)))
         return false;
     if (__builtin_expect(waits->analysis->goroutines.follow.announced.heard, 0))
         return idle_enter(waits, g, event) &&
@@ -656,9 +678,10 @@ static bool wait_enter(struct waits *waits, struct goroutine *g, const trail_eve
     return (reason != waits->sleep && !g->outside) || outside_enter(waits, g, reason, event);
 }
 
-static void count_created(struct wait_group *group)
+static void count_created(struct waits *waits, struct wait_group *group, const trail_event *event)
 {
-    group->row.created++;
+    if (group->row.created++ == 0)
+        group->created_at = waits_place(waits, stacks_of(&waits->analysis->stacks, event->stack));
     if (group->row.created > group->row.ended + group->most_alive)
         group->most_alive = group->row.created - group->row.ended;
 }
@@ -676,7 +699,7 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
     if (waits->analysis->counting) {
         group->row.ended += to <= TRAIL_GO_NOT_EXIST;
         if (event->transition.from == TRAIL_GO_NOT_EXIST)
-            count_created(group);
+            count_created(waits, group, event);
         if (from > TRAIL_GO_NOT_EXIST && !count_left(waits, group, g, event))
             return false;
     }
@@ -729,6 +752,7 @@ static bool window_begins(void *part, int64_t ns)
                                 .lock = place->lock,
                                 .locks_differ = place->locks_differ,
                                 .waiters = place->waiters,
+                                .most_waiters = place->waiters,
                                 .left_ns = place->left_ns,
                                 .serial_at = waits->activity->serial_ns};
     }
@@ -825,6 +849,7 @@ static void drop(void *part)
     outside_free(&waits->outside);
     idmap_free(&waits->blamed_places);
     idmap_free(&waits->calls);
+    idmap_free(&waits->sending);
     idmap_free(&waits->served);
     idmap_free(&waits->busy);
     idmap_free(&waits->parked);

@@ -29,8 +29,10 @@ struct place {
     uint64_t waits; /* that ended */
     int64_t ns;
     trail_longest longest;
-    uint64_t futile;   /* waits that began again at once, without work in between */
-    uint64_t waiters;  /* current number */
+    uint64_t futile;  /* waits that began again at once, without work in between */
+    uint64_t waiters; /* current number */
+    uint64_t most_waiters;
+    trail_name waiter; /* start function of the last that was woken in vain */
     int64_t left_ns;   /* when the last wait ended */
     int64_t serial_ns; /* with a waiter here and at most one goroutine working */
     int64_t serial_at; /* activity.serial_ns when the first of the current waiters came */
@@ -54,8 +56,9 @@ struct wait_group {
         stuck_early; /* set at the end: blocked for long; of these, created in the first half */
     int64_t stuck_since_ns; /* the first of these */
     int64_t stuck_goroutine;
-    uint64_t most_alive; /* at once, of those created in the trace */
-    uint64_t workers;    /* goroutines that ended, and how long they ran */
+    uint64_t most_alive;   /* at once, of those created in the trace */
+    trail_name created_at; /* where the first of these was created; 0: unknown */
+    uint64_t workers;      /* goroutines that ended, and how long they ran */
     int64_t exec_ns;
     trail_longest busiest; /* the one that ran for longest */
 };
@@ -88,11 +91,15 @@ struct waits {
     struct idle idle;   /* the user of a place is the name of the wait's kind */
     struct idmap idle_now;  /* goroutine -> number of the place where it waits now, as a pointer */
     uint64_t watched;       /* goroutines woken at a place that did no work yet */
+    struct idmap sending;   /* goroutine -> stack of its last wait to send, as a pointer */
     struct idmap served;    /* goroutine -> number of short waits to send that it ended */
     struct idmap busy;      /* goroutine -> for how many microseconds it had work, as a pointer */
     struct spinner spinner; /* the one that ran for longest */
     trail_name sync, condition, sleep, send; /* reasons */
 };
+
+/* Returns the name of the place of a stack, "main.work (main.go:42)"; 0: none. */
+trail_name waits_place(struct waits *waits, trail_stack stack);
 
 extern const struct analysis_part waits_part;
 

@@ -1024,6 +1024,91 @@ def threads_that_all_wait_for_each_other_are_never_woken():
         assert "never-woken" not in all_wait(wanted), wanted
 
 
+@test
+def what_is_waited_for_after_another_has_ended_is_never_woken_either():
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    trace.here(2, 2, 1)
+    trace.log(10, 0, "wait", "semaphore results")
+    trace.block(MS, 0, "sync", WORK_STACK)
+    trace.at(2 * MS, 1, "GoDestroy")
+    kinds = [list(trace.findings(end, "--from=0ns", f"--to={end}ns")) for end in (102 * MS, 102 * MS - 1)]
+    equal(kinds, [["never-woken"], []])
+
+
+@test
+def a_pipe_that_the_program_itself_wrote_to_is_never_written_to_again():
+    def reads(served, wanted="read pipe:[7]"):
+        trace = Trace(3)
+        for g in (1, 2, 3):
+            trace.here(g, 2, g - 1)
+        for when in (MS, 4 * MS):
+            trace.log(when - 10, 1, "wait", wanted)
+            trace.block(when, 1, "network", WORK_STACK)
+            if when == MS:
+                trace.wake(3 * MS, 0, 2) if served else trace.wake(3 * MS, 2, 2)
+                trace.start(3 * MS + 10, 1, 2)
+        trace.log(5 * MS - 10, 0, "wait", "join worker")
+        trace.block(5 * MS, 0, "sync", WORK_STACK)
+        trace.at(5 * MS, 2, "GoDestroy") if served else trace.block(MS - 20, 2, "sleep", WORK_STACK)
+        return trace.findings(200 * MS, "--from=0ns", "--to=200ms")
+
+    text = reads(True)["never-woken"]["text"]
+    assert "had waited to read from pipe:[7] at main.work (main.go:10) for 196 ms" in text, text
+    equal(reads(False), {})  # by a thread that still sleeps
+    equal(reads(True, "read socket 10.0.0.1:80"), {})
+
+
+@test
+def a_thread_that_waits_for_the_exit_of_one_that_waits_for_its_lock_is_in_a_deadlock():
+    def joined(name, twice=False, lasts=150 * MS):
+        trace = Trace(3)
+        for g, stack in ((1, ("main.main",)), (2, ("main.worker",)), (3, ("main.worker",) if twice else ("main.other",))):
+            trace.create(10 + g, 0, g + 10, stack)
+        trace.here(1, 2, 0)
+        for thread, g in ((1, 12), (2, 13)):
+            trace.start(40, thread, g)
+        trace.log(50, 0, "holds", "mutex state_mu")
+        trace.log(60, 0, "wait", f"join {name}")
+        trace.block(70, 0, "sync", ("main.stop", "main.main"))
+        trace.log(80, 1, "wait", "mutex state_mu")
+        trace.block(90, 1, "sync", ("main.worker",))
+        return trace.findings(lasts, "--from=0ns", f"--to={lasts}ns")
+
+    found = joined("main.worker")
+    assert "waits for the exit of main.worker; thread main.worker (12) has not ended and waits for mutex state_mu" in found["deadlock"]["text"].replace("goroutine", "thread"), found
+    # Which of two is waited for is not known, nor one that has another name.
+    assert "deadlock" not in joined("main.worker", twice=True)
+    assert "deadlock" not in joined("main.nobody")
+
+
+def open_in_go(reason, stack, served=False, length=400 * MS, begins=10 * MS):
+    """Goroutine 2 of a Go program waits to the end; goroutine 3 waited there before, if `served`."""
+    trace = Trace(3)
+    for g in (1, 2, 3):
+        trace.here(g, 2, g - 1)
+    if served:
+        trace.block(MS, 2, reason, stack)
+        trace.wake(2 * MS, 0, 3)
+        trace.start(3 * MS, 2, 3)
+    trace.block(begins, 1, reason, stack)
+    return trace.findings(length, "--from=0ns", f"--to={length}ns")
+
+
+@test
+def a_goroutine_that_nothing_wakes_is_an_open_wait():
+    text = open_in_go("sync.(*Cond).Wait", COND)["open-wait"]["text"]
+    assert "has waited in sync.(*Cond).Wait at main.next (main.go:11) for 390 ms when the trace ended; no wait there has ended" in text, text
+    text = open_in_go("chan send", ("runtime.chansend1", "main.put"))["open-wait"]["text"]
+    assert "has waited to send to a channel at main.put (main.go:11) for 390 ms when the trace ended; nothing has received it" in text, text
+    # A worker that waits for work, as others did there.
+    equal(open_in_go("sync.(*Cond).Wait", COND, served=True), {})
+    equal(open_in_go("chan receive", ("runtime.chanrecv1", "main.get")), {})
+    # From a fifth of the time on.
+    assert "open-wait" in open_in_go("chan send", WORK_STACK, length=500 * MS, begins=400 * MS)
+    equal(open_in_go("chan send", WORK_STACK, length=500 * MS, begins=400 * MS + 1), {})
+
+
 def full(share, reason="chan send", log=None, count=10):
     """Goroutine 2 waits so much of the time for room, which goroutine 1 makes."""
     trace = Trace(2)
