@@ -234,6 +234,7 @@ void finding_open_waits(struct findings *findings)
     }
     for (size_t i = 0; i < stuck->count; i++)
         if (!stuck->waits[i].circle && stuck->waits[i].wanted != STUCK_JOIN &&
+            !finding_names(findings, "leak", stuck->waits[i].name) &&
             is_long(findings, &stuck->waits[i]) && (stuck->waits[i].can_be_held || !never_woken))
             longest[count++] = &stuck->waits[i];
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */

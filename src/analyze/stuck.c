@@ -78,8 +78,7 @@ static bool placed_wait(const struct stuck *stuck, const struct goroutine *g,
     const struct waits *waits = stuck->waits_at;
     const struct place *place = place_of(stuck, g);
     if (waits && g->reason == waits->send && g->reason != 0) {
-        uintptr_t stack = (uintptr_t)idmap_find(&waits->sending, (uint64_t)g->id);
-        wait->place = waits_place(stuck->waits_at, (trail_stack)stack);
+        wait->place = waits_place(stuck->waits_at, g->outer);
         wait->wanted = STUCK_SEND;
         return wait->place != 0;
     }

@@ -34,6 +34,7 @@ struct place {
     uint64_t most_waiters;
     trail_name waiter; /* start function of the last that was woken in vain */
     int64_t left_ns;   /* when the last wait ended */
+    int64_t left_by;   /* the goroutine that ended it */
     int64_t serial_ns; /* with a waiter here and at most one goroutine working */
     int64_t serial_at; /* activity.serial_ns when the first of the current waiters came */
 };
@@ -43,6 +44,7 @@ struct parked {
     struct place *place;    /* where it waits now */
     struct place *woken_at; /* where it was woken, until it works or waits again */
     int64_t woken_exec_ns;  /* exec_ns of the goroutine at its wake-up */
+    bool woken_together;    /* with others, by one goroutine */
     int64_t serial_at;      /* activity.serial_ns when the wait began */
 };
 
@@ -57,16 +59,19 @@ struct wait_group {
     int64_t stuck_since_ns; /* the first of these */
     int64_t stuck_goroutine;
     uint64_t most_alive;   /* at once, of those created in the trace */
+    trail_name creator;    /* start function of the goroutine that created the first of these */
     trail_name created_at; /* where the first of these was created; 0: unknown */
     uint64_t workers;      /* goroutines that ended, and how long they ran */
     int64_t exec_ns;
     trail_longest busiest; /* the one that ran for longest */
+    uint64_t unseen;       /* waits in the kernel in calls that are not recorded */
+    int64_t unseen_ns;
 };
 
-/* A goroutine that never waited, but ended short waits of others to send. */
+/* A goroutine that never waited, but ended short waits of others to send; or yielded again and again. */
 struct spinner {
     trail_name name;
-    uint64_t count;
+    uint64_t count, yields;
     int64_t goroutine, begin_ns, exec_ns;
 };
 
@@ -91,12 +96,17 @@ struct waits {
     struct idle idle;   /* the user of a place is the name of the wait's kind */
     struct idmap idle_now;  /* goroutine -> number of the place where it waits now, as a pointer */
     uint64_t watched;       /* goroutines woken at a place that did no work yet */
-    struct idmap sending;   /* goroutine -> stack of its last wait to send, as a pointer */
     struct idmap served;    /* goroutine -> number of short waits to send that it ended */
     struct idmap busy;      /* goroutine -> for how many microseconds it had work, as a pointer */
     struct spinner spinner; /* the one that ran for longest */
-    trail_name sync, condition, sleep, send; /* reasons */
+    bool is_go;             /* system calls have the stack that they were called from */
+    struct idmap yields;    /* goroutine -> number of times that it yielded, as a pointer */
+    trail_name sync, condition, sleep, send, yield; /* reasons */
+    trail_name ready; /* "ready": what a holder without a CPU counts as */
 };
+
+/* Whether it is a wait for another goroutine of a kind with which work or results are handed over. */
+bool waits_hands_over(const struct waits *waits, trail_name wait);
 
 /* Returns the name of the place of a stack, "main.work (main.go:42)"; 0: none. */
 trail_name waits_place(struct waits *waits, trail_stack stack);

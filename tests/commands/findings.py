@@ -407,7 +407,7 @@ def who_runs_on_delays_the_stop_of_the_world():
     equal(list(found), ["delays-stop"])
     equal(found["delays-stop"]["goroutine"], 2)
     equal(found["delays-stop"]["end_ns"] - found["delays-stop"]["begin_ns"], 5 * MS)
-    assert "delayed 1 time by a goroutine that ran on for 1 ms or more; the longest was goroutine 2, for 5.00 ms of a pause of 5.00 ms" in found["delays-stop"]["text"], found
+    assert "delayed 1 time by a goroutine that ran on for 1 ms or more; the longest was goroutine 2 (main.worker), for 5.00 ms of a pause of 5.00 ms" in found["delays-stop"]["text"], found
     equal(list(stopped(MS)), ["delays-stop"])
     equal(stopped(MS - 1), {})
 
@@ -525,7 +525,7 @@ def twenty_that_are_blocked_leak_if_few_end_and_they_come_all_along():
 def all_that_are_blocked_are_counted():
     for count in range(20, 60):
         text = created(80 * MS, count=count)["leak"]["text"]
-        assert f"{count} were created all along, 0 ended, {count} have been blocked" in text, text
+        assert f"{count} were created all along at main.work (main.go:10), 0 ended, {count} have been blocked" in text, text
 
 
 @test
@@ -1158,8 +1158,9 @@ def many_small_pieces_are_handed_over():
     equal(list(found), ["hand-offs"])
     assert "waited (chan receive) 10000 times, once every 10.0 us" in found["hand-offs"]["text"], found
     equal(handed(9999), {})
-    equal(list(handed(10000, 20 * US)), ["hand-offs"])
-    equal(handed(10000, 21 * US), {})
+    # At a slower pace only with hardly any work in between: of the time it runs for half.
+    equal(list(handed(10000, 40 * US)), ["hand-offs"])
+    equal(handed(10000, 41 * US), {})
 
 
 def workers(first, others, count=3):
@@ -1240,8 +1241,9 @@ def permitted(share, kind="semaphore slots", count=10, other=False):
     trace.start(14, 1, 2)
     for i in range(count):
         now = (1 + i) * 10 * MS
-        trace.log(now - 10, 1, "wait", kind)
-        trace.block(now, 1, "sync", WORK_STACK)
+        if kind != "chan send":
+            trace.log(now - 10, 1, "wait", kind)
+        trace.block(now, 1, kind if kind == "chan send" else "sync", WORK_STACK)
         trace.wake(now + share * MS // 10, 0, 2, ("main.work",))
         trace.start(now + share * MS // 10 + 10, 1, 2)
     end = (1 + count) * 10 * MS
@@ -1255,19 +1257,23 @@ def a_semaphore_that_its_own_users_wait_for_has_too_few_permits():
     assert found["permits"]["text"].startswith("semaphore slots has too few permits: "), found
     equal(permitted(29), {})
     equal(permitted(40, other=True), {})  # it hands over work
-    equal(permitted(40, kind="condition slots"), {})
+    # A pool may be guarded by a condition variable, or by a channel with so much room.
+    assert permitted(30, kind="condition slots")["permits"]["text"].startswith("condition slots has too few permits: ")
+    found = permitted(30, kind="chan send")
+    equal(list(found), ["permits"])
+    assert found["permits"]["text"].startswith("a channel used as a semaphore has too few permits: "), found
 
 
-def one_by_one(count, overlap=False):
+def one_by_one(count, overlap=False, reason="sync"):
     trace = Trace(2)
     trace.here(99, 2, 0)
     at = MS
     for i in range(count):
         trace.create(at, 0, i + 1)
         trace.start(at + 10, 1, i + 1)
-        if overlap and i == 0:
-            trace.create(at + 15, 0, 50)
-        trace.block(at + 20, 0, "sync", GROUP)
+        if overlap:
+            trace.create(at + 15, 0, 50 + i)
+        trace.block(at + 20, 0, reason, GROUP if reason == "sync" else WORK_STACK)
         trace.wake(at + 10 * MS, 1, 99, WORK_STACK)
         trace.at(at + 10 * MS + 10, 1, "GoDestroy")
         trace.start(at + 10 * MS + 20, 0, 99)
@@ -1282,6 +1288,101 @@ def workers_that_are_created_and_waited_for_one_after_another_run_one_at_a_time(
     assert "4 goroutines of main.worker ran one at a time" in found["one-at-a-time"]["text"], found
     assert "one-at-a-time" not in one_by_one(3)
     assert "one-at-a-time" not in one_by_one(4, overlap=True)
+    assert "one-at-a-time" in one_by_one(4, reason="chan receive")
+
+
+def pooled(pauses=8 * MS, asks=1, count=20, sleeps=True):
+    """Goroutine 1 waits for each of so many results of main.worker, which sleeps over each, and waited for work so often."""
+    trace = Trace(2)
+    trace.here(99, 2, 0)
+    trace.create(10, 0, 1, ("main.collect",))
+    trace.create(11, 0, 2)
+    trace.block(12, 0, "chan receive", ("main.main",))
+    trace.start(20, 0, 1)
+    trace.start(20, 1, 2)
+    at = MS
+    for i in range(count):
+        if i < asks:
+            trace.block(at, 1, "chan receive", WORK_STACK)
+            trace.wake(at + 300 * US, 0, 2)
+            trace.start(at + 300 * US + 10, 1, 2)
+        trace.block(at + 400 * US, 0, "chan receive", ("main.collect",))
+        if sleeps:
+            trace.block(at + 500 * US, 1, "sleep", WORK_STACK)
+            trace.at(at + 500 * US + pauses, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
+            trace.start(at + 500 * US + pauses + 10, 1, 2)
+        trace.wake(at + 700 * US + pauses, 1, 1, ("main.answer", "main.worker"))
+        trace.start(at + 700 * US + pauses + 10, 0, 1)
+        at += pauses + MS
+    return trace.findings(at, "--from=0ns", f"--to={at}ns")
+
+
+@test
+def a_pool_that_always_has_work_and_no_use_for_a_cpu_is_too_small():
+    found = pooled()
+    assert "pool-too-small" in found, found
+    text = found["pool-too-small"]["text"]
+    assert text.startswith("main.worker is the bottleneck, its pool is too small: its 1 goroutine hardly waited for work") and "20 waits" in text, text
+    # One that is asked for each result has work at times only; one that never took work from the other is no pool.
+    assert "pool-too-small" not in pooled(asks=20)
+    assert "pool-too-small" not in pooled(asks=0)
+    assert "pool-too-small" not in pooled(sleeps=False)
+
+
+@test
+def a_goroutine_that_yields_again_and_again_spins():
+    def yields(count, every=US):
+        trace = Trace(1)
+        trace.here(1, 2, 0)
+        for i in range(1, count + 1):
+            trace.at(i * every, 0, f"GoStop reason_string={trace.string('runtime.Gosched')} stack={trace.stack(WORK_STACK)}")
+            trace.start(i * every + 10, 0, 1)
+        end = (count + 1) * every
+        return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+    text = yields(10000)["spins"]["text"]
+    assert "yielded (runtime.Gosched) 10000 times" in text, text
+    assert "spins" not in yields(9999)
+    assert "spins" not in yields(10000, 21 * US)
+
+
+@test
+def a_holder_that_has_no_cpu_is_why_a_lock_is_held():
+    def held(ready):
+        trace = Trace(3)
+        for n in (1, 2, 3):
+            trace.here(n, 2, n - 1)
+        trace.log(MS - 10, 1, "wait", "mutex a_mu")
+        trace.block(MS, 1, "sync", ("main.look",))
+        trace.at(10 * MS, 0, f"GoStop reason_string={trace.string('preempted')} stack={trace.stack(('main.rebuild',))}")
+        trace.start(10 * MS + ready, 0, 1)
+        trace.wake(101 * MS, 0, 2, ("main.rebuild",))
+        trace.start(101 * MS + 10, 1, 2)
+        return trace.findings(150 * MS, "--from=0ns", "--to=150ms")
+
+    (found,) = [f["text"] for kind, f in held(40 * MS).items() if kind.startswith("lock-")]
+    assert found.startswith("main.rebuild (main.go:10) held mutex a_mu and ") and "for 40 % of that time it was ready but had no CPU" in found, found
+    (found,) = [f["text"] for kind, f in held(39 * MS).items() if kind.startswith("lock-")]
+    assert "no CPU" not in found, found
+
+
+@test
+def a_slow_task_says_what_it_waited_for():
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    trace.here(2, 2, 1)
+    kind, at = trace.string("request"), MS
+    for i in range(10):
+        trace.at(at, 0, f"UserTaskBegin task={i + 1} parent_task=0 name_string={kind} stack=0")
+        if i == 7:
+            trace.block(at + 100 * US, 0, "sync", LOCK)
+            trace.wake(at + 60 * MS, 1, 1, ("main.reload",))
+            trace.start(at + 60 * MS + 10, 0, 1)
+            at += 60 * MS
+        trace.at(at + MS, 0, f"UserTaskEnd task={i + 1} stack=0")
+        at += 2 * MS
+    text = trace.findings(at, "--from=0ns", f"--to={at}ns")["slow-task"]["text"]
+    assert re.search(r"for 59\.9 ms of it its goroutine waited for a lock, which main\.reload \(main\.go:\d+\) held", text), text
 
 
 def polled(count, sleep=MS, ran=10 * US, wakes=False, other=False):
