@@ -801,7 +801,7 @@ static bool wait_enter(struct waits *waits, struct goroutine *g, const trail_eve
 static __attribute__((noinline)) void count_created(struct waits *waits, struct wait_group *group,
                                                     const trail_event *event)
 {
-    if (group->row.created == 0)
+    if (group->creator == 0)
         group->creator = start_of(waits, event->goroutine);
     if (group->row.created++ == 0)
         group->created_at = waits_place(waits, stacks_of(&waits->analysis->stacks, event->stack));

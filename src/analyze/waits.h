@@ -58,8 +58,8 @@ struct wait_group {
         stuck_early; /* set at the end: blocked for long; of these, created in the first half */
     int64_t stuck_since_ns; /* the first of these */
     int64_t stuck_goroutine;
-    uint64_t most_alive;   /* at once, of those created in the trace */
-    trail_name creator;    /* start function of the goroutine that created the first of these */
+    uint64_t most_alive; /* at once, of those created in the trace */
+    trail_name creator;  /* start function of a goroutine that created some of these; 0: unknown */
     trail_name created_at; /* where the first of these was created; 0: unknown */
     uint64_t workers;      /* goroutines that ended, and how long they ran */
     int64_t exec_ns;
