@@ -32,6 +32,7 @@
 #define ALIKE_SHARE    0.8
 #define BUSY_SHARE     0.5
 #define BUSY_MOST      0.8
+#define ALL_CPUS       0.85
 #define SPIN_COUNT     5
 #define SPIN_SHARE     0.5
 #define SPIN_PAUSE     INT64_C(1000000) /* of running, per value */
@@ -275,6 +276,14 @@ static bool is_for_work(const struct findings *findings, const struct blame_row 
                  : text_is(text, "chan receive") || text_is(text, "sync.(*Cond).Wait");
 }
 
+/* Whether hardly any CPU is left for what would be divided. */
+static bool uses_all_cpus(const struct findings *findings)
+{
+    const trail_activity *sums = &findings->activity->sums;
+    return share_of(sums->running_ns, length_of(findings)) > ALL_CPUS * (double)sums->procs &&
+           sums->procs > 1;
+}
+
 /* Others wait for what one goroutine makes, which has work nearly all the time. */
 void finding_bottleneck(struct findings *findings)
 {
@@ -288,7 +297,7 @@ void finding_bottleneck(struct findings *findings)
             continue;
         int64_t busy = 1000 * (int64_t)(uintptr_t)idmap_find(&findings->waits->busy,
                                                              (uint64_t)row->goroutine.key);
-        if (share_of(busy, length) < BUSY_MOST)
+        if (share_of(busy, length) < BUSY_MOST || uses_all_cpus(findings))
             continue;
         const struct finding_of of = {"bottleneck", .gain_ns = ns, .moment = &row->longest,
                                       .function = row->start, .object = row->wait};

@@ -15,6 +15,10 @@
  * ready is counted. */
 #define HELD_LEAST_NS 20000000
 
+/* The same, of one that is preempted in the end: that it was so late may be since other programs had
+ * the CPU. */
+#define HELD_PREEMPTED_NS 200000000
+
 /* A goroutine that runs for less than this between two waits at one place, and wakes no other, was
  * woken in vain. */
 #define FUTILE_MOST_NS 10000
@@ -751,6 +755,7 @@ static bool count_left(struct waits *waits, struct wait_group *group, const stru
         return trail_histogram_add(&wait->spread, ns);
     }
     if (__builtin_expect(g->state == TRAIL_GO_RUNNING && ns >= HELD_LEAST_NS, 0) &&
+        (event->transition.to != TRAIL_GO_RUNNABLE || ns >= HELD_PREEMPTED_NS) &&
         event->proc >= 0 && event->proc < ACTIVITY_PROCS) {
         struct activity *activity = waits->activity;
         if (ns_between(activity->queue_at[event->proc], activity->queue_ns) >= ns / 2) {
