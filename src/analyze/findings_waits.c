@@ -42,6 +42,7 @@
 #define HANDOFF_MOST   20000 /* time per hand-off */
 #define HANDOFF_RARE   50000 /* the same, if hardly anything is done in between */
 #define HANDOFF_EXEC   20000 /* which is: running, per hand-off */
+#define YIELDS_LEAST   10000
 #define YIELD_MOST     20000 /* running, per yield */
 #define UNSEEN_WAITS   500
 #define UNSEEN_SHARE   0.2 /* of the time of its threads */
@@ -59,6 +60,13 @@ static int64_t mean(int64_t sum, uint64_t count)
 
 /* MARK: Sleeps and the world outside */
 
+/* The time, but for that in which those that sleep there had no CPU. */
+static int64_t time_with_cpu(const struct findings *findings, const struct outside_row *row)
+{
+    int64_t ready_ns = ns_between(row->exec_ns, row->between_ns), length = length_of(findings);
+    return ready_ns < length / 2 ? length - ready_ns : length / 2;
+}
+
 /* Sleeps for short, looks, and sleeps again. */
 void finding_polling(struct findings *findings)
 {
@@ -69,7 +77,7 @@ void finding_polling(struct findings *findings)
         if (row->kind != WIRE_WAIT_SLEEP || row->returns < POLL_TIMES ||
             mean(spread->sum_ns, spread->count) > POLL_MOST ||
             mean(row->exec_ns, row->returns) > POLL_EXEC || row->woke * 4 > row->returns ||
-            share_of(blame_union_ns(&row->at_least_one), length_of(findings)) < POLL_SHARE)
+            share_of(blame_union_ns(&row->at_least_one), time_with_cpu(findings, row)) < POLL_SHARE)
             continue;
         const struct finding_of of = {"polling", .gain_ns = mean(spread->sum_ns, spread->count),
                                       .moment = &row->longest, .function = row->function};
@@ -524,23 +532,21 @@ void finding_imbalance(struct findings *findings)
 
 /* MARK: Alone */
 
-/* A goroutine of a Go program yields again and again, until something has changed. */
-static void say_yields(struct findings *findings, const struct spinner *spinner)
+/* Goroutines of a Go program yield again and again, until something has changed. */
+static void say_yields(struct findings *findings, const struct wait_group *group)
 {
-    int64_t ns = spinner->exec_ns;
-    if (mean(ns, spinner->yields) > YIELD_MOST || share_of(ns, length_of(findings)) < QUEUE_SHARE)
+    int64_t ns = group->exec_ns;
+    if (group->yields < YIELDS_LEAST || mean(ns, group->yields) > YIELD_MOST ||
+        share_of(ns, length_of(findings)) < QUEUE_SHARE)
         return;
-    trail_longest moment = {ns, spinner->begin_ns, spinner->goroutine};
-    const struct finding_of of = {"spins", .gain_ns = ns, .moment = &moment,
-                                  .function = spinner->name};
-    trail_string name = text_of(findings, spinner->name);
+    const struct finding_of of = {"spins", .gain_ns = ns, .moment = &group->busiest,
+                                  .function = group->row.name};
+    trail_string name = text_of(findings, group->row.name);
     finding_say(findings, &of,
-                "%.*s spins: %s %" PRId64 " yielded (runtime.Gosched) %" PRIu64
-                " times and ran for "
-                "%s, once every %s; wait for what it looks for, with a channel or a condition "
-                "variable",
-                SHOWN(name), word(findings, TERM_task), spinner->goroutine, spinner->yields,
-                duration(ns).text, duration(mean(ns, spinner->yields)).text);
+                "%.*s spins: it yielded (runtime.Gosched) %" PRIu64 " times and ran for %s, once "
+                "every %s; wait for what it looks for, with a channel or a condition variable",
+                SHOWN(name), group->yields, duration(ns).text,
+                duration(mean(ns, group->yields)).text);
 }
 
 /* A goroutine of a Go program receives without waiting, in a loop. */
@@ -548,10 +554,8 @@ void finding_spins(struct findings *findings)
 {
     const struct spinner *spinner = &findings->waits->spinner;
     int64_t ns = spinner->exec_ns;
-    if (spinner->yields > 0) {
-        say_yields(findings, spinner);
-        return;
-    }
+    for (size_t i = 0; i < findings->waits->count; i++)
+        say_yields(findings, findings->waits->items[i]);
     if (spinner->count < SPIN_COUNT || mean(ns, spinner->count) < SPIN_PAUSE ||
         share_of(ns, length_of(findings)) < SPIN_SHARE)
         return;

@@ -27,9 +27,6 @@
  * time counts. */
 #define FUTILE_TOGETHER_NS 30000
 
-/* A goroutine that yields as often as this polls. */
-#define YIELDS_LEAST 10000
-
 /* A goroutine that had work for this long is kept as one of those that can hold others up. */
 #define BUSY_LEAST_NS 50000000
 
@@ -534,16 +531,8 @@ static void note_spinner(struct waits *waits, const struct goroutine *g, int64_t
 {
     uintptr_t count =
         waits->served.count > 0 ? (uintptr_t)idmap_remove(&waits->served, (uint64_t)g->id) : 0;
-    uintptr_t yields =
-        waits->yields.count > 0 ? (uintptr_t)idmap_remove(&waits->yields, (uint64_t)g->id) : 0;
-    if (ran > waits->spinner.exec_ns &&
-        (yields >= YIELDS_LEAST || (count > 0 && g->block_count == 0)))
-        waits->spinner = (struct spinner){.name = g->name,
-                                          .count = count,
-                                          .yields = yields,
-                                          .goroutine = g->id,
-                                          .begin_ns = g->creation_ns,
-                                          .exec_ns = ran};
+    if (count > 0 && g->block_count == 0 && ran > waits->spinner.exec_ns)
+        waits->spinner = (struct spinner){g->name, count, g->id, g->creation_ns, ran};
 }
 
 /* Counts how long a goroutine that was created in the trace ran. */
@@ -709,7 +698,7 @@ static __attribute__((noinline)) bool call_left(struct waits *waits, struct wait
 {
     int64_t ns = ns_between(g->since_ns, event->time_ns);
     if (waits->is_go)
-        return ns < BLAME_OTHERS_NS || go_call_ends(waits, g, event);
+        return go_call_ends(waits, g, event);
     trail_name call = (trail_name)(uintptr_t)idmap_find(&waits->calls, (uint64_t)g->id);
     const struct wait_facts *facts = wait_facts_of(&waits->analysis->names, call);
     if (facts && facts->kind == WIRE_WAIT_KERNEL) {
@@ -717,16 +706,6 @@ static __attribute__((noinline)) bool call_left(struct waits *waits, struct wait
         ns_add(&group->unseen_ns, ns);
     }
     return true;
-}
-
-/* The goroutine stopped running, but does not wait: it may have yielded. */
-static __attribute__((noinline)) bool count_yield(struct waits *waits, int64_t goroutine,
-                                                  const trail_event *event)
-{
-    if (names_of(&waits->analysis->names, event->transition.reason) != waits->yield)
-        return true;
-    uintptr_t count = (uintptr_t)idmap_find(&waits->yields, (uint64_t)goroutine);
-    return idmap_put(&waits->yields, (uint64_t)goroutine, (void *)(count + 1));
 }
 
 /* The goroutine was ready for long: one that holds a lock then. */
@@ -764,9 +743,11 @@ static bool count_left(struct waits *waits, struct wait_group *group, const stru
         }
     }
     if (g->state == TRAIL_GO_SYSCALL)
-        return call_left(waits, group, g, event);
-    return __builtin_expect(event->transition.to != TRAIL_GO_RUNNABLE, 1) ||
-           count_yield(waits, g->id, event);
+        return (waits->is_go && ns < BLAME_OTHERS_NS) || call_left(waits, group, g, event);
+    if (event->transition.to == TRAIL_GO_RUNNABLE)
+        group->yields +=
+            names_of(&waits->analysis->names, event->transition.reason) == waits->yield;
+    return true;
 }
 
 /* Whether waits of this name are tracked by place. */
@@ -877,7 +858,6 @@ static bool window_begins(void *part, int64_t ns)
     blame_clear(&waits->blame);
     outside_clear(&waits->outside);
     idmap_clear(&waits->served);
-    idmap_clear(&waits->yields);
     waits->spinner = (struct spinner){0};
     idle_clear(&waits->idle);
     idmap_clear(&waits->idle_now);
@@ -988,7 +968,6 @@ static void drop(void *part)
     idmap_free(&waits->blamed_places);
     idmap_free(&waits->calls);
     idmap_free(&waits->served);
-    idmap_free(&waits->yields);
     idmap_free(&waits->busy);
     idmap_free(&waits->parked);
     slab_free(&waits->parked_slab);

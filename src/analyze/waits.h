@@ -66,12 +66,13 @@ struct wait_group {
     trail_longest busiest; /* the one that ran for longest */
     uint64_t unseen;       /* waits in the kernel in calls that are not recorded */
     int64_t unseen_ns;
+    uint64_t yields; /* by runtime.Gosched */
 };
 
-/* A goroutine that never waited, but ended short waits of others to send; or yielded again and again. */
+/* A goroutine that never waited, but ended short waits of others to send. */
 struct spinner {
     trail_name name;
-    uint64_t count, yields;
+    uint64_t count;
     int64_t goroutine, begin_ns, exec_ns;
 };
 
@@ -100,7 +101,6 @@ struct waits {
     struct idmap busy;      /* goroutine -> for how many microseconds it had work, as a pointer */
     struct spinner spinner; /* the one that ran for longest */
     bool is_go;             /* system calls have the stack that they were called from */
-    struct idmap yields;    /* goroutine -> number of times that it yielded, as a pointer */
     trail_name sync, condition, sleep, send, yield; /* reasons */
     trail_name ready; /* "ready": what a holder without a CPU counts as */
 };
