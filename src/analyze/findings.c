@@ -555,7 +555,12 @@ void finding_gc_takes_much(struct findings *findings)
     if (share < GC_SHARE || is_by_stops(findings, part_of(length_of(findings), share)))
         return;
     const struct gc_helper *most = most_helpful(gc);
+    trail_longest moment = {0};
+    for (size_t i = 0; i < gc->cycle_count; i++)
+        longest_note(&moment, ns_between(gc->cycles[i].begin_ns, gc->cycles[i].end_ns),
+                     gc->cycles[i].begin_ns, TRAIL_NONE);
     const struct finding_of of = {"gc-share", .gain_ns = part_of(length_of(findings), share),
+                                  .moment = moment.ns > 0 ? &moment : NULL,
                                   .function = most ? most->function : 0};
     char by[300] = "";
     if (most) {

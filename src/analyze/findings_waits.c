@@ -714,7 +714,7 @@ void finding_one_at_a_time(struct findings *findings)
         int64_t gain = ns - ns / (int64_t)group->row.created;
         if (share_of(ns, length) < EACH_SHARE)
             continue;
-        const struct finding_of of = {"one-at-a-time", .gain_ns = gain,
+        const struct finding_of of = {"one-at-a-time", .gain_ns = gain, .moment = &group->busiest,
                                       .function = group->row.name};
         char name[STARTED_SIZE];
         finding_say(findings, &of,
@@ -742,7 +742,7 @@ void finding_unseen(struct findings *findings)
             continue;
         const struct finding_of of = {
             "unseen-waits", .gain_ns = group->unseen_ns < length ? group->unseen_ns : length,
-            .function = group->row.name};
+            .moment = &group->busiest, .function = group->row.name};
         char name[STARTED_SIZE];
         finding_say(
             findings, &of,

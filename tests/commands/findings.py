@@ -1580,15 +1580,19 @@ def every_command_that_a_finding_names_runs():
             lambda: passed_on(80 * MS), lambda: all_wait("condition queue_cv"), lambda: full(30), lambda: permitted(30), lambda: handed(10000),
             lambda: workers(60 * MS, 20 * MS), lambda: alone(30 * MS, 20 * MS), lambda: alone(30 * MS, 20 * MS, reason="select"),
             lambda: polled(201), lambda: outside(19 * [MS] + [100 * MS], "read pipe:[7]"), lambda: outside([60 * MS], "name look-up db", of=200 * MS),
-            lambda: served(5), lambda: lone(12 * MS), lambda: kept(20 * MS), lambda: stopped(5 * MS),
+            lambda: served(5), lambda: lone(12 * MS), lambda: kept(20 * MS), lambda: stopped(5 * MS), pooled, lambda: one_by_one(4),
+            lambda: open_in_go("chan send", WORK_STACK), lambda: collected(30 * MS), lambda: created(95 * MS),
         ):
-            kinds |= set(made())
+            found = made()
+            kinds |= set(found)
+            # Each has the span to look at, in JSON too: that is where the page goes.
+            assert all("begin_ns" in f and f["end_ns"] > f["begin_ns"] for f in found.values()), found
             commands = [line.split() for line in good_text("summary", paths[-1]).splitlines() if line.startswith("  trail ")]
             for command in commands:
                 assert good_text(*command[1:]), command
     finally:
         Trace.path = real
-    assert len(kinds) >= 14, kinds
+    assert len(kinds) >= 18, kinds
 
 
 NOTHING = """Trace Go1.26
