@@ -255,8 +255,11 @@ static void stop_event(struct activity *a, const trail_event *event)
     if (late < LATE_NS)
         return;
     a->late.count++;
-    if (late > a->late.longest.ns)
+    if (late > a->late.longest.ns) {
+        const struct goroutine *g = goroutines_find(&a->analysis->goroutines, a->stop_left_by);
         a->late.pause_ns = ns_between(a->stop_since_ns, event->time_ns);
+        a->late.name = g ? g->name : 0;
+    }
     longest_note(&a->late.longest, late, a->stop_since_ns, a->stop_left_by);
 }
 

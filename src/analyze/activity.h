@@ -44,6 +44,7 @@ struct alone_sum {
 
 /* The P that stopped last before a stop-the-world pause. */
 struct late_stop {
+    trail_name name; /* start function of the longest */
     uint64_t count;
     trail_longest longest; /* from the request to stop until that P stopped */
     int64_t pause_ns;      /* length of that pause */

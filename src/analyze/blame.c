@@ -6,13 +6,15 @@
 
 #include "analyze/goroutines.h"
 #include "base/grow.h"
+#include "base/share.h"
 
 enum { PIECES = 8 }; /* a power of two */
 
 /* A wait, or a part of one, of a goroutine. */
 struct piece {
     int64_t begin_ns, end_ns, begin_serial, end_serial;
-    size_t row; /* what held it up, + 1; 0: nothing in the trace, or not a lock */
+    size_t row;       /* what held it up, + 1; 0: nothing in the trace, or not a lock */
+    int64_t ready_ns; /* several times in which it was ready, as one piece: their sum; 0: a wait */
     trail_name wait;
 };
 
@@ -31,6 +33,8 @@ void blame_free(struct blame *blame)
 {
     intern_free(&blame->keys);
     free(blame->rows);
+    idmap_free(&blame->pair_numbers);
+    free(blame->pairs);
     idmap_free(&blame->pasts);
     slab_free(&blame->slab);
 }
@@ -41,6 +45,8 @@ void blame_clear(struct blame *blame)
     IDMAP_EACH(slot, pasts)
         slab_put(&blame->slab, slot->value);
     idmap_clear(&blame->pasts);
+    idmap_clear(&blame->pair_numbers);
+    blame->pair_count = 0;
     intern_clear(&blame->keys);
     blame->count = 0;
 }
@@ -132,6 +138,7 @@ static size_t row_of(struct blame *blame, const struct blame_wait *wait)
                                                      .function = wait->function,
                                                      .at = wait->at,
                                                      .lock = wait->lock,
+                                                     .last_waker = TRAIL_NONE,
                                                      .named = wait->named};
     return number;
 }
@@ -191,6 +198,9 @@ static void pass_on(struct blame *blame, const struct blame_wait *wait, struct b
         if (!piece->row) {
             struct blame_row *row = &blame->rows[rest->row - 1];
             int64_t ns = ns_between(part.begin_ns, part.end_ns);
+            if (piece->ready_ns > 0)
+                ns = (int64_t)((double)ns * share_of(piece->ready_ns,
+                                                     ns_between(piece->begin_ns, piece->end_ns)));
             ns_add(&row->outside_ns, ns);
             most_add(&row->outside, piece->wait, ns);
             continue;
@@ -209,6 +219,50 @@ static struct blame_past *past_of(struct blame *blame, int64_t goroutine)
         return past;
     past = slab_get(&blame->slab);
     return past && idmap_put(&blame->pasts, (uint64_t)goroutine, past) ? past : NULL;
+}
+
+/* Counts a wait by start functions. Returns false on out of memory. */
+static bool pair_add(struct blame *blame, const struct blame_wait *wait)
+{
+    uint64_t key = (uint64_t)wait->own_start << 32 | wait->start;
+    uintptr_t number = (uintptr_t)idmap_find(&blame->pair_numbers, key);
+    if (!number) {
+        if (!GROW(blame->pairs, blame->pair_capacity, blame->pair_count + 1) ||
+            !idmap_put(&blame->pair_numbers, key, (void *)(blame->pair_count + 1)))
+            return false;
+        number = ++blame->pair_count;
+        blame->pairs[number - 1] =
+            (struct blame_pair){.waiter = wait->own_start, .waker = wait->start};
+    }
+    struct blame_pair *pair = &blame->pairs[number - 1];
+    int64_t ns = ns_between(wait->begin_ns, wait->end_ns);
+    pair->waits++;
+    ns_add(&pair->ns, ns);
+    blame_union_add(&pair->waiting, wait->begin_ns, wait->end_ns);
+    if (ns > pair->longest.ns) {
+        pair->longest = (trail_longest){ns, wait->begin_ns, wait->goroutine};
+        pair->wait = wait->wait;
+        pair->at = wait->at;
+    }
+    return true;
+}
+
+bool blame_ready(struct blame *blame, int64_t goroutine, int64_t begin_ns, int64_t end_ns,
+                 trail_name name)
+{
+    struct blame_past *past = past_of(blame, goroutine);
+    int64_t ns = ns_between(begin_ns, end_ns);
+    if (!past || ns <= 0)
+        return past != NULL;
+    struct piece *last = &past->pieces[(past->next - 1) % PIECES];
+    if (last->ready_ns > 0 && last->end_ns <= begin_ns) {
+        last->end_ns = end_ns;
+        ns_add(&last->ready_ns, ns);
+    } else {
+        piece_put(past, &(struct piece){
+                            .begin_ns = begin_ns, .end_ns = end_ns, .ready_ns = ns, .wait = name});
+    }
+    return true;
 }
 
 bool blame_add(struct blame *blame, const struct blame_wait *wait)
@@ -232,6 +286,13 @@ bool blame_add(struct blame *blame, const struct blame_wait *wait)
         return false;
     pass_on(blame, wait, own, idmap_find(&blame->pasts, (uint64_t)wait->waker), &rest);
     struct blame_row *row = &blame->rows[rest.row - 1];
+    if (wait->hands_over && !pair_add(blame, wait))
+        return false;
+    row->together += row->last_waker == wait->waker &&
+                     ns_between(row->last_ns, wait->end_ns) < BLAME_TOGETHER_NS;
+    row->last_ns = wait->end_ns;
+    row->last_waker = wait->waker;
+    row->waiter = wait->own_start;
     ns_add(&row->direct_ns, ns_between(wait->begin_ns, wait->end_ns));
     ns_add(&row->alike_ns,
            wait->start == wait->own_start ? ns_between(wait->begin_ns, wait->end_ns) : 0);

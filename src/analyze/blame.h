@@ -19,6 +19,9 @@
 #define BLAME_LEAST_NS  20000
 #define BLAME_OTHERS_NS 200000
 
+/* Waits that one goroutine ends within this time end together. */
+#define BLAME_TOGETHER_NS 50000
+
 /*
  * The length of a union of intervals, added roughly in order of time: the last stretches are kept, and
  * what comes to lie before them is left out.
@@ -57,6 +60,9 @@ struct blame_row {
     struct blame_most outside;   /* for what: the name of the wait */
     struct blame_most goroutine; /* which one ended the waits */
     trail_name start;            /* its start function */
+    trail_name waiter;           /* start function of the last waiter */
+    uint64_t together;           /* waits ended with another one by the same goroutine */
+    int64_t last_ns, last_waker; /* end of the last wait */
 };
 
 /* A wait that has ended. */
@@ -65,15 +71,29 @@ struct blame_wait {
     trail_name wait, at;
     bool named; /* `wait` identifies the object; otherwise `at` does */
     bool lock;
+    bool hands_over;             /* may be for work, or for a result */
     trail_name own_start, start; /* start functions: its own, and the waker's */
     int64_t waker;               /* TRAIL_NONE: none */
     trail_name function, place;
+};
+
+/* Waits for work or results of goroutines with one start function that those with another one ended. */
+struct blame_pair {
+    trail_name waiter, waker; /* start functions */
+    trail_name wait, at;      /* of the longest */
+    uint64_t waits;
+    int64_t ns;
+    trail_longest longest;
+    struct blame_union waiting; /* while one waited */
 };
 
 struct blame {
     struct intern keys; /* the number is the index in `rows`, + 1 */
     struct blame_row *rows;
     size_t count, capacity;
+    struct idmap pair_numbers; /* waiter << 32 | waker -> index in `pairs`, + 1 */
+    struct blame_pair *pairs;
+    size_t pair_count, pair_capacity;
     struct idmap pasts; /* goroutine -> struct blame_past */
     struct slab slab;
 };
@@ -86,6 +106,10 @@ void blame_clear(struct blame *blame);
 
 /* Counts a wait. Returns false on out of memory. */
 bool blame_add(struct blame *blame, const struct blame_wait *wait);
+
+/* The goroutine was ready, but did not run; `name` is what that counts as. Returns false on out of memory. */
+bool blame_ready(struct blame *blame, int64_t goroutine, int64_t begin_ns, int64_t end_ns,
+                 trail_name name);
 
 /* The goroutine has ended. */
 void blame_end(struct blame *blame, int64_t goroutine);

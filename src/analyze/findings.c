@@ -79,6 +79,14 @@ bool finding_was_said(const struct findings *findings, const char *kind)
     return false;
 }
 
+bool finding_names(const struct findings *findings, const char *kind, trail_name function)
+{
+    for (size_t i = 0; i < findings->count; i++)
+        if (findings->rows[i].function == function && strcmp(findings->rows[i].kind, kind) == 0)
+            return true;
+    return false;
+}
+
 trail_finding *finding_last(struct findings *findings)
 {
     return findings->count > 0 && !findings->failed ? &findings->rows[findings->count - 1]
@@ -93,6 +101,26 @@ static int64_t time_with_work(const trail_activity *activity)
     return sum;
 }
 
+bool finding_is_runtime(const struct findings *findings, trail_name name)
+{
+    return text_begins(text_of(findings, name), "runtime.");
+}
+
+const char *finding_put_started(const struct findings *findings, trail_name name, char *text)
+{
+    const struct waits *waits = findings->waits;
+    const struct wait_group *group = name < waits->by_name_count ? waits->by_name[name] : NULL;
+    trail_string shown = text_of(findings, name);
+    bool nameless = memmem(shown.data, shown.size, ".so", 3) != NULL;
+    if (!nameless || !group || group->created_at == 0) {
+        (void)snprintf(text, STARTED_SIZE, "%.*s", SHOWN(shown));
+        return text;
+    }
+    trail_string at = text_of(findings, group->created_at);
+    (void)snprintf(text, STARTED_SIZE, "%.*s (created at %.*s)", SHOWN(shown), SHOWN(at));
+    return text;
+}
+
 /* MARK: Condition variables */
 
 /* Woken, no work done, waiting again at the same place. */
@@ -102,22 +130,68 @@ void finding_futile_wakeups(struct findings *findings)
     for (size_t i = 0; i < waits->place_count; i++) {
         const struct place *place = waits->all[i];
         if (place->kind != PLACE_CONDITION || place->futile < FUTILE_LEAST ||
-            place->futile < place->waits / 2)
+            place->futile < place->waits / 2 ||
+            (place->most_waiters < 2 && place->waits >= HANDOFF_TIMES))
             continue;
         trail_string at = text_of(findings, place->name);
-        const struct finding_of of = {"futile-wakeups",
-                                      .gain_ns = (int64_t)place->futile * FUTILE_MOST,
-                                      .object = place->lock};
+        int64_t ready = waits->by_name[place->waiter]->row.ready.sum_ns;
+        ns_add(&ready, (int64_t)place->futile * FUTILE_MOST);
+        const struct finding_of of = {
+            "futile-wakeups", .gain_ns = ready < length_of(findings) ? ready : length_of(findings),
+            .moment = &place->longest, .function = place->waiter, .object = place->lock};
         finding_say(
             findings, &of,
             "wake-ups without effect: %" PRIu64 " of %" PRIu64
             " times a %s that was woken at %.*s woke no other and waited there again within "
-            "10 us; wake one instead of all, or only when the condition holds",
-            place->futile, place->waits, word(findings, TERM_task), (int)at.size, at.data);
+            "%s, %" PRIu64 " waited there at once at most; wake one instead of all, or only when "
+            "the condition holds",
+            place->futile, place->waits, word(findings, TERM_task), SHOWN(at),
+            place->most_waiters > 1 ? "30 us" : "10 us", place->most_waiters);
     }
 }
 
 /* MARK: Tasks */
+
+/* Whether the wait is most of the slowest task. */
+static bool is_most_of(const struct task_kind *kind, const trail_longest *wait)
+{
+    const trail_longest *task = &kind->row.longest;
+    return wait->goroutine == kind->goroutine && wait->begin_ns >= task->begin_ns &&
+           ns_between(task->begin_ns, wait->begin_ns) + wait->ns <= task->ns &&
+           wait->ns >= task->ns / 2;
+}
+
+/* Writes what most of the slowest task was one wait for. Returns false if that is not known. */
+static bool put_longest_wait(const struct findings *findings, const struct task_kind *kind,
+                             char *text, size_t size)
+{
+    const struct waits *waits = findings->waits;
+    for (size_t i = 0; i < waits->blame.count; i++) {
+        const struct blame_row *row = &waits->blame.rows[i];
+        char what[200];
+        if (row->function == 0 || !is_most_of(kind, &row->longest))
+            continue;
+        trail_string wait = text_of(findings, row->wait), by = text_of(findings, row->place);
+        (void)snprintf(what, sizeof what, "%.*s", SHOWN(wait));
+        if (row->lock)
+            finding_put_lock(findings, row->wait, what, sizeof what);
+        (void)snprintf(text, size, ": for %s of it its %s waited for %s, which %.*s %s",
+                       duration(row->longest.ns).text, word(findings, TERM_task), what, SHOWN(by),
+                       row->lock ? "held" : "ended");
+        return true;
+    }
+    for (size_t i = 0; i < waits->outside.count; i++) {
+        const struct outside_row *row = &waits->outside.rows[i];
+        if (!is_most_of(kind, &row->longest))
+            continue;
+        trail_string wait = text_of(findings, row->wait), place = text_of(findings, row->place);
+        (void)snprintf(text, size, ": for %s of it its %s waited (%.*s) at %.*s",
+                       duration(row->longest.ns).text, word(findings, TERM_task), SHOWN(wait),
+                       SHOWN(place));
+        return true;
+    }
+    return false;
+}
 
 /* Writes what the slowest task spent its time with, and the function. */
 static void put_spent(const struct findings *findings, const struct task_kind *kind, char *text,
@@ -134,7 +208,7 @@ static void put_spent(const struct findings *findings, const struct task_kind *k
                        "it allocates faster than the collection marks; allocate less in it, or "
                        "let the heap grow (GOGC, GOMEMLIMIT)",
                        duration(spent->assist_ns).text, word(findings, TERM_task));
-    else
+    else if (!put_longest_wait(findings, kind, text, size))
         (void)snprintf(text, size, ": its %s ran for %s, was ready for %s and waited for the rest",
                        word(findings, TERM_task), duration(spent->exec_ns).text,
                        duration(spent->ready_ns).text);
@@ -148,7 +222,7 @@ void finding_slow_task(struct findings *findings)
         int64_t median = trail_histogram_quantile(&kinds[i]->spread, 0.5);
         int64_t slowest = kinds[i]->longest.ns;
         trail_longest moment = kinds[i]->longest;
-        char spent[320];
+        char spent[640];
         if (kinds[i]->spread.count < SLOW_COUNT || slowest < SLOW_LEAST ||
             slowest / SLOW_TIMES < median)
             continue;
@@ -188,14 +262,32 @@ void finding_slow_region(struct findings *findings)
 
 /* MARK: Ready without running */
 
-/* The group whose goroutines were ready for longest. */
-static const struct wait_group *readiest(const struct waits *waits)
+/*
+ * The group whose goroutines were ready for longest; `runtime_ns` is that time of goroutines of Go's
+ * runtime, such as those that sweep when nothing else has work.
+ */
+static const struct wait_group *readiest(const struct findings *findings, int64_t *runtime_ns)
 {
+    const struct waits *waits = findings->waits;
     const struct wait_group *most = NULL;
-    for (size_t i = 0; i < waits->count; i++)
-        if (!most || waits->items[i]->row.ready.sum_ns > most->row.ready.sum_ns)
+    for (size_t i = 0; i < waits->count; i++) {
+        int64_t ns = waits->items[i]->row.ready.sum_ns;
+        if (finding_is_runtime(findings, waits->items[i]->row.name))
+            ns_add(runtime_ns, ns);
+        else if (!most || ns > most->row.ready.sum_ns)
             most = waits->items[i];
+    }
     return most;
+}
+
+/* Whether another finding says why the goroutines of `most` were ready for that long. */
+static bool is_ready_for(const struct findings *findings, const struct wait_group *most, int64_t ns)
+{
+    static const char *const kinds[] = {"futile-wakeups", "hand-offs", "spins"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (finding_names(findings, kinds[i], most->row.name))
+            return true;
+    return findings->holder_ready_ns > ns / 2;
 }
 
 /* What the numbers of goroutines that had work and that ran point to. */
@@ -213,20 +305,24 @@ static const char *why_ready(double wanted, double ran, uint64_t procs)
 
 void finding_ready_for_long(struct findings *findings)
 {
-    const struct wait_group *most = readiest(findings->waits);
+    int64_t runtime_ns = 0;
+    const struct wait_group *most = readiest(findings, &runtime_ns);
     int64_t length = length_of(findings);
     trail_activity activity;
     trail_analysis_activity(findings->analysis, &activity);
+    activity.runnable_ns =
+        runtime_ns < activity.runnable_ns ? activity.runnable_ns - runtime_ns : 0;
     double share = share_of(activity.runnable_ns, time_with_work(&activity));
     bool long_ones = most && most->row.ready_longest.ns >= READY_LEAST;
     if (!most || share < READY_SHARE || share_of(activity.runnable_ns, length) < READY_SHARE ||
         (!long_ones && (share < READY_MOST || activity.runnable_ns < READY_MUCH)))
         return;
     double wanted = share_of(time_with_work(&activity), length);
-    if (wanted <= (double)activity.procs && share < READY_OTHERS)
+    if ((wanted <= (double)activity.procs && share < READY_OTHERS) ||
+        is_ready_for(findings, most, activity.runnable_ns < length ? activity.runnable_ns : length))
         return;
     double ran = share_of(activity.running_ns, length);
-    trail_string name = text_of(findings, most->row.name);
+    char name[STARTED_SIZE];
     const struct finding_of of = {
         "ready",
         .gain_ns = activity.runnable_ns < length ? activity.runnable_ns : length,
@@ -236,9 +332,10 @@ void finding_ready_for_long(struct findings *findings)
     };
     finding_say(findings, &of,
                 "%s were ready but not running for %.0f %% of the time in which they had work, "
-                "mostly those of %.*s (%s, the longest %s): %.1f had work and %.1f ran on "
+                "mostly those of %s (%s, the longest %s): %.1f had work and %.1f ran on "
                 "average, of %" PRIu64 " %s; %s",
-                word(findings, TERM_tasks), 100 * share, SHOWN(name),
+                word(findings, TERM_tasks), 100 * share,
+                finding_put_started(findings, most->row.name, name),
                 duration(most->row.ready.sum_ns).text, duration(most->row.ready_longest.ns).text,
                 wanted, ran, activity.procs,
                 word(findings, activity.procs == 1 ? TERM_slot : TERM_slots),
@@ -302,7 +399,7 @@ void finding_keeps_p(struct findings *findings)
     for (size_t i = 0; i < waits->count; i++) {
         const struct wait_group *group = waits->items[i];
         trail_string name = text_of(findings, group->row.name);
-        if (group->held == 0 || text_begins(name, "runtime.") ||
+        if (group->held == 0 || finding_is_runtime(findings, group->row.name) ||
             share_of(group->held_longest.ns, length_of(findings)) < KEPT_SHARE)
             continue;
         const struct finding_of of = {"keeps-p", .gain_ns = group->held_longest.ns,
@@ -357,14 +454,22 @@ void finding_late_for_stop(struct findings *findings)
     if (late->count == 0 || is_small(findings, late->longest.ns))
         return;
     const struct finding_of of = {"delays-stop", .gain_ns = late->longest.ns,
-                                  .moment = &late->longest};
+                                  .moment = &late->longest, .function = late->name};
+    trail_string name = text_of(findings, late->name);
     finding_say(findings, &of,
                 "stop-the-world pauses were delayed %" PRIu64
                 " time%s by a %s that ran on for 1 ms or more; the longest was %s %" PRId64
-                ", for %s of a pause of %s; a loop without calls delays them",
+                " (%.*s), for %s of a pause of %s; a loop without calls delays them",
                 late->count, plural_s(late->count), word(findings, TERM_task),
-                word(findings, TERM_task), late->longest.goroutine, duration(late->longest.ns).text,
-                duration(late->pause_ns).text);
+                word(findings, TERM_task), late->longest.goroutine, SHOWN(name),
+                duration(late->longest.ns).text, duration(late->pause_ns).text);
+}
+
+/* Whether most of so much time is of the pause that a goroutine delayed: that is said instead. */
+static bool is_by_stops(const struct findings *findings, int64_t ns)
+{
+    return finding_was_said(findings, "delays-stop") &&
+           findings->activity->late.longest.ns >= ns - ns / 2;
 }
 
 static int64_t pause_ns(const trail_gc_pause *pause)
@@ -390,7 +495,7 @@ void finding_long_pause(struct findings *findings)
     bool odd = gc->pause_count >= 5 && spread.max_ns >= ODD_PAUSE && spread.max_ns / 10 >= median;
     trail_histogram_free(&spread);
     if (!longest || (!odd && pause_ns(longest) < LONG_PAUSE) ||
-        is_small(findings, pause_ns(longest)))
+        is_small(findings, pause_ns(longest)) || is_by_stops(findings, pause_ns(longest)))
         return;
     trail_string name = text_of(findings, longest->name);
     trail_longest moment = {pause_ns(longest), longest->begin_ns, longest->goroutine};
@@ -415,7 +520,7 @@ void finding_pauses_take_much(struct findings *findings)
         longest_note(&longest, pause_ns(pause), pause->begin_ns, pause->goroutine);
     }
     double share = share_of(sum, length_of(findings));
-    if (share < PAUSE_SHARE)
+    if (share < PAUSE_SHARE || is_by_stops(findings, sum))
         return;
     const struct finding_of of = {"pause-share", .gain_ns = sum, .moment = &longest};
     finding_say(
@@ -447,10 +552,15 @@ void finding_gc_takes_much(struct findings *findings)
         gc->cycle_count == 0 || length_of(findings) <= 0)
         return;
     double share = 1 - utilisation_least(&findings->utilisation->curves[0], length_of(findings));
-    if (share < GC_SHARE)
+    if (share < GC_SHARE || is_by_stops(findings, part_of(length_of(findings), share)))
         return;
     const struct gc_helper *most = most_helpful(gc);
+    trail_longest moment = {0};
+    for (size_t i = 0; i < gc->cycle_count; i++)
+        longest_note(&moment, ns_between(gc->cycles[i].begin_ns, gc->cycles[i].end_ns),
+                     gc->cycles[i].begin_ns, TRAIL_NONE);
     const struct finding_of of = {"gc-share", .gain_ns = part_of(length_of(findings), share),
+                                  .moment = moment.ns > 0 ? &moment : NULL,
                                   .function = most ? most->function : 0};
     char by[300] = "";
     if (most) {
@@ -480,16 +590,18 @@ void finding_leaks(struct findings *findings)
             group->stuck_early * 4 < group->stuck || late * 8 < group->stuck)
             continue;
         trail_string name = text_of(findings, group->row.name);
+        trail_string at = names_text(&findings->analysis->names, group->created_at);
         trail_longest moment = {1, group->stuck_since_ns, group->stuck_goroutine};
         const struct finding_of of = {"leak", .gain_ns = length_of(findings) / 2, .moment = &moment,
                                       .function = group->row.name};
-        finding_say(
-            findings, &of,
-            "%s of %.*s look leaked: %" PRIu64 " were created all along, %" PRIu64
-            " ended, %" PRIu64 " have been blocked for a tenth of the time or longer; the first is "
-            "%s %" PRId64,
-            word(findings, TERM_tasks), (int)name.size, name.data, group->row.created,
-            group->row.ended, group->stuck, word(findings, TERM_task), group->stuck_goroutine);
+        finding_say(findings, &of,
+                    "%s of %.*s look leaked: %" PRIu64 " were created all along%s%.*s, %" PRIu64
+                    " ended, %" PRIu64
+                    " have been blocked for a tenth of the time or longer; the first is "
+                    "%s %" PRId64,
+                    word(findings, TERM_tasks), SHOWN(name), group->row.created,
+                    group->created_at ? " at " : "", SHOWN(at), group->row.ended, group->stuck,
+                    word(findings, TERM_task), group->stuck_goroutine);
     }
 }
 

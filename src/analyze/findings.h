@@ -27,8 +27,9 @@ struct findings {
     trail_finding *rows;
     size_t count, capacity;
     struct arena texts;
-    trail_finding none; /* for a finding without memory */
-    bool failed;        /* out of memory */
+    trail_finding none;      /* for a finding without memory */
+    int64_t holder_ready_ns; /* of a lock's finding: waited for a holder that had no CPU */
+    bool failed;             /* out of memory */
 };
 
 /* A duration as text. */
@@ -74,6 +75,9 @@ static inline int64_t part_of(int64_t ns, double share)
 /* Ranks of the sentence: hangs are above all that costs time. */
 enum finding_rank { FINDING_COSTS, FINDING_HANGS, FINDING_DEADLOCK };
 
+/* From so many waits on it may be that work is handed over in pieces that are too small. */
+#define HANDOFF_TIMES 10000
+
 /* What other programs did comes below what the program does, unless it took most of the time. */
 #define NOTE_SHARE 0.5
 
@@ -90,6 +94,21 @@ struct finding_of {
 /* Adds a finding. */
 __attribute__((format(printf, 3, 4))) void
 finding_say(struct findings *findings, const struct finding_of *of, const char *format, ...);
+
+/* Whether it is a goroutine of Go's runtime, which also runs where nothing else has work. */
+bool finding_is_runtime(const struct findings *findings, trail_name name);
+
+/* Room for a start function and where its goroutines were created. */
+enum { STARTED_SIZE = 420 };
+
+/* Writes a start function; of one in a library without its name, also the place of the creation. */
+const char *finding_put_started(const struct findings *findings, trail_name name, char *text);
+
+/* Writes "mutex stats_mu", or "a lock" where the trace has no names of locks. */
+void finding_put_lock(const struct findings *findings, trail_name wait, char *text, size_t size);
+
+/* Whether a finding of this kind has that function. */
+bool finding_names(const struct findings *findings, const char *kind, trail_name function);
 
 bool finding_was_said(const struct findings *findings, const char *kind);
 

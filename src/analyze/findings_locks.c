@@ -33,15 +33,25 @@ static bool is_held(const struct blame_row *row)
     return row->lock && row->function != 0;
 }
 
-/* Writes "mutex stats_mu", or "a lock" where the trace has no names of locks. */
-static void put_lock(const struct findings *findings, const struct blame_row *row, char *text,
-                     size_t size)
+void finding_put_lock(const struct findings *findings, trail_name name, char *text, size_t size)
 {
-    trail_string wait = text_of(findings, row->wait);
-    bool named = wait_facts_of(&findings->analysis->names, row->wait) != NULL ||
+    trail_string wait = text_of(findings, name);
+    bool named = wait_facts_of(&findings->analysis->names, name) != NULL ||
                  memchr(wait.data, ' ', wait.size) != NULL;
     (void)snprintf(text, size, "%.*s", named ? (int)(wait.size < 160 ? wait.size : 160) : 6,
                    named ? wait.data : "a lock");
+}
+
+/* The start function of those that ran for longest, but for `name`; 0: none. */
+static trail_name busiest_but(const struct findings *findings, trail_name name)
+{
+    const struct waits *waits = findings->waits;
+    const struct wait_group *most = NULL;
+    for (size_t i = 0; i < waits->count; i++)
+        if (waits->items[i]->row.name != name &&
+            (!most || waits->items[i]->exec_ns > most->exec_ns))
+            most = waits->items[i];
+    return most ? most->row.name : 0;
 }
 
 /* Writes why the holder held it so long, and what to do; or nothing but that. */
@@ -50,8 +60,19 @@ static void put_advice(const struct findings *findings, const struct blame_row *
 {
     trail_string outside =
         text_of(findings, row->outside.key > 0 ? (trail_name)row->outside.key : 0);
+    trail_name busiest = busiest_but(findings, row->start);
+    trail_string other = text_of(findings, busiest);
+    char by[200] = "";
+    if (busiest)
+        (void)snprintf(by, sizeof by, ", %.*s ran most", SHOWN(other));
     double share = share_of(row->outside_ns, row->direct_ns);
-    if (row->outside.ns > 0 && share >= OUTSIDE_SHARE)
+    if (row->outside.ns > 0 && share >= OUTSIDE_SHARE &&
+        (trail_name)row->outside.key == findings->waits->ready)
+        (void)snprintf(text, size,
+                       "for %.0f %% of that time it was ready but had no CPU%s: give it a higher "
+                       "priority, or let fewer %s run at once",
+                       100 * (share < 1 ? share : 1), by, word(findings, TERM_tasks));
+    else if (row->outside.ns > 0 && share >= OUTSIDE_SHARE)
         (void)snprintf(text, size,
                        "for %.0f %% of that time it waited itself (%.*s): release the lock before",
                        100 * (share < 1 ? share : 1), SHOWN(outside));
@@ -68,8 +89,12 @@ static void say_lock(struct findings *findings, const char *kind, const struct b
     trail_string place = text_of(findings, row->place), at = text_of(findings, row->at);
     bool inferred = wait_facts_of(&findings->analysis->names, row->wait) == NULL;
     char lock[200], advice[300];
-    put_lock(findings, row, lock, sizeof lock);
+    finding_put_lock(findings, row->wait, lock, sizeof lock);
     put_advice(findings, row, advice, sizeof advice);
+    if ((trail_name)row->outside.key == findings->waits->ready &&
+        share_of(row->outside_ns, row->direct_ns) >= OUTSIDE_SHARE &&
+        of.gain_ns > findings->holder_ready_ns)
+        findings->holder_ready_ns = of.gain_ns;
     finding_say(findings, &of,
                 "%.*s held %s%s and %s: %" PRIu64 " wait%s, %s in all, the longest %s at %.*s; at "
                 "most %s of %s would be saved; %s",

@@ -2,13 +2,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/findings.h"
 #include "analyze/stuck.h"
 #include "words/function_name.h"
 
 #define OPEN_LEAST INT64_C(100000000) /* a wait that has not ended */
-#define MOST_OPEN  3
+#define PLACE_SHARE                                                                                \
+    0.2 /* of the time, one that may be for work: of which only the place is known */
+#define WRITE_SHARE 0.5 /* the same, one to write, which a reader outside the program may delay */
+#define MOST_OPEN   3
 #define CIRCLE_LEAST                                                                               \
     INT64_C(1000000) /* each wait of a deadlock: one with a time limit may still end */
 
@@ -33,19 +37,28 @@ static void put_lock(const struct findings *findings, char *text, size_t size,
                    object.size ? object.data : "");
 }
 
-/* "mutex a_mu", or "a lock at main.work (main.go:42)" where only the place is known. */
+enum { NAME_SIZE = 256 };
+
+/* "for mutex a_mu", or "for a lock at main.work (main.go:42)" where only the place is known. */
 static void put_wanted(const struct findings *findings, char *text, size_t size,
                        const struct stuck_wait *wait)
 {
-    trail_string place = names_text(&findings->analysis->names, wait->place);
+    static const char *const wanted[] = {
+        [STUCK_LOCK] = "for a lock",           [STUCK_CONDITION] = "in sync.(*Cond).Wait",
+        [STUCK_SEND] = "to send to a channel", [STUCK_JOIN] = "for the exit of",
+        [STUCK_READ] = "to read from",         [STUCK_WRITE] = "to write to"};
+    trail_string object = names_text(&findings->analysis->names, wait->object),
+                 place = names_text(&findings->analysis->names, wait->place);
+    char lock[NAME_SIZE];
+    put_lock(findings, lock, sizeof lock, wait);
     if (wait->kind == 0)
-        (void)snprintf(text, size, "a lock at %.*s", (int)(place.size < 200 ? place.size : 200),
-                       place.data);
+        (void)snprintf(text, size, "%s at %.*s", wanted[wait->wanted],
+                       (int)(place.size < 200 ? place.size : 200), place.data);
+    else if (wait->wanted == STUCK_LOCK)
+        (void)snprintf(text, size, "for %s", lock);
     else
-        put_lock(findings, text, size, wait);
+        (void)snprintf(text, size, "%s %.*s", wanted[wait->wanted], SHOWN(object));
 }
-
-enum { NAME_SIZE = 256 };
 
 /* The wait in the cycle whose lock the goroutine of `wait` holds. */
 static const struct stuck_wait *waits_for(const struct stuck *stuck, const struct stuck_wait *wait)
@@ -56,7 +69,7 @@ static const struct stuck_wait *waits_for(const struct stuck *stuck, const struc
     return other;
 }
 
-/* "thread a (2) holds mutex a_mu and waits for mutex b_mu; ..." */
+/* "thread a (2) holds mutex a_mu and waits for mutex b_mu; ...", or "... has not ended and ...". */
 static void put_circle(const struct findings *findings, const struct stuck_wait *first, char *text,
                        size_t size)
 {
@@ -64,13 +77,16 @@ static void put_circle(const struct findings *findings, const struct stuck_wait 
     const struct stuck_wait *wait = first;
     size_t used = 0;
     do {
-        char task[NAME_SIZE], has[NAME_SIZE], wanted[NAME_SIZE];
+        char task[NAME_SIZE], has[NAME_SIZE], wanted[NAME_SIZE + 8];
+        const struct stuck_wait *other = waits_for(stuck, wait);
         put_task(findings, task, sizeof task, wait->name, wait->goroutine);
-        put_lock(findings, has, sizeof has, waits_for(stuck, wait));
-        put_lock(findings, wanted, sizeof wanted, wait);
-        int added = snprintf(text + used, size - used, "%s%s holds %s and waits for %s",
-                             wait == first ? "" : "; ", task, has,
-                             wait->next == (size_t)(wait - stuck->waits) ? "it" : wanted);
+        put_lock(findings, has, sizeof has, other);
+        put_wanted(findings, wanted, sizeof wanted, wait);
+        int added =
+            snprintf(text + used, size - used, "%s%s %s%s and waits %s", wait == first ? "" : "; ",
+                     task, other->wanted == STUCK_JOIN ? "has not ended" : "holds ",
+                     other->wanted == STUCK_JOIN ? "" : has,
+                     wait->next == (size_t)(wait - stuck->waits) ? "for it" : wanted);
         used += added > 0 && (size_t)added < size - used ? (size_t)added : 0;
         wait = &stuck->waits[wait->next];
     } while (wait != first && size - used > (size_t)3 * NAME_SIZE);
@@ -85,12 +101,13 @@ void finding_deadlock(struct findings *findings)
         const struct stuck_wait *first = NULL;
         char text[4 * NAME_SIZE];
         int64_t ns = INT64_MAX;
-        bool inferred = false;
+        bool inferred = false, joins = false;
         for (size_t i = 0; i < stuck->count; i++) {
             const struct stuck_wait *wait = &stuck->waits[i];
             if (wait->circle != circle)
                 continue;
             inferred = inferred || wait->inferred;
+            joins = joins || wait->wanted == STUCK_JOIN;
             first = first ? first : wait;
             ns = wait->ns < ns ? wait->ns : ns;
         }
@@ -104,6 +121,7 @@ void finding_deadlock(struct findings *findings)
         finding_say(findings, &of, "deadlock for %s when the trace ended%s: %s; %s",
                     duration(ns).text, inferred ? ", with holders inferred from stacks" : "", text,
                     by_itself ? "release the lock before it is taken again"
+                    : joins   ? "release the lock before waiting for the exit"
                               : "take locks in the same order everywhere");
     }
 }
@@ -120,19 +138,40 @@ static int by_length(const void *a, const void *b)
 
 static void say_open(struct findings *findings, const struct stuck_wait *wait)
 {
-    char task[NAME_SIZE], lock[NAME_SIZE], holder[NAME_SIZE];
+    char task[NAME_SIZE], wanted[NAME_SIZE + 8], holder[NAME_SIZE];
     trail_longest moment = {wait->ns, wait->begin_ns, wait->goroutine};
     put_task(findings, task, sizeof task, wait->name, wait->goroutine);
-    put_wanted(findings, lock, sizeof lock, wait);
+    put_wanted(findings, wanted, sizeof wanted, wait);
     put_task(findings, holder, sizeof holder, wait->holder_name, wait->holder);
-    const struct finding_of of = {"open-wait",       FINDING_HANGS, wait->ns, &moment,
-                                  wait->holder_name, wait->object,  false};
+    const struct finding_of of = {"open-wait",
+                                  FINDING_HANGS,
+                                  wait->ns,
+                                  &moment,
+                                  wait->holder != TRAIL_NONE ? wait->holder_name : wait->name,
+                                  wait->object,
+                                  false};
     const char *held = wait->holder != TRAIL_NONE ? "; it is held by "
                        : wait->can_be_held        ? "; its holder is not recorded"
-                                                  : "";
-    finding_say(findings, &of, "%s has waited for %s for %s when the trace ended%s%s%s", task, lock,
+                       : wait->kind != 0          ? ""
+                       : wait->wanted == STUCK_CONDITION
+                           ? "; no wait there has ended: either the wake-up came "
+                             "before the wait and was lost, or nothing wakes it"
+                           : "; nothing has received it";
+    finding_say(findings, &of, "%s has waited %s for %s when the trace ended%s%s%s", task, wanted,
                 duration(wait->ns).text, held, wait->holder == TRAIL_NONE ? "" : holder,
                 wait->inferred ? ", inferred from its stack" : "");
+}
+
+/* Adds "goroutine main.work (7) at main.work (main.go:42)" to a list. */
+static void put_open(const struct findings *findings, const struct stuck_wait *wait, char *text,
+                     size_t size)
+{
+    char task[NAME_SIZE];
+    size_t used = strlen(text);
+    trail_string place = text_of(findings, wait->place);
+    put_task(findings, task, sizeof task, wait->name, wait->goroutine);
+    (void)snprintf(text + used, size - used, "%s%s at %.*s", used > 0 ? ", " : "", task,
+                   SHOWN(place));
 }
 
 /*
@@ -146,11 +185,14 @@ void finding_maybe_deadlock(struct findings *findings)
     int64_t shortest = INT64_MAX;
     size_t count = 0;
     bool several = false;
+    char text[MOST_OPEN * 2 * NAME_SIZE] = "";
     for (size_t i = 0; i < stuck->count; i++) {
         const struct stuck_wait *wait = &stuck->waits[i];
-        if (wait->kind != 0 || !wait->unmoved || wait->ns < OPEN_LEAST)
+        if (wait->kind != 0 || wait->wanted != STUCK_LOCK || !wait->unmoved ||
+            wait->ns < OPEN_LEAST)
             continue;
-        count++;
+        if (++count <= MOST_OPEN)
+            put_open(findings, wait, text, sizeof text);
         several = several || (longest && longest->place != wait->place);
         shortest = wait->ns < shortest ? wait->ns : shortest;
         longest = longest && longest->ns >= wait->ns ? longest : wait;
@@ -163,9 +205,19 @@ void finding_maybe_deadlock(struct findings *findings)
     finding_say(
         findings, &of,
         "possibly a deadlock: when the trace ended %zu %s had waited for locks at several places, "
-        "%s to %s, and no wait there had ended meanwhile; the trace does not record which locks "
-        "they hold",
-        count, word(findings, TERM_tasks), duration(shortest).text, duration(longest->ns).text);
+        "%s to %s, and no wait there had ended meanwhile: %s%s; the trace does not record which "
+        "locks they hold",
+        count, word(findings, TERM_tasks), duration(shortest).text, duration(longest->ns).text,
+        text, count > MOST_OPEN ? ", ..." : "");
+}
+
+/* Whether a wait that has not ended is worth a finding by its length. */
+static bool is_long(const struct findings *findings, const struct stuck_wait *wait)
+{
+    double share = wait->wanted == STUCK_WRITE             ? WRITE_SHARE
+                   : wait->kind == 0 && !wait->can_be_held ? PLACE_SHARE
+                                                           : 0;
+    return wait->ns >= OPEN_LEAST && share_of(wait->ns, length_of(findings)) >= share;
 }
 
 /* Waits of a deadlock are reported with it, and those of a program in which none is woken. */
@@ -181,8 +233,9 @@ void finding_open_waits(struct findings *findings)
         return;
     }
     for (size_t i = 0; i < stuck->count; i++)
-        if (!stuck->waits[i].circle && stuck->waits[i].ns >= OPEN_LEAST &&
-            (stuck->waits[i].can_be_held || !never_woken))
+        if (!stuck->waits[i].circle && stuck->waits[i].wanted != STUCK_JOIN &&
+            !finding_names(findings, "leak", stuck->waits[i].name) &&
+            is_long(findings, &stuck->waits[i]) && (stuck->waits[i].can_be_held || !never_woken))
             longest[count++] = &stuck->waits[i];
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     qsort((void *)longest, count, sizeof *longest, by_length);
@@ -196,27 +249,33 @@ void finding_never_woken(struct findings *findings)
 {
     const struct stuck *stuck = findings->stuck;
     const struct stuck_wait *wait = &stuck->still;
-    if (!stuck->has_still || wait->ns < OPEN_LEAST || stuck->circles > 0)
+    if (!stuck->has_still || stuck->still_ns < OPEN_LEAST || stuck->circles > 0)
         return;
     trail_longest moment = {wait->ns, wait->begin_ns, wait->goroutine};
     const struct finding_of of = {"never-woken", FINDING_DEADLOCK, wait->ns, &moment,
                                   wait->name,    wait->object,     false};
-    char lock[NAME_SIZE], task[NAME_SIZE], joiner[NAME_SIZE];
-    put_lock(findings, lock, sizeof lock, wait);
+    char lock[NAME_SIZE + 8], task[NAME_SIZE], joiner[NAME_SIZE];
+    put_wanted(findings, lock, sizeof lock, wait);
     put_task(findings, task, sizeof task, wait->name, wait->goroutine);
     put_task(findings, joiner, sizeof joiner, stuck->joiner.name, stuck->joiner.goroutine);
     trail_string place = text_of(findings, wait->place);
     trail_string signalled = names_text(&findings->analysis->names, wait->signalled);
     char reason[2 * NAME_SIZE] = "either the wake-up came before the wait and was lost, or nothing "
-                                 "wakes it";
+                                 "wakes it: check the condition before the wait, and wake at each "
+                                 "change of it";
+    if (wait->wanted == STUCK_READ)
+        (void)snprintf(reason, sizeof reason,
+                       "unless another process has the other end too, nothing will come: close it, "
+                       "or end the wait before waiting for the exit of its %s",
+                       word(findings, TERM_task));
     if (signalled.size)
         (void)snprintf(reason, sizeof reason,
-                       "%.*s signalled it before the wait, when no %s waited", SHOWN(signalled),
-                       word(findings, TERM_task));
+                       "%.*s signalled it before the wait, when no %s waited: check the condition "
+                       "before the wait, and wake at each change of it",
+                       SHOWN(signalled), word(findings, TERM_task));
     finding_say(findings, &of,
-                "%s had waited for %s at %.*s for %s when the trace ended, and no other %s could "
-                "run and wake it%s%s%s; %s: check the condition before the wait, and wake at each "
-                "change of it",
+                "%s had waited %s at %.*s for %s when the trace ended, and no other %s could "
+                "run and wake it%s%s%s; %s",
                 task, lock, SHOWN(place), duration(wait->ns).text, word(findings, TERM_task),
                 stuck->has_joiner ? " (" : "", stuck->has_joiner ? joiner : "",
                 stuck->has_joiner ? " waits for a thread to exit)" : "", reason);

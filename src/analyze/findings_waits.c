@@ -12,6 +12,7 @@
 #define POLL_SHARE     0.5
 #define OUTSIDE_SHARE  0.3
 #define OUTSIDE_LEAST  INT64_C(50000000)
+#define CALLS_LEAST    8 /* blocking calls at once, on average */
 #define ANSWER_COUNT   20
 #define ANSWER_LEAST   INT64_C(50000000)
 #define ANSWER_TIMES   10 /* compared with the 95th percentile */
@@ -27,14 +28,24 @@
 #define ALONE_PARALLEL 1.3 /* goroutines with work, on average during the rest */
 #define EACH_SHARE     0.5
 #define EACH_LEAST     4
+#define EACH_ALIVE     2 /* the next one is created while the one before ends */
 #define ALIKE_SHARE    0.8
 #define BUSY_SHARE     0.5
 #define BUSY_MOST      0.8
+#define ALL_CPUS       0.85
 #define SPIN_COUNT     5
 #define SPIN_SHARE     0.5
 #define SPIN_PAUSE     INT64_C(1000000) /* of running, per value */
-#define HANDOFF_TIMES  10000
+#define POOL_WAITS     10
+#define POOL_RARELY    4     /* the pool waits for work at most once in so many waits for it */
+#define POOL_IDLE      0.2   /* of its time, waiting for work */
 #define HANDOFF_MOST   20000 /* time per hand-off */
+#define HANDOFF_RARE   50000 /* the same, if hardly anything is done in between */
+#define HANDOFF_EXEC   20000 /* which is: running, per hand-off */
+#define YIELDS_LEAST   10000
+#define YIELD_MOST     20000 /* running, per yield */
+#define UNSEEN_WAITS   500
+#define UNSEEN_SHARE   0.2 /* of the time of its threads */
 #define HANDOFF_SHARE  0.3
 
 static const struct wait_facts *facts_of(const struct findings *findings, trail_name wait)
@@ -49,6 +60,13 @@ static int64_t mean(int64_t sum, uint64_t count)
 
 /* MARK: Sleeps and the world outside */
 
+/* The time, but for that in which those that sleep there had no CPU. */
+static int64_t time_with_cpu(const struct findings *findings, const struct outside_row *row)
+{
+    int64_t ready_ns = ns_between(row->exec_ns, row->between_ns), length = length_of(findings);
+    return ready_ns < length / 2 ? length - ready_ns : length / 2;
+}
+
 /* Sleeps for short, looks, and sleeps again. */
 void finding_polling(struct findings *findings)
 {
@@ -59,7 +77,7 @@ void finding_polling(struct findings *findings)
         if (row->kind != WIRE_WAIT_SLEEP || row->returns < POLL_TIMES ||
             mean(spread->sum_ns, spread->count) > POLL_MOST ||
             mean(row->exec_ns, row->returns) > POLL_EXEC || row->woke * 4 > row->returns ||
-            share_of(blame_union_ns(&row->at_least_one), length_of(findings)) < POLL_SHARE)
+            share_of(blame_union_ns(&row->at_least_one), time_with_cpu(findings, row)) < POLL_SHARE)
             continue;
         const struct finding_of of = {"polling", .gain_ns = mean(spread->sum_ns, spread->count),
                                       .moment = &row->longest, .function = row->function};
@@ -152,6 +170,33 @@ void finding_slow_answer(struct findings *findings)
     }
 }
 
+/* Goroutines of Go wait in system calls, each of which needs a thread of its own. */
+void finding_blocking_calls(struct findings *findings)
+{
+    const struct outside *outside = &findings->waits->outside;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; findings->waits->is_go && i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        int64_t ns = blame_union_ns(&row->at_least_one);
+        bool calls = row->kind == WIRE_WAIT_KERNEL || row->kind == WIRE_WAIT_FILE ||
+                     row->kind == WIRE_WAIT_CHILD;
+        double at_once = share_of(row->spread.sum_ns, ns);
+        if (!calls || share_of(ns, length) < OUTSIDE_SHARE || at_once < CALLS_LEAST)
+            continue;
+        const struct finding_of of = {"blocking-calls", .gain_ns = ns, .moment = &row->longest,
+                                      .function = row->function, .object = row->wait};
+        trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
+        finding_say(
+            findings, &of,
+            "blocking calls use up threads: %.1f %s on average waited in one at %.*s (%.*s) "
+            "during %.0f %% of the time, and each needs a thread meanwhile: %" PRIu64
+            " calls, %s in all, the longest %s; let fewer of them call it at once",
+            at_once, word(findings, TERM_tasks), SHOWN(place), SHOWN(wait),
+            100 * share_of(ns, length), row->spread.count, duration(row->spread.sum_ns).text,
+            duration(row->longest.ns).text);
+    }
+}
+
 /* MARK: Queues */
 
 /* Whether the wait is for room in a queue. */
@@ -170,6 +215,7 @@ void finding_queue(struct findings *findings)
         const struct blame_row *row = &blame->rows[i];
         int64_t ns = blame_union_ns(&row->held);
         if (row->function == 0 || row->waits < QUEUE_WAITS || !is_for_room(findings, row) ||
+            share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE ||
             share_of(ns, length_of(findings)) < QUEUE_SHARE)
             continue;
         const struct finding_of of = {"queue", .gain_ns = ns, .moment = &row->longest,
@@ -187,33 +233,35 @@ void finding_queue(struct findings *findings)
     }
 }
 
-/* Whether these are waits for another goroutine, of the kinds with which work is handed over. */
-static bool hands_over(const struct findings *findings, trail_name reason)
+/*
+ * Whether the waits are such as are for permits: for a semaphore, for a condition variable that each
+ * time ended the wait of one, or for room in a channel.
+ */
+static bool is_for_permit(const struct findings *findings, const struct blame_row *row)
 {
-    const struct wait_facts *facts = facts_of(findings, reason);
-    trail_string text = text_of(findings, reason);
-    return facts ? facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE ||
-                       facts->kind == WIRE_WAIT_FUTEX || facts->kind == WIRE_WAIT_READ
-                 : text_begins(text, "chan ") || text_begins(text, "sync.(*Cond)") ||
-                       text_begins(text, "select");
+    const struct wait_facts *facts = facts_of(findings, row->wait);
+    return facts ? facts->kind == WIRE_WAIT_SEMAPHORE ||
+                       (facts->kind == WIRE_WAIT_CONDITION && row->together * 4 < row->waits)
+                 : text_is(text_of(findings, row->wait), "chan send");
 }
 
 /* Goroutines of one kind wait for permits that others of them have. */
 void finding_permits(struct findings *findings)
 {
+    static const trail_string in_go = {"a channel used as a semaphore", 29};
     const struct blame *blame = &findings->waits->blame;
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
-        const struct wait_facts *facts = facts_of(findings, row->wait);
         int64_t ns = blame_union_ns(&row->held);
-        if (!facts || facts->kind != WIRE_WAIT_SEMAPHORE || row->waits < QUEUE_WAITS ||
-            row->function == 0 || share_of(row->alike_ns, row->direct_ns) < ALIKE_SHARE ||
+        if (!is_for_permit(findings, row) || row->waits < QUEUE_WAITS || row->function == 0 ||
+            share_of(row->alike_ns, row->direct_ns) < ALIKE_SHARE ||
             share_of(ns, length_of(findings)) < QUEUE_SHARE)
             continue;
         const struct finding_of of = {"permits", .gain_ns = ns, .moment = &row->longest,
                                       .function = row->function, .object = row->wait};
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait),
                      at = text_of(findings, row->at);
+        wait = facts_of(findings, row->wait) ? wait : in_go;
         finding_say(findings, &of,
                     "%.*s has too few permits: the %s that use it waited for each other at %.*s "
                     "during %.0f %% of the time, %" PRIu64 " times, %s in all, the longest %s, "
@@ -236,6 +284,14 @@ static bool is_for_work(const struct findings *findings, const struct blame_row 
                  : text_is(text, "chan receive") || text_is(text, "sync.(*Cond).Wait");
 }
 
+/* Whether hardly any CPU is left for what would be divided. */
+static bool uses_all_cpus(const struct findings *findings)
+{
+    const trail_activity *sums = &findings->activity->sums;
+    return share_of(sums->running_ns, length_of(findings)) > ALL_CPUS * (double)sums->procs &&
+           sums->procs > 1;
+}
+
 /* Others wait for what one goroutine makes, which has work nearly all the time. */
 void finding_bottleneck(struct findings *findings)
 {
@@ -249,7 +305,7 @@ void finding_bottleneck(struct findings *findings)
             continue;
         int64_t busy = 1000 * (int64_t)(uintptr_t)idmap_find(&findings->waits->busy,
                                                              (uint64_t)row->goroutine.key);
-        if (share_of(busy, length) < BUSY_MOST)
+        if (share_of(busy, length) < BUSY_MOST || uses_all_cpus(findings))
             continue;
         const struct finding_of of = {"bottleneck", .gain_ns = ns, .moment = &row->longest,
                                       .function = row->start, .object = row->wait};
@@ -267,29 +323,126 @@ void finding_bottleneck(struct findings *findings)
     }
 }
 
+/* How long goroutines of a group did what. */
+struct group_time {
+    int64_t all, work,
+        others; /* in all; waiting for work; waiting, but not for work, input or locks */
+    uint64_t work_waits;
+    const trail_wait *most; /* of the others, the longest in all */
+};
+
+static struct group_time time_of(const struct findings *findings, const struct wait_group *group)
+{
+    struct group_time time = {.all = group->exec_ns};
+    ns_add(&time.all, group->row.ready.sum_ns);
+    for (size_t i = 0; i < group->row.wait_count; i++) {
+        const trail_wait *wait = &group->waits[i];
+        const struct wait_facts *facts = facts_of(findings, wait->reason);
+        unsigned traits = facts ? wire_wait_kinds[facts->kind].traits : 0;
+        ns_add(&time.all, wait->spread.sum_ns);
+        if (waits_hands_over(findings->waits, wait->reason)) {
+            ns_add(&time.work, wait->spread.sum_ns);
+            time.work_waits += wait->spread.count;
+        } else if (!(traits & (WIRE_WAIT_LOCK | WIRE_WAIT_IDLE)) &&
+                   !text_is(text_of(findings, wait->reason), "sync") &&
+                   !text_is(text_of(findings, wait->reason), "network")) {
+            ns_add(&time.others, wait->spread.sum_ns);
+            time.most =
+                time.most && time.most->spread.sum_ns >= wait->spread.sum_ns ? time.most : wait;
+        }
+    }
+    return time;
+}
+
+/* Whether those that end the waits of `pair` also took work from those that wait. */
+static bool takes_work(const struct blame *blame, const struct blame_pair *pair)
+{
+    uint64_t key = (uint64_t)pair->waker << 32 | pair->waiter;
+    uintptr_t number = (uintptr_t)idmap_find(&blame->pair_numbers, key);
+    return pair->waiter != pair->waker && number != 0 &&
+           blame->pairs[number - 1].waits * POOL_RARELY <= pair->waits;
+}
+
+/*
+ * Others wait for what a pool makes, whose goroutines always have work and use no CPU for it. That
+ * they waited for work from these others a few times shows that this is where it comes from: one that
+ * makes something now and then, and makes others work, is no pool.
+ */
+void finding_pool_too_small(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    const struct blame *blame = &waits->blame;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; i < blame->pair_count; i++) {
+        const struct blame_pair *pair = &blame->pairs[i];
+        const struct wait_group *pool = waits->by_name[pair->waker];
+        int64_t ns = blame_union_ns(&pair->waiting);
+        if (pair->waits < POOL_WAITS || share_of(ns, length) < BUSY_SHARE ||
+            !waits_hands_over(waits, pair->wait) || !takes_work(blame, pair))
+            continue;
+        struct group_time time = time_of(findings, pool);
+        if (!time.most || share_of(time.work, time.all) > POOL_IDLE ||
+            share_of(time.others, time.all) < BUSY_SHARE)
+            continue;
+        const struct finding_of of = {"pool-too-small", .gain_ns = ns, .moment = &pair->longest,
+                                      .function = pair->waker, .object = pair->wait};
+        trail_string name = text_of(findings, pair->waker), wait = text_of(findings, pair->wait),
+                     at = text_of(findings, pair->at), why = text_of(findings, time.most->reason);
+        finding_say(findings, &of,
+                    "%.*s is the bottleneck, its pool is too small: its %" PRIu64
+                    " %s hardly waited for work (%s of %s), but %.0f %% of the time for other "
+                    "things (mostly %.*s), while others waited for it at %.*s (%.*s) during "
+                    "%.0f %% of the time: %" PRIu64 " waits, %s in all, the longest %s; at most %s "
+                    "of %s would be saved; let more %s take from the queue, or make it faster",
+                    SHOWN(name), pool->workers,
+                    word(findings, pool->workers == 1 ? TERM_task : TERM_tasks),
+                    duration(time.work).text, duration(time.all).text,
+                    100 * share_of(time.others, time.all), SHOWN(why), SHOWN(at), SHOWN(wait),
+                    100 * share_of(ns, length), pair->waits, duration(pair->ns).text,
+                    duration(pair->longest.ns).text, duration(ns).text, duration(length).text,
+                    word(findings, TERM_tasks));
+    }
+}
+
+/* Whether all waits of this name are for locks that others hold. */
+static bool is_lock(const struct findings *findings, trail_name wait)
+{
+    const struct wait_facts *facts = facts_of(findings, wait);
+    return facts ? wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD
+                 : text_is(text_of(findings, wait), "sync");
+}
+
 /* Goroutines hand over work so often that the switches take most of the time. */
 void finding_handoffs(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
     const trail_wait_group *of_most = NULL;
     const trail_wait *most = NULL;
+    int64_t exec_ns = 0;
     for (size_t i = 0; i < waits->count; i++) {
         const trail_wait_group *group = &waits->items[i]->row;
         for (size_t n = 0; n < group->wait_count; n++) {
             const trail_wait *wait = &group->waits[n];
-            if (hands_over(findings, wait->reason) &&
+            if (waits_hands_over(findings->waits, wait->reason) &&
+                !finding_names(findings, "futile-wakeups", group->name) &&
                 (!most || wait->spread.count > most->spread.count)) {
                 most = wait;
                 of_most = group;
+                exec_ns = waits->items[i]->exec_ns;
             }
         }
     }
     int64_t length = length_of(findings);
-    if (!most || most->spread.count < HANDOFF_TIMES ||
-        length / (int64_t)most->spread.count > HANDOFF_MOST)
+    if (!most || most->spread.count < HANDOFF_TIMES)
         return;
-    int64_t ns = most->spread.sum_ns;
-    ns_add(&ns, of_most->ready.sum_ns);
+    bool brief = mean(exec_ns, most->spread.count) <= HANDOFF_EXEC;
+    if (mean(length, most->spread.count) > (brief ? HANDOFF_RARE : HANDOFF_MOST))
+        return;
+    int64_t ns = of_most->ready.sum_ns;
+    for (size_t n = 0; n < of_most->wait_count; n++)
+        if (waits_hands_over(waits, of_most->waits[n].reason) ||
+            is_lock(findings, of_most->waits[n].reason))
+            ns_add(&ns, of_most->waits[n].spread.sum_ns);
     if (share_of(ns, length) < HANDOFF_SHARE)
         return;
     const struct finding_of of = {"hand-offs", .gain_ns = ns < length ? ns : length,
@@ -298,7 +451,8 @@ void finding_handoffs(struct findings *findings)
     trail_string name = text_of(findings, of_most->name), reason = text_of(findings, most->reason);
     finding_say(findings, &of,
                 "%.*s is handed work in pieces that are too small: it waited (%.*s) %" PRIu64
-                " times, once every %s, %s in all with the time until it ran again; at most %s of "
+                " times, once every %s, %s in all with locks and the time until it ran again; at "
+                "most %s of "
                 "%s would be saved; hand over several pieces at once",
                 SHOWN(name), SHOWN(reason), most->spread.count,
                 duration(length / (int64_t)most->spread.count).text, duration(ns).text,
@@ -378,11 +532,30 @@ void finding_imbalance(struct findings *findings)
 
 /* MARK: Alone */
 
+/* Goroutines of a Go program yield again and again, until something has changed. */
+static void say_yields(struct findings *findings, const struct wait_group *group)
+{
+    int64_t ns = group->exec_ns;
+    if (group->yields < YIELDS_LEAST || mean(ns, group->yields) > YIELD_MOST ||
+        share_of(ns, length_of(findings)) < QUEUE_SHARE)
+        return;
+    const struct finding_of of = {"spins", .gain_ns = ns, .moment = &group->busiest,
+                                  .function = group->row.name};
+    trail_string name = text_of(findings, group->row.name);
+    finding_say(findings, &of,
+                "%.*s spins: it yielded (runtime.Gosched) %" PRIu64 " times and ran for %s, once "
+                "every %s; wait for what it looks for, with a channel or a condition variable",
+                SHOWN(name), group->yields, duration(ns).text,
+                duration(mean(ns, group->yields)).text);
+}
+
 /* A goroutine of a Go program receives without waiting, in a loop. */
 void finding_spins(struct findings *findings)
 {
     const struct spinner *spinner = &findings->waits->spinner;
     int64_t ns = spinner->exec_ns;
+    for (size_t i = 0; i < findings->waits->count; i++)
+        say_yields(findings, findings->waits->items[i]);
     if (spinner->count < SPIN_COUNT || mean(ns, spinner->count) < SPIN_PAUSE ||
         share_of(ns, length_of(findings)) < SPIN_SHARE)
         return;
@@ -411,7 +584,7 @@ static int64_t runtime_ns(const struct findings *findings)
     const struct waits *waits = findings->waits;
     int64_t sum = 0;
     for (size_t i = 0; i < waits->count; i++)
-        if (text_begins(text_of(findings, waits->items[i]->row.name), "runtime.")) {
+        if (finding_is_runtime(findings, waits->items[i]->row.name)) {
             ns_add(&sum, waits->items[i]->exec_ns);
             ns_add(&sum, waits->items[i]->row.ready.sum_ns);
         }
@@ -426,6 +599,39 @@ static bool is_explained(const struct findings *findings)
         if (finding_was_said(findings, kinds[i]))
             return true;
     return false;
+}
+
+/* The threads of gcc's OpenMP, whose waits are not recorded; NULL: there are none. */
+static const struct wait_group *gcc_openmp(const struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    for (size_t i = 0; i < waits->count; i++)
+        if (text_begins(text_of(findings, waits->items[i]->row.name), "libgomp.so"))
+            return waits->items[i];
+    return NULL;
+}
+
+/* The threads of OpenMP waited while one alone had work. */
+static void say_openmp(struct findings *findings, const struct wait_group *openmp,
+                       const struct alone_sum *most, int64_t gain_ns)
+{
+    bool worker = most->name == openmp->row.name;
+    const struct finding_of of = {
+        worker ? "imbalance" : "serial-phase", .gain_ns = gain_ns, .moment = &most->longest,
+        .function = worker && openmp->created_at ? openmp->created_at : most->name};
+    trail_string name = text_of(findings, most->name), at = text_of(findings, openmp->created_at);
+    finding_say(
+        findings, &of,
+        "%.*s alone had work for %.0f %% of the time, while the other threads of OpenMP "
+        "(parallel region at %.*s) waited: %" PRIu64 " phase%s of 5 ms or more, %s in all, "
+        "the longest %s; %s; at most %s of %s would be saved; --openmp records the waits at "
+        "barriers",
+        SHOWN(name), 100 * share_of(most->ns, length_of(findings)), SHOWN(at), most->count,
+        plural_s(most->count), duration(most->ns).text, duration(most->longest.ns).text,
+        worker ? "the work is divided unevenly: use a dynamic schedule or smaller pieces"
+               : "either the work between two barriers is divided unevenly, or this part is "
+                 "serial",
+        duration(gain_ns).text, duration(length_of(findings)).text);
 }
 
 /* The program runs in parallel, but for phases in which one goroutine alone has work. */
@@ -445,6 +651,11 @@ void finding_serial_phase(struct findings *findings)
         share_of(ns_between(alone, length), length) < ALONE_REST || is_explained(findings) ||
         share_of(ns_between(alone, work), ns_between(alone, length)) < ALONE_PARALLEL)
         return;
+    const struct wait_group *openmp = gcc_openmp(findings);
+    if (openmp) {
+        say_openmp(findings, openmp, most, spread_gain(findings, most->ns));
+        return;
+    }
     const struct finding_of of = {"serial-phase", .gain_ns = spread_gain(findings, most->ns),
                                   .moment = &most->longest, .function = most->name};
     trail_string name = text_of(findings, most->name);
@@ -457,8 +668,11 @@ void finding_serial_phase(struct findings *findings)
                 duration(length).text, activity->sums.procs, word(findings, TERM_slots));
 }
 
-/* For how long others waited for goroutines with this start function to exit. */
-static int64_t joined_ns(const struct findings *findings, trail_name name)
+/*
+ * For how long others waited for goroutines with this start function to exit; or for what each of
+ * them sends or does once.
+ */
+static int64_t joined_ns(const struct findings *findings, const struct wait_group *group)
 {
     const struct blame *blame = &findings->waits->blame;
     int64_t most = 0;
@@ -466,7 +680,11 @@ static int64_t joined_ns(const struct findings *findings, trail_name name)
         const struct blame_row *row = &blame->rows[i];
         const struct wait_facts *facts = facts_of(findings, row->wait);
         int64_t ns = blame_union_ns(&row->held);
-        if (facts && facts->kind == WIRE_WAIT_JOIN && row->function == name && ns > most)
+        bool joins = facts && facts->kind == WIRE_WAIT_JOIN && row->function == group->row.name;
+        bool each = !facts && !row->lock && row->start == group->row.name &&
+                    row->waiter == group->creator && share_of(row->alike_ns, row->direct_ns) == 0 &&
+                    row->waits * 5 >= group->row.created * 4 && row->waits <= group->row.created;
+        if ((each || (joins && group->most_alive == 1)) && ns > most)
             most = ns;
     }
     return most;
@@ -488,23 +706,52 @@ void finding_one_at_a_time(struct findings *findings)
     int64_t length = length_of(findings);
     for (size_t i = 0; i < waits->count; i++) {
         const struct wait_group *group = waits->items[i];
-        if (group->most_alive != 1 || group->row.created < EACH_LEAST)
+        if (group->most_alive > EACH_ALIVE || group->row.created < EACH_LEAST)
             continue;
-        int64_t alone = alone_ns(findings->activity, group->row.name);
-        int64_t joined = joined_ns(findings, group->row.name);
+        int64_t joined = joined_ns(findings, group);
+        int64_t alone = group->most_alive == 1 ? alone_ns(findings->activity, group->row.name) : 0;
         int64_t ns = joined > alone ? joined : alone;
         int64_t gain = ns - ns / (int64_t)group->row.created;
         if (share_of(ns, length) < EACH_SHARE)
             continue;
-        const struct finding_of of = {"one-at-a-time", .gain_ns = gain,
+        const struct finding_of of = {"one-at-a-time", .gain_ns = gain, .moment = &group->busiest,
                                       .function = group->row.name};
-        trail_string name = text_of(findings, group->row.name);
+        char name[STARTED_SIZE];
         finding_say(findings, &of,
-                    "%" PRIu64 " %s of %.*s ran one at a time: each was created after the one "
-                    "before had ended, and they had work alone, or others waited for them to exit, "
+                    "%" PRIu64 " %s of %s ran one at a time: each was created when the one "
+                    "before was done, and they had work alone, or others waited for them, "
                     "during %.0f %% of the time; at most %s of %s would be saved by running them "
                     "at once",
-                    group->row.created, word(findings, TERM_tasks), SHOWN(name),
+                    group->row.created, word(findings, TERM_tasks),
+                    finding_put_started(findings, group->row.name, name),
                     100 * share_of(ns, length), duration(gain).text, duration(length).text);
+    }
+}
+
+/* Threads wait again and again in calls of a library that the recorder does not see. */
+void finding_unseen(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; i < waits->count; i++) {
+        const struct wait_group *group = waits->items[i];
+        struct group_time time = time_of(findings, group);
+        ns_add(&time.all, group->unseen_ns);
+        if (group->unseen < UNSEEN_WAITS || share_of(group->unseen_ns, time.all) < UNSEEN_SHARE ||
+            share_of(group->unseen_ns, length) < UNSEEN_SHARE || group == gcc_openmp(findings))
+            continue;
+        const struct finding_of of = {
+            "unseen-waits", .gain_ns = group->unseen_ns < length ? group->unseen_ns : length,
+            .moment = &group->busiest, .function = group->row.name};
+        char name[STARTED_SIZE];
+        finding_say(
+            findings, &of,
+            "%s waited in the kernel %" PRIu64 " times, %.0f %% of the time of its %" PRIu64
+            " %s (%s), in calls that are not recorded: usually for a lock in the C library, "
+            "of allocation (malloc, free), stdio or the loader; 'perf record -e "
+            "syscalls:sys_enter_futex -g' shows which",
+            finding_put_started(findings, group->row.name, name), group->unseen,
+            100 * share_of(group->unseen_ns, time.all), group->workers, word(findings, TERM_tasks),
+            duration(group->unseen_ns).text);
     }
 }

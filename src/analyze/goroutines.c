@@ -37,12 +37,12 @@ static struct followed *make(void *context)
     struct trail_analysis *analysis = context;
     struct goroutines *all = &analysis->goroutines;
     struct range_time *range = NULL;
-    uint32_t range_capacity = 0;
+    unsigned range_log = 0;
     struct goroutine *g = all->free_list;
     if (g) {
         all->free_list = g->next_free;
         range = g->range;
-        range_capacity = g->range_capacity;
+        range_log = g->range_log;
         if (g->block != g->few)
             free(g->block);
     } else {
@@ -54,7 +54,7 @@ static struct followed *make(void *context)
         .credit = &all->nothing,
         .waker = TRAIL_NONE,
         .range = range,
-        .range_capacity = range_capacity,
+        .range_log = range_log & 31,
         .block = g->few,
         .block_capacity = 2,
     };
@@ -281,12 +281,14 @@ static struct range_time *range_find(struct goroutine *g, trail_name name)
 
 static bool grow_range(struct goroutine *g)
 {
-    uint32_t capacity = g->range_capacity ? g->range_capacity * 2 : 4;
-    struct range_time *grown = reallocarray(g->range, capacity, sizeof *grown);
+    enum { LEAST = 2, MOST = 26 };
+    unsigned log = g->range_log ? g->range_log + 1U : LEAST;
+    struct range_time *grown =
+        log <= MOST ? reallocarray(g->range, (size_t)1 << log, sizeof *grown) : NULL;
     if (!grown)
         return false;
     g->range = grown;
-    g->range_capacity = capacity;
+    g->range_log = log & 31;
     return true;
 }
 
@@ -295,7 +297,8 @@ static bool range_begin(const struct goroutines *all, struct goroutine *g, const
 {
     struct range_time *range = range_find(g, name);
     if (!range) {
-        if (g->range_count == g->range_capacity && !grow_range(g))
+        uint32_t room = g->range_log ? 1U << g->range_log : 0;
+        if (g->range_count == room && !grow_range(g))
             return false;
         range = &g->range[g->range_count++];
         *range = (struct range_time){.name = name};
@@ -454,7 +457,7 @@ static void goroutine_count_from(struct goroutine *g, const struct names *names,
         g->range[ranges].ns = 0;
         g->range[ranges++].since_ns = ns;
     }
-    g->range_count = (uint32_t)ranges;
+    g->range_count = ranges & ((1U << 27) - 1);
     g->since_ns = ns;
     g->released_ns = ns;
 }

@@ -81,7 +81,9 @@ struct goroutine {
     int64_t syscall_block_ns;
     int64_t released_ns; /* when its P was released */
     struct range_time *range;
-    uint32_t range_count, range_capacity;
+    uint32_t range_count : 27;
+    uint32_t range_log : 5; /* room for 1 << range_log; 0: none */
+    trail_stack outer;      /* for waits: stack of its last system call or wait to send, in Go */
     union {
         struct open_region *region;  /* innermost first */
         struct goroutine *next_free; /* in the list of free objects */

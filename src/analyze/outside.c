@@ -92,6 +92,7 @@ bool outside_begin(struct outside *outside, const struct outside_wait *wait)
     if (now->row == number) {
         row->returns++;
         row->woke += now->woke;
+        ns_add(&row->between_ns, ns_between(now->end_ns, wait->begin_ns));
         ns_add(&row->exec_ns, ns_between(now->exec_ns, wait->exec_ns));
     }
     *now = (struct outside_now){.row = number,
@@ -111,6 +112,7 @@ bool outside_end(struct outside *outside, int64_t goroutine, int64_t end_ns, int
     int64_t ns = ns_between(now->begin_ns, end_ns);
     now->waits = false;
     now->exec_ns = exec_ns;
+    now->end_ns = end_ns;
     blame_union_add(&row->at_least_one, now->begin_ns, end_ns);
     if (ns > row->longest.ns) {
         row->longest = (trail_longest){.ns = ns, .begin_ns = now->begin_ns, .goroutine = goroutine};

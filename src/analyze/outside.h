@@ -22,9 +22,10 @@ struct outside_row {
     trail_longest longest;
     trail_histogram spread;
     struct blame_union at_least_one; /* while a goroutine waits here */
-    uint64_t returns; /* a goroutine waited here again, without another wait in between */
-    int64_t exec_ns;  /* that it ran in between */
-    uint64_t woke;    /* others that it woke in between */
+    uint64_t returns;   /* a goroutine waited here again, without another wait in between */
+    int64_t exec_ns;    /* that it ran in between */
+    int64_t between_ns; /* from one wait to the next */
+    uint64_t woke;      /* others that it woke in between */
 };
 
 /* A goroutine that has waited for something outside. */
@@ -32,7 +33,8 @@ struct outside_now {
     size_t row; /* of its present or last wait, + 1 */
     bool waits;
     trail_name wait, place;
-    int64_t begin_ns, exec_ns; /* its exec_ns when its last wait ended */
+    int64_t begin_ns, end_ns;
+    int64_t exec_ns; /* its exec_ns when its last wait ended */
     uint64_t woke;
 };
 

@@ -23,15 +23,26 @@ void stacks_begin_batch(struct stacks *stacks)
     stacks->epoch = epoch;
 }
 
+/* Returns frame_rank of a frame. */
+static enum frame_rank rank_of(struct stacks *stacks, const trail_place *place)
+{
+    uint64_t key = (uint64_t)place->function << 32 | place->file;
+    uintptr_t known = (uintptr_t)idmap_find(&stacks->ranks, key);
+    if (known)
+        return (enum frame_rank)(known - 1);
+    enum frame_rank rank = frame_rank(stacks->skip, names_text(stacks->names, place->function),
+                                      names_text(stacks->names, place->file));
+    (void)idmap_put(&stacks->ranks, key, (void *)((uintptr_t)rank + 1));
+    return rank;
+}
+
 /* Returns the index of the frame that names the place. */
-static size_t own_of(const struct stacks *stacks, const trail_place *places, size_t count)
+static size_t own_of(struct stacks *stacks, const trail_place *places, size_t count)
 {
     enum frame_rank best = FRAME_NAMELESS;
     size_t own = 0;
     for (size_t i = 0; i < count && best < FRAME_OWN; i++) {
-        enum frame_rank rank =
-            frame_rank(stacks->skip, names_text(stacks->names, places[i].function),
-                       names_text(stacks->names, places[i].file));
+        enum frame_rank rank = rank_of(stacks, &places[i]);
         if (rank > best) {
             best = rank;
             own = i;
@@ -93,6 +104,7 @@ trail_stack stacks_look_up(struct stacks *stacks, trail_stack_handle handle)
 void stacks_free(struct stacks *stacks)
 {
     intern_free(&stacks->intern);
+    idmap_free(&stacks->ranks);
     arena_free(&stacks->arena);
     free(stacks->rows);
     free(stacks->by_handle);

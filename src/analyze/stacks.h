@@ -25,6 +25,7 @@ struct stacks {
     uint32_t *by_handle; /* 0: not looked up in this epoch */
     size_t handles, handle_capacity;
     uint64_t epoch;
+    struct idmap ranks; /* function and file -> frame_rank, + 1, as a pointer */
     trail_place *scratch;
     size_t scratch_capacity;
     bool failed; /* out of memory: some non-empty stacks are 0 */

@@ -7,6 +7,7 @@
 #include "analyze/part.h"
 #include "analyze/waits.h"
 #include "base/grow.h"
+#include "base/text.h"
 #include "wire/waits.h"
 
 /* MARK: The end */
@@ -15,45 +16,100 @@
 static bool is_known_lock(const struct wait_facts *facts)
 {
     unsigned traits = wire_wait_kinds[facts->kind].traits;
-    return traits & WIRE_WAIT_LOCK && !(traits & WIRE_WAIT_IDLE) && facts->kind != WIRE_WAIT_JOIN;
+    return traits & WIRE_WAIT_LOCK && !(traits & WIRE_WAIT_IDLE);
 }
 
-/* Returns the place where the goroutine waits for a lock; NULL: it does not, or it is unknown. */
-static const struct place *lock_place(const struct stuck *stuck, const struct goroutine *g)
+/* Returns the place where the goroutine waits; NULL: unknown. */
+static const struct place *place_of(const struct stuck *stuck, const struct goroutine *g)
 {
     const struct parked *parked =
         stuck->waits_at ? idmap_find(&stuck->waits_at->parked, (uint64_t)g->id) : NULL;
-    const struct place *place = parked ? parked->place : NULL;
-    return place && place->kind == PLACE_LOCK && place->name != 0 ? place : NULL;
+    return parked ? parked->place : NULL;
+}
+
+/* The only goroutine alive with this start function; TRAIL_NONE: there is none, or several. */
+static int64_t only_one(const struct stuck *stuck, trail_name name)
+{
+    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
+    int64_t found = TRAIL_NONE;
+    IDMAP_EACH(slot, alive) {
+        const struct goroutine *g = slot->value;
+        if (g->name != name)
+            continue;
+        if (found != TRAIL_NONE)
+            return TRAIL_NONE;
+        found = g->id;
+    }
+    return found;
+}
+
+static enum stuck_for wanted_of(const struct wait_facts *facts)
+{
+    return facts->kind == WIRE_WAIT_JOIN    ? STUCK_JOIN
+           : facts->kind == WIRE_WAIT_READ  ? STUCK_READ
+           : facts->kind == WIRE_WAIT_WRITE ? STUCK_WRITE
+                                            : STUCK_LOCK;
+}
+
+/* Fills in what a thread waits for whose trace says so. Returns false if it can be no hang. */
+static bool named_wait(const struct stuck *stuck, const struct wait_facts *facts,
+                       struct stuck_wait *wait)
+{
+    bool joins = facts->kind == WIRE_WAIT_JOIN;
+    if (!joins && facts->kind != WIRE_WAIT_WRITE && !is_known_lock(facts))
+        return false;
+    struct holder holder =
+        joins ? (struct holder){.goroutine = only_one(stuck, facts->object), .name = facts->object}
+              : holders_find(stuck->holders, facts->kind, facts->object);
+    wait->kind = facts->kind_name;
+    wait->object = facts->object;
+    wait->wanted = wanted_of(facts);
+    wait->can_be_held = wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD;
+    wait->holder = holder.goroutine;
+    wait->holder_name = holder.name;
+    wait->inferred = holder.inferred;
+    return !joins || holder.goroutine != TRAIL_NONE;
+}
+
+/* The same for a goroutine of Go, of which only the place is known. */
+static bool placed_wait(const struct stuck *stuck, const struct goroutine *g,
+                        struct stuck_wait *wait)
+{
+    const struct waits *waits = stuck->waits_at;
+    const struct place *place = place_of(stuck, g);
+    if (waits && g->reason == waits->send && g->reason != 0) {
+        wait->place = waits_place(stuck->waits_at, g->outer);
+        wait->wanted = STUCK_SEND;
+        return wait->place != 0;
+    }
+    if (!place || place->kind == PLACE_OTHER || place->name == 0)
+        return false;
+    wait->place = place->name;
+    wait->wanted = place->kind == PLACE_CONDITION ? STUCK_CONDITION : STUCK_LOCK;
+    wait->can_be_held = place->kind == PLACE_LOCK;
+    wait->unmoved = place->left_ns <= g->since_ns;
+    /* Other waits at the place ended: it may be that of workers that wait for work. */
+    return wait->wanted == STUCK_LOCK || (place->waits == 0 && place->left_ns == 0);
 }
 
 /* Returns false on out of memory. */
 static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now)
 {
     const struct wait_facts *facts = wait_facts_of(&stuck->analysis->names, g->reason);
-    const struct place *place = facts ? NULL : lock_place(stuck, g);
-    struct holder holder = {.goroutine = TRAIL_NONE};
-    if (g->state != TRAIL_GO_WAITING || (facts ? !is_known_lock(facts) : !place))
-        return true;
-    if (!GROW(stuck->waits, stuck->capacity, stuck->count + 1))
-        return false;
-    if (facts)
-        holder = holders_find(stuck->holders, facts->kind, facts->object);
-    stuck->waits[stuck->count++] = (struct stuck_wait){
+    struct stuck_wait wait = {
         .goroutine = g->id,
         .begin_ns = g->since_ns,
         .ns = ns_between(g->since_ns, now),
         .name = g->name,
-        .kind = facts ? facts->kind_name : 0,
-        .object = facts ? facts->object : 0,
-        .place = place ? place->name : 0,
-        .can_be_held = !facts || wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD,
-        .unmoved = place && place->left_ns <= g->since_ns,
-        .holder = holder.goroutine,
-        .holder_name = holder.name,
-        .inferred = holder.inferred,
+        .holder = TRAIL_NONE,
         .next = SIZE_MAX,
     };
+    if (g->state != TRAIL_GO_WAITING ||
+        !(facts ? named_wait(stuck, facts, &wait) : placed_wait(stuck, g, &wait)))
+        return true;
+    if (!GROW(stuck->waits, stuck->capacity, stuck->count + 1))
+        return false;
+    stuck->waits[stuck->count++] = wait;
     return true;
 }
 
@@ -94,16 +150,37 @@ static void find_circles(struct stuck *stuck)
     }
 }
 
+/* Whether goroutines of the program ended waits of this name: they have the other end of the pipe. */
+static bool is_served(const struct stuck *stuck, trail_name wait)
+{
+    const struct blame *blame = stuck->waits_at ? &stuck->waits_at->blame : NULL;
+    for (size_t i = 0; blame && i < blame->count; i++)
+        if (blame->rows[i].wait == wait && blame->rows[i].goroutine.key >= 0)
+            return true;
+    return false;
+}
+
 /* Returns the facts of a wait that only another thread of the program can end; NULL: it is none. */
 static const struct wait_facts *waits_for_thread(const struct stuck *stuck,
                                                  const struct goroutine *g)
 {
     const struct wait_facts *facts =
         g->state == TRAIL_GO_WAITING ? wait_facts_of(&stuck->analysis->names, g->reason) : NULL;
-    return facts && wire_wait_kinds[facts->kind].traits & WIRE_WAIT_LOCK &&
-                   facts->kind != WIRE_WAIT_FILE_LOCK
+    bool pipe = facts && (facts->kind == WIRE_WAIT_READ || facts->kind == WIRE_WAIT_WRITE) &&
+                text_begins(names_text(&stuck->analysis->names, facts->object), "pipe:") &&
+                is_served(stuck, g->reason);
+    return facts && (pipe || (wire_wait_kinds[facts->kind].traits & WIRE_WAIT_LOCK &&
+                              facts->kind != WIRE_WAIT_FILE_LOCK))
                ? facts
                : NULL;
+}
+
+/* The place of a wait for something outside; 0: unknown. */
+static trail_name outside_place(const struct stuck *stuck, const struct goroutine *g)
+{
+    const struct outside_now *now =
+        stuck->waits_at ? idmap_find(&stuck->waits_at->outside.now, (uint64_t)g->id) : NULL;
+    return now && now->waits ? now->place : 0;
 }
 
 /* Of the goroutines that all wait for each other, takes the one at the end, or one that waits for a
@@ -111,8 +188,7 @@ static const struct wait_facts *waits_for_thread(const struct stuck *stuck,
 static void still_waits(struct stuck *stuck, const struct goroutine *g,
                         const struct wait_facts *facts, int64_t now)
 {
-    const struct parked *parked =
-        stuck->waits_at ? idmap_find(&stuck->waits_at->parked, (uint64_t)g->id) : NULL;
+    const struct place *place = place_of(stuck, g);
     struct stuck_wait wait = {
         .goroutine = g->id,
         .begin_ns = g->since_ns,
@@ -120,7 +196,8 @@ static void still_waits(struct stuck *stuck, const struct goroutine *g,
         .name = g->name,
         .kind = facts->kind_name,
         .object = facts->object,
-        .place = parked && parked->place ? parked->place->name : 0,
+        .wanted = wanted_of(facts),
+        .place = place ? place->name : outside_place(stuck, g),
         .signalled = holders_signalled(stuck->holders, g->id),
         .holder = TRAIL_NONE,
     };
@@ -134,22 +211,24 @@ static void still_waits(struct stuck *stuck, const struct goroutine *g,
     *(joins ? &stuck->has_joiner : &stuck->has_still) = true;
 }
 
-/* Looks whether every goroutine waits for another one. */
+/* Looks whether every goroutine waits for another one, and since when. */
 static void find_still(struct stuck *stuck, int64_t now)
 {
     const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
+    int64_t since_ns = stuck->last_end_ns;
     IDMAP_EACH(slot, alive) {
         const struct goroutine *g = slot->value;
         const struct wait_facts *facts = waits_for_thread(stuck, g);
-        if (!facts || g->since_ns < stuck->last_end_ns) {
+        if (!facts) {
             stuck->has_still = false;
             return;
         }
+        since_ns = g->since_ns > since_ns ? g->since_ns : since_ns;
         still_waits(stuck, g, facts, now);
     }
+    stuck->still_ns = ns_between(since_ns, now);
 }
 
-/* A goroutine that ends while others wait may have been the one that they waited for. */
 static bool goroutine_ends(void *part, struct goroutine *g, int64_t now, int64_t end_ns)
 {
     struct stuck *stuck = part;

@@ -2,24 +2,35 @@
  * Stuck: goroutines that wait for a lock when the trace or the window ends, the holders, and cycles
  * of goroutines that wait for each other.
  *
- * Go's traces do not record holders, nor which lock a goroutine waits for: such a wait has its place
- * only.
+ * Go's traces do not record holders, nor which lock or channel a goroutine waits for: such a wait has
+ * its place only.
  */
 #ifndef TRAIL_ANALYZE_STUCK_H
 #define TRAIL_ANALYZE_STUCK_H
 
 #include <trail/analyze.h>
 
-/* A goroutine that waits for a lock at the end. */
+/* What a goroutine waits for; a lock, or an object of another kind that has a name. */
+enum stuck_for {
+    STUCK_LOCK,
+    STUCK_CONDITION,
+    STUCK_SEND,
+    STUCK_JOIN,  /* the exit of `holder` */
+    STUCK_READ,  /* a pipe */
+    STUCK_WRITE, /* room in a pipe or socket */
+};
+
+/* A goroutine that waits at the end for a lock, or for what only another goroutine ends. */
 struct stuck_wait {
     int64_t goroutine, begin_ns, ns;
     trail_name name;   /* its start function */
     trail_name kind;   /* of the lock: "mutex"; 0: only the place is known, as in Go's traces */
     trail_name object; /* "stats_mu" */
     trail_name place;  /* "main.work (main.go:42)", where `kind` is 0 */
-    bool can_be_held;  /* a thread may have what it waits for, as far as is known */
-    bool unmoved;      /* no other wait at the place has ended since this one began */
-    int64_t holder;    /* TRAIL_NONE: unknown */
+    enum stuck_for wanted;
+    bool can_be_held; /* a thread may have what it waits for, as far as is known */
+    bool unmoved;     /* no other wait at the place has ended since this one began */
+    int64_t holder;   /* TRAIL_NONE: unknown */
     trail_name holder_name;
     bool inferred;        /* the holder is, by the variables in its stack */
     trail_name signalled; /* where its condition was signalled in vain before; 0: not known */
@@ -29,12 +40,13 @@ struct stuck_wait {
 
 struct stuck {
     struct trail_analysis *analysis;
-    const struct waits *waits_at; /* for the places; NULL: not requested */
+    struct waits *waits_at; /* for the places; NULL: not requested */
     const struct holders *holders;
     struct stuck_wait *waits; /* by goroutine; made at the end */
     size_t count, capacity;
     size_t circles;
     int64_t last_end_ns; /* when the last goroutine ended */
+    int64_t still_ns;    /* for how long every goroutine has waited, and none has ended */
     /*
      * At the end every goroutine waits for another one: the longest wait for what no goroutine is
      * known to hold, and another goroutine's wait for that one's exit.

@@ -15,9 +15,17 @@
  * ready is counted. */
 #define HELD_LEAST_NS 20000000
 
+/* The same, of one that is preempted in the end: that it was so late may be since other programs had
+ * the CPU. */
+#define HELD_PREEMPTED_NS 200000000
+
 /* A goroutine that runs for less than this between two waits at one place, and wakes no other, was
  * woken in vain. */
 #define FUTILE_MOST_NS 10000
+
+/* The same, of one that was woken together with others: they take a lock in turn, and a recorder's own
+ * time counts. */
+#define FUTILE_TOGETHER_NS 30000
 
 /* A goroutine that had work for this long is kept as one of those that can hold others up. */
 #define BUSY_LEAST_NS 50000000
@@ -229,6 +237,12 @@ static trail_place blamed_frame(const struct waits *waits, trail_stack stack,
     return row.count > 0 ? row.places[row.own + caller] : (trail_place){0};
 }
 
+trail_name waits_place(struct waits *waits, trail_stack stack)
+{
+    trail_place at = blamed_frame(waits, stack, NULL);
+    return at.function ? blamed_place(waits, &at) : 0;
+}
+
 /* Returns the name of what is waited for, the same for reading and writing a lock. */
 static trail_name blamed_wait(struct waits *waits, trail_name wait)
 {
@@ -248,6 +262,17 @@ static trail_name start_of(const struct waits *waits, int64_t id)
 {
     const struct goroutine *g = goroutines_find(&waits->analysis->goroutines, id);
     return g ? g->name : 0;
+}
+
+bool waits_hands_over(const struct waits *waits, trail_name wait)
+{
+    const struct names *names = &waits->analysis->names;
+    const struct wait_facts *facts = wait_facts_of(names, wait);
+    trail_string text = names_text(names, wait);
+    if (facts)
+        return facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE ||
+               facts->kind == WIRE_WAIT_FUTEX || facts->kind == WIRE_WAIT_READ;
+    return wait == waits->condition || text_begins(text, "chan ") || text_begins(text, "select");
 }
 
 /* The wait of `g` at `place` (NULL: elsewhere), which was for `wait`, has ended. */
@@ -271,6 +296,7 @@ static bool blame(struct waits *waits, const struct goroutine *g, const struct p
         .at = place ? place->name : g->name,
         .named = facts && facts->object != 0,
         .lock = place && place->kind == PLACE_LOCK,
+        .hands_over = waits_hands_over(waits, wait),
         .waker = woken ? event->goroutine : TRAIL_NONE,
         .own_start = g->name,
         .start = woken ? start_of(waits, event->goroutine) : 0,
@@ -333,7 +359,10 @@ static void note_futile(struct waits *waits, const struct goroutine *g, struct p
     int64_t ran = ns_between(parked->woken_exec_ns, g->exec_ns);
     if (g->state == TRAIL_GO_RUNNING)
         ns_add(&ran, ns_between(g->since_ns, now));
-    place->futile += ran < FUTILE_MOST_NS;
+    if (ran >= (parked->woken_together ? FUTILE_TOGETHER_NS : FUTILE_MOST_NS))
+        return;
+    place->futile++;
+    place->waiter = g->name;
 }
 
 /* Returns the reason of a wait; of one that began before the trace, the one of its stack. */
@@ -376,6 +405,8 @@ static bool place_enter(struct waits *waits, const struct goroutine *g, const tr
         note_lock(waits, place, wait);
     if (place->waiters++ == 0)
         place->serial_at = waits->activity->serial_ns;
+    if (place->waiters > place->most_waiters)
+        place->most_waiters = place->waiters;
     if (place->kind == PLACE_LOCK)
         waits->activity->lock_waiters++;
     return true;
@@ -403,7 +434,10 @@ static bool place_leave(struct waits *waits, const struct goroutine *g, const tr
     if (ns_between(g->since_ns, event->time_ns) >= BLAME_LEAST_NS)
         ok = blame(waits, g, place, parked->serial_at, g->reason, event);
     parked->place = NULL;
+    bool together = place->left_by == event->goroutine && place->waits > 0 &&
+                    ns_between(place->left_ns, event->time_ns) < BLAME_TOGETHER_NS;
     place->left_ns = event->time_ns;
+    place->left_by = event->goroutine;
     if (--place->waiters == 0)
         ns_add(&place->serial_ns, ns_between(place->serial_at, waits->activity->serial_ns));
     if (place->kind == PLACE_LOCK)
@@ -414,6 +448,7 @@ static bool place_leave(struct waits *waits, const struct goroutine *g, const tr
     if (place->kind == PLACE_CONDITION && woken && !parked->woken_at) {
         parked->woken_at = place;
         parked->woken_exec_ns = g->exec_ns;
+        parked->woken_together = together;
         waits->watched++;
     }
     if (!parked->woken_at)
@@ -575,6 +610,10 @@ static bool outside_enter(struct waits *waits, struct goroutine *g, trail_name w
 static bool call_begins(struct waits *waits, struct goroutine *g, const trail_event *event)
 {
     const struct follow *follow = &waits->analysis->goroutines.follow;
+    if (waits->is_go) {
+        g->outer = stacks_of(&waits->analysis->stacks, event->transition.stack);
+        return !waits->analysis->stacks.failed;
+    }
     if (!follow->announced.heard || follow->announced.text == 0)
         return true;
     trail_name wait = follow_wait(follow, event);
@@ -598,12 +637,93 @@ static bool call_or_wait_ends(struct waits *waits, const struct goroutine *g,
            outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns);
 }
 
+/* What a system call of Go is for, by the functions that it is called from. */
+static enum wire_wait kind_of_call(const struct waits *waits, const struct stack_row *stack)
+{
+    static const struct {
+        const char *part;
+        enum wire_wait kind;
+    } kinds[] = {
+        {"os.(*Process)", WIRE_WAIT_CHILD},
+        {"os.(*File)", WIRE_WAIT_FILE},
+        {"os.", WIRE_WAIT_FILE},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        for (size_t n = 0; n < stack->count; n++)
+            if (text_begins(names_text(&waits->analysis->names, stack->places[n].function),
+                            kinds[i].part))
+                return kinds[i].kind;
+    return WIRE_WAIT_KERNEL;
+}
+
+/* Whether the function is of a package of Go that calls the system for the program. */
+static bool is_of_library(const struct waits *waits, trail_name function)
+{
+    static const char *const packages[] = {"os.",    "os/",  "syscall.", "internal/",        "io.",
+                                           "bufio.", "fmt.", "log.",     "golang.org/x/sys/"};
+    for (size_t i = 0; i < sizeof packages / sizeof *packages; i++)
+        if (text_begins(names_text(&waits->analysis->names, function), packages[i]))
+            return true;
+    return false;
+}
+
+/* A system call of Go has ended that took long: it waited for something outside. */
+static bool go_call_ends(struct waits *waits, const struct goroutine *g, const trail_event *event)
+{
+    struct names *names = &waits->analysis->names;
+    struct stack_row stack = stacks_get(&waits->analysis->stacks, g->outer);
+    enum wire_wait kind = kind_of_call(waits, &stack);
+    const char *title = kind == WIRE_WAIT_KERNEL ? "system call" : wire_wait_kinds[kind].title;
+    if (stack.count == 0)
+        return true;
+    size_t own = stack.own;
+    while (own + 1 < stack.count && is_of_library(waits, stack.places[own].function))
+        own++;
+    struct outside_wait call = {
+        .goroutine = g->id,
+        .begin_ns = g->since_ns,
+        .exec_ns = g->exec_ns,
+        .kind = kind,
+        .wait = names_put(names, title, strlen(title)),
+        .function = stack.places[own].function,
+        .place = blamed_place(waits, &stack.places[own]),
+    };
+    return outside_begin(&waits->outside, &call) &&
+           outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns);
+}
+
+/* A system call has ended. */
+static __attribute__((noinline)) bool call_left(struct waits *waits, struct wait_group *group,
+                                                const struct goroutine *g, const trail_event *event)
+{
+    int64_t ns = ns_between(g->since_ns, event->time_ns);
+    if (waits->is_go)
+        return go_call_ends(waits, g, event);
+    trail_name call = (trail_name)(uintptr_t)idmap_find(&waits->calls, (uint64_t)g->id);
+    const struct wait_facts *facts = wait_facts_of(&waits->analysis->names, call);
+    if (facts && facts->kind == WIRE_WAIT_KERNEL) {
+        group->unseen++;
+        ns_add(&group->unseen_ns, ns);
+    }
+    return true;
+}
+
+/* The goroutine was ready for long: one that holds a lock then. */
+static __attribute__((noinline)) bool note_ready(struct waits *waits, const struct goroutine *g,
+                                                 int64_t now)
+{
+    return waits->activity->lock_waiters == 0 ||
+           blame_ready(&waits->blame, g->id, g->since_ns, now, waits->ready);
+}
+
 static bool count_left(struct waits *waits, struct wait_group *group, const struct goroutine *g,
                        const trail_event *event)
 {
     int64_t ns = ns_between(g->since_ns, event->time_ns);
     if (g->state == TRAIL_GO_RUNNABLE && event->transition.to == TRAIL_GO_RUNNING) {
         longest_note(&group->row.ready_longest, ns, g->since_ns, g->id);
+        if (__builtin_expect(ns >= BLAME_OTHERS_NS, 0) && !note_ready(waits, g, event->time_ns))
+            return false;
         return trail_histogram_add(&group->row.ready, ns);
     }
     if (g->state == TRAIL_GO_WAITING) {
@@ -614,13 +734,19 @@ static bool count_left(struct waits *waits, struct wait_group *group, const stru
         return trail_histogram_add(&wait->spread, ns);
     }
     if (__builtin_expect(g->state == TRAIL_GO_RUNNING && ns >= HELD_LEAST_NS, 0) &&
+        (event->transition.to != TRAIL_GO_RUNNABLE || ns >= HELD_PREEMPTED_NS) &&
         event->proc >= 0 && event->proc < ACTIVITY_PROCS) {
         struct activity *activity = waits->activity;
-        if (ns_between(activity->queue_at[event->proc], activity->queue_ns) < ns / 2)
-            return true;
-        group->held++;
-        longest_note(&group->held_longest, ns, g->since_ns, g->id);
+        if (ns_between(activity->queue_at[event->proc], activity->queue_ns) >= ns / 2) {
+            group->held++;
+            longest_note(&group->held_longest, ns, g->since_ns, g->id);
+        }
     }
+    if (g->state == TRAIL_GO_SYSCALL)
+        return (waits->is_go && ns < BLAME_OTHERS_NS) || call_left(waits, group, g, event);
+    if (event->transition.to == TRAIL_GO_RUNNABLE)
+        group->yields +=
+            names_of(&waits->analysis->names, event->transition.reason) == waits->yield;
     return true;
 }
 
@@ -649,6 +775,8 @@ static bool wait_enter(struct waits *waits, struct goroutine *g, const trail_eve
     trail_name reason = reason_of(waits, event);
     if (!place_enter(waits, g, event, reason))
         return false;
+    if (reason == waits->send)
+        g->outer = stacks_of(&waits->analysis->stacks, event->transition.stack);
     if (__builtin_expect(waits->analysis->goroutines.follow.announced.heard, 0))
         return idle_enter(waits, g, event) &&
                outside_enter(waits, g, follow_wait(&waits->analysis->goroutines.follow, event),
@@ -656,9 +784,13 @@ static bool wait_enter(struct waits *waits, struct goroutine *g, const trail_eve
     return (reason != waits->sleep && !g->outside) || outside_enter(waits, g, reason, event);
 }
 
-static void count_created(struct wait_group *group)
+static __attribute__((noinline)) void count_created(struct waits *waits, struct wait_group *group,
+                                                    const trail_event *event)
 {
-    group->row.created++;
+    if (group->creator == 0)
+        group->creator = start_of(waits, event->goroutine);
+    if (group->row.created++ == 0)
+        group->created_at = waits_place(waits, stacks_of(&waits->analysis->stacks, event->stack));
     if (group->row.created > group->row.ended + group->most_alive)
         group->most_alive = group->row.created - group->row.ended;
 }
@@ -676,7 +808,7 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
     if (waits->analysis->counting) {
         group->row.ended += to <= TRAIL_GO_NOT_EXIST;
         if (event->transition.from == TRAIL_GO_NOT_EXIST)
-            count_created(group);
+            count_created(waits, group, event);
         if (from > TRAIL_GO_NOT_EXIST && !count_left(waits, group, g, event))
             return false;
     }
@@ -712,6 +844,13 @@ static bool take_log(void *part, const trail_event *event)
 
 /* MARK: Window and end */
 
+static void trace_begins(void *part, int64_t origin_ns)
+{
+    struct waits *waits = part;
+    (void)origin_ns;
+    waits->is_go = trail_reader_maker(waits->analysis->reader)->made_by == TRAIL_MADE_BY_GO;
+}
+
 static bool window_begins(void *part, int64_t ns)
 {
     struct waits *waits = part;
@@ -729,6 +868,7 @@ static bool window_begins(void *part, int64_t ns)
                                 .lock = place->lock,
                                 .locks_differ = place->locks_differ,
                                 .waiters = place->waiters,
+                                .most_waiters = place->waiters,
                                 .left_ns = place->left_ns,
                                 .serial_at = waits->activity->serial_ns};
     }
@@ -787,7 +927,7 @@ static bool window_ends(void *part, int64_t ns)
 static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
 {
     static const char sync[] = "sync", condition[] = "sync.(*Cond).Wait", sleep[] = "sleep",
-                      send[] = "chan send";
+                      send[] = "chan send", yield[] = "runtime.Gosched", ready[] = "ready";
     struct waits *waits = part;
     waits->analysis = analysis;
     waits->activity = needed[0];
@@ -798,6 +938,8 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     waits->condition = names_put(&analysis->names, condition, strlen(condition));
     waits->send = names_put(&analysis->names, send, strlen(send));
     waits->sleep = names_put(&analysis->names, sleep, strlen(sleep));
+    waits->yield = names_put(&analysis->names, yield, strlen(yield));
+    waits->ready = names_put(&analysis->names, ready, strlen(ready));
     return !analysis->names.failed;
 }
 
@@ -839,6 +981,7 @@ const struct analysis_part waits_part = {
     .needs = {&activity_part},
     .init = init,
     .free = drop,
+    .trace_begins = trace_begins,
     .window_begins = window_begins,
     .window_ends = window_ends,
     .kinds = PART_KIND(LOG),

@@ -29,9 +29,12 @@ struct place {
     uint64_t waits; /* that ended */
     int64_t ns;
     trail_longest longest;
-    uint64_t futile;   /* waits that began again at once, without work in between */
-    uint64_t waiters;  /* current number */
+    uint64_t futile;  /* waits that began again at once, without work in between */
+    uint64_t waiters; /* current number */
+    uint64_t most_waiters;
+    trail_name waiter; /* start function of the last that was woken in vain */
     int64_t left_ns;   /* when the last wait ended */
+    int64_t left_by;   /* the goroutine that ended it */
     int64_t serial_ns; /* with a waiter here and at most one goroutine working */
     int64_t serial_at; /* activity.serial_ns when the first of the current waiters came */
 };
@@ -41,6 +44,7 @@ struct parked {
     struct place *place;    /* where it waits now */
     struct place *woken_at; /* where it was woken, until it works or waits again */
     int64_t woken_exec_ns;  /* exec_ns of the goroutine at its wake-up */
+    bool woken_together;    /* with others, by one goroutine */
     int64_t serial_at;      /* activity.serial_ns when the wait began */
 };
 
@@ -55,9 +59,14 @@ struct wait_group {
     int64_t stuck_since_ns; /* the first of these */
     int64_t stuck_goroutine;
     uint64_t most_alive; /* at once, of those created in the trace */
-    uint64_t workers;    /* goroutines that ended, and how long they ran */
+    trail_name creator;  /* start function of a goroutine that created some of these; 0: unknown */
+    trail_name created_at; /* where the first of these was created; 0: unknown */
+    uint64_t workers;      /* goroutines that ended, and how long they ran */
     int64_t exec_ns;
     trail_longest busiest; /* the one that ran for longest */
+    uint64_t unseen;       /* waits in the kernel in calls that are not recorded */
+    int64_t unseen_ns;
+    uint64_t yields; /* by runtime.Gosched */
 };
 
 /* A goroutine that never waited, but ended short waits of others to send. */
@@ -91,8 +100,16 @@ struct waits {
     struct idmap served;    /* goroutine -> number of short waits to send that it ended */
     struct idmap busy;      /* goroutine -> for how many microseconds it had work, as a pointer */
     struct spinner spinner; /* the one that ran for longest */
-    trail_name sync, condition, sleep, send; /* reasons */
+    bool is_go;             /* system calls have the stack that they were called from */
+    trail_name sync, condition, sleep, send, yield; /* reasons */
+    trail_name ready; /* "ready": what a holder without a CPU counts as */
 };
+
+/* Whether it is a wait for another goroutine of a kind with which work or results are handed over. */
+bool waits_hands_over(const struct waits *waits, trail_name wait);
+
+/* Returns the name of the place of a stack, "main.work (main.go:42)"; 0: none. */
+trail_name waits_place(struct waits *waits, trail_stack stack);
 
 extern const struct analysis_part waits_part;
 

@@ -6,13 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "base/duration.h"
 #include "base/share.h"
+#include "commands/summary_files.h"
 #include "ui/cli.h"
 #include "ui/follow_up.h"
 #include "ui/show.h"
 #include "wire/waits.h"
+
+/* Findings on the last screen, and of traces of at most how many bytes: those take about a second. */
+enum { MOST_FINDINGS = 3, MOST_BYTES = 32 << 20 };
 
 /* The kind of each wait, as readers add them up. */
 static const enum wire_wait wait_kinds[SHM_WAITS] = {
@@ -152,6 +157,14 @@ int64_t record_summary_cpu_ns(int who)
            ((int64_t)usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
 }
 
+/* Prints the first findings of the trace. Of one that is large they would take too long. */
+static void print_findings(const char *path)
+{
+    struct stat of;
+    if (stat(path, &of) == 0 && S_ISREG(of.st_mode) && of.st_size <= MOST_BYTES)
+        summary_files_findings(path, MOST_FINDINGS);
+}
+
 void record_summary_print(const struct collect_summary *s, const char *path, int64_t cpu_ns,
                           const char *about)
 {
@@ -192,6 +205,7 @@ void record_summary_print(const struct collect_summary *s, const char *path, int
               stderr);
     print_heap(s);
     print_recorder(s);
+    print_findings(path);
     put_line("  next: trail summary %s, or trail view %s", shell_file(path, file), file);
 }
 

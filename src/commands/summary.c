@@ -12,6 +12,7 @@
 #include "analyze/part.h"
 #include "base/share.h"
 #include "commands/panels.h"
+#include "commands/summary_files.h"
 #include "commands/summary_processes.h"
 #include "commands/summary_recording.h"
 #include "report/overview.h"
@@ -46,10 +47,7 @@ static const struct option rows[] = {
 
 static void want(trail_analysis_options *options)
 {
-    options->what |= TRAIL_ANALYZE_GROUPS | TRAIL_ANALYZE_REGION_GROUPS |
-                     TRAIL_ANALYZE_DISTRIBUTIONS | TRAIL_ANALYZE_MMU | TRAIL_ANALYZE_GC |
-                     TRAIL_ANALYZE_ACTIVITY | TRAIL_ANALYZE_FINDINGS;
-    options->mmu_flags[0] = TRAIL_MMU_DEFAULT | TRAIL_MMU_CORRECTED;
+    summary_files_want(options);
 }
 
 static bool want_colour(void)
@@ -750,6 +748,16 @@ static void panel_show(const struct analysis *analysis, size_t limit)
 
 const struct panel panel_summary = {panel_want, panel_show};
 
+/* A line for each of several files. */
+static int run_files(struct analysis *analysis, const struct options *options)
+{
+    int code = analysis_word(analysis, options->words[0]);
+    if (code == EXIT_GOOD)
+        code = summary_files_show(analysis, options);
+    skip_frames_free(analysis->skip_frames);
+    return code;
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
     struct request request = {
@@ -757,8 +765,13 @@ static int run(const struct command *command, int argc, char **argv)
         .limit = 6,
         .colour = want_colour(),
     };
-    int code = analysis_parse(&request.analysis, argc, argv);
+    struct options options;
+    int code = options_each(&options, command, argc, argv, NULL, &request.analysis);
     want(&request.analysis.options);
+    if (code == EXIT_GOOD && summary_files_are(&options))
+        return run_files(&request.analysis, &options);
+    if (code == EXIT_GOOD)
+        code = analysis_words(&request.analysis, &options);
     /* Only the tiles have locks. */
     if (request.analysis.json)
         request.analysis.options.what |= TILES_ANALYSES;
@@ -767,13 +780,15 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_summary = {
     COMMAND_ROW(summary),
-    .synopsis = "[options] FILE",
+    .synopsis = "[options] FILE|FOLDER...",
     .details =
         "Shows how many goroutines ran and were ready at each time, what idle Ps lacked, where "
         "the goroutines' time went, how long they were ready and waited, by start function, "
         "garbage collection, heap, tasks and regions. Commands that show the longest of each "
-        "stand beside it.",
+        "stand beside it. Of several files, or those in a folder, a line each: the first finding, "
+        "what it would gain, by which they are sorted, and the longest wait, pause and task.",
     .examples = "  trail summary app.trace\n"
+                "  trail summary traces/\n"
                 "  trail summary --from=1s --to=+200ms app.trace\n"
                 "  trail summary --json app.trace | jq .gc",
     .options = rows,

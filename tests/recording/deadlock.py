@@ -82,8 +82,11 @@ def names(pids):
 
 @test
 def of_a_program_that_ends():
-    subprocess.run([TRAIL, "record", "-q", "-o", TRACE, "--", PROGRAM], check=True, timeout=120)
+    done = subprocess.run([TRAIL, "record", "-o", TRACE, "--", PROGRAM], stderr=subprocess.PIPE, text=True, check=True, timeout=120)
     check()
+    # The last screen has the sentences of the summary, in its order.
+    screen = re.findall(r"^  \* (.*)$", done.stderr, re.M)
+    assert screen == [f["text"] for f in answer("summary")["findings"]][:3], done.stderr
 
 
 @test
