@@ -27,7 +27,7 @@ import work  # noqa: E402
 from crafted import CRAFTED  # noqa: E402
 from go_readers import go_of  # noqa: E402
 from tap import finish, report, skip  # noqa: E402
-from traces import V1_BATCH, V1_STACK, Mutator, decode_v1  # noqa: E402
+from traces import V1_BATCH, V1_SAMPLE, V1_STACK, V1_STRING, Mutator, decode_v1  # noqa: E402
 
 PARSERS = {"1.27": ("go_current.go", "go"), "1.21": ("go_v1.go", "go-v1")}
 FORMATS = {
@@ -126,20 +126,36 @@ def has_marks(trace):
         records = decode_v1(trace, minor)
     except IndexError:  # it is cut
         return False
-    return any(value >= 2**64 - 2 for type, numbers, _ in records if type != V1_BATCH for value in numbers)
+    return any(
+        value >= 2**64 - 2
+        for type, numbers, _ in records
+        if type & 0x3F not in (V1_BATCH, V1_SAMPLE)
+        for value in numbers[1:3]  # behind the time
+    )
+
+
+def frames_of(trace):
+    """The frames of a trace of v1: address, function, file, line; and the numbers of its strings."""
+    minor, frames, strings = int(trace[5:7]), [], {0}
+    try:
+        for type, numbers, _ in decode_v1(trace, minor) if minor < 22 else []:
+            if type & 0x3F == V1_STACK:
+                frames += [tuple(numbers[i : i + 4]) for i in range(2, len(numbers) - 3, 4)]
+            elif type == V1_STRING:
+                strings.add(numbers[0])
+    except IndexError:  # it is cut
+        pass
+    return frames, strings
 
 
 def has_two_frames(trace):
-    """Whether an address has different frames in a trace of v1."""
-    frames = {}
-    try:
-        for type, numbers, _ in decode_v1(trace, int(trace[5:7])) if int(trace[5:7]) < 22 else []:
-            for i in range(2, len(numbers) - 3, 4) if type & 0x3F == V1_STACK else ():
-                if frames.setdefault(numbers[i], numbers[i + 1 : i + 4]) != numbers[i + 1 : i + 4]:
-                    return True
-    except IndexError:  # it is cut
-        pass
-    return False
+    frames = set(frames_of(trace)[0])
+    return len({frame[0] for frame in frames}) < len(frames)
+
+
+def has_unnamed_frame(trace):
+    frames, strings = frames_of(trace)
+    return not {number for frame in frames for number in frame[1:3]} <= strings
 
 
 def is_far(text):
@@ -155,6 +171,7 @@ NAMED = {
     "a log that is cut": lambda go, trail, trace: go[0] and "event UserLog" in trail[2] and "ends inside" in trail[2],
     "a frequency of 0": lambda go, trail, trace: "frequency event found (it is 0)" in trail[2],
     "two frames of an address": lambda go, trail, trace: has_two_frames(trace),
+    "a frame without strings": lambda go, trail, trace: has_unnamed_frame(trace),
     "an end of a generation among events": lambda go, trail, trace: "(EndOfGeneration)" in trail[2],
     "a status with a stack in 1.22": lambda go, trail, trace: trace[5:7] == b"22" and b"\x30" in trace,
     "a clock snapshot among events": lambda go, trail, trace: "found while ordering: 51" in go[2],

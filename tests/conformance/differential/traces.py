@@ -11,7 +11,7 @@ HEADER = 16
 INTERESTING = [0, 1, 2, 3, 127, 128, 255, 2**16, 2**31, 2**32 - 1, 2**32, 2**62, 2**63 - 1, 2**63, 2**64 - 2, 2**64 - 1]
 V2_EVENT_BATCH, V2_STACK, V2_STRING, V2_EXPERIMENTAL_BATCH, V2_END = 1, 3, 5, 49, 52
 V2_STACKS, V2_STRINGS, V2_SAMPLES, V2_FREQUENCY, V2_SYNC = 2, 4, 6, 8, 50
-V1_BATCH, V1_STACK, V1_STRING, V1_LOG = 1, 3, 37, 48
+V1_BATCH, V1_STACK, V1_STRING, V1_LOG, V1_SAMPLE = 1, 3, 37, 48, 49
 V1_PREFIXED = 0x100  # beside a type: the numbers follow their length, however few there are
 
 
