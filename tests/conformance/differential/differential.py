@@ -176,6 +176,9 @@ NAMED = {
     "a status with a stack in 1.22": lambda go, trail, trace: trace[5:7] == b"22" and b"\x30" in trace,
     "a clock snapshot among events": lambda go, trail, trace: "(ClockSnapshot)" in trail[2],
     "a table that is cut": lambda go, trail, trace: go[0] and "invalid uvarint in a table batch" in trail[2],
+    "tables without an end": lambda go, trail, trace: (
+        trace[5:7] == b"26" and trail[0] and re.match("expected .* event, got ", go[2])
+    ),
     "a clock beyond the calendar": lambda go, trail, trace: re.search(rb"Wall=-?\d{9,}\n", trail[1]),
 }
 
