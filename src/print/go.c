@@ -164,13 +164,24 @@ static void go_log(struct print *print, const trail_event *event)
 }
 
 /*
+ * Whether an event has a stack that Go does not know: up to 1.22, the stack of a goroutine's status
+ * is the reader's addition.
+ */
+static bool go_hides_stacks(const struct print *print, const trail_event *event)
+{
+    return event->kind == TRAIL_STATE_TRANSITION && event->wire == V2_GoStatusStack &&
+           trail_reader_version(print->reader) < 23;
+}
+
+/*
  * Whether Go shows a TransitionStack, even one without frames: the start stack of a new goroutine
  * is always present, also as ID 0.
  */
-static bool go_has_transition_stack(const trail_event *event)
+static bool go_has_transition_stack(const struct print *print, const trail_event *event)
 {
-    return event->transition.stack != 0 || event->wire == V2_GoCreate ||
-           event->wire == V2_GoCreateBlocked;
+    return (event->transition.stack != 0 || event->wire == V2_GoCreate ||
+            event->wire == V2_GoCreateBlocked) &&
+           !go_hides_stacks(print, event);
 }
 
 static void go_transition(struct print *print, const trail_event *event)
@@ -188,7 +199,7 @@ static void go_transition(struct print *print, const trail_event *event)
     out_str(&print->out, proc ? trail_proc_state_name(to) : trail_go_state_name(to));
     PRINT(print, " Reason=");
     print_string(print, event->transition.reason);
-    if (!go_has_transition_stack(event))
+    if (!go_has_transition_stack(print, event))
         return;
     PRINT(print, "\nTransitionStack=\n");
     cache_put(&print->stacks, event->transition.stack, &print->out);
@@ -241,7 +252,9 @@ static void go_event(struct print *print, const trail_event *event)
         go_transition(print, event);
     else if (event->kind < TRAIL_KINDS && go_details[event->kind])
         go_details[event->kind](print, event);
-    if (event->stack != 0) {
+    /* A sample without a stack has an empty one. */
+    bool stack = event->stack != 0 || event->kind == TRAIL_STACK_SAMPLE;
+    if (stack && !go_hides_stacks(print, event)) {
         PRINT(print, "\nStack=\n");
         cache_put(&print->stacks, event->stack, out);
     }

@@ -293,6 +293,9 @@ static bool put_go_switch(struct event_writer *w, const trail_event *e)
 
 static bool put(struct event_writer *w, const trail_event *e)
 {
+    /* v1 allows a P of that number; in v2 the number stands for "none". */
+    if (e->kind == TRAIL_STATE_TRANSITION && e->transition.id == TRAIL_NONE)
+        return false;
     switch (e->wire) {
     case V2_ProcStatus:
         return put_proc_status(w, e);

@@ -241,5 +241,23 @@ def what_is_not_there_names_the_nearest():
         assert code == 2 and hint in err and not os.path.exists(to), f"{option}: exit {code}: {err}"
 
 
+@test
+def what_is_of_no_P_is_left_out():
+    """A P of v1 may have the number that stands for none in v2."""
+    path = os.path.join(WORK, "none-v1.trace")
+    text = """Trace Go1.21
+Batch p=18446744073709551615 ticks=100
+ProcStart dt=1 thread=5
+GoCreate dt=1 g=7 stack=0 stk=0
+GoStartLocal dt=1 g=7
+GoSched dt=3 stk=0
+ProcStop dt=3
+Frequency freq=1000000000
+"""
+    good("assemble", "-", "-o", path, stdin=text.encode())
+    for version in ("go1.22", "go1.23", "go1.26"):
+        part(path, version=version, lost=True)
+
+
 if __name__ == "__main__":
     sys.exit(main())

@@ -239,7 +239,7 @@ static void a_generation_comes_before_the_batch_that_is_cut(void **state)
     assert_non_null(strstr(message, "error reading batch gen"));
     assert_string_equal(
         printed.data,
-        "M=-1 P=-1 G=-1 Sync Time=1 N=1\n"
+        "M=-1 P=-1 G=-1 Sync Time=10 N=1\n"
         "M=5 P=-1 G=-1 StateTransition Time=11 ProcID=0 Undetermined->Running Reason=\"\"\n"
         "M=-1 P=-1 G=-1 Sync Time=12 N=2\n");
 }

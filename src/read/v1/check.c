@@ -459,6 +459,8 @@ int v1_check_event(struct v1_check *check, struct v1_event *ev)
 {
     if (judge(check, ev) < 0)
         return -1;
-    ev->gs->known = true;
+    /* Go 1.21 knows a goroutine from its first sample on, later releases do not. */
+    if (ev->type != V1_CPUSample || !check->newer_rules)
+        ev->gs->known = true;
     return 0;
 }

@@ -197,6 +197,9 @@ static int lex_prefixed(struct lexer *lexer, const uint8_t *start, struct v1_rec
                   most);
         return fail_at(lexer, start);
     }
+    /* Go since 1.23 finds batches without reading lengths. */
+    if (lexer->type == V1_Batch && lexer->format->newer_rules)
+        return wrong_count(lexer, start, 2, V1_COUNT_LENGTH + 1);
     if (length > (uint64_t)(lexer->end - lexer->at))
         return fail_truncated(lexer, start);
     const uint8_t *body = lexer->at;
@@ -235,8 +238,10 @@ static int lex_inline(struct lexer *lexer, const uint8_t *start, struct v1_recor
             return -1;
     record->numbers = numbers;
     record->end = lexer->at;
-    if (lexer->type == V1_Stack)
-        return wrong_count(lexer, start, 2, numbers);
+    if (lexer->type == V1_Stack) {
+        lexer->at = start + 1;
+        return lex_stack(lexer, start, record->end, record);
+    }
     unsigned want = lexer->format->shapes[lexer->type].numbers;
     return numbers == want ? 0 : wrong_count(lexer, start, want, numbers);
 }

@@ -38,12 +38,13 @@ enum v2_header_result v2_batch_header(const uint8_t *data, size_t size, int vers
         return V2_HEADER_SHORT;
     }
     uint8_t type = *at++;
-    if (type == V2_EndOfGeneration && version >= 26) {
-        header->end_of_generation = true;
+    if (type == V2_EndOfGeneration) {
+        /* Up to 1.25 it is to Go a batch of generation 0, which is an error. */
+        header->end_of_generation = version >= 26;
         *length = 1;
         return V2_HEADER_OK;
     }
-    if (type != V2_EventBatch && !(type == V2_ExperimentalBatch && version >= 23)) {
+    if (type != V2_EventBatch && type != V2_ExperimentalBatch) {
         error_set(err, TRAIL_CORRUPT, "expected batch event, got event %u", type);
         return V2_HEADER_BAD;
     }

@@ -230,11 +230,14 @@ static int read_snapshot(struct section *s)
     if (g->has_snapshot)
         return FAIL(s, TRAIL_CORRUPT, "found multiple clock snapshot events");
     g->has_snapshot = true;
+    /* As Go's time.Unix: nanoseconds beyond a second, or before it, are carried. */
+    int64_t ns = (int64_t)v[3] % INT64_C(1000000000),
+            carry = (int64_t)v[3] / INT64_C(1000000000) - (ns < 0);
     g->snapshot = (trail_clock_snapshot){
         .trace_ns = (int64_t)(s->batch_time + v[0]), /* still in ticks */
         .mono_ns = v[1],
-        .wall_s = (int64_t)v[2],
-        .wall_ns = (uint32_t)v[3],
+        .wall_s = (int64_t)(v[2] + (uint64_t)carry),
+        .wall_ns = (uint32_t)(ns < 0 ? ns + INT64_C(1000000000) : ns),
     };
     return 0;
 }
@@ -316,7 +319,7 @@ static int index_batches(struct v2_generation *g, trail_error *err)
 {
     struct v2_batch_header header;
     size_t length, gap = 0;
-    g->min_time = UINT64_MAX;
+    g->min_time = 0; /* Go takes a 0 for "none yet" */
     for (size_t at = 0; at < g->used; at += length + (size_t)header.size) {
         for (; gap < g->gap_count && at >= g->gaps[gap].at; gap++)
             at = at > g->gaps[gap].end ? at : g->gaps[gap].end;
@@ -331,7 +334,7 @@ static int index_batches(struct v2_generation *g, trail_error *err)
         size_t size = (size_t)header.size;
         trail_batch_kind kind = v2_batch_kind(&header, size ? data[0] : 0, g->version);
         int result;
-        if (header.time < g->min_time)
+        if (g->min_time == 0 || header.time < g->min_time)
             g->min_time = header.time;
         if (kind == TRAIL_BATCH_EVENTS)
             result = add_event_batch(g, &header, at + length, err);
@@ -355,6 +358,7 @@ struct extent_state {
     size_t resync;    /* where batches are next searched, after damage: only ever forwards */
     bool any;         /* the generation has a batch */
     bool event_batch; /* the generation has a batch with events */
+    bool misplaced;   /* the batch that ends the reading is good, but its generation is not */
 };
 
 /* The source ends between two batches. */
@@ -379,6 +383,7 @@ static enum extent end_of_input(struct v2_generation *g, const struct extent_sta
 static enum extent place_batch(struct v2_generation *g, const struct v2_batch_header *header,
                                struct extent_state *s, trail_error *err)
 {
+    s->misplaced = true;
     if (header->generation == 0) {
         error_set(err, TRAIL_CORRUPT, "invalid generation number 0");
         return EXTENT_ERROR;
@@ -400,6 +405,7 @@ static enum extent place_batch(struct v2_generation *g, const struct v2_batch_he
                   header->generation, g->number);
         return EXTENT_ERROR;
     }
+    s->misplaced = false;
     return EXTENT_MORE;
 }
 
@@ -595,7 +601,9 @@ static enum v2_load read_extent(struct v2_generation *g, trail_error *behind)
         behind->offset = g->offset + (int64_t)s.at;
         behind->generation = s.any ? (int64_t)g->number : TRAIL_NOWHERE;
     }
-    return s.any && (g->version < 26 || g->salvage) ? V2_LOADED : V2_LOAD_FAILED;
+    /* Up to 1.25, Go shows what precedes a batch that it cannot read, not one of a wrong generation. */
+    bool shown = g->salvage || (g->version < 26 && !s.misplaced);
+    return s.any && shown ? V2_LOADED : V2_LOAD_FAILED;
 }
 
 /* MARK: Whole generations */

@@ -90,13 +90,12 @@ merge_another(struct v2_order *order, struct v2_frontier *frontier, size_t *whic
         if (step == V2_FAILED)
             return V2_MERGE_FAILED;
         order->steps++;
+        order->before = before;
         if (c->at == c->end)
             return V2_MERGE_END;
         c->at = decode_next(&order->clock, c, c->at, &c->last_ns);
-        if (!c->at) {
-            order->output = before;
+        if (!c->at)
             return V2_MERGE_MALFORMED;
-        }
         v2_frontier_update(frontier, i);
         return V2_MERGE_PAUSE;
     }
@@ -130,12 +129,13 @@ COMMON enum v2_merge run_head(struct v2_order *order, struct v2_head *head, int6
         }
         order->steps++;
         if (UNLIKELY(at == c->end)) {
+            order->before = before;
             result = V2_MERGE_END;
             break;
         }
         const uint8_t *next = decode_next(&order->clock, c, at, &time_ns);
         if (UNLIKELY(!next)) {
-            output = before;
+            order->before = before;
             result = V2_MERGE_MALFORMED;
             break;
         }

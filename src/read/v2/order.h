@@ -120,6 +120,7 @@ struct v2_output {
 /* Owned by a reader; one thread at a time. Initialize with v2_order_init. */
 struct v2_order {
     struct v2_output output;
+    struct v2_output before; /* the step that ended a batch: V2_MERGE_END */
     uint64_t generation;
     struct tables *tables; /* the reader's, of the current generation */
     struct idmap gs, ps, ms, tasks;

@@ -378,10 +378,22 @@ static int stuck(struct v2_reader *r)
     return failed_at(r, c);
 }
 
+/*
+ * An event that follows on its thread is malformed: Go's reader loses the one before it, too. A
+ * reader that is not strict keeps what is sound.
+ */
+static void drop_step_before(struct v2_reader *r)
+{
+    if (r->order.strict)
+        r->order.output = r->order.before;
+}
+
 /* The batch of entry i is at its end: moves its thread to the next batch, or removes it. */
 static int end_of_batch(struct v2_reader *r, size_t i)
 {
     int next = next_good_batch_of(r, r->frontier.heads[i].cursor);
+    if (next < 0)
+        drop_step_before(r);
     if (next > 0)
         v2_frontier_update(&r->frontier, i);
     else
@@ -409,6 +421,7 @@ static int merge_events(struct v2_reader *r)
         return failed_at(r, c);
     case V2_MERGE_MALFORMED:
         r->generation.events_lost = true;
+        drop_step_before(r);
         return bad_event(r, c) < 0 && note_damage(r) ? end_of_batch(r, which) : -1;
     }
     return 0;
