@@ -369,7 +369,8 @@ int export_with_reader(struct export_request *request,
     int code = open_binary(request->binary, &symbols, &options);
     if (code != EXIT_GOOD)
         return code;
-    trail_source *source = open_source(request->word, &err);
+    trail_source *source =
+        request->input ? input_open(request->input, &err) : open_source(request->word, &err);
     code = source ? use_reader(request, source, &options, use) : print_error(request->word, &err);
     trail_source_close(source);
     symbols_close(symbols);

@@ -73,7 +73,8 @@ static const struct option rows[] = {
      TO_PARSED(struct request, duckdb.threads, const char *, take_threads)},
     {0, "allow-files", NULL, "queries may read and write files: COPY, read_parquet(...)",
      TO_FLAG(struct request, duckdb.files)},
-    {0, "host", "NAME", "the value of the column host", TO_TEXT(struct request, host)},
+    {0, "host", "NAME", "the machine that the traces are of (this one)",
+     TO_TEXT(struct request, host)},
     {0, "repair", NULL, "Go 1.5 to 1.21: repair what has no consistent order",
      TO_FLAG(struct request, repair)},
     {0, "binary", "FILE", "Go 1.5 and 1.6: the traced program, for names",
@@ -87,7 +88,8 @@ struct session {
     struct duckdb duckdb;
     struct sql_tables tables;
     struct symbols *symbols;
-    char threads[32]; /* the number, unless given by an option */
+    char host[TRACE_HOST_SIZE]; /* unless given by an option */
+    char threads[32];           /* the number, unless given by an option */
 };
 
 /* MARK: What there is to ask */
@@ -193,7 +195,7 @@ static int define_since_start(struct session *session)
             fprintf(to, *at == '\'' ? "''" : "%c", *at);
         fprintf(to, "', %" PRId64 ");", begin_of(tables, i));
     }
-    fputs(sql_macro_since_start, to);
+    fputs(sql_macro_since_start(tables->count > 1), to);
     int code = fclose(to) == 0 ? duckdb_run(&session->duckdb, text) : EXIT_INOUT;
     free(text);
     session->knows_begins = code == EXIT_GOOD;
@@ -456,6 +458,9 @@ static int open_inputs(struct session *session)
     if (!tables->inputs)
         return EXIT_INOUT;
     for (size_t i = 0; i < request->file_count; i++) {
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(request->files[i], request->files[j]) == 0)
+                return usage_error(request->command, "%s is given twice", request->files[i]);
         if (input_init(&tables->inputs[i], request->files[i], true, &err) < 0)
             return print_error(request->files[i], &err);
         tables->count++;
@@ -473,10 +478,11 @@ static int begin(struct session *session)
 {
     struct request *request = session->request;
     struct sql_tables *tables = &session->tables;
+    trace_host(session->host);
     *tables = (struct sql_tables){
         .duckdb = &session->duckdb,
         .files = (const char *const *)request->files,
-        .host = request->host,
+        .host = request->host ? request->host : session->host,
         .window = request->window,
         .reader = {.repair = request->repair, .partial = true, .ahead = true},
     };
@@ -500,7 +506,7 @@ static int begin(struct session *session)
     if (code == EXIT_GOOD)
         code = sql_tables_register(tables);
     if (code == EXIT_GOOD)
-        code = duckdb_run(&session->duckdb, sql_macros);
+        code = duckdb_run(&session->duckdb, sql_macros(tables->count > 1));
     /* From here on, queries cannot change settings that restrict access. */
     return code == EXIT_GOOD ? duckdb_run(&session->duckdb, "SET lock_configuration = true") : code;
 }
