@@ -46,17 +46,38 @@ struct chrome {
 
 /* MARK: Parts of an event */
 
-/* Nanoseconds as microseconds. */
-static void put_us(struct chrome *c, int64_t ns)
+/*
+ * Times are whole numbers of 1/4096 us, at or at most 0.25 ns after the nanosecond that they stand for.
+ * Readers add ts and dur as doubles, and some subtract the first ts of a thread from both. Decimal
+ * fractions do not survive this: an end would come to lie behind the begin of the next span, which is then
+ * taken for nested. With binary fractions all of these numbers are exact (up to 2^53 / 4096 us, 25 days), so
+ * an end is the next span's begin, and a nanosecond remains what both rounding and truncating restore.
+ */
+typedef __int128 ticks;
+#define TICKS_PER_US 4096
+#define TICK_DIGITS  12 /* 1 / 4096 as decimal fraction: 0.000244140625 */
+#define TICK_VALUE   UINT64_C(244140625)
+
+static ticks ticks_of(int64_t ns)
 {
-    uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
-    if (ns < 0)
+    int64_t us = ns / 1000, rest = ns % 1000;
+    return (ticks)us * TICKS_PER_US + (rest * TICKS_PER_US + (rest > 0 ? 999 : 0)) / 1000;
+}
+
+static void put_ticks(struct chrome *c, ticks time)
+{
+    if (time < 0)
         out_char(&c->out, '-');
-    out_u64(&c->out, size / 1000);
-    if (size % 1000) {
-        out_char(&c->out, '.');
-        out_u64_padded(&c->out, size % 1000, 3);
-    }
+    ticks size = time < 0 ? -time : time;
+    uint64_t digits = (uint64_t)(size % TICKS_PER_US) * TICK_VALUE;
+    unsigned count = TICK_DIGITS;
+    out_u64(&c->out, (uint64_t)(size / TICKS_PER_US));
+    if (digits == 0)
+        return;
+    for (; digits % 10 == 0; digits /= 10)
+        count--;
+    out_char(&c->out, '.');
+    out_u64_padded(&c->out, digits, count);
 }
 
 static int64_t between(int64_t from, int64_t to)
@@ -77,7 +98,7 @@ static void put_event(struct chrome *c, const char *phase, int process, int64_t 
     PUT(c, ",\"tid\":");
     out_i64(&c->out, thread);
     PUT(c, ",\"ts\":");
-    put_us(c, between(c->timeline.origin_ns, ns));
+    put_ticks(c, ticks_of(between(c->timeline.origin_ns, ns)));
 }
 
 static void put_name(struct chrome *c, trail_name name)
@@ -86,60 +107,11 @@ static void put_name(struct chrome *c, trail_name name)
     (void)json_put_text(&c->out, timeline_text(&c->timeline, name));
 }
 
-/* The double that readers get for the text of put_us; exact up to 2^53 ns, 104 days. */
-static double us_of(int64_t ns)
-{
-    return (double)ns / 1000;
-}
-
-/* The next smaller double of one above 0; nextafter would need libm. */
-static double smaller(double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    bits--;
-    memcpy(&value, &bits, sizeof bits);
-    return value;
-}
-
-/* Writes the digits that give the same double back, with a point in every locale. */
-static void put_exact(struct chrome *c, double value)
-{
-    char digits[64];
-    bool point = false;
-    (void)snprintf(digits, sizeof digits, "%.17g", value);
-    for (const char *at = digits; *at; at++) {
-        if (strchr("0123456789e+-", *at)) {
-            out_char(&c->out, *at);
-        } else if (!point) {
-            out_char(&c->out, '.');
-            point = true;
-        }
-    }
-}
-
-/*
- * Readers add ts and dur as doubles, and take a span that begins before the sum for nested. The sum
- * must not be above the double of the end itself, which is the next span's ts. Where it would be,
- * the duration is a smaller double, which is the same in whole nanoseconds. (Spans with ts and dur
- * follow each other; a duration whose sum is exactly the end does not always exist.)
- */
 static void put_duration(struct chrome *c, int64_t begin_ns, int64_t end_ns)
 {
-    double begin = us_of(between(c->timeline.origin_ns, begin_ns));
-    double end = us_of(between(c->timeline.origin_ns, end_ns));
-    double duration = us_of(between(begin_ns, end_ns));
+    ticks begin = ticks_of(between(c->timeline.origin_ns, begin_ns));
     PUT(c, ",\"dur\":");
-    if (begin + duration <= end || end <= begin) {
-        put_us(c, between(begin_ns, end_ns));
-        return;
-    }
-    /* Exact up to twice the begin; above it, a unit of its last place is at least half of the
-     * end's. */
-    duration = end - begin;
-    while (duration > 0 && begin + duration > end)
-        duration = smaller(duration);
-    put_exact(c, duration);
+    put_ticks(c, ticks_of(between(c->timeline.origin_ns, end_ns)) - begin);
 }
 
 /* MARK: Stacks */
@@ -278,6 +250,8 @@ static void put_state(struct chrome *c, const struct timeline_goroutine *g)
 static void chrome_leave(void *writer, struct timeline_goroutine *g, int64_t now, trail_stack stack)
 {
     struct chrome *c = writer;
+    if (g->since_ns == now)
+        return; /* an empty span does not nest */
     put_event(c, "X", GOROUTINES, g->id, g->since_ns);
     put_duration(c, g->since_ns, now);
     put_state(c, g);
@@ -297,6 +271,8 @@ static void chrome_lane_leave(void *writer, struct timeline_lane *lane, int64_t 
         put_thread(c, process, lane->id, name);
         lane->known = true;
     }
+    if (lane->since_ns == now)
+        return;
     put_event(c, "X", process, lane->id, lane->since_ns);
     put_duration(c, lane->since_ns, now);
     PUT(c, ",\"name\":");
