@@ -6,9 +6,10 @@ usage: export_chrome.py TRAIL SOURCE_ROOT
 
 import json
 import math
+import os
 import sys
 
-from exports import EXAMPLES, STATES, add, compare, data, disjoint, examples, expected, trail
+from exports import EXAMPLES, STATES, add, compare, data, disjoint, examples, expected, expected_threads, is_of_threads, trail
 from tap import main, test
 
 
@@ -40,7 +41,32 @@ class Export:
         return {e["tid"]: e["args"]["name"] for e in self.of(process, "M") if e["name"] == "thread_name"}
 
 
+def check_threads(trace):
+    """Of a recording: the threads of one process by their numbers, with the kinds and objects of their waits."""
+    export = Export(trace)
+    times, names = expected_threads(trace)
+    (pid,) = {e["pid"] for e in export.events if e["ph"] in "XM"}
+    assert pid == min(tid for tid, name in names.items() if name == "main")  # the main thread has the ID of the process
+    assert list(export.processes) == [os.path.basename(trace)], export.processes
+    ours = {}
+    for e in export.events:
+        if e["ph"] == "X":
+            assert e["name"] in STATES, e
+            add(ours, (e["tid"], e["name"], e.get("args", {}).get("reason", "")), ns(e["dur"]))
+            assert "goroutine" not in e.get("args", {})
+    compare(trace, ours, times)
+    shown = {e["tid"]: e["args"]["name"] for e in export.events if e["ph"] == "M" and e["name"] == "thread_name"}
+    assert shown == names, (shown, names)
+    assert not any(e["ph"] == "C" for e in export.events)
+    locks = [e["args"] for e in export.events if e.get("args", {}).get("wait.object") == "cache_mu"]
+    assert (locks or "shop-c.trace" not in trace) and all(args["wait.kind"] == "mutex" for args in locks)
+    assert {e["pid"] for e in export.events if e["ph"] in "sfi"} <= {pid}
+    return export
+
+
 def check(trace, *args):
+    if is_of_threads(trace):
+        return check_threads(trace)
     export = Export(trace, *args)
     times, names = expected(trace, *args)
     compare(trace, export.times(), times)
