@@ -724,6 +724,22 @@ def each_query_with_a_name_over_two_files_has_the_rows_of_both():
 
 
 @with_duckdb
+def files_that_are_no_traces_are_reported_and_the_others_asked():
+    empty, text = os.path.join(WORK, "empty.trace"), os.path.join(WORK, "no.trace")
+    open(empty, "w").close()
+    with open(text, "w") as file:
+        file.write("no trace")
+    query = "select file, count(*) as n from events group by file"
+    code, out, err = run("sql", "--json", empty, TWO[0], os.path.join(WORK, "none.trace"), TWO[1], text, query)
+    equal({row["file"]: row["n"] for row in json.loads(out)}, {trace: len(events(trace)) for trace in TWO})
+    assert code == 3 and all(name in err for name in ("empty.trace", "none.trace", "no.trace")) and err.count("\n") == 3, (code, err)
+    code, out, err = run("sql", "--json", empty, TWO[0], query)
+    assert code == 1 and len(json.loads(out)) == 1, (code, err)
+    code, out, err = run("sql", "--json", empty, text, query)
+    assert code == 1 and not out and err.count("\n") == 2, (code, out, err)
+
+
+@with_duckdb
 def a_file_that_is_there_twice_is_told():
     code, out, err = run("sql", HAND, HAND, "select count(*) from events")
     assert code == 2 and not out and "is given twice" in err, (code, out, err)
