@@ -77,7 +77,7 @@ TRAIL_API int64_t trail_source_position(const trail_source *source);
 /*
  * Reads a source to its end and sets *hash to a hash of its content with compression undone: the same on
  * every machine, and for a file however it is compressed. It is no protection against forgery. Returns -1
- * with *err set on an error; *hash is then of what could be read.
+ * with *err set on an error; *hash is then of the part before it.
  */
 TRAIL_API int trail_source_hash(trail_source *source, uint64_t *hash, trail_error *err);
 

@@ -130,7 +130,7 @@ def once_waits_for_files_that_are_new_and_says_what_it_leaves():
     os.utime(os.path.join(folders.traces, "a.trace"))
     p = subprocess.run([*folders.command("--once"), "--settle=100ms"], capture_output=True, text=True, timeout=LIMIT, env=ENV)
     equal((p.returncode, p.stderr, folders.done()), (0, "", ["a.trace"]))
-    # What is not waited for to its end is told.
+    # What is not waited for to its end is reported.
     folders.add("b.trace")
     folders.add("a2.trace")
     os.utime(os.path.join(folders.traces, "b.trace"))
