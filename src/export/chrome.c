@@ -370,7 +370,7 @@ static void thread_leave(struct chrome *c, struct timeline_goroutine *g, int64_t
         c->timeline.failed = true;
 }
 
-/* MARK: Goroutines, continued */
+/* MARK: Spans and wake-ups */
 
 /* Where something of a goroutine is shown; false: nowhere yet. */
 static bool place_of(struct chrome *c, struct timeline_goroutine *g, int64_t *process,
