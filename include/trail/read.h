@@ -75,6 +75,13 @@ TRAIL_API int64_t trail_source_size(const trail_source *source);
 TRAIL_API int64_t trail_source_position(const trail_source *source);
 
 /*
+ * Reads a source to its end and sets *hash to a hash of its content with compression undone: the same on
+ * every machine, and for a file however it is compressed. It is no protection against forgery. Returns -1
+ * with *err set on an error; *hash is then of the part before it.
+ */
+TRAIL_API int trail_source_hash(trail_source *source, uint64_t *hash, trail_error *err);
+
+/*
  * Returns "none", "gzip", "zstd" or "xz"; or the form that a transfer left the trace in: "base64",
  * "hex dump", "hex digits", "HTTP chunks", "CRLF line ends", "tar", "zip", or "7 bytes of text
  * before it". Valid as long as the source.

@@ -66,14 +66,15 @@ typedef struct trail_table {
     const char *meaning;
     const trail_table_column *columns;
     size_t column_count; /* at most 32 */
+    const char *key;     /* the columns that distinguish the rows of a trace: "stack, frame" */
 } trail_table;
 
 /*
  * Returns the definition of a table, never NULL. The last TRAIL_TABLE_COMMON columns of every table
- * are file, host and day, with the values given in the options.
+ * are trace, file, host and day, with the values given in the options.
  */
 TRAIL_API const trail_table *trail_table_get(trail_table_id table);
-#define TRAIL_TABLE_COMMON 3
+#define TRAIL_TABLE_COMMON 4
 
 /* Returns false if no table has that name. */
 TRAIL_API bool trail_table_find(const char *name, trail_table_id *table);
@@ -84,8 +85,8 @@ TRAIL_API bool trail_table_find(const char *name, trail_table_id *table);
 #define TRAIL_TABLE_ROWS  2048 /* maximum per batch */
 
 typedef struct trail_tables_options {
-    uint32_t wanted[TRAIL_TABLES]; /* bit 1 << i for column i; 0: no rows of that table */
-    const char *file, *host;       /* values of these columns; NULL: "" */
+    uint32_t wanted[TRAIL_TABLES];   /* bit 1 << i for column i; 0: no rows of that table */
+    const char *trace, *file, *host; /* values of these columns; NULL: "" */
     int32_t day;
     /*
      * Time window in ns since the first event, edges included. Events, logs and samples lie in it.
@@ -158,7 +159,7 @@ TRAIL_API int trail_tables_write(trail_reader *reader, const trail_tables_option
 
 typedef enum trail_dialect {
     TRAIL_DIALECT_DUCKDB,             /* views over folders of Parquet files */
-    TRAIL_DIALECT_CLICKHOUSE,         /* MergeTree on one server */
+    TRAIL_DIALECT_CLICKHOUSE,         /* ReplacingMergeTree on one server */
     TRAIL_DIALECT_CLICKHOUSE_CLUSTER, /* the same on each shard, Distributed over them */
     TRAIL_DIALECT_SPARK,              /* tables over folders of Parquet files */
     TRAIL_DIALECT_TRINO,              /* as for Spark */

@@ -286,34 +286,75 @@ static void print_no_span(const struct export_request *request, const trail_expo
         print_message("%s: no task and no region is in it", source_title(request->word));
 }
 
-/* The variables of OpenTelemetry's SDKs; the one for traces comes first. */
-static enum push_form endpoint_form(void)
+/* MARK: A collector */
+
+/*
+ * A variable of OpenTelemetry's SDKs, "OTEL_EXPORTER_OTLP_..."; the one for traces comes first. *name is
+ * set to its name. Returns NULL if neither is set; an empty one counts as not set.
+ */
+static const char *exporter_variable(const char *const names[2], const char **name)
 {
-    const char *traces = getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL");
-    const char *all = getenv("OTEL_EXPORTER_OTLP_PROTOCOL");
-    const char *protocol = traces && *traces ? traces : all ? all : "";
-    return strcmp(protocol, "http/json") == 0 ? PUSH_JSON : PUSH_PROTOBUF;
+    for (int i = 0; i < 2; i++) {
+        const char *value = getenv(names[i]);
+        *name = names[i];
+        if (value && *value)
+            return value;
+    }
+    return NULL;
+}
+
+#define EXPORTER_VARIABLE(key, name)                                                               \
+    exporter_variable(                                                                             \
+        (const char *const[]){"OTEL_EXPORTER_OTLP_TRACES_" key, "OTEL_EXPORTER_OTLP_" key}, name)
+
+/* Takes what the environment says of sending. Returns an exit code, after a message on an error. */
+static int take_exporter(struct push_options *options)
+{
+    const char *name, *value = EXPORTER_VARIABLE("PROTOCOL", &name);
+    int64_t ms = 0;
+    options->form = value && strcmp(value, "http/json") == 0 ? PUSH_JSON : PUSH_PROTOBUF;
+    if (value && options->form == PUSH_PROTOBUF && strcmp(value, "http/protobuf") != 0) {
+        print_message("%s=%s: trail sends http/protobuf or http/json, which collectors take at "
+                      "port 4318; set it to one of these",
+                      name, value);
+        return EXIT_USAGE;
+    }
+    value = EXPORTER_VARIABLE("COMPRESSION", &name);
+    options->gzip = value && strcmp(value, "gzip") == 0;
+    if (value && !options->gzip && strcmp(value, "none") != 0) {
+        print_message("%s is gzip or none, not '%s'", name, value);
+        return EXIT_USAGE;
+    }
+    value = EXPORTER_VARIABLE("TIMEOUT", &name);
+    if (value && (!parse_id(value, "", &ms) || ms <= 0 || ms > INT32_MAX)) {
+        print_message("%s is a number of milliseconds from 1 on, not '%s'", name, value);
+        return EXIT_USAGE;
+    }
+    options->timeout_ms = value ? (long)ms : 0;
+    value = EXPORTER_VARIABLE("HEADERS", &name);
+    if (value && !pairs_add(&options->headers, value)) {
+        print_message("%s is KEY=VALUE,..., not '%s'", name, value);
+        return EXIT_USAGE;
+    }
+    return EXIT_GOOD;
 }
 
 /* Sends to a collector what else goes to the output. */
 static int stream_to_endpoint(struct export_request *request, trail_reader *reader)
 {
-    struct pairs headers = {0};
-    const char *more = getenv("OTEL_EXPORTER_OTLP_HEADERS");
+    struct push_options options = {0};
     trail_export_stats stats;
     trail_error err = no_error();
     bool made;
-    if (more && !pairs_add(&headers, more))
-        print_message("OTEL_EXPORTER_OTLP_HEADERS is KEY=VALUE,...; it is not used");
-    enum push_form form = endpoint_form();
-    request->options.otlp_protobuf = form == PUSH_PROTOBUF;
-    struct push *push = push_begin(request->endpoint, form, &headers);
-    pairs_free(&headers);
+    int code = take_exporter(&options);
+    request->options.otlp_protobuf = options.form == PUSH_PROTOBUF;
+    struct push *push = code == EXIT_GOOD ? push_begin(request->endpoint, &options) : NULL;
+    pairs_free(&options.headers);
     if (!push)
-        return EXIT_INOUT;
+        return code == EXIT_GOOD ? EXIT_INOUT : code;
     trail_sink sink = push_sink(push);
     int result = request->format->stream(reader, &request->options, &sink, &stats, &err);
-    int code = push_end(push);
+    code = push_end(push);
     if (code == EXIT_GOOD) {
         code = export_result(request, result, false, &stats, &err, &made);
         print_no_span(request, &stats);
@@ -369,7 +410,8 @@ int export_with_reader(struct export_request *request,
     int code = open_binary(request->binary, &symbols, &options);
     if (code != EXIT_GOOD)
         return code;
-    trail_source *source = open_source(request->word, &err);
+    trail_source *source =
+        request->input ? input_open(request->input, &err) : open_source(request->word, &err);
     code = source ? use_reader(request, source, &options, use) : print_error(request->word, &err);
     trail_source_close(source);
     symbols_close(symbols);

@@ -29,6 +29,7 @@ struct export_request {
     const char *table, *host,
         *day; /* for formats that write tables; NULL: all tables, the file's name, the day of the trace */
     const struct tables_request *tables; /* used by export_tables.c */
+    struct input *input;                 /* what to read; NULL: the word */
     trail_export_options options;        /* the options above, as the library takes them */
 };
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <zlib.h>
 
 #include "import/proto_read.h"
 
@@ -56,6 +57,7 @@ struct push {
     char reply[REPLY_SIZE]; /* the begin of the collector's answer */
     size_t reply_size;
     char error[256]; /* CURL_ERROR_SIZE */
+    bool gzip;
     bool failed;
 };
 
@@ -198,6 +200,30 @@ static bool read_reply(struct push *push, bool success)
                                                                   : success && read_json(push);
 }
 
+/* Returns the data with gzip, to be freed; NULL on out of memory. */
+static void *compressed(const void *data, size_t size, size_t *compressed_size)
+{
+    enum { GZIP = 15 + 16, MEMORY = 8 };
+    z_stream z = {0};
+    void *to = NULL;
+    if (size <= UINT32_MAX / 2 && deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP, MEMORY,
+                                               Z_DEFAULT_STRATEGY) == Z_OK) {
+        uLong most = deflateBound(&z, (uLong)size);
+        to = malloc(most);
+        z.next_in = (void *)(uintptr_t)data;
+        z.avail_in = (uInt)size;
+        z.next_out = to;
+        z.avail_out = (uInt)most;
+        if (to && deflate(&z, Z_FINISH) != Z_STREAM_END) {
+            free(to);
+            to = NULL;
+        }
+        *compressed_size = z.total_out;
+        (void)deflateEnd(&z);
+    }
+    return to;
+}
+
 /* Sends a message. Returns false after a message on stderr. */
 static bool send_message(struct push *push, const void *data, size_t size)
 {
@@ -232,7 +258,13 @@ static bool send_message(struct push *push, const void *data, size_t size)
 static bool write_message(void *context, const void *data, size_t size)
 {
     struct push *push = context;
-    push->failed = push->failed || !send_message(push, data, size);
+    void *small = push->gzip && !push->failed ? compressed(data, size, &size) : NULL;
+    if (push->gzip && !small && !push->failed) {
+        print_message("%s: no memory to compress a message", push->url);
+        push->failed = true;
+    }
+    push->failed = push->failed || !send_message(push, small ? small : data, size);
+    free(small);
     errno = EIO;
     return !push->failed;
 }
@@ -267,9 +299,12 @@ static bool add_header(struct push *push, const char *key, const char *value)
     return list != NULL;
 }
 
-static bool set_options(struct push *push, enum push_form form, const struct pairs *headers)
+static bool set_options(struct push *push, const struct push_options *options)
 {
-    bool good = add_header(push, "Content-Type", content_types[form]);
+    const struct pairs *headers = &options->headers;
+    long timeout_ms = options->timeout_ms > 0 ? options->timeout_ms : TIMEOUT_MS;
+    bool good = add_header(push, "Content-Type", content_types[options->form]);
+    good = good && (!options->gzip || add_header(push, "Content-Encoding", "gzip"));
     for (size_t i = 0; i < headers->count && good; i++)
         good = add_header(push, headers->items[i].key, headers->items[i].value);
     const struct curl *curl = &push->curl;
@@ -279,7 +314,7 @@ static bool set_options(struct push *push, enum push_form form, const struct pai
            curl->easy_setopt(push->handle, CURL_WRITEFUNCTION, take_reply) == 0 &&
            curl->easy_setopt(push->handle, CURL_WRITEDATA, push) == 0 &&
            curl->easy_setopt(push->handle, CURL_NOSIGNAL, 1L) == 0 &&
-           curl->easy_setopt(push->handle, CURL_TIMEOUT_MS, (long)TIMEOUT_MS) == 0 &&
+           curl->easy_setopt(push->handle, CURL_TIMEOUT_MS, timeout_ms) == 0 &&
            curl->easy_setopt(push->handle, CURL_CONNECTTIMEOUT_MS, (long)CONNECT_MS) == 0;
 }
 
@@ -293,16 +328,17 @@ static void push_free(struct push *push)
     free(push);
 }
 
-struct push *push_begin(const char *endpoint, enum push_form form, const struct pairs *headers)
+struct push *push_begin(const char *endpoint, const struct push_options *options)
 {
     struct push *push = calloc(1, sizeof *push);
     if (!push || !load(&push->curl)) {
         free(push);
         return NULL;
     }
+    push->gzip = options->gzip;
     push->url = url_of(endpoint);
     push->handle = push->url ? push->curl.easy_init() : NULL;
-    if (push->handle && set_options(push, form, headers))
+    if (push->handle && set_options(push, options))
         return push;
     print_message("--endpoint=%s: %s", endpoint,
                   push->url ? "no memory" : "this is an address like http://localhost:4318");

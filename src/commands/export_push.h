@@ -12,11 +12,18 @@ struct push;
 /* Of requests and answers. */
 enum push_form { PUSH_PROTOBUF, PUSH_JSON };
 
+struct push_options {
+    enum push_form form;
+    bool gzip;       /* messages are compressed */
+    long timeout_ms; /* of a request; 0: 30 s */
+    struct pairs headers;
+};
+
 /*
  * Begins to send to the collector at `endpoint` ("http://localhost:4318"; "/v1/traces" is added unless
  * it has a path). `headers` are added to each request. Returns NULL after a message.
  */
-struct push *push_begin(const char *endpoint, enum push_form form, const struct pairs *headers);
+struct push *push_begin(const char *endpoint, const struct push_options *options);
 
 /* Each write to it is a request; a failure has been reported. */
 trail_sink push_sink(struct push *push);

@@ -28,7 +28,8 @@ struct tables_request {
     trail_table_id only;
     char *file; /* the value of the column: the last part of the trace's path */
     const char *host;
-    char own_host[256];
+    char own_host[TRACE_HOST_SIZE];
+    char id[TRACE_ID_SIZE];
     int32_t day;
 };
 
@@ -56,8 +57,7 @@ static int find_host(struct tables_request *tables)
     const struct export_request *request = tables->request;
     tables->host = request->host;
     if (!tables->host) {
-        if (gethostname(tables->own_host, sizeof tables->own_host - 1) < 0)
-            tables->own_host[0] = '\0';
+        trace_host(tables->own_host);
         tables->host = tables->own_host;
     }
     size_t size = strlen(tables->host);
@@ -244,6 +244,7 @@ static int write_tables(struct export_request *request, trail_reader *reader)
     uint64_t rows[TRAIL_TABLES], count = 0;
     trail_error err = no_error();
     trail_tables_options options = {
+        .trace = tables->id,
         .file = tables->file,
         .host = tables->host,
         .day = tables->day,
@@ -277,10 +278,21 @@ static int write_tables(struct export_request *request, trail_reader *reader)
 int export_tables(struct export_request *request)
 {
     struct tables_request tables = {.request = request};
+    struct input input = {0};
+    trail_error err = no_error();
     int code = find_all(&tables);
-    request->tables = &tables; /* cppcheck-suppress autoVariables; it is gone before they are */
-    if (code == EXIT_GOOD)
+    /* cppcheck-suppress-begin autoVariables; they are gone before the variables are */
+    request->tables = &tables;
+    request->input = &input;
+    /* cppcheck-suppress-end autoVariables */
+    if (code == EXIT_GOOD && input_init(&input, request->word, true, &err) < 0)
+        code = print_error(request->word, &err);
+    if (code == EXIT_GOOD) {
+        input_trace_id(&input, tables.host, tables.id);
         code = export_with_reader(request, write_tables);
+    }
+    input_free(&input);
+    request->input = NULL;
     request->tables = NULL;
     free(tables.file);
     return code;
@@ -336,7 +348,7 @@ static char *parquet_path(const struct tables_request *tables, const char *folde
     char *path = NULL;
     if (!tables->all)
         return strdup(tables->request->output);
-    if (!folder || asprintf(&path, "%s/%s.parquet", folder, tables->file) < 0)
+    if (!folder || asprintf(&path, "%s/%s-%s.parquet", folder, tables->file, tables->id) < 0)
         return NULL;
     return path;
 }
@@ -401,6 +413,8 @@ static int copy_all(struct sql_tables *sql, const struct tables_request *tables)
 {
     struct parquet parquet = {0};
     int code = sql_tables_register(sql);
+    if (code == EXIT_GOOD)
+        memcpy(sql->ids[0], tables->id, sizeof tables->id);
     for (int i = 0; i < TRAIL_TABLES && code == EXIT_GOOD; i++)
         if (is_wanted(tables, i))
             code = copy_one(sql, tables, i, &parquet);
@@ -414,25 +428,6 @@ static int copy_all(struct sql_tables *sql, const struct tables_request *tables)
     }
     folders_end(&parquet.folders, code == EXIT_GOOD);
     return worse_exit(code, sql->code);
-}
-
-/*
- * Several traces of one name may get into a folder, from the same host and day: what the tables call the
- * file is its name with a hash of its content, which the same trace has again.
- */
-static int tell_apart(struct tables_request *tables, const struct input *input, trail_error *err)
-{
-    uint64_t hash;
-    char *name = NULL;
-    if (!tables->all)
-        return EXIT_GOOD;
-    if (input_hash(input, &hash, err) < 0)
-        return print_error(input->word, err);
-    if (asprintf(&name, "%s-%012" PRIx64, tables->file, hash >> 16) < 0)
-        return EXIT_INOUT;
-    free(tables->file);
-    tables->file = name;
-    return EXIT_GOOD;
 }
 
 static int write_parquet(struct tables_request *tables, struct symbols *symbols)
@@ -467,8 +462,7 @@ static int write_parquet(struct tables_request *tables, struct symbols *symbols)
     trail_reader_close(reader);
     trail_source_close(source);
     if (code == EXIT_GOOD)
-        code = tell_apart(tables, &input, &err);
-    files[0] = tables->file;
+        input_trace_id(&input, tables->host, tables->id);
     if (code == EXIT_GOOD)
         code = duckdb_begin(&duckdb, &options);
     if (code == EXIT_GOOD)

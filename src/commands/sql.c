@@ -73,7 +73,8 @@ static const struct option rows[] = {
      TO_PARSED(struct request, duckdb.threads, const char *, take_threads)},
     {0, "allow-files", NULL, "queries may read and write files: COPY, read_parquet(...)",
      TO_FLAG(struct request, duckdb.files)},
-    {0, "host", "NAME", "the value of the column host", TO_TEXT(struct request, host)},
+    {0, "host", "NAME", "the machine that the traces are of (this one)",
+     TO_TEXT(struct request, host)},
     {0, "repair", NULL, "Go 1.5 to 1.21: repair what has no consistent order",
      TO_FLAG(struct request, repair)},
     {0, "binary", "FILE", "Go 1.5 and 1.6: the traced program, for names",
@@ -87,7 +88,10 @@ struct session {
     struct duckdb duckdb;
     struct sql_tables tables;
     struct symbols *symbols;
-    char threads[32]; /* the number, unless given by an option */
+    const char **files;         /* those that can be read */
+    int unreadable;             /* the exit code of the others */
+    char host[TRACE_HOST_SIZE]; /* unless given by an option */
+    char threads[32];           /* the number, unless given by an option */
 };
 
 /* MARK: What there is to ask */
@@ -193,7 +197,7 @@ static int define_since_start(struct session *session)
             fprintf(to, *at == '\'' ? "''" : "%c", *at);
         fprintf(to, "', %" PRId64 ");", begin_of(tables, i));
     }
-    fputs(sql_macro_since_start, to);
+    fputs(sql_macro_since_start(tables->count > 1), to);
     int code = fclose(to) == 0 ? duckdb_run(&session->duckdb, text) : EXIT_INOUT;
     free(text);
     session->knows_begins = code == EXIT_GOOD;
@@ -446,37 +450,45 @@ static int prompt(struct session *session)
 
 /* MARK: The session */
 
-/* Reports files that cannot be opened once, not for each query. */
+/* Reports files that cannot be opened once, not for each query; the others are answered for. */
 static int open_inputs(struct session *session)
 {
     struct sql_tables *tables = &session->tables;
     const struct request *request = session->request;
     trail_error err = no_error();
     tables->inputs = calloc(request->file_count + 1, sizeof *tables->inputs);
-    if (!tables->inputs)
+    session->files = calloc(request->file_count + 1, sizeof *session->files);
+    tables->files = session->files;
+    if (!tables->inputs || !session->files)
         return EXIT_INOUT;
     for (size_t i = 0; i < request->file_count; i++) {
-        if (input_init(&tables->inputs[i], request->files[i], true, &err) < 0)
-            return print_error(request->files[i], &err);
-        tables->count++;
-        trail_source *source = input_open(&tables->inputs[i], &err);
+        struct input *input = &tables->inputs[tables->count];
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(request->files[i], request->files[j]) == 0)
+                return usage_error(request->command, "%s is given twice", request->files[i]);
+        bool good = input_init(input, request->files[i], true, &err) == 0;
+        trail_source *source = good ? input_open(input, &err) : NULL;
         trail_reader *reader = source ? trail_reader_open(source, &tables->reader, &err) : NULL;
         trail_reader_close(reader);
         trail_source_close(source);
-        if (!reader)
-            return print_error(request->files[i], &err);
+        if (reader) {
+            session->files[tables->count++] = request->files[i];
+            continue;
+        }
+        session->unreadable = worse_exit(session->unreadable, print_error(request->files[i], &err));
+        input_free(input);
     }
-    return EXIT_GOOD;
+    return tables->count > 0 || request->file_count == 0 ? EXIT_GOOD : session->unreadable;
 }
 
 static int begin(struct session *session)
 {
     struct request *request = session->request;
     struct sql_tables *tables = &session->tables;
+    trace_host(session->host);
     *tables = (struct sql_tables){
         .duckdb = &session->duckdb,
-        .files = (const char *const *)request->files,
-        .host = request->host,
+        .host = request->host ? request->host : session->host,
         .window = request->window,
         .reader = {.repair = request->repair, .partial = true, .ahead = true},
     };
@@ -500,7 +512,7 @@ static int begin(struct session *session)
     if (code == EXIT_GOOD)
         code = sql_tables_register(tables);
     if (code == EXIT_GOOD)
-        code = duckdb_run(&session->duckdb, sql_macros);
+        code = duckdb_run(&session->duckdb, sql_macros(tables->count > 1));
     /* From here on, queries cannot change settings that restrict access. */
     return code == EXIT_GOOD ? duckdb_run(&session->duckdb, "SET lock_configuration = true") : code;
 }
@@ -512,6 +524,7 @@ static void end(struct session *session)
     for (size_t i = 0; i < session->tables.count; i++)
         input_free(&session->tables.inputs[i]);
     free(session->tables.inputs);
+    free((void *)session->files);
     symbols_close(session->symbols);
 }
 
@@ -584,7 +597,7 @@ static int answer(struct request *request)
     if (code == EXIT_GOOD)
         code = request->query ? run_all(&session, request->query) : prompt(&session);
     end(&session);
-    return code;
+    return worse_exit(code, session.unreadable);
 }
 
 static int run(const struct command *command, int argc, char **argv)

@@ -4,36 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the number before `end`, behind a parenthesis; false: there is none. *open: where that is. */
-static bool number_before(trail_string text, size_t end, size_t *open, uint64_t *number)
-{
-    size_t at = end;
-    uint64_t unit = 1;
-    *number = 0;
-    while (at > 0 && end - at < 10 && text.data[at - 1] >= '0' && text.data[at - 1] <= '9') {
-        *number += unit * (uint64_t)(text.data[--at] - '0');
-        unit *= 10;
-    }
-    if (at == end || at == 0 || text.data[at - 1] != '(')
-        return false;
-    *open = at - 1;
-    return true;
-}
-
-/* Finds the process that a thread is named after; false: it is named after none. */
-static bool process_of(trail_string thread, struct summary_process *process)
-{
-    for (size_t i = 0; i + 2 < thread.size; i++) {
-        size_t open;
-        if (memcmp(thread.data + i, "): ", 3) != 0 ||
-            !number_before(thread, i, &open, &process->pid))
-            continue;
-        process->label = (trail_string){thread.data, i + 1};
-        process->name = (trail_string){thread.data, open > 0 ? open - 1 : 0};
-        return true;
-    }
-    return false;
-}
+#include "words/process_name.h"
 
 /*
  * Returns the row of the program: that of the process that began first, which is written last. NULL: the recording has one
@@ -171,13 +142,17 @@ size_t summary_processes(const trail_analysis *answers, const trail_reader *read
     *list = calloc(all + 1, sizeof **list);
     for (size_t i = 0; *list && i < all; i++) {
         struct summary_process process = {.threads = groups[i].count};
-        if (process_of(trail_analysis_text(answers, groups[i].name), &process)) {
-            add_times(&process, &groups[i].times);
-            (*list)[count++] = process;
-        } else {
+        struct process_name name;
+        if (!process_name_of(trail_analysis_text(answers, groups[i].name), &name)) {
             unnamed.threads += groups[i].count;
             add_times(&unnamed, &groups[i].times);
+            continue;
         }
+        process.label = name.label;
+        process.name = name.name;
+        process.pid = name.pid;
+        add_times(&process, &groups[i].times);
+        (*list)[count++] = process;
     }
     if (count > 0 && program && unnamed.threads > 0)
         add_unnamed(*list, &count, program, &unnamed);

@@ -47,7 +47,9 @@ static const struct option rows[] = {
     {0, "run", "COMMAND",
      "no export: run this by a shell for each trace, whose path is $TRAIL_FILE",
      TO_TEXT(struct request, run)},
-    {0, "once", NULL, "handle what is there, and end", TO_FLAG(struct request, once)},
+    {0, "once", NULL,
+     "handle what is there, and end; files that were changed just now are waited for",
+     TO_FLAG(struct request, once)},
     {0, "settle", "TIME",
      "a file that is found is complete if it was not changed for this time (2s); one that is "
      "closed or moved here is complete",
@@ -63,6 +65,9 @@ struct watch {
     int changes; /* of inotify */
     bool ended;
     bool waits; /* a file has to be looked at again */
+    bool fresh; /* one of them was changed only now: its writer may not have finished */
+    bool last;  /* with --once: what is still fresh is left */
+    bool failed;
     int code;
 };
 
@@ -139,6 +144,7 @@ static void handle(struct watch *watch, const char *name, const struct stat *fil
         return;
     int code = run_one(request, path);
     if (code == EXIT_GOOD || (code == EXIT_BAD && !request->run)) {
+        watch->code = worse_exit(watch->code, code);
         if (!ledger_add(&watch->ledger, name, file)) {
             watch->code = print_output_error(request->output, errno);
             watch->ended = true;
@@ -146,7 +152,7 @@ static void handle(struct watch *watch, const char *name, const struct stat *fil
     } else {
         print_message("%s: not done (exit code %d); it is tried again later", path, code);
         watch->code = worse_exit(watch->code, EXIT_INOUT);
-        watch->waits = true;
+        watch->failed = watch->waits = true;
     }
     if (code == EXIT_GOOD)
         printf("%s\n", path);
@@ -173,7 +179,12 @@ static void look_at(struct watch *watch, const char *name, bool complete)
         !S_ISREG(file.st_mode) || ledger_has(&watch->ledger, name, &file))
         return;
     if (!complete && !is_settled(watch, &file)) {
-        watch->waits = true;
+        watch->fresh = watch->waits = true;
+        if (watch->last) {
+            print_message("%s/%s: it is still being written; not done", watch->request->folder,
+                          name);
+            watch->code = worse_exit(watch->code, EXIT_INOUT);
+        }
         return;
     }
     if (may_be_trace(watch->folder, name)) {
@@ -195,7 +206,7 @@ static void look_at_all(struct watch *watch)
 {
     struct dirent **entries = NULL;
     int count = scandir(watch->request->folder, &entries, NULL, alphasort);
-    watch->waits = false;
+    watch->waits = watch->fresh = false;
     if (count < 0) {
         print_message("%s: %s", watch->request->folder, strerror(errno));
         watch->code = EXIT_INOUT;
@@ -230,6 +241,24 @@ static void take_changes(struct watch *watch)
     }
 }
 
+/* What is there, once: files that were changed just now get the time to be complete. */
+static void watch_once(struct watch *watch)
+{
+    struct pollfd signals = {.fd = watch->signals, .events = POLLIN};
+    look_at_all(watch);
+    bool ended = is_to_end(watch);
+    if (!ended && !watch->fresh)
+        return;
+    if (ended || poll(&signals, 1, (int)(watch->request->settle_ns / 1000000) + 1) != 0) {
+        print_message("%s: ended before all files were complete; the others are not done",
+                      watch->request->folder);
+        watch->code = worse_exit(watch->code, EXIT_INOUT);
+        return;
+    }
+    watch->last = true;
+    look_at_all(watch);
+}
+
 /* Until a signal comes. */
 static void watch_changes(struct watch *watch)
 {
@@ -237,7 +266,7 @@ static void watch_changes(struct watch *watch)
         struct pollfd fds[2] = {{.fd = watch->changes, .events = POLLIN},
                                 {.fd = watch->signals, .events = POLLIN}};
         int settle_ms = (int)(watch->request->settle_ns / 1000000) + 1;
-        int pause = watch->code == EXIT_GOOD ? settle_ms : RETRY_MS;
+        int pause = watch->failed ? RETRY_MS : settle_ms;
         int ready = poll(fds, 2, watch->waits ? pause : -1);
         if (ready == 0)
             look_at_all(watch);
@@ -288,9 +317,12 @@ static int watch_folder(const struct request *request)
         .request = request, .ledger = {.fd = -1}, .folder = -1, .signals = -1, .changes = -1};
     watch.code = begin(&watch);
     if (watch.code == EXIT_GOOD) {
-        look_at_all(&watch);
-        if (!request->once)
+        if (request->once) {
+            watch_once(&watch);
+        } else {
+            look_at_all(&watch);
             watch_changes(&watch);
+        }
     }
     ledger_close(&watch.ledger);
     for (int i = 0; i < 3; i++) {
@@ -334,7 +366,10 @@ const struct command command_watch = {
     .details =
         "Exports each trace that is in the folder or appears in it to Parquet files, once, as "
         "trail export does. A file in the output folder lists the traces that are done. Names "
-        "that begin with a dot or end in .tmp, .part or ~ are ignored. A signal ends it.",
+        "that begin with a dot or end in .tmp, .part or ~ are ignored. A signal ends it. The exit "
+        "status is 1 if a trace was damaged, of which the good part was exported, and 3 if one "
+        "could "
+        "not be exported.",
     .examples = "  trail watch /var/traces --host=web1 -o /srv/traces\n"
                 "  trail watch --once /var/traces -o /srv/traces\n"
                 "  trail watch /var/traces -o /srv/done --run='cp \"$TRAIL_FILE\" /backup'",

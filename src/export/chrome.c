@@ -1,6 +1,7 @@
 /*
  * Chrome's trace event format: one JSON object with an array of events. Goroutines, Ps, threads and
- * the runtime are four "processes"; each goroutine is a "thread" of the first.
+ * the runtime are four "processes"; each goroutine is a "thread" of the first. Of a recording of threads
+ * they are its processes and threads, with the numbers that the system gave them.
  *
  *     ph X      a span: ts, dur (us); sf and esf are the stacks at its begin and end
  *     ph b, e   regions, tasks and ranges, which do not nest with the goroutine's states
@@ -40,23 +41,62 @@ struct chrome {
     size_t node_count, node_capacity;
     uint32_t *by_stack; /* by trail_stack: node of the innermost frame; 0: not looked up */
     size_t stack_count, stack_capacity;
+    struct slab threads;    /* of_threads */
+    struct idmap processes; /* of_threads: the described ones, by PID */
+};
+
+/* What a thread did before its numbers are known. */
+struct thread_span {
+    int64_t begin_ns, end_ns;
+    enum timeline_state state;
+    trail_name reason; /* 0: none */
+    trail_stack stack, end_stack;
+};
+
+/* A thread of a recording; the writer's data of a goroutine. */
+struct chrome_thread {
+    bool settled; /* its numbers are known, or will not be */
+    int64_t pid, tid;
+    struct thread_span *spans;
+    size_t count, capacity;
 };
 
 #define PUT(c, literal) out_bytes(&(c)->out, (literal), sizeof(literal) - 1)
 
 /* MARK: Parts of an event */
 
-/* Nanoseconds as microseconds. */
-static void put_us(struct chrome *c, int64_t ns)
+/*
+ * Times are whole numbers of 1/4096 us, at or at most 0.25 ns after the nanosecond that they stand for.
+ * Readers add ts and dur as doubles, and some subtract the first ts of a thread from both. Decimal
+ * fractions do not survive this: an end would come to lie behind the begin of the next span, which is then
+ * taken for nested. With binary fractions all of these numbers are exact (up to 2^53 / 4096 us, 25 days), so
+ * an end is the next span's begin, and a nanosecond remains what both rounding and truncating restore.
+ */
+typedef __int128 ticks;
+#define TICKS_PER_US 4096
+#define TICK_DIGITS  12 /* 1 / 4096 as decimal fraction: 0.000244140625 */
+#define TICK_VALUE   UINT64_C(244140625)
+
+static ticks ticks_of(int64_t ns)
 {
-    uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
-    if (ns < 0)
+    int64_t us = ns / 1000, rest = ns % 1000;
+    return (ticks)us * TICKS_PER_US + (rest * TICKS_PER_US + (rest > 0 ? 999 : 0)) / 1000;
+}
+
+static void put_ticks(struct chrome *c, ticks time)
+{
+    if (time < 0)
         out_char(&c->out, '-');
-    out_u64(&c->out, size / 1000);
-    if (size % 1000) {
-        out_char(&c->out, '.');
-        out_u64_padded(&c->out, size % 1000, 3);
-    }
+    ticks size = time < 0 ? -time : time;
+    uint64_t digits = (uint64_t)(size % TICKS_PER_US) * TICK_VALUE;
+    unsigned count = TICK_DIGITS;
+    out_u64(&c->out, (uint64_t)(size / TICKS_PER_US));
+    if (digits == 0)
+        return;
+    for (; digits % 10 == 0; digits /= 10)
+        count--;
+    out_char(&c->out, '.');
+    out_u64_padded(&c->out, digits, count);
 }
 
 static int64_t between(int64_t from, int64_t to)
@@ -65,7 +105,8 @@ static int64_t between(int64_t from, int64_t to)
 }
 
 /* Begins an event with its place and time. */
-static void put_event(struct chrome *c, const char *phase, int process, int64_t thread, int64_t ns)
+static void put_event(struct chrome *c, const char *phase, int64_t process, int64_t thread,
+                      int64_t ns)
 {
     if (c->comma)
         PUT(c, ",\n");
@@ -73,11 +114,11 @@ static void put_event(struct chrome *c, const char *phase, int process, int64_t 
     PUT(c, "{\"ph\":\"");
     out_str(&c->out, phase);
     PUT(c, "\",\"pid\":");
-    out_u64(&c->out, (uint64_t)process);
+    out_i64(&c->out, process);
     PUT(c, ",\"tid\":");
     out_i64(&c->out, thread);
     PUT(c, ",\"ts\":");
-    put_us(c, between(c->timeline.origin_ns, ns));
+    put_ticks(c, ticks_of(between(c->timeline.origin_ns, ns)));
 }
 
 static void put_name(struct chrome *c, trail_name name)
@@ -86,60 +127,11 @@ static void put_name(struct chrome *c, trail_name name)
     (void)json_put_text(&c->out, timeline_text(&c->timeline, name));
 }
 
-/* The double that readers get for the text of put_us; exact up to 2^53 ns, 104 days. */
-static double us_of(int64_t ns)
-{
-    return (double)ns / 1000;
-}
-
-/* The next smaller double of one above 0; nextafter would need libm. */
-static double smaller(double value)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    bits--;
-    memcpy(&value, &bits, sizeof bits);
-    return value;
-}
-
-/* Writes the digits that give the same double back, with a point in every locale. */
-static void put_exact(struct chrome *c, double value)
-{
-    char digits[64];
-    bool point = false;
-    (void)snprintf(digits, sizeof digits, "%.17g", value);
-    for (const char *at = digits; *at; at++) {
-        if (strchr("0123456789e+-", *at)) {
-            out_char(&c->out, *at);
-        } else if (!point) {
-            out_char(&c->out, '.');
-            point = true;
-        }
-    }
-}
-
-/*
- * Readers add ts and dur as doubles, and take a span that begins before the sum for nested. The sum
- * must not be above the double of the end itself, which is the next span's ts. Where it would be,
- * the duration is a smaller double, which is the same in whole nanoseconds. (Spans with ts and dur
- * follow each other; a duration whose sum is exactly the end does not always exist.)
- */
 static void put_duration(struct chrome *c, int64_t begin_ns, int64_t end_ns)
 {
-    double begin = us_of(between(c->timeline.origin_ns, begin_ns));
-    double end = us_of(between(c->timeline.origin_ns, end_ns));
-    double duration = us_of(between(begin_ns, end_ns));
+    ticks begin = ticks_of(between(c->timeline.origin_ns, begin_ns));
     PUT(c, ",\"dur\":");
-    if (begin + duration <= end || end <= begin) {
-        put_us(c, between(begin_ns, end_ns));
-        return;
-    }
-    /* Exact up to twice the begin; above it, a unit of its last place is at least half of the
-     * end's. */
-    duration = end - begin;
-    while (duration > 0 && begin + duration > end)
-        duration = smaller(duration);
-    put_exact(c, duration);
+    put_ticks(c, ticks_of(between(c->timeline.origin_ns, end_ns)) - begin);
 }
 
 /* MARK: Stacks */
@@ -239,6 +231,8 @@ static void chrome_begin(void *writer, int64_t begin_ns)
 {
     struct chrome *c = writer;
     (void)begin_ns;
+    if (c->timeline.of_threads)
+        return;
     put_process(c, GOROUTINES, "goroutines");
     put_process(c, PROCS, "Ps");
     put_process(c, THREADS, "threads");
@@ -256,31 +250,167 @@ static void put_goroutine_name(struct chrome *c, const struct timeline_goroutine
 static void chrome_goroutine(void *writer, struct timeline_goroutine *g)
 {
     struct chrome *c = writer;
+    if (c->timeline.of_threads)
+        return;
     put_event(c, "M", GOROUTINES, g->id, c->timeline.origin_ns);
     PUT(c, ",\"name\":\"thread_name\",\"args\":{\"name\":");
     put_goroutine_name(c, g);
     PUT(c, "}}");
 }
 
+/* What a recording says of a wait. */
+static void put_wait(struct chrome *c, const struct wait_facts *facts)
+{
+    if (!facts)
+        return;
+    PUT(c, ",\"wait.kind\":");
+    (void)json_put_text(&c->out, timeline_text(&c->timeline, facts->kind_name));
+    if (facts->object) {
+        PUT(c, ",\"wait.object\":");
+        (void)json_put_text(&c->out, timeline_text(&c->timeline, facts->object));
+    }
+}
+
 /* The reason goes into "args": it may have any bytes, the state's name has no quotes. */
-static void put_state(struct chrome *c, const struct timeline_goroutine *g)
+static void put_state(struct chrome *c, enum timeline_state state, trail_name reason)
 {
     PUT(c, ",\"name\":\"");
-    out_str(&c->out, timeline_state_names[timeline_state_of(g)]);
+    out_str(&c->out, timeline_state_name(&c->timeline, state));
     PUT(c, "\"");
-    if (timeline_has_reason(g)) {
+    if (reason) {
         PUT(c, ",\"args\":{\"reason\":");
-        (void)json_put_text(&c->out, timeline_text(&c->timeline, g->reason));
+        (void)json_put_text(&c->out, timeline_text(&c->timeline, reason));
+        put_wait(c, wait_facts_of(&c->timeline.names, reason));
         PUT(c, "}");
     }
+}
+
+/* MARK: Threads of recordings */
+
+/* Describes the process when its first thread is described. */
+static void describe_process(struct chrome *c, const struct timeline_thread *thread)
+{
+    if (idmap_find(&c->processes, (uint64_t)thread->pid))
+        return;
+    c->timeline.failed |= !idmap_put(&c->processes, (uint64_t)thread->pid, c);
+    put_event(c, "M", thread->pid, 0, c->timeline.origin_ns);
+    PUT(c, ",\"name\":\"process_name\",\"args\":{\"name\":");
+    const char *title = c->timeline.options->title ? c->timeline.options->title : "trail";
+    (void)json_put_text(&c->out, thread->process.size > 0 ? thread->process : text_from(title));
+    PUT(c, "}}");
+}
+
+static struct chrome_thread *thread_of(struct chrome *c, struct timeline_goroutine *g)
+{
+    struct chrome_thread *thread = (struct chrome_thread *)(uintptr_t)g->writer;
+    if (thread)
+        return thread;
+    thread = slab_get(&c->threads);
+    c->timeline.failed |= !thread;
+    g->writer = (uintptr_t)thread;
+    return thread;
+}
+
+static void put_thread_span(struct chrome *c, const struct chrome_thread *thread,
+                            const struct thread_span *span)
+{
+    put_event(c, "X", thread->pid, thread->tid, span->begin_ns);
+    put_duration(c, span->begin_ns, span->end_ns);
+    put_state(c, span->state, span->reason);
+    put_stack(c, ",\"sf\":", span->stack);
+    put_stack(c, ",\"esf\":", span->end_stack);
+    PUT(c, "}");
+}
+
+/*
+ * Gives the thread its place when its numbers are known, or at the end without: then it has its number
+ * in the trace and PID 0. What it did until then is written now.
+ */
+static void settle_thread(struct chrome *c, struct timeline_goroutine *g, bool at_end)
+{
+    struct timeline_thread known;
+    struct chrome_thread *thread = thread_of(c, g);
+    if (!thread || thread->settled || (!timeline_thread_of(&c->timeline, g, &known) && !at_end))
+        return;
+    thread->settled = true;
+    thread->pid = known.pid;
+    thread->tid = known.tid > 0 ? known.tid : g->id;
+    describe_process(c, &known);
+    put_event(c, "M", thread->pid, thread->tid, c->timeline.origin_ns);
+    PUT(c, ",\"name\":\"thread_name\",\"args\":{\"name\":");
+    (void)json_put_text(&c->out, known.name);
+    PUT(c, "}}");
+    for (size_t i = 0; i < thread->count; i++)
+        put_thread_span(c, thread, &thread->spans[i]);
+    free(thread->spans);
+    thread->spans = NULL;
+    thread->count = thread->capacity = 0;
+}
+
+static void thread_leave(struct chrome *c, struct timeline_goroutine *g, int64_t now,
+                         trail_stack stack)
+{
+    struct chrome_thread *thread = thread_of(c, g);
+    struct thread_span span = {
+        .begin_ns = g->since_ns,
+        .end_ns = now,
+        .state = timeline_state_of(g),
+        .reason = timeline_has_reason(g) ? g->reason : 0,
+        .stack = g->stack,
+        .end_stack = timeline_state_of(g) == TIMELINE_RUNNING ? stack : 0,
+    };
+    if (!thread || span.begin_ns == span.end_ns)
+        return;
+    settle_thread(c, g, false);
+    if (thread->settled)
+        put_thread_span(c, thread, &span);
+    else if (GROW(thread->spans, thread->capacity, thread->count + 1))
+        thread->spans[thread->count++] = span;
+    else
+        c->timeline.failed = true;
+}
+
+/* MARK: Spans and wake-ups */
+
+/* Where something of a goroutine is shown; false: nowhere yet. */
+static bool place_of(struct chrome *c, struct timeline_goroutine *g, int64_t *process,
+                     int64_t *thread)
+{
+    *process = GOROUTINES;
+    *thread = g ? g->id : 0;
+    if (!c->timeline.of_threads)
+        return true;
+    struct chrome_thread *own = g ? thread_of(c, g) : NULL;
+    if (own && !own->settled)
+        settle_thread(c, g, false);
+    *process = own ? own->pid : 0;
+    *thread = own ? own->tid : 0;
+    return !own || own->settled;
+}
+
+static void chrome_gone(void *writer, struct timeline_goroutine *g, int64_t now)
+{
+    struct chrome *c = writer;
+    (void)now;
+    if (!c->timeline.of_threads)
+        return;
+    settle_thread(c, g, true);
+    slab_put(&c->threads, thread_of(c, g));
+    g->writer = 0;
 }
 
 static void chrome_leave(void *writer, struct timeline_goroutine *g, int64_t now, trail_stack stack)
 {
     struct chrome *c = writer;
+    if (c->timeline.of_threads) {
+        thread_leave(c, g, now, stack);
+        return;
+    }
+    if (g->since_ns == now)
+        return; /* an empty span does not nest */
     put_event(c, "X", GOROUTINES, g->id, g->since_ns);
     put_duration(c, g->since_ns, now);
-    put_state(c, g);
+    put_state(c, timeline_state_of(g), timeline_has_reason(g) ? g->reason : 0);
     put_stack(c, ",\"sf\":", g->stack);
     if (timeline_state_of(g) == TIMELINE_RUNNING)
         put_stack(c, ",\"esf\":", stack);
@@ -291,18 +421,22 @@ static void chrome_lane_leave(void *writer, struct timeline_lane *lane, int64_t 
 {
     struct chrome *c = writer;
     int process = lane->is_thread ? THREADS : PROCS;
+    if (c->timeline.of_threads)
+        return; /* the threads are there, and the slots are none of the program's */
     if (!lane->known) {
         char name[32];
         (void)snprintf(name, sizeof name, lane->is_thread ? "M%" PRId64 : "P%" PRId64, lane->id);
         put_thread(c, process, lane->id, name);
         lane->known = true;
     }
+    if (lane->since_ns == now)
+        return;
     put_event(c, "X", process, lane->id, lane->since_ns);
     put_duration(c, lane->since_ns, now);
     PUT(c, ",\"name\":");
     put_goroutine_name(c, lane->g);
     PUT(c, ",\"cat\":\"");
-    out_str(&c->out, timeline_state_names[lane->state]);
+    out_str(&c->out, timeline_state_name(&c->timeline, lane->state));
     PUT(c, "\",\"args\":{\"goroutine\":");
     out_i64(&c->out, lane->g->id);
     PUT(c, "}}");
@@ -313,13 +447,17 @@ static void chrome_wake(void *writer, struct timeline_goroutine *waker,
                         struct timeline_goroutine *g, int64_t now, trail_stack stack)
 {
     struct chrome *c = writer;
+    int64_t from, from_thread, to, to_thread;
+    /* A thread that has not run yet has no place for the end of an arrow. */
+    if (!place_of(c, waker, &from, &from_thread) || !place_of(c, g, &to, &to_thread))
+        return;
     c->flows++;
-    put_event(c, "s", GOROUTINES, waker->id, now);
+    put_event(c, "s", from, from_thread, now);
     PUT(c, ",\"cat\":\"wake\",\"name\":\"wake\",\"id\":");
     out_u64(&c->out, c->flows);
     put_stack(c, ",\"sf\":", stack);
     PUT(c, "}");
-    put_event(c, "f", GOROUTINES, g->id, now);
+    put_event(c, "f", to, to_thread, now);
     PUT(c, ",\"cat\":\"wake\",\"name\":\"wake\",\"id\":");
     out_u64(&c->out, c->flows);
     PUT(c, "}");
@@ -334,8 +472,12 @@ static bool is_of_runtime(const struct timeline_span *span)
 }
 
 /* The process and thread that show a span which is not the runtime's. */
-static int64_t span_place(const struct timeline_span *span, int *process)
+static int64_t span_place(struct chrome *c, const struct timeline_span *span, int64_t *process)
 {
+    if (c->timeline.of_threads) {
+        *process = (int64_t)(span->writer >> 32);
+        return (int64_t)(span->writer & UINT32_MAX);
+    }
     *process = span->kind == TIMELINE_TASK ? RUNTIME : span->proc >= 0 ? PROCS : GOROUTINES;
     return *process == RUNTIME ? 0 : *process == PROCS ? span->proc : span->goroutine;
 }
@@ -349,8 +491,7 @@ static const char *span_category(const struct timeline_span *span)
 static void put_span(struct chrome *c, const struct timeline_span *span, const char *phase,
                      int64_t ns)
 {
-    int process;
-    int64_t thread = span_place(span, &process);
+    int64_t process, thread = span_place(c, span, &process);
     put_event(c, phase, process, thread, ns);
     PUT(c, ",\"cat\":\"");
     out_str(&c->out, span_category(span));
@@ -367,14 +508,32 @@ static void put_u64_text(struct chrome *c, const char *key, uint64_t value)
     PUT(c, "\"");
 }
 
+/* The attribute that says which goroutine or thread something is of; `args` goes on. */
+static void put_who(struct chrome *c, int64_t goroutine)
+{
+    const struct timeline_goroutine *g = timeline_goroutine_find(&c->timeline, goroutine);
+    if (c->timeline.of_threads) {
+        PUT(c, ",\"args\":{\"thread.id\":");
+        out_i64(&c->out, g ? g->tid : TRAIL_NONE);
+        return;
+    }
+    PUT(c, ",\"args\":{\"goroutine\":");
+    out_i64(&c->out, goroutine);
+}
+
 static void chrome_open(void *writer, struct timeline_span *span)
 {
     struct chrome *c = writer;
+    int64_t process, thread;
     if (is_of_runtime(span))
         return;
+    if (c->timeline.of_threads) { /* its thread may have ended when it ends */
+        (void)place_of(c, timeline_goroutine_find(&c->timeline, span->goroutine), &process,
+                       &thread);
+        span->writer = (uint64_t)process << 32 | (uint32_t)thread;
+    }
     put_span(c, span, "b", span->begin_ns);
-    PUT(c, ",\"args\":{\"goroutine\":");
-    out_i64(&c->out, span->goroutine);
+    put_who(c, span->goroutine);
     if (span->kind != TIMELINE_RANGE && span->task != 0 && span->task != TRAIL_NO_TASK)
         put_u64_text(c, ",\"task\":\"", span->task);
     if (span->parent != TRAIL_NO_TASK && span->parent != 0)
@@ -411,7 +570,11 @@ static void chrome_log(void *writer, const trail_event *event)
 {
     struct chrome *c = writer;
     const trail_reader *reader = c->timeline.reader;
-    put_event(c, "i", GOROUTINES, event->goroutine, event->time_ns);
+    int64_t process = GOROUTINES, thread = event->goroutine;
+    if (c->timeline.of_threads)
+        (void)place_of(c, timeline_goroutine_find(&c->timeline, event->goroutine), &process,
+                       &thread);
+    put_event(c, "i", process, thread, event->time_ns);
     PUT(c, ",\"s\":\"t\",\"cat\":\"log\",\"name\":");
     (void)json_put_text(&c->out, trail_reader_string(reader, event->log.message));
     PUT(c, ",\"args\":{\"category\":");
@@ -425,9 +588,10 @@ static void chrome_metric(void *writer, const trail_event *event)
 {
     static const char *const names[TRAIL_METRICS] = {"GOMAXPROCS", "heap in use", "heap goal"};
     struct chrome *c = writer;
-    if ((unsigned)event->metric.metric >= TRAIL_METRICS)
+    if ((unsigned)event->metric.metric >= TRAIL_METRICS ||
+        (c->timeline.of_threads && event->metric.metric != TRAIL_METRIC_HEAP_LIVE))
         return;
-    put_event(c, "C", RUNTIME, 0, event->time_ns);
+    put_event(c, "C", c->timeline.of_threads ? c->timeline.main_tid : RUNTIME, 0, event->time_ns);
     PUT(c, ",\"name\":\"");
     out_str(&c->out, names[event->metric.metric]);
     PUT(c, "\",\"args\":{\"value\":");
@@ -439,10 +603,14 @@ static void chrome_sample(void *writer, const trail_event *event, trail_stack st
 {
     struct chrome *c = writer;
     bool on_thread = event->thread >= 0;
-    put_event(c, "P", on_thread ? THREADS : GOROUTINES,
-              on_thread ? event->thread : event->goroutine, event->time_ns);
-    PUT(c, ",\"cat\":\"sample\",\"name\":\"CPU\",\"args\":{\"goroutine\":");
-    out_i64(&c->out, event->goroutine);
+    int64_t process = on_thread ? THREADS : GOROUTINES;
+    int64_t thread = on_thread ? event->thread : event->goroutine;
+    if (c->timeline.of_threads)
+        (void)place_of(c, timeline_goroutine_find(&c->timeline, event->goroutine), &process,
+                       &thread);
+    put_event(c, "P", process, thread, event->time_ns);
+    PUT(c, ",\"cat\":\"sample\",\"name\":\"CPU\"");
+    put_who(c, event->goroutine);
     PUT(c, "}");
     put_stack(c, ",\"sf\":", stack);
     PUT(c, "}");
@@ -452,6 +620,7 @@ static const struct timeline_ops ops = {
     .begin = chrome_begin,
     .goroutine = chrome_goroutine,
     .leave = chrome_leave,
+    .gone = chrome_gone,
     .lane_leave = chrome_lane_leave,
     .wake = chrome_wake,
     .open = chrome_open,
@@ -464,7 +633,7 @@ static const struct timeline_ops ops = {
 int trail_export_chrome(trail_reader *reader, const trail_export_options *options,
                         const trail_sink *sink, trail_export_stats *stats, trail_error *err)
 {
-    struct chrome c = {0};
+    struct chrome c = {.threads = {.object_size = sizeof(struct chrome_thread)}};
     c.timeline = (struct timeline){.reader = reader, .options = options, .ops = &ops, .writer = &c};
     if (stats)
         *stats = (trail_export_stats){0};
@@ -475,6 +644,9 @@ int trail_export_chrome(trail_reader *reader, const trail_export_options *option
     (void)json_put_text(&c.out, text_from(title));
     PUT(&c, "},\"traceEvents\":[\n");
     int result = timeline_run(&c.timeline, &c.out, err);
+    if (c.timeline.of_threads)
+        IDMAP_EACH(slot, &c.timeline.follow.alive)
+            chrome_gone(&c, slot->value, 0);
     put_frames(&c);
     if (out_finish(&c.out, err) < 0)
         result = -1;
@@ -482,6 +654,8 @@ int trail_export_chrome(trail_reader *reader, const trail_export_options *option
         *stats = c.timeline.stats;
     timeline_free(&c.timeline);
     intern_free(&c.frames);
+    idmap_free(&c.processes);
+    slab_free(&c.threads);
     free(c.nodes);
     free(c.by_stack);
     return result;

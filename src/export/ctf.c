@@ -40,9 +40,11 @@ enum event_id {
     EVENTS_COUNT
 };
 
-static const struct {
-    const char *name, *fields;
-} events[EVENTS_COUNT] = {
+struct event_description {
+    const char *name, *fields; /* NULL: there is none */
+};
+
+static const struct event_description events[EVENTS_COUNT] = {
     [EVENT_STACK] = {"stack", "uint32_t stack; uint32_t length; struct frame frames[length];"},
     [EVENT_GOROUTINE] = {"goroutine", "int64_t goroutine; string name;"},
     [EVENT_STATE] = {"goroutine_state",
@@ -64,6 +66,27 @@ static const struct {
     [EVENT_METRIC] = {"metric", "string name; uint64_t value;"},
     [EVENT_SAMPLE] = {"cpu_sample",
                       "int64_t goroutine; int64_t proc; int64_t thread; uint32_t stack;"},
+};
+
+/* Of a recording of threads. `thread` is the number in the trace, which exists before `tid` is known. */
+static const struct event_description thread_events[EVENTS_COUNT] = {
+    [EVENT_STACK] = {"stack", "uint32_t stack; uint32_t length; struct frame frames[length];"},
+    [EVENT_GOROUTINE] = {"thread", "int64_t thread; string process; string name;"},
+    [EVENT_STATE] = {"thread_state",
+                     "int64_t thread; int64_t pid; int64_t tid; enum state state; uint64_t since; "
+                     "string reason; string wait_kind; string wait_object; uint32_t stack;"},
+    [EVENT_GOROUTINE_END] = {"thread_end", "int64_t thread;"},
+    [EVENT_WAKE] = {"wake", "int64_t waker; int64_t thread; uint32_t stack;"},
+    [EVENT_REGION_BEGIN] = {"region_begin",
+                            "int64_t thread; uint64_t task; string name; uint32_t stack;"},
+    [EVENT_REGION_END] = {"region_end", "int64_t thread; uint64_t task; string name;"},
+    [EVENT_TASK_BEGIN] = {"task_begin",
+                          "int64_t thread; uint64_t task; uint64_t parent; string name; "
+                          "uint32_t stack;"},
+    [EVENT_TASK_END] = {"task_end", "int64_t thread; uint64_t task; string name;"},
+    [EVENT_LOG] = {"log", "int64_t thread; uint64_t task; string category; string message;"},
+    [EVENT_METRIC] = {"metric", "string name; uint64_t value;"},
+    [EVENT_SAMPLE] = {"cpu_sample", "int64_t thread; int64_t tid; uint32_t stack;"},
 };
 
 struct ctf {
@@ -214,9 +237,33 @@ static void ctf_begin(void *writer, int64_t begin_ns)
 
 static void ctf_goroutine(void *writer, struct timeline_goroutine *g)
 {
-    begin_event(writer, EVENT_GOROUTINE);
-    put_i64(writer, g->id);
-    put_name(writer, g->name);
+    struct ctf *c = writer;
+    struct timeline_thread thread;
+    begin_event(c, EVENT_GOROUTINE);
+    put_i64(c, g->id);
+    if (!c->timeline.of_threads) {
+        put_name(c, g->name);
+        return;
+    }
+    (void)timeline_thread_of(&c->timeline, g, &thread);
+    put_string(c, thread.process);
+    put_string(c, thread.name);
+}
+
+static void put_thread_state(struct ctf *c, const struct timeline_goroutine *g)
+{
+    struct timeline_thread thread;
+    const struct wait_facts *facts = wait_facts_of(&c->timeline.names, g->reason);
+    (void)timeline_thread_of(&c->timeline, g, &thread);
+    put_i64(c, g->id);
+    put_i64(c, thread.pid);
+    put_i64(c, thread.tid);
+    put(c, timeline_state_of(g), 1);
+    put_u64(c, stamp(c, g->since_ns));
+    put_name(c, timeline_state_of(g) == TIMELINE_WAITING ? g->reason : 0);
+    put_name(c, facts ? facts->kind_name : 0);
+    put_name(c, facts ? facts->object : 0);
+    put_u32(c, g->stack);
 }
 
 static void ctf_enter(void *writer, struct timeline_goroutine *g)
@@ -224,6 +271,10 @@ static void ctf_enter(void *writer, struct timeline_goroutine *g)
     struct ctf *c = writer;
     define_stack(c, g->stack);
     begin_event(c, EVENT_STATE);
+    if (c->timeline.of_threads) {
+        put_thread_state(c, g);
+        return;
+    }
     put_i64(c, g->id);
     put(c, timeline_state_of(g), 1);
     put_u64(c, stamp(c, g->since_ns));
@@ -251,6 +302,11 @@ static void ctf_wake(void *writer, struct timeline_goroutine *waker, struct time
     put_u32(writer, stack);
 }
 
+static bool has_event(const struct ctf *c, enum event_id id)
+{
+    return !c->timeline.of_threads || thread_events[id].name;
+}
+
 /* Writes the fields of the three kinds of spans, up to the name. */
 static void put_span(struct ctf *c, const struct timeline_span *span, bool begins)
 {
@@ -267,6 +323,8 @@ static void put_span(struct ctf *c, const struct timeline_span *span, bool begin
 static void ctf_open(void *writer, struct timeline_span *span)
 {
     static const enum event_id ids[] = {EVENT_RANGE_BEGIN, EVENT_REGION_BEGIN, EVENT_TASK_BEGIN};
+    if (!has_event(writer, ids[span->kind]))
+        return;
     define_stack(writer, span->stack);
     begin_event(writer, ids[span->kind]);
     put_span(writer, span, true);
@@ -277,6 +335,8 @@ static void ctf_close(void *writer, struct timeline_span *span, int64_t now)
 {
     static const enum event_id ids[] = {EVENT_RANGE_END, EVENT_REGION_END, EVENT_TASK_END};
     (void)now;
+    if (!has_event(writer, ids[span->kind]))
+        return;
     begin_event(writer, ids[span->kind]);
     put_span(writer, span, false);
 }
@@ -294,6 +354,9 @@ static void ctf_log(void *writer, const trail_event *event)
 static void ctf_metric(void *writer, const trail_event *event)
 {
     const char *name = trail_metric_name(event->metric.metric);
+    const struct ctf *c = writer;
+    if (c->timeline.of_threads && event->metric.metric != TRAIL_METRIC_HEAP_LIVE)
+        return; /* threads have no Ps and no collector */
     begin_event(writer, EVENT_METRIC);
     put_string(writer, text_from(name));
     put_u64(writer, event->metric.value);
@@ -301,10 +364,12 @@ static void ctf_metric(void *writer, const trail_event *event)
 
 static void ctf_sample(void *writer, const trail_event *event, trail_stack stack)
 {
+    const struct ctf *c = writer;
     define_stack(writer, stack);
     begin_event(writer, EVENT_SAMPLE);
     put_i64(writer, event->goroutine);
-    put_i64(writer, event->proc);
+    if (!c->timeline.of_threads)
+        put_i64(writer, event->proc);
     put_i64(writer, event->thread);
     put_u32(writer, stack);
 }
@@ -360,6 +425,11 @@ static void put_clock(const struct ctf *c, struct out *out)
                  "map = clock.trace.value; } := time_t;\n");
 }
 
+static const struct event_description *description_of(const struct ctf *c, unsigned event)
+{
+    return c->timeline.of_threads ? &thread_events[event] : &events[event];
+}
+
 static void put_description(const struct ctf *c, struct out *out)
 {
     out_str(out, "/* CTF 1.8 */\n");
@@ -375,13 +445,15 @@ static void put_description(const struct ctf *c, struct out *out)
                  "struct frame { uint64_t pc; string function; string file; uint64_t line; };\n"
                  "enum state : uint8_t {\n");
     for (unsigned i = 0; i < TIMELINE_STATES; i++)
-        out_format(out, "\t\"%s\" = %u,\n", timeline_state_names[i], i);
+        out_format(out, "\t\"%s\" = %u,\n",
+                   timeline_state_name(&c->timeline, (enum timeline_state)i), i);
     out_str(out, "};\n");
     for (unsigned i = 0; i < EVENTS_COUNT; i++)
-        out_format(out,
-                   "event {\n\tname = \"%s\";\n\tid = %u;\n\tstream_id = 0;\n"
-                   "\tfields := struct { %s };\n};\n",
-                   events[i].name, i, events[i].fields);
+        if (description_of(c, i)->name)
+            out_format(out,
+                       "event {\n\tname = \"%s\";\n\tid = %u;\n\tstream_id = 0;\n"
+                       "\tfields := struct { %s };\n};\n",
+                       description_of(c, i)->name, i, description_of(c, i)->fields);
 }
 
 static const struct timeline_ops ops = {

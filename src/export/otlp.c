@@ -225,6 +225,22 @@ static void otlp_open_span(void *writer, struct timeline_span *span)
     span->writer = (uintptr_t)note;
 }
 
+/* MARK: Goroutines and threads */
+
+static bool is_of_threads(const struct otlp *o)
+{
+    return o->timeline.of_threads;
+}
+
+/* The number of a goroutine; of a thread that of the system, or TRAIL_NONE while it is not known. */
+static int64_t number_of(const struct otlp *o, int64_t goroutine)
+{
+    const struct timeline_goroutine *g = timeline_goroutine_find(&o->timeline, goroutine);
+    if (!is_of_threads(o))
+        return goroutine;
+    return g ? g->tid : TRAIL_NONE;
+}
+
 /* MARK: Times and waits */
 
 /* Calls `add` for each span that is open on the goroutine, the innermost first. */
@@ -287,7 +303,7 @@ static void otlp_enter(void *writer, struct timeline_goroutine *g)
     if (!own || own->wait.what == 0 || timeline_state_of(g) == TIMELINE_BLOCKED)
         return;
     if (timeline_state_of(g) == TIMELINE_RUNNABLE)
-        own->wait.waker = g->waker;
+        own->wait.waker = number_of(writer, g->waker);
     each_span(g, add_wait, g->since_ns);
     own->wait.what = 0;
 }
@@ -401,7 +417,7 @@ static void otlp_log(void *writer, const trail_event *event)
     }
     *log = (struct log_note){
         .time_ns = event->time_ns,
-        .goroutine = event->goroutine,
+        .goroutine = number_of(o, event->goroutine),
         .category_size = category.size,
         .message_size = message.size,
     };
@@ -467,7 +483,8 @@ static void put_log(struct otlp *o, const struct log_note *log)
     open_event(o, log->time_ns, (trail_string){log->text + log->category_size, log->message_size});
     put_text(o, OTLP_EVENT_ATTRIBUTES, "log.category",
              (trail_string){log->text, log->category_size});
-    put_number(o, OTLP_EVENT_ATTRIBUTES, "go.goroutine.id", log->goroutine);
+    put_number(o, OTLP_EVENT_ATTRIBUTES, is_of_threads(o) ? "thread.id" : "go.goroutine.id",
+               log->goroutine);
     otlp_close(&o->message);
 }
 
@@ -475,7 +492,14 @@ static void put_wait(struct otlp *o, const struct otlp_wait *wait)
 {
     trail_name function = stacks_function(&o->timeline.stacks, wait->stack);
     open_event(o, wait->begin_ns, text_from("wait"));
+    const struct wait_facts *facts = wait_facts_of(&o->timeline.names, wait->what);
     put_text(o, OTLP_EVENT_ATTRIBUTES, "wait.for", timeline_text(&o->timeline, wait->what));
+    if (facts)
+        put_text(o, OTLP_EVENT_ATTRIBUTES, "wait.kind",
+                 timeline_text(&o->timeline, facts->kind_name));
+    if (facts && facts->object)
+        put_text(o, OTLP_EVENT_ATTRIBUTES, "wait.object",
+                 timeline_text(&o->timeline, facts->object));
     put_number(o, OTLP_EVENT_ATTRIBUTES, "wait.ns", wait->ns);
     if (function)
         put_text(o, OTLP_EVENT_ATTRIBUTES, "code.function.name",
@@ -511,17 +535,37 @@ static void put_times(struct otlp *o, const struct otlp_times *times)
 {
     const int64_t *ns = times->ns;
     const struct {
-        const char *key;
+        const char *go, *threads;
         int64_t ns;
     } sums[] = {
-        {"go.running.ns", ns[TIMELINE_RUNNING]},
-        {"go.ready.ns", ns[TIMELINE_RUNNABLE]},
-        {"go.waiting.ns", ns[TIMELINE_WAITING]},
-        {"go.syscall.ns", ns[TIMELINE_SYSCALL] + ns[TIMELINE_BLOCKED]},
+        {"go.running.ns", "thread.running.ns", ns[TIMELINE_RUNNING]},
+        {"go.ready.ns", "thread.ready.ns", ns[TIMELINE_RUNNABLE]},
+        {"go.waiting.ns", "thread.waiting.ns", ns[TIMELINE_WAITING]},
+        {"go.syscall.ns", "thread.syscall.ns", ns[TIMELINE_SYSCALL] + ns[TIMELINE_BLOCKED]},
     };
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
         if (sums[i].ns > 0)
-            put_number(o, OTLP_SPAN_ATTRIBUTES, sums[i].key, sums[i].ns);
+            put_number(o, OTLP_SPAN_ATTRIBUTES, is_of_threads(o) ? sums[i].threads : sums[i].go,
+                       sums[i].ns);
+}
+
+/* The goroutine, or the thread as OpenTelemetry's conventions name it. */
+static void put_who(struct otlp *o, int64_t goroutine)
+{
+    const enum otlp_field list = OTLP_SPAN_ATTRIBUTES;
+    const struct timeline_goroutine *g = timeline_goroutine_find(&o->timeline, goroutine);
+    struct timeline_thread thread;
+    if (!is_of_threads(o) && goroutine >= 0)
+        put_number(o, list, "go.goroutine.id", goroutine);
+    if (!is_of_threads(o) || !g)
+        return;
+    (void)timeline_thread_of(&o->timeline, g, &thread);
+    if (thread.tid > 0)
+        put_number(o, list, "thread.id", thread.tid);
+    if (thread.name.size > 0)
+        put_text(o, list, "thread.name", thread.name);
+    if (thread.pid > 0)
+        put_number(o, list, "process.pid", thread.pid);
 }
 
 static void put_attributes(struct otlp *o, const struct timeline_span *span,
@@ -529,17 +573,18 @@ static void put_attributes(struct otlp *o, const struct timeline_span *span,
 {
     const enum otlp_field list = OTLP_SPAN_ATTRIBUTES;
     trail_name function = stacks_function(&o->timeline.stacks, span->stack);
-    put_text(o, list, "go.trace.kind", text_from(span->kind == TIMELINE_TASK ? "task" : "region"));
-    if (span->goroutine >= 0)
-        put_number(o, list, "go.goroutine.id", span->goroutine);
+    bool threads = is_of_threads(o);
+    put_text(o, list, threads ? "trail.kind" : "go.trace.kind",
+             text_from(span->kind == TIMELINE_TASK ? "task" : "region"));
+    put_who(o, span->goroutine);
     if (is_task(span->task))
-        put_number(o, list, "go.task.id", (int64_t)span->task);
+        put_number(o, list, threads ? "trail.task.id" : "go.task.id", (int64_t)span->task);
     if (function)
         put_text(o, list, "code.function.name", timeline_text(&o->timeline, function));
     if (span->before)
-        put_flag(o, list, "go.began_before_trace");
+        put_flag(o, list, threads ? "trail.began_before_trace" : "go.began_before_trace");
     if (span->after)
-        put_flag(o, list, "go.goes_on_after_trace");
+        put_flag(o, list, threads ? "trail.goes_on_after_trace" : "go.goes_on_after_trace");
     put_times(o, times);
 }
 

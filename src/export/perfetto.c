@@ -20,7 +20,8 @@
  * that lies before the previous packet has an absolute time, on the trace's clock.
  *
  * Tracks: a process; in it the goroutines, each with its states and below them its regions and
- * ranges; Ps; threads; the runtime; tasks; counters.
+ * ranges; Ps; threads; the runtime; tasks; counters. Of a recording of threads: the processes, and in each
+ * its threads with their states, as the system numbers them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -74,7 +75,8 @@ struct perfetto {
     uint64_t last_ns; /* of the previous packet */
     uint64_t last_track, flow, pending_flow;
     struct marks texts, reasons, functions, files, stacks;
-    struct intern frames; /* struct frame_key */
+    struct intern frames;   /* struct frame_key */
+    struct idmap processes; /* of_threads: the described ones, by PID */
     bool has_clocks;
     trail_clock_snapshot clocks;
 };
@@ -311,12 +313,53 @@ static uint64_t label_iid(const struct timeline_goroutine *g)
     return name_iid(NAME_GOROUTINE, g->writer + g->relabelled);
 }
 
+/* A process of the recording; 0 is that of threads whose process is not in the trace. */
+static void describe_process(struct perfetto *p, const struct timeline_thread *thread)
+{
+    if (thread->pid == 0 || idmap_find(&p->processes, (uint64_t)thread->pid))
+        return;
+    const char *title = p->timeline.options->title ? p->timeline.options->title : "trail";
+    trail_string name = thread->process.size > 0 ? thread->process : text_from(title);
+    p->timeline.failed |= !idmap_put(&p->processes, (uint64_t)thread->pid, p);
+    begin_track(p, new_track(p), 0, name, 0);
+    protobuf_number(&p->inner, 1, (uint64_t)thread->pid);
+    protobuf_text(&p->inner, 6, name);
+    protobuf_part(&p->part, 3, &p->inner);
+    put_descriptor(p);
+}
+
+/*
+ * Describes the track of a thread: when its numbers are known, or at the end without them. A track is
+ * described once, and may be after its first events.
+ */
+static void describe_thread(struct perfetto *p, struct timeline_goroutine *g, bool at_end)
+{
+    struct timeline_thread thread;
+    bool known = timeline_thread_of(&p->timeline, g, &thread);
+    if (g->described || !g->writer || (!known && !at_end))
+        return;
+    g->described = true;
+    describe_process(p, &thread);
+    begin_track(p, g->writer, known && thread.pid > 0 ? 0 : TRACK_GOROUTINES, thread.name, 0);
+    if (known && thread.pid > 0 && thread.tid <= INT32_MAX) {
+        protobuf_number(&p->inner, 1, (uint64_t)thread.pid);
+        protobuf_number(&p->inner, 2, (uint64_t)thread.tid);
+        protobuf_text(&p->inner, 5, thread.name);
+        protobuf_part(&p->part, 4, &p->inner);
+    }
+    put_descriptor(p);
+}
+
 static void perfetto_goroutine(void *writer, struct timeline_goroutine *g)
 {
     struct perfetto *p = writer;
     char buf[TIMELINE_LABEL];
     trail_string label = timeline_label(&p->timeline, g, buf);
     uint64_t track = g->writer ? g->writer : new_track(p);
+    if (p->timeline.of_threads) {
+        g->writer = track;
+        return;
+    }
     begin_track(p, track, TRACK_GOROUTINES, label, 0);
     put_descriptor(p);
     /* A name is never redefined: a renamed goroutine uses the ID of its second track. */
@@ -326,9 +369,42 @@ static void perfetto_goroutine(void *writer, struct timeline_goroutine *g)
     put_interned_data(p);
 }
 
+static void annotate_text(struct perfetto *p, const char *key, trail_name value)
+{
+    protobuf_word(&p->inner, 10, key);
+    protobuf_text(&p->inner, 6, timeline_text(&p->timeline, value));
+    protobuf_part(&p->part, 4, &p->inner);
+}
+
+/* Begins a wait that a recording describes. */
+static void put_wait(struct perfetto *p, const struct timeline_goroutine *g,
+                     const struct wait_facts *facts)
+{
+    uint64_t name = state_iid(p, g), stack = stack_iid(p, g->stack);
+    protobuf_number(&p->part, 9, SLICE_BEGIN);
+    protobuf_number(&p->part, 11, g->writer);
+    protobuf_number(&p->part, 10, name);
+    protobuf_number(&p->part, 56, stack);
+    annotate_text(p, "wait.kind", facts->kind_name);
+    if (facts->object)
+        annotate_text(p, "wait.object", facts->object);
+    put_time(p, g->since_ns);
+    protobuf_part(&p->packet, 11, &p->part);
+    put_packet(p, NEEDS_STATE);
+}
+
 static void perfetto_enter(void *writer, struct timeline_goroutine *g)
 {
     struct perfetto *p = writer;
+    if (p->timeline.of_threads) {
+        describe_thread(p, g, false);
+        const struct wait_facts *facts =
+            g->reason ? wait_facts_of(&p->timeline.names, g->reason) : NULL;
+        if (facts && p->pending_flow == 0) {
+            put_wait(p, g, facts);
+            return;
+        }
+    }
     struct event_fields fields = {
         .name = state_iid(p, g),
         .stack = stack_iid(p, g->stack),
@@ -343,6 +419,14 @@ static void perfetto_leave(void *writer, struct timeline_goroutine *g, int64_t n
 {
     (void)stack;
     put_event(writer, now, SLICE_END, g->writer, (struct event_fields){0});
+}
+
+static void perfetto_gone(void *writer, struct timeline_goroutine *g, int64_t now)
+{
+    struct perfetto *p = writer;
+    (void)now;
+    if (p->timeline.of_threads)
+        describe_thread(p, g, true);
 }
 
 static void perfetto_wake(void *writer, struct timeline_goroutine *waker,
@@ -382,6 +466,8 @@ static void describe_lane(struct perfetto *p, struct timeline_lane *lane)
 static void perfetto_lane_enter(void *writer, struct timeline_lane *lane)
 {
     struct perfetto *p = writer;
+    if (p->timeline.of_threads)
+        return; /* the threads have tracks of their own, and the slots are none of the program's */
     if (!lane->known)
         describe_lane(p, lane);
     uint64_t name =
@@ -391,6 +477,9 @@ static void perfetto_lane_enter(void *writer, struct timeline_lane *lane)
 
 static void perfetto_lane_leave(void *writer, struct timeline_lane *lane, int64_t now)
 {
+    const struct perfetto *p = writer;
+    if (p->timeline.of_threads)
+        return;
     put_event(writer, now, SLICE_END, lane->writer, (struct event_fields){0});
 }
 
@@ -421,7 +510,9 @@ static uint64_t span_track(struct perfetto *p, const struct timeline_span *span)
     }
     struct timeline_goroutine *g =
         timeline_goroutine_of(follow_find(&p->timeline.follow, span->goroutine));
-    return g ? second_track(p, g->writer, &g->known, "regions and ranges") : TRACK_RUNTIME;
+    return g ? second_track(p, g->writer, &g->known,
+                            p->timeline.of_threads ? "regions" : "regions and ranges")
+             : TRACK_RUNTIME;
 }
 
 static void annotate(struct perfetto *p, const char *key, uint64_t value)
@@ -445,7 +536,10 @@ static void perfetto_open(void *writer, struct timeline_span *span)
     protobuf_number(&p->part, 11, span->writer);
     protobuf_number(&p->part, 10, name);
     protobuf_number(&p->part, 56, stack);
-    if (span->goroutine >= 0)
+    const struct timeline_goroutine *g = timeline_goroutine_find(&p->timeline, span->goroutine);
+    if (p->timeline.of_threads && g && g->tid > 0)
+        annotate(p, "thread.id", (uint64_t)g->tid);
+    else if (!p->timeline.of_threads && span->goroutine >= 0)
         annotate(p, "goroutine", (uint64_t)span->goroutine);
     if (span->kind != TIMELINE_RANGE && span->task != 0 && span->task != TRAIL_NO_TASK)
         annotate(p, "task", span->task);
@@ -481,9 +575,16 @@ static void perfetto_log(void *writer, const trail_event *event)
     put_packet(p, NEEDS_STATE);
 }
 
+/* A recording of threads has no Ps and no collector: the heap in use is left. */
+static bool has_metric(const struct perfetto *p, trail_metric metric)
+{
+    return !p->timeline.of_threads || metric == TRAIL_METRIC_HEAP_LIVE;
+}
+
 static void perfetto_metric(void *writer, const trail_event *event)
 {
-    if ((unsigned)event->metric.metric < TRAIL_METRICS)
+    const struct perfetto *p = writer;
+    if ((unsigned)event->metric.metric < TRAIL_METRICS && has_metric(p, event->metric.metric))
         put_counter(writer, event->time_ns, TRACK_METRICS + (uint64_t)event->metric.metric,
                     event->metric.value);
 }
@@ -494,9 +595,15 @@ static void perfetto_sample(void *writer, const trail_event *event, trail_stack 
     struct perfetto *p = writer;
     uint64_t iid = stack_iid(p, stack);
     struct timeline_goroutine *g = timeline_goroutine_find(&p->timeline, event->goroutine);
-    if (event->thread > 0 && event->thread <= INT32_MAX) {
-        protobuf_number(&p->part, 1, event->proc > 0 ? (uint64_t)event->proc : 0);
-        protobuf_number(&p->part, 2, 1);
+    uint64_t pid = 1;
+    if (p->timeline.of_threads) {
+        struct timeline_thread thread = {0};
+        pid = g && timeline_thread_of(&p->timeline, g, &thread) ? (uint64_t)thread.pid : 0;
+    }
+    if (event->thread > 0 && event->thread <= INT32_MAX && pid > 0) {
+        if (!p->timeline.of_threads)
+            protobuf_number(&p->part, 1, event->proc > 0 ? (uint64_t)event->proc : 0);
+        protobuf_number(&p->part, 2, pid);
         protobuf_number(&p->part, 3, (uint64_t)event->thread);
         protobuf_number(&p->part, 4, iid);
         put_time(p, event->time_ns);
@@ -548,9 +655,11 @@ static void put_process(struct perfetto *p)
 {
     const char *title = p->timeline.options->title ? p->timeline.options->title : "trail";
     begin_track(p, TRACK_PROCESS, 0, text_from(title), 0);
-    protobuf_number(&p->inner, 1, 1);
-    protobuf_word(&p->inner, 6, title);
-    protobuf_part(&p->part, 3, &p->inner);
+    if (!p->timeline.of_threads) {
+        protobuf_number(&p->inner, 1, 1);
+        protobuf_word(&p->inner, 6, title);
+        protobuf_part(&p->part, 3, &p->inner);
+    }
     put_descriptor(p);
     /* Perfetto expects a mapping: all frames are in this one. */
     protobuf_number(&p->inner, 1, 1);
@@ -561,7 +670,7 @@ static void put_process(struct perfetto *p)
     protobuf_part(&p->part, 19, &p->inner);
     for (unsigned i = 0; i < TIMELINE_STATES; i++)
         put_interned(p, 2, name_iid(NAME_STATE, i),
-                     (trail_string){timeline_state_names[i], strlen(timeline_state_names[i])});
+                     text_from(timeline_state_name(&p->timeline, (enum timeline_state)i)));
     put_interned(p, 2, name_iid(NAME_STATE, NAME_WAKE), (trail_string){"wake", 4});
     put_interned(p, 2, name_iid(NAME_STATE, NAME_WAKE + 1), (trail_string){"CPU sample", 10});
     put_interned_data(p);
@@ -576,8 +685,26 @@ static void put_metric_track(struct perfetto *p, trail_metric metric, const char
     put_descriptor(p);
 }
 
+/* The tracks of what Go programs have. */
+static void put_runtime_tracks(struct perfetto *p)
+{
+    put_track(p, TRACK_GOROUTINES, TRACK_PROCESS, "goroutines", ORDER_CHRONOLOGICAL);
+    put_track(p, TRACK_PROCS, TRACK_PROCESS, "Ps", ORDER_EXPLICIT);
+    put_track(p, TRACK_RUNTIME, TRACK_PROCESS, "runtime", 0);
+    put_track(p, TRACK_GC, TRACK_RUNTIME, "GC", 0);
+    put_track(p, TRACK_STOPPED, TRACK_RUNTIME, "stop-the-world", 0);
+}
+
 static void perfetto_begin(void *writer, int64_t begin_ns)
 {
+    static const struct {
+        const char *name;
+        unsigned unit;
+    } metrics[TRAIL_METRICS] = {
+        [TRAIL_METRIC_GOMAXPROCS] = {"GOMAXPROCS", UNIT_COUNT},
+        [TRAIL_METRIC_HEAP_LIVE] = {"heap in use", UNIT_BYTES},
+        [TRAIL_METRIC_HEAP_GOAL] = {"heap goal", UNIT_BYTES},
+    };
     struct perfetto *p = writer;
     p->shift = p->timeline.origin_ns > 0 ? 0 : 1 - (uint64_t)p->timeline.origin_ns;
     p->last_ns = stamp(p, begin_ns);
@@ -589,15 +716,15 @@ static void perfetto_begin(void *writer, int64_t begin_ns)
     protobuf_part(&p->packet, 59, &p->part);
     put_packet(p, NEEDS_STATE);
     put_process(p);
-    put_track(p, TRACK_GOROUTINES, TRACK_PROCESS, "goroutines", ORDER_CHRONOLOGICAL);
-    put_track(p, TRACK_PROCS, TRACK_PROCESS, "Ps", ORDER_EXPLICIT);
-    put_track(p, TRACK_RUNTIME, TRACK_PROCESS, "runtime", 0);
-    put_track(p, TRACK_GC, TRACK_RUNTIME, "GC", 0);
-    put_track(p, TRACK_STOPPED, TRACK_RUNTIME, "stop-the-world", 0);
+    if (p->timeline.of_threads)
+        put_track(p, TRACK_GOROUTINES, TRACK_PROCESS, "threads without number",
+                  ORDER_CHRONOLOGICAL);
+    else
+        put_runtime_tracks(p);
     put_track(p, TRACK_TASKS, TRACK_PROCESS, "tasks", ORDER_CHRONOLOGICAL);
-    put_metric_track(p, TRAIL_METRIC_GOMAXPROCS, "GOMAXPROCS", UNIT_COUNT);
-    put_metric_track(p, TRAIL_METRIC_HEAP_LIVE, "heap in use", UNIT_BYTES);
-    put_metric_track(p, TRAIL_METRIC_HEAP_GOAL, "heap goal", UNIT_BYTES);
+    for (unsigned i = 0; i < TRAIL_METRICS; i++)
+        if (has_metric(p, (trail_metric)i))
+            put_metric_track(p, (trail_metric)i, metrics[i].name, metrics[i].unit);
     put_first_clocks(p);
 }
 
@@ -606,6 +733,7 @@ static const struct timeline_ops ops = {
     .goroutine = perfetto_goroutine,
     .enter = perfetto_enter,
     .leave = perfetto_leave,
+    .gone = perfetto_gone,
     .lane_enter = perfetto_lane_enter,
     .lane_leave = perfetto_lane_leave,
     .wake = perfetto_wake,
@@ -621,6 +749,7 @@ static void perfetto_free(struct perfetto *p)
 {
     timeline_free(&p->timeline);
     intern_free(&p->frames);
+    idmap_free(&p->processes);
     protobuf_free(&p->packet);
     protobuf_free(&p->part);
     protobuf_free(&p->inner);
@@ -642,6 +771,9 @@ int trail_export_perfetto(trail_reader *reader, const trail_export_options *opti
     if (!out_init(&p.out, sink->write, sink->context))
         return error_set(err, TRAIL_NO_MEMORY, "no memory for the export");
     int result = timeline_run(&p.timeline, &p.out, err);
+    if (p.timeline.of_threads)
+        IDMAP_EACH(slot, &p.timeline.follow.alive)
+            describe_thread(&p, slot->value, true);
     if (out_finish(&p.out, err) < 0)
         result = -1;
     if (stats)

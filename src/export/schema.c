@@ -64,7 +64,7 @@ static void clickhouse_columns(struct out *out, const struct dialect *dialect,
         const trail_table_column *column = &table->columns[i];
         const char *type = dialect->types[column->cell];
         bool words = column->cell == TRAIL_CELL_ENUM || is_partition(table, i) ||
-                     strcmp(column->name, "file") == 0;
+                     strcmp(column->name, "file") == 0 || strcmp(column->name, "trace") == 0;
         words = words && column->cell != TRAIL_CELL_DATE;
         out_format(out, "    `%s` %s%s%s%s%s%s -- %s\n", column->name,
                    words ? "LowCardinality(" : "", column->nullable ? "Nullable(" : "", type,
@@ -80,8 +80,8 @@ static void clickhouse_merge_tree(struct out *out, const struct dialect *dialect
     out_format(out, "\n-- %s\nCREATE TABLE IF NOT EXISTS trail.%s%s\n(\n", table->meaning,
                table->name, suffix);
     clickhouse_columns(out, dialect, table);
-    out_format(out, ")\nENGINE = MergeTree PARTITION BY day ORDER BY (host, file, %s);\n",
-               table->columns[0].name);
+    out_format(out, ")\nENGINE = ReplacingMergeTree PARTITION BY day ORDER BY (host, trace, %s);\n",
+               table->key);
 }
 
 static void clickhouse_table(struct out *out, const struct dialect *dialect,
@@ -96,7 +96,7 @@ static void clickhouse_cluster_table(struct out *out, const struct dialect *dial
     clickhouse_merge_tree(out, dialect, table, "_local ON CLUSTER trail");
     out_format(out,
                "\nCREATE TABLE IF NOT EXISTS trail.%s ON CLUSTER trail AS trail.%s_local\n"
-               "ENGINE = Distributed(trail, trail, %s_local, cityHash64(host, file));\n",
+               "ENGINE = Distributed(trail, trail, %s_local, cityHash64(host, trace));\n",
                table->name, table->name, table->name);
 }
 

@@ -42,6 +42,7 @@ enum import_kind {
     IMPORT_TASK_BEGIN, /* `number` is its ID, `text` its name */
     IMPORT_TASK_END,
     IMPORT_LOG, /* `text` */
+    IMPORT_HELD, /* `tid` releases a lock; `text` is which, and for how long it had it: "mutex 0x10 110ms" */
 };
 
 /* How a thread leaves its CPU. */

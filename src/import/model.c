@@ -2,6 +2,7 @@
 #include "import/model.h"
 
 #include "import/kernel_frames.h"
+#include "wire/waits.h"
 
 /* The thread in whose context an event happened; NULL: the idle task, or not known. */
 static struct import_thread *context_of(struct import_threads *all, const struct import_event *e)
@@ -130,7 +131,9 @@ static void do_task(struct import_threads *all, struct import_thread *thread,
 static void do_log(struct import_threads *all, struct import_thread *thread,
                    const struct import_event *e)
 {
-    const uint64_t args[] = {TRAIL_BACKGROUND_TASK, 0, import_text(all, e->text ? e->text : ""), 0};
+    uint64_t category = e->kind == IMPORT_HELD ? import_text(all, WIRE_HELD_CATEGORY) : 0;
+    const uint64_t args[] = {TRAIL_BACKGROUND_TASK, category,
+                             import_text(all, e->text ? e->text : ""), 0};
     import_thread_event(all, thread, V2_UserLog, 4, args);
 }
 
@@ -147,7 +150,7 @@ static void do_span(struct import_threads *all, const struct import_event *e)
         do_region(all, thread, e);
     else if (e->kind == IMPORT_TASK_BEGIN || e->kind == IMPORT_TASK_END)
         do_task(all, thread, e);
-    else if (e->kind == IMPORT_LOG)
+    else if (e->kind == IMPORT_LOG || e->kind == IMPORT_HELD)
         do_log(all, thread, e);
     if (e->kind == IMPORT_PAUSE && e->text)
         import_thread_wait(all, thread, e->text);
@@ -196,6 +199,7 @@ static void do_event(struct import_model *model, const struct import_event *e)
     case IMPORT_TASK_BEGIN:
     case IMPORT_TASK_END:
     case IMPORT_LOG:
+    case IMPORT_HELD:
         do_span(all, e);
         break;
     }

@@ -8,6 +8,7 @@
 
 struct ust_mutex {
     int32_t holder; /* 0: none */
+    int64_t acquired_ns;
     uint32_t depth; /* how often it has locked it */
     int32_t releaser;
     int64_t released_ns;
@@ -44,6 +45,16 @@ static bool emit(struct ust *ust, enum import_kind kind, int64_t time_ns, int32_
                                  .other = other,
                                  .text = text ? strdup(text) : NULL};
     return (!text || event.text) && import_model_put(ust->model, &event);
+}
+
+/* The holder releases the mutex: the trace says for how long it had it. */
+static bool released(struct ust *ust, uint64_t address, const struct ust_mutex *mutex,
+                     int64_t now_ns)
+{
+    char text[80];
+    (void)snprintf(text, sizeof text, "mutex 0x%" PRIx64 " %" PRIu64 "ns", address,
+                   (uint64_t)now_ns - (uint64_t)mutex->acquired_ns);
+    return emit(ust, IMPORT_HELD, now_ns, mutex->holder, 0, text);
 }
 
 /* The thread has waited since its request. */
@@ -87,26 +98,31 @@ static bool acquire(struct ust *ust, const struct ust_event *e, struct ust_mutex
     /* It was free at the request by the events, which are behind. */
     if (waker != 0 && !thread->waits)
         good = wait_since_request(ust, thread, e->tid);
+    if (mutex->holder != 0 && mutex->holder != e->tid)
+        good = good && released(ust, e->mutex, mutex, e->time_ns);
     if (waker != 0)
         good = good && emit(ust, IMPORT_WAKING, when_ns, waker, e->tid, NULL);
     if (thread->waits)
         good = good && emit(ust, IMPORT_RUN, e->time_ns, e->tid, 0, NULL);
     *thread = (struct ust_thread){0};
-    mutex->depth = mutex->holder == e->tid ? mutex->depth + 1 : 1;
-    mutex->holder = e->tid;
+    if (mutex->holder != e->tid)
+        *mutex = (struct ust_mutex){.holder = e->tid, .acquired_ns = e->time_ns};
+    mutex->depth++;
     return good;
 }
 
-static void unlock(const struct ust_event *e, struct ust_mutex *mutex)
+static bool unlock(struct ust *ust, const struct ust_event *e, struct ust_mutex *mutex)
 {
     /* The unlock is recorded after it: another thread may have the mutex already. */
     if (mutex->holder != 0 && mutex->holder != e->tid)
-        return;
+        return true;
     if (mutex->depth > 1) {
         mutex->depth--;
-        return;
+        return true;
     }
+    bool good = mutex->holder == 0 || released(ust, e->mutex, mutex, e->time_ns);
     *mutex = (struct ust_mutex){.releaser = e->tid, .released_ns = e->time_ns};
+    return good;
 }
 
 bool ust_take(struct ust *ust, const struct ust_event *e)
@@ -122,8 +138,7 @@ bool ust_take(struct ust *ust, const struct ust_event *e)
     case UST_ACQUIRE:
         return acquire(ust, e, mutex, thread);
     case UST_UNLOCK:
-        unlock(e, mutex);
-        break;
+        return unlock(ust, e, mutex);
     }
     return true;
 }

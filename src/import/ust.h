@@ -1,11 +1,12 @@
 /*
  * Mutexes of a program as LTTng's wrapper of pthread records them
  * (liblttng-ust-pthread-wrapper.so): requests, acquisitions and unlocks. A thread waits from its
- * request on if another one holds the mutex, which wakes it; otherwise it runs.
+ * request on if another one holds the mutex, which wakes it; otherwise it runs. A release is a log of how
+ * long the mutex was held.
  *
  * Each event is recorded behind what it is of, so that an unlock may come after the acquisition
  * that it allowed. A condition variable unlocks its mutex without an event: the next thread seems
- * to wait for a moment.
+ * to wait for a moment, and a hold goes on through a wait for a condition.
  */
 #ifndef TRAIL_IMPORT_UST_H
 #define TRAIL_IMPORT_UST_H

@@ -31,6 +31,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "read/unwrap.h"
 #include "wire/wire.h"
 
@@ -528,6 +529,28 @@ int64_t source_skip(trail_source *s, uint64_t size, trail_error *err)
         skipped += (uint64_t)n;
     }
     return (int64_t)skipped;
+}
+
+/* Blocks of a fixed size are hashed, so that how much one read returns makes no difference. */
+int trail_source_hash(trail_source *source, uint64_t *hash, trail_error *err)
+{
+    const size_t block = INPUT_SIZE;
+    uint8_t *data = malloc(block);
+    size_t size = 0;
+    ssize_t n = 1;
+    *hash = 0;
+    if (!data)
+        return error_set(err, TRAIL_NO_MEMORY, "no memory for the hash of a trace");
+    while (n > 0) {
+        n = source_read(source, data + size, block - size, err);
+        size += n > 0 ? (size_t)n : 0;
+        if (n > 0 && size < block)
+            continue;
+        *hash = hash_mix(*hash, hash_bytes(data, size));
+        size = 0;
+    }
+    free(data);
+    return n < 0 ? -1 : 0;
 }
 
 /* MARK: At any offset */

@@ -60,8 +60,10 @@ const char *report_command(const struct report *report, int64_t goroutine, int64
     if (goroutine != TRAIL_NONE)
         (void)snprintf(whose, sizeof whose, " %s%" PRId64, term(report->words, TERM_task_option),
                        goroutine);
+    int64_t from_ns = ns_between(report->span.origin_ns, begin_ns);
+    words_window(report->words, &from_ns, &ns);
     (void)snprintf(buf, size, "trail print%s --from=%" PRId64 "ns --to=+%" PRId64 "ns %s", whose,
-                   ns_between(report->span.origin_ns, begin_ns), ns, report->file);
+                   from_ns, ns, report->file);
     return buf;
 }
 

@@ -2,6 +2,8 @@
 #ifndef TRAIL_SQL_QUERIES_H
 #define TRAIL_SQL_QUERIES_H
 
+#include <stdbool.h>
+
 struct sql_named {
     const char *name;
     const char *meaning;
@@ -11,11 +13,12 @@ struct sql_named {
 /* Ends with a row without a name. */
 extern const struct sql_named sql_queries[];
 
-/* Statements that define macros for queries: stack(), path(). */
-extern const char sql_macros[];
-
-/* The macro since_start() of a temporary table trail_begins(file, ns). */
-extern const char sql_macro_since_start[];
+/*
+ * Statements that define macros for queries: stack() and path(); and since_start(), by a temporary
+ * table trail_begins(file, ns). Over `several` traces, a call without the file is an error.
+ */
+const char *sql_macros(bool several);
+const char *sql_macro_since_start(bool several);
 
 /* Returns NULL if there is no query of that name. */
 const struct sql_named *sql_query_find(const char *name);

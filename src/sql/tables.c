@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "ui/cli.h"
 
@@ -67,6 +68,13 @@ int32_t trace_day(struct input *input)
     return (int32_t)(seconds / 86400);
 }
 
+void trace_host(char host[TRACE_HOST_SIZE])
+{
+    if (gethostname(host, TRACE_HOST_SIZE) < 0)
+        host[0] = '\0';
+    host[TRACE_HOST_SIZE - 1] = '\0';
+}
+
 /* MARK: Scanning */
 
 static void scan_free(struct sql_scan *scan)
@@ -87,6 +95,30 @@ static void report_once(struct sql_tables *tables, size_t file, const trail_erro
     pthread_mutex_unlock(&tables->lock);
 }
 
+/* The IDs need all of every trace, so they are found when a query first uses one. */
+static void find_ids(struct sql_tables *tables)
+{
+    pthread_mutex_lock(&tables->lock);
+    for (size_t i = 0; i < tables->count && !*tables->ids[i]; i++)
+        input_trace_id(&tables->inputs[i], tables->host, tables->ids[i]);
+    pthread_mutex_unlock(&tables->lock);
+}
+
+/* By its ID, a trace that is there twice would be joined with itself. */
+static bool is_first(const struct sql_tables *tables, size_t file, trail_error *err)
+{
+    size_t first = 0;
+    while (strcmp(tables->ids[first], tables->ids[file]) != 0)
+        first++;
+    if (first == file)
+        return true;
+    *err = no_error();
+    err->code = TRAIL_USAGE;
+    (void)snprintf(err->message, sizeof err->message, "the same trace as %s; it is left out",
+                   tables->inputs[first].word);
+    return false;
+}
+
 static bool scan_open_tables(struct sql_scan *scan, const struct sql_query *query, size_t file,
                              trail_error *err)
 {
@@ -94,7 +126,14 @@ static bool scan_open_tables(struct sql_scan *scan, const struct sql_query *quer
     struct sql_tables *tables = function->tables;
     const trail_table *table = trail_table_get(function->id);
     uint32_t wants_day = 1u << (table->column_count - 1);
+    uint32_t wants_id = 1u << (table->column_count - TRAIL_TABLE_COMMON);
+    if ((query->wanted & wants_id) != 0) {
+        find_ids(tables);
+        if (!is_first(tables, file, err))
+            return false;
+    }
     trail_tables_options options = {
+        .trace = tables->ids[file],
         .file = tables->files[file],
         .host = tables->host,
         .day = tables->day,
@@ -324,7 +363,8 @@ int sql_tables_register(struct sql_tables *tables)
     library = tables->duckdb;
     pthread_mutex_init(&tables->lock, NULL);
     tables->reported = calloc(tables->count + 1, sizeof *tables->reported);
-    if (!tables->reported)
+    tables->ids = calloc(tables->count + 1, sizeof *tables->ids);
+    if (!tables->reported || !tables->ids)
         return EXIT_INOUT;
     if (library->vector_size() < TRAIL_TABLE_ROWS) {
         print_message("this libduckdb.so takes fewer rows at a time than are made");
@@ -353,4 +393,5 @@ void sql_tables_free(struct sql_tables *tables)
     if (tables->reported)
         pthread_mutex_destroy(&tables->lock);
     free(tables->reported);
+    free((void *)tables->ids);
 }

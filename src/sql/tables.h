@@ -27,17 +27,18 @@ struct sql_tables {
     struct input *inputs;
     const char *const *files; /* value of the column `file`, by input */
     size_t count;
-    const char *host;
+    const char *host; /* not NULL */
     bool has_day;
     int32_t day; /* if has_day; otherwise each file's own day is used */
     struct window window;
     trail_reader_options reader;
 
     struct sql_function functions[TRAIL_TABLES];
-    pthread_mutex_t lock;   /* protects the members below, shared by DuckDB's threads */
-    struct sql_scan *scans; /* own texts that a result may still refer to */
-    bool *reported;         /* by file: its error has been reported */
-    int code;               /* the worst exit code of reading the files */
+    pthread_mutex_t lock;       /* protects the members below, shared by DuckDB's threads */
+    struct sql_scan *scans;     /* own texts that a result may still refer to */
+    bool *reported;             /* by file: its error has been reported */
+    char (*ids)[TRACE_ID_SIZE]; /* of the traces, by file; "": not known yet */
+    int code;                   /* the worst exit code of reading the files */
 };
 
 /* Registers all tables. Returns EXIT_GOOD, or prints an error and returns an exit code. */
@@ -46,6 +47,10 @@ int sql_tables_register(struct sql_tables *tables);
 /* Call it after a result has been dropped: frees the texts that it may have referred to. */
 void sql_tables_forget(struct sql_tables *tables);
 void sql_tables_free(struct sql_tables *tables);
+
+/* The host of a trace that has no other: this machine. */
+#define TRACE_HOST_SIZE 256
+void trace_host(char host[TRACE_HOST_SIZE]);
 
 /* The day of a trace, since 1970, by its wall clock or else the file's modification time. */
 int32_t trace_day(struct input *input);

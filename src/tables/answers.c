@@ -78,6 +78,7 @@ static bool regions_fill(struct trail_tables *tables)
         return false;
     for (; count > 0; count--, region++) {
         size_t row = rows->count++;
+        put_i64(rows, REGIONS_REGION, row, (int64_t)row);
         put_i64(rows, REGIONS_GOROUTINE, row, region->goroutine);
         put_i64(rows, REGIONS_TASK, row, (int64_t)region->task);
         put_text_if(rows, REGIONS_NAME, row, name_of(tables, region->name));

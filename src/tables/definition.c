@@ -65,10 +65,11 @@ uint8_t word_of_proc_state(unsigned state)
 #define NULLABLE true
 
 /* clang-format off */
-#define TABLE(table, name, meaning) static const trail_table_column table##_definition[] = {
+#define TABLE(table, name, key, meaning) static const trail_table_column table##_definition[] = {
 #define COLUMN(table, column, name, cell, nullable, words, meaning) \
     {#name, TRAIL_CELL_##cell, nullable, words, meaning},
 #define COMMON(table) \
+    {"trace", TRAIL_CELL_TEXT, false, NULL, "ID of the trace: the same for the same content and host, in all tables"}, \
     {"file", TRAIL_CELL_TEXT, false, NULL, "file of the trace"}, \
     {"host", TRAIL_CELL_TEXT, false, NULL, "machine that it is of"}, \
     {"day", TRAIL_CELL_DATE, false, NULL, "day that it is of"}, \
@@ -79,8 +80,8 @@ uint8_t word_of_proc_state(unsigned state)
 #undef COMMON
 
 static const trail_table tables[TRAIL_TABLES] = {
-#define TABLE(table, name, meaning) \
-    [TRAIL_TABLE_##table] = {#name, meaning, table##_definition, table##_COLUMNS},
+#define TABLE(table, name, key, meaning) \
+    [TRAIL_TABLE_##table] = {#name, meaning, table##_definition, table##_COLUMNS, key},
 #define COLUMN(table, column, name, cell, nullable, words, meaning)
 #define COMMON(table)
 #include "tables/tables.def"

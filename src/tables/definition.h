@@ -9,9 +9,9 @@
 #define TABLES_MAX_COLUMNS 32
 
 /* clang-format off */
-#define TABLE(table, name, meaning) enum table##_columns {
+#define TABLE(table, name, key, meaning) enum table##_columns {
 #define COLUMN(table, column, name, cell, nullable, words, meaning) table##_##column,
-#define COMMON(table) table##_IN_FILE, table##_ON_HOST, table##_ON_DAY, table##_COLUMNS };
+#define COMMON(table) table##_OF_TRACE, table##_IN_FILE, table##_ON_HOST, table##_ON_DAY, table##_COLUMNS };
 /* clang-format on */
 #include "tables/tables.def"
 #undef TABLE

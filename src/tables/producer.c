@@ -12,13 +12,13 @@
 static bool init_common(struct trail_tables *tables)
 {
     const trail_tables_options *options = &tables->options;
-    const char *words[2] = {options->file ? options->file : "", options->host ? options->host : ""};
-    for (int i = 0; i < 2; i++) {
+    const char *words[] = {options->trace, options->file, options->host};
+    for (int i = 0; i < TRAIL_TABLE_COMMON - 1; i++) {
+        trail_string word = {words[i] ? words[i] : "", words[i] ? strlen(words[i]) : 0};
         trail_string *texts = arena_alloc(&tables->arena, TRAIL_TABLE_ROWS * sizeof(trail_string));
         if (!texts)
             return false;
-        trail_string text =
-            text_clean(tables, &tables->arena, (trail_string){words[i], strlen(words[i])});
+        trail_string text = text_clean(tables, &tables->arena, word);
         for (size_t row = 0; row < TRAIL_TABLE_ROWS; row++)
             texts[row] = text;
         tables->common[i].text = texts;
@@ -26,7 +26,7 @@ static bool init_common(struct trail_tables *tables)
     int32_t *days = arena_alloc(&tables->arena, TRAIL_TABLE_ROWS * sizeof *days);
     for (size_t row = 0; days && row < TRAIL_TABLE_ROWS; row++)
         days[row] = options->day;
-    tables->common[2].i32 = days;
+    tables->common[TRAIL_TABLE_COMMON - 1].i32 = days;
     return days && !tables->failed;
 }
 

@@ -6,12 +6,20 @@
 
 #include "analyze/goroutines.h"
 #include "base/error.h"
+#include "words/process_name.h"
 
-const char *const timeline_state_names[TIMELINE_STATES] = {
-    [TIMELINE_RUNNING] = "running",           [TIMELINE_RUNNABLE] = "runnable",
-    [TIMELINE_WAITING] = "waiting",           [TIMELINE_SYSCALL] = "syscall",
-    [TIMELINE_BLOCKED] = "syscall without P",
-};
+#define FIRST_THREAD 1
+
+const char *timeline_state_name(const struct timeline *timeline, enum timeline_state state)
+{
+    static const char *const names[TIMELINE_STATES] = {
+        [TIMELINE_RUNNING] = "running",           [TIMELINE_RUNNABLE] = "runnable",
+        [TIMELINE_WAITING] = "waiting",           [TIMELINE_SYSCALL] = "syscall",
+        [TIMELINE_BLOCKED] = "syscall without P",
+    };
+    return timeline->of_threads && state == TIMELINE_BLOCKED ? "waiting in the kernel"
+                                                             : names[state];
+}
 
 /* Calls the writer's function, if it has one. */
 #define TELL(t, what, ...)                                                                         \
@@ -201,6 +209,10 @@ static void enter(struct timeline *t, struct timeline_goroutine *g, const trail_
     bool on_thread = g->state == TRAIL_GO_RUNNING || g->state == TRAIL_GO_SYSCALL;
     g->on_proc = on_thread ? event->proc : TRAIL_NONE;
     g->on_thread = on_thread ? event->thread : TRAIL_NONE;
+    if (g->on_thread >= 0)
+        g->tid = g->on_thread;
+    if (t->main_tid == 0 && g->id == FIRST_THREAD && g->tid > 0)
+        t->main_tid = g->tid;
     emit_enter(t, g);
     if (on_thread) {
         lane_enter(t, lane_get(t, event->proc, false), g, since);
@@ -232,7 +244,7 @@ static struct followed *make(void *context)
     struct timeline_goroutine *g = slab_get(&t->goroutine_slab);
     if (!g)
         return NULL;
-    g->waker = g->on_proc = g->on_thread = TRAIL_NONE;
+    g->waker = g->on_proc = g->on_thread = g->tid = TRAIL_NONE;
     return &g->followed;
 }
 
@@ -591,7 +603,9 @@ static void finish(struct timeline *t)
 static void start(struct timeline *t, int64_t origin)
 {
     const trail_export_options *o = t->options;
+    trail_made_by made_by = trail_reader_maker(t->reader)->made_by;
     t->started = true;
+    t->of_threads = made_by == TRAIL_MADE_BY_RECORD || made_by == TRAIL_MADE_BY_IMPORT;
     t->origin_ns = origin;
     follow_sync(&t->follow, origin);
     t->from_ns = o->has_from ? ns_behind(origin, o->from_ns) : origin;
@@ -630,6 +644,27 @@ trail_string timeline_label(const struct timeline *timeline, const struct timeli
     size_t more = name.size < TIMELINE_LABEL - size ? name.size : TIMELINE_LABEL - size;
     memcpy(buf + size, name.data, more);
     return (trail_string){buf, size + more};
+}
+
+/*
+ * trail record numbers a process's main thread 1, and names threads after their processes if there are
+ * several. In Linux the main thread's ID is the PID. Traces of trail import have no processes.
+ */
+bool timeline_thread_of(const struct timeline *t, const struct timeline_goroutine *g,
+                        struct timeline_thread *thread)
+{
+    trail_string name = timeline_text(t, g->name);
+    struct process_name process;
+    bool recorded = trail_reader_maker(t->reader)->made_by == TRAIL_MADE_BY_RECORD;
+    *thread = (struct timeline_thread){.tid = g->tid, .name = name};
+    if (recorded && process_name_of(name, &process)) {
+        thread->pid = (int64_t)process.pid;
+        thread->process = process.name;
+        thread->name = process.thread;
+    } else if (recorded) {
+        thread->pid = t->main_tid;
+    }
+    return thread->tid > 0 && (thread->pid > 0 || !recorded);
 }
 
 /* MARK: Running */

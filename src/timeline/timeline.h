@@ -25,8 +25,10 @@ enum timeline_state {
     TIMELINE_STATES
 };
 
-/* "running", "runnable", "waiting", "syscall", "syscall without P". */
-extern const char *const timeline_state_names[TIMELINE_STATES];
+struct timeline;
+
+/* "running", "runnable", "waiting", "syscall", and "syscall without P" or, of threads, "waiting in the kernel". */
+const char *timeline_state_name(const struct timeline *timeline, enum timeline_state state);
 
 enum timeline_span_kind { TIMELINE_RANGE, TIMELINE_REGION, TIMELINE_TASK };
 
@@ -77,9 +79,10 @@ struct timeline_goroutine {
     int64_t waker;                       /* of TIMELINE_RUNNABLE: the waker, or TRAIL_NONE */
     struct timeline_lane *proc, *thread; /* where it is; NULL: nowhere */
     int64_t on_proc, on_thread;  /* the IDs, while running or in a system call; or TRAIL_NONE */
+    int64_t tid;                 /* the thread that it was on last; or TRAIL_NONE */
     struct timeline_span *spans; /* innermost first */
-    bool known, relabelled;      /* for the writer */
-    uint64_t writer;             /* for the writer; initially 0 */
+    bool known, described, relabelled; /* for the writer */
+    uint64_t writer;                   /* for the writer; initially 0 */
 };
 
 static inline enum timeline_state timeline_state_of(const struct timeline_goroutine *g)
@@ -130,6 +133,10 @@ struct timeline {
     int64_t from_ns, to_ns; /* the window */
     int64_t last_ns;        /* of the last call of the writer */
     bool started, counting, over, failed;
+    bool
+        of_threads; /* each goroutine is a thread, of a program that is not Go's; set before `begin` is called */
+    int64_t
+        main_tid; /* of_threads: the thread ID of a recording's first thread, its PID; 0: not known */
     struct idmap procs, threads, tasks;
     struct slab goroutine_slab, lane_slab, span_slab;
     struct timeline_span *spans; /* of no goroutine and no P */
@@ -171,6 +178,21 @@ static inline trail_string timeline_text(const struct timeline *timeline, trail_
 #define TIMELINE_LABEL 320
 trail_string timeline_label(const struct timeline *timeline, const struct timeline_goroutine *g,
                             char buf[TIMELINE_LABEL]);
+
+/* A thread as the system knows it. */
+struct timeline_thread {
+    int64_t pid; /* 0: not in the trace */
+    int64_t tid;
+    trail_string process; /* the name of its program; empty: not in the trace */
+    trail_string name;    /* its start function */
+};
+
+/*
+ * Of a trace of_threads: sets *thread and returns true if its numbers are known, which is when it has been on
+ * a thread for the first time. What is not known then will not be if the trace is `over`.
+ */
+bool timeline_thread_of(const struct timeline *timeline, const struct timeline_goroutine *g,
+                        struct timeline_thread *thread);
 
 /* Whether the trace has a reason for its wait. */
 static inline bool timeline_has_reason(const struct timeline_goroutine *g)

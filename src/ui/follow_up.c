@@ -133,12 +133,14 @@ const char *follow_up_print(const struct analysis *analysis, const struct follow
                             char *buf)
 {
     char file[FOLLOW_UP_SIZE];
+    int64_t from_ns = follow_up->from_ns, ns = follow_up->ns;
+    words_window(&analysis->vocabulary, &from_ns, &ns);
     (void)snprintf(buf, FOLLOW_UP_SIZE,
                    "trail print%s%s%s%s --from=%" PRId64 "ns --to=+%" PRId64 "ns %s",
                    follow_up->stacks ? " --stacks" : "", follow_up->goroutines ? " " : "",
                    follow_up->goroutines ? term(&analysis->vocabulary, TERM_task_option) : "",
-                   follow_up->goroutines ? follow_up->goroutines : "", follow_up->from_ns,
-                   follow_up->ns, follow_up_file(analysis, file));
+                   follow_up->goroutines ? follow_up->goroutines : "", from_ns, ns,
+                   follow_up_file(analysis, file));
     return buf;
 }
 

@@ -2,10 +2,12 @@
 #include "ui/input.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -21,21 +23,19 @@ static int input_fail(trail_error *err, trail_code code, const char *message)
     return -1;
 }
 
-int input_init(struct input *input, const char *word, bool again, trail_error *err)
+/* Reads all that comes from the descriptor into memory. */
+static int take_all(struct input *input, int fd, trail_error *err)
 {
-    *input = (struct input){.word = word};
-    if (!again || strcmp(word, "-") != 0)
-        return 0;
     size_t capacity = 0;
     for (;;) {
         if (input->size == capacity) {
             capacity = capacity ? capacity * 2 : (size_t)1 << 20;
             char *grown = realloc(input->data, capacity);
             if (!grown)
-                return input_fail(err, TRAIL_NO_MEMORY, "no memory for all of stdin");
+                return input_fail(err, TRAIL_NO_MEMORY, "no memory for all of the input");
             input->data = grown;
         }
-        ssize_t n = read(STDIN_FILENO, input->data + input->size, capacity - input->size);
+        ssize_t n = read(fd, input->data + input->size, capacity - input->size);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -46,30 +46,39 @@ int input_init(struct input *input, const char *word, bool again, trail_error *e
     }
 }
 
+int input_init(struct input *input, const char *word, bool again, trail_error *err)
+{
+    struct stat file;
+    *input = (struct input){.word = word};
+    if (!again)
+        return 0;
+    if (strcmp(word, "-") == 0)
+        return take_all(input, STDIN_FILENO, err);
+    if (stat(word, &file) != 0 || !S_ISFIFO(file.st_mode))
+        return 0;
+    int fd = open(word, O_RDONLY | O_CLOEXEC);
+    int result = fd >= 0 ? take_all(input, fd, err) : input_fail(err, TRAIL_IO, strerror(errno));
+    if (fd >= 0)
+        (void)close(fd);
+    return result;
+}
+
 trail_source *input_open(struct input *input, trail_error *err)
 {
     return input->data ? limit_source(trail_source_open_memory(input->data, input->size, err))
                        : open_source(input->word, err);
 }
 
-static int hash_file(FILE *file, uint64_t *hash, trail_error *err)
+void input_trace_id(struct input *input, const char *host, char id[TRACE_ID_SIZE])
 {
-    static unsigned char block[1 << 16];
-    size_t size;
-    while ((size = fread(block, 1, sizeof block, file)) > 0)
-        *hash = hash_mix(*hash, hash_bytes(block, size));
-    return ferror(file) ? input_fail(err, TRAIL_IO, strerror(errno)) : 0;
-}
-
-int input_hash(const struct input *input, uint64_t *hash, trail_error *err)
-{
-    *hash = 0;
-    FILE *file = input->data ? fmemopen(input->data, input->size, "r") : fopen(input->word, "re");
-    if (!file)
-        return input_fail(err, TRAIL_IO, strerror(errno));
-    int code = hash_file(file, hash, err);
-    (void)fclose(file);
-    return code;
+    trail_error err;
+    uint64_t hash = 0;
+    trail_source *source = input_open(input, &err);
+    if (source)
+        (void)trail_source_hash(source, &hash, &err);
+    trail_source_close(source);
+    (void)snprintf(id, TRACE_ID_SIZE, "%016" PRIx64,
+                   hash_mix(hash, hash_bytes(host, strlen(host))));
 }
 
 void input_free(struct input *input)

@@ -1,4 +1,4 @@
-/* Input that is read more than once: a path is opened again each time, stdin is kept in memory. */
+/* Input that is read more than once: a path is opened again each time, stdin and pipes are kept in memory. */
 #ifndef TRAIL_UI_INPUT_H
 #define TRAIL_UI_INPUT_H
 
@@ -6,19 +6,23 @@
 
 struct input {
     const char *word;
-    char *data; /* all of stdin; NULL: open the path */
+    char *data; /* all of stdin or a pipe; NULL: open the path */
     size_t size;
 };
 
-/* Reads stdin into memory if it will be opened `again`. Returns -1 with *err set on error. Call
+/* Reads stdin or a pipe into memory if it will be opened `again`. Returns -1 with *err set on error. Call
  * input_free in either case. */
 int input_init(struct input *input, const char *word, bool again, trail_error *err);
 trail_source *input_open(struct input *input, trail_error *err);
+
 /*
- * Sets *hash to that of the bytes of the file, as they are, or of stdin, which has been read.
- * Returns -1 with *err set on error.
+ * The ID of a trace, in all tables: of its host and its content, so that it does not change with its
+ * name or compression. Opens the input anew, and reads all of it. Of a damaged file it is of what can be
+ * read; the reader of the tables reports the damage.
  */
-int input_hash(const struct input *input, uint64_t *hash, trail_error *err);
+#define TRACE_ID_SIZE 17 /* 16 hexadecimal digits */
+void input_trace_id(struct input *input, const char *host, char id[TRACE_ID_SIZE]);
+
 void input_free(struct input *input);
 
 /*

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "ui/terminal.h"
 
 /* MARK: For people */
 
@@ -99,6 +100,7 @@ void show_line(const char *format, ...)
 static bool write_stdout(void *context, const void *data, size_t size)
 {
     (void)context;
+    terminal_unwrap();
     return fwrite_unlocked(data, 1, size, stdout) == size;
 }
 

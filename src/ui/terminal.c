@@ -1,11 +1,13 @@
 /* Passes stdout and stderr through the filter of terminals, and wraps lines. */
 #include "ui/terminal.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/grow.h"
+#include "base/output.h"
 #include "base/terminal.h"
 #include "base/utf8.h"
 #include "ui/fit.h"
@@ -21,9 +23,18 @@ static struct {
     int begun; /* columns of it that were written, before the text */
 } line;
 
+/* A pipe gets what it is given: the filter is for terminals. */
+static bool is_piped;
+
+static bool put_out(const char *data, size_t size)
+{
+    return is_piped ? write_all(STDOUT_FILENO, data, size) : terminal_write(&guards[0], data, size);
+}
+
 static bool put_guarded(void *context, const char *data, size_t size)
 {
-    return terminal_write(context, data, size);
+    (void)context;
+    return put_out(data, size);
 }
 
 static bool flush_line(void)
@@ -33,8 +44,8 @@ static bool flush_line(void)
         line.text[line.size] = '\0';
         /* Text with a NUL is binary: it is not wrapped. */
         good = strlen(line.text) == line.size
-                   ? wrap_line(line.text, fit_columns() - line.begun, put_guarded, &guards[0])
-                   : terminal_write(&guards[0], line.text, line.size);
+                   ? wrap_line(line.text, fit_columns() - line.begun, put_guarded, NULL)
+                   : put_out(line.text, line.size);
     }
     line.size = 0;
     return good;
@@ -56,7 +67,7 @@ static bool write_lines(const char *data, size_t size)
     bool good = true;
     for (size_t i = 0; i < size && good; i++) {
         if (data[i] == '\n') {
-            good = flush_line() && terminal_write(&guards[0], "\n", 1);
+            good = flush_line() && put_out("\n", 1);
             line.begun = 0;
         } else if (GROW(line.text, line.capacity, line.size + 2)) {
             line.text[line.size++] = data[i];
@@ -72,13 +83,14 @@ static ssize_t write_guarded(void *cookie, const char *data, size_t size)
     struct terminal *terminal = cookie;
     if (line.wrapped && terminal == &guards[0] && !terminal->open)
         return write_lines(data, size) ? (ssize_t)size : 0;
-    return terminal_write(terminal, data, size) ? (ssize_t)size : 0;
+    bool good = terminal == &guards[0] ? put_out(data, size) : terminal_write(terminal, data, size);
+    return good ? (ssize_t)size : 0;
 }
 
 static void guard(FILE **stream, struct terminal *terminal, int buffering)
 {
     cookie_io_functions_t functions = {.write = write_guarded};
-    FILE *guarded = isatty(terminal->fd) ? fopencookie(terminal, "w", functions) : NULL;
+    FILE *guarded = fopencookie(terminal, "w", functions);
     if (!guarded)
         return;
     (void)setvbuf(guarded, NULL, buffering, buffering == _IONBF ? 0 : BUFSIZ);
@@ -87,8 +99,10 @@ static void guard(FILE **stream, struct terminal *terminal, int buffering)
 
 void terminal_guard(void)
 {
-    guard(&stdout, &guards[0], _IOLBF);
-    guard(&stderr, &guards[1], _IOLBF);
+    if (isatty(STDOUT_FILENO))
+        guard(&stdout, &guards[0], _IOLBF);
+    if (isatty(STDERR_FILENO))
+        guard(&stderr, &guards[1], _IOLBF);
 }
 
 void terminal_control(FILE *to, const char *controls)
@@ -105,7 +119,18 @@ void terminal_control(FILE *to, const char *controls)
 
 void terminal_wrap(void)
 {
+    if (line.wrapped || (!isatty(STDOUT_FILENO) && fit_columns() == INT_MAX))
+        return;
     line.wrapped = true;
+    if (isatty(STDOUT_FILENO))
+        return;
+    is_piped = true;
+    guard(&stdout, &guards[0], _IOFBF);
+}
+
+void terminal_unwrap(void)
+{
+    line.wrapped = line.wrapped && !is_piped;
 }
 
 bool terminal_end(void)

@@ -10,8 +10,11 @@
 /* Installs filters for stdout and stderr, if they are terminals. */
 void terminal_guard(void);
 
-/* From now on lines of stdout are wrapped, if it is a terminal. */
+/* From now on lines of stdout are wrapped, if it is a terminal or the variable COLUMNS is set. */
 void terminal_wrap(void);
+
+/* No longer, unless it is a terminal: what follows is for programs. */
+void terminal_unwrap(void);
 
 /* Writes control sequences of trail itself to stdout or stderr. */
 void terminal_control(FILE *to, const char *controls);

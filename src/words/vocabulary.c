@@ -23,6 +23,28 @@ static const struct reason {
 #undef REASON
 };
 
+/*
+ * The log is written directly before the thread waits, or at the end of a hold, mostly 1 ns apart: other
+ * threads' events may come between.
+ */
+#define LOG_APART_NS 1000
+
+void words_window(const struct vocabulary *vocabulary, int64_t *from_ns, int64_t *ns)
+{
+    int64_t begin = *from_ns, length = *ns > 0 ? *ns : 0;
+    if (vocabulary->of == TRAIL_MADE_BY_RECORD && begin > INT64_MIN + LOG_APART_NS &&
+        length < INT64_MAX - 2 * LOG_APART_NS) {
+        begin -= LOG_APART_NS;
+        length += 2 * LOG_APART_NS;
+    }
+    if (begin < 0) {
+        length = length + begin > 0 ? length + begin : 0;
+        begin = 0;
+    }
+    *from_ns = begin;
+    *ns = length;
+}
+
 static bool ends_with_any(const char *word, const char *const *ends)
 {
     size_t size = strlen(word);

@@ -57,6 +57,12 @@ const char *words_titles(const struct vocabulary *vocabulary, const char *titles
 /* Returns the reason of a wait in the words of the vocabulary; of "", that none is given. */
 trail_string words_reason(const struct vocabulary *vocabulary, trail_string reason);
 
+/*
+ * Makes a window, in ns since the first event, one that commands take and that shows what happened in it: it
+ * begins with the trace at the earliest, and has the logs at its edges in which recordings name the lock.
+ */
+void words_window(const struct vocabulary *vocabulary, int64_t *from_ns, int64_t *ns);
+
 /* Returns the key of a term, for callers that list all terms: "task", "tasks", ... */
 const char *term_key(enum term name);
 

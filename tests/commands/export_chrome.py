@@ -6,9 +6,10 @@ usage: export_chrome.py TRAIL SOURCE_ROOT
 
 import json
 import math
+import os
 import sys
 
-from exports import EXAMPLES, STATES, add, compare, data, disjoint, examples, expected, trail
+from exports import EXAMPLES, STATES, add, compare, data, disjoint, examples, expected, expected_threads, is_of_threads, trail
 from tap import main, test
 
 
@@ -40,7 +41,32 @@ class Export:
         return {e["tid"]: e["args"]["name"] for e in self.of(process, "M") if e["name"] == "thread_name"}
 
 
+def check_threads(trace):
+    """Of a recording: the threads of one process by their numbers, with the kinds and objects of their waits."""
+    export = Export(trace)
+    times, names = expected_threads(trace)
+    (pid,) = {e["pid"] for e in export.events if e["ph"] in "XM"}
+    assert pid == min(tid for tid, name in names.items() if name == "main")  # the main thread has the ID of the process
+    assert list(export.processes) == [os.path.basename(trace)], export.processes
+    ours = {}
+    for e in export.events:
+        if e["ph"] == "X":
+            assert e["name"] in STATES, e
+            add(ours, (e["tid"], e["name"], e.get("args", {}).get("reason", "")), ns(e["dur"]))
+            assert "goroutine" not in e.get("args", {})
+    compare(trace, ours, times)
+    shown = {e["tid"]: e["args"]["name"] for e in export.events if e["ph"] == "M" and e["name"] == "thread_name"}
+    assert shown == names, (shown, names)
+    assert not any(e["ph"] == "C" for e in export.events)
+    locks = [e["args"] for e in export.events if e.get("args", {}).get("wait.object") == "cache_mu"]
+    assert (locks or "shop-c.trace" not in trace) and all(args["wait.kind"] == "mutex" for args in locks)
+    assert {e["pid"] for e in export.events if e["ph"] in "sfi"} <= {pid}
+    return export
+
+
 def check(trace, *args):
+    if is_of_threads(trace):
+        return check_threads(trace)
     export = Export(trace, *args)
     times, names = expected(trace, *args)
     compare(trace, export.times(), times)
@@ -64,28 +90,22 @@ def spans_add_up_to_the_figures_of_the_analysis():
 
 
 def check_nesting(trace, *args):
-    """As speedscope reads it: ts and dur are doubles, and so is their sum. Returns the number of neighbours."""
+    """As speedscope reads it: it subtracts a thread's first ts from each, and adds dur, all as doubles. Ends must meet
+    the next begin exactly, and whole nanoseconds must remain. Returns the number of neighbours."""
     places, count = {}, 0
     for e in Export(trace, *args).events:
         if e["ph"] == "X":
-            places.setdefault((e["pid"], e["tid"]), []).append((float(e["ts"]), float(e["ts"]) + float(e["dur"]), e))
+            places.setdefault((e["pid"], e["tid"]), []).append(e)
     for spans in places.values():
-        around = []
-        spans.sort(key=lambda span: (span[0], -span[1]))
-        for begin, end, e in spans:
-            while around and around[-1][1] <= begin:
-                around.pop()
-            assert not around or end <= around[-1][1], (trace, e, around[-1])
-            # The sum is the double of the end in whole nanoseconds, or just below.
-            exact = (ns(e["ts"]) + ns(e["dur"])) / 1000
-            assert exact - 4 * math.ulp(exact) <= end <= exact, (trace, e)
-            around.append((begin, end, e))
+        spans.sort(key=lambda e: e["ts"])
+        first = float(spans[0]["ts"])
+        for e, after in zip(spans, spans[1:]):
+            begin, end, then = e["ts"] - first, e["ts"] - first + e["dur"], after["ts"] - first
+            assert begin < end <= then and end == e["ts"] + e["dur"] - first, (trace, e, after)
+            assert end == then or ns(e["ts"]) + ns(e["dur"]) < ns(after["ts"]), (trace, e, after)
+            # Perfetto truncates: to the same nanosecond.
+            assert ns(e["ts"]) == math.floor(e["ts"] * 1000), (trace, e)
         count += len(spans) - 1
-        # States, and what runs on a P or a thread, follow each other.
-        if spans[0][2].get("cat") or spans[0][2]["name"] in STATES:
-            spans.sort(key=lambda span: span[:2])
-            for (_, end, e), (begin, _, after) in zip(spans, spans[1:]):
-                assert end <= begin, (trace, e, after)
     return count
 
 

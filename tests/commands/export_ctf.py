@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 
-from exports import EXAMPLES, STATES, TRAIL, add, compare, data, examples, expected, path, trail
+from exports import EXAMPLES, STATES, TRAIL, add, compare, data, examples, expected, expected_threads, is_of_threads, path, trail
 from tap import main, test
 
 LINE = re.compile(r"\[(-?\d+)\.(\d{9})\] \(\+[?.\d]+\) (\w+): \{ (.*) \}")
@@ -71,7 +71,26 @@ def times(events, end):
     return sums
 
 
+def check_threads(trace):
+    """Of a recording: the states of threads by the numbers of the system, with what they wait for."""
+    events = export(trace)
+    right, names = expected_threads(trace)
+    numbers = {v["thread"]: v["tid"] for _, n, v in events if n == "thread_state" and v["tid"] > 0}
+    assert {numbers[v["thread"]]: v["name"] for _, n, v in events if n == "thread"} == names
+    pid = min(tid for tid, name in names.items() if name == "main")  # the main thread has the ID of the process
+    assert {v["pid"] for _, n, v in events if n == "thread_state" and v["tid"] > 0} == {pid}
+    as_go = [(t, n.replace("thread", "goroutine"), {**v, "goroutine": numbers[v["thread"]]}) if "thread" in v else (t, n, v)
+             for t, n, v in events]
+    end = max(g["creation_ns"] + g["total_ns"] for g in json.loads(trail("goroutines", "--json", trace))["goroutines"])
+    compare(trace, times(as_go, end), right)
+    assert ("mutex", "queue_mu" if "fixed" in trace else "cache_mu") in {(v["wait_kind"], v["wait_object"]) for _, n, v in events if n == "thread_state"}
+    assert {n for _, n, _ in events} <= {"thread", "thread_state", "thread_end", "stack", "wake", "region_begin", "region_end",
+                                         "task_begin", "task_end", "log", "cpu_sample"}
+
+
 def check(trace, *args):
+    if is_of_threads(trace):
+        return check_threads(trace)
     events = export(trace, *args)
     whole = json.loads(trail("goroutines", "--json", *args, trace))
     ends = [g["creation_ns"] + g["total_ns"] for g in whole["goroutines"] if not g["end_ns"]]

@@ -8,7 +8,7 @@ import json
 import re
 import sys
 
-from exports import assembled, data, examples, trail
+from exports import assembled, data, examples, is_of_threads, trail
 from tap import main, test
 
 MOST_WAITS = 16  # of a span
@@ -51,6 +51,21 @@ def export(trace, *args):
 
 def check(trace):
     spans = export(trace)
+    if is_of_threads(trace):  # the same by the words of threads
+        go = {"trail.kind": "go.trace.kind", "trail.task.id": "go.task.id", "trail.began_before_trace": "go.began_before_trace",
+              "trail.goes_on_after_trace": "go.goes_on_after_trace"}
+        tids, names = {}, {}
+        for e in map(json.loads, trail("print", "--format=jsonl", trace).splitlines()):
+            if e.get("g") and e.get("m", -1) > 0:
+                tids[e["m"]] = e["g"]
+        for g in json.loads(trail("goroutines", "--json", trace))["goroutines"]:
+            names[g["id"]] = g["name"]
+        for s in spans:
+            assert not any(key.startswith("go.") for key in s["attributes"]), s
+            number = tids[s["attributes"]["thread.id"]] if "thread.id" in s["attributes"] else -1
+            assert number < 0 or s["attributes"]["thread.name"] == names[number], s
+            assert all(log["attributes"]["thread.id"] in tids for log in s["logs"])
+            s["attributes"] = {go.get(key, key): value for key, value in s["attributes"].items()} | {"go.goroutine.id": number}
     by_id = {s["spanId"]: s for s in spans}
     tasks = json.loads(trail("tasks", "--json", trace))["tasks"]
     regions = json.loads(trail("regions", "--json", trace))["regions"]
@@ -241,9 +256,13 @@ def waits_of_recordings_have_their_objects():
     locks = [w["attributes"] for s in spans for w in s["waits"] if w["attributes"]["wait.for"] == "mutex cache_mu"]
     # 10 of the 11 waits for it are in requests: summary counts all.
     assert len(locks) >= 10 and all(w["code.function.name"] == "look_up" for w in locks), locks
+    assert all((w["wait.kind"], w["wait.object"]) == ("mutex", "cache_mu") for w in locks), locks
+    # The functions in examples/shop/shop.c that call the annotations, not these.
+    functions = {s["name"]: {t["attributes"]["code.function.name"] for t in spans if t["name"] == s["name"]} for s in spans}
+    assert functions == {"request": {"put"}, "look up": {"look_up"}, "answer": {"answer"}}, functions
     for span in spans:
         assert not any(e["attributes"]["log.category"] in ("wait", "held", "holds") for e in span["logs"]), span
-        parts = sum(v for k, v in span["attributes"].items() if k.startswith("go.") and k.endswith(".ns"))
+        parts = sum(v for k, v in span["attributes"].items() if k.startswith("thread.") and k.endswith(".ns"))
         assert parts in (0, span["end"] - span["start"]), (span, parts)
 
 

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 
-from exports import EXAMPLES, ROOT, STATES, add, assembled, compare, data, examples, expected, trail
+from exports import EXAMPLES, ROOT, STATES, add, assembled, compare, data, examples, expected, expected_threads, is_of_threads, trail
 from command import text_of
 from tap import main, test
 
@@ -169,7 +169,39 @@ class Export:
         return frames
 
 
+def check_threads(trace):
+    """Of a recording: tracks of threads with the numbers of the system, in their process, and nothing of Go's."""
+    export = Export(trace)
+    times, names = expected_threads(trace)
+    tids = {}
+    for uuid, track in export.tracks.items():
+        if "thread" in track:
+            thread = one(track, "thread")
+            tids[uuid] = one(thread, "tid")
+            assert one(thread, "thread_name") == names[tids[uuid]], track
+    assert sorted(tids.values()) == sorted(names), (tids, names)
+    (process,) = [one(track, "process") for track in export.tracks.values() if "process" in track]
+    pid = min(tid for tid, name in names.items() if name == "main")  # the main thread has the ID of the process
+    assert {one(t, "pid") for t in [process, *(one(t, "thread") for t in export.tracks.values() if "thread" in t)]} == {pid}
+    ours, objects = {}, set()
+    for s in export.slices:
+        if s.track in tids:
+            m = re.fullmatch(r"waiting \((.*)\)|(.*)", s.name, re.S)
+            state, reason = ("waiting", m[1]) if m[1] is not None else (m[2], "")
+            assert state in STATES, s
+            add(ours, (tids[s.track], state, reason), s.end - s.begin)
+            if "wait.kind" in s.notes:
+                objects.add((s.notes["wait.kind"], s.notes.get("wait.object")))
+    compare(trace, ours, times)
+    assert ("mutex", "queue_mu" if "fixed" in trace else "cache_mu") in objects, objects
+    assert not export.counts and not {one(t, "name") for t in export.tracks.values()} & {"goroutines", "Ps", "GC", "GOMAXPROCS"}
+    regions = [s for s in export.slices if s.name == "look up"]
+    assert regions and all(s.notes["thread.id"] in names and "goroutine" not in s.notes for s in regions)
+
+
 def check(trace, *args):
+    if is_of_threads(trace):
+        return check_threads(trace)
     export = Export(trace, *args)
     times, names = expected(trace, *args)
     labels = export.children("goroutines")

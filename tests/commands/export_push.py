@@ -4,6 +4,7 @@
 usage: export_push.py TRAIL SOURCE_ROOT
 """
 
+import gzip
 import http.server
 import json
 import os
@@ -137,6 +138,37 @@ def json_is_sent_if_the_environment_requests_it():
         env = {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/json", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf"}
         equal(export(f"--endpoint={collector.url}", env=env).returncode, 0)
     equal(collector.requests[0][1]["Content-Type"], PROTOBUF)
+
+
+@test
+def messages_are_compressed_if_the_environment_requests_it():
+    for name in ("OTEL_EXPORTER_OTLP_COMPRESSION", "OTEL_EXPORTER_OTLP_TRACES_COMPRESSION"):
+        with Collector() as collector:
+            p = export(f"--endpoint={collector.url}", env={name: "gzip", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"})
+            assert (p.returncode, p.stdout, p.stderr) == (0, "", ""), p
+        (_, headers, body), = collector.requests
+        equal((headers["Content-Encoding"], gzip.decompress(body).decode()), ("gzip", export().stdout))
+    with Collector() as collector:
+        env = {"OTEL_EXPORTER_OTLP_COMPRESSION": "gzip", "OTEL_EXPORTER_OTLP_TRACES_COMPRESSION": "none"}
+        equal(export(f"--endpoint={collector.url}", env=env).returncode, 0)
+    assert "Content-Encoding" not in collector.requests[0][1]
+
+
+@test
+def variables_that_ask_for_something_else_are_refused():
+    for key, value, text in (("PROTOCOL", "grpc", "port 4318"), ("COMPRESSION", "zstd", "gzip or none"), ("TIMEOUT", "1s", "milliseconds"),
+                             ("HEADERS", "nonsense", "KEY=VALUE")):
+        for prefix in ("OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"):
+            with Collector() as collector:
+                p = export(f"--endpoint={collector.url}", env={prefix + key: value})
+                assert p.returncode == 2 and text in p.stderr and prefix + key in p.stderr, (prefix + key, p)
+            equal(collector.requests, [])
+    # The variable for traces comes first, and an empty one counts as not set.
+    with Collector() as collector:
+        env = {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf",
+               "OTEL_EXPORTER_OTLP_HEADERS": "a=1", "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "a=2", "OTEL_EXPORTER_OTLP_TIMEOUT": ""}
+        equal(export(f"--endpoint={collector.url}", env=env).returncode, 0)
+    equal(collector.requests[0][1]["a"], "2")
 
 
 @test

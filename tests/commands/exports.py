@@ -1,12 +1,13 @@
 """What the tests of the exports share: running the command, and the figures that an export must add up to."""
 
+import json
 import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from command import EXAMPLES, ROOT, SHARED, TRAIL, WORK, answer, assembled, good as trail, trace as data  # noqa: E402, F401
 
-STATES = ("running", "runnable", "waiting", "syscall", "syscall without P")
+STATES = ("running", "runnable", "waiting", "syscall", "syscall without P", "waiting in the kernel")
 
 
 def path(name):
@@ -43,6 +44,21 @@ def expected(trace, *args):
         for wait in g.get("waits", ()):
             add(times, (g["id"], "waiting", wait["wait_kind"] or wait["reason"]), wait["ns"])
     return {key: ns for key, ns in times.items() if ns}, names
+
+
+def is_of_threads(trace):
+    return json.loads(trail("info", "--json", trace)).get("made_by") in ("trail record", "trail import")
+
+
+def expected_threads(trace):
+    """The same of a recording by thread ID: the thread that ran with a number is the one that the events name."""
+    times, names = expected(trace)
+    tids = {e["g"]: e["m"] for e in map(json.loads, trail("print", "--format=jsonl", trace).splitlines())
+            if e.get("g") and e.get("m", -1) > 0}
+    assert names.keys() == tids.keys() and len(set(tids.values())) == len(tids) > 1, (names, tids)
+    words = {"syscall without P": "waiting in the kernel"}
+    return ({(tids[g], words.get(state, state), reason): ns for (g, state, reason), ns in times.items()},
+            {tids[g]: name for g, name in names.items()})
 
 
 def add(times, key, ns):

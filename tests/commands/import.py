@@ -555,6 +555,12 @@ def mutexes_of_lttngs_wrapper_are_waits_for_their_holders():
     equal(waits, {1: [(90, 95, 2)], 2: [(20, 40, 1)], 3: [(50, 60, 2)]})
     equal({k: v for k, v in reasons(path).items() if k[1] > 10}, {(2, 20): ("sync", "mutex"), (3, 50): ("sync", "mutex"), (1, 90): ("sync", "mutex")})
     equal({(k["object"], k["waits"]) for k in answer("locks", path)["locks"]}, {("0xa0", 2), ("0xb0", 1)})
+    # Of 0xa0: 1 from its first lock at 10 to its last unlock, 2 from 45 until 3 has it at 60, 3 until 62; of 0xb0: 1 twice,
+    # the second has no end, and 2 from 80 to 95. An unlock that comes too late ends no hold.
+    held = [(e["g"], e["message"]) for e in map(json.loads, good("print", "--format=jsonl", path).splitlines())
+            if e.get("category") == "held"]
+    equal(held, [(1, "mutex 0xa0 30000ns"), (2, "mutex 0xa0 15000ns"), (3, "mutex 0xa0 2000ns"), (1, "mutex 0xb0 1000ns"), (2, "mutex 0xb0 15000ns")])
+    equal({lock["object"]: lock["holds"] for lock in answer("locks", path)["locks"]}, {"0xa0": 3, "0xb0": 2})
     equal({g["id"]: g["name"] for g in answer("goroutines", path, "--members")["goroutines"]}, {1: "t1", 2: "t2", 3: "t3"})
     # Without the context of the thread, nothing is known.
     code, _, err = run("import", "-", "-o", os.path.join(WORK, "none.trace"), stdin=ust((10, 1, "lock_req", 0xA0)).replace("vtid", "x").encode())

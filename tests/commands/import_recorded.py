@@ -149,6 +149,11 @@ def lttng_records_who_waits_for_a_mutex_of_whom():
     assert "fields" not in err and "no event" not in err, err
     locks = {(lock["wait_kind"], lock["object"]): lock["waits"] for lock in answer("locks", path)["locks"]}
     equal(locks.get(("mutex", address)), LOCKS, locks)
+    # Every acquisition that LTTng has recorded and that was unlocked is a hold.
+    text = call("babeltrace2", folder).stdout
+    unlocks = sum("pthread_mutex_unlock" in line and address in line.lower() for line in text.splitlines())
+    held = {(lock["wait_kind"], lock["object"]): lock["holds"] for lock in answer("locks", path)["locks"]}
+    equal(held.get(("mutex", address)), unlocks, held)
     equal([w for w in waits(path, int(waiter)) if w is not None], [int(holder)] * LOCKS)
 
 

@@ -14,6 +14,7 @@ import collections
 import csv
 import ctypes
 import glob
+import gzip
 import io
 import json
 import operator
@@ -31,7 +32,7 @@ from command import EXAMPLES, ROOT, TRAIL, WORK, equal, trace as assembled  # no
 from command import assembled as assembled_text  # noqa: E402
 from tap import Skip, main, test, tests
 
-COMMON = ("file", "host", "day")
+COMMON = ("trace", "file", "host", "day")
 
 
 # AddressSanitizer cannot follow exceptions of a library that a C program loads late.
@@ -459,7 +460,7 @@ def queries_and_parquet_have_windows():
     trace, window = EXAMPLES[3], WINDOWS[0]
     for name in "events", "states", "tasks":
         rows = [{k: v for k, v in row.items() if k not in COMMON} for row in table(trace, name, *window)]
-        query = f"select * exclude (file, host, day) from {name}"
+        query = f"select * exclude (trace, file, host, day) from {name}"
         equal([plain(row) for row in sql(trace, query, *window)], rows)
         path = os.path.join(WORK, "window.parquet")
         good("export", "--to=parquet", f"--table={name}", *window, trace, "-o", path)
@@ -612,7 +613,7 @@ def the_good_part_of_a_damaged_trace_is_in_the_tables():
 @with_duckdb
 def queries_see_the_rows_of_csv():
     names = [name for name, _ in clickhouse_columns()]
-    queries = "".join(f"select * exclude (file, host, day) from {name};\n" for name in names)
+    queries = "".join(f"select * exclude (trace, file, host, day) from {name};\n" for name in names)
     for trace in EXAMPLES[0], EXAMPLES[3], assembled("everything-1.26"):
         answers = good("sql", "--json", trace, stdin=queries.encode()).splitlines()
         equal(len(answers), len(names))
@@ -643,10 +644,109 @@ def stacks_have_the_same_numbers_in_all_tables():
     equal(sql(trace, "select count(*) as n from states where stack not in (select stack from stacks)"), [{"n": 0}])
 
 
+@test
+def the_key_of_a_table_distinguishes_its_rows():
+    keys = dict(re.findall(r"TABLE IF NOT EXISTS trail\.(\w+)\n.*?\nENGINE = \w+ PARTITION BY day ORDER BY \((.*?)\);",
+                           good("export", "--schema=clickhouse").decode(), re.S))
+    equal(set(keys), {name for name, _ in clickhouse_columns()})
+    for trace in TRACES:
+        for window in (), ("--from=5ms", "--to=+9ms"), ("--from=20ns", "--to=+60ns"):
+            for name, key in keys.items():
+                of = operator.itemgetter(*key.split(", "))
+                rows = [of(row) for row in table(trace, name, *window)]
+                equal(len(set(rows)), len(rows), (trace, name))
+
+
+# MARK: Several files
+
+TWO = [EXAMPLES[3], HAND]
+
+
+def over_both(query):
+    return sql_lines(good("sql", "--json", *TWO, stdin=query.encode()))
+
+
+def sql_lines(out):
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def in_any_order(rows):
+    return sorted(json.dumps(row, sort_keys=True) for row in rows)
+
+
 @with_duckdb
 def several_files_are_told_apart():
     answer = json.loads(good("sql", "--json", *EXAMPLES, "select file, count(*) as n from events group by file"))
     equal({row["file"]: row["n"] for row in answer}, {trace: len(events(trace)) for trace in EXAMPLES})
+
+
+@with_duckdb
+def each_table_over_two_files_has_the_rows_of_both():
+    queries = "".join(f"select * from {name};\n" for name, _ in clickhouse_columns())
+    each = [sql_lines(good("sql", "--json", trace, stdin=queries.encode())) for trace in TWO]
+    for both, first, second in zip(over_both(queries), *each):
+        equal(in_any_order(both), in_any_order(first + second))
+
+
+@with_duckdb
+def each_function_over_two_files_is_of_the_file_or_refused():
+    calls = {"stack": ("stack", "stacks"), "path": ("stack", "stacks"), "since_start": ("time_ns", "events")}
+    query = "select function_name as name from duckdb_functions() where function_type = 'macro' and not internal"
+    used = " -- " + ", ".join(calls)
+    equal({row["name"] for row in sql(HAND, query + used)}, set(calls))
+    for name, (column, rows) in calls.items():
+        code, out, err = run("sql", *TWO, f"select {name}({column}) from {rows}")
+        assert code == 2 and not out and f"{name}({'time_ns' if name == 'since_start' else 'number'}, file)" in err, (out, err)
+        # The column alone, of any alias, and within an expression: an alias of the function must not hide it.
+        right = sum((sql(trace, f"select file, {column} as c, {name}({column}) as f from {rows}") for trace in TWO), [])
+        assert len({row["f"] for row in right}) > 10, right
+        for alias in "k", "b", "f", "trail":
+            query = f"select file, {column} as c, {name}({alias}.{column} + 0, {alias}.file) as f from {rows} {alias}"
+            equal(in_any_order(over_both(query)[0]), in_any_order(right))
+        query = f"select file, {column} as c, {name}({column}, file) as f from {rows}"
+        equal(in_any_order(over_both(query)[0]), in_any_order(right))
+
+
+@with_duckdb
+def each_query_with_a_name_over_two_files_has_the_rows_of_both():
+    names = re.findall(r"^@(\S+)", good("sql", ".queries").decode(), re.M)
+    queries = "".join(f"@{name}\n" for name in names)
+    each = [sql_lines(good("sql", "--json", trace, stdin=queries.encode())) for trace in TWO]
+    for name, both, *of_one in zip(names, over_both(queries), *each):
+        equal({row["file"] for row in both} - set(TWO), set(), name)
+        limit = re.search(r"LIMIT (\d+)\b", good("sql", ".show", name).decode())
+        right = in_any_order(of_one[0] + of_one[1])
+        if limit and len(right) > int(limit[1]):
+            equal(len(both), int(limit[1]), name)
+            equal(set(in_any_order(both)) - set(right), set(), name)
+        else:
+            equal(in_any_order(both), right, name)
+
+
+@with_duckdb
+def files_that_are_no_traces_are_reported_and_the_others_asked():
+    empty, text = os.path.join(WORK, "empty.trace"), os.path.join(WORK, "no.trace")
+    open(empty, "w").close()
+    with open(text, "w") as file:
+        file.write("no trace")
+    query = "select file, count(*) as n from events group by file"
+    code, out, err = run("sql", "--json", empty, TWO[0], os.path.join(WORK, "none.trace"), TWO[1], text, query)
+    equal({row["file"]: row["n"] for row in json.loads(out)}, {trace: len(events(trace)) for trace in TWO})
+    assert code == 3 and all(name in err for name in ("empty.trace", "none.trace", "no.trace")) and err.count("\n") == 3, (code, err)
+    code, out, err = run("sql", "--json", empty, TWO[0], query)
+    assert code == 1 and len(json.loads(out)) == 1, (code, err)
+    code, out, err = run("sql", "--json", empty, text, query)
+    assert code == 1 and not out and err.count("\n") == 2, (code, out, err)
+
+
+@with_duckdb
+def a_file_that_is_there_twice_is_told():
+    code, out, err = run("sql", HAND, HAND, "select count(*) from events")
+    assert code == 2 and not out and "is given twice" in err, (code, out, err)
+    copy = shutil.copy(HAND, os.path.join(WORK, "copy.trace"))
+    code, out, err = run("sql", "--json", HAND, copy, "select trace, count(*) as n from events group by trace")
+    assert code == 2 and "the same trace as" in err and err.count("\n") == 1, (code, err)
+    equal([row["n"] for row in json.loads(out)], [len(events(HAND))])
 
 
 @with_duckdb
@@ -842,7 +942,7 @@ def parquet_has_the_rows_of_csv():
     for name, _ in clickhouse_columns():
         day = os.path.join(folder, name, "host=web1", "day=2026-11-22")
         (file,) = os.listdir(day)
-        assert re.fullmatch(re.escape(os.path.basename(trace)) + r"-[0-9a-f]{12}\.parquet", file), file
+        assert re.fullmatch(re.escape(os.path.basename(trace)) + r"-[0-9a-f]{16}\.parquet", file), file
         files[name] = os.path.join(day, file)
     queries = "".join(
         f"select * from read_parquet('{folder}/{name}/*/*/*.parquet', hive_partitioning = true);\n" for name in files
@@ -851,9 +951,6 @@ def parquet_has_the_rows_of_csv():
     for name, answer in zip(files, answers):
         # DuckDB puts columns of folders last, by their names.
         rows = [{**row, "host": row.pop("host"), "day": row.pop("day")} for row in json.loads(answer)]
-        # Files of Parquet folders differ by a hash of their content.
-        for row in rows:
-            row["file"] = row["file"].rpartition("-")[0]
         equal([plain(row) for row in rows], table(trace, name, "--host=web1", "--day=2026-11-22"))
     if not have_hyparquet:
         raise Skip("no hyparquet beside libduckdb.so, or no node: Parquet was read by DuckDB only")
@@ -866,10 +963,9 @@ def parquet_has_the_rows_of_csv():
         if isinstance(value, str):
             rows = read.setdefault(value, [])
         else:
-            value["file"] = value["file"].rpartition("-")[0]
             rows.append(plain(value))
     for name, path in files.items():
-        right = [{k: v for k, v in row.items() if k not in ("host", "day")} for row in table(trace, name)]
+        right = [{k: v for k, v in row.items() if k not in ("host", "day")} for row in table(trace, name, "--host=web1")]
         equal(read[path], right)
 
 
@@ -883,19 +979,33 @@ def traces_of_one_name_do_not_replace_each_other():
 
     def put(trace, stdin=None):
         good("export", "--to=parquet", "--host=h", "--day=2026-11-22", trace, "-o", folder, stdin=stdin)
-        query = f"select distinct file from read_parquet('{folder}/events/*/*/*.parquet')"
-        return {row["file"] for row in json.loads(good("sql", "--allow-files", "--json", HAND, query))}
+        query = f"select trace, file, count(*) as n from read_parquet('{folder}/events/*/*/*.parquet') group by all"
+        rows = json.loads(good("sql", "--allow-files", "--json", HAND, query))
+        equal(len({row["trace"] for row in rows}), len({tuple(row.values()) for row in rows if row["file"] == "app.trace"}))
+        return {row["trace"] for row in rows}
 
     first = put(traces[0])
     both = put(traces[1])
     assert len(first) == 1 and len(both) == 2 and first < both, (first, both)
-    # The same again, from another place, is no other trace; nor is it one from stdin.
+    # The same again, from another place, is no other trace; nor is it one from stdin, or compressed.
     again = shutil.copy(traces[0], os.path.join(WORK, "app.trace"))
     equal(put(again), both)
     with open(again, "rb") as file:
         content = file.read()
-    names = put("-", stdin=content) - both
-    equal({name.rpartition("-")[2] for name in names}, {name.rpartition("-")[2] for name in first})
+    equal(put("-", stdin=content), both)
+    with gzip.open(again + ".gz", "wb") as file:
+        file.write(content)
+    equal(put(again + ".gz"), both)
+    equal(ids_in_tables(again + ".gz", "--host=h"), first)
+    assert not ids_in_tables(again, "--host=other") & both
+
+
+def ids_in_tables(trace, *options):
+    """The IDs of the trace that the tables have, of CSV and of queries."""
+    ids = {row["trace"] for name, _ in clickhouse_columns() for row in table(trace, name, *options)}
+    queries = " union ".join(f"select trace from {name}" for name, _ in clickhouse_columns())
+    equal({row["trace"] for row in sql(trace, queries, *options)}, ids)
+    return ids
 
 
 @with_duckdb

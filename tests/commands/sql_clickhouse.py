@@ -140,15 +140,56 @@ def a_query_over_both_shards_adds_up():
         assert int(ours[host]) == sum(int(row[duration]) for row in rows[1:] if row[state] == "Running")
 
 
+def on_server(script, folder, port):
+    """Runs a script of the document as written, with a client that asks our server, and trail."""
+    os.makedirs(folder, exist_ok=True)
+    tools = os.path.join(folder, "bin")
+    if not os.path.isdir(tools):
+        os.mkdir(tools)
+        with open(os.path.join(tools, "clickhouse-client"), "w") as to:
+            to.write(f'#!/bin/sh\nexec {shutil.which("clickhouse-client")} --port {port} "$@"\n')
+        os.chmod(os.path.join(tools, "clickhouse-client"), 0o755)
+        os.symlink(TRAIL, os.path.join(tools, "trail"))
+    path = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
+    p = subprocess.run(["sh", "-e", "-c", script], cwd=folder, env=path, capture_output=True, text=True, timeout=300)
+    assert p.returncode == 0 and not p.stderr, (script, p.stderr)
+    return p.stdout
+
+
+def documented():
+    text = open(os.path.join(ROOT, "docs", "fleet.md")).read()
+    text = text[text.index("## ClickHouse") : text.index("## Spark")]
+    return re.findall(r"```sh\n(.*?)```", text, re.S)
+
+
 @test
-def the_schema_of_one_server_is_made_as_it_is_printed():
+def the_document_loads_each_trace_once_however_often_it_is_run():
+    """Two traces of one name, each loaded twice: rows and joins are those of the exports."""
     client(ports[0], "DROP DATABASE trail")
-    schema = export("--schema=clickhouse").decode()
-    for statement in filter(str.strip, re.sub(r"--.*", "", schema).split(";")):
-        client(ports[0], statement)
-    client(ports[0], "INSERT INTO trail.goroutines FORMAT RowBinary", export("--to=rowbinary", "--table=goroutines", next(iter(TRACES.values()))))
-    count = int(client(ports[0], "SELECT count() FROM trail.goroutines"))
-    assert count == len(export("--to=csv", "--table=goroutines", next(iter(TRACES.values()))).splitlines()) - 1 > 0, count
+    load, query = documented()
+    rows = {table: 0 for table in TABLES}
+    running = 0
+    for i, trace in enumerate((TRACES["a"], TRACES["b"])):
+        folder = os.path.join(work, f"document{i}")
+        os.mkdir(folder)
+        shutil.copy(trace, os.path.join(folder, "app.trace"))
+        on_server(load, folder, ports[0])
+        on_server(load, folder, ports[0])
+        for table in TABLES:
+            lines = export("--to=csv", f"--table={table}", "--host=web1", trace).decode().splitlines()
+            rows[table] += len(lines) - 1
+            if table == "states":
+                titles, *cells = (line.split(",") for line in lines)
+                running += sum(int(row[titles.index("duration_ns")]) for row in cells if row[titles.index("state")] == "Running")
+    for table, count in rows.items():
+        assert int(client(ports[0], f"SELECT count() FROM trail.{table} FINAL")) == count, table
+    answer = dict(line.split("\t") for line in on_server(query, folder, ports[0]).splitlines())
+    assert int(answer["Running"]) == running, answer
+    # Each frame has its stack, and no other's.
+    joined = "(SELECT * FROM trail.frames FINAL) ANY LEFT JOIN (SELECT host, trace, stack, depth FROM trail.stacks FINAL) USING (host, trace, stack)"
+    assert int(client(ports[0], f"SELECT countIf(frame < depth) FROM {joined}")) == rows["frames"]
+    depths = "(SELECT host, trace, stack, count() AS n FROM trail.frames FINAL GROUP BY host, trace, stack)"
+    assert int(client(ports[0], f"SELECT countIf(n = depth) FROM {depths} ANY LEFT JOIN (SELECT host, trace, stack, depth FROM trail.stacks FINAL) USING (host, trace, stack)")) == rows["stacks"]
     client(ports[0], "DROP DATABASE trail")
 
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import ROOT, TRAIL, WORK, good_text, trace  # noqa: E402
+from command import ROOT, TRAIL, WORK, assembled, good_text, trace  # noqa: E402
 from tap import main, test
 
 FOLDER = os.path.join(ROOT, "examples", "traces")
@@ -49,6 +49,51 @@ def run_suggestions(paths, least):
 @test
 def of_recorded_traces():
     run_suggestions(EXAMPLES, 300)
+
+
+def run_suggestion(suggestion):
+    env = {**os.environ, "PATH": os.path.dirname(TRAIL) + os.pathsep + os.environ["PATH"]}
+    p = subprocess.run(["sh", "-c", suggestion], capture_output=True, text=True, env=env, timeout=120)
+    assert p.returncode == 0 and not p.stderr, (suggestion, p.stderr)
+    return p.stdout
+
+
+@test
+def of_a_recording_they_have_the_log_that_names_the_lock():
+    """It comes before the wait that is shown, and of a hold at its end."""
+    path = os.path.join(FOLDER, "shop-c.trace")
+    seen = set()
+    screen = subprocess.run([TRAIL, "locks", path], capture_output=True, text=True).stdout
+    for lock, what, suggestion in re.findall(r"^([a-z][\w ]+)$|longest (wait|hold):.*\n +(trail print .*)$", screen, re.M):
+        name = lock.replace("condition variable", "condition") or name
+        if suggestion:
+            assert f'log {"wait" if what == "wait" else "held"}: "{name}' in run_suggestion(suggestion), (name, suggestion)
+            seen.add((name, what))
+    assert {("mutex cache_mu", "wait"), ("mutex cache_mu", "hold"), ("mutex queue_mu", "wait")} <= seen, seen
+
+
+BEFORE = """Trace Go1.23
+EventBatch gen=1 m=1 time=1000 size=auto
+ProcStatus dt=1 p=0 pstatus=1
+GoStatus dt=1 g=1 m=1 gstatus=2
+UserLog dt=3 task=0 key_string=1 value_string=2 stack=0
+GoBlock dt=5 reason_string=0 stack=0
+EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
+Frequency freq=1000000000
+EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
+Strings
+String id=1
+	data="held"
+String id=2
+	data="mutex early 10ms"
+"""
+
+
+@test
+def of_what_began_before_the_trace_they_begin_with_it():
+    path = assembled("before", BEFORE)
+    (suggestion,) = {s for _, s in suggested([["locks"]], path)}
+    assert "mutex early" in run_suggestion(suggestion), suggestion
 
 
 @test

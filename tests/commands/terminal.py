@@ -573,6 +573,23 @@ def tables_fit_the_terminal():
 
 
 @test
+def where_columns_is_set_lines_are_wrapped_without_a_terminal():
+    trace = os.path.join(ROOT, "examples", "traces", "shop-c.trace")
+    for command in "summary", "locks", "goroutines", "why", "tasks":
+        for columns in 60, 80:
+            env = {**ENV, "COLUMNS": str(columns), "NO_COLOR": "1"}
+            piped = in_pipe(command, trace, env=env).out.decode()
+            shown = on_terminal(command, trace, columns=columns, env={**ENV, "NO_COLOR": "1"}).out.decode()
+            assert piped.split() == shown.split(), (command, columns, piped, shown)
+            for line in piped.splitlines():
+                # Pictures have the width that they have.
+                assert columns_of(line) <= columns or re.match(r" *trail |.*\|", line), (command, columns, line)
+        # What is for programs stays as it is.
+        wide, narrow = (in_pipe(command, "--json", trace, env=env).out for env in (ENV, {**ENV, "COLUMNS": "60"}))
+        assert wide == narrow, (command, wide, narrow)
+
+
+@test
 def sentences_are_wrapped_between_words_and_commands_stay_whole():
     names = ("fiber", "load-go1.19", "shop-c", "shop-c-stuck", "shop-go", "shop-go-stuck")
     traces = [os.path.join(ROOT, "examples", "traces", f"{name}.trace") for name in names]

@@ -124,6 +124,42 @@ def what_is_no_trace_is_reported_once_and_left_alone():
 
 
 @test
+def once_waits_for_files_that_are_new_and_says_what_it_leaves():
+    folders = Folders()
+    folders.add("a.trace")
+    os.utime(os.path.join(folders.traces, "a.trace"))
+    p = subprocess.run([*folders.command("--once"), "--settle=100ms"], capture_output=True, text=True, timeout=LIMIT, env=ENV)
+    equal((p.returncode, p.stderr, folders.done()), (0, "", ["a.trace"]))
+    # What is not waited for to its end is reported.
+    folders.add("b.trace")
+    folders.add("a2.trace")
+    os.utime(os.path.join(folders.traces, "b.trace"))
+    os.utime(os.path.join(folders.traces, "a2.trace"), (0, 0))
+    waiting = [*folders.command("--once"), "--settle=1h"]
+    process = subprocess.Popen(waiting, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENV)
+    assert process.stdout.readline().endswith("a2.trace\n")
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=LIMIT)
+    assert process.returncode == 3 and "not done" in err, (process.returncode, out, err)
+    equal(folders.done(), ["a.trace", "a2.trace"])
+
+
+@test
+def a_damaged_trace_is_exported_and_told_by_the_status():
+    folders = Folders()
+    path = folders.add("cut.trace")
+    with open(path, "r+b") as file:
+        file.truncate(os.path.getsize(path) * 3 // 4)
+    command = [TRAIL, "watch", "--once", "--settle=0", folders.traces, "-o", folders.tables]
+    p = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, env=ENV)
+    if "DuckDB" in p.stderr:
+        raise Skip("no libduckdb.so")
+    assert p.returncode == 1 and "cut.trace" in p.stderr and not p.stdout, p
+    assert os.listdir(os.path.join(folders.tables, "events"))
+    equal(subprocess.run(command, capture_output=True, timeout=LIMIT, env=ENV).returncode, 0)  # it is done
+
+
+@test
 def what_fails_is_tried_again_by_the_next_start():
     folders = Folders()
     folders.add("a.trace")

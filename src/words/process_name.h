@@ -1,0 +1,21 @@
+/*
+ * Names of threads in recordings of several processes begin with their process: "writer (4711): flush".
+ */
+#ifndef TRAIL_WORDS_PROCESS_NAME_H
+#define TRAIL_WORDS_PROCESS_NAME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <trail/read.h>
+
+struct process_name {
+    trail_string label;  /* "writer (4711)" */
+    trail_string name;   /* "writer" */
+    trail_string thread; /* "flush" */
+    uint64_t pid;
+};
+
+/* Takes the parts of a thread's name; false: it names no process. */
+bool process_name_of(trail_string thread, struct process_name *process);
+
+#endif
