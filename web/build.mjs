@@ -27,7 +27,10 @@ const tokensOf = (selector) => {
     const from = sheet.indexOf(`\n${selector} {`);
     const block = sheet.slice(from, sheet.indexOf("\n}", from));
     return Object.fromEntries(
-        [...block.matchAll(/--([\w-]+): *([^;]+);/g)].map(([, name, value]) => [name, value]),
+        [...block.matchAll(/--([\w-]+): *([^;]+);/g)].map(([, name, value]) => [
+            name,
+            value.replace(/\s+/g, " ").trim(),
+        ]),
     );
 };
 const tokens = { light: tokensOf(":root"), dark: tokensOf('[data-theme="dark"]') };

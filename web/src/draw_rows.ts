@@ -44,7 +44,7 @@ import {
     view,
     zoomBox,
 } from "./state";
-import { fitting, type Text, texts, timeFits } from "./texts";
+import { fitting, type Text, texts, timeFits, widthOf } from "./texts";
 
 type Context = CanvasRenderingContext2D;
 
@@ -312,11 +312,8 @@ function drawTexts(scene: Scene, row: LaneRow, box: Box): void {
         to.fillStyle = of.state === WAITING ? colors.text : colors.onState[of.state];
         to.fillText(form, left, y);
         if (!timeFits(to, of, form, right - left)) continue;
-        to.textAlign = "right";
-        to.globalAlpha = 0.75;
-        to.fillText(of.time, right, y);
-        to.globalAlpha = 1;
-        to.textAlign = "left";
+        if (of.state === WAITING) to.fillStyle = colors.faint;
+        to.fillText(of.time, right - widthOf(to, of.time), y);
     }
 }
 

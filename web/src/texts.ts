@@ -28,11 +28,10 @@ export interface Text {
 const WIDE = 28;
 const MOST = 600;
 
-/* "lock in main.chargeAccount", "mutex cache_mu", "cache_mu", "sleep". */
+/* "sync in main.chargeAccount", "mutex cache_mu", "cache_mu", "sleep". */
 function waitForms(of: Listed): string[] {
     const named = of.wait_kind ?? of.reason;
-    const kind = waitTitle(named);
-    const title = named === "sync" ? "lock" : kind;
+    const title = waitTitle(named);
     if (waitClassOf(named) === "idle") return [];
     if (of.object) return [`${title} ${of.object}`, of.object];
     const place =
@@ -104,10 +103,10 @@ export function wantTexts(of: {
         });
 }
 
-/* Widths by font and text: measuring is slow. */
+/* Widths by text, all in one font: measuring is slow. */
 const widths = new Map<string, number>();
 
-function widthOf(to: CanvasRenderingContext2D, text: string): number {
+export function widthOf(to: CanvasRenderingContext2D, text: string): number {
     const known = widths.get(text);
     if (known !== undefined) return known;
     if (widths.size > 5000) widths.clear();

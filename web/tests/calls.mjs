@@ -260,7 +260,10 @@ test("the SVG has what is on the screen: counters, pauses, groups, lanes, region
             "a group",
         );
         /* Of logs, and of the heap. */
-        for (const color of ["#b33a8f", "#bcd3ec"]) ok(drawn.fills.includes(color), color);
+        for (const name of ["mark", "heap"]) {
+            const hex = color(name).map((part) => part.toString(16).padStart(2, "0"));
+            ok(drawn.fills.includes(`#${hex.join("")}`), name);
+        }
         ok(!/NaN|undefined|Infinity/.test(text), "numbers");
     });
 });

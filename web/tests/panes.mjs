@@ -297,13 +297,18 @@ function pathPixels(page) {
         ([left, wanted]) => {
             const canvas = document.querySelector("canvas.rows");
             const { data } = canvas.getContext("2d").getImageData(left, 0, 1000, canvas.height);
-            /* In runs that are longer than any stroke of a letter. */
+            const isIt = (i) => wanted.every((part, k) => data[4 * i + k] === part);
+            /* In runs to the right or down that are longer than any stroke of a letter. */
             let found = 0;
-            let run = 0;
-            for (let i = 0; i < data.length; i += 4) {
-                run = wanted.every((part, k) => data[i + k] === part) ? run + 1 : 0;
-                if (run >= 9) found++;
-            }
+            const count = (lines, length, place, least) => {
+                for (let line = 0; line < lines; line++)
+                    for (let at = 0, run = 0; at < length; at++) {
+                        run = isIt(place(line, at)) ? run + 1 : 0;
+                        if (run >= least) found++;
+                    }
+            };
+            count(canvas.height, 1000, (y, x) => y * 1000 + x, 9);
+            count(1000, canvas.height, (x, y) => y * 1000 + x, 20);
             return found;
         },
         [LABELS, color("critical")],

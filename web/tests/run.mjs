@@ -191,6 +191,7 @@ test("a tile leads to its panel and its moment", async () => {
         );
     }
     if (summary.findings.length === 0) return;
+    await page.getByRole("button", { name: "Close the panel" }).click();
     await page.getByRole("button", { name: "Overview" }).click();
     equal([await page.locator(".card").count(), await fragment("top")], [0, "0"], "folded");
 });
