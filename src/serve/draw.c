@@ -98,6 +98,7 @@ struct painter {
     const trail_lanes *lanes;
     const struct window *window;
     trail_span_cursor cursor;
+    trail_span span; /* the one before the cursor, once one was read */
     trail_name wait;
     enum wait_class class;
 };
@@ -113,28 +114,33 @@ static enum wait_class class_of(struct painter *p, trail_name wait)
     return p->class;
 }
 
-/* How many spans of a mixture are looked at. */
-enum { MOST_MIXED = 16 };
+/* How many spans of a mixture are looked at, and how many are passed on the way to it. */
+enum { MOST_MIXED = 16, MOST_PASSED = 64 };
 
 /* The class that the cell's first spans wait in for the longest time. */
 static enum wait_class class_of_cell(struct painter *p, const trail_cell *cell)
 {
-    trail_span span;
     enum wait_class class = WAIT_CLASS_UNKNOWN;
+    const trail_span *span = &p->span;
     int64_t longest = -1;
     if (cell->ns[TRAIL_SPAN_WAITING] == 0)
         return class;
-    if (p->cursor.next != cell->first)
+    /* The last span of the cell before may go on in this one, and the next ones are near: seeking
+     * decodes up to a chunk of spans. */
+    bool is_read = p->cursor.next == cell->first + 1;
+    if (!is_read && (p->cursor.next > cell->first || p->cursor.next + MOST_PASSED < cell->first))
         trail_lanes_seek(p->lanes, p->cursor.kind, p->cursor.lane, cell->first, &p->cursor);
+    while (p->cursor.next < cell->first && trail_lanes_next(p->lanes, &p->cursor, &p->span))
+        ;
     for (uint64_t i = 0; i < cell->count && i < MOST_MIXED; i++) {
-        if (!trail_lanes_next(p->lanes, &p->cursor, &span))
+        if (!(is_read && i == 0) && !trail_lanes_next(p->lanes, &p->cursor, &p->span))
             break;
-        int64_t begin = span.begin_ns > cell->begin_ns ? span.begin_ns : cell->begin_ns;
-        int64_t end = span.end_ns < cell->end_ns ? span.end_ns : cell->end_ns;
-        if (span.state != TRAIL_SPAN_WAITING || end - begin <= longest)
+        int64_t begin = span->begin_ns > cell->begin_ns ? span->begin_ns : cell->begin_ns;
+        int64_t end = span->end_ns < cell->end_ns ? span->end_ns : cell->end_ns;
+        if (span->state != TRAIL_SPAN_WAITING || end - begin <= longest)
             continue;
         longest = end - begin;
-        class = class_of(p, span.reason);
+        class = class_of(p, span->reason);
     }
     return class;
 }
@@ -182,7 +188,8 @@ void draw_picture(struct exchange *exchange, const trail_lanes *lanes)
     exchange->type = "application/octet-stream";
     for (size_t i = 0; i < set.count; i++) {
         uint8_t head[8];
-        struct painter painter = {lanes, &window, {.kind = kind, .lane = set.lanes[i]}, 0, 0};
+        struct painter painter = {
+            .lanes = lanes, .window = &window, .cursor = {.kind = kind, .lane = set.lanes[i]}};
         if (set.lanes[i] >= trail_lanes_count(lanes, kind))
             continue;
         size_t count = trail_lanes_cells(lanes, kind, set.lanes[i], window.from_ns, window.to_ns,
