@@ -12,6 +12,29 @@ if (rows.length !== kinds.match(/^WAIT_KIND\(/gm)?.length)
     throw new Error("wait_kinds.def has a row that is not understood");
 const titles = Object.fromEntries(rows.map(([, word, title]) => [word, title]));
 
+/* The classes of waits by their words: WAIT_CLASS(CLASS, "word") */
+const classes = Object.fromEntries(
+    [
+        ...readFileSync(new URL("../src/words/wait_classes.def", import.meta.url), "utf8").matchAll(
+            /^WAIT_CLASS\((\w+), *"([^"]+)"\)/gm,
+        ),
+    ].map(([, name, word]) => [word, name.toLowerCase()]),
+);
+
+/* The tokens by name, light and dark, for what is drawn on canvases. */
+const sheet = readFileSync(new URL("src/tokens.css", import.meta.url), "utf8");
+const tokensOf = (selector) => {
+    const from = sheet.indexOf(`\n${selector} {`);
+    const block = sheet.slice(from, sheet.indexOf("\n}", from));
+    return Object.fromEntries(
+        [...block.matchAll(/--([\w-]+): *([^;]+);/g)].map(([, name, value]) => [
+            name,
+            value.replace(/\s+/g, " ").trim(),
+        ]),
+    );
+};
+const tokens = { light: tokensOf(":root"), dark: tokensOf('[data-theme="dark"]') };
+
 const options = {
     outdir: out,
     bundle: true,
@@ -19,7 +42,11 @@ const options = {
     target: "es2022",
     legalComments: "none",
     logLevel: "warning",
-    define: { WAIT_TITLES: JSON.stringify(titles) },
+    define: {
+        WAIT_TITLES: JSON.stringify(titles),
+        WAIT_CLASSES: JSON.stringify(classes),
+        TOKENS: JSON.stringify(tokens),
+    },
 };
 await build({
     ...options,

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "base/match.h"
+#include "base/text.h"
+#include "words/wait_classes.h"
 
 enum { MOST_ROWS = 50000, MOST_FRAMES = 256, MOST_WAKES = 100 };
 
@@ -91,14 +93,67 @@ static uint8_t share_of(int64_t part, int64_t whole)
     return (uint8_t)(whole > 0 ? ((__int128_t)part * 255 + whole - 1) / whole : 0);
 }
 
+/* The lane whose cells are written, in their order, and what its last wait was for. */
+struct painter {
+    const trail_lanes *lanes;
+    const struct window *window;
+    trail_span_cursor cursor;
+    trail_span span; /* the one before the cursor, once one was read */
+    trail_name wait;
+    enum wait_class class;
+};
+
+static enum wait_class class_of(struct painter *p, trail_name wait)
+{
+    if (wait == p->wait)
+        return p->class;
+    trail_wait_for what = trail_lanes_wait_for(p->lanes, wait);
+    p->wait = wait;
+    p->class =
+        wait_class_of(what.kind ? text_from(what.kind) : trail_lanes_text(p->lanes, what.reason));
+    return p->class;
+}
+
+/* How many spans of a mixture are looked at, and how many are passed on the way to it. */
+enum { MOST_MIXED = 16, MOST_PASSED = 64 };
+
+/* The class that the cell's first spans wait in for the longest time. */
+static enum wait_class class_of_cell(struct painter *p, const trail_cell *cell)
+{
+    enum wait_class class = WAIT_CLASS_UNKNOWN;
+    const trail_span *span = &p->span;
+    int64_t longest = -1;
+    if (cell->ns[TRAIL_SPAN_WAITING] == 0)
+        return class;
+    /* The last span of the cell before may go on in this one, and the next ones are near: seeking
+     * decodes up to a chunk of spans. */
+    bool is_read = p->cursor.next == cell->first + 1;
+    if (!is_read && (p->cursor.next > cell->first || p->cursor.next + MOST_PASSED < cell->first))
+        trail_lanes_seek(p->lanes, p->cursor.kind, p->cursor.lane, cell->first, &p->cursor);
+    while (p->cursor.next < cell->first && trail_lanes_next(p->lanes, &p->cursor, &p->span))
+        ;
+    for (uint64_t i = 0; i < cell->count && i < MOST_MIXED; i++) {
+        if (!(is_read && i == 0) && !trail_lanes_next(p->lanes, &p->cursor, &p->span))
+            break;
+        int64_t begin = span->begin_ns > cell->begin_ns ? span->begin_ns : cell->begin_ns;
+        int64_t end = span->end_ns < cell->end_ns ? span->end_ns : cell->end_ns;
+        if (span->state != TRAIL_SPAN_WAITING || end - begin <= longest)
+            continue;
+        longest = end - begin;
+        class = class_of(p, span->reason);
+    }
+    return class;
+}
+
 /*
  * The 16 bytes of a cell, little-endian:
  *
- *  0        2        4       5         6         11         12       16
- *  x  pixels  state   mixture   share[5]  reserved   first span
+ *  0        2        4       5         6         11           12       16
+ *  x  pixels  state   mixture   share[5]  class of waits  first span
  */
-static void put_cell(struct out *out, const struct window *window, const trail_cell *cell)
+static void put_cell(struct out *out, struct painter *p, const trail_cell *cell)
 {
+    const struct window *window = p->window;
     uint8_t bytes[16] = {0};
     uint64_t x = pixel_at(window, cell->begin_ns), end = pixel_at(window, cell->end_ns);
     put_u16(bytes, x);
@@ -111,6 +166,7 @@ static void put_cell(struct out *out, const struct window *window, const trail_c
         bytes[5 + state] = share_of(cell->ns[state], length);
     if (whole)
         bytes[5 + cell->state] = 255;
+    bytes[11] = (uint8_t)class_of_cell(p, cell);
     put_u32(bytes + 12, cell->first);
     out_bytes(out, bytes, sizeof bytes);
 }
@@ -132,6 +188,8 @@ void draw_picture(struct exchange *exchange, const trail_lanes *lanes)
     exchange->type = "application/octet-stream";
     for (size_t i = 0; i < set.count; i++) {
         uint8_t head[8];
+        struct painter painter = {
+            .lanes = lanes, .window = &window, .cursor = {.kind = kind, .lane = set.lanes[i]}};
         if (set.lanes[i] >= trail_lanes_count(lanes, kind))
             continue;
         size_t count = trail_lanes_cells(lanes, kind, set.lanes[i], window.from_ns, window.to_ns,
@@ -140,7 +198,7 @@ void draw_picture(struct exchange *exchange, const trail_lanes *lanes)
         put_u32(head + 4, count);
         out_bytes(out, head, sizeof head);
         for (size_t k = 0; k < count; k++)
-            put_cell(out, &window, &cells[k]);
+            put_cell(out, &painter, &cells[k]);
     }
     free(cells);
 }

@@ -11,6 +11,8 @@
 #include "base/text.h"
 #include "serve/draw.h"
 #include "serve/pace.h"
+#include "words/function_name.h"
+#include "words/wrappers.h"
 
 enum { MOST_NAMES = 1000, MOST_LISTED = 1000, MOST_LONGEST = 100, HISTOGRAM = 64 };
 
@@ -319,6 +321,22 @@ static bool list_lane(void *context, size_t lane)
     return true;
 }
 
+/* Writes "function": the innermost of the program's own, as places are called; nothing if there is
+ * none. */
+static void put_function(struct json *json, const trail_lanes *lanes, trail_stack stack)
+{
+    const trail_place *places;
+    char room[FUNCTION_NAME_SIZE];
+    size_t count = trail_lanes_stack(lanes, stack, &places);
+    for (size_t i = 0; i < count; i++) {
+        trail_string name = trail_lanes_text(lanes, places[i].function);
+        if (frame_rank(NULL, name, trail_lanes_text(lanes, places[i].file)) <= FRAME_WRAPPER)
+            continue;
+        json_text(json, "function", function_name_short(name, room));
+        return;
+    }
+}
+
 static void put_listed(struct json *json, const struct list *list, const struct listed *span)
 {
     put_lane_ref(json, NULL, list->lanes, list->kind, (int64_t)span->lane, (int64_t)span->span);
@@ -327,6 +345,7 @@ static void put_listed(struct json *json, const struct list *list, const struct 
     json_signed(json, "inside", span->inside_ns);
     json_string(json, "state", state_words[span->row.state]);
     put_wait(json, list->lanes, span->row.reason);
+    put_function(json, list->lanes, span->row.stack);
     if (list->kind != TRAIL_LANE_GOROUTINE && span->row.other >= 0)
         put_lane_object(json, "goroutine", list->lanes, TRAIL_LANE_GOROUTINE, span->row.other, -1);
     json_close(json, '}');

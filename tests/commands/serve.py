@@ -98,16 +98,18 @@ class Server:
         return rows
 
 
-def picture(data):
-    """{lane: [(x, pixels, state, mixture, shares, first span)]}"""
+def picture(data, classes=None):
+    """{lane: [(x, pixels, state, mixture, shares, first span)]}; `classes`: {(lane, x): class of its waits}"""
     lanes, at = {}, 0
     while at < len(data):
         lane, count = struct.unpack_from("<II", data, at)
         at += 8
         cells = []
         for _ in range(count):
-            x, pixels, state, mixture, *shares, reserved, first = struct.unpack_from("<HHBB5BBI", data, at)
-            equal(reserved, 0)
+            x, pixels, state, mixture, *shares, kind, first = struct.unpack_from("<HHBB5BBI", data, at)
+            assert shares[2] > 0 or kind == 0, (lane, x, kind)
+            if classes is not None and shares[2] > 0:
+                classes[lane, x] = kind
             cells.append((x, pixels, state, mixture, tuple(shares), first))
             at += 16
         lanes[lane] = cells
@@ -468,6 +470,11 @@ def spans_that_begin_in_a_function_are_those_with_it_in_their_stack():
         # Of G 2, its wait from 60 to 100 is in main.holder, and the only one of these 20 ns.
         answer = server.get("spans", function="main.holder", from_=70, to=90, lanes="1")
         equal([(row["begin"], row["end"], row["inside"]) for row in answer["spans"]], [(60, 100, 20)])
+        # The innermost function of the stack, but for those of the runtime and of locks and channels.
+        for row in server.get("spans", count=1000)["spans"]:
+            stack = server.get("span", lane=row["lane"], span=row["span"])["stack"]
+            own = [of["function"] for of in stack if not re.match(r"(runtime|sync|time|internal)\b", of["function"])]
+            equal(row.get("function"), own[0] if own else None, row)
 
 
 @test
@@ -528,6 +535,29 @@ def pictures_of_a_real_trace_are_what_its_spans_are():
                     else:
                         equal(pixels, 1)
                         assert 0 < sum(shares) <= 255 + 5, shares
+
+
+# As docs/http-api.md has them.
+WAIT_CLASSES = {"sync": 1, "chan receive": 2, "select": 2, "sync.(*Cond).Wait": 2, "network": 3, "sleep": 4}
+WAIT_CLASSES |= dict.fromkeys(("system goroutine wait", "GC background sweeper wait", "GC scavenge wait"), 5)
+WAIT_CLASSES |= dict.fromkeys(("force gc (idle)", "finalizer wait", "GC worker (idle)"), 5)
+WAIT_CLASSES |= {"GC mark assist wait for work": 6, "wait until GC ends": 6}
+
+
+@test
+def a_wait_in_a_picture_has_the_class_of_its_reason():
+    with Server(EXAMPLES[23]) as server:
+        end = server.done()["end"]
+        classes, seen = {}, set()
+        lanes = picture(server.get("picture", lanes=",".join(map(str, range(60))), width=300, from_=0, to=end), classes)
+        for lane, cells in lanes.items():
+            for x, _, state, mixture, _, first in cells:
+                if mixture or STATES[state - 1] != "waiting":
+                    continue
+                reason = server.get("span", lane=lane, span=first)["reason"]
+                seen.add(reason)
+                equal(classes[lane, x], WAIT_CLASSES.get(reason, 0), reason)
+        assert seen >= {"network", "chan receive", "select"}, seen
 
 
 @test

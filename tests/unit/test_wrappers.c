@@ -11,6 +11,7 @@
 #include "words/function_name.h"
 #include "words/place.h"
 #include "words/runtimes.h"
+#include "words/wait_classes.h"
 #include "words/wrappers.h"
 
 static trail_string text(const char *data)
@@ -444,6 +445,28 @@ static void what_started_the_outermost_function_is_left_out(void **state)
     assert_int_equal(runtime_frames_inside(frame_of, &none, depth_of(&none)), 2);
 }
 
+/* The kernel's own waits, whose call was not seen, are the only kind without a class. */
+static void each_kind_of_wait_has_a_class(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {
+#define WAIT_KIND(name, word, ...) word,
+#include "wire/wait_kinds.def"
+#undef WAIT_KIND
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if ((wait_class_of(text(kinds[i])) == WAIT_CLASS_UNKNOWN) !=
+            (strcmp(kinds[i], "kernel") == 0))
+            fail_msg("%s has no class", kinds[i]);
+    assert_int_equal(wait_class_of(text("mutex")), WAIT_CLASS_LOCK);
+    assert_int_equal(wait_class_of(text("chan receive")), WAIT_CLASS_COND);
+    assert_int_equal(wait_class_of(text("network")), WAIT_CLASS_IO);
+    assert_int_equal(wait_class_of(text("sleep")), WAIT_CLASS_SLEEP);
+    assert_int_equal(wait_class_of(text("work")), WAIT_CLASS_IDLE);
+    assert_int_equal(wait_class_of(text("GC mark assist wait for work")), WAIT_CLASS_RUNTIME);
+    assert_int_equal(wait_class_of(text("")), WAIT_CLASS_UNKNOWN);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -460,6 +483,7 @@ int main(void)
         cmocka_unit_test(a_stack_shows_what_a_library_waits_for),
         cmocka_unit_test(a_condition_can_be_known_by_its_name),
         cmocka_unit_test(what_started_the_outermost_function_is_left_out),
+        cmocka_unit_test(each_kind_of_wait_has_a_class),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -182,6 +182,7 @@ export interface SpanList {
         wait_kind?: string;
         object?: string;
         phrase?: string;
+        function?: string;
         /* Of a P or thread. */
         goroutine?: LaneRef;
     })[];

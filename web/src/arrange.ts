@@ -26,6 +26,8 @@ export interface Wanted {
     pins: readonly number[];
     order: Order | null;
     grouping: Grouping | null;
+    /* Lanes that are not shown although they match. `done` is called when all have been tested. */
+    isLeftOut?: { test: (lane: number) => boolean; done: () => void };
 }
 
 export interface Groups {
@@ -61,7 +63,7 @@ function* wordTest({ names, columns }: LaneTable, word: string): Work<Test> {
 }
 
 /* The lanes that match all words of the filter. */
-function* matching({ table, filter, pins }: Wanted): Work<Uint32Array> {
+function* matching({ table, filter, pins, isLeftOut }: Wanted): Work<Uint32Array> {
     const tests: Test[] = [];
     for (const word of filter.toLowerCase().split(/\s+/).filter(Boolean))
         tests.push(yield* wordTest(table, word));
@@ -69,11 +71,13 @@ function* matching({ table, filter, pins }: Wanted): Work<Uint32Array> {
         const isPinned = new Set(pins);
         tests.push((lane) => !isPinned.has(lane));
     }
+    if (isLeftOut) tests.push((lane) => !isLeftOut.test(lane));
     const found = new Uint32Array(table.count);
     let count = 0;
     yield* each(table.count, (lane) => {
         if (tests.every((test) => test(lane))) found[count++] = lane;
     });
+    isLeftOut?.done();
     return found.subarray(0, count);
 }
 

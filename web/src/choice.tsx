@@ -8,7 +8,7 @@ export function Choice(props: {
 }) {
     return (
         <label>
-            {props.label}{" "}
+            <span class="label">{props.label}</span>{" "}
             <select
                 value={props.value}
                 onChange={(event) => props.onChoose(event.currentTarget.value)}

@@ -1,24 +1,30 @@
 /*
- * Colours. Those of the states are distinguishable with colour blindness (Okabe and Ito's order of lightness), and
- * the same in light and dark mode.
+ * Colours and measures for what is drawn on canvases, from tokens.css, which build.mjs reads: light and dark, whatever the
+ * page shows now, because saved pictures are always light.
  */
 import { effect, signal } from "@preact/signals";
 import { theme } from "./state";
 
 export type Rgb = [number, number, number];
 
-/* By state: none, ready, running, waiting, system call, system call without P. */
-export const stateColors: Rgb[] = [
-    [0, 0, 0],
-    [240, 168, 48],
-    [76, 175, 114],
-    [176, 190, 204],
-    [0, 92, 175],
-    [214, 110, 180],
-];
+declare const TOKENS: Record<"light" | "dark", Record<string, string>>;
+
+/* The classes of waits, by the number that a picture has: src/words/wait_classes.h. */
+export const waitClasses = ["unknown", "lock", "cond", "io", "sleep", "idle", "runtime"] as const;
+export type WaitClass = (typeof waitClasses)[number];
+export const UNKNOWN_WAIT = 0;
+export const IDLE_WAIT = 5;
+
+/* By number of the state: none, ready, running, waiting, system call, system call without P. */
+const STATES = ["idle", "ready", "running", "idle", "syscall", "released"];
 
 export function css([r, g, b]: Rgb): string {
     return `rgb(${r} ${g} ${b})`;
+}
+
+function rgbOf(hex: string): Rgb {
+    const value = Number.parseInt(hex.slice(1, 7), 16);
+    return [value >> 16, (value >> 8) & 255, value & 255];
 }
 
 const littleEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
@@ -33,55 +39,37 @@ export function pixelOf([r, g, b]: Rgb, alpha: number): number {
     );
 }
 
-/* Relative luminance, as WCAG 2 defines it. */
-function luminance(color: Rgb): number {
-    const [r, g, b] = color.map((byte) => {
-        const share = byte / 255;
-        return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
-    });
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+function paletteOf(dark: boolean) {
+    const get = (name: string) => TOKENS[dark ? "dark" : "light"][name] ?? TOKENS.light[name];
+    const rgb = (name: string) => rgbOf(get(name));
+    return {
+        dark,
+        /* The value of a token. */
+        get,
+        rgb,
+        background: get("lane"),
+        chrome: get("chrome"),
+        text: get("text"),
+        faint: get("faint"),
+        line: get("line"),
+        gridline: get("gridline"),
+        accent: get("accent"),
+        selected: get("selected"),
+        warn: get("sev-high"),
+        states: STATES.map((name) => rgb(`s-${name}`)),
+        /* Text on them. */
+        onState: STATES.map((name) => get(`s-${name}-text`) ?? get("text")),
+        /* By class: edge and fill. */
+        waits: waitClasses.map((name) => ({
+            ink: rgb(`s-${name}`),
+            wash: rgb(get(`s-${name}-wash`) ? `s-${name}-wash` : `s-${name}`),
+        })),
+    };
 }
+export type Palette = ReturnType<typeof paletteOf>;
 
-/* Luminance at which black and white text have the same contrast. */
-const MIDDLE = Math.sqrt(1.05 * 0.05) - 0.05;
-
-/* The colour, black or white, of text that is read best on this one. */
-export function textOn(color: Rgb): string {
-    return luminance(color) > MIDDLE ? "#000" : "#fff";
-}
-
-export interface Palette {
-    background: string;
-    raised: string;
-    text: string;
-    faint: string;
-    line: string;
-    accent: string;
-    warn: string;
-    dark: boolean;
-}
-
-export const light: Palette = {
-    background: "#ffffff",
-    raised: "#f3f5f7",
-    text: "#1c2328",
-    faint: "#5a6671",
-    line: "#dde2e6",
-    accent: "#0b5fc0",
-    warn: "#b3261e",
-    dark: false,
-};
-
-const dark: Palette = {
-    background: "#14181c",
-    raised: "#1e242a",
-    text: "#e4e9ed",
-    faint: "#9aa7b2",
-    line: "#303941",
-    accent: "#7db8ff",
-    warn: "#ff8a80",
-    dark: true,
-};
+export const light = paletteOf(false);
+const dark = paletteOf(true);
 
 export const palette = signal<Palette>(light);
 
@@ -110,36 +98,25 @@ export function keepColors(): void {
     });
 }
 
+/* A measure in pixels. */
+export function measure(name: string): number {
+    return Number.parseFloat(TOKENS.light[name]);
+}
+
+/* The font of a text on a canvas: one of the sizes, "t-11", and a weight. */
+export function font(size: string, weight: "medium" | "strong" | "" = ""): string {
+    const { light: of } = TOKENS;
+    return `${weight && `${of[weight]} `}${of[size]} ${of.sans}`;
+}
+
 /*
  * Scales for shares from 0 to 1, ordered by lightness, so that they work with colour blindness; 0 is close to the
  * background. Light: ColorBrewer's Blues; dark: cividis (Nunez, Anderton and Renslow 2018).
  */
-const blues: Rgb[] = [
-    [247, 251, 255],
-    [222, 235, 247],
-    [198, 219, 239],
-    [158, 202, 225],
-    [107, 174, 214],
-    [66, 146, 198],
-    [33, 113, 181],
-    [8, 81, 156],
-    [8, 48, 107],
-];
-const cividis: Rgb[] = [
-    [0, 34, 78],
-    [18, 53, 112],
-    [59, 73, 108],
-    [87, 93, 109],
-    [112, 113, 115],
-    [138, 134, 120],
-    [165, 156, 116],
-    [195, 179, 105],
-    [225, 204, 85],
-    [254, 232, 56],
-];
+const scales = [light, dark].map((of) => of.get("heat").split(" ").map(rgbOf));
 
 export function heatColor(share: number, isDark: boolean): string {
-    const scale = isDark ? cividis : blues;
+    const scale = scales[Number(isDark)];
     const place = Math.max(0, Math.min(share, 1)) * (scale.length - 1);
     const low = Math.min(Math.floor(place), scale.length - 2);
     const [a, b] = [scale[low], scale[low + 1]];
@@ -155,5 +132,5 @@ export function nameHue(name: string): number {
 }
 
 export function nameColor(name: string, isDark: boolean): string {
-    return `hsl(${nameHue(name)} ${isDark ? "30% 27%" : "48% 84%"})`;
+    return `hsl(${nameHue(name)} ${(isDark ? dark : light).get("name-tint")})`;
 }

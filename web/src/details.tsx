@@ -9,6 +9,7 @@ import {
     type SourceLines,
     type Span,
 } from "./api";
+import { explained, explanation } from "./culprit";
 import { count, duration, shortName } from "./format";
 import { HeldBy } from "./held_by";
 import { IN_FUNCTION, listSpansIn } from "./in_function";
@@ -33,6 +34,7 @@ import {
     status,
     toggle,
 } from "./state";
+import { waitClassOf } from "./waits";
 import { inWords } from "./words";
 
 function LaneLink(props: { to: LaneRef; of?: Kind }) {
@@ -221,6 +223,12 @@ function Alike(props: { of: Span }) {
     );
 }
 
+/* The swatch of a state, of a wait that of its class. */
+function swatchOf(of: Span): string {
+    const isWait = of.state === "waiting";
+    return `swatch ${isWait ? `w-${waitClassOf(of.wait_kind ?? of.reason)}` : `s${stateNumber(of.state)}`}`;
+}
+
 function Facts(props: { of: Span; kind: Kind }) {
     const { of } = props;
     const step = Math.max(1, (of.end - of.begin) / 100);
@@ -228,7 +236,7 @@ function Facts(props: { of: Span; kind: Kind }) {
         <dl>
             <dt>State</dt>
             <dd>
-                <i class={`swatch s${stateNumber(of.state)}`} /> {spanWords(of, ": ", "")}
+                <i class={swatchOf(of)} /> {spanWords(of, ": ", "")}
             </dd>
             <dt>Duration</dt>
             <dd>
@@ -333,6 +341,12 @@ function Stacks(props: { of: Span }) {
     );
 }
 
+/* Whether the finding that is shown is about this span. */
+function explains(of: Span): boolean {
+    const about = explained.value;
+    return about !== null && about.lane === of.lane && about.span === of.span;
+}
+
 export function Details() {
     const of = span.value;
     const place = selected.value;
@@ -348,7 +362,14 @@ export function Details() {
     return (
         <div class="details">
             <section>
-                <h2>{laneTitle(place.kind, of)}</h2>
+                <h2>
+                    <bdi>{laneTitle(place.kind, of)}</bdi>
+                </h2>
+                {explains(of) && (
+                    <p class="say">
+                        <bdi>{explanation.value}</bdi>
+                    </p>
+                )}
                 <Facts of={of} kind={place.kind} />
                 <div class="buttons">
                     <button type="button" disabled={of.span === 0} onClick={() => neighbour(-1)}>

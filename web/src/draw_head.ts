@@ -3,17 +3,17 @@
  * of goroutines by state, the heap, and the phases of the garbage collector.
  */
 import type { DrawChart } from "./charts";
-import type { Palette } from "./colors";
+import { font, measure, type Palette } from "./colors";
 import { drawSqlTrack, sqlHeight, sqlLabels } from "./draw_sql";
 import { metrics, wholeMetrics } from "./extras";
-import { bytes } from "./format";
+import { bytes, duration } from "./format";
 import { type Box, LABELS, scale } from "./geometry";
 import { HEAP_HEIGHT, heapOf, type MetricCharts, metricCharts } from "./metric_charts";
-import { ticks } from "./ruler";
-import { end, origin, type Range, range, status, view } from "./state";
+import { ticks, timeText } from "./ruler";
+import { end, charts as open, origin, type Range, range, status, view } from "./state";
 
-export const MAP_HEIGHT = 36;
-const RULER = 22;
+export const MAP_HEIGHT = measure("overview");
+const RULER = measure("ruler");
 const COUNTERS = 44;
 const HEAP = HEAP_HEIGHT + 4;
 const PHASES = 12;
@@ -21,12 +21,13 @@ const PHASES = 12;
 type Context = CanvasRenderingContext2D;
 
 export function headHeight(): number {
-    const own = RULER + COUNTERS + (hasHeap() ? HEAP : 0) + (hasPhases() ? PHASES : 0);
+    const own =
+        RULER + (open.value ? COUNTERS : 0) + (hasHeap() ? HEAP : 0) + (hasPhases() ? PHASES : 0);
     return own + sqlHeight() + 2;
 }
 
 function hasHeap(): boolean {
-    return heapOf(wholeMetrics.value.value) !== null;
+    return open.value && heapOf(wholeMetrics.value.value) !== null;
 }
 
 function hasPhases(): boolean {
@@ -60,13 +61,14 @@ function drawRuler({ to, x, width, colors }: Head): void {
 /* The charts below each other, from `y` on. Returns their end. */
 function drawCharts({ to, width, charts, chart }: Head, y: number): number {
     const window = view.value;
+    const isOpen = open.value;
     const at = (top: number, height: number): Box => ({ x: LABELS, y: top, width, height });
     let top = y;
-    if (charts) {
+    if (charts && isOpen) {
         chart(to, charts.counters, window, at(top + 4, COUNTERS - 6));
         chart(to, charts.alone, window, at(top, 3));
     }
-    top += COUNTERS;
+    if (isOpen) top += COUNTERS;
     if (hasHeap()) {
         if (charts?.heap) chart(to, charts.heap, window, at(top + 2, HEAP_HEIGHT));
         top += HEAP;
@@ -79,11 +81,21 @@ function drawCharts({ to, width, charts, chart }: Head, y: number): number {
     return top;
 }
 
+/* "688 ms – 972 ms" */
+function windowText(): string {
+    const { from, to } = view.value;
+    const step = (to - from) / 100;
+    return `${timeText(from, step)} – ${timeText(to, step)}`;
+}
+
 function drawLabels({ to, colors, charts }: Head): void {
     let y = RULER;
     const most = Number((charts?.most ?? 0).toPrecision(3));
-    label(to, `running, ready (up to ${most})`, y + COUNTERS / 2, colors);
-    y += COUNTERS;
+    label(to, windowText(), RULER / 2, colors);
+    if (open.value) {
+        label(to, `running, ready (up to ${most})`, y + COUNTERS / 2, colors);
+        y += COUNTERS;
+    }
     if (hasHeap()) {
         label(to, `heap, goal (${bytes(charts?.heapMost ?? 0)})`, y + HEAP / 2, colors);
         y += HEAP;
@@ -99,11 +111,11 @@ export function drawHead(to: Context, width: number, colors: Palette, chart: Dra
     const inner = width - LABELS;
     const x = scale(view.value.from, view.value.to, width);
     const now = metrics.value.value;
-    const charts = now && metricCharts(now, colors.dark);
+    const charts = now && metricCharts(now, colors);
     const head: Head = { to, x, width: inner, colors, charts, chart };
-    to.fillStyle = colors.raised;
+    to.fillStyle = colors.chrome;
     to.fillRect(0, 0, width, headHeight());
-    to.font = "11px system-ui, sans-serif";
+    to.font = font("t-11");
     to.textBaseline = "middle";
     to.save();
     to.beginPath();
@@ -132,7 +144,7 @@ export function drawRange(
     if (!now) return;
     const left = x(now.from);
     const right = x(now.to);
-    to.fillStyle = colors.dark ? "rgba(125,184,255,0.16)" : "rgba(11,95,192,0.10)";
+    to.fillStyle = colors.get("range");
     to.fillRect(left, box.y, right - left, box.height);
     to.fillStyle = colors.accent;
     to.fillRect(left, box.y, 1, box.height);
@@ -148,17 +160,17 @@ export function drawMap(to: Context, width: number, colors: Palette, chart: Draw
     to.fillRect(0, 0, width, MAP_HEIGHT);
     const now = wholeMetrics.value.value;
     const box = { x: LABELS, y: 3, width: width - LABELS, height: MAP_HEIGHT - 6 };
-    if (now) chart(to, metricCharts(now, colors.dark).counters, { from: 0, to: whole }, box);
+    if (now) chart(to, metricCharts(now, colors).counters, { from: 0, to: whole }, box);
     const { from, to: until } = view.value;
     const left = Math.max(x(from), LABELS);
     const right = Math.min(Math.max(x(until), left + 2), width);
-    to.fillStyle = colors.dark ? "rgba(10,14,18,0.62)" : "rgba(200,208,216,0.62)";
+    to.fillStyle = colors.get("outside");
     to.fillRect(LABELS, 0, left - LABELS, MAP_HEIGHT);
     to.fillRect(right, 0, width - right, MAP_HEIGHT);
     to.strokeStyle = colors.accent;
     to.lineWidth = 2;
     to.strokeRect(left, 1, right - left, MAP_HEIGHT - 2);
-    to.font = "11px system-ui, sans-serif";
+    to.font = font("t-11");
     to.textBaseline = "middle";
-    label(to, "whole trace", MAP_HEIGHT / 2, colors);
+    label(to, `whole trace, ${duration(whole)}`, MAP_HEIGHT / 2, colors);
 }

@@ -2,15 +2,15 @@
  * Draws the lanes: states from their pictures, regions and tasks below them, marks of logs and samples, the selected
  * span with arrows for its wake-ups, and stop-the-world pauses across all lanes.
  */
-import type { Span } from "./api";
+import { type Span, WAITING } from "./api";
 import type { DrawChart } from "./charts";
-import { css, nameColor, type Palette, stateColors } from "./colors";
+import { font, measure, nameColor, type Palette } from "./colors";
 import { drawRange } from "./draw_head";
 import { drawPlaced } from "./draw_sql";
 import { type Bar, logs, type Mark, metrics, regions, samples, tasks } from "./extras";
 import { count, shortName } from "./format";
 import { framesOf } from "./frames";
-import { LABELS, scale } from "./geometry";
+import { type Box, LABELS, scale } from "./geometry";
 import { groupChart, groupPictures } from "./group_pictures";
 import { held } from "./held";
 import {
@@ -35,6 +35,7 @@ import {
     mark,
     markFacts,
     path,
+    pinned,
     range,
     scroll,
     selected,
@@ -43,10 +44,11 @@ import {
     view,
     zoomBox,
 } from "./state";
+import { fitting, type Text, texts, timeFits, widthOf } from "./texts";
 
 type Context = CanvasRenderingContext2D;
 
-const STRIP = 5;
+const STRIP = measure("rule");
 /* Height of the bar of a lock's holder. */
 const HELD = 5;
 /* Minimum width in pixels of a span whose stack is requested. */
@@ -62,6 +64,7 @@ interface Scene {
     regions: Map<number, Bar[]>;
     logs: Map<number, Mark[]>;
     samples: Map<number, Mark[]>;
+    texts: Map<number, Text[]>;
 }
 
 function byLane<T extends { lane: number }>(items: T[] | null): Map<number, T[]> {
@@ -84,7 +87,7 @@ function drawGroupName(scene: Scene, row: GroupRow, end: number, y: number): voi
     to.rect(0, y - 12, end, 24);
     to.clip();
     to.fillStyle = colors.text;
-    to.font = "600 12px system-ui, sans-serif";
+    to.font = font("t-12", "strong");
     const name = shortName(row.name) || "no start function";
     const arrow = `${row.folded ? "▸" : "▾"} `;
     const width = end - 8 - to.measureText(arrow).width;
@@ -102,7 +105,7 @@ function drawFolded(scene: Scene, row: GroupRow, y: number): void {
     const picture = groupPictures.get(row.name);
     const atOnce = picture ? `, at most ${count(Math.round(picture.peak))} at once` : "";
     to.fillStyle = colors.faint;
-    to.font = "11px system-ui, sans-serif";
+    to.font = font("t-11");
     to.fillText(`${membersText(row)}${atOnce}`, 22, y + 27, LABELS - 30);
     if (picture) scene.chart(to, groupChart(picture, only), view.value, box);
 }
@@ -114,14 +117,14 @@ function membersText(row: GroupRow): string {
 
 function drawGroup(scene: Scene, row: GroupRow, y: number): void {
     const { to, colors } = scene;
-    to.fillStyle = colors.raised;
+    to.fillStyle = colors.chrome;
     to.fillRect(0, y, row.folded ? LABELS : scene.width, row.height - 1);
     if (row.folded) {
         drawFolded(scene, row, y);
         return;
     }
     /* The count is at the right of the column of names, and the name ends before it. */
-    to.font = "12px system-ui, sans-serif";
+    to.font = font("t-12");
     const members = membersText(row);
     const end = LABELS - 8 - to.measureText(members).width;
     to.fillStyle = colors.faint;
@@ -133,13 +136,13 @@ function drawName(scene: Scene, row: LaneRow, y: number): void {
     const { to, colors } = scene;
     const isSelected = selected.value?.lane === row.lane.lane && selected.value.kind === kind.value;
     if (isSelected) {
-        to.fillStyle = colors.dark ? "#24405c" : "#dcebfb";
+        to.fillStyle = colors.selected;
         to.fillRect(0, y, LABELS - 1, row.open ? LANE_HEIGHT : row.height);
     }
     to.fillStyle = isSelected ? colors.text : colors.faint;
-    to.font = "11.5px system-ui, sans-serif";
+    to.font = font("t-12", isSelected ? "medium" : "");
     const arrow = kind.value === "goroutine" ? (row.open ? "▾ " : "▸ ") : "";
-    const pin = row.pinned ? "★ " : "";
+    const pin = pinned.value.includes(row.lane.lane) ? "★ " : "";
     to.save();
     to.beginPath();
     to.rect(0, y, LABELS - 6, row.height);
@@ -197,7 +200,7 @@ function drawText(
     to.fillRect(left, y, right - left - 0.5, height);
     if (right - left < 30) return;
     to.fillStyle = colors.text;
-    to.font = "10px system-ui, sans-serif";
+    to.font = font("t-11");
     to.save();
     to.beginPath();
     to.rect(left, y, right - left - 2, height);
@@ -231,7 +234,7 @@ function drawDepths(scene: Scene, row: LaneRow, y: number, pictures: Drawing): v
     }
     if (drawn > 0 || bars.length > 0) return;
     scene.to.fillStyle = scene.colors.faint;
-    scene.to.font = "11px system-ui, sans-serif";
+    scene.to.font = font("t-11");
     scene.to.fillText(
         "zoom in to see stacks; there are no regions here",
         LABELS + 8,
@@ -255,10 +258,10 @@ function drawSample(to: Context, x: number, y: number, height: number, size: num
 
 function drawMarks(scene: Scene, row: LaneRow, y: number): void {
     const { to } = scene;
-    to.fillStyle = "#b33a8f";
+    to.fillStyle = scene.colors.get("mark");
     for (const { at } of scene.logs.get(row.lane.lane) ?? [])
         if (scene.x(at) >= LABELS) drawLog(to, scene.x(at), y, 4);
-    to.fillStyle = scene.colors.dark ? "#ffffff" : "#123";
+    to.fillStyle = scene.colors.text;
     for (const { at } of scene.samples.get(row.lane.lane) ?? [])
         if (scene.x(at) >= LABELS) drawSample(to, scene.x(at), y, stateHeight(row) - 2, 1);
 }
@@ -280,7 +283,8 @@ function drawHeld(scene: Scene, row: LaneRow, y: number): void {
     if (!now || !ranges) return;
     const top = y + 2 + stateHeight(row) - HELD;
     let done = LABELS - 1;
-    scene.to.fillStyle = scene.colors.text;
+    const color = scene.colors.get("hold");
+    scene.to.fillStyle = color;
     for (const { from, to } of ranges) {
         const left = Math.max(scene.x(from), LABELS);
         const right = Math.min(Math.max(scene.x(to), left + 1), scene.width);
@@ -291,9 +295,30 @@ function drawHeld(scene: Scene, row: LaneRow, y: number): void {
         if (!now.isInferred || right - left < 4) continue;
         scene.to.fillStyle = scene.colors.background;
         scene.to.fillRect(left + 1, top + 1, right - left - 2, HELD - 2);
-        scene.to.fillStyle = scene.colors.text;
+        scene.to.fillStyle = color;
     }
 }
+
+/* The texts of a lane's spans, each where it fits. */
+function drawTexts(scene: Scene, row: LaneRow, box: Box): void {
+    const { to, colors, width } = scene;
+    to.font = font("t-11");
+    for (const of of scene.texts.get(row.lane.lane) ?? []) {
+        const left = Math.max(scene.x(of.begin), LABELS) + TEXT_GAP;
+        const right = Math.min(scene.x(of.end), width) - TEXT_GAP;
+        const form = right > left ? fitting(to, of, right - left) : "";
+        if (!form) continue;
+        const y = box.y + box.height / 2 + 2;
+        to.fillStyle = of.state === WAITING ? colors.text : colors.onState[of.state];
+        to.fillText(form, left, y);
+        if (!timeFits(to, of, form, right - left)) continue;
+        if (of.state === WAITING) to.fillStyle = colors.faint;
+        to.fillText(of.time, right - widthOf(to, of.time), y);
+    }
+}
+
+/* Between the edge of a span and its text. */
+const TEXT_GAP = 5;
 
 function drawLane(scene: Scene, row: LaneRow, y: number, pictures: Drawing): void {
     const { to } = scene;
@@ -301,9 +326,10 @@ function drawLane(scene: Scene, row: LaneRow, y: number, pictures: Drawing): voi
     const box = { x: LABELS, y: y + 2, width: scene.width - LABELS, height: stateHeight(row) };
     drawName(scene, row, y);
     if (!pictures.draw(to, row.lane.lane, view.value, box, only)) {
-        to.fillStyle = scene.colors.raised;
+        to.fillStyle = scene.colors.gridline;
         to.fillRect(LABELS, y + 7, scene.width - LABELS, 3);
     }
+    drawTexts(scene, row, box);
     const rows = placed.value && placedByLane.value.get(row.lane.lane);
     if (rows && kind.value === "goroutine") drawPlaced(to, rows, scene.x, box, scene.colors);
     drawHeld(scene, row, y);
@@ -363,15 +389,15 @@ function drawSelected(scene: Scene): void {
     const now = span.value;
     if (!now || selected.value?.kind !== kind.value) return;
     const own = rowTop(now.lane);
-    drawSpanBox(scene, now, scene.colors.text);
+    drawSpanBox(scene, now, scene.colors.get("selection"));
     if (own === null || kind.value !== "goroutine") return;
     const waker = now.waker && rowTop(now.waker.lane);
     const ender = now.ender && rowTop(now.ender.lane);
-    if (typeof waker === "number") arrow(scene, waker, own, now.begin, scene.colors.warn);
-    if (typeof ender === "number") arrow(scene, ender, own, now.end, scene.colors.warn);
+    if (typeof waker === "number") arrow(scene, waker, own, now.begin, scene.colors.get("wake"));
+    if (typeof ender === "number") arrow(scene, ender, own, now.end, scene.colors.get("wake"));
     for (const woken of now.wakes ?? []) {
         const top = rowTop(woken.lane);
-        if (top !== null) arrow(scene, own, top, woken.at, scene.colors.accent);
+        if (top !== null) arrow(scene, own, top, woken.at, scene.colors.get("wake"));
     }
 }
 
@@ -387,37 +413,62 @@ function drawChain(scene: Scene): void {
     }
 }
 
-/* A line through the lanes: along each segment, and down or up to the lane of the next. */
+/* Steps of one lane that follow each other are one line. */
+function pathLines(): { lane: number; begin: number; end: number }[] {
+    const lines: { lane: number; begin: number; end: number }[] = [];
+    for (const step of path.value) {
+        const last = lines[lines.length - 1];
+        if (last?.lane === step.lane) last.end = step.end;
+        else lines.push({ ...step });
+    }
+    return lines;
+}
+
+/* A line through the lanes, with a dot where it changes from one to another. */
 function drawPath(scene: Scene): void {
     if (kind.value !== "goroutine" || path.value.length === 0) return;
-    const { to } = scene;
-    let isFirst = true;
+    const { to, colors } = scene;
+    const dots: [number, number][] = [];
     to.save();
     to.beginPath();
     to.rect(LABELS, 0, scene.width - LABELS, scene.height);
     to.clip();
-    to.strokeStyle = scene.colors.warn;
-    to.lineWidth = 2.5;
     to.beginPath();
-    for (const segment of path.value) {
-        const top = rowTop(segment.lane);
+    for (const { lane, begin, end } of pathLines()) {
+        const top = rowTop(lane);
         if (top === null) continue;
-        const y = top + 2 + laneStateHeight(segment.lane) / 2;
-        if (isFirst) to.moveTo(scene.x(segment.begin), y);
-        else to.lineTo(scene.x(segment.begin), y);
-        isFirst = false;
-        to.lineTo(scene.x(segment.end), y);
+        const y = top + 2;
+        if (dots.length === 0) to.moveTo(scene.x(begin), y);
+        else to.lineTo(scene.x(begin), y);
+        to.lineTo(scene.x(end), y);
+        dots.push([scene.x(begin), y]);
+        if (dots.length === 1 || lane !== path.value[path.value.length - 1].lane) continue;
+        dots.push([scene.x(end), y]);
     }
-    to.stroke();
+    for (const [color, width] of [
+        [colors.background, 4],
+        [colors.get("critical"), 2],
+    ] as const) {
+        to.strokeStyle = color;
+        to.lineWidth = width;
+        to.stroke();
+    }
+    for (const [x, y] of dots.slice(0, MOST_DOTS)) {
+        to.fillStyle = colors.get("critical");
+        to.fillRect(x - 3, y - 3, 6, 6);
+        to.fillStyle = colors.background;
+        to.fillRect(x - 1.5, y - 1.5, 3, 3);
+    }
     to.restore();
 }
+
+const MOST_DOTS = 400;
 
 /* Each pixel is as dark as the share of it that the world was stopped. */
 function drawStops(scene: Scene): void {
     const now = metrics.value.value;
     const box = { x: LABELS, y: 0, width: scene.width - LABELS, height: scene.height };
-    if (now)
-        scene.chart(scene.to, metricCharts(now, scene.colors.dark).stoppedOver, view.value, box);
+    if (now) scene.chart(scene.to, metricCharts(now, scene.colors).stoppedOver, view.value, box);
 }
 
 /* The selected range: over all lanes, or over those that it is restricted to. */
@@ -468,12 +519,13 @@ export function drawRows(
         regions: byLane([...(regions.value.value ?? []), ...(tasks.value.value ?? [])]),
         logs: byLane(logs.value.value),
         samples: byLane(samples.value.value),
+        texts: byLane(texts.value.value),
     };
     to.fillStyle = colors.background;
     to.fillRect(0, 0, width, height);
     to.imageSmoothingEnabled = false;
     to.textBaseline = "middle";
-    to.fillStyle = colors.line;
+    to.fillStyle = colors.gridline;
     for (const tick of ticks(window, inner))
         to.fillRect(Math.round(scene.x(tick.at)), 0, 1, height);
     for (const row of layout.value.between(scroll.value, scroll.value + height)) {
@@ -496,5 +548,3 @@ export function drawRows(
     to.fillStyle = colors.line;
     to.fillRect(LABELS - 1, 0, 1, height);
 }
-
-export const legend = stateColors.slice(1).map((color) => css(color));

@@ -14,7 +14,7 @@ export function sqlHeight(): number {
 }
 
 function colorOf(colors: Palette): string {
-    return colors.dark ? "#c8a2ff" : "#6a30c9";
+    return colors.get("sql");
 }
 
 /* Calls `draw` for the rows that can be seen in the box; of rows within one pixel, once. */

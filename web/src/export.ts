@@ -1,7 +1,9 @@
 /* Exports the timeline as SVG and PNG, and the command line that extracts a part of the trace. */
+
+import { WAITING } from "./api";
 import { drawPaths } from "./charts";
 import { copyText } from "./clipboard";
-import { light, stateColors } from "./colors";
+import { font, IDLE_WAIT, light, measure, type Rgb } from "./colors";
 import { pictures } from "./coordinates";
 import { drawHead, drawMap, headHeight, MAP_HEIGHT } from "./draw_head";
 import { drawRows } from "./draw_rows";
@@ -15,6 +17,20 @@ import { download } from "./table";
 import { timelineImage } from "./timeline";
 
 /* MARK: SVG */
+
+function fill(to: CanvasRenderingContext2D, box: Box, color: Rgb, alpha: number): void {
+    to.fillStyle = `rgb(${color.join(" ")} / ${alpha})`;
+    to.fillRect(box.x, box.y, box.width, box.height);
+}
+
+/* Pale with an edge on top; a wait for work is a line. */
+function drawWait(to: CanvasRenderingContext2D, box: Box, wait: number, alpha: number): void {
+    const { ink, wash } = light.waits[wait];
+    const edge = Math.min(measure("edge"), box.height);
+    if (wait !== IDLE_WAIT) fill(to, box, wash, alpha);
+    const top = wait === IDLE_WAIT ? box.y + (box.height - edge) / 2 : box.y;
+    fill(to, { ...box, y: top, height: edge }, ink, alpha);
+}
 
 /* Draws the states of a lane as rectangles, where the screen has a picture: they are sharp at every size. */
 function drawStates(
@@ -44,8 +60,9 @@ function drawStates(
             const alpha = alphaOf(state, only);
             if (high === 0 || alpha === 0) continue;
             bottom -= high;
-            to.fillStyle = `rgb(${stateColors[state].join(" ")} / ${alpha})`;
-            to.fillRect(left, bottom, right - left, high);
+            const part = { x: left, y: bottom, width: right - left, height: high };
+            if (state === WAITING) drawWait(to, part, cell.wait, alpha);
+            else fill(to, part, light.states[state], alpha);
         }
     }
 }
@@ -68,7 +85,7 @@ const LEGEND_LINE = 18;
 function drawLegend(to: CanvasRenderingContext2D, width: number): number {
     let x = 8;
     let y = LEGEND_LINE / 2 + 4;
-    to.font = "11px system-ui, sans-serif";
+    to.font = font("t-11");
     to.textBaseline = "middle";
     for (const entry of document.querySelectorAll(".legend > span")) {
         const sign = entry.querySelector(".swatch");

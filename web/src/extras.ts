@@ -31,7 +31,7 @@ export interface Mark {
  * A request that is repeated when the window moves. Only one is sent at a time; when its answer arrives, the newest
  * window is requested. A failed request is not repeated until the window changes again.
  */
-class Kept<T> {
+export class Kept<T> {
     readonly value = signal<T | null>(null);
     private key = "";
     private busy = false;

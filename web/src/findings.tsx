@@ -1,32 +1,108 @@
-/* A list of findings (`trail summary`); each leads to its place in the timeline. */
-import { withSign } from "./format";
-import { jump } from "./run";
+/* The findings of `trail summary`, as cards, chips or a list; each leads to its place in the timeline. */
+
+import { showFinding, shownFinding } from "./culprit";
+import { duration, withSign } from "./format";
+import { Severity } from "./icons";
 
 export interface Finding {
     kind: string;
     text: string;
-    begin_ns: number;
-    end_ns: number;
-    goroutine: number | null;
+    begin_ns?: number;
+    end_ns?: number;
+    goroutine?: number | null;
+    task?: number;
+    region?: string;
+    /* At most so much would be saved without the problem; a share of the trace. */
+    gain_ns?: number;
+    weight?: number;
+}
+
+export const keyOf = (of: Finding) => `${of.kind} ${of.begin_ns} ${of.text}`;
+
+/* A sentence begins with a capital; a name does not change. */
+function asSentence(text: string): string {
+    return /^(the|a|an|one|no|all|each|both|in|of|while|only|some|this|there)\b/.test(text)
+        ? text[0].toUpperCase() + text.slice(1)
+        : text;
+}
+
+export const sentenceOf = (of: Finding) => asSentence(withSign(of.text));
+
+/* What is so, and the rest: what it usually means and what to do. */
+export function partsOf(of: Finding): { what: string; why: string } {
+    const text = withSign(of.text);
+    const [, what, why] = /^(.{12,}?)(?:: |; |\. )(.*)$/s.exec(text) ?? ["", text, ""];
+    return { what: asSentence(what).replace(/\.$/, ""), why: asSentence(why) };
+}
+
+/* A tenth of the trace, or of what is slow, is much; a hundredth is little. */
+function severity({ weight = 0 }: Finding): "high" | "mid" | "low" {
+    return weight >= 0.05 ? "high" : weight >= 0.01 ? "mid" : "low";
+}
+
+export function Card(props: { of: Finding; origin: number }) {
+    const { of, origin } = props;
+    const { what, why } = partsOf(of);
+    const isShown = shownFinding.value === keyOf(of);
+    return (
+        <li class={`card${isShown ? " selected" : ""}`} title={withSign(of.text)}>
+            <Severity of={severity(of)} />
+            <h2>
+                <bdi>{what}</bdi>
+            </h2>
+            <p class="why">
+                <bdi>{why}</bdi>
+            </p>
+            <div class="foot">
+                {of.gain_ns !== undefined && of.gain_ns > 0 && (
+                    <span class="figure">
+                        <span>saves at most</span> <b>{duration(of.gain_ns)}</b>
+                    </span>
+                )}
+                <button
+                    type="button"
+                    aria-pressed={isShown}
+                    aria-label={`${isShown ? "Shown" : "Show"}: ${what}`}
+                    onClick={() => showFinding(of, origin)}
+                >
+                    {isShown ? "Shown" : "Show"}
+                </button>
+            </div>
+        </li>
+    );
+}
+
+export function Chip(props: { of: Finding; origin: number }) {
+    const { of, origin } = props;
+    const isShown = shownFinding.value === keyOf(of);
+    return (
+        <li>
+            <button
+                type="button"
+                class={`chip${isShown ? " selected" : ""}`}
+                title={withSign(of.text)}
+                onClick={() => showFinding(of, origin)}
+            >
+                <Severity of={severity(of)} />
+                <span>
+                    <bdi>{partsOf(of).what}</bdi>
+                </span>
+            </button>
+        </li>
+    );
 }
 
 export function Findings(props: { findings: Finding[]; origin: number }) {
     return (
         <ol class="findings">
-            {props.findings.map((finding) => (
-                <li key={`${finding.kind} ${finding.begin_ns} ${finding.text}`}>
+            {props.findings.map((of) => (
+                <li key={keyOf(of)}>
                     <button
                         type="button"
                         class="textlink"
-                        onClick={() =>
-                            jump(
-                                finding.goroutine,
-                                finding.begin_ns - props.origin,
-                                finding.end_ns - props.origin,
-                            )
-                        }
+                        onClick={() => showFinding(of, props.origin)}
                     >
-                        {withSign(finding.text)}
+                        <bdi>{withSign(of.text)}</bdi>
                     </button>
                 </li>
             ))}

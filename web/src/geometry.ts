@@ -1,7 +1,9 @@
 /* Horizontal positions on the timeline, in CSS pixels. */
 
+import { measure } from "./colors";
+
 /* Width of the column with the lanes' names. */
-export const LABELS = 230;
+export const LABELS = measure("lane-names");
 
 export interface Box {
     x: number;

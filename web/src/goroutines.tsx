@@ -2,6 +2,7 @@
 import { type Finding, Findings } from "./findings";
 import { First, queryOf, sortedBy, useFirst } from "./first";
 import { count, duration, eventsText, percent, shortName, withSign } from "./format";
+import { type Tile, Tiles } from "./overview";
 import { About, Waiting } from "./panel";
 import { showPath } from "./path";
 import { jump, useRun } from "./run";
@@ -21,6 +22,7 @@ interface Summary {
     goroutines_alive: number;
     findings: Finding[];
     largest: string;
+    tiles?: Tile[];
     activity: {
         procs: number;
         running_ns: number;
@@ -83,6 +85,7 @@ export function SummaryPanel() {
                 <p>No known problem found. The largest figures: {withSign(of.largest)}.</p>
             )}
             <Findings findings={of.findings} origin={of.origin_ns} />
+            {of.tiles && <Tiles of={of.tiles} origin={of.origin_ns} most={of.tiles.length} />}
         </div>
     );
 }

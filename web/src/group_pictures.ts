@@ -5,7 +5,7 @@
 import { api, type Query, states } from "./api";
 import type { Arrangement } from "./arrange";
 import type { Area, Chart } from "./charts";
-import { stateColors } from "./colors";
+import { type Palette, palette } from "./colors";
 import { lanes } from "./lanes";
 import type { GroupRow } from "./layout";
 import {
@@ -33,6 +33,7 @@ export interface GroupPicture extends Drawn {
     /* With one state in full colours (0: all): that is drawn now. */
     chart?: Chart;
     only?: number;
+    colors?: Palette;
 }
 
 const MOST_KEPT = 200;
@@ -63,7 +64,7 @@ function whichOf(row: GroupRow): Query {
 
 /* MARK: The chart */
 
-function areasOf(picture: GroupPicture, only: number): Area[] {
+function areasOf(picture: GroupPicture, only: number, colors: Palette): Area[] {
     const { columns, counts, peak } = picture;
     let low = new Float32Array(columns);
     return stacking.map((state) => {
@@ -73,16 +74,18 @@ function areasOf(picture: GroupPicture, only: number): Area[] {
             return Math.min(1, below[i] + its);
         });
         const alpha = alphaOf(state, only);
-        return { color: stateColors[state], low: below, high: low, alpha };
+        return { color: colors.states[state], low: below, high: low, alpha };
     });
 }
 
 /* All states but `only` are pale, unless that is 0. */
 export function groupChart(picture: GroupPicture, only: number): Chart {
-    if (picture.chart && picture.only === only) return picture.chart;
+    const colors = palette.peek();
+    if (picture.chart && picture.only === only && picture.colors === colors) return picture.chart;
     const { from, to, columns } = picture;
-    picture.chart = { from, to, columns, areas: areasOf(picture, only) };
+    picture.chart = { from, to, columns, areas: areasOf(picture, only, colors) };
     picture.only = only;
+    picture.colors = colors;
     return picture.chart;
 }
 

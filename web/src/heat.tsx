@@ -5,7 +5,7 @@
 import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { api, RUNNING } from "./api";
-import { heatColor, palette } from "./colors";
+import { font, heatColor, palette } from "./colors";
 import { duration } from "./format";
 import { reveal } from "./lanes";
 import { About } from "./panel";
@@ -104,7 +104,7 @@ function draw(canvas: HTMLCanvasElement, of: Heat, at: Cell | null): void {
     to.setTransform(ratio, 0, 0, ratio, 0, 0);
     to.fillStyle = colors.background;
     to.fillRect(0, 0, width, height);
-    to.font = "11px system-ui, sans-serif";
+    to.font = font("t-11");
     to.textBaseline = "middle";
     to.fillStyle = colors.faint;
     for (const tick of ticks(of, width - LEFT)) {

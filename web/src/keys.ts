@@ -27,7 +27,6 @@ import {
     like,
     markFacts,
     origin,
-    palette,
     pan,
     pinned,
     range,
@@ -72,10 +71,8 @@ function middle(): number {
 }
 
 function closeOne(): void {
-    if (help.value || palette.value) {
-        help.value = false;
-        palette.value = false;
-    } else if (chain.value.length) chain.value = [];
+    if (help.value) help.value = false;
+    else if (chain.value.length) chain.value = [];
     else if (like.value) like.value = null;
     else if (range.value) range.value = null;
     else if (selected.value) select(null);
@@ -97,6 +94,11 @@ function step(by: () => void): () => void {
         else if (selected.peek() && span.peek()) by();
         else first();
     };
+}
+
+/* At once, so that the next key is a letter of what is searched for. */
+function toSearch(): void {
+    document.querySelector<HTMLElement>(".palette input")?.focus();
 }
 
 export const keys: Key[] = [
@@ -306,9 +308,7 @@ export const keys: Key[] = [
         keys: ["/", "k"],
         shown: "/ K Ctrl K",
         text: "search, and all commands",
-        run: () => {
-            palette.value = true;
-        },
+        run: toSearch,
     },
     { group: "Other", keys: ["m"], shown: "M", text: "bookmark this view", run: addNote },
     {
@@ -347,7 +347,7 @@ export function listen(): void {
     addEventListener("keydown", (event) => {
         if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
             event.preventDefault();
-            palette.value = true;
+            toSearch();
             return;
         }
         if (event.ctrlKey || event.metaKey || event.altKey) return;

@@ -5,10 +5,13 @@
  */
 import { batch, computed, effect, signal } from "@preact/signals";
 import { api, type Kind } from "./api";
-import { type Arrangement, arrange, type Grouping, type Order } from "./arrange";
+import { type Arrangement, arrange, type Grouping, type Order, type Wanted } from "./arrange";
+import { measure } from "./colors";
 import { shortName } from "./format";
+import { isFramed } from "./framed";
 import { LaneReader, type LaneTable, noLanes } from "./lane_table";
 import { type LaneRow, Layout, type Looks, type Row } from "./layout";
+import { moving } from "./moving";
 import { inSlices, keepAt, settled } from "./slices";
 import {
     filter,
@@ -16,22 +19,28 @@ import {
     type Group,
     group,
     kind,
+    leads,
     MOST_IN_AREA,
     pinned,
+    type Range,
     type Sort,
     say,
     scroll,
+    selected,
+    showsIdle,
+    showsRuntime,
     size,
     sort,
     sortReason,
     status,
     unfolded,
+    view,
 } from "./state";
 import type { WaitTable } from "./wait_table";
 import { waits, waitTitle } from "./waits";
 import { term } from "./words";
 
-export const LANE_HEIGHT = 22;
+export const LANE_HEIGHT = measure("lane-height");
 /* Height of a row below an unfolded lane: one for each depth of its regions and stacks. */
 export const DEPTH_HEIGHT = 13;
 export const DEPTHS = 10;
@@ -254,6 +263,48 @@ function grouping(): Grouping | null {
     return kind.value === "goroutine" ? groupings[group.value](lanes.value) : null;
 }
 
+/* MARK: Lanes left out */
+
+/* Goroutines that the runtime starts for itself. Main is one in name only. */
+const RUNTIME = /^runtime[./](?!main$)/;
+
+/* The window as far as it decides which lanes are shown: it changes when it rests. */
+const rested = computed<Range>(
+    (): Range => (moving.value ? (restedBefore ?? view.peek()) : view.value),
+);
+let restedBefore: Range | null = null;
+effect(() => {
+    restedBefore = rested.value;
+});
+
+/* How many lanes of goroutines are left out. */
+export const hiddenLanes = signal({ idle: 0, runtime: 0 });
+
+/* Which lanes are left out, unless something is selected or done on them; undefined: none. */
+function leftOut(): Wanted["isLeftOut"] {
+    const { columns, names } = lanes.value;
+    if (kind.value !== "goroutine" || isFramed) return undefined;
+    const { from, to } = rested.value;
+    const foldsIdle = !showsIdle.value && !filter.value;
+    const foldsRuntime = !showsRuntime.value && !filter.value;
+    const chosen = selected.value?.kind === "goroutine" ? selected.value.lane : -1;
+    const isRuntime = names.map((name) => RUNTIME.test(name));
+    const hidden = { idle: 0, runtime: 0 };
+    return {
+        test: (lane) => {
+            if (lane === chosen) return false;
+            if (foldsRuntime && isRuntime[columns.name[lane]]) hidden.runtime++;
+            else if (foldsIdle && (columns.begin[lane] > to || columns.end[lane] < from))
+                hidden.idle++;
+            else return false;
+            return true;
+        },
+        done: () => {
+            hiddenLanes.value = hidden;
+        },
+    };
+}
+
 /* MARK: Rows */
 
 const arrangement = signal<Arrangement>({
@@ -287,8 +338,9 @@ export function keepRows(): void {
     keepAt(arrangement, () =>
         arrange({
             table: lanes.value,
+            isLeftOut: leftOut(),
             filter: filter.value,
-            pins: pinned.value,
+            pins: [...pinned.value, ...leads.value],
             order: orders[sort.value](lanes.value),
             grouping: grouping(),
         }),
@@ -318,7 +370,8 @@ export function lanesOfRows(rows: Row[]): { count: number; lanes: number[] } {
 }
 
 export function scrollTo(top: number): void {
-    scroll.value = Math.max(0, Math.min(top, layout.peek().height - size.peek().height + 20));
+    const last = layout.peek().height - size.peek().height + 20;
+    scroll.value = Math.max(0, Math.round(Math.min(top, last)));
 }
 
 export function hasGroups(): boolean {
@@ -340,6 +393,8 @@ function unhide(lane: number): void {
     const own = by?.text(by.key(lane));
     batch(() => {
         filter.value = "";
+        showsIdle.value = true;
+        if (RUNTIME.test(lanes.peek().get(lane)?.name ?? "")) showsRuntime.value = true;
         folded.value = new Set([...folded.peek()].filter((name) => name !== own));
     });
 }

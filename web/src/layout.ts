@@ -10,7 +10,7 @@ interface Place {
     top: number;
     height: number;
 }
-export type LaneRow = Place & { type: "lane"; lane: Lane; pinned: boolean; open: boolean };
+export type LaneRow = Place & { type: "lane"; lane: Lane; first: boolean; open: boolean };
 /* `lanes`: the group's members. */
 export type GroupRow = Place & {
     type: "group";
@@ -97,7 +97,7 @@ export class Layout {
         if (what >= 0) {
             const open = this.looks.unfolded.has(what);
             const lane = table.get(what) as Lane;
-            return { type: "lane", lane, pinned: number < pins, open, ...place };
+            return { type: "lane", lane, first: number < pins, open, ...place };
         }
         const { names, begins } = groups as Groups;
         const group = -1 - what;

@@ -252,7 +252,7 @@ function HoldsOf(props: { of: Hold[]; all: Range }) {
     return (
         <li>
             <span class="rowname">held by</span>
-            <div class="track" style={{ height: "16px" }}>
+            <div class="track low">
                 {props.of.map((hold, i) => {
                     const name = fullName(hold.goroutine);
                     return (
@@ -281,7 +281,7 @@ function WaitsOf(props: { of: Wait[]; all: Range }) {
     return (
         <li data-goroutine={first.goroutine}>
             <span class="rowname">{named(first.goroutine, first.group)}</span>
-            <div class="track" style={{ height: "16px" }}>
+            <div class="track low">
                 {props.of.map((wait) => (
                     <button
                         key={wait.from}
@@ -346,7 +346,7 @@ function Picture(props: { of: LockId; waits: Wait[]; holds: Holds }) {
             >
                 <li>
                     <span class="rowname">waiting, up to {worst.count}</span>
-                    <div class="track" style={{ height: "48px" }}>
+                    <div class="track high">
                         <svg viewBox={`0 0 1000 ${worst.count}`} preserveAspectRatio="none">
                             <title>how many waited</title>
                             <path d={areaOf(steps, all, worst.count)} />

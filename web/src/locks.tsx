@@ -65,7 +65,12 @@ const columns: Column<LockRow>[] = [
     { title: "median", value: (row) => row.wait.p50_ns, unit: "ns" },
     { title: "p99", value: (row) => row.wait.p99_ns, unit: "ns" },
     { title: "longest", value: (row) => row.wait.max_ns, unit: "ns" },
-    { title: "held", value: (row) => row.hold_ns, unit: "ns" },
+    {
+        title: "held",
+        value: (row) => row.hold_ns,
+        unit: "ns",
+        text: (row) => (row.holds > 0 ? duration(row.hold_ns) : "not known"),
+    },
     { title: "waited in", value: waitedAt },
     { title: "taken in", value: (row) => place(row.held[0]?.stack) },
     { title: "woken in", value: (row) => place(row.woken) },

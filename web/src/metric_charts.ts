@@ -1,7 +1,7 @@
 /* The charts of an answer of metrics: goroutines by state, the heap, and the phases of the garbage collector. */
 import type { Metrics } from "./api";
 import type { Area, Chart } from "./charts";
-import { type Rgb, stateColors } from "./colors";
+import type { Palette, Rgb } from "./colors";
 
 export interface MetricCharts {
     /* Running below, ready above it: their sum, `most` at most, is the demand for CPUs. */
@@ -41,7 +41,7 @@ function greatest(values: ArrayLike<number>): number {
     return most;
 }
 
-function counters(of: Metrics): { counters: Chart; most: number } {
+function counters(of: Metrics, colors: Palette): { counters: Chart; most: number } {
     const value = (name: string, i: number) => of.counters[name]?.[i] ?? 0;
     const most = greatest(
         columnsOf(of, (i) => order.reduce((sum, [name]) => sum + value(name, i), 0)),
@@ -50,7 +50,7 @@ function counters(of: Metrics): { counters: Chart; most: number } {
     const areas = order.map(([name, state]): Area => {
         const below = low;
         low = columnsOf(of, (i) => below[i] + value(name, i) / most);
-        return { color: stateColors[state], low: below, high: low };
+        return { color: colors.states[state], low: below, high: low };
     });
     return { counters: chartOf(of, areas), most };
 }
@@ -96,43 +96,41 @@ function lineArea(of: Metrics, values: number[], most: number, color: Rgb): Area
     };
 }
 
-function heap(of: Metrics, dark: boolean): { heap: Chart | null; heapMost: number } {
+function heap(of: Metrics, colors: Palette): { heap: Chart | null; heapMost: number } {
     const values = heapOf(of);
     const goal = valuesOf(of, ["goal", "heap goal"]);
     if (!values) return { heap: null, heapMost: 0 };
     const heapMost = Math.max(greatest(values), greatest(goal ?? []));
     const areas: Area[] = [
         {
-            color: dark ? [53, 80, 107] : [188, 211, 236],
+            color: colors.rgb("heap"),
             low: new Float64Array(of.columns),
             high: columnsOf(of, (i) => values[i] / heapMost),
         },
     ];
-    if (goal) areas.push(lineArea(of, goal, heapMost, dark ? [154, 167, 178] : [90, 102, 113]));
+    if (goal) areas.push(lineArea(of, goal, heapMost, colors.rgb("faint")));
     return { heap: chartOf(of, areas), heapMost };
 }
 
-function make(of: Metrics, dark: boolean): MetricCharts {
+function make(of: Metrics, colors: Palette): MetricCharts {
     const stopped = of.shares?.stopped ?? [];
     const alone = columnsOf(of, (i) => Number(isAlone(of, i)));
     return {
-        ...counters(of),
-        ...heap(of, dark),
-        alone: shades(of, [208, 90, 48], alone),
-        marking: shades(of, dark ? [122, 106, 47] : [220, 198, 95], of.shares?.marking ?? []),
-        stopped: shades(of, [194, 52, 44], stopped),
-        stoppedOver: dark
-            ? shades(of, [255, 110, 100], stopped, 0.3)
-            : shades(of, [194, 52, 44], stopped, 0.24),
+        ...counters(of, colors),
+        ...heap(of, colors),
+        alone: shades(of, colors.rgb("sev-mid"), alone),
+        marking: shades(of, colors.rgb("s-runtime"), of.shares?.marking ?? []),
+        stopped: shades(of, colors.rgb("s-stw"), stopped),
+        stoppedOver: shades(of, colors.rgb("s-stw"), stopped, 0.24),
     };
 }
 
 /* By whether the colours are dark. */
 const made = [new WeakMap<Metrics, MetricCharts>(), new WeakMap<Metrics, MetricCharts>()];
 
-export function metricCharts(of: Metrics, dark: boolean): MetricCharts {
-    const kept = made[Number(dark)];
-    const charts = kept.get(of) ?? make(of, dark);
+export function metricCharts(of: Metrics, colors: Palette): MetricCharts {
+    const kept = made[Number(colors.dark)];
+    const charts = kept.get(of) ?? make(of, colors);
     kept.set(of, charts);
     return charts;
 }

@@ -35,13 +35,13 @@ function Plot(props: { of: Mmu }) {
                 { label: "window", value: (_, ns) => (ns ? duration(ns) : "") },
                 {
                     label: "left, workers counted once",
-                    stroke: "#2e9e5b",
+                    stroke: colors.get("s-running"),
                     width: 2,
                     value: (_, y) => (y === null ? "" : `${y.toFixed(1)} %`),
                 },
                 {
                     label: "as Go computes it",
-                    stroke: "#8a63c8",
+                    stroke: colors.get("s-cond"),
                     dash: [5, 4],
                     value: (_, y) => (y === null ? "" : `${y.toFixed(1)} %`),
                 },

@@ -1,16 +1,18 @@
 /*
- * The first screen: the figures that a trace is introduced with (the tiles of `trail summary --json`) and the findings,
- * above the timeline. Each leads to its place. The timeline then begins at what looks worst, if that is a part of the trace
- * and nothing was done before it is known.
+ * The first screen: the findings as cards, and the figures that a trace is introduced with (the tiles of `trail summary
+ * --json`), above the timeline. Each leads to its place. The timeline then begins at what looks worst, if nothing was done
+ * before it is known.
  */
+import { signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { type Finding, Findings } from "./findings";
+import { showFinding } from "./culprit";
+import { Card, Chip, type Finding, keyOf } from "./findings";
 import { withSign } from "./format";
 import { isFramed } from "./framed";
-import { laneOf, reveal } from "./lanes";
+import { Down, Up } from "./icons";
 import { showPath } from "./path";
 import { jump, useRun } from "./run";
-import { overview, panels, showRange, status, type Tab, tab, untouched } from "./state";
+import { overview, status, type Tab, tab, untouched } from "./state";
 
 export interface Tile {
     key: string;
@@ -32,6 +34,9 @@ interface Summary {
     largest: string;
 }
 
+/* Of the whole trace; null: not known yet. */
+export const summary = signal<Summary | null>(null);
+
 /* The panels that have what a command prints. */
 const panelOf: Record<string, Tab> = {
     goroutines: "goroutines",
@@ -46,8 +51,20 @@ const panelOf: Record<string, Tab> = {
 /* What the head of the page has already. */
 const inHead = new Set(["length_ns", "goroutines"]);
 const FINDINGS = 3;
+/* Beside cards there is room for so many figures, the first of this order. */
+const BESIDE = 4;
+const ALONE = 6;
+const order = [
+    "idle_ns",
+    "running_ns",
+    "slowest_task_ns",
+    "lock_ns",
+    "gc_cycles",
+    "waiting_ns",
+    "heap_peak_bytes",
+];
 
-function lead(tile: Tile, origin: number): void {
+export function lead(tile: Tile, origin: number): void {
     const panel = panelOf[tile.command ?? ""];
     if (tile.task !== undefined) {
         showPath(`task=${tile.task}`, "requests");
@@ -61,81 +78,84 @@ function lead(tile: Tile, origin: number): void {
     jump(tile.goroutine ?? null, Math.max(0, from - around), to + around);
 }
 
-/* A window that is most of the trace shows no more than the whole. */
-const MOST = 0.5;
-
-/* Moves to the worst case of the first finding that has one. */
+/* Moves to the first finding that has a place. */
 function beginThere(of: Summary): void {
-    const worst = of.findings.find((one) => one.begin_ns !== undefined);
-    if (!worst || !untouched()) return;
-    const from = worst.begin_ns - of.origin_ns;
-    const to = worst.end_ns - of.origin_ns;
-    if (to - from > (status.peek()?.end ?? 0) * MOST) return;
-    showRange({ from, to: Math.max(to, from + 1) });
-    const lane = worst.goroutine == null ? null : laneOf(worst.goroutine, from);
-    if (lane !== null) void reveal(lane);
+    const worst = of.findings.find(
+        (one) => one.begin_ns !== undefined || one.task !== undefined || one.region !== undefined,
+    );
+    if (worst && untouched()) showFinding(worst, of.origin_ns);
 }
 
 function TileButton(props: { tile: Tile; origin: number }) {
     const { tile, origin } = props;
-    const panel = panels.find(([name]) => name === panelOf[tile.command ?? ""]);
+    const leads = panelOf[tile.command ?? ""] || tile.begin_ns !== undefined;
     return (
         <li>
             <button
                 type="button"
-                class="tile"
+                class="tile figure"
                 data-key={tile.key}
                 title={withSign(tile.note)}
                 onClick={() => lead(tile, origin)}
-                disabled={!panel && tile.begin_ns === undefined}
+                disabled={!leads}
             >
-                <span class="faint">{tile.title}</span> <b>{withSign(tile.text)}</b>
-                <span class="note faint">{withSign(tile.note)}</span>
+                <span>{tile.title}</span> <b>{withSign(tile.text)}</b>
             </button>
         </li>
     );
 }
 
-/* Beside an open panel a low window has no room for the findings (app.css): a tile stands for them. */
-function FindingsTile(props: { findings: Finding[] }) {
-    const { findings } = props;
-    const texts = findings.map(({ text }) => withSign(text));
+/* The figures that are not in the head of the page. */
+export function Tiles(props: { of: Tile[]; origin: number; most: number }) {
+    const rank = ({ key }: Tile) => (order.indexOf(key) + order.length + 1) % (order.length + 1);
+    const all = props.of.filter((tile) => !inHead.has(tile.key));
+    const first = [...all].sort((a, b) => rank(a) - rank(b)).slice(0, props.most);
     return (
-        <li class="instead">
-            <button
-                type="button"
-                title={texts.join("\n")}
-                onClick={() => {
-                    tab.value = "summary";
-                }}
-            >
-                <b>
-                    {findings.length} {findings.length === 1 ? "finding" : "findings"}
-                </b>
-                <span class="note faint">{texts[0]}</span>
-            </button>
-        </li>
+        <ul class="tiles">
+            {all
+                .filter((tile) => first.includes(tile))
+                .map((tile) => (
+                    <TileButton key={tile.key} tile={tile} origin={props.origin} />
+                ))}
+        </ul>
     );
 }
 
-function Answer(props: { of: Summary }) {
-    const { tiles, findings, largest, origin_ns } = props.of;
+function FoldButton(props: { isFolded: boolean; onFold: () => void }) {
+    return (
+        <button
+            type="button"
+            class="quiet icon"
+            aria-label="Overview"
+            aria-pressed={!props.isFolded}
+            title={props.isFolded ? "Unfold the findings" : "Fold the findings"}
+            onClick={props.onFold}
+        >
+            {props.isFolded ? <Down /> : <Up />}
+        </button>
+    );
+}
+
+function Answer(props: { of: Summary; isFolded: boolean }) {
+    const { tiles, findings, origin_ns } = props.of;
+    const { isFolded } = props;
+    const Form = isFolded ? Chip : Card;
+    const rest = findings.length - FINDINGS;
+    if (findings.length === 0)
+        return (
+            <>
+                <p>No known problem found.</p>
+                <Tiles of={tiles} origin={origin_ns} most={ALONE} />
+            </>
+        );
     return (
         <>
-            <ul class="tiles">
-                {findings.length > 0 && <FindingsTile findings={findings} />}
-                {tiles
-                    .filter((tile) => !inHead.has(tile.key))
-                    .map((tile) => (
-                        <TileButton key={tile.key} tile={tile} origin={origin_ns} />
-                    ))}
+            <ul class="findings">
+                {findings.slice(0, FINDINGS).map((of) => (
+                    <Form key={keyOf(of)} of={of} origin={origin_ns} />
+                ))}
             </ul>
-            {findings.length === 0 ? (
-                <p>No known problem found. The largest figures: {withSign(largest)}.</p>
-            ) : (
-                <Findings findings={findings.slice(0, FINDINGS)} origin={origin_ns} />
-            )}
-            {findings.length > FINDINGS && (
+            {rest > 0 && (
                 <button
                     type="button"
                     class="textlink"
@@ -143,26 +163,47 @@ function Answer(props: { of: Summary }) {
                         tab.value = "summary";
                     }}
                 >
-                    all {findings.length} findings
+                    {rest} more
                 </button>
             )}
+            <Tiles of={tiles} origin={origin_ns} most={BESIDE} />
         </>
     );
 }
 
 function Whole() {
-    const answer = useRun<Summary>("summary", () => ({}), "whole").value;
-    const { value } = answer;
+    const { value, state } = useRun<Summary>("summary", () => ({}), "whole").value;
+    /* Unfolded by hand although a panel is open. */
+    const isWanted = useSignal(false);
     useEffect(() => {
-        if (value?.tiles) beginThere(value);
+        if (!value?.tiles) return;
+        summary.value = value;
+        beginThere(value);
     }, [value]);
-    if (answer.state === "bad" || (answer.value && !answer.value.tiles)) return null;
+    useEffect(() => {
+        isWanted.value = false;
+    }, [tab.value, isWanted]);
+    if (state === "bad" || (value && !value.tiles)) return null;
+    const isFolded =
+        !overview.value ||
+        value?.findings.length === 0 ||
+        (tab.value !== null && tab.value !== "span" && !isWanted.value);
     return (
-        <section class="overview" aria-label="Overview">
-            {answer.value ? (
-                <Answer of={answer.value} />
+        <section class={`overview${isFolded ? " folded" : ""}`} aria-label="Overview">
+            {value ? (
+                <Answer of={value} isFolded={isFolded} />
             ) : (
-                <p class="faint">Adding up the trace …</p>
+                <span class="faint">Adding up the trace …</span>
+            )}
+            {value && value.findings.length > 0 && (
+                <FoldButton
+                    isFolded={isFolded}
+                    onFold={() => {
+                        if (overview.value && tab.value !== null && tab.value !== "span")
+                            isWanted.value = isFolded;
+                        else overview.value = isFolded;
+                    }}
+                />
             )}
         </section>
     );
@@ -175,5 +216,5 @@ export function hasOverview(): boolean {
 }
 
 export function Overview() {
-    return hasOverview() && overview.value ? <Whole /> : null;
+    return hasOverview() ? <Whole /> : null;
 }

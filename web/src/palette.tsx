@@ -1,9 +1,10 @@
-/* The search box, opened with "/": searches the trace and all commands. */
+/* The search field of the head, which "/" moves to: searches the trace and all commands. */
 import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import { api, type Found } from "./api";
 import { cutCommand, pngOfView, svgOfView } from "./export";
 import { parseDuration, shortName } from "./format";
+import { Find } from "./icons";
 import { keys } from "./keys";
 import { foldAll, hasGroups, lanes, laneTitle, unfoldAll } from "./lanes";
 import { addNote } from "./notes";
@@ -124,7 +125,6 @@ export function SearchBox() {
         ...localEntries(text.value),
         ...results.value.map(fromFound),
     ]);
-    useEffect(() => input.current?.focus(), []);
     useSignalEffect(() => {
         const wanted = text.value.trim();
         results.value = [];
@@ -142,50 +142,56 @@ export function SearchBox() {
             asked.abort();
         };
     });
+    const leave = () => {
+        text.value = "";
+        chosen.value = 0;
+        input.current?.blur();
+    };
     const run = (entry: Entry | undefined) => {
-        palette.value = false;
+        leave();
         entry?.run();
     };
+    const isOpen = palette.value;
     return (
-        // biome-ignore lint/a11y/noStaticElementInteractions: a click beside the box closes it, as Escape does
-        // biome-ignore lint/a11y/useKeyWithClickEvents: Escape
-        <div
-            class="veil"
-            onClick={(event) => {
-                if (event.target === event.currentTarget) palette.value = false;
-            }}
-        >
-            <div class="palette" role="dialog" aria-label="Search and commands">
-                <input
-                    ref={input}
-                    role="combobox"
-                    aria-label={inWords(
-                        "Search: a function, {task}, task, region, log, a time, or a command",
-                    )}
-                    aria-expanded="true"
-                    aria-controls="found"
-                    aria-activedescendant={`found${chosen.value}`}
-                    placeholder={inWords(
-                        "a function, {task}, task, region, log text, a time (1.5 s), or a command",
-                    )}
-                    value={text.value}
-                    onInput={(event) => {
-                        text.value = event.currentTarget.value;
-                        chosen.value = 0;
-                    }}
-                    onKeyDown={(event) => {
-                        if (event.key === "Enter") run(entries.value[chosen.value]);
-                        else if (event.key === "ArrowDown")
-                            chosen.value = Math.min(chosen.value + 1, entries.value.length - 1);
-                        else if (event.key === "ArrowUp")
-                            chosen.value = Math.max(chosen.value - 1, 0);
-                        else return;
-                        event.preventDefault();
-                        document
-                            .getElementById(`found${chosen.value}`)
-                            ?.scrollIntoView({ block: "nearest" });
-                    }}
-                />
+        <search class="palette">
+            <Find />
+            <input
+                ref={input}
+                role="combobox"
+                aria-label={inWords(
+                    "Search: a function, {task}, task, region, log, a time, or a command",
+                )}
+                aria-expanded={isOpen}
+                aria-controls="found"
+                aria-activedescendant={isOpen ? `found${chosen.value}` : undefined}
+                placeholder={inWords("Search {tasks}, functions, tasks, times, commands")}
+                value={text.value}
+                onFocus={() => {
+                    palette.value = true;
+                }}
+                onBlur={() => {
+                    palette.value = false;
+                }}
+                onInput={(event) => {
+                    text.value = event.currentTarget.value;
+                    chosen.value = 0;
+                }}
+                onKeyDown={(event) => {
+                    if (event.key === "Enter") run(entries.value[chosen.value]);
+                    else if (event.key === "Escape") leave();
+                    else if (event.key === "ArrowDown")
+                        chosen.value = Math.min(chosen.value + 1, entries.value.length - 1);
+                    else if (event.key === "ArrowUp") chosen.value = Math.max(chosen.value - 1, 0);
+                    else return;
+                    event.preventDefault();
+                    event.stopPropagation();
+                    document
+                        .getElementById(`found${chosen.value}`)
+                        ?.scrollIntoView({ block: "nearest" });
+                }}
+            />
+            <kbd>/</kbd>
+            {isOpen && (
                 <div role="listbox" id="found" aria-label="Results">
                     {entries.value.map((entry, i) => (
                         // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are the input's
@@ -195,14 +201,17 @@ export function SearchBox() {
                             id={`found${i}`}
                             role="option"
                             aria-selected={i === chosen.value}
+                            onPointerDown={(event) => event.preventDefault()}
                             onClick={() => run(entry)}
                         >
-                            <span class="what">{entry.what}</span> {entry.text}
+                            <span class="what">{entry.what}</span> <bdi>{entry.text}</bdi>
                         </div>
                     ))}
+                    {entries.value.length === 0 && (
+                        <p class="empty">Nothing of this name is in the trace.</p>
+                    )}
                 </div>
-                {entries.value.length === 0 && <p class="empty">Nothing of this name.</p>}
-            </div>
-        </div>
+            )}
+        </search>
     );
 }

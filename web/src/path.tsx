@@ -249,7 +249,7 @@ function inOrder(of: Path): Segment[] {
     return [...of.segments].sort((a, b) => a.begin_ns - b.begin_ns);
 }
 
-function segmentsOf(of: Path): { lane: number; begin: number; end: number }[] {
+export function segmentsOf(of: Path): { lane: number; begin: number; end: number }[] {
     return inOrder(of).flatMap((segment) => {
         const begin = segment.begin_ns - of.origin_ns;
         const lane = laneOf(segment.goroutine, begin);

@@ -3,8 +3,8 @@
  * moves or changes its scale is drawn from the last picture until the next one arrives.
  */
 import { signal } from "@preact/signals";
-import { api, type Kind } from "./api";
-import { pixelOf, stateColors } from "./colors";
+import { api, type Kind, states, WAITING } from "./api";
+import { IDLE_WAIT, type Palette, palette, pixelOf, UNKNOWN_WAIT } from "./colors";
 import type { Box } from "./geometry";
 import { canvasOf, drawPart, emptyImage } from "./images";
 import { around, NEARLY } from "./moving";
@@ -16,6 +16,8 @@ export interface Cell {
     pixels: number;
     state: number;
     mixture: boolean;
+    /* Of waiting time, the class of what is waited for. */
+    wait: number;
     first: number;
 }
 
@@ -30,8 +32,9 @@ export interface Picture extends Drawn {
     data: DataView;
     offset: number;
     count: number;
-    /* The painted picture, and the only state that it shows in full colours (0: all). */
+    /* The painted picture, its colours, and the only state that it shows in full colours (0: all). */
     canvas?: OffscreenCanvas;
+    colors?: Palette;
     only?: number;
     /* The painted one that it replaces, until it is painted itself. */
     before?: Picture;
@@ -55,6 +58,7 @@ export function cellAt(picture: Picture, index: number): Cell {
         pixels: data.getUint16(at + 2, true),
         state: data.getUint8(at + 4),
         mixture: data.getUint8(at + 5) !== 0,
+        wait: data.getUint8(at + 11),
         first: data.getUint32(at + 12, true),
     };
 }
@@ -62,7 +66,7 @@ export function cellAt(picture: Picture, index: number): Cell {
 /* The shares of the states in a cell's time, from 0 to 255, by number of the state. */
 export function sharesAt(picture: Picture, index: number): number[] {
     const at = picture.offset + index * CELL;
-    return stateColors.map((_, state) => (state ? picture.data.getUint8(at + 5 + state) : 0));
+    return states.map((_, state) => (state ? picture.data.getUint8(at + 5 + state) : 0));
 }
 
 /* The times of a cell, in whole ns. */
@@ -103,23 +107,42 @@ export function cellIndex(picture: Picture, ns: number): number {
 const LANE_PIXELS = 8;
 /* From the bottom up: running states, then ready, then waiting. */
 export const stacking = [2, 4, 5, 1, 3];
-/* By state. Waiting is pale: it takes most of the time, and is of the least interest. */
-const alphas = [0, 1, 1, 0.55, 1, 1];
 
 /* All states but `only` are pale, unless that is 0. */
 export function alphaOf(state: number, only: number): number {
-    return alphas[state] * (only !== 0 && state !== only ? 0.2 : 1);
+    return only !== 0 && state !== only ? 0.2 : 1;
+}
+
+/* A wait is pale with an edge on top; one of fewer pixels is all edge. */
+const NARROW = 3;
+/* The middle of a lane, where a thread that waits for work is a line. */
+const MIDDLE = LANE_PIXELS / 2;
+
+/* The pixels of a lane's picture: of states, and of the edge and the fill of waits by class. */
+interface Paint {
+    into: Uint32Array;
+    width: number;
+    states: number[];
+    edges: number[];
+    fills: number[];
+}
+
+/* Paints a column's waiting part, from the top down to `bottom`. */
+function paintWait({ into, width, edges, fills }: Paint, x: number, bottom: number, of: number) {
+    if (of === IDLE_WAIT) {
+        into[Math.min(MIDDLE, bottom - 1) * width + x] = edges[of];
+        return;
+    }
+    for (let y = 0; y < bottom; y++) {
+        const isHatched = of === UNKNOWN_WAIT && (x + y) % 6 === 0;
+        into[y * width + x] = isHatched ? edges[of] : fills[of];
+    }
+    if (of !== UNKNOWN_WAIT) into[x] = edges[of];
 }
 
 /* Stacks the states of a mixture; every state that occurs gets at least one pixel. */
-function paintMixture(
-    data: DataView,
-    at: number,
-    pixels: number[],
-    into: Uint32Array,
-    x: number,
-    width: number,
-) {
+function paintMixture(data: DataView, at: number, paint: Paint, x: number) {
+    const { into, width, states } = paint;
     let y = LANE_PIXELS;
     let rest = 0;
     for (const state of stacking) rest += data.getUint8(at + 5 + state);
@@ -128,37 +151,60 @@ function paintMixture(
         const share = data.getUint8(at + 5 + state);
         if (share === 0) continue;
         rest -= share;
+        if (state === WAITING && full) {
+            paintWait(paint, x, Math.max(y, 1), data.getUint8(at + 11));
+            return;
+        }
         const high = Math.max(1, Math.round((share * LANE_PIXELS) / 255));
         const last = full && rest <= 0 ? LANE_PIXELS : high;
-        for (let i = 0; i < last && y > 0; i++) into[--y * width + x] = pixels[state];
+        const pixel = state === WAITING ? paint.fills[data.getUint8(at + 11)] : states[state];
+        for (let i = 0; i < last && y > 0; i++) into[--y * width + x] = pixel;
     }
 }
 
-function paintLane(picture: Picture, only: number): ImageData {
+function paintWhole(paint: Paint, cell: Cell) {
+    const { into, width, states, edges } = paint;
+    const last = Math.min(cell.x + cell.pixels, width);
+    if (cell.state !== WAITING) {
+        for (let y = 0; y < LANE_PIXELS; y++)
+            into.fill(states[cell.state], y * width + cell.x, y * width + last);
+        return;
+    }
+    for (let x = cell.x; x < last; x++) paintWait(paint, x, LANE_PIXELS, cell.wait);
+    if (cell.wait === IDLE_WAIT || cell.wait === UNKNOWN_WAIT) return;
+    const edge = cell.pixels < NARROW ? last : cell.x + 1;
+    for (let y = 0; y < LANE_PIXELS; y++)
+        into.fill(edges[cell.wait], y * width + cell.x, y * width + edge);
+}
+
+function paintLane(picture: Picture, only: number, colors: Palette): ImageData {
     const { data, width } = picture;
     const image = emptyImage(width, LANE_PIXELS);
-    const into = new Uint32Array(image.data.buffer);
-    const pixels = stateColors.map((color, state) => pixelOf(color, alphaOf(state, only)));
+    const waiting = alphaOf(WAITING, only);
+    const paint: Paint = {
+        into: new Uint32Array(image.data.buffer),
+        width,
+        states: colors.states.map((color, state) => pixelOf(color, alphaOf(state, only))),
+        edges: colors.waits.map(({ ink }) => pixelOf(ink, waiting)),
+        fills: colors.waits.map(({ wash }) => pixelOf(wash, waiting)),
+    };
+    paint.states[0] = 0;
     for (let i = 0; i < picture.count; i++) {
         const at = picture.offset + i * CELL;
-        const x = data.getUint16(at, true);
-        if (data.getUint8(at + 5)) {
-            paintMixture(data, at, pixels, into, x, width);
-            continue;
-        }
-        const last = Math.min(x + data.getUint16(at + 2, true), width);
-        const pixel = pixels[data.getUint8(at + 4)];
-        for (let y = 0; y < LANE_PIXELS; y++) into.fill(pixel, y * width + x, y * width + last);
+        if (data.getUint8(at + 5)) paintMixture(data, at, paint, data.getUint16(at, true));
+        else paintWhole(paint, cellAt(picture, i));
     }
     return image;
 }
 
 /* Paints the picture, if that was not done yet. */
 export function painted(picture: Picture, only: number): OffscreenCanvas {
-    if (picture.canvas && picture.only === only) return picture.canvas;
+    const colors = palette.peek();
+    if (picture.canvas && picture.only === only && picture.colors === colors) return picture.canvas;
     const own = picture.canvas ?? picture.before?.canvas;
-    picture.canvas = canvasOf(paintLane(picture, only), own);
+    picture.canvas = canvasOf(paintLane(picture, only, colors), own);
     picture.only = only;
+    picture.colors = colors;
     picture.before = undefined;
     return picture.canvas;
 }

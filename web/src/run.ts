@@ -91,21 +91,23 @@ export function useRun<T>(
 /* MARK: Links from tables to the timeline */
 
 /* Shows a goroutine at a time in ns since the first event. */
-export function jump(id: number | null, from: number, to: number): void {
+export async function jump(id: number | null, from: number, to: number): Promise<void> {
     if (id === null) {
         showRange({ from, to });
         return;
     }
     kind.value = "goroutine";
-    void lanesLoaded().then(() => showLane(id, from, to));
+    await lanesLoaded();
+    await showLane(id, from, to);
 }
 
-function showLane(id: number, from: number, to: number): void {
+async function showLane(id: number, from: number, to: number): Promise<void> {
     const lane = laneOf(id, from);
     if (lane === null) {
         say(`${inWords("{Task}")} ${id} is not in the timeline.`);
         return;
     }
     showRange({ from, to: Math.max(to, from + 1) });
-    void selectAt("goroutine", lane, from, false).then(() => reveal(lane));
+    await selectAt("goroutine", lane, from, false);
+    await reveal(lane);
 }

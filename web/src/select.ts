@@ -6,6 +6,7 @@ import { api, type Kind, type LaneRef, type MarkFacts, type MarkKind, type Span 
 import { laneTitle, layout, reveal } from "./lanes";
 import {
     chain,
+    isWide,
     kind,
     mark,
     markFacts,
@@ -45,7 +46,7 @@ export function keepSpan(): void {
 
 /* An open list stays: the panels show the selection beside it. */
 function showDetails(lane: number): void {
-    if (tab.peek()) return;
+    if (tab.peek() || isWide.peek()) return;
     tab.value = "span";
     requestAnimationFrame(() => requestAnimationFrame(() => reveal(lane)));
 }

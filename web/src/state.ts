@@ -49,25 +49,26 @@ export const sorts = [
 ] as const;
 export type Sort = (typeof sorts)[number][0];
 export type Group = "none" | "name" | "creator" | "task";
-/* The panels, in the order of their tabs: name, title, and label in the palette ("": not in it). */
+/* The panels in their groups, in the order of their tabs: name, title, and label in the palette ("": not in it). */
 export const panels = [
-    ["span", "Span", ""],
-    ["range", "Range", ""],
-    ["summary", "Summary", "summary"],
-    ["goroutines", "{Tasks}", "{tasks}"],
-    ["functions", "Functions", "functions"],
-    ["locks", "Locks", "locks"],
-    ["latency", "Latency", "latency"],
-    ["requests", "Tasks and regions", "tasks and regions"],
-    ["path", "Critical path", "critical path"],
-    ["more", "More", "more"],
-    ["flame", "Stacks", "stacks"],
-    ["heat", "{Slot} heat map", "heat map of {slots}"],
-    ["mmu", "MMU", "mmu"],
-    ["sql", "SQL", "sql"],
-    ["notes", "Notes", "notes"],
+    ["span", "Span", "", "Selection"],
+    ["range", "Range", "", "Selection"],
+    ["summary", "Summary", "summary", "Findings"],
+    ["locks", "Locks", "locks", "Waiting"],
+    ["latency", "Latency", "latency", "Waiting"],
+    ["requests", "Tasks and regions", "tasks and regions", "Requests"],
+    ["path", "Critical path", "critical path", "Requests"],
+    ["functions", "Functions", "functions", "CPU"],
+    ["flame", "Stacks", "stacks", "CPU"],
+    ["heat", "{Slot} heat map", "heat map of {slots}", "CPU"],
+    ["more", "More", "more", "CPU"],
+    ["mmu", "MMU", "mmu", "CPU"],
+    ["goroutines", "{Tasks}", "{tasks}", "Data"],
+    ["sql", "SQL", "sql", "Data"],
+    ["notes", "Notes", "notes", "Data"],
 ] as const;
 export type Tab = (typeof panels)[number][0];
+export type PanelGroup = (typeof panels)[number][3];
 
 export const status = signal<Status | null>(null);
 /* The error if the server does not answer; empty: it answers. */
@@ -109,6 +110,8 @@ export const why = signal("");
 export const path = signal<readonly { lane: number; begin: number; end: number }[]>([]);
 /* The Stacks panel lists the spans that begin in this function; "": no list. */
 export const inFunction = signal("");
+/* The lanes of the finding that is shown, in the order of its critical path: they come first. */
+export const leads = signal<readonly number[]>([]);
 /* The query of the SQL panel. */
 const firstQuery =
     "select name, count(*) as goroutines, sum(exec_ns) as exec_ns\nfrom goroutines group by name order by exec_ns desc";
@@ -120,9 +123,21 @@ export const tab = signal<Tab | null>(null);
 export const palette = signal(false);
 export const help = signal(false);
 export const follow = signal(false);
-/* On a narrow screen the figures above the timeline would leave no room for it. */
+/* On a wide screen the selection has a column of its own beside the timeline. */
+const wide = matchMedia("(min-width: 1600px)");
+const hasColumn = () => wide.matches && parent === globalThis.window;
+export const isWide = signal(hasColumn());
+wide.addEventListener("change", () => {
+    isWide.value = hasColumn();
+});
+/* On a narrow screen the cards above the timeline would leave no room for it. */
 const hasRoom = !matchMedia("(max-width: 700px)").matches;
-/* Whether the figures above the timeline are shown. */
+/* Whether the ruler has charts below it: how many run and are ready, and the heap. */
+export const charts = signal(false);
+/* Whether lanes are shown of the runtime, and those with nothing in the window. */
+export const showsRuntime = signal(false);
+export const showsIdle = signal(false);
+/* Whether the findings above the timeline are unfolded. */
 export const overview = signal(hasRoom);
 /* The zero of the ruler, in ns; with the axis "wall" it shows wall clock times. */
 export const origin = signal(0);
@@ -262,6 +277,7 @@ export const parameters = [
     "g",
     "f",
     "pin",
+    "lead",
     "fold",
     "open",
     "y",
@@ -271,6 +287,8 @@ export const parameters = [
     "rl",
     "tab",
     "top",
+    "c",
+    "all",
     "why",
     "fn",
     "sql",
@@ -291,6 +309,7 @@ export function toFragment(): string {
     if (group.value !== "name") set("g", group.value);
     if (filter.value) set("f", filter.value);
     if (pinned.value.length) set("pin", pinned.value.join("."));
+    if (leads.value.length) set("lead", leads.value.join("."));
     if (folded.value.size) set("fold", JSON.stringify([...folded.value]));
     if (unfolded.value.size) set("open", [...unfolded.value].join("."));
     if (scroll.value) set("y", String(Math.round(scroll.value)));
@@ -304,6 +323,9 @@ export function toFragment(): string {
     }
     if (tab.value) set("tab", tab.value);
     if (overview.value !== hasRoom) set("top", overview.value ? "1" : "0");
+    if (charts.value) set("c", "1");
+    const all = (showsIdle.value ? "i" : "") + (showsRuntime.value ? "r" : "");
+    if (all) set("all", all);
     if (why.value) set("why", why.value);
     if (inFunction.value) set("fn", inFunction.value);
     if (query.value !== firstQuery) set("sql", query.value);
@@ -368,6 +390,7 @@ export function fromFragment(): boolean {
         group.value = groups.find((name) => name === grouped) ?? "name";
         filter.value = get("f") ?? "";
         pinned.value = parseNumbers(get("pin"));
+        leads.value = parseNumbers(get("lead"));
         folded.value = new Set(parseNames(get("fold")));
         unfolded.value = new Set(parseNumbers(get("open")));
         scroll.value = Number(get("y")) || 0;
@@ -376,6 +399,9 @@ export function fromFragment(): boolean {
         range.value = parseArea(get("r"), get("rl"));
         tab.value = (get("tab") as Tab | null) ?? null;
         overview.value = parts.has("top") ? get("top") !== "0" : hasRoom;
+        charts.value = get("c") === "1";
+        showsIdle.value = get("all")?.includes("i") ?? false;
+        showsRuntime.value = get("all")?.includes("r") ?? false;
         why.value = get("why") ?? "";
         inFunction.value = get("fn") ?? "";
         query.value = get("sql") ?? firstQuery;

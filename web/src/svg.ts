@@ -2,6 +2,7 @@
  * A context of a canvas that writes SVG in place of pixels: as much of it as the timeline is drawn with. Clips are applied to
  * each element; what is nested in others is clipped by all.
  */
+import { font, light } from "./colors";
 
 function escapeXml(text: string): string {
     return text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
@@ -28,10 +29,10 @@ interface Pen {
 }
 
 const first: Pen = {
-    fillStyle: "#000",
-    strokeStyle: "#000",
+    fillStyle: light.text,
+    strokeStyle: light.text,
     lineWidth: 1,
-    font: "10px sans-serif",
+    font: font("t-11"),
     dash: "",
     clip: "",
 };

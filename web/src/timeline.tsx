@@ -6,7 +6,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { begin, finish } from "./busy";
 import { drawPainted } from "./charts";
 import { palette as colors } from "./colors";
-import { notePointer, pictures } from "./coordinates";
+import { notePointer, pictures, timeAt } from "./coordinates";
 import { drawHead, drawMap, headHeight, MAP_HEIGHT } from "./draw_head";
 import { drawRows } from "./draw_rows";
 import { logs, metrics, regions, samples, tasks, wantExtras, wholeMetrics } from "./extras";
@@ -20,12 +20,15 @@ import { lanes, layout } from "./lanes";
 import type { GroupRow, Row } from "./layout";
 import { moving } from "./moving";
 import { arrived } from "./pictures";
+import { timeText } from "./ruler";
 import { counter, placed } from "./sql_track";
 import {
     axis,
     chain,
+    charts,
     end,
     kind,
+    leads,
     like,
     markFacts,
     moveView,
@@ -40,6 +43,7 @@ import {
     view,
     zoomBox,
 } from "./state";
+import { texts, wantTexts } from "./texts";
 import { type Tip, TipBox, tipAt } from "./tip";
 
 /* Durations of the last frames in ms, newest last; read by benchmarks. */
@@ -86,6 +90,10 @@ function ask(): void {
     const wanted = { window, pixels, endNs: end.value, fresh, roughly: moving.value };
     pictures[kind.value].want(visibleLanes(300), wanted).catch(() => {});
     if (firstPictureComes()) return;
+    if (!moving.value) {
+        const shown = { lanes: visibleLanes(0).slice(0, 200), pictures: pictures[kind.value] };
+        wantTexts({ kind: kind.value, window, pixels: width - LABELS, ...shown, fresh });
+    }
     groupPictures.want(foldedGroups(), layout.value.of, wanted).catch(() => {});
     const extras = { kind: kind.value, window, width: Math.round(width - LABELS) };
     wantExtras({ ...extras, lanes: visibleLanes(0).slice(0, 200), fresh, has });
@@ -172,7 +180,8 @@ function touch(): void {
         origin.value,
         axis.value,
     ];
-    void [placed.value, counter.value, held.value, moving.value];
+    void [placed.value, counter.value, held.value, moving.value, charts.value];
+    void [texts.value.value, leads.value];
     void [regions.value.value, tasks.value.value, logs.value.value];
     void [
         samples.value.value,
@@ -201,12 +210,24 @@ function keepPainted(of: Canvases): () => void {
     });
 }
 
+/* A line at the pointer, with its time on the ruler. */
+function Crosshair(props: { at: number }) {
+    const { from, to } = view.value;
+    return (
+        <div class="crosshair" style={{ left: `${props.at}px` }}>
+            <span>{timeText(timeAt(props.at), (to - from) / 1000)}</span>
+        </div>
+    );
+}
+
 export function Timeline() {
     const box = useRef<HTMLDivElement>(null);
     const map = useRef<HTMLCanvasElement>(null);
     const head = useRef<HTMLCanvasElement>(null);
     const rows = useRef<HTMLCanvasElement>(null);
     const tip = useSignal<Tip | null>(null);
+    /* Where the pointer is, in pixels. */
+    const cross = useSignal<number | null>(null);
 
     useEffect(() => {
         const of = { box: box.current, map: map.current, head: head.current, rows: rows.current };
@@ -224,7 +245,13 @@ export function Timeline() {
             canvas.addEventListener("pointerup", (event) => gestures.up(event, where));
             canvas.addEventListener("pointercancel", (event) => gestures.cancel(event));
             canvas.addEventListener("pointermove", (event) => notePointer(event.offsetX));
+            canvas.addEventListener("pointermove", (event) => {
+                cross.value = event.offsetX >= LABELS ? event.offsetX : null;
+            });
             canvas.addEventListener("pointerleave", () => notePointer(null));
+            canvas.addEventListener("pointerleave", () => {
+                cross.value = null;
+            });
             canvas.addEventListener("contextmenu", (event) => onContextMenu(event, where));
             canvas.addEventListener("wheel", onWheel, { passive: false });
         }
@@ -247,7 +274,7 @@ export function Timeline() {
             stop();
             observer.disconnect();
         };
-    }, [tip]);
+    }, [tip, cross]);
 
     return (
         <div class="timeline" ref={box}>
@@ -259,6 +286,7 @@ export function Timeline() {
                 role="img"
                 aria-label="Timeline. The keys move in it; ? shows them. The selection is described below."
             />
+            {cross.value !== null && <Crosshair at={cross.value} />}
             {tip.value && <TipBox of={tip.value} />}
         </div>
     );

@@ -3,6 +3,7 @@
  */
 import { computed, effect, signal } from "@preact/signals";
 import { api } from "./api";
+import type { WaitClass } from "./colors";
 import { kind, sort, status } from "./state";
 import { WaitTable } from "./wait_table";
 import { term } from "./words";
@@ -13,6 +14,14 @@ type Waits = Record<string, number>;
 /* Titles of kinds of waits by their words, which build.mjs reads from src/wire/wait_kinds.def. */
 declare const WAIT_TITLES: Record<string, string>;
 const titles = WAIT_TITLES;
+
+declare const WAIT_CLASSES: Record<string, WaitClass>;
+const classes = WAIT_CLASSES;
+
+/* The class of a kind of wait or a reason. */
+export function waitClassOf(name: string): WaitClass {
+    return classes[name] ?? "unknown";
+}
 
 /* What a kind of wait or a reason is called. */
 export function waitTitle(name: string): string {

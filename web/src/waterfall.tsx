@@ -6,7 +6,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { RUNNABLE, RUNNING, SYSCALL, WAITING } from "./api";
-import { css, nameColor, palette, stateColors, textOn } from "./colors";
+import { css, nameColor, palette } from "./colors";
 import { duration } from "./format";
 import { laneOf, lanes } from "./lanes";
 import { named, type Path, type Segment, stateText } from "./path";
@@ -181,7 +181,9 @@ const laneStates: Record<string, number> = {
 function textStyle(state: string): { color: string; background: string } | undefined {
     const number = laneStates[state];
     if (number === undefined) return undefined;
-    return { color: textOn(stateColors[number]), background: css(stateColors[number]) };
+    const { onState, states, text, waits } = palette.value;
+    if (number === WAITING) return { color: text, background: css(waits[0].wash) };
+    return { color: onState[number], background: css(states[number]) };
 }
 
 /* A segment of the critical path, with its text if there is room. */

@@ -11,6 +11,7 @@ import {
     needBrowser,
     ok,
     openPage,
+    openTab,
     runJson,
     serve,
     test,
@@ -233,7 +234,7 @@ test("of very many steps of a critical path the longest are shown, in order, and
             [...ats].sort((a, b) => a - b),
             "in time order",
         );
-        await page.getByRole("tab", { name: "Summary", exact: true }).click();
+        await openTab(page, "Summary");
         await until(
             "no path in the legend",
             async () => !(await legend.textContent()).includes("critical path"),
@@ -271,7 +272,7 @@ test("while a trace arrives the head has its whole name, and whole buttons, and 
                 /that has not ended/.test(await progress.textContent()),
             );
             const title = page.locator("h1");
-            equal(await title.textContent(), "trail checkout-service.trace", "the name");
+            equal(await title.textContent(), "checkout-service.trace", "the name");
             const [needs, has] = await title.evaluate((of) => [of.scrollWidth, of.clientWidth]);
             ok(needs <= has, `the name has ${has} of ${needs} pixels at ${width}`);
             for (const button of await page.locator("header :is(button, .button)").all()) {

@@ -34,6 +34,39 @@ export function needBrowser() {
     process.exit(0);
 }
 
+/* The value of a token of src/tokens.css; of a colour its parts. */
+const sheet = readFileSync(new URL("../src/tokens.css", import.meta.url), "utf8");
+export function measure(name) {
+    return Number.parseFloat(new RegExp(`--${name}: *([^;]+);`).exec(sheet)[1]);
+}
+export function color(name, theme = "light") {
+    const from = theme === "dark" ? sheet.indexOf("[data-theme") : 0;
+    const [, hex] = new RegExp(`--${name}: *#([0-9a-f]{6})`).exec(sheet.slice(from));
+    return [0, 2, 4].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
+}
+/* The width of the column of names. */
+export const LABELS = measure("lane-names");
+
+/* Panels by their group. What is in none is data. */
+const groups = {
+    Selection: ["Span", "Range"],
+    Findings: ["Summary"],
+    Waiting: ["Locks", "Latency"],
+    Requests: ["Tasks and regions", "Critical path"],
+    CPU: ["Functions", "Stacks", "P heat map", "More", "MMU"],
+};
+
+/* Opens a panel, by its group and then its own tab. */
+export async function openTab(page, name) {
+    const [group = "Data"] = Object.entries(groups).find(([, names]) => names.includes(name)) ?? [];
+    const isOpen = async (tab) => (await tab.getAttribute("aria-selected")) === "true";
+    const outer = page.getByRole("tab", { name: group, exact: true });
+    if (!(await isOpen(outer))) await outer.click();
+    if (name === "Summary") return;
+    const tab = page.getByRole("tab", { name, exact: true });
+    if (!(await isOpen(tab))) await tab.click();
+}
+
 /* Returns a new folder, which is removed at the end of the process. */
 export function temporaryFolder() {
     const folder = mkdtempSync(join(tmpdir(), "trail-web-"));
@@ -114,7 +147,7 @@ export function ok(value, what) {
 }
 
 /* Time limit in ms for conditions that never become true; generous, because the machine may be slow. */
-const PATIENCE = 120000;
+const PATIENCE = Number(process.env.TRAIL_PATIENCE ?? 120000);
 
 /* Waits until `ask` returns a truthy value, and returns it. */
 export async function until(what, ask) {

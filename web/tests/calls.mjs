@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
+    color,
     equal,
     idle,
     main,
@@ -128,7 +129,7 @@ test("a search in the call tree marks matches, adds up their share once, and Ent
 
 test("the link of the view is copied, and shows it; where the browser refuses, it is said what to do", async () => {
     await serving(trace, async (open) => {
-        const page = await open("#tab=locks&w=50-210&s=running");
+        const page = await open("#tab=locks&w=50-210&s=running&all=");
         /* What the page writes into the clipboard; null: it is refused. */
         await page.evaluate(() => {
             globalThis.copied = "";
@@ -187,13 +188,13 @@ test("the SVG has what is on the screen: counters, pauses, groups, lanes, region
         const { end } = await ask("status");
         const page = await open(`#w=0-${end}&top=0`);
         await until("logs", async () =>
-            page.evaluate(() => {
+            page.evaluate((wanted) => {
                 const rows = document.querySelector("canvas.rows");
                 const { data } = rows.getContext("2d").getImageData(0, 0, rows.width, rows.height);
                 for (let i = 0; i < data.length; i += 4)
-                    if (data[i] === 179 && data[i + 1] === 58 && data[i + 2] === 143) return true;
+                    if (wanted.every((part, k) => data[i + k] === part)) return true;
                 return false;
-            }),
+            }, color("mark")),
         );
         await idle(page);
         const [download] = await Promise.all([
@@ -246,7 +247,10 @@ test("the SVG has what is on the screen: counters, pauses, groups, lanes, region
         for (const sign of ["ready", "running", "stop-the-world pause", "log", "region or task"])
             ok(legend.map((one) => one.trim()).includes(sign), `the page's legend has ${sign}`);
         for (const sign of legend) ok(drawn.texts.includes(sign.trim()), `${sign} in the legend`);
-        ok(drawn.texts.includes("whole trace"), "the overview");
+        ok(
+            drawn.texts.some((of) => of.startsWith("whole trace, ")),
+            "the overview",
+        );
         ok(
             drawn.texts.some((of) => /^running, ready/.test(of)),
             "the counters",
@@ -256,7 +260,10 @@ test("the SVG has what is on the screen: counters, pauses, groups, lanes, region
             "a group",
         );
         /* Of logs, and of the heap. */
-        for (const color of ["#b33a8f", "#bcd3ec"]) ok(drawn.fills.includes(color), color);
+        for (const name of ["mark", "heap"]) {
+            const hex = color(name).map((part) => part.toString(16).padStart(2, "0"));
+            ok(drawn.fills.includes(`#${hex.join("")}`), name);
+        }
         ok(!/NaN|undefined|Infinity/.test(text), "numbers");
     });
 });

@@ -3,12 +3,16 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
+    color,
     complaints,
     equal,
     idle,
+    LABELS,
     main,
+    measure,
     needBrowser,
     ok,
+    openTab,
     runJson,
     scheduler,
     test,
@@ -26,8 +30,7 @@ import {
 
 needBrowser();
 /* Width of the column of names (geometry.ts), and height of a lane (lanes.ts). */
-const LABELS = 230;
-const LANE = 22;
+const LANE = measure("lane-height");
 
 async function windowOf(page) {
     return (await fragment(page, "w")).split("-").map(Number);
@@ -177,6 +180,12 @@ test("two short presses in a row are two steps; with less motion wanted, a step 
     });
 });
 
+/* A colour as SVG has it. */
+const hex = (name) =>
+    `#${color(name)
+        .map((part) => part.toString(16).padStart(2, "0"))
+        .join("")}`;
+
 /* MARK: Boxes and areas */
 
 test("a drag with Ctrl zooms to the times of the box, and to its first lane", async () => {
@@ -245,7 +254,7 @@ for (const [name, noun] of [
                 example(name),
             );
             const title = noun[0].toUpperCase() + noun.slice(1);
-            await page.getByRole("tab", { name: title, exact: true }).click();
+            await openTab(page, title);
             const totals = await until("the command's rows", async () => {
                 const shown = await rowsOf(page, "goroutines");
                 return shown.length === command.goroutines.length && shown;
@@ -280,9 +289,16 @@ test("a pixel of several spans shows its shares under the pointer, and lists the
     await serving(path, async (open, ask) => {
         const page = await open("#v=p&top=0");
         const { box, perPixel } = await geometry(page);
-        const x = LABELS + 400;
-        await page.mouse.move(box.x + x, box.y + 20);
-        const tip = await page.locator(".tip").textContent();
+        /* A pixel of them, near the middle. */
+        let x = LABELS + 400;
+        const tipThere = async () => {
+            await page.mouse.move(box.x + x, box.y + 20);
+            await idle(page);
+            const tips = await page.locator(".tip").allTextContents();
+            return tips.find((text) => text.includes("several short spans"));
+        };
+        let tip = await tipThere();
+        for (; !tip && x < LABELS + 600; tip = await tipThere()) x++;
         ok(/several short spans: (running|system call) \d+ %/.test(tip), tip);
         await page.mouse.click(box.x + x, box.y + 20);
         await page.locator(".merged tbody tr").first().waitFor();
@@ -353,7 +369,7 @@ test("menus of a span, a group, the ruler and a row, by pointer and by keys", as
         await item("Select nothing").click();
         equal(await fragment(page, "r"), null, "the range is gone");
 
-        await page.getByRole("tab", { name: "Threads", exact: true }).click();
+        await openTab(page, "Threads");
         const row = page.locator(".table tbody tr").first();
         await row.focus();
         await page.keyboard.press("Shift+F10");
@@ -426,7 +442,7 @@ test("a folded group shows how many of its lanes are in each state", async () =>
         const { box, perPixel } = await geometry(page);
         const xOf = (ns) => LABELS + ns / perPixel;
         await until("its picture", async () => (await columnOf(page, xOf(105))).length > 1);
-        const [ready, running] = ["240,168,48", "76,175,114"];
+        const [ready, running] = ["s-ready", "s-running"].map((name) => color(name).join());
         equal(await columnOf(page, xOf(105)), [
             [running, 0.5],
             [ready, 0.5],
@@ -476,10 +492,10 @@ test("the SVG has a folded group's states in their heights", async () => {
         const text = readFileSync(await download.path(), "utf8");
         ok(text.includes("2 goroutines, at most 2 at once"), "what the height stands for");
         const half = `v${(GROUP.height - 5) / 2}h`;
-        for (const color of ["#f0a830", "#4caf72"])
+        for (const wanted of ["s-ready", "s-running"].map(hex))
             ok(
-                text.split("<path").some((of) => of.includes(half) && of.includes(color)),
-                `half of a row in ${color}`,
+                text.split("<path").some((of) => of.includes(half) && of.includes(wanted)),
+                `half of a row in ${wanted}`,
             );
     });
 });

@@ -4,13 +4,17 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
+    color,
     complaints,
     equal,
     idle,
+    LABELS,
     main,
+    measure,
     needBrowser,
     ok,
     openPage,
+    openTab,
     runJson,
     serve,
     test,
@@ -141,8 +145,8 @@ test("stop-the-world pauses shade a pixel by their share of it, in both strips",
         const page = await open(`#w=0-${end}&f=no%20such%20lane`, { colorScheme: "light" });
         await until("pauses are drawn", async () => (await greens(page, "rows", 30)) < 254.9);
         const rows = 255 - (await greens(page, "rows", 30));
-        /* Fully stopped takes 49 of the 255 (52 at an opacity of 0.24): 9 % of it 4.4, and rounding. */
-        ok(rows > 3 && rows < 6, `${rows} of the green of the lanes`);
+        /* Fully stopped takes 57 of the 255 at an opacity of 0.24: 9 % of it 5.2, and rounding. */
+        ok(rows > 3.5 && rows < 7, `${rows} of the green of the lanes`);
         const strip = await page.evaluate(() => document.querySelector("canvas.head").height - 9);
         const head = 247 - (await greens(page, "head", strip));
         /* Of the strip's background (245) to its red (52). */
@@ -198,8 +202,8 @@ test("a table stays scrolled to where it is when a click opens the span beside i
                 return [row.left - panel.left, row.top - panel.top].map(Math.round);
             }, wanted);
         const home = await scroll([0, 0]);
-        const before = await scroll([90, 20]);
-        equal(before, [home[0] - 90, home[1] - 20], "scrolled");
+        const before = await scroll([60, 20]);
+        equal(before, [home[0] - 60, home[1] - 20], "scrolled");
         await page
             .locator(".table tbody tr")
             .first()
@@ -216,7 +220,7 @@ test("a table stays scrolled to where it is when a click opens the span beside i
 });
 
 test("on a phone the overview is folded at first, and lanes are seen; it opens by its button", async () => {
-    await serving(example("load-go1.23"), async (open) => {
+    await serving(example("shop-c"), async (open) => {
         const phone = await open("", { viewport: { width: 390, height: 844 } });
         const overview = phone.getByRole("button", { name: "Overview", exact: true });
         await overview.waitFor();
@@ -226,67 +230,59 @@ test("on a phone the overview is folded at first, and lanes are seen; it opens b
         );
         ok(top >= 0 && Math.min(bottom, 844) - top >= 5 * 22, `lanes from ${top} to ${bottom}`);
         await overview.click();
-        await phone.locator(".tile").first().waitFor();
+        await phone.locator(".card").first().waitFor();
         equal(await fragment(phone, "top"), "1", "in the address");
         const desk = await open("");
-        await desk.locator(".tile").first().waitFor();
+        await desk.locator(".card").first().waitFor();
     });
 });
 
-test("at 1280 pixels the notes of tiles are whole; beside a panel their titles have what is cut", async () => {
-    for (const name of ["load-go1.23", "shop-c"]) {
-        const tiles = runJson("summary", example(name)).tiles.map(({ note }) => withSign(note));
+test("at 1280 pixels cards and figures are in view, and their titles have what is cut", async () => {
+    for (const name of ["load-go1.23", "shop-c", "shop-go-stuck"]) {
+        const { tiles, findings } = runJson("summary", example(name));
         await serving(example(name), async (open) => {
             const page = await open("", { viewport: { width: 1280, height: 800 } });
-            const notes = page.locator(".tile .note");
-            await notes.first().waitFor();
-            const isCut = (all) =>
-                all.filter(
-                    (of) => of.scrollWidth > of.clientWidth || of.scrollHeight > of.clientHeight,
-                ).length;
-            equal(await notes.evaluateAll(isCut), 0, "cut");
+            await page.locator(".tile").first().waitFor();
             const overview = page.locator(".overview");
             const heights = await overview.evaluate((of) => [of.scrollHeight, of.clientHeight]);
             equal(heights[0], heights[1], "nothing is below the overview's edge");
-            await page.getByRole("tab", { name: "Latency" }).click();
-            await idle(page);
-            ok((await notes.evaluateAll(isCut)) > 0, "some are shortened");
-            const titles = await page
-                .locator(".tile")
-                .evaluateAll((all) => all.map((of) => of.title));
+            const outside = await overview.evaluate((of) => {
+                const { right } = of.getBoundingClientRect();
+                return [...of.querySelectorAll("button, .card")].filter(
+                    (one) => one.getBoundingClientRect().right > right,
+                ).length;
+            });
+            equal(outside, 0, "beyond its right edge");
+            const titles = (of) =>
+                page.locator(of).evaluateAll((all) => all.map((one) => one.title));
+            const notes = tiles.map(({ note }) => withSign(note));
             ok(
-                titles.every((title) => tiles.includes(title)),
-                `whole notes: ${titles}`,
+                (await titles(".tile")).every((title) => notes.includes(title)),
+                "whole notes",
+            );
+            equal(
+                await titles(".card"),
+                findings.slice(0, 3).map(({ text }) => withSign(text)),
+                "whole texts",
             );
         });
     }
 });
 
-test("in a low window findings give way to an open panel, and a tile leads to them", async () => {
-    for (const [name, words] of [
-        ["shop-go-stuck", "4 findings"],
-        ["shop-c", "1 finding"],
-    ]) {
+test("findings fold beside an open panel, and their tab leads to all of them", async () => {
+    for (const name of ["shop-go-stuck", "shop-c"]) {
         const { findings } = runJson("summary", example(name));
         await serving(example(name), async (open) => {
             const page = await open("", { viewport: { width: 1280, height: 800 } });
-            const above = page.locator(".overview .findings");
-            const tile = page.locator(".tiles .instead button");
-            await above.waitFor();
-            ok(!(await tile.isVisible()), "not beside the findings themselves");
-            await page.getByRole("tab", { name: "Latency" }).click();
-            await tile.waitFor();
-            ok(!(await above.isVisible()), "there is no room for both");
-            equal(await tile.locator("b").textContent(), words, "how many");
-            equal(
-                await tile.getAttribute("title"),
-                findings.map(({ text }) => withSign(text)).join("\n"),
-                "their texts",
-            );
-            const box = await tile.boundingBox();
-            ok(box.x >= 0 && box.x + box.width <= 1280, "it is in view");
+            await page.locator(".card").first().waitFor();
+            await openTab(page, "Latency");
+            await page.locator(".chip").first().waitFor();
+            equal(await page.locator(".card").count(), 0, "no room for both");
+            equal(await page.locator(".chip").count(), Math.min(3, findings.length), "chips");
+            const tab = page.getByRole("tab", { name: "Findings", exact: true });
+            ok((await tab.textContent()).includes(String(findings.length)), "how many");
             equal(await complaints(page), [], "axe");
-            await tile.click();
+            await tab.click();
             await until("all of them", async () => {
                 const shown = await page.locator(".panel .findings li").allTextContents();
                 return shown.length === findings.length;
@@ -297,14 +293,26 @@ test("in a low window findings give way to an open panel, and a tile leads to th
 
 /* The number of pixels of the lanes in the colour of the critical path. */
 function pathPixels(page) {
-    return page.evaluate(() => {
-        const canvas = document.querySelector("canvas.rows");
-        const { data } = canvas.getContext("2d").getImageData(230, 0, 1000, canvas.height);
-        let found = 0;
-        for (let i = 0; i < data.length; i += 4)
-            if (data[i] === 179 && data[i + 1] === 38 && data[i + 2] === 30) found++;
-        return found;
-    });
+    return page.evaluate(
+        ([left, wanted]) => {
+            const canvas = document.querySelector("canvas.rows");
+            const { data } = canvas.getContext("2d").getImageData(left, 0, 1000, canvas.height);
+            const isIt = (i) => wanted.every((part, k) => data[4 * i + k] === part);
+            /* In runs to the right or down that are longer than any stroke of a letter. */
+            let found = 0;
+            const count = (lines, length, place, least) => {
+                for (let line = 0; line < lines; line++)
+                    for (let at = 0, run = 0; at < length; at++) {
+                        run = isIt(place(line, at)) ? run + 1 : 0;
+                        if (run >= least) found++;
+                    }
+            };
+            count(canvas.height, 1000, (y, x) => y * 1000 + x, 9);
+            count(1000, canvas.height, (x, y) => y * 1000 + x, 20);
+            return found;
+        },
+        [LABELS, color("critical")],
+    );
 }
 
 test("the critical path of a task, region, goroutine and window: whose, in time order, over the lanes", async () => {
@@ -326,29 +334,29 @@ test("the critical path of a task, region, goroutine and window: whose, in time 
                 segments.sort((a, b) => a[0] - b[0]).slice(0, 200),
                 title,
             );
-            await until("it is drawn", async () => (await pathPixels(page)) > 50);
+            await until("it is drawn", async () => (await pathPixels(page)) > 20);
             return wanted;
         };
-        const openTab = (name) => page.getByRole("tab", { name, exact: true }).click();
+
         const why = (row) => row.getByRole("button", { name: "Why?" }).click();
         equal(await pathPixels(page), 0, "nothing is drawn before");
-        await openTab("Tasks and regions");
+        await openTab(page, "Tasks and regions");
         await page.locator(".table tbody tr").first().click();
         const task = /task=(\d+)/.exec(await fragment(page, "why"))[1];
-        await openTab("Critical path");
+        await openTab(page, "Critical path");
         const of = await check(`task ${task} round, which ended in G1 `, `--task=${task}`);
         equal(of.goroutine, 1, "the goroutine that ended it");
-        await openTab("Tasks and regions");
+        await openTab(page, "Tasks and regions");
         await page.getByLabel("Those of").selectOption(`region ${third.name}`);
         await page
             .locator(`.table tbody tr:has(td[title="${third.end_ns - third.start_ns}"])`)
             .first()
             .click();
-        await openTab("Critical path");
+        await openTab(page, "Critical path");
         const found = await check(`region ${third.name}#3`, `--region=${third.name}#3`);
         equal([found.begin_ns, found.end_ns], [third.start_ns, third.end_ns], "that region");
         await page.keyboard.press("Escape");
-        await openTab("Goroutines");
+        await openTab(page, "Goroutines");
         await why(page.locator('.table tbody tr:has(td:first-child[title="36"])'));
         await check("goroutine G36", "--goroutine=36");
         await idle(page);
@@ -487,29 +495,32 @@ test("rows stay in view when there are fewer of them", async () => {
 });
 
 /*
- * Where the bottom of the states of a lane is black (solid or hollow bars), as a list of whether it is, for times. The lanes
+ * Where the bottom of the states of a lane has the colour of a hold (solid or hollow bars), as a list of whether it is, for times. The lanes
  * are not grouped.
  */
 function heldAt(page, lane, times) {
     return page.evaluate(
-        ([number, wanted]) => {
+        ([number, wanted, labels, height, hold]) => {
             const [from, to] = new URLSearchParams(location.hash.slice(1)).get("w").split("-");
             const of = document.querySelector("canvas.rows");
-            const inner = of.width - 230;
+            const inner = of.width - labels;
             return wanted.map((at) => {
-                const x = 230 + ((at - from) / (to - from)) * inner;
+                const x = labels + ((at - from) / (to - from)) * inner;
                 /* The lowest row of the states, which has the outline of hollow bars, too. */
-                const y = number * 22 + 2 + 13 - 1;
+                const y = number * height + 2 + (height - 9) - 1;
                 const { data } = of.getContext("2d").getImageData(Math.round(x), y, 1, 1);
-                return data[0] + data[1] + data[2] < 200;
+                return hold.every((part, k) => Math.abs(data[k] - part) < 40);
             });
         },
-        [lane, times],
+        [lane, times, LABELS, measure("lane-height"), color("hold")],
     );
 }
 
 async function openLock(open, name) {
-    const page = await open("#tab=locks&g=none&top=0", { colorScheme: "light" });
+    const page = await open("#tab=locks&g=none&top=0", {
+        colorScheme: "light",
+        viewport: { width: 1280, height: 1000 },
+    });
     await page.locator(".table tbody tr", { hasText: name }).first().click();
     await page.locator(".swatch.held").waitFor();
     await page.keyboard.press("0");
@@ -543,7 +554,7 @@ test("the holders of a lock are bars on their lanes: those that were recorded", 
             ok(free.length > 0 || own.length === 0, `moments without, of thread ${id}`);
             ok(!(await heldAt(page, lane, free)).some(Boolean), `thread ${id} did not yet`);
         }
-        await page.getByRole("tab", { name: "Notes" }).click();
+        await openTab(page, "Notes");
         await idle(page);
         equal(await page.locator(".swatch.held").count(), 0, "gone with the lock");
     });
@@ -1073,30 +1084,28 @@ function seenBy(matrix, rgb) {
     return lab([0, 3, 6].map((i) => Math.min(1, Math.max(0, row(i)))));
 }
 
-test("the colours of the states differ for the colour-blind; the legend has all signs; a phone scrolls down only", async () => {
+test("states and classes of waits differ for the colour-blind", async () => {
+    const kinds = [
+        ["s-running", "s-ready", "s-syscall", "s-runtime", "s-stw"],
+        ["s-lock", "s-cond", "s-io", "s-sleep"],
+    ];
+    for (const theme of ["light", "dark"])
+        for (const [name, matrix] of Object.entries(blind))
+            for (const kind of kinds)
+                for (const one of kind)
+                    for (const other of kind.slice(0, kind.indexOf(one))) {
+                        const [a, b] = [one, other].map((of) => seenBy(matrix, color(of, theme)));
+                        const apart = Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
+                        ok(
+                            apart > 12,
+                            `${theme}, ${name}: ${one} and ${other}: ${apart.toFixed(1)}`,
+                        );
+                    }
+});
+
+test("the legend has all signs; a phone scrolls down only", async () => {
     await serving(example("load-go1.23"), async (open) => {
         const page = await open();
-        const colors = await page.evaluate(() =>
-            [1, 2, 3, 4, 5].map((i) =>
-                getComputedStyle(document.querySelector(`.legend .s${i}`))
-                    .backgroundColor.match(/[\d.]+/g)
-                    .map(Number),
-            ),
-        );
-        /* Transparent ones on white. */
-        const solid = colors.map(([r, g, b, a = 1]) =>
-            [r, g, b].map((value) => value * a + 255 * (1 - a)),
-        );
-        for (const [name, matrix] of Object.entries(blind))
-            for (let i = 0; i < 5; i++)
-                for (let k = 0; k < i; k++) {
-                    const [a, b] = [seenBy(matrix, solid[i]), seenBy(matrix, solid[k])];
-                    const apart = Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]);
-                    ok(
-                        apart > 15,
-                        `${name}: states ${k + 1} and ${i + 1} are ${apart.toFixed(1)} apart`,
-                    );
-                }
         const legend = await page.textContent(".legend");
         for (const sign of [
             "stop-the-world pause",
@@ -1134,14 +1143,14 @@ test("a trace of a C program has no words of Go: what threads wait for, stacks, 
             const what = mostOf(line.slice(lines[1].indexOf("blocked") + "blocked".length));
             equal(row["mostly for"], what, row["start function"]);
         }
-        await page.getByRole("tab", { name: "Threads", exact: true }).click();
+        await openTab(page, "Threads");
         const threads = await until("threads", async () => {
             const found = await rowsOf(page);
             return found.length === 6 && found;
         });
         const found = new Set(threads.map((row) => row["mostly for"]));
         equal([...found].sort(), ["condition variable", "mutex", "sleep"], "mostly for");
-        await page.getByRole("tab", { name: "Stacks" }).click();
+        await openTab(page, "Stacks");
         equal(
             (await page.getByLabel("Stacks of").locator("option").allTextContents()).slice(0, 2),
             ["waits for locks, conditions, threads", "waits for pipes and sockets"],
@@ -1164,7 +1173,7 @@ test("a trace of a C program has no words of Go: what threads wait for, stacks, 
         await page.keyboard.press("ArrowDown");
         await until("selected", () => fragment(page, "sel"));
         await page.keyboard.press("m");
-        await page.getByRole("tab", { name: "Notes" }).click();
+        await openTab(page, "Notes");
         const note = await page.getByLabel("Note", { exact: true }).inputValue();
         ok(/ of thread [1-6]$/.test(note), note);
     });
@@ -1345,7 +1354,8 @@ test("a tile leads to its goroutine also before the lanes are there", async () =
     const { server, url } = await serve([path]);
     const page = await openPage(url, {}, ".facts", holding(/api.lanes/));
     await until("the lanes are requested", () => page.evaluate(() => globalThis.isHeld));
-    await page.locator('.tile[data-key="longest_ready_ns"]').click();
+    await openTab(page, "Summary");
+    await page.locator('.tile[data-key="longest_ready_ns"]').first().click();
     await page.evaluate(() => globalThis.release());
     await until("its lane", async () =>
         (await page.textContent(".beside")).includes(`G${longest.goroutine} `),
@@ -1444,7 +1454,7 @@ test("W zooms about the pointer", async () => {
         const page = await open();
         const [from, to] = (await fragment(page, "w")).split("-").map(Number);
         /* A fifth of the way into the lanes. */
-        await page.mouse.move(230 + 210, 400);
+        await page.mouse.move(LABELS + 210, 400);
         await page.keyboard.press("w");
         const [from1, to1] = (await fragment(page, "w")).split("-").map(Number);
         ok(to1 - from1 < 0.8 * (to - from), "zoomed in");

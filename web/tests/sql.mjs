@@ -1,9 +1,11 @@
 // SQL in the page: rows and numbers in the timeline, named and saved queries. Arguments: those of traces.mjs. Skipped
 // without Chromium or DuckDB.
 import {
+    color,
     complaints,
     equal,
     idle,
+    LABELS,
     main,
     needBrowser,
     ok,
@@ -20,12 +22,11 @@ if (!process.env.TRAIL_DUCKDB) {
 }
 
 /* Width of the column of names (geometry.ts), height of a lane (lanes.ts), heights of the strip and the counter. */
-const LABELS = 230;
 const LANE = 22;
 const STRIP = 12;
 const COUNTER = 30;
 /* #6a30c9 */
-const violet = [106, 48, 201];
+const violet = color("sql");
 
 async function askPage(page, text) {
     const box = page.getByRole("textbox", { name: "SQL", exact: true });

@@ -61,7 +61,9 @@ export async function serving(path, run) {
         fetch(`${base}api/${request}`, { headers }).then((answer) => answer.json());
     const pages = [];
     const open = async (more = "", options = {}, sign = ".facts", first = undefined) => {
-        const page = await openPage(url + more, options, sign, first);
+        /* All lanes and charts, whatever is in the window. */
+        const all = more.startsWith("#") && !more.includes("all=") ? "&all=ir&c=1" : "";
+        const page = await openPage(url + more + all, options, sign, first);
         pages.push(page);
         await idle(page);
         return page;

@@ -3,7 +3,6 @@ import { signal } from "@preact/signals";
 import { say, status } from "../state";
 import { leave } from "./dropped";
 import { source } from "./source";
-import "./open.css";
 
 const over = signal(false);
 const busy = signal(false);
@@ -69,7 +68,10 @@ export function acceptDrops(): void {
 export function OpenButton() {
     if (source.value === "file") return null;
     return (
-        <label class="button" title="Opens a trace in this page alone: the server does not see it.">
+        <label
+            class="button optional"
+            title="Opens a trace in this page alone: the server does not see it."
+        >
             Open a file
             <input
                 type="file"

@@ -1,0 +1,25 @@
+/*
+ * Classes of waits: lock, condition or channel, I/O, sleep, idle, runtime, not recorded. Each has a
+ * colour of its own wherever states are drawn.
+ */
+#ifndef TRAIL_WORDS_WAIT_CLASSES_H
+#define TRAIL_WORDS_WAIT_CLASSES_H
+
+#include <trail/read.h>
+
+/* The values are those of /api/picture. */
+enum wait_class {
+    WAIT_CLASS_UNKNOWN,
+    WAIT_CLASS_LOCK,
+    WAIT_CLASS_COND,
+    WAIT_CLASS_IO,
+    WAIT_CLASS_SLEEP,
+    WAIT_CLASS_IDLE,
+    WAIT_CLASS_RUNTIME,
+    WAIT_CLASSES
+};
+
+/* The class of a kind of wait, by its word, or of a reason. */
+enum wait_class wait_class_of(trail_string word);
+
+#endif

@@ -1,0 +1,124 @@
+/* The head of the page: what is shown, the search, and what concerns all of it; below it, what is wrong with the trace. */
+import { bytes, count, duration, eventsText } from "./format";
+import { Logo, Theme } from "./icons";
+import { isNoTrace } from "./nothing";
+import { SearchBox } from "./palette";
+import { ShareMenu } from "./share";
+import { follow, help, offline, status, theme } from "./state";
+import { OpenButton } from "./wasm/open";
+import { term } from "./words";
+
+function Facts() {
+    const now = status.value;
+    if (!now) return <span class="faint">opening …</span>;
+    if (isNoTrace()) return null;
+    /* A recording of a C program has Go's format, but is none of Go. */
+    const version =
+        now.version && now.made_by !== "trail record" ? `Go 1.${now.version} format` : "";
+    const text = [
+        version,
+        duration(now.end),
+        eventsText(now.events),
+        `${count(now.goroutines)} ${term(now.goroutines === 1 ? "task" : "tasks")}`,
+    ]
+        .filter(Boolean)
+        .join(" · ");
+    return (
+        <span class="faint facts" title={text}>
+            {text}
+        </span>
+    );
+}
+
+function Progress() {
+    const now = status.value;
+    if (!now || now.done) return null;
+    const known = now.size_bytes > 0;
+    // Events can be put in order when all of their generation have arrived: about a second's.
+    const held = now.live ? Math.max(0, (now.received_bytes ?? 0) - now.read_bytes) : 0;
+    const share = known ? Math.min(1, now.read_bytes / now.size_bytes) : undefined;
+    const text =
+        `${now.live ? "arriving" : "reading"}: ${bytes(now.read_bytes + held)}` +
+        (known ? ` of ${bytes(now.size_bytes)}` : "") +
+        (held > 0 ? `, ${bytes(held)} of them of a generation that has not ended` : "");
+    return (
+        <div class="progress">
+            <progress value={share} max={1} aria-label="Reading the trace" />
+            <span class="faint" title={text}>
+                {text}
+            </span>
+            {now.live && (
+                <button
+                    type="button"
+                    aria-pressed={follow.value}
+                    onClick={() => {
+                        follow.value = !follow.value;
+                    }}
+                >
+                    {follow.value ? "Pause" : "Follow"}
+                </button>
+            )}
+        </div>
+    );
+}
+
+export function Head() {
+    const next = { auto: "light", light: "dark", dark: "auto" } as const;
+    return (
+        <header>
+            <span class="logo">
+                <Logo /> <span class="optional">trail</span>
+            </span>
+            <h1 title={status.value?.title}>
+                <bdi>{status.value?.title.split("/").pop() ?? ""}</bdi>
+            </h1>
+            <Facts />
+            <Progress />
+            <SearchBox />
+            <OpenButton />
+            {status.value && !isNoTrace() && <ShareMenu />}
+            <button
+                type="button"
+                class="quiet icon optional"
+                aria-label={`Colours: ${theme.value}`}
+                title={`Colours: ${theme.value}`}
+                onClick={() => {
+                    theme.value = next[theme.value];
+                }}
+            >
+                <Theme />
+            </button>
+            <button
+                type="button"
+                class="quiet icon optional"
+                aria-label="Help"
+                onClick={() => {
+                    help.value = true;
+                }}
+            >
+                ?
+            </button>
+        </header>
+    );
+}
+
+export function Banner() {
+    const now = status.value;
+    if (offline.value)
+        return (
+            <div class="banner" role="alert">
+                {offline.value}
+            </div>
+        );
+    if (now?.error && !isNoTrace())
+        return (
+            <div class="banner" role="alert">
+                <span>
+                    <b>The trace is damaged: {duration(now.end)} of it are shown.</b> Sums and
+                    shares are of what could be read, recovered up to this error:{" "}
+                    <bdi>{now.error}</bdi>
+                </span>
+            </div>
+        );
+    return null;
+}

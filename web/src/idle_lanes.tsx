@@ -1,0 +1,50 @@
+/* The lanes that are left out: those with nothing in the window, and those of the runtime. One line below the timeline. */
+import { count } from "./format";
+import { hiddenLanes } from "./lanes";
+import { kindWord } from "./panel";
+import { kind, showsIdle, showsRuntime } from "./state";
+
+export function IdleLanes() {
+    const { idle, runtime } = hiddenLanes.value;
+    const has = idle > 0 || runtime > 0 || showsIdle.value || showsRuntime.value;
+    if (!has || kind.value !== "goroutine") return null;
+    const one = (many: number) => `${count(many)} ${kindWord(kind.value, many !== 1)}`;
+    return (
+        <p class="idle-lanes">
+            {(idle > 0 || showsIdle.value) && (
+                <span>
+                    {showsIdle.value
+                        ? "Lanes with nothing in the window are shown."
+                        : `${one(idle)} ${idle === 1 ? "does" : "do"} nothing here.`}{" "}
+                    <button
+                        type="button"
+                        class="textlink"
+                        onClick={() => {
+                            showsIdle.value = !showsIdle.value;
+                        }}
+                    >
+                        {showsIdle.value ? "Fold them" : "Show them"}
+                    </button>
+                </span>
+            )}
+            {(runtime > 0 || showsRuntime.value) && (
+                <span>
+                    {showsRuntime.value
+                        ? "The runtime's own are shown."
+                        : `${one(runtime)} of the runtime ${runtime === 1 ? "is" : "are"} folded.`}{" "}
+                    <button
+                        type="button"
+                        class="textlink"
+                        onClick={() => {
+                            showsRuntime.value = !showsRuntime.value;
+                        }}
+                    >
+                        {showsRuntime.value
+                            ? "Fold those of the runtime"
+                            : "Show those of the runtime"}
+                    </button>
+                </span>
+            )}
+        </p>
+    );
+}

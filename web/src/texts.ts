@@ -1,0 +1,133 @@
+/*
+ * What is written in spans: the state and what is waited for, the longest text that fits. Requested for the lanes that have
+ * a span in view wide enough for a text.
+ */
+import { api, type Kind, type SpanList } from "./api";
+import { Kept } from "./extras";
+import { duration, shortName } from "./format";
+import { laneTitle, nameWithin } from "./lanes";
+import { around } from "./moving";
+import type { Drawing } from "./pictures";
+import { firstCell } from "./pictures";
+import { type Range, stateNumber } from "./state";
+import { waitClassOf, waitTitle } from "./waits";
+
+type Listed = SpanList["spans"][number];
+
+export interface Text {
+    lane: number;
+    begin: number;
+    end: number;
+    state: number;
+    /* Longest first. */
+    forms: string[];
+    time: string;
+}
+
+/* Least width in pixels of a span with a text, and of a name in it. */
+const WIDE = 28;
+const MOST = 600;
+
+/* "sync in main.chargeAccount", "mutex cache_mu", "cache_mu", "sleep". */
+function waitForms(of: Listed): string[] {
+    const named = of.wait_kind ?? of.reason;
+    const title = waitTitle(named);
+    if (waitClassOf(named) === "idle") return [];
+    if (of.object) return [`${title} ${of.object}`, of.object];
+    const place =
+        of.function && waitClassOf(named) !== "sleep"
+            ? [`${title} in ${shortName(of.function)}`]
+            : [];
+    return named ? [...place, title] : [];
+}
+
+function formsOf(of: Listed): string[] {
+    if (of.goroutine) return [laneTitle("goroutine", of.goroutine)];
+    const place = shortName(of.function ?? "");
+    if (of.state === "waiting") return waitForms(of);
+    if (of.state === "runnable") return ["ready"];
+    if (of.state === "running") return place ? [place] : ["running"];
+    return [...(place ? [`system call in ${place}`] : []), "system call"];
+}
+
+interface Wanted {
+    kind: Kind;
+    window: Range;
+    lanes: string;
+}
+
+async function ask({ kind, window, lanes }: Wanted): Promise<Text[]> {
+    const { from, to } = around(window);
+    const { spans } = await api.spans({ kind, from, to, lanes, count: MOST });
+    return spans.flatMap((of) => {
+        const forms = formsOf(of);
+        const { lane, begin, end, state } = of;
+        const time = duration(end - begin);
+        return forms.length ? [{ lane, begin, end, state: stateNumber(state), forms, time }] : [];
+    });
+}
+
+export const texts = new Kept<Text[]>(ask);
+
+/* Whether a lane's picture has a span of that many pixels in the window. */
+function hasWide(pictures: Drawing, lane: number, window: Range, pixels: number): boolean {
+    const picture = pictures.get(lane);
+    if (!picture) return false;
+    const least = (WIDE * (window.to - window.from)) / pixels;
+    const perPixel = (picture.to - picture.from) / picture.width;
+    for (let i = firstCell(picture, window.from); i < picture.count; i++) {
+        const at = picture.offset + i * 16;
+        if (picture.from + picture.data.getUint16(at, true) * perPixel > window.to) break;
+        if (picture.data.getUint16(at + 2, true) * perPixel >= least) return true;
+    }
+    return false;
+}
+
+/* Requests the texts of a window. */
+export function wantTexts(of: {
+    kind: Kind;
+    window: Range;
+    pixels: number;
+    lanes: number[];
+    pictures: Drawing;
+    fresh: number;
+}): void {
+    const { kind, window, pixels } = of;
+    const wide = of.lanes.filter((lane) => hasWide(of.pictures, lane, window, pixels));
+    const lanes = wide.join(",");
+    if (lanes)
+        texts.want(`${kind} ${window.from} ${window.to} ${lanes} ${of.fresh}`, {
+            kind,
+            window,
+            lanes,
+        });
+}
+
+/* Widths by text, all in one font: measuring is slow. */
+const widths = new Map<string, number>();
+
+export function widthOf(to: CanvasRenderingContext2D, text: string): number {
+    const known = widths.get(text);
+    if (known !== undefined) return known;
+    if (widths.size > 5000) widths.clear();
+    const width = to.measureText(text).width;
+    widths.set(text, width);
+    return width;
+}
+
+/* The longest form that fits into a width, or else the shortest cut in the middle; "": there is no room. */
+export function fitting(to: CanvasRenderingContext2D, of: Text, width: number): string {
+    const found = of.forms.find((form) => widthOf(to, form) <= width);
+    if (found || width < WIDE * 2) return found ?? "";
+    return nameWithin(of.forms[of.forms.length - 1], "", width, (text) => widthOf(to, text));
+}
+
+/* Whether the duration fits beside the text. */
+export function timeFits(
+    to: CanvasRenderingContext2D,
+    of: Text,
+    form: string,
+    width: number,
+): boolean {
+    return widthOf(to, form) + widthOf(to, of.time) + WIDE / 2 <= width;
+}

@@ -1,0 +1,232 @@
+/* The row above the timeline: which lanes are shown, in which order, and what their colours mean. */
+
+import { Choice } from "./choice";
+import type { WaitClass } from "./colors";
+import { count } from "./format";
+import { held } from "./held";
+import { Fit, Minus, Plus } from "./icons";
+import { allLanes, lanes } from "./lanes";
+import {
+    charts,
+    filter,
+    type Group,
+    group,
+    kind,
+    path,
+    type Sort,
+    showAll,
+    sort,
+    sortReason,
+    sorts,
+    status,
+    view,
+    zoom,
+} from "./state";
+import { reasons, waitTitle } from "./waits";
+import { hasMachines, inWords } from "./words";
+
+const kinds = [
+    ["goroutine", "{Tasks}"],
+    ["proc", "{Slots}"],
+    ["thread", "Threads"],
+] as const;
+
+function shownKinds() {
+    return kinds.filter(([name]) => name !== "thread" || hasMachines());
+}
+
+const groups: [Group, string][] = [
+    ["name", "start function"],
+    ["creator", "creator"],
+    ["task", "task"],
+    ["none", "nothing"],
+];
+
+function Lanes() {
+    const middle = () => (view.value.from + view.value.to) / 2;
+    return (
+        <>
+            <fieldset class="switch">
+                <legend class="hidden">Lanes by</legend>
+                {shownKinds().map(([name, text]) => (
+                    <button
+                        type="button"
+                        key={name}
+                        aria-pressed={kind.value === name}
+                        onClick={() => {
+                            kind.value = name;
+                        }}
+                    >
+                        {inWords(text)}
+                    </button>
+                ))}
+            </fieldset>
+            <input
+                type="search"
+                placeholder="Filter, -word: not"
+                aria-label="Filter lanes"
+                value={filter.value}
+                onInput={(event) => {
+                    filter.value = event.currentTarget.value;
+                }}
+            />
+            <Choice
+                label="sort by"
+                value={sort.value}
+                options={sorts}
+                onChoose={(name) => {
+                    sort.value = name as Sort;
+                }}
+            />
+            {kind.value === "goroutine" && sort.value === "waiting" && <SortReason />}
+            {kind.value === "goroutine" && (
+                <Choice
+                    label="group by"
+                    value={group.value}
+                    options={groups}
+                    onChoose={(name) => {
+                        group.value = name as Group;
+                    }}
+                />
+            )}
+            <button
+                type="button"
+                class="quiet icon"
+                aria-label="Zoom out"
+                onClick={() => zoom(1.6, middle())}
+            >
+                <Minus />
+            </button>
+            <button
+                type="button"
+                class="quiet icon"
+                aria-label="Zoom in"
+                onClick={() => zoom(0.6, middle())}
+            >
+                <Plus />
+            </button>
+            <button
+                type="button"
+                class="quiet icon"
+                aria-label="Whole trace (0)"
+                title="Whole trace (0)"
+                onClick={showAll}
+            >
+                <Fit />
+            </button>
+            <button
+                type="button"
+                class="quiet"
+                aria-pressed={charts.value}
+                title={inWords(
+                    "Charts of running and ready {tasks} and of the heap, below the ruler",
+                )}
+                onClick={() => {
+                    charts.value = !charts.value;
+                }}
+            >
+                Charts
+            </button>
+            {lanes.value.count < allLanes.value && (
+                <span class="warn">
+                    the first {count(lanes.value.count)} of {count(allLanes.value)} lanes
+                </span>
+            )}
+        </>
+    );
+}
+
+/* Restricts sorting by waiting time to one reason. Values of options are quoted: the empty one means any reason. */
+function SortReason() {
+    const now = sortReason.value;
+    const all =
+        now === null || reasons.value.includes(now) ? reasons.value : [now, ...reasons.value];
+    return (
+        <Choice
+            label="for"
+            value={now === null ? "" : `"${now}"`}
+            options={[
+                ["", "anything"],
+                ...all.map((name) => [`"${name}"`, waitTitle(name)] as const),
+            ]}
+            onChoose={(name) => {
+                sortReason.value = name ? name.slice(1, -1) : null;
+            }}
+        />
+    );
+}
+
+/* What the timeline shows over and above the states: the classes of their swatches, and their texts. */
+const signs = [
+    ["stopped", "stop-the-world pause"],
+    ["marking", "runtime, GC"],
+    ["alone", "only one {task} running"],
+    ["log", "log"],
+    ["sample", "CPU sample"],
+    ["bar", "region or task"],
+] as const;
+
+/* A trace of trail record has no garbage collection. */
+function shownSigns() {
+    const isRecorded = status.value?.made_by === "trail record";
+    return signs.filter(([name]) => !isRecorded || (name !== "stopped" && name !== "marking"));
+}
+
+const states = [
+    ["s2", "running"],
+    ["s1", "ready"],
+    ["s4", "system call"],
+] as const;
+
+/* The classes of waits as the legend has them. */
+const waits: [WaitClass, string][] = [
+    ["lock", "lock"],
+    ["cond", "condition, channel"],
+    ["io", "I/O, network"],
+    ["sleep", "sleep"],
+    ["idle", "idle"],
+    ["unknown", "not recorded"],
+];
+
+function Legend() {
+    return (
+        <span class="legend">
+            {states.map(([name, text]) => (
+                <span key={name}>
+                    <i class={`swatch ${name}`} /> {text}
+                </span>
+            ))}
+            {waits.map(([name, text]) => (
+                <span key={name}>
+                    <i class={`swatch w-${name}`} /> {text}
+                </span>
+            ))}
+            {held.value && (
+                <span>
+                    <i class={`swatch held${held.value.isInferred ? " inferred" : ""}`} /> holds{" "}
+                    {held.value.lock}
+                    {held.value.isInferred && ", as is inferred"}
+                </span>
+            )}
+            {path.value.length > 0 && (
+                <span>
+                    <i class="swatch path" /> critical path
+                </span>
+            )}
+            {shownSigns().map(([name, text]) => (
+                <span key={name}>
+                    <i class={`swatch ${name}`} /> {inWords(text)}
+                </span>
+            ))}
+        </span>
+    );
+}
+
+export function Toolbar() {
+    return (
+        <div class="tools lanes">
+            <Lanes />
+            <Legend />
+        </div>
+    );
+}

@@ -1,0 +1,144 @@
+// The first screen: each finding leads to its culprit, the search takes keys at once, lanes without news are folded.
+// Arguments: the trail command, the tree's folder. Skipped without Chromium.
+import {
+    complaints,
+    equal,
+    idle,
+    main,
+    needBrowser,
+    ok,
+    runJson,
+    test,
+    until,
+    withSign,
+} from "./browser.mjs";
+import { example, fragment, serving } from "./traces.mjs";
+
+needBrowser();
+
+/* The goroutine that a finding is about: of a task or region, that of the longest step of its critical path. */
+function culpritOf(finding, path) {
+    const of = finding.task !== undefined ? `--task=${finding.task}` : finding.region;
+    if (of === undefined) return finding.goroutine;
+    const { segments } = runJson("why", of === finding.region ? `--region=${of}` : of, path);
+    const lengths = segments.map(({ begin_ns, end_ns }) => end_ns - begin_ns);
+    return segments[lengths.indexOf(Math.max(...lengths))].goroutine;
+}
+
+/* In the shops flush sleeps with the lock, as their sources have it: what the others wait for is its sleep. */
+const asleep = { "shop-c": /^thread 3 flush$/, "shop-go": /flush/ };
+
+for (const name of [
+    "shop-c",
+    "shop-c-fixed",
+    "shop-c-stuck",
+    "shop-go",
+    "shop-go-fixed",
+    "shop-go-stuck",
+    "load-go1.19",
+])
+    test(`${name}: each finding is shown at its culprit's span, the first without being asked`, async () => {
+        const { findings, origin_ns: origin } = runJson("summary", example(name));
+        ok(findings.length > 0, "it has findings");
+        await serving(example(name), async (open, ask) => {
+            const page = await open();
+            for (const [i, finding] of findings.slice(0, 3).entries()) {
+                const card = page.locator(".card").nth(i);
+                await card.waitFor();
+                equal(await card.getAttribute("title"), withSign(finding.text), "its text");
+                if (i > 0) await card.getByRole("button").click();
+                await until("it is the one that is shown", () =>
+                    card.evaluate((of) => of.classList.contains("selected")),
+                );
+                await idle(page);
+                const title = page.locator(".details h2").first();
+                const [from, to] = (await fragment(page, "w")).split("-").map(Number);
+                if (finding.begin_ns !== undefined)
+                    ok(
+                        from <= finding.begin_ns - origin && to >= finding.end_ns - origin,
+                        `${finding.kind} is in the window`,
+                    );
+                if (finding.kind === "lock-serialises") {
+                    await until("who holds it", async () =>
+                        asleep[name].test(await title.textContent()),
+                    );
+                    ok(/sleep/.test(await page.textContent(".details dd")), "it sleeps");
+                    continue;
+                }
+                const culprit = culpritOf(finding, example(name));
+                if (culprit === undefined) continue;
+                const { rows, columns } = await ask("lanes?kind=goroutine&count=50000");
+                await until(`${finding.kind} leads to ${culprit}`, async () => {
+                    const lane = /^g(\d+)\.\d+$/.exec((await fragment(page, "sel")) ?? "")?.[1];
+                    return lane && rows[Number(lane)][columns.indexOf("id")] === culprit;
+                });
+                ok(
+                    !/undefined|null/.test(await page.textContent(".details")),
+                    "nothing is undefined",
+                );
+            }
+        });
+    });
+
+test("the search takes keys at once", async () => {
+    await serving(example("shop-c"), async (open) => {
+        const page = await open();
+        for (let i = 0; i < 10; i++) {
+            /* Without a pause: the second key comes before the page could have drawn anything. */
+            await Promise.all([..."/flush"].map((key) => page.keyboard.press(key)));
+            equal(await page.locator(".palette input").inputValue(), "flush", `the ${i + 1}. time`);
+            await page.keyboard.press("Escape");
+        }
+    });
+});
+
+test("lanes with nothing in the window and those of the runtime are folded, and shown when asked for", async () => {
+    const { goroutines, origin_ns: origin } = runJson("goroutines", example("load-go1.23"));
+    const runtime = goroutines.filter(
+        ({ name }) => /^runtime[./]/.test(name) && name !== "runtime.main",
+    );
+    await serving(example("load-go1.23"), async (open) => {
+        const page = await open("#w=10000000-12000000&g=none&all=");
+        const line = page.locator(".idle-lanes");
+        await line.waitFor();
+        const idleOnes = goroutines.filter(
+            (one) =>
+                !runtime.includes(one) &&
+                (one.creation_ns - origin > 12e6 || one.creation_ns - origin + one.total_ns < 10e6),
+        );
+        const text = await line.textContent();
+        ok(
+            text.includes(`${idleOnes.length} goroutines do nothing here`),
+            `${text}, not ${idleOnes.length}`,
+        );
+        ok(text.includes(`${runtime.length} goroutines of the runtime are folded`), text);
+        await line.getByRole("button", { name: "Show them" }).click();
+        await line.getByRole("button", { name: "Show those of the runtime" }).click();
+        equal(await fragment(page, "all"), "ir", "in the address");
+        await until("both are shown", async () =>
+            /runtime's own are shown/.test(await line.textContent()),
+        );
+    });
+});
+
+test("axe finds nothing to complain about on the first screen, from a phone to a wide screen", async () => {
+    await serving(example("shop-c"), async (open) => {
+        for (const [width, height] of [
+            [390, 844],
+            [1280, 800],
+            [1680, 1000],
+        ])
+            for (const colorScheme of ["light", "dark"]) {
+                const page = await open("", {
+                    viewport: { width, height },
+                    colorScheme,
+                    bypassCSP: true,
+                });
+                await page.locator(".card, .chip").first().waitFor();
+                await idle(page);
+                equal(await complaints(page), [], `${width} ${colorScheme}`);
+            }
+    });
+});
+
+await main();
