@@ -78,7 +78,7 @@ static void switched_out(struct collect *c, struct thread *thread, const struct 
         return;
     if (sw->kind == SWITCH_PREEMPTED)
         preempted(c, thread, ns);
-    else if (thread->g.in_call)
+    else if (thread->g.in_call && !oncpu_is_unwound(thread, sw->time))
         op_block(c, thread, &thread->g.call, ns);
     else
         out_elsewhere(c, thread, ns);

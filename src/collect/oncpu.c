@@ -346,10 +346,24 @@ const struct op *oncpu_wake(const struct thread *thread)
     return NULL;
 }
 
+/* Returns when a cancellation ended the call that the thread is in; UINT64_MAX: none did, or that is
+ * not known. */
+static uint64_t cancelled_at(const struct thread *thread)
+{
+    const struct op *wake = oncpu_wake(thread);
+    return wake && wake->flags & SHM_LEFT && wake->object2 ? wake->object2 : UINT64_MAX;
+}
+
+bool oncpu_is_unwound(const struct thread *thread, uint64_t time)
+{
+    return time > cancelled_at(thread);
+}
+
 static uint64_t wake_time(const struct thread *thread)
 {
     const struct op *wake = oncpu_wake(thread);
-    return wake ? wake->time : UINT64_MAX;
+    uint64_t cancelled = cancelled_at(thread);
+    return wake && wake->time < cancelled ? wake->time : cancelled;
 }
 
 bool oncpu_is_interrupted(const struct thread *thread)

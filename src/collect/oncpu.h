@@ -125,6 +125,10 @@ bool oncpu_lacks_waking(const struct thread *thread);
 /* Whether the thread ends within the call that it is in. */
 bool oncpu_is_killed(const struct thread *thread);
 
+/* Whether the thread, which is in a call, was cancelled before `time`: what it sleeps in while its
+ * stack is unwound is another wait. */
+bool oncpu_is_unwound(const struct thread *thread, uint64_t time);
+
 /* Whether a signal handler does something before the call's end. */
 bool oncpu_is_interrupted(const struct thread *thread);
 
