@@ -8,9 +8,8 @@
 /* What the kernel reports of the first thread, at a time in us. */
 static void give(struct world *w, enum switch_kind kind, uint64_t us)
 {
-    collect_switch(
-        w->collect,
-        &(struct switch_record){.ns = (int64_t)(OPENED + us * US), .tid = 101, .kind = kind});
+    collect_switch(w->collect, &(struct switch_record){
+                                   .ns = (int64_t)(OPENED + us * US), .tid = 101, .kind = kind});
 }
 
 /* The first thread sleeps from 5.1 ms on; the second one runs until 20.2 ms. */
