@@ -354,7 +354,7 @@ static bool is_full(const struct trace *t, int64_t ns)
 /* Does what is next of a thread, at `ns`. */
 static void do_next(struct collect *c, struct thread *thread, int64_t ns)
 {
-    if (oncpu_is_next(c, thread)) {
+    if (oncpu_is_next(thread)) {
         struct cpu_switch sw = oncpu_take(thread);
         if (has_begun(c->trace))
             do_switch(c, thread, &sw, ns);
@@ -462,7 +462,7 @@ static void run_next(struct trace *t)
         write_heap(t, thread, oncpu_next_time(thread));
     ns = next_ns(c, oncpu_next_time(thread));
     write_samples(t, ns);
-    if (has_begun(t) ? is_full(t, ns) : !oncpu_is_next(c, thread))
+    if (has_begun(t) ? is_full(t, ns) : !oncpu_is_next(thread))
         next_generation(t);
     if (has_begun(t))
         introduce(c);
@@ -472,18 +472,43 @@ static void run_next(struct trace *t)
     queue_advance(t);
 }
 
+/* The model waits for the record of a call's end for so long: see is_on_its_way. Releases are kept for
+ * longer (trace.c). */
+#define ON_ITS_WAY_NS (3 * COLLECT_DELAY_NS)
+
+/*
+ * Whether the thread was woken in a call whose end is not recorded yet, so that its waker is not
+ * known: on a busy machine it may take long to get a CPU.
+ */
+static bool is_on_its_way(const struct trace *t, const struct thread *thread)
+{
+    const struct collect *c = thread->of;
+    const struct oncpu *o = &thread->oncpu;
+    if (t->ending || c->ended || !thread->g.in_call || thread->g.state != G_WAITING ||
+        thread->g.waker || wait_is_spinning(thread->g.wait) || !oncpu_is_next(thread))
+        return false;
+    return (o->at[o->first].kind == SWITCH_WOKEN || o->at[o->first].kind == SWITCH_IN) &&
+           !oncpu_wake(thread) && oncpu_is_wake(thread) && !oncpu_is_killed(thread) &&
+           c->feed.fed_at - o->at[o->first].time < ticks_of_ns(c->ticks, ON_ITS_WAY_NS);
+}
+
+/* Whether anything before the watermark is not written. */
+static bool has_more(const struct trace *t)
+{
+    return t->model.queue_count && oncpu_next_time(t->model.queue[0]) < t->watermark;
+}
+
 void model_run(struct trace *t)
 {
     const struct ticks *ticks = t->programs ? t->programs->ticks : NULL;
     for (struct collect *c = t->programs; c; c = c->next_in_trace)
         holds_forget(c);
     queue_build(t);
-    while (!t->failed && t->model.queue_count &&
-           oncpu_next_time(t->model.queue[0]) < t->watermark && !deadline_is_over(t) &&
-           !trace_is_full(t))
+    while (!t->failed && has_more(t) && !is_on_its_way(t, t->model.queue[0]) &&
+           !deadline_is_over(t) && !trace_is_full(t))
         run_next(t);
     if (ticks)
-        write_samples(t, deadline_was_over(t)         ? t->out.now_ns
+        write_samples(t, has_more(t)                  ? t->out.now_ns
                          : t->watermark == UINT64_MAX ? INT64_MAX
                                                       : ticks_to_ns(ticks, t->watermark));
     for (struct collect *c = t->programs; c; c = c->next_in_trace)

@@ -262,13 +262,16 @@ static const struct cpu_switch *next_in(const struct oncpu *o, size_t i)
     return i < o->first + o->count && o->at[i].kind == SWITCH_IN ? &o->at[i] : NULL;
 }
 
-/* Whether the thread leaves its CPU before `op`, by the clocks. */
-static bool is_out_first(const struct oncpu *o, const struct op *op, uint64_t skew)
+/* Whether the thread leaves its CPU, which the i-th switch is, before `op`, by the clocks. */
+static bool is_out_first(const struct thread *thread, size_t i, const struct op *op)
 {
-    const struct cpu_switch *next = &o->at[o->first], *in = next_in(o, o->first + 1);
+    const struct oncpu *o = &thread->oncpu;
+    const struct cpu_switch *out = &o->at[i], *in = next_in(o, i + 1);
+    if (op->time < out->time)
+        return false;
     if (!in)
-        return op->time - next->time > skew;
-    return in->time <= op->time || !belongs_to_out(next->time, op->time, in->time);
+        return op->time - out->time > ticks_of_ns(thread->of->ticks, SKEW_NS);
+    return in->time <= op->time || !belongs_to_out(out->time, op->time, in->time);
 }
 
 /* The same of a thread that is off its CPU: whether it is put on one before `op`. */
@@ -280,7 +283,7 @@ static bool is_in_first(const struct oncpu *o, const struct op *op)
     return in->time <= op->time || !belongs_to_out(o->off_time, op->time, in->time);
 }
 
-bool oncpu_is_next(const struct collect *c, const struct thread *thread)
+bool oncpu_is_next(const struct thread *thread)
 {
     const struct oncpu *o = &thread->oncpu;
     const struct cpu_switch *next;
@@ -296,7 +299,7 @@ bool oncpu_is_next(const struct collect *c, const struct thread *thread)
     if (next->time > op->time)
         return false;
     if (next->kind == SWITCH_OUT || next->kind == SWITCH_PREEMPTED)
-        return is_out_first(o, op, ticks_of_ns(c->ticks, SKEW_NS));
+        return is_out_first(thread, o->first, op);
     return true;
 }
 
@@ -357,13 +360,6 @@ static uint64_t cancelled_at(const struct thread *thread)
 bool oncpu_is_unwound(const struct thread *thread, uint64_t time)
 {
     return time > cancelled_at(thread);
-}
-
-static uint64_t wake_time(const struct thread *thread)
-{
-    const struct op *wake = oncpu_wake(thread);
-    uint64_t cancelled = cancelled_at(thread);
-    return wake && wake->time < cancelled ? wake->time : cancelled;
 }
 
 bool oncpu_is_interrupted(const struct thread *thread)
@@ -429,12 +425,13 @@ const struct fault *oncpu_fault(const struct collect *c, const struct thread *th
 bool oncpu_is_wake(const struct thread *thread)
 {
     const struct oncpu *o = &thread->oncpu;
-    uint64_t wake = wake_time(thread);
-    for (size_t i = o->first; i < o->first + o->count && o->at[i].time < wake; i++) {
-        if (o->at[i].kind == SWITCH_LOST)
-            return true;
+    const struct op *wake = oncpu_wake(thread);
+    for (size_t i = o->first; i < o->first + o->count; i++) {
         if (o->at[i].kind == SWITCH_OUT)
-            return false;
+            return wake &&
+                   (!is_out_first(thread, i, wake) || oncpu_is_unwound(thread, o->at[i].time));
+        if (o->at[i].kind == SWITCH_LOST || (wake && o->at[i].time > wake->time))
+            return true;
     }
     return true;
 }

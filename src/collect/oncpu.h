@@ -94,7 +94,7 @@ void oncpu_take_over(struct collect *c, struct collect *former);
 bool oncpu_has_next(const struct thread *thread);
 
 /* Whether a switch, not an op, is the thread's next; the time of what is next. It has one. */
-bool oncpu_is_next(const struct collect *c, const struct thread *thread);
+bool oncpu_is_next(const struct thread *thread);
 uint64_t oncpu_next_time(const struct thread *thread);
 
 /* Removes the thread's first switch. There is one. */
