@@ -179,14 +179,21 @@ static void end_unseen(struct collect *c, int64_t ns)
     c->unseen.since_ns = 0;
 }
 
-/* Logs whether switches are known from here on, if that has changed. Only a goroutine that runs can
+/* Whether states are inferred now: wake-ups show from when on a thread is ready. */
+static bool is_inferred(const struct collect *c)
+{
+    return c->unseen.since_ns || c->unseen.wakings;
+}
+
+/* Logs whether states are known from here on, if that has changed. Only a goroutine that runs can
  * log. */
 static void log_readiness(struct collect *c, struct thread *thread, int64_t ns)
 {
-    bool inferred = c->unseen.since_ns != 0;
+    bool inferred = is_inferred(c) || c->unseen.unlogged;
     if (inferred == c->unseen.logged || thread->g.state != G_RUNNING)
         return;
     c->unseen.logged = inferred;
+    c->unseen.unlogged = false;
     EVENT(c, thread, ns, V2_UserLog, 0, names_string(c, WIRE_READINESS),
           names_string(c, inferred ? WIRE_READINESS_INFERRED : WIRE_READINESS_KERNEL), 0);
 }
@@ -244,6 +251,13 @@ static void do_switch(struct collect *c, struct thread *thread, const struct cpu
     case SWITCH_FOUND:
         end_unseen(c, ns);
         break;
+    case SWITCH_WAKINGS_LOST:
+        c->unseen.wakings = true;
+        c->unseen.unlogged = !c->unseen.logged;
+        break;
+    case SWITCH_WAKINGS_FOUND:
+        c->unseen.wakings = false;
+        break;
     }
 }
 
@@ -262,7 +276,7 @@ static void note_readiness(struct trace *t)
     char text[64];
     int size;
     for (const struct collect *c = t->programs; c; c = c->next_in_trace)
-        unseen |= c->unseen.since_ns != 0;
+        unseen |= is_inferred(c);
     size = snprintf(text, sizeof text, "%s %s", WIRE_READINESS,
                     unseen ? WIRE_READINESS_INFERRED : WIRE_READINESS_KERNEL);
     v2_writer_note(t->out.out, (trail_string){text, (size_t)size});
@@ -477,18 +491,21 @@ static void run_next(struct trace *t)
 #define ON_ITS_WAY_NS (3 * COLLECT_DELAY_NS)
 
 /*
- * Whether the thread was woken in a call whose end is not recorded yet, so that its waker is not
- * known: on a busy machine it may take long to get a CPU.
+ * Whether the thread was woken in a call whose end is not recorded yet, as on a busy machine it may
+ * take long to get a CPU, or not matched yet, as with the end of a process that is not noticed: its
+ * waker is not known.
  */
 static bool is_on_its_way(const struct trace *t, const struct thread *thread)
 {
     const struct collect *c = thread->of;
     const struct oncpu *o = &thread->oncpu;
+    const struct op *wake;
     if (t->ending || c->ended || !thread->g.in_call || thread->g.state != G_WAITING ||
         thread->g.waker || wait_is_spinning(thread->g.wait) || !oncpu_is_next(thread))
         return false;
+    wake = oncpu_wake(thread);
     return (o->at[o->first].kind == SWITCH_WOKEN || o->at[o->first].kind == SWITCH_IN) &&
-           !oncpu_wake(thread) && oncpu_is_wake(thread) && !oncpu_is_killed(thread) &&
+           (!wake || wake->unmatched) && oncpu_is_wake(thread) && !oncpu_is_killed(thread) &&
            c->feed.fed_at - o->at[o->first].time < ticks_of_ns(c->ticks, ON_ITS_WAY_NS);
 }
 

@@ -13,8 +13,8 @@
 static void count_switch(struct collect *c, const struct switch_record *record)
 {
     struct thread *thread;
-    if (record->kind == SWITCH_LOST) {
-        for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;)
+    if (switch_is_of_all(record->kind)) {
+        for (size_t at = 0; record->kind == SWITCH_LOST && (thread = threads_next(c, &at)) != NULL;)
             switch_cost_forget(&thread->oncpu.cost);
         return;
     }
@@ -137,6 +137,8 @@ static void give(struct collect *c, const struct kernel_switch *pending)
         begin_lost(c, time);
     } else if (record->kind == SWITCH_FOUND) {
         end_lost(c, time);
+    } else if (switch_is_of_all(record->kind)) {
+        insert_all(c, time, record->kind);
     } else if ((thread = thread_with_tid(c, record->tid)) != NULL) {
         const struct cpu_switch sw = {time, record->kind, pending->fault};
         (sw.kind == SWITCH_IN ? insert_in : insert)(c, thread, &sw);
@@ -188,7 +190,7 @@ void oncpu_feed(struct collect *c, int64_t before_ns)
         list->at[i].late = late;
         if (late)
             continue;
-        has_gap |= record->kind == SWITCH_LOST || record->kind == SWITCH_FOUND;
+        has_gap |= switch_is_of_all(record->kind);
         list->due[count++] = &list->at[i];
     }
     give_all(c, list->due, count, has_gap);
@@ -254,10 +256,17 @@ static bool belongs_to_out(uint64_t out, uint64_t op, uint64_t in)
     return op < out || op - out < in - op;
 }
 
+/* Whether it is about wake-ups, and no switch. */
+static bool is_beside(const struct cpu_switch *sw)
+{
+    return sw->kind == SWITCH_WOKEN || sw->kind == SWITCH_WAKINGS_LOST ||
+           sw->kind == SWITCH_WAKINGS_FOUND;
+}
+
 /* Returns the switch in that ends the thread's time off its CPU, from `i` on; NULL: not known. */
 static const struct cpu_switch *next_in(const struct oncpu *o, size_t i)
 {
-    while (i < o->first + o->count && o->at[i].kind == SWITCH_WOKEN)
+    while (i < o->first + o->count && is_beside(&o->at[i]))
         i++;
     return i < o->first + o->count && o->at[i].kind == SWITCH_IN ? &o->at[i] : NULL;
 }
@@ -294,7 +303,7 @@ bool oncpu_is_next(const struct thread *thread)
     op = first_op(thread);
     if (oncpu_is_done_by_others(thread))
         return next->time <= op->time;
-    if ((next->kind == SWITCH_IN || next->kind == SWITCH_WOKEN) && o->off)
+    if ((next->kind == SWITCH_IN || is_beside(next)) && o->off)
         return is_in_first(o, op);
     if (next->time > op->time)
         return false;
@@ -374,7 +383,10 @@ bool oncpu_is_interrupted(const struct thread *thread)
 bool oncpu_lacks_waking(const struct thread *thread)
 {
     const struct oncpu *o = &thread->oncpu;
-    return o->count && o->at[o->first].kind != SWITCH_WOKEN;
+    size_t i = o->first;
+    while (i < o->first + o->count && is_beside(&o->at[i]) && o->at[i].kind != SWITCH_WOKEN)
+        i++;
+    return i < o->first + o->count && o->at[i].kind != SWITCH_WOKEN;
 }
 
 bool oncpu_is_killed(const struct thread *thread)
@@ -408,7 +420,7 @@ const struct fault *oncpu_fault(const struct collect *c, const struct thread *th
     uint64_t in = 0, most = ticks_of_ns(c->ticks, FAULT_NS);
     for (size_t i = o->first; i < o->first + o->count && o->at[i].time < end; i++) {
         const struct cpu_switch *sw = &o->at[i];
-        if (sw->kind == SWITCH_WOKEN)
+        if (is_beside(sw))
             continue;
         if (in && sw->time - in > most)
             return NULL;

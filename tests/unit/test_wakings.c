@@ -1,7 +1,15 @@
 /*
  * From when on a thread that the kernel wakes within a wait is ready, and by which thread.
  */
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
 #include "area_by_hand.h"
+#include "collect/wakings.h"
 
 #define US (MS / 1000)
 
@@ -144,6 +152,139 @@ static void a_woken_thread_that_is_late_has_its_waker(void **state)
     assert_int_equal(w.wakers[2], 1);
 }
 
+static bool is_logged(const struct world *w, const char *text)
+{
+    for (size_t i = 0; i < sizeof w->logged / sizeof w->logged[0]; i++) {
+        if (strcmp(w->logged[i], text) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The kernel lost wake-ups, its among them: it is ready from its release on, which is marked. */
+static void what_a_lost_wake_up_leaves_is_inferred(void **state)
+{
+    struct shm_record waits = wait_at(5);
+    struct world w;
+    (void)state;
+    two_threads(&w);
+    waits.wait = SHM_SEMAPHORE;
+    waits.end = OPENED + 20600 * US;
+    waits.release = 1;
+    put(&w, 1, waits);
+    put(&w, 1, record_at(SHM_EXITED, 30));
+    waits.kind = SHM_RELEASED;
+    waits.time = OPENED + 20 * MS;
+    waits.end = 0;
+    put(&w, 2, waits);
+    second_exits(&w);
+    give(&w, SWITCH_WAKINGS_LOST, 19000);
+    give(&w, SWITCH_WAKINGS_FOUND, 20450);
+    give(&w, SWITCH_IN, 20500);
+    finish(&w);
+    assert_true(is_logged(&w, "inferred"));
+    assert_true(is_logged(&w, "kernel"));
+    assert_int_equal(w.summary.wait_ns[SHM_SEMAPHORE], 14900 * US);
+    assert_int_equal(w.summary.ready_ns, 500 * US);
+    assert_int_equal(w.wakers[2], 1);
+}
+
+/* A sleep has no release: it ends when the thread runs. The loss is marked behind it, as nothing
+ * ran meanwhile. */
+static void also_where_no_thread_ran(void **state)
+{
+    struct shm_record sleeps = wait_at(5);
+    struct world w;
+    (void)state;
+    begin_seen(&w, true, true);
+    put_thread(&w, 1);
+    give(&w, SWITCH_OUT, 5100);
+    sleeps.wait = SHM_SLEEP;
+    sleeps.end = OPENED + 20600 * US;
+    put(&w, 1, sleeps);
+    give(&w, SWITCH_WAKINGS_LOST, 19000);
+    give(&w, SWITCH_WAKINGS_FOUND, 20450);
+    give(&w, SWITCH_IN, 20500);
+    finish(&w);
+    assert_true(is_logged(&w, "inferred"));
+    assert_int_equal(w.summary.wait_ns[SHM_SLEEP], 15400 * US);
+}
+
+/* MARK: What the kernel has */
+
+enum { ROUNDS = 60000 };
+
+static void *echoes(void *ends)
+{
+    const int *pipe = ends;
+    char byte;
+    while (read(pipe[0], &byte, 1) == 1)
+        (void)!write(pipe[3], &byte, 1);
+    return NULL;
+}
+
+/*
+ * Threads that wake each other through two pipes, so often that no buffer has room for all. Returns
+ * how often they slept: each sleep but the last two was ended by a wake-up.
+ */
+static uint64_t wake_each_other(void)
+{
+    struct rusage before, after;
+    int pipes[4];
+    pthread_t other;
+    cpu_set_t one;
+    char byte = 0;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)sched_getcpu(), &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    assert_true(pipe(pipes) == 0 && pipe(pipes + 2) == 0);
+    assert_int_equal(pthread_create(&other, NULL, echoes, pipes), 0);
+    getrusage(RUSAGE_SELF, &before);
+    for (int i = 0; i < ROUNDS; i++)
+        assert_true(write(pipes[1], &byte, 1) == 1 && read(pipes[2], &byte, 1) == 1);
+    getrusage(RUSAGE_SELF, &after);
+    close(pipes[1]);
+    pthread_join(other, NULL);
+    close(pipes[0]);
+    close(pipes[2]);
+    close(pipes[3]);
+    return (uint64_t)(after.ru_nvcsw - before.ru_nvcsw);
+}
+
+struct taken {
+    uint64_t wakings, losses, ends;
+};
+
+static void count(void *context, int64_t ns, uint32_t tid, enum waking_kind kind)
+{
+    struct taken *taken = context;
+    (void)ns;
+    (void)tid;
+    taken->wakings += kind == WAKING;
+    taken->losses += kind == WAKINGS_LOST;
+    taken->ends += kind == WAKINGS_FOUND;
+}
+
+static void no_wake_up_is_lost_unnoticed(void **state)
+{
+    struct wakings *wakings = wakings_open(CLOCK_MONOTONIC);
+    struct taken taken = {0};
+    uint64_t slept;
+    (void)state;
+    if (!wakings)
+        skip();
+    slept = wake_each_other();
+    wakings_read(wakings, INT64_MAX, count, &taken);
+    /* The kernel writes a loss before the next record that finds room. */
+    slept += wake_each_other();
+    wakings_read(wakings, INT64_MAX, count, &taken);
+    (void)wake_each_other();
+    wakings_read(wakings, INT64_MAX, count, &taken);
+    assert_true(taken.losses > 0 && taken.losses == taken.ends);
+    assert_true(taken.wakings + wakings_lost(wakings) >= slept - 4);
+    wakings_close(wakings);
+}
+
 /* It is waited for no longer than releases are kept. */
 static void no_thread_delays_the_others_for_long(void **state)
 {
@@ -168,6 +309,9 @@ int main(void)
         cmocka_unit_test(also_if_the_thread_sleeps_again_before_it_has_left_the_call),
         cmocka_unit_test(a_sleep_right_after_the_call_is_not_in_it),
         cmocka_unit_test(a_woken_thread_that_is_late_has_its_waker),
+        cmocka_unit_test(what_a_lost_wake_up_leaves_is_inferred),
+        cmocka_unit_test(also_where_no_thread_ran),
+        cmocka_unit_test(no_wake_up_is_lost_unnoticed),
         cmocka_unit_test(no_thread_delays_the_others_for_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
