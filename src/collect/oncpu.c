@@ -327,7 +327,8 @@ static uint64_t first_switch_time(const struct thread *thread)
     const struct op *wake =
         sw->kind == SWITCH_IN && thread->oncpu.off ? oncpu_next_end(thread) : NULL;
     if (!wake || wake->object2 <= sw->time || wake->object2 > wake->time ||
-        wake->object2 - sw->time > ticks_of_ns(thread->of->ticks, SKEW_NS))
+        wake->object2 - sw->time > ticks_of_ns(thread->of->ticks, SKEW_NS) ||
+        !oncpu_is_wake(thread))
         return sw->time;
     return wake->object2 + 1;
 }

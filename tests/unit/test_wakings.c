@@ -114,6 +114,35 @@ static void a_sleep_right_after_the_call_is_not_in_it(void **state)
     assert_int_equal(w.wakers[2], 1);
 }
 
+/* A wake-up in vain shortly before the one that ends the wait is over before the release. */
+static void what_happens_before_the_release_keeps_its_time(void **state)
+{
+    struct shm_record unlocks = record_at(SHM_RELEASED, 20), locks = wait_at(5);
+    struct world w;
+    (void)state;
+    two_threads(&w);
+    unlocks.wait = SHM_MUTEX;
+    unlocks.object = locks.object;
+    unlocks.release = 1;
+    unlocks.time = OPENED + 20047 * US;
+    put(&w, 2, unlocks);
+    second_exits(&w);
+    locks.end = OPENED + 20056 * US;
+    locks.release = 1;
+    put(&w, 1, locks);
+    put(&w, 1, record_at(SHM_EXITED, 30));
+    give(&w, SWITCH_WOKEN, 20007);
+    give(&w, SWITCH_IN, 20018);
+    give(&w, SWITCH_OUT, 20024);
+    give(&w, SWITCH_WOKEN, 20049);
+    give(&w, SWITCH_IN, 20054);
+    finish(&w);
+    /* Without the 6 us on a CPU. */
+    assert_int_equal(w.summary.wait_ns[SHM_MUTEX], 14943 * US);
+    assert_int_equal(w.summary.ready_ns, 5 * US);
+    assert_int_equal(w.wakers[2], 1);
+}
+
 /* The first thread waits for the semaphore that the second one posts at 20 ms; what happens after
  * 300 ms is not recorded yet, but written as far as it is known. */
 static void posted_and_not_back(struct world *w)
@@ -308,6 +337,7 @@ int main(void)
         cmocka_unit_test(a_cancellation_ends_the_wait),
         cmocka_unit_test(also_if_the_thread_sleeps_again_before_it_has_left_the_call),
         cmocka_unit_test(a_sleep_right_after_the_call_is_not_in_it),
+        cmocka_unit_test(what_happens_before_the_release_keeps_its_time),
         cmocka_unit_test(a_woken_thread_that_is_late_has_its_waker),
         cmocka_unit_test(what_a_lost_wake_up_leaves_is_inferred),
         cmocka_unit_test(also_where_no_thread_ran),
