@@ -31,6 +31,7 @@ void account_summarize(const struct recorder *r, const struct recorded *process,
     summary->heap_wanted = r->options.heap;
     summary->lost_samples += samples_lost(r->samples);
     summary->lost_switches = switches_lost(r->switches);
+    summary->lost_wakings = switches_lost_wakings(r->switches);
 }
 
 /* Of a process that polls for others; one that serves them polls more often. */
@@ -87,6 +88,7 @@ size_t account_summarize_all(const struct recorder *r, struct collect_summary *s
         summary->switches = own.switches;
         summary->heap_wanted = own.heap_wanted;
         summary->lost_switches = own.lost_switches;
+        summary->lost_wakings = own.lost_wakings;
     }
     summary->lost_samples = samples_lost(r->samples);
     summary->wall_ns = trace_wall_ns(r->shared->trace);

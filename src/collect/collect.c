@@ -60,7 +60,7 @@ void collect_tick(struct collect *c, uint64_t ticks)
 }
 
 /* Switches are given to their threads when they are this old, so that both clocks were read before
- * and after them. */
+ * and after them; none before the records of what the thread did until then. */
 #define SWITCH_DELAY_NS (COLLECT_DELAY_NS / 2)
 
 /*
@@ -177,7 +177,7 @@ void collect_step(struct collect *c)
     numbered_step(c);
     oncpu_read_count(c);
     feed_all(c, false);
-    oncpu_feed(c, ticks_to_ns(c->ticks, ticks_now(c->ticks)) - SWITCH_DELAY_NS);
+    oncpu_feed(c, ticks_to_ns(c->ticks, c->feed.fed_at) - SWITCH_DELAY_NS);
 }
 
 /* Adds the area's losses to the summary. */

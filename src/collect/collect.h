@@ -203,7 +203,7 @@ struct collect_summary {
     uint64_t faults;   /* major page faults */
     int64_t unseen_ns; /* context switches were lost or not recorded */
     uint64_t samples;
-    uint64_t lost_samples, lost_switches; /* set by the recorder */
+    uint64_t lost_samples, lost_switches, lost_wakings; /* set by the recorder */
     /*
      * Why no context switches were recorded, and what to do; NULL: they were. Set by the recorder.
      */

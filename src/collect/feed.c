@@ -116,8 +116,10 @@ static void take_waited(struct collect *c, struct thread *thread, const struct s
         op->wait_number = ++thread->feed.wait_numbers;
     }
     op = op_add(c, thread, OP_WAKE, r->end);
-    if (op)
+    if (op) {
         op->flags = r->flags;
+        op->unmatched = true;
+    }
     thread->feed.waited_until = r->end;
 }
 

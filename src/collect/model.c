@@ -78,7 +78,7 @@ static void switched_out(struct collect *c, struct thread *thread, const struct 
         return;
     if (sw->kind == SWITCH_PREEMPTED)
         preempted(c, thread, ns);
-    else if (thread->g.in_call)
+    else if (thread->g.in_call && !oncpu_is_unwound(thread, sw->time))
         op_block(c, thread, &thread->g.call, ns);
     else
         out_elsewhere(c, thread, ns);
@@ -179,14 +179,21 @@ static void end_unseen(struct collect *c, int64_t ns)
     c->unseen.since_ns = 0;
 }
 
-/* Logs whether switches are known from here on, if that has changed. Only a goroutine that runs can
+/* Whether states are inferred now: wake-ups show from when on a thread is ready. */
+static bool is_inferred(const struct collect *c)
+{
+    return c->unseen.since_ns || c->unseen.wakings;
+}
+
+/* Logs whether states are known from here on, if that has changed. Only a goroutine that runs can
  * log. */
 static void log_readiness(struct collect *c, struct thread *thread, int64_t ns)
 {
-    bool inferred = c->unseen.since_ns != 0;
+    bool inferred = is_inferred(c) || c->unseen.unlogged;
     if (inferred == c->unseen.logged || thread->g.state != G_RUNNING)
         return;
     c->unseen.logged = inferred;
+    c->unseen.unlogged = false;
     EVENT(c, thread, ns, V2_UserLog, 0, names_string(c, WIRE_READINESS),
           names_string(c, inferred ? WIRE_READINESS_INFERRED : WIRE_READINESS_KERNEL), 0);
 }
@@ -244,6 +251,13 @@ static void do_switch(struct collect *c, struct thread *thread, const struct cpu
     case SWITCH_FOUND:
         end_unseen(c, ns);
         break;
+    case SWITCH_WAKINGS_LOST:
+        c->unseen.wakings = true;
+        c->unseen.unlogged = !c->unseen.logged;
+        break;
+    case SWITCH_WAKINGS_FOUND:
+        c->unseen.wakings = false;
+        break;
     }
 }
 
@@ -262,7 +276,7 @@ static void note_readiness(struct trace *t)
     char text[64];
     int size;
     for (const struct collect *c = t->programs; c; c = c->next_in_trace)
-        unseen |= c->unseen.since_ns != 0;
+        unseen |= is_inferred(c);
     size = snprintf(text, sizeof text, "%s %s", WIRE_READINESS,
                     unseen ? WIRE_READINESS_INFERRED : WIRE_READINESS_KERNEL);
     v2_writer_note(t->out.out, (trail_string){text, (size_t)size});
@@ -354,7 +368,7 @@ static bool is_full(const struct trace *t, int64_t ns)
 /* Does what is next of a thread, at `ns`. */
 static void do_next(struct collect *c, struct thread *thread, int64_t ns)
 {
-    if (oncpu_is_next(c, thread)) {
+    if (oncpu_is_next(thread)) {
         struct cpu_switch sw = oncpu_take(thread);
         if (has_begun(c->trace))
             do_switch(c, thread, &sw, ns);
@@ -462,7 +476,7 @@ static void run_next(struct trace *t)
         write_heap(t, thread, oncpu_next_time(thread));
     ns = next_ns(c, oncpu_next_time(thread));
     write_samples(t, ns);
-    if (has_begun(t) ? is_full(t, ns) : !oncpu_is_next(c, thread))
+    if (has_begun(t) ? is_full(t, ns) : !oncpu_is_next(thread))
         next_generation(t);
     if (has_begun(t))
         introduce(c);
@@ -472,18 +486,46 @@ static void run_next(struct trace *t)
     queue_advance(t);
 }
 
+/* The model waits for the record of a call's end for so long: see is_on_its_way. Releases are kept for
+ * longer (trace.c). */
+#define ON_ITS_WAY_NS (3 * COLLECT_DELAY_NS)
+
+/*
+ * Whether the thread was woken in a call whose end is not recorded yet, as on a busy machine it may
+ * take long to get a CPU, or not matched yet, as with the end of a process that is not noticed: its
+ * waker is not known.
+ */
+static bool is_on_its_way(const struct trace *t, const struct thread *thread)
+{
+    const struct collect *c = thread->of;
+    const struct oncpu *o = &thread->oncpu;
+    const struct op *wake;
+    if (t->ending || c->ended || !thread->g.in_call || thread->g.state != G_WAITING ||
+        thread->g.waker || wait_is_spinning(thread->g.wait) || !oncpu_is_next(thread))
+        return false;
+    wake = oncpu_wake(thread);
+    return (o->at[o->first].kind == SWITCH_WOKEN || o->at[o->first].kind == SWITCH_IN) &&
+           (!wake || wake->unmatched) && oncpu_is_wake(thread) && !oncpu_is_killed(thread) &&
+           c->feed.fed_at - o->at[o->first].time < ticks_of_ns(c->ticks, ON_ITS_WAY_NS);
+}
+
+/* Whether anything before the watermark is not written. */
+static bool has_more(const struct trace *t)
+{
+    return t->model.queue_count && oncpu_next_time(t->model.queue[0]) < t->watermark;
+}
+
 void model_run(struct trace *t)
 {
     const struct ticks *ticks = t->programs ? t->programs->ticks : NULL;
     for (struct collect *c = t->programs; c; c = c->next_in_trace)
         holds_forget(c);
     queue_build(t);
-    while (!t->failed && t->model.queue_count &&
-           oncpu_next_time(t->model.queue[0]) < t->watermark && !deadline_is_over(t) &&
-           !trace_is_full(t))
+    while (!t->failed && has_more(t) && !is_on_its_way(t, t->model.queue[0]) &&
+           !deadline_is_over(t) && !trace_is_full(t))
         run_next(t);
     if (ticks)
-        write_samples(t, deadline_was_over(t)         ? t->out.now_ns
+        write_samples(t, has_more(t)                  ? t->out.now_ns
                          : t->watermark == UINT64_MAX ? INT64_MAX
                                                       : ticks_to_ns(ticks, t->watermark));
     for (struct collect *c = t->programs; c; c = c->next_in_trace)

@@ -18,6 +18,8 @@ struct thread;
 struct unseen {
     int64_t since_ns; /* 0: they are known */
     int64_t ns;       /* in all spans that have ended */
+    bool wakings;     /* wake-ups are lost */
+    bool unlogged;    /* a span has begun that no log has */
     bool logged;      /* what the last log of WIRE_READINESS says: inferred */
 };
 

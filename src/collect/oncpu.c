@@ -13,8 +13,8 @@
 static void count_switch(struct collect *c, const struct switch_record *record)
 {
     struct thread *thread;
-    if (record->kind == SWITCH_LOST) {
-        for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;)
+    if (switch_is_of_all(record->kind)) {
+        for (size_t at = 0; record->kind == SWITCH_LOST && (thread = threads_next(c, &at)) != NULL;)
             switch_cost_forget(&thread->oncpu.cost);
         return;
     }
@@ -137,6 +137,8 @@ static void give(struct collect *c, const struct kernel_switch *pending)
         begin_lost(c, time);
     } else if (record->kind == SWITCH_FOUND) {
         end_lost(c, time);
+    } else if (switch_is_of_all(record->kind)) {
+        insert_all(c, time, record->kind);
     } else if ((thread = thread_with_tid(c, record->tid)) != NULL) {
         const struct cpu_switch sw = {time, record->kind, pending->fault};
         (sw.kind == SWITCH_IN ? insert_in : insert)(c, thread, &sw);
@@ -188,7 +190,7 @@ void oncpu_feed(struct collect *c, int64_t before_ns)
         list->at[i].late = late;
         if (late)
             continue;
-        has_gap |= record->kind == SWITCH_LOST || record->kind == SWITCH_FOUND;
+        has_gap |= switch_is_of_all(record->kind);
         list->due[count++] = &list->at[i];
     }
     give_all(c, list->due, count, has_gap);
@@ -254,21 +256,31 @@ static bool belongs_to_out(uint64_t out, uint64_t op, uint64_t in)
     return op < out || op - out < in - op;
 }
 
+/* Whether it is about wake-ups, and no switch. */
+static bool is_beside(const struct cpu_switch *sw)
+{
+    return sw->kind == SWITCH_WOKEN || sw->kind == SWITCH_WAKINGS_LOST ||
+           sw->kind == SWITCH_WAKINGS_FOUND;
+}
+
 /* Returns the switch in that ends the thread's time off its CPU, from `i` on; NULL: not known. */
 static const struct cpu_switch *next_in(const struct oncpu *o, size_t i)
 {
-    while (i < o->first + o->count && o->at[i].kind == SWITCH_WOKEN)
+    while (i < o->first + o->count && is_beside(&o->at[i]))
         i++;
     return i < o->first + o->count && o->at[i].kind == SWITCH_IN ? &o->at[i] : NULL;
 }
 
-/* Whether the thread leaves its CPU before `op`, by the clocks. */
-static bool is_out_first(const struct oncpu *o, const struct op *op, uint64_t skew)
+/* Whether the thread leaves its CPU, which the i-th switch is, before `op`, by the clocks. */
+static bool is_out_first(const struct thread *thread, size_t i, const struct op *op)
 {
-    const struct cpu_switch *next = &o->at[o->first], *in = next_in(o, o->first + 1);
+    const struct oncpu *o = &thread->oncpu;
+    const struct cpu_switch *out = &o->at[i], *in = next_in(o, i + 1);
+    if (op->time < out->time)
+        return false;
     if (!in)
-        return op->time - next->time > skew;
-    return in->time <= op->time || !belongs_to_out(next->time, op->time, in->time);
+        return op->time - out->time > ticks_of_ns(thread->of->ticks, SKEW_NS);
+    return in->time <= op->time || !belongs_to_out(out->time, op->time, in->time);
 }
 
 /* The same of a thread that is off its CPU: whether it is put on one before `op`. */
@@ -280,7 +292,7 @@ static bool is_in_first(const struct oncpu *o, const struct op *op)
     return in->time <= op->time || !belongs_to_out(o->off_time, op->time, in->time);
 }
 
-bool oncpu_is_next(const struct collect *c, const struct thread *thread)
+bool oncpu_is_next(const struct thread *thread)
 {
     const struct oncpu *o = &thread->oncpu;
     const struct cpu_switch *next;
@@ -291,12 +303,12 @@ bool oncpu_is_next(const struct collect *c, const struct thread *thread)
     op = first_op(thread);
     if (oncpu_is_done_by_others(thread))
         return next->time <= op->time;
-    if ((next->kind == SWITCH_IN || next->kind == SWITCH_WOKEN) && o->off)
+    if ((next->kind == SWITCH_IN || is_beside(next)) && o->off)
         return is_in_first(o, op);
     if (next->time > op->time)
         return false;
     if (next->kind == SWITCH_OUT || next->kind == SWITCH_PREEMPTED)
-        return is_out_first(o, op, ticks_of_ns(c->ticks, SKEW_NS));
+        return is_out_first(thread, o->first, op);
     return true;
 }
 
@@ -315,7 +327,8 @@ static uint64_t first_switch_time(const struct thread *thread)
     const struct op *wake =
         sw->kind == SWITCH_IN && thread->oncpu.off ? oncpu_next_end(thread) : NULL;
     if (!wake || wake->object2 <= sw->time || wake->object2 > wake->time ||
-        wake->object2 - sw->time > ticks_of_ns(thread->of->ticks, SKEW_NS))
+        wake->object2 - sw->time > ticks_of_ns(thread->of->ticks, SKEW_NS) ||
+        !oncpu_is_wake(thread))
         return sw->time;
     return wake->object2 + 1;
 }
@@ -346,10 +359,17 @@ const struct op *oncpu_wake(const struct thread *thread)
     return NULL;
 }
 
-static uint64_t wake_time(const struct thread *thread)
+/* Returns when a cancellation ended the call that the thread is in; UINT64_MAX: none did, or that is
+ * not known. */
+static uint64_t cancelled_at(const struct thread *thread)
 {
     const struct op *wake = oncpu_wake(thread);
-    return wake ? wake->time : UINT64_MAX;
+    return wake && wake->flags & SHM_LEFT && wake->object2 ? wake->object2 : UINT64_MAX;
+}
+
+bool oncpu_is_unwound(const struct thread *thread, uint64_t time)
+{
+    return time > cancelled_at(thread);
 }
 
 bool oncpu_is_interrupted(const struct thread *thread)
@@ -364,7 +384,10 @@ bool oncpu_is_interrupted(const struct thread *thread)
 bool oncpu_lacks_waking(const struct thread *thread)
 {
     const struct oncpu *o = &thread->oncpu;
-    return o->count && o->at[o->first].kind != SWITCH_WOKEN;
+    size_t i = o->first;
+    while (i < o->first + o->count && is_beside(&o->at[i]) && o->at[i].kind != SWITCH_WOKEN)
+        i++;
+    return i < o->first + o->count && o->at[i].kind != SWITCH_WOKEN;
 }
 
 bool oncpu_is_killed(const struct thread *thread)
@@ -398,7 +421,7 @@ const struct fault *oncpu_fault(const struct collect *c, const struct thread *th
     uint64_t in = 0, most = ticks_of_ns(c->ticks, FAULT_NS);
     for (size_t i = o->first; i < o->first + o->count && o->at[i].time < end; i++) {
         const struct cpu_switch *sw = &o->at[i];
-        if (sw->kind == SWITCH_WOKEN)
+        if (is_beside(sw))
             continue;
         if (in && sw->time - in > most)
             return NULL;
@@ -415,12 +438,13 @@ const struct fault *oncpu_fault(const struct collect *c, const struct thread *th
 bool oncpu_is_wake(const struct thread *thread)
 {
     const struct oncpu *o = &thread->oncpu;
-    uint64_t wake = wake_time(thread);
-    for (size_t i = o->first; i < o->first + o->count && o->at[i].time < wake; i++) {
-        if (o->at[i].kind == SWITCH_LOST)
-            return true;
+    const struct op *wake = oncpu_wake(thread);
+    for (size_t i = o->first; i < o->first + o->count; i++) {
         if (o->at[i].kind == SWITCH_OUT)
-            return false;
+            return wake &&
+                   (!is_out_first(thread, i, wake) || oncpu_is_unwound(thread, o->at[i].time));
+        if (o->at[i].kind == SWITCH_LOST || (wake && o->at[i].time > wake->time))
+            return true;
     }
     return true;
 }

@@ -94,7 +94,7 @@ void oncpu_take_over(struct collect *c, struct collect *former);
 bool oncpu_has_next(const struct thread *thread);
 
 /* Whether a switch, not an op, is the thread's next; the time of what is next. It has one. */
-bool oncpu_is_next(const struct collect *c, const struct thread *thread);
+bool oncpu_is_next(const struct thread *thread);
 uint64_t oncpu_next_time(const struct thread *thread);
 
 /* Removes the thread's first switch. There is one. */
@@ -124,6 +124,10 @@ bool oncpu_lacks_waking(const struct thread *thread);
 
 /* Whether the thread ends within the call that it is in. */
 bool oncpu_is_killed(const struct thread *thread);
+
+/* Whether the thread, which is in a call, was cancelled before `time`: what it sleeps in while its
+ * stack is unwound is another wait. */
+bool oncpu_is_unwound(const struct thread *thread, uint64_t time);
 
 /* Whether a signal handler does something before the call's end. */
 bool oncpu_is_interrupted(const struct thread *thread);

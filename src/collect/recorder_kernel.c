@@ -100,7 +100,7 @@ static void give_early_wakings(struct recorder *r)
 static void take_switch(void *recorder, const struct switch_record *record)
 {
     struct recorder *r = recorder;
-    bool all = record->kind == SWITCH_LOST || record->kind == SWITCH_FOUND;
+    bool all = switch_is_of_all(record->kind);
     if (record->kind == SWITCH_WOKEN) {
         take_waking(r, record);
         return;

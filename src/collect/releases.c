@@ -593,6 +593,18 @@ static void match(const struct trace *t, const struct ended_wait *wait)
     }
 }
 
+/* The wait is matched, or has no release that is recorded. */
+static void set_matched(const struct trace *t, const struct ended_wait *wait)
+{
+    const struct thread *thread = idmap_find(&t->threads, wait->serial);
+    /* The record of a wait for a condition variable has two ops: see take_waited. */
+    struct op *op =
+        thread ? wake_op(thread->of, wait->serial, wait->op + (wait->record.wait == SHM_COND))
+               : NULL;
+    if (op)
+        op->unmatched = false;
+}
+
 /* Orders the waits for one object by their end: each was ended by a release before that, so that
  * those which end first have the fewest to choose from. A thread may lose its CPU between reading
  * the number of its record and the end. */
@@ -641,8 +653,10 @@ void releases_match(struct trace *t, const struct ticks *ticks, uint64_t time)
     if (count == 0)
         return;
     qsort(releases->ended, count, sizeof releases->ended[0], by_end);
-    for (size_t i = 0; i < count && !deadline_is_over(t); i++)
+    for (size_t i = 0; i < count && !deadline_is_over(t); i++) {
         match(t, &releases->ended[i]);
+        set_matched(t, &releases->ended[i]);
+    }
     releases->ended_count -= count;
     memmove(releases->ended, releases->ended + count,
             releases->ended_count * sizeof releases->ended[0]);

@@ -38,8 +38,9 @@ struct switches {
     struct perf_ring_list rings;
     struct wakings *wakings; /* NULL: not recorded */
     uint64_t lost;
-    uint64_t busiest;   /* records of the busiest CPU: see switches_busiest */
-    size_t most_events; /* of threads that run already; 0: as many as there may be descriptors */
+    uint64_t lost_wakings; /* before the last pause */
+    uint64_t busiest;      /* records of the busiest CPU: see switches_busiest */
+    size_t most_events;    /* of threads that run already; 0: as many as there may be descriptors */
     /* A thread may have two events: one that it inherited, and one that was opened for it. */
     bool several;
     struct cpu_sample fault; /* of the last record, if that is one */
@@ -226,6 +227,7 @@ int64_t switches_pause(struct switches *s)
             last_ns = s->rings.rings[i].last_ns;
     }
     perf_rings_close(&s->rings);
+    s->lost_wakings += wakings_lost(s->wakings);
     wakings_close(s->wakings);
     s->wakings = NULL;
     return last_ns;
@@ -353,10 +355,13 @@ struct taker {
     void *context;
 };
 
-static void take_waking(void *taker, int64_t ns, uint32_t tid)
+static void take_waking(void *taker, int64_t ns, uint32_t tid, enum waking_kind kind)
 {
+    static const enum switch_kind kinds[] = {[WAKING] = SWITCH_WOKEN,
+                                             [WAKINGS_LOST] = SWITCH_WAKINGS_LOST,
+                                             [WAKINGS_FOUND] = SWITCH_WAKINGS_FOUND};
     const struct taker *to = taker;
-    to->take(to->context, &(struct switch_record){.ns = ns, .tid = tid, .kind = SWITCH_WOKEN});
+    to->take(to->context, &(struct switch_record){.ns = ns, .tid = tid, .kind = kinds[kind]});
 }
 
 void switches_read(struct switches *s, int64_t before_ns,
@@ -400,6 +405,11 @@ bool switches_have_wakings(const struct switches *switches)
 uint64_t switches_lost(const struct switches *switches)
 {
     return switches ? switches->lost : 0;
+}
+
+uint64_t switches_lost_wakings(const struct switches *switches)
+{
+    return switches ? switches->lost_wakings + wakings_lost(switches->wakings) : 0;
 }
 
 /* MARK: Refusals */

@@ -28,7 +28,15 @@ enum switch_kind {
     SWITCH_FAULT, /* no switch: the thread had a major page fault (faults.h), and has its page */
     SWITCH_LOST,  /* switches of any thread are lost, or not recorded, from here to SWITCH_FOUND */
     SWITCH_FOUND,
+    SWITCH_WAKINGS_LOST, /* the same of wake-ups alone */
+    SWITCH_WAKINGS_FOUND,
 };
+
+/* Whether a record is of all threads: one of a loss. */
+static inline bool switch_is_of_all(enum switch_kind kind)
+{
+    return kind >= SWITCH_LOST;
+}
 
 /* A switch of a thread. Times are CLOCK_MONOTONIC's. */
 struct switch_record {
@@ -83,6 +91,9 @@ bool switches_have_wakings(const struct switches *switches);
 
 /* Returns how many records the kernel had no room for. */
 uint64_t switches_lost(const struct switches *switches);
+
+/* Returns the same of wake-ups, of all programs. */
+uint64_t switches_lost_wakings(const struct switches *switches);
 
 /* Tries on one CPU whether switches_open would succeed. Returns 0 or an errno. */
 int switches_try(void);

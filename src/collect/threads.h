@@ -60,6 +60,7 @@ struct op {
     struct release *release;
     uint32_t text;       /* annotations: a name in the area */
     uint8_t record;      /* enum shm_kind */
+    bool unmatched;      /* wake: the release is not looked for yet */
     char *message;       /* of a log; owned by the op */
     struct given *given; /* to a thread that is created; NULL: nothing; owned by the op */
 };

@@ -21,6 +21,7 @@
 struct wakings {
     struct perf_ring_list rings;
     size_t tid_offset; /* of the woken thread's ID in a sample's data */
+    uint64_t lost;
     union {
         uint64_t aligned; /* records have words of 8 bytes */
         struct perf_event_header header;
@@ -34,6 +35,11 @@ struct waking_sample {
     uint64_t time;
     uint32_t size;
     uint8_t data[];
+};
+
+struct waking_loss {
+    struct perf_event_header header;
+    uint64_t id, lost;
 };
 
 /* MARK: Opening */
@@ -112,19 +118,50 @@ static bool understand(const struct wakings *w, int64_t *ns, uint32_t *tid)
     return true;
 }
 
-void wakings_read(struct wakings *w, int64_t before_ns, wakings_take_fn *take, void *context)
+/* Returns how many wake-ups the record says are lost; 0: it is another record. */
+static uint64_t lost_in(const struct wakings *w)
 {
+    const struct waking_loss *loss = (const void *)w->record.bytes;
+    return loss->header.type == PERF_RECORD_LOST && loss->header.size >= sizeof *loss ? loss->lost
+                                                                                      : 0;
+}
+
+/* Reads one CPU's records. A loss lasts from the record before it to the next one. */
+static void read_ring(struct wakings *w, struct perf_ring *ring, int64_t before_ns,
+                      wakings_take_fn *take, void *context)
+{
+    bool losing = false;
     int64_t ns;
     uint32_t tid;
-    for (size_t i = 0; w && i < w->rings.count; i++) {
-        struct perf_ring *ring = &w->rings.rings[i];
-        while (perf_ring_peek(ring, &w->record.header)) {
-            bool understood = understand(w, &ns, &tid);
-            if (understood && ns >= before_ns)
-                break;
-            perf_ring_skip(ring, &w->record.header);
-            if (understood)
-                take(context, ns, tid);
-        }
+    while (perf_ring_peek(ring, &w->record.header)) {
+        bool understood = understand(w, &ns, &tid);
+        uint64_t lost = lost_in(w);
+        if (understood && !losing && ns >= before_ns)
+            break;
+        perf_ring_skip(ring, &w->record.header);
+        w->lost += lost;
+        if (lost && !losing)
+            take(context, ring->last_ns, 0, WAKINGS_LOST);
+        losing |= lost != 0;
+        if (!understood)
+            continue;
+        if (losing)
+            take(context, ns, 0, WAKINGS_FOUND);
+        losing = false;
+        take(context, ns, tid, WAKING);
+        ring->last_ns = ns;
     }
+    if (losing)
+        take(context, before_ns, 0, WAKINGS_FOUND);
+}
+
+void wakings_read(struct wakings *w, int64_t before_ns, wakings_take_fn *take, void *context)
+{
+    for (size_t i = 0; w && i < w->rings.count; i++)
+        read_ring(w, &w->rings.rings[i], before_ns, take, context);
+}
+
+uint64_t wakings_lost(const struct wakings *wakings)
+{
+    return wakings ? wakings->lost : 0;
 }

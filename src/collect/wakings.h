@@ -11,17 +11,23 @@
 
 struct wakings;
 
-/* The thread was woken at `ns`. */
-typedef void wakings_take_fn(void *context, int64_t ns, uint32_t tid);
+enum waking_kind {
+    WAKING,        /* the thread was woken */
+    WAKINGS_LOST,  /* wake-ups of any thread are lost from here ... */
+    WAKINGS_FOUND, /* ... to here */
+};
+
+/* `tid` is 0 of a loss. */
+typedef void wakings_take_fn(void *context, int64_t ns, uint32_t tid, enum waking_kind kind);
 
 /* `clock` is the clock ID of the records' times. NULL if they cannot be read. */
 struct wakings *wakings_open(int32_t clock);
 
-/*
- * Calls `take` for each new record of before `before_ns`. What the kernel had no room for is
- * missing.
- */
+/* Calls `take` for each new record of before `before_ns`. */
 void wakings_read(struct wakings *wakings, int64_t before_ns, wakings_take_fn *take, void *context);
+
+/* Returns how many wake-ups the kernel had no room for; they are of all programs. */
+uint64_t wakings_lost(const struct wakings *wakings);
 
 void wakings_close(struct wakings *wakings);
 

@@ -138,6 +138,8 @@ static void print_recorder(const struct collect_summary *s)
     print_loss(&between, s->lost_samples, "CPU sample", "CPU samples");
     print_loss(&between, s->lost_switches, "context switch (inferred there)",
                "context switches (inferred there)");
+    print_loss(&between, s->lost_wakings, "wake-up of any program (ready is inferred there)",
+               "wake-ups of any program (ready is inferred there)");
     print_loss(&between, s->damage, "damaged record, which contradicts others",
                "damaged records, which contradict each other");
     fputs(strcmp(between, "lost: ") == 0 ? "nothing lost\n" : "\n", stderr);

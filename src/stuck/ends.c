@@ -45,30 +45,52 @@ pid_t ends_process(pid_t tid)
 
 /* MARK: Reading */
 
-static void add_row(struct ends *ends, pid_t pid, int fd)
+static void add_row(struct ends *ends, pid_t tid, int fd)
 {
     char link[ENDS_LINK_SIZE];
-    if (!ends_read_link(pid, fd, link, sizeof link))
+    if (!ends_read_link(tid, fd, link, sizeof link))
         return;
     if (GROW(ends->rows, ends->capacity, ends->count + 1))
-        ends->rows[ends->count++] = (struct ends_row){hash_bytes(link, strlen(link)), pid, fd};
+        ends->rows[ends->count++] = (struct ends_row){hash_bytes(link, strlen(link)), tid, fd};
     else
         ends->is_partial = true;
 }
 
-static void add_process(struct ends *ends, pid_t pid)
+/* Adds the descriptors that a thread has, with those of its process. */
+static void add_thread(struct ends *ends, pid_t tid)
 {
     char path[64];
     const struct dirent *entry;
     DIR *folder;
-    (void)snprintf(path, sizeof path, "/proc/%d/fd", pid);
+    (void)snprintf(path, sizeof path, "/proc/%d/fd", tid);
     folder = opendir(path);
     /* Kernel threads and zombies have none; of ended processes there is no such folder. */
     if (!folder && access(path, F_OK) == 0)
         ends->is_partial = true;
     while (folder && (entry = readdir(folder))) {
         if (isdigit((unsigned char)*entry->d_name))
-            add_row(ends, pid, atoi(entry->d_name));
+            add_row(ends, tid, atoi(entry->d_name));
+    }
+    if (folder)
+        (void)closedir(folder);
+}
+
+/* A process whose first thread has ended has its descriptors by another one. */
+static void add_process(struct ends *ends, pid_t pid)
+{
+    char path[64];
+    const struct dirent *entry;
+    size_t before = ends->count;
+    DIR *folder;
+    add_thread(ends, pid);
+    if (ends->count > before)
+        return;
+    (void)snprintf(path, sizeof path, "/proc/%d/task", pid);
+    folder = opendir(path);
+    while (folder && ends->count == before && (entry = readdir(folder))) {
+        pid_t tid = (pid_t)atoi(entry->d_name);
+        if (tid > 0 && tid != pid)
+            add_thread(ends, tid);
     }
     if (folder)
         (void)closedir(folder);
@@ -79,7 +101,7 @@ static int by_link(const void *a, const void *b)
     const struct ends_row *x = a, *y = b;
     if (x->link != y->link)
         return x->link < y->link ? -1 : 1;
-    return (x->pid > y->pid) - (x->pid < y->pid);
+    return (x->tid > y->tid) - (x->tid < y->tid);
 }
 
 static void read_all(struct ends *ends)
@@ -127,9 +149,9 @@ void ends_find(struct ends *ends, const char *link, int not_access, struct peers
     for (size_t at = SEARCH(i, 0, ends->count, ends->rows[i].link < wanted);
          at < ends->count && ends->rows[at].link == wanted; at++) {
         const struct ends_row *row = &ends->rows[at];
-        if (!ends_read_link(row->pid, row->fd, now, sizeof now) || strcmp(now, link) != 0)
+        if (!ends_read_link(row->tid, row->fd, now, sizeof now) || strcmp(now, link) != 0)
             continue;
-        if (not_access < 0 || ends_access(row->pid, row->fd) != not_access)
-            add_peer(peers, row->pid);
+        if (not_access < 0 || ends_access(row->tid, row->fd) != not_access)
+            add_peer(peers, ends_process(row->tid));
     }
 }

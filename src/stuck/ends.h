@@ -14,13 +14,13 @@
 
 struct ends_row {
     uint64_t link; /* a hash */
-    pid_t pid;
+    pid_t tid;     /* the process's first thread that has descriptors */
     int fd;
 };
 
 /* Zero-initialized is empty; ends_free releases it. */
 struct ends {
-    struct ends_row *rows; /* by link and process */
+    struct ends_row *rows; /* by link and thread */
     size_t count, capacity;
     bool is_read;
     bool is_partial; /* the descriptors of some processes may not be read */

@@ -532,7 +532,7 @@ static void mutex_again(void)
         pthread_t thread = start(again_thread, NULL);
         int tid = until_it_waits(&again_waits);
         signals_and_keeps();
-        while (!is_waited_for(&storm_lock) || state_of(tid) != 'S')
+        while (!is_waited_for(&storm_lock) || !sleeps(tid))
             sleep_ns(MS / 5);
         gives_mutex_up();
         pthread_join(thread, NULL);

@@ -170,22 +170,34 @@ static inline void sleep_ns(long ns)
         ;
 }
 
-static inline char state_of(int tid)
+/* Reads a file of the thread's in /proc; empty: it cannot be read. */
+static inline void task_text(int tid, const char *name, char *text, size_t size)
 {
-    char path[64], text[512];
-    const char *state;
+    char path[64];
     ssize_t n;
     int fd;
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
+    snprintf(path, sizeof path, "/proc/self/task/%d/%s", tid, name);
     fd = open(path, O_RDONLY | O_CLOEXEC);
-    n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    n = fd < 0 ? -1 : read(fd, text, size - 1);
     if (fd >= 0)
         close(fd);
-    if (n <= 0)
-        return '?';
-    text[n] = 0;
+    text[n > 0 ? n : 0] = 0;
+}
+
+/*
+ * Whether the thread sleeps. It has the state S from before it leaves its CPU, and may be preempted in between; its system
+ * call is called "running" until it has left.
+ */
+static inline bool sleeps(int tid)
+{
+    char text[512];
+    const char *state;
+    task_text(tid, "stat", text, sizeof text);
     state = strrchr(text, ')');
-    return state && state[1] ? state[2] : '?';
+    if (!state || !state[1] || state[2] != 'S')
+        return false;
+    task_text(tid, "syscall", text, sizeof text);
+    return strncmp(text, "running", strlen("running")) != 0;
 }
 
 /* A thread says here that its next call will wait. */
@@ -200,7 +212,7 @@ static inline void about(about_to_wait *who)
 static inline bool it_waits(about_to_wait *who)
 {
     int tid = atomic_load(who);
-    return tid && state_of(tid) == 'S';
+    return tid && sleeps(tid);
 }
 
 /* Returns when it does: its TID. */

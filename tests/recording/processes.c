@@ -142,13 +142,27 @@ static void two_threads(int self)
     pipes(self);
 }
 
+/* As own, but the child has ended but for a thread that is not its first: it could write. */
+static void no_leader(int self)
+{
+    pthread_t thread;
+    if (self) {
+        CHECK(pthread_create(&thread, NULL, wait_for_signal, NULL) == 0);
+        pthread_exit(NULL);
+    }
+    read_byte(to_parent[0]);
+}
+
 static const struct {
     const char *name;
     void (*run)(int self);
 } modes[] = {
-    {"pipes", pipes},     {"sockets", sockets},         {"full", full}, {"own", own},
-    {"mutexes", mutexes}, {"file_locks", file_locks},   {"held", held}, {"open_end", open_end},
-    {"limited", limited}, {"two_threads", two_threads},
+    {"pipes", pipes},         {"sockets", sockets},
+    {"full", full},           {"own", own},
+    {"mutexes", mutexes},     {"file_locks", file_locks},
+    {"held", held},           {"open_end", open_end},
+    {"limited", limited},     {"two_threads", two_threads},
+    {"no_leader", no_leader},
 };
 
 /* Of an open description of its own: a child has its parent's. */

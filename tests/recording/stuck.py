@@ -356,7 +356,7 @@ def a_deadlock_of_threads_that_were_stopped_one_after_the_other_is_looked_at_twi
         first, last = str(tids[1]), str(tids[-1])
         answer = json.loads(stuck_whole("--json", pid))
         (cycle,) = answer["deadlocks"]
-        assert sorted(str(t["tid"]) for t in cycle) == [first, last], cycle
+        assert {str(t["tid"]) for t in cycle} == {first, last}, cycle
         assert answer["processes"][0]["groups"] > 1 and len(answer["processes"][0]["threads"]) == len(tids)
         if shutil.which("strace"):
             calls, _ = ptrace_calls(pid)
@@ -439,6 +439,16 @@ def a_reader_that_has_the_only_other_end_waits_for_itself():
     with Pair("own", waiting=1) as two:
         says = "waits to read pipe, whose other end only the process itself has"
         assert two.deadlocks(two.pid) == {two.pid: says}, two.deadlocks(two.pid)
+
+
+@test
+def a_process_whose_first_thread_has_ended_has_its_descriptors():
+    if not reads_all_descriptors():
+        raise Skip("not root")
+    with Pair("no_leader", waiting=1) as two:
+        assert two.deadlocks(two.pid) == {}, two.deadlocks(two.pid)
+        text = two.text()
+        assert f"whose other end process {two.child} (stuck-processes) and the process itself have" in text, text
 
 
 @test

@@ -5,6 +5,7 @@
  *     thread TID CPU                                                     the CPU time of a thread
  *     window TID BEGIN END CPU DELAY WAITS PREEMPTIONS RECORDER          from BEGIN to END: CPU time, time on the run queue,
  *                                                                        switches, and how often the recorder went to sleep
+ *     part TID BEGIN END CPU                                             from BEGIN to END: CPU time
  *
  * `refuse COMMAND...` executes a command that the kernel lets read no context switches, as in a container.
  */
@@ -334,17 +335,29 @@ struct work {
     int times, sleep_us, work_ns;
 };
 
+enum { PARTS = 20 };
+
 static void *works(void *argument)
 {
     const struct work *work = argument;
     struct counts begin = counts_now();
+    int64_t ns[PARTS + 1], cpu_ns[PARTS + 1];
     pthread_setname_np(pthread_self(), work->name);
-    for (int i = 0; i < work->times; i++) {
-        if (work->work_ns)
-            burn(work->work_ns);
-        usleep((useconds_t)work->sleep_us);
+    for (int part = 0;; part++) {
+        ns[part] = clock_of(CLOCK_MONOTONIC);
+        cpu_ns[part] = clock_of(CLOCK_THREAD_CPUTIME_ID);
+        if (part == PARTS)
+            break;
+        for (int i = 0; i < work->times / PARTS; i++) {
+            if (work->work_ns)
+                burn(work->work_ns);
+            usleep((useconds_t)work->sleep_us);
+        }
     }
     tell_since(&begin);
+    for (int i = 0; i < PARTS; i++)
+        printf("part %ld %lld %lld %lld\n", begin.tid, (long long)ns[i], (long long)ns[i + 1],
+               (long long)(cpu_ns[i + 1] - cpu_ns[i]));
     return NULL;
 }
 

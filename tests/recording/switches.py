@@ -12,6 +12,7 @@ import glob
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -56,6 +57,16 @@ class Window:
     def on_cpu(self):
         """Of a thread that did not wait."""
         return self.end - self.begin - self.delay
+
+
+@dataclasses.dataclass
+class Part:
+    """What a thread's clock has counted from begin to end."""
+
+    tid: int
+    begin: int
+    end: int
+    cpu: int
 
 
 class Run:
@@ -258,7 +269,14 @@ def moments():
     """Threads that work for 0 to 10,000 us between waits: each has the CPU time that its own clock has."""
     run = Run("moments", "--switches=need", "--max-switches=0")
     good(run)
-    wrong = [(w, w.cpu, run.within(w, "Running")) for w in run.windows if abs(run.within(w, "Running") - w.cpu) > 0.1 * w.cpu]
+    # The trace has the time from one switch to the next. What the host and interrupts take of that is not in the thread's
+    # clock, and the recorder learns the cost of a switch from the first hundred: both concern few of the 20 parts.
+    parts = [Part(*map(int, line.split())) for line in re.findall(r"^part (.*)", run.out, re.M)]
+    wrong = []
+    for w in run.windows:
+        shares = [run.within(p, "Running") / p.cpu for p in parts if p.tid == w.tid]
+        if len(shares) != 20 or abs(statistics.median(shares) - 1) > 0.1:
+            wrong.append((w, run.within(w, "Running"), sorted(shares)))
     report(len(run.windows) == 4 and not wrong, "moments: each thread runs for as long as its clock says", *wrong)
 
 

@@ -68,8 +68,8 @@ static inline bool is_hurried(void *context)
     return ((struct world *)context)->hurried;
 }
 
-/* `switches`: the kernel reports them. */
-static inline void begin_with(struct world *w, bool switches)
+/* `switches`, `wakings`: the kernel reports them. */
+static inline void begin_seen(struct world *w, bool switches, bool wakings)
 {
     const struct area_options options = {.groups = UINT32_MAX,
                                          .stacks = SHM_STACKS_UNWIND,
@@ -88,6 +88,7 @@ static inline void begin_with(struct world *w, bool switches)
     assert_non_null(area);
     w->to = trace_open(&(struct trace_options){.version = 23,
                                                .switches = switches,
+                                               .wakings = wakings,
                                                .sink = {keep, w},
                                                .is_hurried = is_hurried,
                                                .is_hurried_context = w},
@@ -96,6 +97,11 @@ static inline void begin_with(struct world *w, bool switches)
     w->collect = collect_open(
         &(struct collect_options){.trace = w->to, .area = area, .ticks = &w->ticks}, &err);
     assert_non_null(w->collect);
+}
+
+static inline void begin_with(struct world *w, bool switches)
+{
+    begin_seen(w, switches, false);
 }
 
 static inline void begin(struct world *w)

@@ -1,0 +1,348 @@
+/*
+ * From when on a thread that the kernel wakes within a wait is ready, and by which thread.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "area_by_hand.h"
+#include "collect/wakings.h"
+
+#define US (MS / 1000)
+
+/* What the kernel reports of the first thread, at a time in us. */
+static void give(struct world *w, enum switch_kind kind, uint64_t us)
+{
+    collect_switch(w->collect, &(struct switch_record){
+                                   .ns = (int64_t)(OPENED + us * US), .tid = 101, .kind = kind});
+}
+
+/* The first thread sleeps from 5.1 ms on; the second one runs until 20.2 ms. */
+static void two_threads(struct world *w)
+{
+    begin_seen(w, true, true);
+    put_thread(w, 1);
+    put_thread(w, 2);
+    give(w, SWITCH_OUT, 5100);
+}
+
+static void second_exits(struct world *w)
+{
+    struct shm_record exits = record_at(SHM_EXITED, 0);
+    exits.time = OPENED + 20200 * US;
+    put(w, 2, exits);
+}
+
+/* The first thread is cancelled by the second one at 20 ms, in a read that it leaves at `end_us`. */
+static void cancelled_in_read(struct world *w, uint64_t end_us)
+{
+    struct shm_record cancels = record_at(SHM_RELEASED, 20), reads = wait_at(5);
+    two_threads(w);
+    cancels.wait = SHM_JOIN;
+    cancels.object = 1; /* the handle of the first thread: see put_thread */
+    cancels.flags = SHM_ALL;
+    cancels.release = 1;
+    put(w, 2, cancels);
+    second_exits(w);
+    reads.wait = SHM_READ;
+    reads.end = OPENED + end_us * US;
+    reads.flags = SHM_LEFT;
+    reads.release = 1;
+    put(w, 1, reads);
+    put(w, 1, record_at(SHM_EXITED, 30));
+}
+
+static void a_cancellation_ends_the_wait(void **state)
+{
+    struct world w;
+    (void)state;
+    cancelled_in_read(&w, 20600);
+    give(&w, SWITCH_WOKEN, 20010);
+    give(&w, SWITCH_IN, 20500);
+    finish(&w);
+    assert_int_equal(w.summary.wait_ns[SHM_READ], 14910 * US);
+    assert_int_equal(w.summary.ready_ns, 490 * US);
+    assert_int_equal(w.wakers[2], 1);
+}
+
+/* What it sleeps in while its stack is unwound is not the read. */
+static void also_if_the_thread_sleeps_again_before_it_has_left_the_call(void **state)
+{
+    struct world w;
+    (void)state;
+    cancelled_in_read(&w, 23000);
+    give(&w, SWITCH_WOKEN, 20010);
+    give(&w, SWITCH_IN, 20500);
+    give(&w, SWITCH_OUT, 21000);
+    give(&w, SWITCH_WOKEN, 22000);
+    give(&w, SWITCH_IN, 22100);
+    finish(&w);
+    assert_int_equal(w.summary.wait_ns[SHM_READ], 14910 * US);
+    assert_int_equal(w.summary.wait_ns[SHM_KERNEL], 1000 * US);
+    assert_int_equal(w.summary.ready_ns, 590 * US);
+    assert_int_equal(w.wakers[2], 1);
+}
+
+/* The kernel's clock has the next sleep a little before the thread's own has the call's end. */
+static void a_sleep_right_after_the_call_is_not_in_it(void **state)
+{
+    struct shm_record unlocks = record_at(SHM_RELEASED, 20), locks = wait_at(5);
+    struct world w;
+    (void)state;
+    two_threads(&w);
+    unlocks.wait = SHM_MUTEX;
+    unlocks.object = locks.object;
+    unlocks.release = 1;
+    put(&w, 2, unlocks);
+    second_exits(&w);
+    locks.end = OPENED + 20510 * US;
+    locks.release = 1;
+    put(&w, 1, locks);
+    put(&w, 1, record_at(SHM_EXITED, 30));
+    give(&w, SWITCH_WOKEN, 20010);
+    give(&w, SWITCH_IN, 20500);
+    give(&w, SWITCH_OUT, 20508);
+    give(&w, SWITCH_WOKEN, 29000);
+    give(&w, SWITCH_IN, 29100);
+    finish(&w);
+    assert_int_equal(w.summary.wait_ns[SHM_MUTEX], 14910 * US);
+    assert_in_range(w.summary.wait_ns[SHM_KERNEL], 8490 * US, 8492 * US);
+    assert_int_equal(w.summary.ready_ns, 590 * US);
+    assert_int_equal(w.wakers[2], 1);
+}
+
+/* A wake-up in vain shortly before the one that ends the wait is over before the release. */
+static void what_happens_before_the_release_keeps_its_time(void **state)
+{
+    struct shm_record unlocks = record_at(SHM_RELEASED, 20), locks = wait_at(5);
+    struct world w;
+    (void)state;
+    two_threads(&w);
+    unlocks.wait = SHM_MUTEX;
+    unlocks.object = locks.object;
+    unlocks.release = 1;
+    unlocks.time = OPENED + 20047 * US;
+    put(&w, 2, unlocks);
+    second_exits(&w);
+    locks.end = OPENED + 20056 * US;
+    locks.release = 1;
+    put(&w, 1, locks);
+    put(&w, 1, record_at(SHM_EXITED, 30));
+    give(&w, SWITCH_WOKEN, 20007);
+    give(&w, SWITCH_IN, 20018);
+    give(&w, SWITCH_OUT, 20024);
+    give(&w, SWITCH_WOKEN, 20049);
+    give(&w, SWITCH_IN, 20054);
+    finish(&w);
+    /* Without the 6 us on a CPU. */
+    assert_int_equal(w.summary.wait_ns[SHM_MUTEX], 14943 * US);
+    assert_int_equal(w.summary.ready_ns, 5 * US);
+    assert_int_equal(w.wakers[2], 1);
+}
+
+/* The first thread waits for the semaphore that the second one posts at 20 ms; what happens after
+ * 300 ms is not recorded yet, but written as far as it is known. */
+static void posted_and_not_back(struct world *w)
+{
+    struct shm_record posts = record_at(SHM_RELEASED, 20);
+    two_threads(w);
+    w->memory->threads[1].open_wait = SHM_SEMAPHORE;
+    w->memory->threads[1].open_object = 0x1000;
+    w->memory->threads[1].open_time = OPENED + 5 * MS;
+    posts.wait = SHM_SEMAPHORE;
+    posts.object = 0x1000;
+    posts.release = 1;
+    put(w, 2, posts);
+    put(w, 2, record_at(SHM_NAMED, 21));
+    give(w, SWITCH_WOKEN, 20010);
+    for (now = OPENED + 100 * MS; now < OPENED + 500 * MS; now += 100 * MS)
+        step(w);
+}
+
+static void a_woken_thread_that_is_late_has_its_waker(void **state)
+{
+    struct shm_record waits = wait_at(5);
+    struct world w;
+    (void)state;
+    posted_and_not_back(&w);
+    waits.wait = SHM_SEMAPHORE;
+    waits.end = OPENED + 560 * MS;
+    waits.release = 1;
+    put(&w, 1, waits);
+    w.memory->threads[1].open_time = 0;
+    give(&w, SWITCH_IN, 550000);
+    now += 500 * MS;
+    finish(&w);
+    assert_int_equal(w.summary.wait_ns[SHM_SEMAPHORE], 14910 * US);
+    assert_int_equal(w.summary.ready_ns, 529990 * US);
+    assert_int_equal(w.wakers[2], 1);
+}
+
+static bool is_logged(const struct world *w, const char *text)
+{
+    for (size_t i = 0; i < sizeof w->logged / sizeof w->logged[0]; i++) {
+        if (strcmp(w->logged[i], text) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The kernel lost wake-ups, its among them: it is ready from its release on, which is marked. */
+static void what_a_lost_wake_up_leaves_is_inferred(void **state)
+{
+    struct shm_record waits = wait_at(5);
+    struct world w;
+    (void)state;
+    two_threads(&w);
+    waits.wait = SHM_SEMAPHORE;
+    waits.end = OPENED + 20600 * US;
+    waits.release = 1;
+    put(&w, 1, waits);
+    put(&w, 1, record_at(SHM_EXITED, 30));
+    waits.kind = SHM_RELEASED;
+    waits.time = OPENED + 20 * MS;
+    waits.end = 0;
+    put(&w, 2, waits);
+    second_exits(&w);
+    give(&w, SWITCH_WAKINGS_LOST, 19000);
+    give(&w, SWITCH_WAKINGS_FOUND, 20450);
+    give(&w, SWITCH_IN, 20500);
+    finish(&w);
+    assert_true(is_logged(&w, "inferred"));
+    assert_true(is_logged(&w, "kernel"));
+    assert_int_equal(w.summary.wait_ns[SHM_SEMAPHORE], 14900 * US);
+    assert_int_equal(w.summary.ready_ns, 500 * US);
+    assert_int_equal(w.wakers[2], 1);
+}
+
+/* A sleep has no release: it ends when the thread runs. The loss is marked behind it, as nothing
+ * ran meanwhile. */
+static void also_where_no_thread_ran(void **state)
+{
+    struct shm_record sleeps = wait_at(5);
+    struct world w;
+    (void)state;
+    begin_seen(&w, true, true);
+    put_thread(&w, 1);
+    give(&w, SWITCH_OUT, 5100);
+    sleeps.wait = SHM_SLEEP;
+    sleeps.end = OPENED + 20600 * US;
+    put(&w, 1, sleeps);
+    give(&w, SWITCH_WAKINGS_LOST, 19000);
+    give(&w, SWITCH_WAKINGS_FOUND, 20450);
+    give(&w, SWITCH_IN, 20500);
+    finish(&w);
+    assert_true(is_logged(&w, "inferred"));
+    assert_int_equal(w.summary.wait_ns[SHM_SLEEP], 15400 * US);
+}
+
+/* MARK: What the kernel has */
+
+enum { ROUNDS = 60000 };
+
+static void *echoes(void *ends)
+{
+    const int *pipe = ends;
+    char byte;
+    while (read(pipe[0], &byte, 1) == 1)
+        (void)!write(pipe[3], &byte, 1);
+    return NULL;
+}
+
+/*
+ * Threads that wake each other through two pipes, so often that no buffer has room for all. Returns
+ * how often they slept: each sleep but the last two was ended by a wake-up.
+ */
+static uint64_t wake_each_other(void)
+{
+    struct rusage before, after;
+    int pipes[4];
+    pthread_t other;
+    cpu_set_t one;
+    char byte = 0;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)sched_getcpu(), &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    assert_true(pipe(pipes) == 0 && pipe(pipes + 2) == 0);
+    assert_int_equal(pthread_create(&other, NULL, echoes, pipes), 0);
+    getrusage(RUSAGE_SELF, &before);
+    for (int i = 0; i < ROUNDS; i++)
+        assert_true(write(pipes[1], &byte, 1) == 1 && read(pipes[2], &byte, 1) == 1);
+    getrusage(RUSAGE_SELF, &after);
+    close(pipes[1]);
+    pthread_join(other, NULL);
+    close(pipes[0]);
+    close(pipes[2]);
+    close(pipes[3]);
+    return (uint64_t)(after.ru_nvcsw - before.ru_nvcsw);
+}
+
+struct taken {
+    uint64_t wakings, losses, ends;
+};
+
+static void count(void *context, int64_t ns, uint32_t tid, enum waking_kind kind)
+{
+    struct taken *taken = context;
+    (void)ns;
+    (void)tid;
+    taken->wakings += kind == WAKING;
+    taken->losses += kind == WAKINGS_LOST;
+    taken->ends += kind == WAKINGS_FOUND;
+}
+
+static void no_wake_up_is_lost_unnoticed(void **state)
+{
+    struct wakings *wakings = wakings_open(CLOCK_MONOTONIC);
+    struct taken taken = {0};
+    uint64_t slept;
+    (void)state;
+    if (!wakings)
+        skip();
+    slept = wake_each_other();
+    wakings_read(wakings, INT64_MAX, count, &taken);
+    /* The kernel writes a loss before the next record that finds room. */
+    slept += wake_each_other();
+    wakings_read(wakings, INT64_MAX, count, &taken);
+    (void)wake_each_other();
+    wakings_read(wakings, INT64_MAX, count, &taken);
+    assert_true(taken.losses > 0 && taken.losses == taken.ends);
+    assert_true(taken.wakings + wakings_lost(wakings) >= slept - 4);
+    wakings_close(wakings);
+}
+
+/* It is waited for no longer than releases are kept. */
+static void no_thread_delays_the_others_for_long(void **state)
+{
+    struct world w;
+    uint64_t before;
+    (void)state;
+    posted_and_not_back(&w);
+    before = w.size;
+    now += 1000 * MS;
+    step(&w);
+    trace_cut(w.to);
+    assert_true(w.size > before);
+    finish(&w);
+    assert_int_equal(w.summary.wait_ns[SHM_SEMAPHORE], 14910 * US);
+    assert_int_equal(w.woken, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_cancellation_ends_the_wait),
+        cmocka_unit_test(also_if_the_thread_sleeps_again_before_it_has_left_the_call),
+        cmocka_unit_test(a_sleep_right_after_the_call_is_not_in_it),
+        cmocka_unit_test(what_happens_before_the_release_keeps_its_time),
+        cmocka_unit_test(a_woken_thread_that_is_late_has_its_waker),
+        cmocka_unit_test(what_a_lost_wake_up_leaves_is_inferred),
+        cmocka_unit_test(also_where_no_thread_ran),
+        cmocka_unit_test(no_wake_up_is_lost_unnoticed),
+        cmocka_unit_test(no_thread_delays_the_others_for_long),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
