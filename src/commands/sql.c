@@ -74,7 +74,7 @@ static const struct option rows[] = {
     {0, "allow-files", NULL, "queries may read and write files: COPY, read_parquet(...)",
      TO_FLAG(struct request, duckdb.files)},
     {0, "host", "NAME", "the value of the column host", TO_TEXT(struct request, host)},
-    {0, "repair", NULL, "Go 1.5 to 1.21: repair what has no consistent order",
+    {0, "repair", NULL, "repair what has no consistent order",
      TO_FLAG(struct request, repair)},
     {0, "binary", "FILE", "Go 1.5 and 1.6: the traced program, for names",
      TO_TEXT(struct request, binary)},
