@@ -1,3 +1,4 @@
+/* Times by process in a summary: see summary_processes.h. */
 #include "commands/summary_processes.h"
 
 #include <stdbool.h>

@@ -61,6 +61,10 @@ bool terminal_end(void)
     return true;
 }
 
+void terminal_unwrap(void)
+{
+}
+
 void terminal_control(FILE *to, const char *controls)
 {
     fputs(controls, to);
