@@ -349,7 +349,9 @@ static bool identify(struct recorder *r, struct claim *claim)
         claim->process.pid = process_find_nested(claim->number, &r->ours, &ours);
         claim->process.nested = claim->process.pid != 0;
     }
-    return claim->process.pid || found == PROCESS_GONE;
+    /* It may have ended between these looks. */
+    return claim->process.pid || found == PROCESS_GONE ||
+           (kill(claim->number, 0) != 0 && errno == ESRCH);
 }
 
 static void refuse(struct recorder *r, pid_t number)

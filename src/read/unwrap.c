@@ -320,9 +320,27 @@ static ssize_t chunks_read(struct unwrap *u, uint8_t *buf, size_t size)
 
 /* MARK: tar */
 
+/* The number in octal digits of a header, which blanks may precede. */
+static uint64_t tar_number(const uint8_t *digits, size_t size)
+{
+    uint64_t number = 0;
+    size_t i = 0;
+    while (i < size && digits[i] == ' ')
+        i++;
+    for (; i < size && digits[i] >= '0' && digits[i] <= '7'; i++)
+        number = number << 3 | (uint64_t)(digits[i] - '0');
+    return number;
+}
+
+/* The sum of a header's bytes is in it; its own eight bytes count as blanks. */
 static bool tar_matches(const uint8_t *data, size_t size)
 {
-    return size >= TAR_BLOCK && memcmp(data + 257, "ustar", 5) == 0;
+    uint64_t sum = 8 * (uint64_t)' ';
+    if (size < TAR_BLOCK || memcmp(data + 257, "ustar", 5) != 0)
+        return false;
+    for (size_t i = 0; i < TAR_BLOCK; i++)
+        sum += i < 148 || i >= 156 ? data[i] : 0;
+    return tar_number(data + 148, 8) == sum;
 }
 
 /* Skips members without content. Returns false if there is no other. */
@@ -336,9 +354,7 @@ static bool tar_find_file(struct unwrap *u)
                 return false;
             header[i] = (uint8_t)c;
         }
-        u->left = 0;
-        for (size_t i = 124; i < 136 && header[i] >= '0' && header[i] <= '7'; i++)
-            u->left = u->left << 3 | (uint64_t)(header[i] - '0');
+        u->left = tar_number(header + 124, 12);
         if (!tar_matches(header, TAR_BLOCK))
             return false;
         if ((header[156] == '0' || header[156] == '\0') && u->left > 0)

@@ -171,6 +171,10 @@ static int v2_next(trail_walk *walk, trail_batch *batch)
     }
     batch->header_size = length;
     batch->size = header.size;
+    if (!header.end_of_generation && header.generation == 0) {
+        error_set(&walk->error, TRAIL_CORRUPT, "invalid generation number 0");
+        return walk_fail(walk, batch);
+    }
     if (!header.end_of_generation) {
         batch->thread = (int64_t)header.thread;
         batch->time_ticks = header.time;

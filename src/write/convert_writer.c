@@ -45,6 +45,10 @@ static void put_in_122(struct event_writer *base, trail_event e)
 {
     struct model_g *g = model_find_g(&base->model, e.transition.id);
     bool early = g && g->early;
+    if (event_is_of_damage(&e)) {
+        event_writer_put(base, &e);
+        return;
+    }
     e.flags = 0;
     if (e.wire == V2_GoSwitch || e.wire == V2_GoSwitchDestroy)
         e.wire = V2_GoUnblock;

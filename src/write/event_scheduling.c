@@ -15,11 +15,16 @@ static struct model_m *context_in(struct event_writer *w, const trail_event *e, 
 
 /* MARK: Ps */
 
+static bool put_proc_start(struct event_writer *w, const trail_event *e);
+
 static bool put_proc_status(struct event_writer *w, const trail_event *e)
 {
     unsigned status = event_p_status(e);
     struct model_p *p = model_find_p(&w->model, e->transition.id);
     struct model_m *m = event_v1_status_thread(w, e, p);
+    /* Behind damage (event_end_at_damage) it is idle until now. */
+    if (p && p->status == V2_PROC_IDLE && status == V2_PROC_RUNNING && w->begun)
+        return put_proc_start(w, e);
     if (p && p->status != status)
         return false;
     if (!p && !(p = model_add_p(&w->model, e->transition.id, status)))
@@ -178,12 +183,16 @@ static struct model_m *syscall_thread(struct event_writer *w, const trail_event 
     return m->g_id == e->transition.id || may_be_new || !w->begun ? m : NULL;
 }
 
+static bool put_go_start(struct event_writer *w, const trail_event *e);
+
 static bool put_go_status(struct event_writer *w, const trail_event *e)
 {
     int64_t id = e->transition.id;
     unsigned status = event_g_status(e->transition.to);
     struct model_g *g = model_find_g(&w->model, id);
     struct model_m *m = model_m(&w->model, e->thread), *of = m;
+    if (g && g->status == V2_GO_RUNNABLE && status == V2_GO_RUNNING && w->begun)
+        return put_go_start(w, e);
     if (g && g->status != status)
         return false;
     if (status == V2_GO_SYSCALL && !(of = syscall_thread(w, e)))
@@ -341,6 +350,36 @@ static bool put(struct event_writer *w, const trail_event *e)
     }
 }
 
+/*
+ * A goroutine or P whose state damage hides from now on runs no longer: another one may be on its
+ * thread behind it.
+ */
+static void end_at_damage(struct event_writer *w, const trail_event *e)
+{
+    int64_t id = e->transition.id;
+    struct model_g *g = e->wire == V2_GoStatus ? model_find_g(&w->model, id) : NULL;
+    struct model_p *p = e->wire == V2_ProcStatus ? model_find_p(&w->model, id) : NULL;
+    struct model_m *m = g   ? model_thread_of_g(&w->model, g)
+                        : p ? model_thread_of_p(&w->model, p)
+                            : NULL;
+    if (!m || m->id == TRAIL_NONE)
+        return;
+    g = model_g_of(&w->model, m);
+    const bool stops_p = p != NULL;
+    p = model_p_of(&w->model, m);
+    w->time_ns = (int64_t)((uint64_t)e->time_ns + (uint64_t)w->shift_ns);
+    if (g && g->status == V2_GO_RUNNING && p && p->status == V2_PROC_RUNNING) {
+        g->status = V2_GO_RUNNABLE;
+        model_bind_g(m, NULL);
+        ADD(w, m, V2_GoStop, 0, 0);
+    }
+    if (stops_p && p && p->status == V2_PROC_RUNNING) {
+        p->status = V2_PROC_IDLE;
+        model_bind_p(m, NULL);
+        ADD0(w, m, V2_ProcStop);
+    }
+}
+
 /* Whether readers of the generation learn of a goroutine by the event. */
 static bool presents_g(const trail_event *e)
 {
@@ -350,6 +389,8 @@ static bool presents_g(const trail_event *e)
 
 void event_writer_put(struct event_writer *w, const trail_event *e)
 {
+    if (event_is_of_damage(e) && e->kind == TRAIL_STATE_TRANSITION && e->wire != V2_GCEnd)
+        end_at_damage(w, e);
     if (!event_writer_take(w, e))
         return;
     if (presents_g(e))

@@ -34,6 +34,7 @@ struct event_writer {
     int64_t implied_ns; /* of a ProcSteal that the next event implies; 0: none */
     int64_t begin_ns;   /* of the generation */
     uint64_t generation_events;
+    bool left_out; /* the current event is, and with it those that it implies */
     trail_convert_stats stats;
 };
 
@@ -53,6 +54,7 @@ static inline bool event_is_of_damage(const trail_event *e)
 /* Completes an event of event_writer_take; unless `written`, the event is counted as left out. */
 static inline void event_writer_done(struct event_writer *w, const trail_event *e, bool written)
 {
+    w->left_out = !written;
     w->stats.left_out += !written && w->begun;
     if (!(e->wire == V2_ProcSteal && (e->flags & TRAIL_EVENT_IMPLIED)))
         w->implied_ns = 0;
@@ -66,7 +68,8 @@ static inline void event_writer_done(struct event_writer *w, const trail_event *
 static inline bool event_writer_take(struct event_writer *w, const trail_event *e)
 {
     if (event_is_implied(e)) {
-        *(event_is_of_damage(e) ? &w->stats.left_out : &w->stats.events) += w->begun;
+        bool left_out = w->left_out || event_is_of_damage(e);
+        *(left_out ? &w->stats.left_out : &w->stats.events) += w->begun;
         return false;
     }
     origin_refresh(w->from, w->model.generation);

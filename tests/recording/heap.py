@@ -125,7 +125,7 @@ def survives(name, folder, program, *arguments, env=ENV):
     """Output and exit status are those without the recorder. What it said."""
     path = os.path.join(folder, "survive.trace")
     plain = run(program, *arguments, env=env)
-    code, out, err = run(TRAIL, "record", "--heap", "-o", path, "--", program, *arguments, env=env)
+    code, out, err = run(TRAIL, "record", "--heap", "--no-children", "-o", path, "--", program, *arguments, env=env)
     want = plain[0] if plain[0] >= 0 else 128 - plain[0]
     report((code, out) == (want, plain[1]), f"{name}: as without the recorder", plain, code, out, err)
     code, out, wrong = run(TRAIL, "check", path)
@@ -148,7 +148,7 @@ def test_allocators(folder):
         for scenario in ("allocations", "fork", "thread-ends", "early"):
             survives(f"{name}, {scenario}", folder, SURVIVE, scenario, env=env)
         trace = os.path.join(folder, "heap.trace")
-        code, out, err = run(TRAIL, "record", "--heap", "-o", trace, "--", HEAP, "no-pvalloc", env=env)
+        code, out, err = run(TRAIL, "record", "--heap", "--no-children", "-o", trace, "--", HEAP, "no-pvalloc", env=env)
         lines = [line.split() for line in out.splitlines() if not line.startswith("child")]
         steps = [(int(live) * 0.999 - 1024, int(live) * 1.25 + (1 << 20)) for live, _ in lines]
         missing = find_steps(heap_of(trace), steps)
@@ -167,7 +167,7 @@ def test_new(folder):
         if file and (not library(file) or run(TRAIL, "--version", env=env)[0] != 0):
             skip(name, f"no {allocator}, or trail itself does not run with it")
             continue
-        code, out, err = run(TRAIL, "record", "--heap", "-o", trace, "--", HEAP_NEW, env=env)
+        code, out, err = run(TRAIL, "record", "--heap", "--no-children", "-o", trace, "--", HEAP_NEW, env=env)
         lines = [line.split() for line in out.splitlines()]
         # The C++ library has some memory for exceptions for when there is none.
         steps = [(int(live) * 0.999 - 1024, int(live) * 1.25 + (1 << 20)) for live, _ in lines]
@@ -203,7 +203,7 @@ def test_rest(folder):
     for scenario in scenarios:
         survives(scenario, folder, SURVIVE, scenario)
     path = os.path.join(folder, "none.trace")
-    code, out, err = run(TRAIL, "record", "-o", path, "--", HEAP)
+    code, out, err = run(TRAIL, "record", "--no-children", "-o", path, "--", HEAP)
     report(code == 0 and "heap:" not in err and not heap_of(path), "without --heap: none", err)
     code, out, err = run("nm", "-D", "--defined-only", os.path.join(os.path.dirname(LIBRARY), "libtrail-preload.so"))
     report(code == 0 and " malloc" not in out and " free" not in out, "without --heap: malloc is not wrapped", err)

@@ -67,7 +67,7 @@ def run(*args, **more):
 def record(path, *program):
     if PART == "attached":
         return record_attached(path, *program)
-    return run(TRAIL, "record", "-o", path, "--", *program)
+    return run(TRAIL, "record", "--no-children", "-o", path, "--", *program)
 
 
 def record_attached(path, *program):
@@ -539,7 +539,8 @@ def survives(name, folder, program, *arguments, env=ENV, last="waits_at_last", m
     options = dict(input=b"hello\n", capture_output=True, timeout=LIMIT, env={**env, **(more_env or {})})
     try:
         plain = subprocess.run([program, *arguments], **options)
-        command = [TRAIL, "record", "-q", "-o", path, "--", program, *arguments]
+        alone = ["--no-children"] if arguments[:1] == ("fork",) else []
+        command = [TRAIL, "record", "-q", *alone, "-o", path, "--", program, *arguments]
         recorded = subprocess.run(command, **options)
     except subprocess.TimeoutExpired as e:
         report(False, f"{name}: goes on", e)

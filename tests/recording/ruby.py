@@ -21,7 +21,8 @@ TRACE = os.path.join(WORK.name, "x.trace")
 
 
 def record(*command, options=()):
-    done = subprocess.run([TRAIL, "record", "-q", *options, "-o", TRACE, "--", *command], capture_output=True, text=True, timeout=600)
+    children = [] if "--children" in options else ["--no-children"]
+    done = subprocess.run([TRAIL, "record", "-q", *children, *options, "-o", TRACE, "--", *command], capture_output=True, text=True, timeout=600)
     subprocess.run([TRAIL, "check", TRACE], check=True, capture_output=True, timeout=120)
     return done
 

@@ -26,7 +26,7 @@ def run(*args, right=(0,)):
     return done.stdout
 
 
-SAID = dict(line.split() for line in run(TRAIL, "record", "-q", "-o", TRACE, "--", PROGRAM).splitlines())
+SAID = dict(line.split() for line in run(TRAIL, "record", "-q", "--no-children", "-o", TRACE, "--", PROGRAM).splitlines())
 
 
 def hits(pattern):

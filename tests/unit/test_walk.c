@@ -255,10 +255,9 @@ static void test_errors(void **state)
 {
     (void)state;
     static const struct bad bads[] = {
-        {22, TRAIL_CORRUPT, "\x01\x01\x01\x01\x00\x34", 6, 21, 1,
-         "expected batch event, got event 52"},
-        {22, TRAIL_CORRUPT, "\x31\x01\x01\x01\x01\x00", 6, 16, 0,
-         "expected batch event, got event 49"},
+        {22, TRAIL_CORRUPT, "\x01\x01\x01\x01\x00\x34", 6, 21, 1, "invalid generation number 0"},
+        {22, TRAIL_CORRUPT, "\x30\x01\x01\x01\x01\x00", 6, 16, 0,
+         "expected batch event, got event 48"},
         {23, TRAIL_TRUNCATED, "\x31", 1, 16, 0,
          "error reading batch experiment: unexpected end of the trace"},
         {26, TRAIL_TRUNCATED, "\x01", 1, 16, 0,
