@@ -446,7 +446,7 @@ typedef struct trail_reader_options {
     bool strict;
     /* v1: delivers the consistent prefix of a damaged trace before the error. */
     bool partial;
-    /* Infers events and, in v1, shifts times to make the trace consistent; see trail_repair. */
+    /* v1: infers events and shifts times to make the trace consistent; see trail_repair. */
     bool repair;
     /*
      * v1: only judges the trace. trail_reader_next_batch (or _v1_batch) returns 0 at once if it is
@@ -592,7 +592,7 @@ typedef struct trail_experiment_batch {
 TRAIL_API size_t trail_reader_experiment_batches(const trail_reader *reader,
                                                  const trail_experiment_batch **batches);
 
-/* Kinds of repairs (trail_reader_options.repair); v2 has sequence and state. */
+/* Kinds of repairs of a v1 trace (trail_reader_options.repair). */
 typedef enum trail_repair_kind {
     TRAIL_REPAIR_SEQUENCE, /* a goroutine was put into the state that its next event requires */
     TRAIL_REPAIR_TIME,     /* an event's time was raised to that of the event before it */
@@ -610,8 +610,7 @@ typedef struct trail_reader_stats {
     uint64_t bytes;       /* of the uncompressed trace, read so far */
     uint64_t good_bytes;  /* everything before this offset was delivered or is consistent */
     uint64_t strings, stacks, cpu_samples; /* summed over generations */
-    /* In total, and by trail_repair_kind. In v2 also without the option, where events are lost. */
-    uint64_t repairs;
+    uint64_t repairs;                      /* in total, and by trail_repair_kind */
     uint64_t repairs_by_kind[TRAIL_REPAIRS];
     uint64_t skipped_bytes; /* not read, because of trail_reader_options.from_ns */
     int64_t first_ns;       /* if skipped_bytes > 0: time of the first event of the trace */
@@ -627,7 +626,7 @@ typedef struct trail_reader_stats {
 } trail_reader_stats;
 TRAIL_API void trail_reader_get_stats(const trail_reader *reader, trail_reader_stats *stats);
 
-/* MARK: Repairs (trail_reader_options.repair) */
+/* MARK: Repairs (v1, trail_reader_options.repair) */
 
 typedef struct trail_repair {
     trail_repair_kind kind;
@@ -641,7 +640,7 @@ typedef struct trail_repair {
 TRAIL_API const char *trail_repair_kind_name(trail_repair_kind kind);
 
 /*
- * Returns the repairs, in order; complete once the first event was delivered (v1), or the last (v2). The stats count all
+ * Returns the repairs, in order; complete once the first event was delivered. The stats count all
  * of them; at most the first 10,000 are kept here.
  */
 TRAIL_API size_t trail_reader_repairs(const trail_reader *reader, const trail_repair **repairs);

@@ -25,7 +25,8 @@ struct request {
 };
 
 static const struct option rows[] = {
-    {'r', "repair", NULL, "repair what has no consistent order, and count the repairs",
+    {'r', "repair", NULL,
+     "Go 1.5 to 1.21: repair what has no consistent order, and count the repairs",
      TO_FLAG(struct request, repair)},
     {'l', "list", NULL, "with --repair: list the repairs", TO_FLAG(struct request, list)},
     {'n', "limit", "N", "with --list: at most N repairs (default 100)",
@@ -195,11 +196,6 @@ static void show_notes(const struct verdict *verdict)
         show_line("  holes        %" PRIu64 ": reading went on behind the damage, and no state is "
                   "counted across it",
                   stats->holes);
-    if (stats->repairs > 0 && !verdict->request->repair)
-        show_line("  inferred     %" PRIu64
-                  " state%s where events are lost: times next to them may be "
-                  "too long",
-                  stats->repairs, plural_s(stats->repairs));
     if (stats->lost_bytes > 0)
         show_line("  lost         %s", show_bytes(text, stats->lost_bytes));
     if (stats->unstopped)

@@ -75,7 +75,7 @@ static const struct option rows[] = {
      TO_FLAG(struct request, duckdb.files)},
     {0, "host", "NAME", "the machine that the traces are of (this one)",
      TO_TEXT(struct request, host)},
-    {0, "repair", NULL, "repair what has no consistent order",
+    {0, "repair", NULL, "Go 1.5 to 1.21: repair what has no consistent order",
      TO_FLAG(struct request, repair)},
     {0, "binary", "FILE", "Go 1.5 and 1.6: the traced program, for names",
      TO_TEXT(struct request, binary)},

@@ -286,7 +286,7 @@ static int read_section(struct v2_generation *g, trail_batch_kind kind, const ui
 /* MARK: Batches */
 
 static int add_event_batch(struct v2_generation *g, const struct v2_batch_header *header, size_t at,
-                           size_t gaps, trail_error *err)
+                           trail_error *err)
 {
     if (g->batch_count >= V2_NO_BATCH || !GROW(g->batches, g->batch_capacity, g->batch_count + 1))
         return out_of_memory(err);
@@ -294,7 +294,6 @@ static int add_event_batch(struct v2_generation *g, const struct v2_batch_header
         .at = at,
         .size = (uint32_t)header->size,
         .next = V2_NO_BATCH,
-        .gaps = (uint32_t)gaps,
         .thread = header->thread,
         .time = header->time,
     };
@@ -338,7 +337,7 @@ static int index_batches(struct v2_generation *g, trail_error *err)
         if (g->min_time == 0 || header.time < g->min_time)
             g->min_time = header.time;
         if (kind == TRAIL_BATCH_EVENTS)
-            result = add_event_batch(g, &header, at + length, gap, err);
+            result = add_event_batch(g, &header, at + length, err);
         else if (kind == TRAIL_BATCH_EXPERIMENT)
             result = add_experiment(g, &header, data, err);
         else

@@ -29,7 +29,6 @@ struct v2_batch {
     size_t at;
     uint32_t size;
     uint32_t next; /* index, V2_NO_BATCH at the end */
-    uint32_t gaps; /* before it in the generation */
     uint64_t thread;
     uint64_t time;
 };

@@ -41,61 +41,31 @@ static struct step implied(struct v2_order *order, uint8_t type)
     };
 }
 
-static trail_go_state go_state(const struct v2_g *g)
+static void end_goroutine(struct v2_order *order, struct v2_g *g)
 {
     static const uint8_t states[V2_GO_STATUSES] = {
         [V2_GO_BAD] = TRAIL_GO_UNDETERMINED, [V2_GO_RUNNABLE] = TRAIL_GO_RUNNABLE,
         [V2_GO_RUNNING] = TRAIL_GO_RUNNING,  [V2_GO_SYSCALL] = TRAIL_GO_SYSCALL,
         [V2_GO_WAITING] = TRAIL_GO_WAITING,
     };
-    return (trail_go_state)states[g->status];
-}
-
-static trail_proc_state proc_state(const struct v2_p *p)
-{
-    bool busy = p->status == V2_PROC_RUNNING || p->status == V2_PROC_SYSCALL;
-    return busy ? TRAIL_PROC_RUNNING : TRAIL_PROC_IDLE;
-}
-
-void v2_hole_end_goroutine(struct v2_order *order, struct v2_g *g)
-{
     struct step s = implied(order, V2_GoStatus);
     v2_end_ranges(&s, &g->ranges, TRAIL_RESOURCE_GOROUTINE, g->id);
-    emit_go(&s, g->id, go_state(g), TRAIL_GO_UNDETERMINED)->flags = TRAIL_EVENT_IMPLIED;
+    emit_go(&s, g->id, states[g->status], TRAIL_GO_UNDETERMINED)->flags = TRAIL_EVENT_IMPLIED;
     order->output = s.output;
     v2_destroy_g(order, g);
 }
 
-void v2_hole_begin_goroutine(struct v2_order *order, const struct v2_g *g)
+static void end_proc(struct v2_order *order, struct v2_p *p)
 {
-    struct step s = implied(order, V2_GoStatus);
-    emit_go(&s, g->id, TRAIL_GO_UNDETERMINED, go_state(g))->flags = TRAIL_EVENT_IMPLIED;
-    order->output = s.output;
-}
-
-void v2_hole_end_proc(struct v2_order *order, struct v2_p *p)
-{
+    bool busy = p->status == V2_PROC_RUNNING || p->status == V2_PROC_SYSCALL;
     struct step s = implied(order, V2_ProcStatus);
     v2_end_ranges(&s, &p->ranges, TRAIL_RESOURCE_PROC, p->id);
-    emit_proc(&s, p->id, proc_state(p), TRAIL_PROC_UNDETERMINED)->flags = TRAIL_EVENT_IMPLIED;
+    emit_proc(&s, p->id, busy ? TRAIL_PROC_RUNNING : TRAIL_PROC_IDLE, TRAIL_PROC_UNDETERMINED)
+        ->flags = TRAIL_EVENT_IMPLIED;
     order->output = s.output;
-    v2_destroy_p(order, p);
-}
-
-void v2_hole_begin_proc(struct v2_order *order, const struct v2_p *p)
-{
-    struct step s = implied(order, V2_ProcStatus);
-    trail_event *e = emit_proc(&s, p->id, TRAIL_PROC_UNDETERMINED, proc_state(p));
-    e->flags = TRAIL_EVENT_IMPLIED;
-    e->transition.status = p->status;
-    order->output = s.output;
-}
-
-void v2_hole_end_gc(struct v2_order *order)
-{
-    struct step s = implied(order, V2_GCEnd);
-    v2_end_gc(&s);
-    order->output = s.output;
+    idmap_remove(&order->ps, (uint64_t)p->id);
+    free(p->ranges.items);
+    slab_put(&order->p_slab, p);
 }
 
 bool v2_hole_emit(struct v2_hole *hole, struct v2_order *order, const trail_event *full)
@@ -103,13 +73,15 @@ bool v2_hole_emit(struct v2_hole *hole, struct v2_order *order, const trail_even
     for (; hole->next < hole->count && order->output.next < full; hole->next++) {
         uint64_t id = hole->ids[hole->next];
         if (hole->next < hole->goroutines)
-            v2_hole_end_goroutine(order, idmap_find(&order->gs, id));
+            end_goroutine(order, idmap_find(&order->gs, id));
         else
-            v2_hole_end_proc(order, idmap_find(&order->ps, id));
+            end_proc(order, idmap_find(&order->ps, id));
     }
     if (hole->next < hole->count)
         return false;
-    v2_hole_end_gc(order);
+    struct step s = implied(order, V2_GCEnd);
+    v2_end_gc(&s);
+    order->output = s.output;
     v2_hole_free(hole);
     v2_order_restart(order);
     return true;

@@ -26,13 +26,4 @@ bool v2_hole_emit(struct v2_hole *hole, struct v2_order *order, const trail_even
 
 void v2_hole_free(struct v2_hole *hole);
 
-/* The same for single ones: at most two implied events. The goroutine or P is then unknown. */
-void v2_hole_end_goroutine(struct v2_order *order, struct v2_g *g);
-void v2_hole_end_proc(struct v2_order *order, struct v2_p *p);
-void v2_hole_end_gc(struct v2_order *order);
-
-/* An implied event that begins the state of what was unknown. */
-void v2_hole_begin_goroutine(struct v2_order *order, const struct v2_g *g);
-void v2_hole_begin_proc(struct v2_order *order, const struct v2_p *p);
-
 #endif

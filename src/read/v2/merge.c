@@ -12,13 +12,6 @@
 #endif
 
 #include "read/v2/common.h"
-#include "read/v2/force.h"
-
-/*
- * Where events are lost, one that waits for a lost one must not wait until its thread lags behind all
- * others: it has to be late by this much.
- */
-#define LATE_NS 1000000
 
 /*
  * Converts ticks to ns. On Linux a tick is 64 ns, and integers give the same result as Go's
@@ -90,8 +83,6 @@ merge_another(struct v2_order *order, struct v2_frontier *frontier, size_t *whic
     for (size_t i = 1; i < frontier->count; i++) {
         struct v2_cursor *c = heads[i].cursor;
         struct v2_output before = order->output;
-        if (order->lenient && (uint64_t)heads[i].time_ns - (uint64_t)heads[0].time_ns > LATE_NS)
-            break;
         *which = i;
         enum v2_step step = v2_order_advance_any(order, c);
         if (step == V2_WAIT)
@@ -188,25 +179,5 @@ bool v2_cursor_start(const struct v2_clock *clock, struct v2_cursor *cursor)
     if (at)
         cursor->at = at;
     return at != NULL;
-}
-
-enum v2_merge v2_merge_forced(struct v2_order *order, struct v2_frontier *frontier, size_t which)
-{
-    struct v2_cursor *c = frontier->heads[which].cursor;
-    order->before = order->output;
-    if (!v2_force_is_plausible(order, c))
-        return V2_MERGE_MALFORMED;
-    if (v2_force(order, c) && v2_order_advance_any(order, c) == V2_ADVANCED)
-        order->steps++;
-    else
-        order->dropped++;
-    if (c->at == c->end)
-        return V2_MERGE_END;
-    c->at = decode_next(&order->clock, c, c->at, &c->last_ns);
-    c->wire.type = 0; /* see decode_next */
-    if (!c->at)
-        return V2_MERGE_MALFORMED;
-    v2_frontier_update(frontier, which);
-    return V2_MERGE_PAUSE;
 }
 #endif

@@ -58,27 +58,6 @@ static bool find_context_of_p(struct step *s, int64_t id)
     return false;
 }
 
-struct v2_p *v2_create_p(struct v2_order *o, int64_t id, unsigned status)
-{
-    struct v2_p *p = slab_get(&o->p_slab);
-    if (!p || !idmap_put(&o->ps, (uint64_t)id, p)) {
-        error_set(o->error, TRAIL_NO_MEMORY, "out of memory while ordering events");
-        return NULL;
-    }
-    p->id = id;
-    p->status = (uint8_t)status;
-    set_seq(o, &p->seq, 0);
-    return p;
-}
-
-void v2_destroy_p(struct v2_order *o, struct v2_p *p)
-{
-    idmap_remove(&o->ps, (uint64_t)p->id);
-    free(p->ranges.items);
-    p->id = TRAIL_NONE;
-    slab_put(&o->p_slab, p);
-}
-
 static enum v2_step on_proc_status(struct step *s)
 {
     struct v2_order *o = s->order;
@@ -100,9 +79,11 @@ static enum v2_step on_proc_status(struct step *s)
                         proc_status_name(p->status), proc_status_name(announced));
         }
     } else {
-        p = v2_create_p(o, id, status);
-        if (!p)
-            return V2_FAILED;
+        p = slab_get(&o->p_slab);
+        if (!p || !idmap_put(&o->ps, (uint64_t)id, p))
+            return v2_fail_memory(s);
+        p->id = id;
+        p->status = (uint8_t)status;
         from =
             o->generation == o->initial_generation ? TRAIL_PROC_UNDETERMINED : TRAIL_PROC_NOT_EXIST;
     }

@@ -50,7 +50,6 @@ struct v2_g {
 };
 
 struct v2_p {
-    void *link; /* as in v2_g */
     int64_t id;
     uint8_t status;
     struct v2_seq seq;
@@ -90,7 +89,6 @@ struct v2_cursor {
     int64_t batch_ns;    /* time of the batch */
     uint32_t batch;      /* the reader's index of the thread's next batch */
     uint32_t last_batch; /* and of its last batch */
-    uint32_t gaps;       /* in the generation before the batch */
 };
 
 /* Nanoseconds per tick; `exact` is the same if it is an integer below 2^31, else 0. */
@@ -133,15 +131,10 @@ struct v2_order {
     enum v2_gc gc;
     trail_string_handle range_names[TRAIL_RANGES];
     struct slab g_slab, p_slab, m_slab;
-    bool lenient;         /* events are lost: see v2/force.h */
-    bool incomplete;      /* the generation's tables may be, too */
-    uint64_t forced;      /* events for which the model was changed */
-    uint64_t dropped;     /* events that could not be used even so */
-    uint64_t forced_work; /* threads that were searched for this */
-    bool strict;          /* a misused annotation is an error */
-    uint64_t misused;     /* annotations that were delivered as such */
-    uint64_t unknown;     /* IDs without string or stack, which a reader that is not strict drops */
-    struct v2_m nobody;   /* the M for "no thread": its bindings last only one step */
+    bool strict;        /* a misused annotation is an error */
+    uint64_t misused;   /* annotations that were delivered as such */
+    uint64_t unknown;   /* IDs without string or stack, which a reader that is not strict drops */
+    struct v2_m nobody; /* the M for "no thread": its bindings last only one step */
     trail_error *error;
 };
 

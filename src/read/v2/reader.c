@@ -12,20 +12,15 @@
 #include "base/grow.h"
 #include "read/reader.h"
 #include "read/source.h"
-#include "read/v2/force.h"
 #include "read/v2/generation.h"
 #include "read/v2/hole.h"
 #include "read/v2/merge.h"
 #include "read/v2/skip.h"
 #include "wire/wire.h"
 
-/* Events delivered in one batch where the caller offers no room, and what a step may emit. */
+/* Events delivered in one batch where the caller offers no room; a step emits up to V2_MAX_EMIT. */
 #define BATCH_EVENTS 128
-#define MOST_EMITTED (V2_MAX_EMIT + 2 * V2_MAX_FORCED)
-_Static_assert(READER_ROOM > MOST_EMITTED, "there is room for a step");
-
-/* Repairs that are kept, as in v1. */
-#define MOST_REPAIRS 10000
+_Static_assert(READER_ROOM > V2_MAX_EMIT, "there is room for a step");
 
 enum v2_phase {
     PHASE_LOAD,   /* the next generation must be loaded */
@@ -53,11 +48,8 @@ struct v2_reader {
     struct v2_hole hole;
     uint64_t lost_generation; /* its rest is left out; 0: none */
     uint64_t unknown;         /* order.unknown, as reported so far */
-    trail_repair *repairs;    /* in order */
-    size_t repair_count, repair_capacity;
-    uint64_t forced;   /* order.forced before this generation */
-    trail_event *full; /* no step begins from here on */
-    trail_event events[BATCH_EVENTS + MOST_EMITTED];
+    trail_event *full;        /* no step begins from here on */
+    trail_event events[BATCH_EVENTS + V2_MAX_EMIT];
 };
 
 static struct v2_reader *v2(trail_reader *reader)
@@ -136,7 +128,6 @@ static int next_batch_of(struct v2_reader *r, struct v2_cursor *c)
     while (c->batch != V2_NO_BATCH) {
         const struct v2_batch *batch = &g->batches[c->batch];
         c->batch = batch->next;
-        c->gaps = batch->gaps;
         if (batch->size == 0)
             continue;
         c->at = g->buffer + batch->at;
@@ -274,9 +265,6 @@ static int begin_generation(struct v2_reader *r)
 {
     struct v2_generation *g = &r->generation;
     r->next_sample = 0;
-    r->forced = r->order.forced + r->order.dropped;
-    r->order.incomplete = g->fault.code != TRAIL_OK || r->behind.code != TRAIL_OK;
-    r->order.lenient = !r->order.strict && (g->events_lost || r->order.incomplete);
     count_generation(r);
     if (link_batches(r) < 0 || fill_frontier(r) < 0)
         return -1;
@@ -401,13 +389,9 @@ static void drop_step_before(struct v2_reader *r)
 }
 
 /* The batch of entry i is at its end: moves its thread to the next batch, or removes it. */
-static int end_of_batch(struct v2_reader *r, size_t i, bool lost)
+static int end_of_batch(struct v2_reader *r, size_t i)
 {
-    struct v2_cursor *c = r->frontier.heads[i].cursor;
-    uint32_t gaps = c->gaps;
-    int next = next_good_batch_of(r, c);
-    if (next >= 0 && r->order.lenient && (lost || c->gaps != gaps))
-        v2_force_forget(&r->order, c->m);
+    int next = next_good_batch_of(r, r->frontier.heads[i].cursor);
     if (next < 0)
         drop_step_before(r);
     if (next > 0)
@@ -415,62 +399,6 @@ static int end_of_batch(struct v2_reader *r, size_t i, bool lost)
     else
         v2_frontier_remove(&r->frontier, i);
     return next < 0 ? -1 : 0;
-}
-
-static int malformed(struct v2_reader *r, size_t which)
-{
-    r->generation.events_lost = true;
-    drop_step_before(r);
-    if (bad_event(r, r->frontier.heads[which].cursor) == 0 || !note_damage(r))
-        return -1;
-    r->order.lenient = true;
-    return end_of_batch(r, which, true);
-}
-
-/* Notes that an event contradicts others. Returns whether reading goes on with what it requires. */
-static bool becomes_lenient(struct v2_reader *r)
-{
-    if (r->order.strict || !v2_is_damage(&r->base.error))
-        return false;
-    if (!r->order.lenient && !r->base.options.repair)
-        (void)note_damage(r);
-    r->order.lenient = r->generation.events_lost = true;
-    return true;
-}
-
-/* Counts that the model is made to fit an event, and stores it if repairs were asked for. */
-static bool add_repair(struct v2_reader *r, trail_repair_kind kind, const struct v2_cursor *c)
-{
-    trail_reader_stats *stats = &r->base.stats;
-    stats->repairs++;
-    stats->repairs_by_kind[kind]++;
-    if (!r->base.options.repair || r->repair_count == MOST_REPAIRS)
-        return true;
-    if (!GROW(r->repairs, r->repair_capacity, r->repair_count + 1))
-        return out_of_memory(r) == 0;
-    r->repairs[r->repair_count++] = (trail_repair){
-        .kind = kind,
-        .offset = r->generation.offset + (c->event - r->generation.buffer),
-        .proc = c->m->p_id,
-        .goroutine = c->m->g_id,
-        .time_ns = c->last_ns,
-    };
-    return true;
-}
-
-/* An event waits or has failed where others are lost: the model is made to fit it. */
-static int force(struct v2_reader *r, size_t which, trail_repair_kind kind)
-{
-    error_clear(&r->base.error);
-    if (!add_repair(r, kind, r->frontier.heads[which].cursor))
-        return -1;
-    enum v2_merge merged = v2_merge_forced(&r->order, &r->frontier, which);
-    if (r->base.error.code != TRAIL_OK && !v2_is_damage(&r->base.error))
-        return -1;
-    error_clear(&r->base.error);
-    if (merged == V2_MERGE_MALFORMED)
-        return malformed(r, which);
-    return merged == V2_MERGE_END ? end_of_batch(r, which, false) : 0;
 }
 
 /* Delivers events of the frontier, up to the next CPU sample. */
@@ -486,15 +414,15 @@ static int merge_events(struct v2_reader *r)
     case V2_MERGE_PAUSE:
         break;
     case V2_MERGE_END:
-        return end_of_batch(r, which, false);
+        return end_of_batch(r, which);
     case V2_MERGE_STUCK:
-        (void)stuck(r);
-        return becomes_lenient(r) ? force(r, 0, TRAIL_REPAIR_SEQUENCE) : -1;
+        return stuck(r);
     case V2_MERGE_FAILED:
-        (void)failed_at(r, c);
-        return becomes_lenient(r) ? force(r, which, TRAIL_REPAIR_STATE) : -1;
+        return failed_at(r, c);
     case V2_MERGE_MALFORMED:
-        return malformed(r, which);
+        r->generation.events_lost = true;
+        drop_step_before(r);
+        return bad_event(r, c) < 0 && note_damage(r) ? end_of_batch(r, which) : -1;
     }
     return 0;
 }
@@ -529,9 +457,7 @@ static int merge(struct v2_reader *r)
                 return -1;
         } else {
             count_whole_generation(r);
-            bool unsure =
-                r->generation.events_lost || r->order.forced + r->order.dropped != r->forced;
-            r->lost_generation = unsure ? r->generation.number : 0;
+            r->lost_generation = r->generation.events_lost ? r->generation.number : 0;
             r->phase = PHASE_LOAD;
             return 0;
         }
@@ -543,7 +469,7 @@ static long v2_next_batch(trail_reader *reader, const trail_event **events)
 {
     struct v2_reader *r = v2(reader);
     trail_event *batch = reader->room ? reader->room : r->events;
-    r->full = batch + (reader->room ? reader->room_size - MOST_EMITTED : BATCH_EVENTS);
+    r->full = batch + (reader->room ? reader->room_size - V2_MAX_EMIT : BATCH_EVENTS);
     r->order.output.next = batch;
     *events = batch;
     while (r->order.output.next == batch) {
@@ -594,17 +520,9 @@ static size_t v2_experiment_batches(const trail_reader *reader,
     return r->generation.experiment_count;
 }
 
-static size_t v2_repairs(const trail_reader *reader, const trail_repair **repairs)
-{
-    const struct v2_reader *r = (const struct v2_reader *)reader;
-    *repairs = r->repairs;
-    return r->repair_count;
-}
-
 static void v2_close(trail_reader *reader)
 {
     struct v2_reader *r = v2(reader);
-    free(r->repairs);
     v2_order_fini(&r->order);
     v2_generation_free(&r->generation);
     v2_hole_free(&r->hole);
@@ -638,7 +556,6 @@ trail_reader *v2_reader_open(trail_source *source, int version, const trail_read
     static const struct reader_ops ops = {
         .next_batch = v2_next_batch,
         .experiment_batches = v2_experiment_batches,
-        .repairs = v2_repairs,
         .close = v2_close,
     };
     struct v2_reader *r = calloc(1, sizeof *r);
