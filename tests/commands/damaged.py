@@ -192,13 +192,19 @@ def the_hole_is_in_no_sum():
 
 
 @test
-def the_end_of_a_state_at_a_hole_is_not_counted_as_written():
+def what_runs_at_a_hole_is_stopped_there_in_a_converted_trace():
     data = bytearray(generations(6))
     damage_events(data, 3)
     path = os.path.join(WORK, "converted.trace")
-    _, _, err = run_text("convert", "--to=go1.23", "-o", path, written("hole", data))
-    kinds = [json.loads(line)["kind"] for line in good_text("print", "--format=jsonl", path).splitlines()]
-    equal(int(err.split("was converted: ")[1].split()[0]), len([k for k in kinds if k != "Sync"]), err)
+    for version in (22, 23, 26):
+        _, _, err = run_text("convert", f"--to=go1.{version}", "-o", path, written("hole", data))
+        # That the states of G 1 and P 0 are unknown cannot be written; that they no longer run can.
+        assert " 2 events left out" in err, err
+        events = [json.loads(line) for line in good_text("print", "--format=jsonl", path).splitlines()]
+        assert int(err.split("was converted: ")[1].split()[0]) <= len([e for e in events if e["kind"] != "Sync"]), err
+        stops = [(e["resource"], e["id"]) for e in events if e.get("type") == "GoStop" and not e.get("reason")]
+        equal(stops, [("goroutine", 1)], version)
+        equal(len([e for e in events if e.get("type") == "ProcStop"]), 1, version)
 
 
 @test
