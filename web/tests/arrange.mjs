@@ -262,7 +262,7 @@ test("the rows are those of a plain reference: groups, folded ones, unfolded and
                 if (type === "lane")
                     return {
                         lane: row.lane.lane,
-                        pinned: row.pinned,
+                        pinned: row.first,
                         open: row.open,
                         top: row.top,
                         height: row.height,

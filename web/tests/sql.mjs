@@ -7,6 +7,7 @@ import {
     idle,
     LABELS,
     main,
+    measure,
     needBrowser,
     ok,
     runJson,
@@ -21,12 +22,11 @@ if (!process.env.TRAIL_DUCKDB) {
     process.exit(0);
 }
 
-/* Width of the column of names (geometry.ts), height of a lane (lanes.ts), heights of the strip and the counter. */
-const LANE = 22;
+/* The height of a lane, of the strip and of the counter. */
+const LANE = measure("lane-height");
 const STRIP = 12;
 const COUNTER = 30;
-/* #6a30c9 */
-const violet = color("sql");
+const marked = color("sql");
 
 async function askPage(page, text) {
     const box = page.getByRole("textbox", { name: "SQL", exact: true });
@@ -42,8 +42,8 @@ async function openSql(open, ask) {
     return open("#g=none&top=0&tab=sql", { colorScheme: "light" });
 }
 
-/* The heights in a column of a canvas, from below, at which the colour is violet, or `almost`, as of a thin line. */
-function violetAt(page, canvas, x, almost = false) {
+/* The heights in a column of a canvas, from below, at which the colour is that of rows, or `almost`, as of a thin line. */
+function markedAt(page, canvas, x, almost = false) {
     return page.evaluate(
         ([name, at, [red, green, blue], most]) => {
             const of = document.querySelector(`canvas.${name}`);
@@ -59,7 +59,7 @@ function violetAt(page, canvas, x, almost = false) {
                     found.push(of.height - y);
             return found;
         },
-        [canvas, x, violet, almost ? 150 : 90],
+        [canvas, x, marked, almost ? 150 : 90],
     );
 }
 
@@ -87,17 +87,17 @@ for (const [name, id] of [
             const top = await page.locator("canvas.rows").evaluate((of) => of.height);
             for (const row of wanted) {
                 const middle = (row.begin_ns + row.end_ns) / 2 - origin_ns;
-                const heights = await violetAt(page, "rows", x(middle));
+                const heights = await markedAt(page, "rows", x(middle));
                 const below = heights.map((y) => top - y - lane * LANE);
                 ok(below.length > 0 && below.every((y) => y >= 0 && y < LANE), `${below}`);
-                const strip = await violetAt(page, "head", x(middle));
+                const strip = await markedAt(page, "head", x(middle));
                 ok(strip.length >= STRIP - 5 && Math.max(...strip) <= STRIP + 2, `${strip}`);
             }
             /* Between them there is nothing. */
             const [first, second] = wanted.toSorted((a, b) => a.begin_ns - b.begin_ns);
             const gap = (first.end_ns + second.begin_ns) / 2 - origin_ns;
             ok(x(second.begin_ns) - x(first.end_ns) > 4, "there is a gap");
-            equal(await violetAt(page, "head", x(gap)), [], "between");
+            equal(await markedAt(page, "head", x(gap)), [], "between");
 
             await page.locator(".table tbody tr").nth(1).click();
             const [, shown, number] = await until("it is selected", async () =>
@@ -108,7 +108,7 @@ for (const [name, id] of [
 
             await page.getByRole("button", { name: "Show them in the timeline" }).click();
             await idle(page);
-            equal(await violetAt(page, "head", x(gap)), [], "taken away");
+            equal(await markedAt(page, "head", x(gap)), [], "taken away");
         });
     });
 
@@ -122,7 +122,7 @@ async function drawsCounter(page, points, name, origin) {
         const [left, right] = [x(row.time_ns - origin), x(next - origin)];
         if (right - left < 6) continue;
         seen++;
-        const heights = await violetAt(page, "head", (left + right) / 2, true);
+        const heights = await markedAt(page, "head", (left + right) / 2, true);
         const height = 3 + 2 + (row[name] / most) * (COUNTER - 6);
         const own = heights.filter((y) => y <= COUNTER);
         ok(
@@ -167,7 +167,8 @@ test("memory in use over time, by its query with a name, is a counter", async ()
         of.most = Math.max(of.most, value);
         pieces.set(piece, of);
     }
-    equal(runJson("sql", trace, "@heap"), [...pieces.values()], "the rows");
+    const rows = runJson("sql", trace, "@heap").map(({ file, ...row }) => row);
+    equal(rows, [...pieces.values()], "the rows");
     await serving(trace, async (open, ask) => {
         const page = await openSql(open, ask);
         const { meaning } = runJson("sql", ".queries").find(({ name }) => name === "heap");
