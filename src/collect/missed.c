@@ -33,14 +33,16 @@ static size_t read_entry(pid_t pid, const char *name, char *text, size_t size)
 /* MARK: Why */
 
 /* A longer environment is not known to lack anything. */
-#define ENVIRONMENT (256 * 1024)
+#define ENVIRONMENT ((size_t)256 * 1024)
 
 static bool lacks_variables(pid_t pid)
 {
     char *text = malloc(ENVIRONMENT);
-    size_t size = text ? read_entry(pid, "environ", text, ENVIRONMENT) : ENVIRONMENT - 1;
+    if (!text)
+        return false;
+    size_t size = read_entry(pid, "environ", text, ENVIRONMENT);
     bool preload = false, shm = false;
-    for (size_t at = 0; text && at < size; at += strlen(text + at) + 1) {
+    for (size_t at = 0; at < size; at += strlen(text + at) + 1) {
         preload |= strncmp(text + at, "LD_PRELOAD=", 11) == 0 && strstr(text + at, "libtrail-");
         shm |= strncmp(text + at, SHM_VARIABLE "=", sizeof SHM_VARIABLE) == 0;
     }

@@ -488,7 +488,7 @@ static void run_next(struct trace *t)
 
 /* The model waits for the record of a call's end for so long: see is_on_its_way. Releases are kept for
  * longer (trace.c). */
-#define ON_ITS_WAY_NS (3 * COLLECT_DELAY_NS)
+#define ON_ITS_WAY_NS ((uint64_t)3 * COLLECT_DELAY_NS)
 
 /*
  * Whether the thread was woken in a call whose end is not recorded yet, as on a busy machine it may

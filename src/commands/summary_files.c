@@ -114,19 +114,17 @@ static bool add_file(struct rows *rows, const struct analysis *like, const char 
     trail_analysis_close(a.answers);
     trail_reader_close(a.reader);
     trail_source_close(a.source);
-    if (good && listed && row.code != EXIT_GOOD && row.err.code == TRAIL_NOT_A_TRACE) {
-        rows->others++;
+    const bool other = good && listed && row.code != EXIT_GOOD && row.err.code == TRAIL_NOT_A_TRACE;
+    rows->others += other;
+    row.path = other ? NULL : strdup(path);
+    if (good && row.path && GROW(rows->list, rows->capacity, rows->count + 1)) {
+        rows->list[rows->count++] = row;
         return true;
     }
-    row.path = strdup(path);
-    if (!good || !row.path || !GROW(rows->list, rows->capacity, rows->count + 1)) {
-        free(row.path);
-        free(row.kind);
-        free(row.text);
-        return false;
-    }
-    rows->list[rows->count++] = row;
-    return true;
+    free(row.path);
+    free(row.kind);
+    free(row.text);
+    return other;
 }
 
 static bool is_folder(const char *path)

@@ -27,7 +27,7 @@ static const struct reason {
  * The log is written directly before the thread waits, or at the end of a hold, mostly 1 ns apart: other
  * threads' events may come between.
  */
-#define LOG_APART_NS 1000
+#define LOG_APART_NS INT64_C(1000)
 
 void words_window(const struct vocabulary *vocabulary, int64_t *from_ns, int64_t *ns)
 {
