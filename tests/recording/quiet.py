@@ -17,7 +17,9 @@ import work
 
 TRAIL, PRELOAD, PROGRAM = (os.path.abspath(a) for a in sys.argv[1:4])
 WORK = work.folder("quiet")
+# What looks for leaks cannot run under strace.
 ENV = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "TRAIL_SHM")}
+ENV["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
 # How often a thread sleeps for a lock, and what memory malloc takes for it, depends on the time.
 BY_TIME = {"futex", "sched_yield", "mmap", "munmap", "mprotect", "madvise", "brk", "restart_syscall"}
 
