@@ -54,6 +54,14 @@ static inline const char *path_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+static inline trail_string text_path_name(trail_string path)
+{
+    size_t from = path.size;
+    while (from > 0 && path.data[from - 1] != '/')
+        from--;
+    return (trail_string){path.data + from, path.size - from};
+}
+
 /* Returns the value of a hexadecimal digit, -1 for any other character. */
 static inline int hex_digit(char c)
 {

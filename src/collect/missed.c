@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "shm/shm.h"
 
 /* Returns the size of what was read, and ends it with a zero; 0: nothing can be read. */
@@ -130,16 +131,13 @@ static bool is_loaded(pid_t pid)
     char text[1024];
     const char *at;
     unsigned long long start;
-    struct timespec now;
     long hz = sysconf(_SC_CLK_TCK);
     if (read_entry(pid, "stat", text, sizeof text) == 0 || !(at = strrchr(text, ')')) || hz <= 0 ||
         sscanf(at + 1,
                "%*s %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
                &start) != 1)
         return false;
-    (void)clock_gettime(CLOCK_BOOTTIME, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec -
-               (int64_t)(start * (1000000000 / (unsigned long)hz)) >
+    return (int64_t)clock_ns(CLOCK_BOOTTIME) - (int64_t)(start * (1000000000 / (unsigned long)hz)) >
            LOADED_NS;
 }
 
@@ -166,8 +164,7 @@ static void look_below(pid_t pid, const struct missed_search *search, int depth)
             !read_program(child, other))
             continue;
         if (strcmp(own, other) != 0 && is_loaded(child)) {
-            const char *slash = strrchr(other, '/');
-            search->found(search->context, child, slash ? slash + 1 : other);
+            search->found(search->context, child, path_name(other));
         } else if (depth > 0) {
             look_below(child, search, depth - 1);
         }

@@ -265,45 +265,6 @@ static void add_process(struct recorder *r, const struct claim *claim)
         r->begin_ns = recorder_now_ns();
 }
 
-/* MARK: Programs without the recorder */
-
-static bool is_known(const void *recorder, pid_t pid)
-{
-    const struct recorder *r = recorder;
-    for (const struct recorded *p = r->processes; p; p = p->next) {
-        if (p->process.pid == pid && !p->over)
-            return true;
-    }
-    return pid == getpid();
-}
-
-static void take_missed(void *recorder, pid_t pid, const char *name)
-{
-    struct recorder *r = recorder;
-    executed_found(&r->executed, pid, name);
-}
-
-/* Between looks; a program that runs for less is not found. */
-#define MISSED_NS 250000000
-
-void recorder_look_for_missed(struct recorder *r)
-{
-    const struct missed_search search = {is_known, take_missed, r};
-    int64_t now = recorder_now_ns();
-    if (!r->options.children || now < r->missed_ns + MISSED_NS)
-        return;
-    r->missed_ns = now;
-    for (struct recorded *p = r->processes; p; p = p->next) {
-        if (p->over || !has_its_pid(p))
-            continue;
-        if (collect_has_left(p->collect) && p->why == WIRE_MISSED_UNKNOWN)
-            p->why = missed_why(p->process.pid);
-        missed_children(p->process.pid, &search);
-    }
-}
-
-/* MARK: Claims */
-
 /* Returns the process of a claim if it is recorded already: it has executed another program. */
 static struct recorded *find_recorded(const struct recorder *r, pid_t pid)
 {
@@ -319,12 +280,42 @@ static bool is_recorded(const void *recorder, pid_t pid)
     return pid == getpid() || find_recorded(r, pid);
 }
 
+/* MARK: Programs without the recorder */
+
+static void take_missed(void *recorder, pid_t pid, const char *name)
+{
+    struct recorder *r = recorder;
+    executed_found(&r->executed, pid, name);
+}
+
+/* Between looks; a program that runs for less is not found. */
+#define MISSED_NS 250000000
+
+void recorder_look_for_missed(struct recorder *r)
+{
+    const struct missed_search search = {is_recorded, take_missed, r};
+    int64_t now = recorder_now_ns();
+    if (!r->options.children || now < r->missed_ns + MISSED_NS)
+        return;
+    r->missed_ns = now;
+    for (struct recorded *p = r->processes; p; p = p->next) {
+        if (p->over || !has_its_pid(p))
+            continue;
+        if (collect_has_left(p->collect) && p->why == WIRE_MISSED_UNKNOWN)
+            p->why = missed_why(p->process.pid);
+        missed_children(p->process.pid, &search);
+    }
+}
+
+/* MARK: Claims */
+
 /*
  * Finds the process that has claimed the spare. The kernel must confirm the PID in the claim: the
  * program is our child, which was not waited for yet; another process has mapped the area, or had
  * done so before its exec and descends from us, or was given the area by a message with its
- * credentials, or is the only one below us with this number. The first claim is always the program's, even if the program has overwritten the
- * PID, as no other process was started. False: none of these.
+ * credentials, or is the only one below us with this number. The first claim is always the
+ * program's, even if the program has overwritten the PID, as no other process was started. False:
+ * none of these.
  */
 static bool identify(struct recorder *r, struct claim *claim)
 {

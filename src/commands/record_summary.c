@@ -1,7 +1,6 @@
 #include "commands/record_summary.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,17 +24,6 @@ static const enum wire_wait wait_kinds[SHM_WAITS] = {
 #include "wire/waits.def"
 #undef WAIT
 };
-
-/* Prints one line that contains names. */
-static void put_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void put_line(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    show_line_on(stderr, format, args);
-    va_end(args);
-}
 
 static int64_t kind_ns(const struct collect_summary *s, enum wire_wait kind)
 {
@@ -89,12 +77,12 @@ static void print_worst(const struct collect_summary *s)
     char total[DURATION_SIZE], longest[DURATION_SIZE];
     for (size_t i = 0; i < 3 && s->worst[i].count; i++) {
         const struct collect_wait_place *p = &s->worst[i];
-        put_line("    %s: %" PRIu64 " x %s, %s in all, longest %s%s%s%s%s",
-                 *p->place ? p->place : "?", p->count, wire_wait_kinds[wait_kinds[p->wait]].title,
-                 show_duration_as(total, p->total_ns, DURATION_SUMMARY),
-                 show_duration_as(longest, p->longest_ns, DURATION_SUMMARY),
-                 *p->holder ? ", held by " : "", p->holder, *p->waker ? ", woken by " : "",
-                 p->waker);
+        show_error_line(
+            "    %s: %" PRIu64 " x %s, %s in all, longest %s%s%s%s%s", *p->place ? p->place : "?",
+            p->count, wire_wait_kinds[wait_kinds[p->wait]].title,
+            show_duration_as(total, p->total_ns, DURATION_SUMMARY),
+            show_duration_as(longest, p->longest_ns, DURATION_SUMMARY),
+            *p->holder ? ", held by " : "", p->holder, *p->waker ? ", woken by " : "", p->waker);
     }
 }
 
@@ -177,7 +165,7 @@ void record_summary_print(const struct collect_summary *s, const char *path, int
                   cpu_ns >= 0 ? show_duration_as(cpu, cpu_ns, DURATION_SUMMARY) : "",
                   cpu_ns >= 0 ? " of CPU" : "");
     if (about)
-        put_line("  %s", about);
+        show_error_line("  %s", about);
     print_states(s, cpu_ns);
     if (s->worst[0].count)
         fputs("  most of the waiting:\n", stderr);
@@ -188,15 +176,15 @@ void record_summary_print(const struct collect_summary *s, const char *path, int
             "place, which does\n",
             stderr);
     if (s->switches)
-        put_line("  ready: inferred from wake-up to return; %s", s->switches);
+        show_error_line("  ready: inferred from wake-up to return; %s", s->switches);
     if (s->unseen_ns)
-        put_line(
+        show_error_line(
             "  ready: inferred for %s, in which a CPU switched threads too often to record each "
             "switch; --max-switches=0 records them",
             show_duration_as(wall, s->unseen_ns, DURATION_SUMMARY));
     if (s->faults)
-        put_line("  page faults: %" PRIu64 " %s that had to be read from the disk", s->faults,
-                 numbered(s->faults, "page", "pages"));
+        show_error_line("  page faults: %" PRIu64 " %s that had to be read from the disk",
+                        s->faults, numbered(s->faults, "page", "pages"));
     if (s->refused_stacks)
         fprintf(stderr,
                 "  long calls with only their place: %" PRIu64
@@ -208,7 +196,7 @@ void record_summary_print(const struct collect_summary *s, const char *path, int
     print_heap(s);
     print_recorder(s);
     print_findings(path);
-    put_line("  next: trail summary %s, or trail view %s", shell_file(path, file), file);
+    show_error_line("  next: trail summary %s, or trail view %s", shell_file(path, file), file);
 }
 
 /* MARK: Several processes */
@@ -294,9 +282,10 @@ static void print_left(const struct record_summary_process *processes, size_t co
                                      found > 1 ? ", " : "", TITLE_WIDTH, p->title, p->pid);
     }
     if (found > 0)
-        put_line("  recorded in part: %s%s, for what was executed in its place did not load the "
-                 "recorder",
-                 text, found > MOST_EXECUTED ? ", ..." : "");
+        show_error_line(
+            "  recorded in part: %s%s, for what was executed in its place did not load the "
+            "recorder",
+            text, found > MOST_EXECUTED ? ", ..." : "");
 }
 
 void record_summary_print_all(struct record_summary_process *processes, size_t all, int program)
@@ -306,22 +295,23 @@ void record_summary_print_all(struct record_summary_process *processes, size_t a
     int width;
     qsort(processes, all, sizeof *processes, by_cpu);
     width = width_of_titles(processes, count);
-    put_line("  %-*s %8s %8s %10s %10s %8s %10s%s", width, "process", "PID", "threads", "time",
-             "CPU", "waiting", "recorder", split ? "  trace" : "");
+    show_error_line("  %-*s %8s %8s %10s %10s %8s %10s%s", width, "process", "PID", "threads",
+                    "time", "CPU", "waiting", "recorder", split ? "  trace" : "");
     for (size_t i = 0; i < count; i++) {
         const struct record_summary_process *p = &processes[i];
         char wall[DURATION_SIZE], cpu[DURATION_SIZE], cost[DURATION_SIZE];
-        put_line("  %-*.*s %8d %8" PRIu64 " %s %s %6.0f %% %s%s%s", width, width, p->title, p->pid,
-                 p->summary.threads, column_text(wall, p->summary.wall_ns),
-                 column_text(cpu, p->cpu_ns), waiting_share(&p->summary),
-                 column_text(cost, p->cost_ns), split ? "  " : "", split ? p->path : "");
+        show_error_line("  %-*.*s %8d %8" PRIu64 " %s %s %6.0f %% %s%s%s", width, width, p->title,
+                        p->pid, p->summary.threads, column_text(wall, p->summary.wall_ns),
+                        column_text(cpu, p->cpu_ns), waiting_share(&p->summary),
+                        column_text(cost, p->cost_ns), split ? "  " : "", split ? p->path : "");
     }
     if (count < all)
-        put_line("  ... and %zu more %s, which ran for less", all - count,
-                 numbered(all - count, "process", "processes"));
+        show_error_line("  ... and %zu more %s, which ran for less", all - count,
+                        numbered(all - count, "process", "processes"));
     print_left(processes, all, program);
     if (split)
-        put_line("  next: trail merge -o all.trace with these files, and trail summary all.trace");
+        show_error_line(
+            "  next: trail merge -o all.trace with these files, and trail summary all.trace");
 }
 
 /* MARK: Processes that were not recorded */
@@ -331,8 +321,8 @@ static bool print_why(const char *name, uint32_t pid, enum wire_missed why)
 {
     const struct wire_missed_words *words = wire_missed_words(why);
     if (words)
-        put_line("    %.*s (%" PRIu32 "): %s: %s", TITLE_WIDTH, name, pid, words->why,
-                 words->remedy);
+        show_error_line("    %.*s (%" PRIu32 "): %s: %s", TITLE_WIDTH, name, pid, words->why,
+                        words->remedy);
     return words != NULL;
 }
 
@@ -351,21 +341,21 @@ void record_summary_print_executed(const struct executed_list *executed, uint64_
     char text[MOST_EXECUTED * (sizeof executed->items->name + 16)];
     size_t size = 0;
     if (executed->unknown > 0)
-        put_line("  not known whether recorded: %" PRIu64 " %s, which came too fast",
-                 executed->unknown, numbered(executed->unknown, "process", "processes"));
+        show_error_line("  not known whether recorded: %" PRIu64 " %s, which came too fast",
+                        executed->unknown, numbered(executed->unknown, "process", "processes"));
     if (executed->count <= turned_away)
         return;
     for (size_t i = 0; i < shown && size < sizeof text; i++)
         size += (size_t)snprintf(text + size, sizeof text - size, "%s%s (%d)", i > 0 ? ", " : "",
                                  executed->items[i].name, (int)executed->items[i].pid);
-    put_line("  not recorded: %s%s", text, executed->count > shown ? ", ..." : "");
+    show_error_line("  not recorded: %s%s", text, executed->count > shown ? ", ..." : "");
     size_t explained = 0;
     for (size_t i = 0; i < executed->count && explained < MOST_EXECUTED; i++)
         explained +=
             print_why(executed->items[i].name, executed->items[i].pid, executed->items[i].why);
-    put_line("    %zu process%s that did not load the recorder%s", executed->count,
-             executed->count == 1 ? "" : "es",
-             explained == executed->count
-                 ? ""
-                 : ": static or privileged programs, or an environment without LD_PRELOAD");
+    show_error_line("    %zu process%s that did not load the recorder%s", executed->count,
+                    executed->count == 1 ? "" : "es",
+                    explained == executed->count
+                        ? ""
+                        : ": static or privileged programs, or an environment without LD_PRELOAD");
 }

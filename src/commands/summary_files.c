@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +35,13 @@ void summary_files_want(trail_analysis_options *options)
                      TRAIL_ANALYZE_ACTIVITY | TRAIL_ANALYZE_REGION_GROUPS |
                      TRAIL_ANALYZE_DISTRIBUTIONS | TRAIL_ANALYZE_FINDINGS;
     options->mmu_flags[0] = TRAIL_MMU_DEFAULT | TRAIL_MMU_CORRECTED;
+}
+
+static void row_free(struct row *row)
+{
+    free(row->path);
+    free(row->kind);
+    free(row->text);
 }
 
 /* MARK: One file */
@@ -121,9 +127,7 @@ static bool add_file(struct rows *rows, const struct analysis *like, const char 
         rows->list[rows->count++] = row;
         return true;
     }
-    free(row.path);
-    free(row.kind);
-    free(row.text);
+    row_free(&row);
     return other;
 }
 
@@ -277,23 +281,10 @@ int summary_files_show(const struct analysis *analysis, const struct options *op
         puts("No file there is a trace.");
     for (size_t i = 0; i < rows.count; i++) {
         code = worse_exit(code, rows.list[i].code);
-        free(rows.list[i].path);
-        free(rows.list[i].kind);
-        free(rows.list[i].text);
+        row_free(&rows.list[i]);
     }
     free(rows.list);
     return code;
-}
-
-/* Prints one line that contains names on stderr. */
-static void put_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void put_line(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    show_line_on(stderr, format, args);
-    va_end(args);
 }
 
 void summary_files_findings(const char *path, size_t most)
@@ -307,7 +298,7 @@ void summary_files_findings(const char *path, size_t most)
     if (a.answers && count == 0)
         fputs("  no known problem found\n", stderr);
     for (size_t i = 0; i < count && i < most; i++)
-        put_line("  * %s", findings[i].text);
+        show_error_line("  * %s", findings[i].text);
     trail_analysis_close(a.answers);
     trail_reader_close(a.reader);
     trail_source_close(a.source);

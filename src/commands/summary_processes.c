@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "words/process_name.h"
 
 /*
- * Returns the row of the program: that of the process that began first, which is written last. NULL: the recording has one
- * process, or it is not known.
+ * Returns the row of the program, the process that began first: its row is written last. NULL if
+ * the recording has one process, or that is not known.
  */
 static const trail_recorded *program_of(const trail_reader *reader)
 {
@@ -31,11 +32,7 @@ static trail_string name_of(const trail_recorded *row)
     const char *end = memchr(name.data, ' ', name.size);
     if (end)
         name.size = (size_t)(end - name.data);
-    for (size_t i = name.size; i > 0; i--) {
-        if (name.data[i - 1] == '/')
-            return (trail_string){name.data + i, name.size - i};
-    }
-    return name;
+    return text_path_name(name);
 }
 
 static void add_times(struct summary_process *process, const trail_times *times)
@@ -44,6 +41,14 @@ static void add_times(struct summary_process *process, const trail_times *times)
     process->ready_ns += trail_times_corrected(times).sched_wait_ns;
     process->waiting_ns +=
         trail_times_column(times, TRAIL_COLUMN_BLOCK) + times->syscall_ns + times->syscall_block_ns;
+}
+
+static void add_process(struct summary_process *process, const struct summary_process *other)
+{
+    process->threads += other->threads;
+    process->running_ns += other->running_ns;
+    process->ready_ns += other->ready_ns;
+    process->waiting_ns += other->waiting_ns;
 }
 
 static int by_label(const void *a_, const void *b_)
@@ -71,13 +76,10 @@ static void add_unnamed(struct summary_process *list, size_t *count, const trail
         to = list[i].pid == program->pid ? &list[i] : NULL;
     if (!to) {
         to = &list[(*count)++];
-        *to = (struct summary_process){
-            .label = name_of(program), .name = name_of(program), .pid = program->pid};
+        trail_string name = name_of(program);
+        *to = (struct summary_process){.label = name, .name = name, .pid = program->pid};
     }
-    to->threads += unnamed->threads;
-    to->running_ns += unnamed->running_ns;
-    to->ready_ns += unnamed->ready_ns;
-    to->waiting_ns += unnamed->waiting_ns;
+    add_process(to, unnamed);
 }
 
 /* Adds up neighbours with one label; returns how many are left. */
@@ -90,10 +92,7 @@ static size_t add_up(struct summary_process *list, size_t count)
             list[kept++] = list[i];
             continue;
         }
-        last->threads += list[i].threads;
-        last->running_ns += list[i].running_ns;
-        last->ready_ns += list[i].ready_ns;
-        last->waiting_ns += list[i].waiting_ns;
+        add_process(last, &list[i]);
     }
     return kept;
 }
@@ -117,9 +116,10 @@ static struct summary_process *process_with(struct summary_process *list, size_t
 }
 
 /* Gives each process what its recording noted. */
-static void find_recorded(const trail_reader *reader, struct summary_process *list, size_t count)
+static void find_recorded(const trail_reader *reader, const trail_recorded *program,
+                          struct summary_process *list, size_t count)
 {
-    const trail_recorded *rows, *program = program_of(reader);
+    const trail_recorded *rows;
     size_t row_count = trail_reader_recorded(reader, &rows);
     for (size_t i = 0; i < row_count; i++) {
         struct summary_process *process =
@@ -162,7 +162,7 @@ size_t summary_processes(const trail_analysis *answers, const trail_reader *read
     count = add_up(*list, count);
     if (count > 1) {
         qsort(*list, count, sizeof **list, by_running);
-        find_recorded(reader, *list, count);
+        find_recorded(reader, program, *list, count);
         return count;
     }
     free(*list);

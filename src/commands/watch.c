@@ -66,7 +66,7 @@ struct watch {
     bool ended;
     bool waits; /* a file has to be looked at again */
     bool fresh; /* one of them was changed only now: its writer may not have finished */
-    bool last;  /* with --once: what is still fresh is left */
+    bool last;  /* with --once: files that are still being written are left out */
     bool failed;
     int code;
 };

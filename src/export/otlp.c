@@ -232,7 +232,7 @@ static bool is_of_threads(const struct otlp *o)
     return o->timeline.of_threads;
 }
 
-/* The number of a goroutine; of a thread that of the system, or TRAIL_NONE while it is not known. */
+/* A goroutine's number, or a thread's system ID; TRAIL_NONE if that is not known. */
 static int64_t number_of(const struct otlp *o, int64_t goroutine)
 {
     const struct timeline_goroutine *g = timeline_goroutine_find(&o->timeline, goroutine);

@@ -42,8 +42,8 @@ static int open_area(const char *word)
 /* The number of the fork that made this process, until its area has it; 0: none. */
 static uint32_t forked;
 
-/* Whether the fork was counted in the area: not that of a process that clone(2) made, which has no
- * area but its maker's mapping. */
+/* Whether the fork was counted in the area. A process made by clone(2) has no area of its own, only
+ * its parent's mapping, and is not counted. */
 static bool counted_fork;
 
 /* Set while a forked child begins, where locks of the C library may be held for ever. */

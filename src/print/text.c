@@ -65,14 +65,6 @@ static void frame_name(const trail_reader *reader, const trail_frame *frame, str
     out_hex(out, frame->pc, 1);
 }
 
-static trail_string base_name(trail_string path)
-{
-    for (size_t i = path.size; i > 0; i--)
-        if (path.data[i - 1] == '/')
-            return (trail_string){path.data + i, path.size - i};
-    return path;
-}
-
 static bool is_runtime_internal(trail_string name)
 {
     static const char *const prefixes[] = {
@@ -136,7 +128,7 @@ static void stack_place(const trail_reader *reader, uint32_t handle, struct out 
     if (count == 0)
         return;
     const trail_frame *frame = informative_frame(reader, frames, count);
-    frame_place(reader, frame, base_name(trail_reader_string(reader, frame->file)), out);
+    frame_place(reader, frame, text_path_name(trail_reader_string(reader, frame->file)), out);
 }
 
 /* With --stacks: one line per frame. */

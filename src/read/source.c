@@ -657,13 +657,13 @@ static trail_source *source_new(const char *name, trail_error *err)
     return s;
 }
 
-/* Whether more bytes may show what a source is that begins with these. */
-static bool is_undecided(const uint8_t *data, size_t size)
+/* Returns the codec of what begins with these bytes; NULL if it is not compressed. */
+static const struct codec *codec_of(const uint8_t *data, size_t size)
 {
     for (size_t i = 0; i < CODECS; i++)
         if (codecs[i].matches(data, size))
-            return false;
-    return unwrap_is_undecided(data, size);
+            return &codecs[i];
+    return NULL;
 }
 
 /* Fetches enough raw bytes to recognise the compression or form; fewer only at the end. */
@@ -675,7 +675,7 @@ static bool fetch_magic(trail_source *s)
         return error_set(&s->error, TRAIL_NO_MEMORY, "no memory to read %s", s->name) == 0;
     while (have < INPUT_SIZE && !s->ended) {
         if (have >= next_look) {
-            if (!is_undecided(s->input, have))
+            if (codec_of(s->input, have) || !unwrap_is_undecided(s->input, have))
                 break;
             /* Doubled, since a look costs as much as there is; but a header alone is seen. */
             next_look = have < WIRE_HEADER_SIZE ? WIRE_HEADER_SIZE : 2 * have;
@@ -695,15 +695,10 @@ static bool recognise(trail_source *s)
 {
     if (!s->memory && !fetch_magic(s))
         return false;
-    for (size_t i = 0; i < CODECS; i++) {
-        if (!codecs[i].matches(s->at, (size_t)(s->end - s->at)))
-            continue;
-        if (!codecs[i].init(s))
-            return error_set(&s->error, TRAIL_NO_MEMORY, "no memory to decompress %s", s->name) ==
-                   0;
-        s->codec = &codecs[i];
-        break;
-    }
+    const struct codec *codec = codec_of(s->at, (size_t)(s->end - s->at));
+    if (codec && !codec->init(s))
+        return error_set(&s->error, TRAIL_NO_MEMORY, "no memory to decompress %s", s->name) == 0;
+    s->codec = codec;
     return true;
 }
 

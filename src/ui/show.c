@@ -95,6 +95,14 @@ void show_line(const char *format, ...)
     va_end(args);
 }
 
+void show_error_line(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    show_line_on(stderr, format, args);
+    va_end(args);
+}
+
 /* MARK: JSON */
 
 static bool write_stdout(void *context, const void *data, size_t size)

@@ -36,8 +36,9 @@ void show_figures(const char *text);
 void show_plain(trail_string text); /* on stdout */
 void show_plain_on(FILE *to, trail_string text);
 
-/* Prints one formatted line, escaped as a whole. */
+/* Prints one formatted line on stdout or stderr, escaped as a whole. */
 void show_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void show_error_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void show_line_on(FILE *to, const char *format, va_list args);
 
 /* Returns a JSON writer on stdout, which may be mixed with other output there. One at a time. */

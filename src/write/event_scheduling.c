@@ -356,24 +356,24 @@ static bool put(struct event_writer *w, const trail_event *e)
  */
 static void end_at_damage(struct event_writer *w, const trail_event *e)
 {
-    int64_t id = e->transition.id;
-    struct model_g *g = e->wire == V2_GoStatus ? model_find_g(&w->model, id) : NULL;
-    struct model_p *p = e->wire == V2_ProcStatus ? model_find_p(&w->model, id) : NULL;
-    struct model_m *m = g   ? model_thread_of_g(&w->model, g)
-                        : p ? model_thread_of_p(&w->model, p)
-                            : NULL;
+    const bool is_p = e->transition.resource == TRAIL_RESOURCE_PROC;
+    struct model_p *p = is_p ? model_find_p(&w->model, e->transition.id) : NULL;
+    struct model_g *g = is_p ? NULL : model_find_g(&w->model, e->transition.id);
+    struct model_m *m = NULL;
+    if (p || g)
+        m = p ? model_thread_of_p(&w->model, p) : model_thread_of_g(&w->model, g);
     if (!m || m->id == TRAIL_NONE)
         return;
     g = model_g_of(&w->model, m);
-    const bool stops_p = p != NULL;
     p = model_p_of(&w->model, m);
-    w->time_ns = (int64_t)((uint64_t)e->time_ns + (uint64_t)w->shift_ns);
-    if (g && g->status == V2_GO_RUNNING && p && p->status == V2_PROC_RUNNING) {
+    if (!p || p->status != V2_PROC_RUNNING)
+        return;
+    if (g && g->status == V2_GO_RUNNING) {
         g->status = V2_GO_RUNNABLE;
         model_bind_g(m, NULL);
         ADD(w, m, V2_GoStop, 0, 0);
     }
-    if (stops_p && p && p->status == V2_PROC_RUNNING) {
+    if (is_p) {
         p->status = V2_PROC_IDLE;
         model_bind_p(m, NULL);
         ADD0(w, m, V2_ProcStop);
@@ -389,10 +389,11 @@ static bool presents_g(const trail_event *e)
 
 void event_writer_put(struct event_writer *w, const trail_event *e)
 {
-    if (event_is_of_damage(e) && e->kind == TRAIL_STATE_TRANSITION && e->wire != V2_GCEnd)
-        end_at_damage(w, e);
-    if (!event_writer_take(w, e))
+    if (!event_writer_take(w, e)) {
+        if (event_is_of_damage(e) && e->kind == TRAIL_STATE_TRANSITION)
+            end_at_damage(w, e);
         return;
+    }
     if (presents_g(e))
         event_label_g(w, e->transition.id, e->wire == V2_GoStatusStack ? e->transition.stack : 0);
     event_writer_done(w, e, put(w, e));

@@ -67,13 +67,13 @@ static inline void event_writer_done(struct event_writer *w, const trail_event *
  */
 static inline bool event_writer_take(struct event_writer *w, const trail_event *e)
 {
+    w->time_ns = (int64_t)((uint64_t)e->time_ns + (uint64_t)w->shift_ns);
     if (event_is_implied(e)) {
         bool left_out = w->left_out || event_is_of_damage(e);
         *(left_out ? &w->stats.left_out : &w->stats.events) += w->begun;
         return false;
     }
     origin_refresh(w->from, w->model.generation);
-    w->time_ns = (int64_t)((uint64_t)e->time_ns + (uint64_t)w->shift_ns);
     w->generation_events++;
     if (!w->begun || (w->time_ns >= 0 && w->time_ns - w->begin_ns < EVENT_WRITER_FAR_NS))
         return true;

@@ -86,22 +86,29 @@ static void also_if_the_thread_sleeps_again_before_it_has_left_the_call(void **s
     assert_int_equal(w.wakers[2], 1);
 }
 
-/* The kernel's clock has the next sleep a little before the thread's own has the call's end. */
-static void a_sleep_right_after_the_call_is_not_in_it(void **state)
+/* The first thread waits for a mutex that the second one unlocks, and has it at `end_us`. */
+static void unlocked_at(struct world *w, uint64_t unlock_us, uint64_t end_us)
 {
     struct shm_record unlocks = record_at(SHM_RELEASED, 20), locks = wait_at(5);
-    struct world w;
-    (void)state;
-    two_threads(&w);
+    two_threads(w);
     unlocks.wait = SHM_MUTEX;
     unlocks.object = locks.object;
     unlocks.release = 1;
-    put(&w, 2, unlocks);
-    second_exits(&w);
-    locks.end = OPENED + 20510 * US;
+    unlocks.time = OPENED + unlock_us * US;
+    put(w, 2, unlocks);
+    second_exits(w);
+    locks.end = OPENED + end_us * US;
     locks.release = 1;
-    put(&w, 1, locks);
-    put(&w, 1, record_at(SHM_EXITED, 30));
+    put(w, 1, locks);
+    put(w, 1, record_at(SHM_EXITED, 30));
+}
+
+/* The kernel's clock has the next sleep a little before the thread's own has the call's end. */
+static void a_sleep_right_after_the_call_is_not_in_it(void **state)
+{
+    struct world w;
+    (void)state;
+    unlocked_at(&w, 20000, 20510);
     give(&w, SWITCH_WOKEN, 20010);
     give(&w, SWITCH_IN, 20500);
     give(&w, SWITCH_OUT, 20508);
@@ -117,20 +124,9 @@ static void a_sleep_right_after_the_call_is_not_in_it(void **state)
 /* A wake-up in vain shortly before the one that ends the wait is over before the release. */
 static void what_happens_before_the_release_keeps_its_time(void **state)
 {
-    struct shm_record unlocks = record_at(SHM_RELEASED, 20), locks = wait_at(5);
     struct world w;
     (void)state;
-    two_threads(&w);
-    unlocks.wait = SHM_MUTEX;
-    unlocks.object = locks.object;
-    unlocks.release = 1;
-    unlocks.time = OPENED + 20047 * US;
-    put(&w, 2, unlocks);
-    second_exits(&w);
-    locks.end = OPENED + 20056 * US;
-    locks.release = 1;
-    put(&w, 1, locks);
-    put(&w, 1, record_at(SHM_EXITED, 30));
+    unlocked_at(&w, 20047, 20056);
     give(&w, SWITCH_WOKEN, 20007);
     give(&w, SWITCH_IN, 20018);
     give(&w, SWITCH_OUT, 20024);

@@ -48,7 +48,7 @@ function pathQuery(of: Finding, origin: number): Query | null {
 
 const lengthOf = (of: Segment) => of.end_ns - of.begin_ns;
 
-/* Shows a path over the lanes that it is on, which come first, after that of the waiting goroutine; selects its longest step. */
+/* Shows a path. Its lanes come first, behind the waiting goroutine's; its longest step is selected. */
 async function showPathOf(of: Path, waiter?: number | null): Promise<void> {
     kind.value = "goroutine";
     await lanesLoaded();

@@ -35,7 +35,7 @@ export function partsOf(of: Finding): { what: string; why: string } {
     return { what: asSentence(what).replace(/\.$/, ""), why: asSentence(why) };
 }
 
-/* A tenth of the trace, or of what is slow, is much; a hundredth is little. */
+/* By the share of the trace, or of the slow task, that a finding concerns. */
 function severity({ weight = 0 }: Finding): "high" | "mid" | "low" {
     return weight >= 0.05 ? "high" : weight >= 0.01 ? "mid" : "low";
 }

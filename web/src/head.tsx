@@ -1,4 +1,4 @@
-/* The head of the page: what is shown, the search, and what concerns all of it; below it, what is wrong with the trace. */
+/* The head of the page: file, facts, search and commands; below it, damage to the trace. */
 import { bytes, count, duration, eventsText } from "./format";
 import { Logo, Theme } from "./icons";
 import { isNoTrace } from "./nothing";

@@ -53,8 +53,8 @@ class Go:
         tree = os.path.join(os.path.realpath(os.path.join(root, "src")), "cmd")
         overlay = self.program + ".overlay"
         with open(overlay, "w") as f:
-            source = os.path.join(HERE, PARSERS[release][0])
-            json.dump({"Replace": {os.path.join(tree, "trail_differential", "main.go"): source}}, f)
+            sources = ("answer.go", PARSERS[release][0])
+            json.dump({"Replace": {os.path.join(tree, "trail_differential", s): os.path.join(HERE, s) for s in sources}}, f)
         args = ["build", "-overlay", overlay, "-o", self.program, "cmd/trail_differential"]
         p = subprocess.run([go, *args], cwd=tree, capture_output=True, text=True, env=env)
         self.error = p.stderr if p.returncode else ""

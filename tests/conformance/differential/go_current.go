@@ -1,26 +1,14 @@
-// Go_current answers for Go 1.27 what `go tool trace -d=parsed` prints of traces: for each path on a line of standard
-// input, a line with the sizes of the events' text and of the error's, then both. It is built as a part of Go's tree.
+// What `go tool trace -d=parsed` of Go 1.27 prints: see answer.go.
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"internal/trace"
 	"io"
-	"os"
 )
 
-func print(text *bytes.Buffer, path string) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
+func read(text *bytes.Buffer, data []byte) error {
 	reader, err := trace.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return err
@@ -34,20 +22,5 @@ func print(text *bytes.Buffer, path string) (err error) {
 			return err
 		}
 		fmt.Fprintln(text, event.String())
-	}
-}
-
-func main() {
-	lines := bufio.NewScanner(os.Stdin)
-	for lines.Scan() {
-		var text bytes.Buffer
-		message := ""
-		if err := print(&text, lines.Text()); err != nil {
-			message = err.Error()
-			if message == "" {
-				message = "error"
-			}
-		}
-		fmt.Printf("%d %d\n%s%s", text.Len(), len(message), text.Bytes(), message)
 	}
 }
