@@ -346,10 +346,20 @@ void recorder_program_ended(struct recorder *r)
     recorder_step(r);
 }
 
+/*
+ * Whether the claim of a child that came meanwhile is to be taken. One that could not be confirmed
+ * is about to claim another area for the program that it executes: see `forgive`.
+ */
+static bool is_claim_due(const struct recorder *r)
+{
+    return (r->spare && area_claimed(r->spare) != 0) ||
+           (r->refused > 0 && recorder_now_ns() < r->claimed_ns + FORK_NS);
+}
+
 bool recorder_has_others(const struct recorder *r)
 {
     const struct recorded *program = r->program;
-    return (r->processes && r->processes->next) || (r->spare && area_claimed(r->spare) != 0) ||
+    return (r->processes && r->processes->next) || is_claim_due(r) ||
            (program && program->collect && collect_forking(program->collect));
 }
 
@@ -361,10 +371,7 @@ bool recorder_goes_on(const struct recorder *r)
         if (!p->over || is_forking(p))
             return true;
     }
-    /* Takes the claim of a child that came meanwhile; one that could not be confirmed is about to
-     * claim another area for the program that it executes: see `forgive`. */
-    return (r->spare && area_claimed(r->spare) != 0) ||
-           (r->refused > 0 && recorder_now_ns() < r->claimed_ns + FORK_NS);
+    return is_claim_due(r);
 }
 
 void recorder_finish(struct recorder *r)

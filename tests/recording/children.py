@@ -20,6 +20,7 @@ from tap import Skip, main, test
 import nobody
 import work
 from recorded import Trace, step
+from states import until
 
 # Some of its children become another user, and execute it again.
 TRAIL, CHILDREN = nobody.copies(*(os.path.abspath(a) for a in sys.argv[1:3]))
@@ -375,16 +376,27 @@ def a_process_that_starts_none_is_not_named():
     assert summary(path)["processes"] == [] and "  process " not in said, said
 
 
+def has_joined(pid, name):
+    """Whether a process has executed the program, and that has joined."""
+    with open(f"/proc/{pid}/maps") as maps:
+        return os.path.basename(os.readlink(f"/proc/{pid}/exe")) == name and "/memfd:trail (deleted)" in maps.read()
+
+
 @test
 def a_recording_ends_with_its_program():
     # ... although it has left a process, which is recorded while the program runs.
-    left = "sleep 1000 >/dev/null 2>&1 & echo $!"
+    left = "sleep 1000 >/dev/null 2>&1 & echo $!; read end"
     path = os.path.join(fresh(), "t.trace")
-    done = subprocess.run([TRAIL, "record", "-o", path, "--", "sh", "-c", left], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True, env=ENV, timeout=LIMIT)
-    os.kill(int(done.stdout), signal.SIGKILL)
-    assert done.returncode == 0, done.stderr
-    assert "what it has started goes on: --children records that" in done.stderr, done.stderr
+    recorder = subprocess.Popen([TRAIL, "record", "-o", path, "--", "sh", "-c", left], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, env=ENV)
+    pid = int(recorder.stdout.readline())
+    try:
+        until(lambda: has_joined(pid, "sleep"))
+        _, said = recorder.communicate("\n", timeout=LIMIT)
+    finally:
+        os.kill(pid, signal.SIGKILL)
+    assert recorder.returncode == 0, said
+    assert "what it has started goes on: --children records that" in said, said
 
 
 @test
