@@ -703,18 +703,23 @@ static struct counts forever_begin, forever_since;
 static pthread_spinlock_t forever_lock;
 
 /* Keeps what the kernel has counted for it. */
+#define FOREVER_NS 50000000
+
 __attribute__((noreturn)) static void *forever(void *argument)
 {
     (void)argument;
+    struct counts since = {0};
     forever_begin = counts_now();
-    for (;;) {
-        struct counts since;
+    while (since.cpu_ns < FOREVER_NS) {
         burn(1000000);
         since = counts_since(&forever_begin);
         pthread_spin_lock(&forever_lock);
         forever_since = since;
         pthread_spin_unlock(&forever_lock);
     }
+    /* Without a call in which it could be when the process ends. */
+    for (;;)
+        burn(1000000);
 }
 
 static void *stuck(void *argument)
@@ -737,7 +742,7 @@ static void leave(void)
     begin = counts_now();
     burn(100000000);
     tell_since(&begin);
-    while (since.cpu_ns < 50000000) {
+    while (since.cpu_ns < FOREVER_NS) {
         sched_yield();
         pthread_spin_lock(&forever_lock);
         since = forever_since;
