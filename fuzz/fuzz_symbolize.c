@@ -1,7 +1,7 @@
 /*
  * Any trace, symbolized by a fake resolver instead of files. The output is the same however the bytes
  * arrive; doing it again changes nothing; a trace that can be read can be read afterwards, with as many
- * events; and nothing of a damaged one is lost.
+ * events; and so many of a damaged one, unless its reader guesses where to go on.
  */
 #include "fuzz.h"
 #include "reading.h"
@@ -55,7 +55,7 @@ static void check_events(const struct fuzz_bytes *trace, const struct fuzz_bytes
     const trail_reader_options options = {0};
     struct fuzz_read before = fuzz_read_memory(trace, &options);
     struct fuzz_read after = fuzz_read_memory(made, &options);
-    FUZZ_HOLDS(before.events <= after.events);
+    FUZZ_HOLDS(before.holes > 0 || before.events <= after.events);
     FUZZ_HOLDS(before.failed || !after.failed);
 }
 

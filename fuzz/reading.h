@@ -53,7 +53,7 @@ struct fuzz_read {
     uint64_t events;
     bool failed;
     trail_code code;
-    uint64_t repairs;
+    uint64_t repairs, holes;
 };
 
 /* Reads all events: times increase strictly, and every handle is valid. */
@@ -86,6 +86,7 @@ static inline struct fuzz_read fuzz_read_events(trail_source *source,
     trail_reader_get_stats(reader, &stats);
     FUZZ_HOLDS(stats.events == result.events);
     result.repairs = stats.repairs;
+    result.holes = stats.holes;
     trail_reader_close(reader);
     return result;
 }

@@ -1,7 +1,7 @@
 /*
- * Runs a fuzz target on files given as arguments, for compilers without libFuzzer. With -m N before them
- * it also runs N mutations of each file, always the same: bytes changed, removed or doubled, or the end
- * cut off.
+ * Runs a fuzz target on the files given as arguments. With -m N before them it also runs N mutations of
+ * each file, always the same: bytes changed, removed or doubled, or the end cut off. Prints each file
+ * before it runs it, so that the last one is the one that failed; with -k FILE, that file has the input.
  */
 #include "fuzz.h"
 
@@ -42,6 +42,17 @@ static size_t mutate(uint8_t *data, size_t size)
     return size;
 }
 
+static const char *kept; /* the file of -k */
+
+static void keep(const uint8_t *data, size_t size)
+{
+    FILE *file = kept ? fopen(kept, "wb") : NULL;
+    if (!file)
+        return;
+    (void)fwrite(data, 1, size, file);
+    (void)fclose(file);
+}
+
 /* The input gets a block of exactly its size, so that reads past its end are detected. */
 static void run(const uint8_t *data, size_t size)
 {
@@ -50,6 +61,7 @@ static void run(const uint8_t *data, size_t size)
         abort();
     if (size > 0)
         memcpy(copy, data, size);
+    keep(copy, size);
     (void)LLVMFuzzerTestOneInput(copy, size);
     free(copy);
 }
@@ -81,9 +93,11 @@ int main(int argc, char **argv)
 {
     long mutations = 0;
     int first = 1;
-    if (argc > 2 && strcmp(argv[1], "-m") == 0) {
-        mutations = strtol(argv[2], NULL, 10);
-        first = 3;
+    for (; first + 1 < argc && argv[first][0] == '-'; first += 2) {
+        if (strcmp(argv[first], "-m") == 0)
+            mutations = strtol(argv[first + 1], NULL, 10);
+        else
+            kept = argv[first + 1];
     }
     for (int i = first; i < argc; i++) {
         struct fuzz_bytes bytes = {0};
@@ -92,6 +106,9 @@ int main(int argc, char **argv)
             free(bytes.data);
             return 1;
         }
+        (void)printf("%s\n", argv[i]);
+        (void)fflush(stdout);
+        random_state = 1;
         run(bytes.data, bytes.size);
         run_mutated(&bytes, mutations);
         free(bytes.data);
