@@ -50,19 +50,27 @@ struct descriptors {
     uint64_t sets_ns;   /* the same of the lists of epoll sets */
 };
 
-static struct descriptors *descriptors_of(struct collect *c)
+static void begin_step(struct descriptors *d)
 {
-    if (!c->descriptors)
-        c->descriptors = calloc(1, sizeof *c->descriptors);
-    return c->descriptors;
+    d->lookups = LOOKUPS_A_STEP;
+    d->now_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
 void descriptors_step(struct collect *c)
 {
-    if (!c->descriptors)
-        return;
-    c->descriptors->lookups = LOOKUPS_A_STEP;
-    c->descriptors->now_ns = clock_ns(CLOCK_MONOTONIC);
+    if (c->descriptors)
+        begin_step(c->descriptors);
+}
+
+/* The first that is asked for a name may look it up in the same step. */
+static struct descriptors *descriptors_of(struct collect *c)
+{
+    if (c->descriptors)
+        return c->descriptors;
+    c->descriptors = calloc(1, sizeof *c->descriptors);
+    if (c->descriptors)
+        begin_step(c->descriptors);
+    return c->descriptors;
 }
 
 void descriptors_free(struct descriptors *d)
