@@ -168,7 +168,8 @@ def wrong_times(run):
     """Windows of threads that do not wait in which they ran, or were ready, for another time than the kernel counts."""
     wrong = []
     for window in run.windows:
-        ran, ready = run.within(window, "Running"), run.within(window, "Runnable", why="preempted")
+        # Preempted, all of it; but a generation's first state has no reason.
+        ran, ready = run.within(window, "Running"), run.within(window, "Runnable")
         # Where others take most of the CPU, switches are the more, and the time ready is the longer.
         slack = PART * window.on_cpu, PART * max(window.on_cpu, window.delay)
         if abs(ran - window.on_cpu) > slack[0] or abs(ready - window.delay) > slack[1]:
