@@ -183,8 +183,16 @@ static trail_name outside_place(const struct stuck *stuck, const struct goroutin
     return now && now->waits ? now->place : 0;
 }
 
-/* Of the goroutines that all wait for each other, takes the one at the end, or one that waits for a
- * thread to exit. */
+/* Whether `a` says more of why all wait: it was signalled before it waited, or it ran last. */
+static bool says_more(const struct stuck_wait *a, const struct stuck_wait *b)
+{
+    if ((a->signalled != 0) != (b->signalled != 0))
+        return a->signalled != 0;
+    return a->begin_ns > b->begin_ns;
+}
+
+/* Of the goroutines that all wait for each other, takes the one that says most, and of those that
+ * wait for a thread to exit the one that has waited longest. */
 static void still_waits(struct stuck *stuck, const struct goroutine *g,
                         const struct wait_facts *facts, int64_t now)
 {
@@ -205,7 +213,7 @@ static void still_waits(struct stuck *stuck, const struct goroutine *g,
     if (wire_wait_kinds[facts->kind].traits & WIRE_WAIT_HELD)
         return;
     if (joins ? stuck->has_joiner && stuck->joiner.ns >= wait.ns
-              : stuck->has_still && stuck->still.ns >= wait.ns)
+              : stuck->has_still && !says_more(&wait, &stuck->still))
         return;
     *(joins ? &stuck->joiner : &stuck->still) = wait;
     *(joins ? &stuck->has_joiner : &stuck->has_still) = true;

@@ -27,10 +27,13 @@ def text_of(path):
 
 
 def tids(pid):
+    """In the order in which they were created: the kernel begins anew with small numbers."""
     try:
-        return sorted(map(int, os.listdir(f"/proc/{pid}/task")))
+        threads = map(int, os.listdir(f"/proc/{pid}/task"))
     except FileNotFoundError:
         return []
+    most = int(text_of("/proc/sys/kernel/pid_max"))
+    return sorted(threads, key=lambda tid: (tid - pid) % most)
 
 
 def calls(pids):

@@ -296,12 +296,12 @@ def deadlocks():
     try:
         states.until_all_wait([process.pid], 3)
         text = stuck_whole(process.pid)
-        tids = sorted(int(t) for t in os.listdir(f"/proc/{process.pid}/task"))[1:]
+        tids = states.tids(process.pid)[1:]
         for tid, holds, waits in ((tids[0], "a_mu", "b_mu"), (tids[1], "b_mu", "a_mu")):
             line = rf"thread {tid} \(\S+\) holds mutex {holds} and waits for mutex {waits}$"
             assert text.startswith("deadlock:\n") and re.search(line, text, re.M), text
         cycle = json.loads(stuck_whole("--json", process.pid))["deadlocks"]
-        assert [[t["tid"] for t in c] for c in cycle] == [tids], cycle
+        assert [{t["tid"] for t in c} for c in cycle] == [set(tids)], cycle
     finally:
         process.kill()
         process.wait()
