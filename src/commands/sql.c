@@ -16,6 +16,7 @@
 #include "sql/queries.h"
 #include "sql/show.h"
 #include "sql/tables.h"
+#include "sql/views.h"
 #include "symbols/symbols.h"
 #include "ui/cli.h"
 #include "ui/input.h"
@@ -119,8 +120,10 @@ static void show_tables(void)
 {
     for (int i = 0; i < TRAIL_TABLES; i++) {
         const trail_table *table = trail_table_get((trail_table_id)i);
-        printf("%-10s  %s\n", table->name, table->meaning);
+        printf("%-12s  %s\n", table->name, table->meaning);
     }
+    for (const struct sql_named *view = sql_views; view->name; view++)
+        printf("%-12s  %s\n", view->name, view->meaning);
 }
 
 static void show_queries(enum sql_format format)
@@ -142,9 +145,17 @@ static void show_queries(enum sql_format format)
     json_close(&json, ']');
 }
 
+static void show_view(const struct sql_named *view)
+{
+    printf("%s: %s\n%s\n", view->name, view->meaning, view->sql);
+}
+
 static int show_schema(const char *name)
 {
     trail_table_id table;
+    const struct sql_named *view = sql_view_find(name);
+    if (view)
+        return show_view(view), EXIT_GOOD;
     if (*name && !trail_table_find(name, &table)) {
         const char *names[TRAIL_TABLES + 1] = {0};
         for (int i = 0; i < TRAIL_TABLES; i++)
@@ -160,6 +171,10 @@ static int show_schema(const char *name)
         if (!*name && i > 0)
             putchar('\n');
         show_columns(trail_table_get((trail_table_id)i));
+    }
+    for (view = sql_views; !*name && view->name; view++) {
+        putchar('\n');
+        show_view(view);
     }
     return EXIT_GOOD;
 }
@@ -511,6 +526,8 @@ static int begin(struct session *session)
         code = duckdb_begin(&session->duckdb, &options);
     if (code == EXIT_GOOD)
         code = sql_tables_register(tables);
+    if (code == EXIT_GOOD)
+        code = sql_views_create(&session->duckdb);
     if (code == EXIT_GOOD)
         code = duckdb_run(&session->duckdb, sql_macros(tables->count > 1));
     /* From here on, queries cannot change settings that restrict access. */

@@ -72,12 +72,8 @@ const struct sql_named sql_queries[] = {
      "       max(value) AS most\n"
      "FROM heap JOIN span USING (file) GROUP BY file, piece ORDER BY file, piece"},
     {"pauses", "each stop-the-world pause",
-     "WITH stops AS (\n"
-     "    SELECT file, id, kind, name, time_ns AS begin_ns,\n"
-     "           lead(time_ns) OVER (PARTITION BY file, id ORDER BY time_ns) AS end_ns\n"
-     "    FROM events WHERE kind IN ('RangeBegin', 'RangeActive', 'RangeEnd') AND starts_with(name, 'stop-the-world'))\n"
-     "SELECT file, since_start(begin_ns, file) AS since_start, end_ns - begin_ns AS duration_ns, id AS goroutine, name\n"
-     "FROM stops WHERE kind = 'RangeBegin' AND end_ns IS NOT NULL ORDER BY file, begin_ns"},
+     "SELECT file, since_start(begin_ns, file) AS since_start, duration_ns, id AS goroutine, name FROM ranges\n"
+     "WHERE starts_with(name, 'stop-the-world') AND begin_ns IS NOT NULL AND end_ns IS NOT NULL ORDER BY file, begin_ns"},
     {"tasks", "user tasks by type, and how long they took",
      "SELECT file, name, count(*) AS tasks, count(duration_ns) AS whole, quantile_disc(duration_ns, 0.5) AS p50_ns,\n"
      "       quantile_disc(duration_ns, 0.99) AS p99_ns, max(duration_ns) AS max_ns\n"

@@ -551,6 +551,8 @@ def the_document_has_each_column_with_its_meaning():
                 assert line in section, f"{name}: {line}"
     for query in re.findall(r"^(@\S+)", good("sql", ".queries").decode(), re.M):
         assert f"`{query}`" in text, query
+    for view, meaning in re.findall(r"^(\S+) +(.+)$", good("sql", ".tables").decode(), re.M)[len(dict(clickhouse_columns())) :]:
+        assert f"| `{view}` | {meaning} |" in text, view
 
 
 @test
@@ -581,6 +583,7 @@ def what_there_is_to_ask_needs_no_library():
     env = {"TRAIL_DUCKDB": os.path.join(WORK, "nothing")}
     assert b"goroutines" in good("sql", ".tables", env=env)
     assert b"waker_stack" in good("sql", ".schema states", env=env)
+    assert good("sql", ".schema wakes", env=env).startswith(b"wakes: who woke whom")
     equal(good("sql", ".schema", "states", env=env), good("sql", ".schema states", env=env))
     equal(good("sql", ".show", "cpu", env=env), good("sql", ".show cpu", env=env))
     assert b"@long-waits" in good("sql", ".queries", env=env)
@@ -657,6 +660,80 @@ def the_key_of_a_table_distinguishes_its_rows():
                 equal(len(set(rows)), len(rows), (trace, name))
 
 
+# MARK: Views
+
+
+def ranges_of(printed):
+    """(name, id, begin, end) of those whose begin and end are in the trace."""
+    open_ranges, found = {}, []
+    for e in printed:
+        key = e.get("name"), e.get("resource"), e.get("id")
+        if e["kind"] == "RangeBegin":
+            open_ranges[key] = e["time_ns"]
+        elif e["kind"] == "RangeEnd" and key in open_ranges:
+            found.append((e["name"], e.get("id"), open_ranges.pop(key), e["time_ns"]))
+    return sorted(found, key=str)
+
+
+@with_duckdb
+def ranges_and_counters_are_those_that_are_printed():
+    seen = 0
+    for trace in TRACES:
+        printed = events(trace)
+        rows = sql(trace, "select name, id, begin_ns, end_ns from ranges where begin_ns is not null and end_ns is not null")
+        equal(sorted(((r["name"], r["id"], r["begin_ns"], r["end_ns"]) for r in rows), key=str), ranges_of(printed), trace)
+        seen += len(rows)
+        metrics = sorted((e["time_ns"], e["name"], e["value"]) for e in printed if e["kind"] == "Metric")
+        rows = sql(trace, "select time_ns, name, value from counters")
+        equal(sorted((r["time_ns"], r["name"], r["value"]) for r in rows), metrics, trace)
+    assert seen > 10
+
+
+@with_duckdb
+def a_wake_has_the_time_until_the_woken_one_ran():
+    for trace in TRACES:
+        right, states = [], collections.defaultdict(list)
+        for row in table(trace, "states"):
+            states[row["goroutine"]].append(row)
+        for of in states.values():
+            of.sort(key=lambda row: int(row["begin_ns"]))
+            for row, later in zip(of, [*of[1:], None]):
+                if row["waker"]:
+                    ready = later and {"Running": 0, "Runnable": number(later["duration_ns"]) if later["has_end"] == "true" else None}
+                    right.append((number(row["end_ns"]), number(row["waker"]), number(row["goroutine"]), ready and ready.get(later["state"])))
+        rows = sql(trace, "select time_ns, waker, goroutine, ready_ns from wakes")
+        equal(sorted(map(tuple, (r.values() for r in rows)), key=str), sorted(right, key=str), trace)
+
+
+@with_duckdb
+def a_hold_has_the_length_that_was_logged():
+    rows = sql(assembled("locks-1.26"), "select end_ns, goroutine, object, held_ns, is_coarse from holds order by end_ns")
+    units = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
+    right = []
+    for e in events(assembled("locks-1.26")):
+        if e.get("type") == "UserLog" and e["category"] == "held":
+            object, about, length, unit = re.fullmatch(r"(.*) (~?)([\d.]+)(ns|us|ms|s)", e["message"]).groups()
+            ns = round(float(length) * units[unit])
+            right.append({"end_ns": e["time_ns"], "goroutine": e["g"], "object": object, "held_ns": ns, "is_coarse": bool(about)})
+    equal(rows, right)
+    assert right
+
+
+@with_duckdb
+def queries_for_perfetto_run_unchanged():
+    for trace in EXAMPLES:
+        states = table(trace, "states")
+        letters = {"Runnable": "R", "Waiting": "S", "Syscall": "D", "Running": "Running"}
+        right = collections.Counter()
+        for row in states:
+            right[letters[row["state"]]] += int(row["duration_ns"]) if row["has_end"] == "true" else 0
+        rows = sql(trace, "select state, sum(dur) filter (dur != -1) as ns from thread_state group by state")
+        equal({r["state"]: r["ns"] or 0 for r in rows}, {k: n for k, n in right.items() if k in {r["state"] for r in rows}})
+        equal(sql(trace, "select count(*) as n from sched join thread using (utid, file)"), [{"n": sum(r["state"] == "Running" for r in states)}])
+        slices = len([r for name in ("regions", "tasks") for r in table(trace, name) if r["begin_ns"]])
+        equal(sql(trace, "select count(*) as n from slice where category != 'range'"), [{"n": slices}])
+
+
 # MARK: Several files
 
 TWO = [EXAMPLES[3], HAND]
@@ -686,6 +763,20 @@ def each_table_over_two_files_has_the_rows_of_both():
     each = [sql_lines(good("sql", "--json", trace, stdin=queries.encode())) for trace in TWO]
     for both, first, second in zip(over_both(queries), *each):
         equal(in_any_order(both), in_any_order(first + second))
+
+
+def views():
+    return [name for name in re.findall(r"^(\S+)", good("sql", ".tables").decode(), re.M) if name not in dict(clickhouse_columns())]
+
+
+@with_duckdb
+def each_view_over_two_files_has_the_rows_of_both():
+    names = views()
+    queries = "".join(f"select * from {name};\n" for name in names)
+    each = [sql_lines(good("sql", "--json", trace, stdin=queries.encode())) for trace in TWO]
+    for name, both, first, second in zip(names, over_both(queries), *each):
+        assert first or second or name in ("holds",), name
+        equal(in_any_order(both), in_any_order(first + second), name)
 
 
 @with_duckdb

@@ -33,7 +33,7 @@ def tids(pid):
     except FileNotFoundError:
         return []
     most = int(text_of("/proc/sys/kernel/pid_max"))
-    return sorted(threads, key=lambda tid: (tid - pid) % most)
+    return sorted(threads, key=lambda tid: (tid - int(pid)) % most)
 
 
 def calls(pids):

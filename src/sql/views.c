@@ -1,0 +1,98 @@
+/*
+ * The views over the tables: what many queries would derive from them, and Perfetto's tables by the
+ * names and columns of its trace processor (prelude "slices", "thread_state" and others).
+ */
+#include "sql/views.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/cli.h"
+
+/* clang-format off */
+const struct sql_named sql_views[] = {
+    {"traces", "the traces themselves: begin, end, number of events",
+     "SELECT trace, file, host, day, min(time_ns) AS begin_ns, max(time_ns) AS end_ns,\n"
+     "       max(time_ns) - min(time_ns) AS duration_ns, count(*) AS events\n"
+     "FROM events GROUP BY trace, file, host, day"},
+    {"wakes", "who woke whom, when, and how long it took until that one ran",
+     "SELECT time_ns, waker, waker_stack, goroutine, waited_ns, ready_ns, reason, wait_kind, object, trace, file\n"
+     "FROM (SELECT end_ns AS time_ns, waker, waker_stack, goroutine, duration_ns AS waited_ns, reason, wait_kind, object,\n"
+     "             CASE WHEN lead(state) OVER later = 'Running' THEN 0\n"
+     "                  WHEN lead(state) OVER later = 'Runnable' AND lead(has_end) OVER later\n"
+     "                  THEN lead(duration_ns) OVER later END AS ready_ns, trace, file\n"
+     "      FROM states WINDOW later AS (PARTITION BY file, goroutine ORDER BY begin_ns))\n"
+     "WHERE waker IS NOT NULL"},
+    {"ranges", "collections, pauses, assists, sweeps: begin and end; id is the goroutine or P, if one did it",
+     "SELECT name, resource, id, CASE WHEN kind = 'RangeBegin' THEN time_ns END AS begin_ns,\n"
+     "       CASE WHEN next_kind = 'RangeEnd' THEN next_ns END AS end_ns,\n"
+     "       CASE WHEN next_kind = 'RangeEnd' THEN next_ns - time_ns END AS duration_ns, trace, file\n"
+     "FROM (SELECT kind, name, resource, id, time_ns, lead(kind) OVER later AS next_kind,\n"
+     "             lead(time_ns) OVER later AS next_ns, lag(kind) OVER later AS last_kind, trace, file\n"
+     "      FROM events WHERE kind IN ('RangeBegin', 'RangeActive', 'RangeEnd')\n"
+     "      WINDOW later AS (PARTITION BY file, name, resource, id ORDER BY time_ns))\n"
+     /* One that is active when a generation begins is the same range still. */
+     "WHERE kind = 'RangeBegin' OR (kind = 'RangeActive' AND coalesce(last_kind, 'RangeEnd') = 'RangeEnd')"},
+    {"counters", "values over time: heap, goal, GOMAXPROCS",
+     "SELECT time_ns, name, value, trace, file FROM events WHERE kind = 'Metric'"},
+    {"holds", "recordings of C programs: for how long locks were held (to three digits; is_coarse: to a millisecond), and by whom",
+     "SELECT end_ns, goroutine, hold.object, CAST(CAST(hold.length AS DOUBLE) *\n"
+     "       CASE hold.unit WHEN 'ns' THEN 1 WHEN 'us' THEN 1e3 WHEN 'ms' THEN 1e6 ELSE 1e9 END AS BIGINT) AS held_ns,\n"
+     "       hold.about = '~' AS is_coarse, stack, trace, file\n"
+     "FROM (SELECT time_ns AS end_ns, goroutine, stack, trace, file,\n"
+     "             regexp_extract(message, '^(.*) (~?)([0-9.]+)(ns|us|ms|s)$', ['object', 'about', 'length', 'unit']) AS hold\n"
+     "      FROM logs WHERE category = 'held')\n"
+     "WHERE hold.length != ''"},
+    {"threads", "threads (M): when they were seen, and for how long they ran",
+     "SELECT thread, min(begin_ns) AS first_ns, max(end_ns) AS last_ns,\n"
+     "       coalesce(sum(duration_ns) FILTER (state = 'Running'), 0) AS running_ns,\n"
+     "       coalesce(sum(duration_ns) FILTER (state = 'Syscall'), 0) AS syscall_ns,\n"
+     "       count(DISTINCT goroutine) AS goroutines, trace, file\n"
+     "FROM states WHERE thread IS NOT NULL GROUP BY thread, trace, file"},
+    /* As in Perfetto: utid is the goroutine, cpu the P; dur is -1 if the end is not in the trace. */
+    {"thread", "Perfetto's: goroutines (threads of a C program)",
+     "SELECT goroutine AS utid, name, creation_ns AS start_ts, end_ns AS end_ts, 0 AS upid, file\n"
+     "FROM goroutines"},
+    {"process", "Perfetto's: one per trace",
+     "SELECT 0 AS upid, file AS name, file FROM traces"},
+    {"thread_state", "Perfetto's: states, R: ready, S: waiting, D: in a system call",
+     "SELECT begin_ns AS ts, CASE WHEN has_end THEN duration_ns ELSE -1 END AS dur, proc AS cpu, goroutine AS utid,\n"
+     "       CASE state WHEN 'Runnable' THEN 'R' WHEN 'Waiting' THEN 'S' WHEN 'Syscall' THEN 'D'\n"
+     "                  ELSE CAST(state AS VARCHAR) END AS state,\n"
+     "       coalesce(object, reason) AS blocked_function, waker AS waker_utid, file\n"
+     "FROM states"},
+    {"sched", "Perfetto's: what ran where",
+     "SELECT begin_ns AS ts, CASE WHEN has_end THEN duration_ns ELSE -1 END AS dur, proc AS cpu, goroutine AS utid,\n"
+     "       CASE next_state WHEN 'Runnable' THEN 'R' WHEN 'Waiting' THEN 'S' WHEN 'Syscall' THEN 'D'\n"
+     "                       ELSE 'X' END AS end_state, file\n"
+     "FROM states WHERE state = 'Running'"},
+    {"slice", "Perfetto's: regions, tasks and ranges; utid is the goroutine",
+     "SELECT begin_ns AS ts, coalesce(end_ns - begin_ns, -1) AS dur, name, 'region' AS category, goroutine AS utid, file\n"
+     "FROM regions WHERE begin_ns IS NOT NULL\n"
+     "UNION ALL SELECT begin_ns, coalesce(duration_ns, -1), name, 'task', NULL, file FROM tasks WHERE begin_ns IS NOT NULL\n"
+     "UNION ALL SELECT begin_ns, coalesce(duration_ns, -1), name, 'range',\n"
+     "                 CASE WHEN resource = 'goroutine' THEN id END, file FROM ranges WHERE begin_ns IS NOT NULL"},
+    {"counter", "Perfetto's: counters; name is the track's",
+     "SELECT time_ns AS ts, name, CAST(value AS DOUBLE) AS value, file FROM counters"},
+    {NULL, NULL, NULL},
+};
+/* clang-format on */
+
+const struct sql_named *sql_view_find(const char *name)
+{
+    for (const struct sql_named *view = sql_views; view->name; view++)
+        if (strcmp(view->name, name) == 0)
+            return view;
+    return NULL;
+}
+
+int sql_views_create(struct duckdb *duckdb)
+{
+    char text[2048];
+    int code = EXIT_GOOD;
+    for (const struct sql_named *view = sql_views; view->name && code == EXIT_GOOD; view++) {
+        (void)snprintf(text, sizeof text, "CREATE VIEW %s AS %s", view->name, view->sql);
+        code = duckdb_run(duckdb, text);
+    }
+    return code;
+}
