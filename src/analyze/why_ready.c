@@ -58,6 +58,7 @@ __attribute__((format(printf, 2, 3))) static void add(char *text, const char *fo
     if (used >= WHY_READY_SIZE)
         return;
     va_start(arguments, format);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): va_start is right above. */
     (void)vsnprintf(text + used, WHY_READY_SIZE - used, format, arguments);
     va_end(arguments);
 }

@@ -255,10 +255,10 @@ void cpu_limits_look(struct cpu_limits *limits, pid_t pid, const struct collect 
 
 static int64_t jiffies_to_ns(uint64_t jiffies)
 {
-    static long rate;
+    long rate = sysconf(_SC_CLK_TCK);
     if (rate <= 0)
-        rate = sysconf(_SC_CLK_TCK);
-    return rate > 0 ? (int64_t)(jiffies * (UINT64_C(1000000000) / (uint64_t)rate)) : 0;
+        return 0;
+    return (int64_t)(jiffies * (UINT64_C(1000000000) / (uint64_t)rate));
 }
 
 int64_t cpu_limits_children_ns(pid_t pid)
