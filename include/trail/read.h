@@ -504,7 +504,19 @@ typedef enum trail_recorded_what {
                                 count: a number of src/wire/missed.def, or 0 */
     TRAIL_RECORDED_MISSED,   /* a process without the recorder: pid, name, count: the same */
     TRAIL_RECORDED_LATE,     /* processes that started too fast to be listed: count */
-    TRAIL_RECORDED_UNKNOWN   /* processes that may or may not be recorded: count */
+    TRAIL_RECORDED_UNKNOWN,  /* processes that may or may not be recorded: count */
+    /* The machine. count: its CPUs; cpu_ns: CPU time of programs that were not recorded, at most, in
+     * recorder_ns of the recording. */
+    TRAIL_RECORDED_MACHINE,
+    /* The CPUs that threads may use (sched_setaffinity(2)) which were found to want one. count: their
+     * number; name: "0-2,4". */
+    TRAIL_RECORDED_CPUS,
+    /* The quota of the program's control group. count: thousandths of a CPU; cpu_ns: throttled time
+     * during the recording, the sum over CPUs. */
+    TRAIL_RECORDED_QUOTA,
+    /* A thread whose scheduling is or was not the default; after a change again. pid: its TID;
+     * count: CPUs that it may use; name: "CPU 0; nice 5; SCHED_FIFO 10". */
+    TRAIL_RECORDED_THREAD
 } trail_recorded_what;
 
 /* The cost of a recording by `trail record`, and what it missed. */

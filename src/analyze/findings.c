@@ -13,6 +13,7 @@
 #include "analyze/stuck.h"
 #include "analyze/utilisation.h"
 #include "analyze/waits.h"
+#include "analyze/why_ready.h"
 #include "base/grow.h"
 #include "base/whole.h"
 #include "words/function_name.h"
@@ -290,19 +291,6 @@ static bool is_ready_for(const struct findings *findings, const struct wait_grou
     return findings->holder_ready_ns > ns / 2;
 }
 
-/* What the numbers of goroutines that had work and that ran point to. */
-static const char *why_ready(double wanted, double ran, uint64_t procs)
-{
-    if (procs > 1 && ran < 1.1)
-        return "hardly more than one ran at a time: they are bound to one CPU (affinity, CPU "
-               "quota), or other programs had the others";
-    if (wanted <= (double)procs)
-        return "other programs had the CPUs";
-    if (ran < 0.8 * (double)procs)
-        return "more than there are CPUs wanted one, and other programs had some of them";
-    return "more of them want to run than there are CPUs for the program";
-}
-
 void finding_ready_for_long(struct findings *findings)
 {
     int64_t runtime_ns = 0;
@@ -322,7 +310,7 @@ void finding_ready_for_long(struct findings *findings)
         is_ready_for(findings, most, activity.runnable_ns < length ? activity.runnable_ns : length))
         return;
     double ran = share_of(activity.running_ns, length);
-    char name[STARTED_SIZE];
+    char name[STARTED_SIZE], why[WHY_READY_SIZE];
     const struct finding_of of = {
         "ready",
         .gain_ns = activity.runnable_ns < length ? activity.runnable_ns : length,
@@ -330,6 +318,7 @@ void finding_ready_for_long(struct findings *findings)
         .function = most->row.name,
         .note = wanted <= (double)activity.procs,
     };
+    why_ready(findings->analysis->reader, wanted, ran, activity.procs, length, why);
     finding_say(findings, &of,
                 "%s were ready but not running for %.0f %% of the time in which they had work, "
                 "mostly those of %s (%s, the longest %s): %.1f had work and %.1f ran on "
@@ -338,8 +327,7 @@ void finding_ready_for_long(struct findings *findings)
                 finding_put_started(findings, most->row.name, name),
                 duration(most->row.ready.sum_ns).text, duration(most->row.ready_longest.ns).text,
                 wanted, ran, activity.procs,
-                word(findings, activity.procs == 1 ? TERM_slot : TERM_slots),
-                why_ready(wanted, ran, activity.procs));
+                word(findings, activity.procs == 1 ? TERM_slot : TERM_slots), why);
 }
 
 /* MARK: Ps */

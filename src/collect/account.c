@@ -151,6 +151,7 @@ void account_write(const struct recorder *r, const struct recorded_trace *to)
     trace_recorded(to->trace,
                    &(trail_recorded){.what = TRAIL_RECORDED_RECORDER,
                                      .cpu_ns = (int64_t)clock_ns(CLOCK_PROCESS_CPUTIME_ID)});
+    cpu_limits_write(&to->cpus, to->trace);
     for (const struct recorded *p = r->processes; p; p = p->next) {
         struct collect_summary summary;
         account_summarize(r, p, &summary);

@@ -7,8 +7,11 @@
  */
 #include "collect/feed.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <time.h>
 
 #include "collect/parts.h"
 
@@ -29,11 +32,11 @@ static struct op *add_block(struct collect *c, struct thread *thread, uint64_t t
     if (!op)
         return NULL;
     op->wait = wait;
-    op->object = object;
+    op->object = wait == SHM_SLEEP ? 0 : object;
     op->object2 = held_pc;
     op->stack = stack;
     /* -1 is not a descriptor, nor are the numbers that stdio has for streams without one. */
-    op->detail = detail <= INT32_MAX ? detail : 0;
+    op->detail = detail <= INT32_MAX && wait != SHM_SLEEP ? detail : 0;
     op->name = shm_is_numbered(object) ? numbered_name(c, object)
                                        : descriptors_name(c, op->detail, generation);
     if (thread->feed.name && thread->feed.name_time == time)
@@ -63,7 +66,7 @@ static struct op *complete_block(struct collect *c, struct thread *thread,
         if (op->kind != OP_BLOCK || op->wait_number != thread->feed.wait_numbers)
             continue;
         op->stack = r->stack;
-        op->object = r->object;
+        op->object = r->wait == SHM_SLEEP ? 0 : r->object;
         if (!op->name && shm_is_numbered(r->object))
             op->name = numbered_name(c, r->object);
         return op;
@@ -76,6 +79,8 @@ static struct shm_record ended_by(const struct thread *thread, const struct shm_
 {
     const struct shm_record *by = &thread->feed.interrupted;
     struct shm_record ended = *r;
+    if (r->wait == SHM_SLEEP)
+        ended.object = 0;
     /* A wait for several futexes is for the first one, and ended by the release of any. */
     if (r->wait == SHM_FUTEX && r->object2)
         ended.object = r->object2;
@@ -89,11 +94,41 @@ static struct shm_record ended_by(const struct thread *thread, const struct shm_
     return ended;
 }
 
+/* By how much the kernel lets timers of ordinary threads expire later (PR_SET_TIMERSLACK). */
+#define SLACK_NS 50000
+
+/*
+ * A thread is ready from the end of its sleep on, and not only when it is on a CPU. Returns when that is, for a
+ * sleep of `us`. 0: not known, or the kernel's wake-ups are read, which show it.
+ */
+static uint64_t sleep_over(const struct collect *c, uint64_t begin, uint32_t us)
+{
+    if (us == 0 || c->trace->options.wakings)
+        return 0;
+    return begin + ticks_of_ns(c->ticks, (uint64_t)us * 1000 + SLACK_NS);
+}
+
+/* What was before the trace's watermark is written. */
+static void be_ready(struct collect *c, struct thread *thread, uint64_t over)
+{
+    oncpu_is_ready(c, thread, over < c->trace->watermark ? c->trace->watermark : over);
+}
+
+static void end_sleep(struct collect *c, struct thread *thread, const struct shm_record *r)
+{
+    uint64_t over = sleep_over(c, r->time, r->detail);
+    bool is_noted = r->time == thread->feed.sleep_time && !thread->feed.sleep_over;
+    if (over && !is_noted && over < r->end && c->trace->watermark < r->end)
+        be_ready(c, thread, over);
+}
+
 static void take_waited(struct collect *c, struct thread *thread, const struct shm_record *r)
 {
     struct ended_wait ended = {.record = ended_by(thread, r)};
     const char *several = name_of_several(c, thread, r);
     struct op *op;
+    if (r->wait == SHM_SLEEP)
+        end_sleep(c, thread, r);
     if (r->time != thread->feed.open_time)
         op = add_block(c, thread, r->time, r->wait, r->object, r->wait == SHM_COND ? 0 : r->object2,
                        r->stack, r->detail, r->generation, 0);
@@ -341,10 +376,48 @@ static uint32_t generation_of(const struct collect *c, uint32_t detail)
 /* Whether a call waits in a ring of io_uring. Looks the descriptor's name up, of any call. */
 static bool is_ring(struct collect *c, const struct area_open *open)
 {
-    const char *name = open->detail <= SHM_DESCRIPTORS
+    const char *name = open->detail <= SHM_DESCRIPTORS && open->wait != SHM_SLEEP
                            ? descriptors_name(c, open->detail, generation_of(c, open->detail))
                            : NULL;
     return name && open->wait == SHM_POLL && strcmp(name, "[io_uring]") == 0;
+}
+
+/* Returns the length of an open sleep in us; 0: not known. */
+static uint32_t sleep_length(struct collect *c, const struct area_open *open)
+{
+    struct timespec time;
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): the other process's. */
+    struct iovec here = {&time, sizeof time},
+                 there = {(void *)(uintptr_t)open->object, sizeof time};
+    if (open->object == 0)
+        return open->detail;
+    if (c->refused || c->options.process.pid == 0)
+        return 0;
+    if (process_vm_readv(c->options.process.pid, &here, 1, &there, 1, 0) != sizeof time) {
+        /* Not tried again: a security module may log each try. */
+        c->refused |= errno == EPERM;
+        return 0;
+    }
+    if (time.tv_sec < 0 || time.tv_sec >= UINT32_MAX / 1000000 || time.tv_nsec < 0 ||
+        time.tv_nsec >= 1000000000)
+        return 0;
+    return (uint32_t)(time.tv_sec * 1000000 + (time.tv_nsec + 999) / 1000);
+}
+
+/* A thread that is still in a sleep that is over has no CPU, perhaps for longer than the model waits. */
+static void watch_sleep(struct collect *c, struct thread *thread, const struct area_open *open)
+{
+    struct thread_feed *feed = &thread->feed;
+    if (feed->sleep_time != open->time) {
+        feed->sleep_time = open->time;
+        feed->sleep_over = sleep_over(c, open->time, sleep_length(c, open));
+        if (!feed->sleep_over)
+            feed->sleep_over = UINT64_MAX;
+    }
+    if (feed->sleep_over != 0 && feed->sleep_over < ticks_now(c->ticks)) {
+        be_ready(c, thread, feed->sleep_over);
+        feed->sleep_over = 0;
+    }
 }
 
 /* Takes a call that has been open for so long that it is written before it ends. */
@@ -353,6 +426,8 @@ static void take_open(struct collect *c, struct thread *thread, uint64_t before)
     struct area_open open;
     if (!area_open_call(c->area, thread->slot, &open))
         return;
+    if (open.wait == SHM_SLEEP && !c->trace->options.wakings)
+        watch_sleep(c, thread, &open);
     /* Looks the name up now, while the descriptor is open, and the process there. */
     if (shm_is_path(open.object) || shm_is_pollfds(open.object))
         numbered_read_open(c, thread, &open);

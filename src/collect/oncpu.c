@@ -100,6 +100,11 @@ void oncpu_begins_off(struct collect *c, struct thread *thread, uint64_t time)
     insert(c, thread, &(struct cpu_switch){.time = time + 1, .kind = SWITCH_OUT});
 }
 
+void oncpu_is_ready(struct collect *c, struct thread *thread, uint64_t time)
+{
+    insert(c, thread, &(struct cpu_switch){.time = time, .kind = SWITCH_WOKEN});
+}
+
 /* Inserts a switch that concerns all threads. */
 static void insert_all(struct collect *c, uint64_t time, enum switch_kind kind)
 {

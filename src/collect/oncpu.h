@@ -85,6 +85,9 @@ void oncpu_dispose(struct collect *c);
  * there. */
 void oncpu_begins_off(struct collect *c, struct thread *thread, uint64_t time);
 
+/* The thread, which waits, could run from `time` (ticks) on. */
+void oncpu_is_ready(struct collect *c, struct thread *thread, uint64_t time);
+
 /* The process has executed another program: the kernel's records that are left are of that. */
 void oncpu_take_over(struct collect *c, struct collect *former);
 

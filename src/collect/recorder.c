@@ -281,6 +281,38 @@ static void read_titles(struct recorder *r, int64_t now)
     }
 }
 
+/* The CPU time of all processes that are not over, with that of their children. */
+static int64_t recorded_cpu_ns(const struct recorder *r)
+{
+    int64_t sum = 0;
+    for (struct recorded *p = r->processes; p; p = p->next) {
+        if (p->over || !p->process.pid)
+            continue;
+        recorder_process_read_cpu(p);
+        sum += p->cpu_ns + cpu_limits_children_ns(p->process.pid);
+    }
+    return sum;
+}
+
+/* The part of its time that the recorder spends on this, however many processes there are: one in so many. */
+enum { COST_PART = 20 };
+
+static void look_at_cpus(struct recorder *r, int64_t now)
+{
+    int64_t recorded_ns, cost_ns;
+    if (now < r->cpus_ns || !recorder_is_on(r))
+        return;
+    recorded_ns = recorded_cpu_ns(r);
+    for (const struct recorded *p = r->processes; p; p = p->next) {
+        if (p->over || !p->process.pid || !p->collect || p->to->over)
+            continue;
+        cpu_limits_look(&p->to->cpus, p->process.pid, p->collect);
+        cpu_limits_machine(&p->to->cpus, recorded_ns);
+    }
+    cost_ns = recorder_now_ns() - now;
+    r->cpus_ns = now + (cost_ns * COST_PART > CPU_LIMITS_NS ? cost_ns * COST_PART : CPU_LIMITS_NS);
+}
+
 /* Takes the records of a process, and counts what that costs. */
 static void step_process(struct recorder *r, struct recorded *process)
 {
@@ -334,6 +366,7 @@ void recorder_step(struct recorder *r)
     }
     if (r->shared)
         step_trace(r, r->shared, limit);
+    look_at_cpus(r, now);
     if (!r->stopped && r->snapshot_ns && recorder_now_ns() >= r->snapshot_ns)
         write_snapshots(r);
     release_written(r);

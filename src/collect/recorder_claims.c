@@ -137,14 +137,19 @@ void recorder_process_title_by_program(const struct recorder *r, struct recorded
     process->titled = true;
 }
 
-void recorder_process_look_at(const struct recorder *r, struct recorded *process)
+void recorder_process_read_cpu(struct recorded *process)
 {
     struct timespec cpu;
     clockid_t clock;
-    read_title(r, process);
     if (process->process.pid && clock_getcpuclockid(process->pid, &clock) == 0 &&
         clock_gettime(clock, &cpu) == 0 && has_its_pid(process))
         process->cpu_ns = (int64_t)cpu.tv_sec * 1000000000 + cpu.tv_nsec;
+}
+
+void recorder_process_look_at(const struct recorder *r, struct recorded *process)
+{
+    read_title(r, process);
+    recorder_process_read_cpu(process);
 }
 
 /* A zombie has ended, too: it may stay one for long. */

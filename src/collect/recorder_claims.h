@@ -13,6 +13,7 @@ void recorder_look_at_spare(struct recorder *r);
 
 bool recorder_process_has_ended(const struct recorder *r, const struct recorded *process);
 /* Reads what a process is called, and its CPU time. */
+void recorder_process_read_cpu(struct recorded *process);
 void recorder_process_look_at(const struct recorder *r, struct recorded *process);
 /* A process that ended before its title could be read is called by its program's file, which the
  * area has. */

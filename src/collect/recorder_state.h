@@ -18,6 +18,7 @@
 #include "collect/board.h"
 #include "collect/coarse_clock.h"
 #include "collect/collect.h"
+#include "collect/cpu_limits.h"
 #include "collect/executed.h"
 #include "collect/handover.h"
 #include "collect/switch_pause.h"
@@ -69,7 +70,8 @@ struct recorded_trace {
     struct trace *trace;
     struct trace_output out;
     char *path;
-    bool over; /* it is complete */
+    struct cpu_limits cpus; /* of its processes */
+    bool over;              /* it is complete */
 };
 
 /* A process. */
@@ -134,6 +136,7 @@ struct recorder {
     int64_t begin_ns;    /* CLOCK_MONOTONIC */
     int64_t claimed_ns;  /* when an area was claimed last */
     int64_t titled_ns;   /* when the processes' titles were read last */
+    int64_t cpus_ns;     /* when struct cpu_limits is read next */
     int64_t missed_ns;   /* when programs without the recorder were looked for last */
     int64_t snapshot_ns; /* when the requested snapshot is due; 0: none was requested */
     bool ended;          /* the program has ended */

@@ -56,6 +56,7 @@ void recorder_trace_free(struct recorded_trace *to)
     if (!to)
         return;
     trace_close(to->trace);
+    cpu_limits_dispose(&to->cpus);
     free(to->path);
     free(to);
 }

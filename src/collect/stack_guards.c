@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { MOST_FRAMES = 64 };
+enum { MOST_FRAMES = 256 };
 
 static bool word_at(const struct cpu_sample *sample, uint64_t at, uint64_t *word)
 {
@@ -41,7 +41,7 @@ size_t stack_guards(struct unwind_files *files, const struct cpu_sample *sample,
             uint64_t lock, frame = found[j].from_cfa ? sps[i + 1] : sps[i];
             if (word_at(sample, frame + (uint64_t)found[j].offset, &lock) && lock &&
                 !is_known(locks, count, lock))
-                locks[count++] = (struct guarded_lock){lock, found[j].wait};
+                locks[count++] = (struct guarded_lock){lock, sps[i + 1], found[j].wait};
         }
     }
     return count;

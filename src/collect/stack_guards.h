@@ -5,10 +5,11 @@
 #include "collect/stack_copy.h"
 #include "symbols/guards.h"
 
-enum { MOST_GUARDS = 8 };
+enum { MOST_GUARDS = 32 }; /* of a thread; the outermost of more are not known */
 
 struct guarded_lock {
     uint64_t lock;
+    uint64_t frame_end; /* of the guard's function */
     enum wire_log wait;
 };
 

@@ -95,6 +95,8 @@ struct thread_feed {
     uint64_t written_at;   /* the start of the last step that did not find it writing a record */
     uint64_t open_time;    /* of the open call that is an op already */
     uint64_t waited_until; /* the end of its last wait */
+    uint64_t sleep_time;   /* of the open sleep that was seen last, */
+    uint64_t sleep_over;   /* ... and when it is over; UINT64_MAX: not known; 0: it is noted */
     uint64_t stack_time;   /* of the open call whose stack was read from outside, */
     uint32_t stack_number; /* ... which is this one; 0: it could not be read */
     uint64_t guards_time;  /* of the open call in which the thread's locks were looked for, */

@@ -13,6 +13,7 @@
 #include "read/maker.h"
 #include "read/wall.h"
 #include "ui/cli.h"
+#include "ui/cpu_limits.h"
 #include "ui/input.h"
 #include "ui/progress.h"
 #include "ui/show.h"
@@ -76,6 +77,7 @@ struct info {
     struct idmap goroutines, tasks;
     int64_t first_ns, last_ns;
     trail_reader_stats stats;
+    struct cpu_limits limits;
 };
 
 /* MARK: Batches */
@@ -387,6 +389,7 @@ static int count_events(struct info *info, trail_source *source)
     if (memory && count < 0)
         note_damage(info, trail_reader_error(reader));
     trail_reader_get_stats(reader, &info->stats);
+    cpu_limits_find(reader, &info->limits);
     trail_reader_close(reader);
     return memory ? 0 : -1;
 }
@@ -512,6 +515,7 @@ static void show_full(const struct info *info, const struct vocabulary *vocabula
             printf("    %-18s %9" PRIu64 "\n", trail_kind_name((trail_kind)kind),
                    info->events[kind]);
     show_records(info);
+    cpu_limits_show(&info->limits, "  ");
 }
 
 static void show_times(const struct info *info)
@@ -602,6 +606,7 @@ static void json_full(struct json *json, const struct info *info)
     json_number(json, "cpu_samples", info->events[TRAIL_STACK_SAMPLE]);
     json_number(json, "strings", info->stats.strings);
     json_number(json, "stacks", info->stats.stacks);
+    cpu_limits_json(&info->limits, json);
     json_open(json, "events_by_kind", '{');
     for (int kind = 0; kind < TRAIL_KINDS; kind++)
         if (info->events[kind] > 0)

@@ -17,8 +17,9 @@ static struct running get(const void *list, size_t i)
     return (struct running){p->id, p->running_ns, TRAIL_NONE, p->running_slices};
 }
 
-static void put_json(struct json *json, const void *list, size_t i)
+static void put_json(const struct analysis *analysis, struct json *json, const void *list, size_t i)
 {
+    (void)analysis;
     const trail_proc *p = (const trail_proc *)list + i;
     json_signed(json, "running_ns", p->running_ns);
     json_signed(json, "syscall_ns", p->syscall_ns);

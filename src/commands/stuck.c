@@ -379,7 +379,7 @@ static void print_process_heading(const struct stuck_process *process, size_t ch
                   process->held.groups);
     if (missing)
         show_line("    %s", missing);
-    if (stuck_hangs(process))
+    if (process->hangs)
         show_line("    no thread can go on: each waits for another, without a time limit");
     if (process->is_related)
         puts("    not asked for: others wait for these threads of it");
@@ -518,7 +518,7 @@ static void print_json(const struct stuck *stuck)
         json_string(&json, "name", process->held.name);
         if (missing)
             json_string(&json, "note", missing);
-        json_bool(&json, "hangs", stuck_hangs(process));
+        json_bool(&json, "hangs", process->hangs);
         json_signed(&json, "stopped_ns", process->held.stopped_ns);
         json_number(&json, "groups", process->held.groups);
         json_number(&json, "unstopped", process->held.unstopped);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "ui/cpu_limits.h"
 #include "ui/show.h"
 #include "wire/missed.h"
 
@@ -87,8 +88,11 @@ static void show_count(const trail_reader *reader, trail_recorded_what what, con
 void summary_recording_show(const trail_reader *reader)
 {
     char cpu[SHOW_SIZE];
+    struct cpu_limits limits;
     printf("recorder: %s of CPU time\n",
            show_duration(cpu, sum_of(reader, TRAIL_RECORDED_RECORDER).cpu_ns));
+    cpu_limits_find(reader, &limits);
+    cpu_limits_show(&limits, "");
     show_missed(reader);
     show_count(reader, TRAIL_RECORDED_LATE, "not recorded",
                "that came faster than they could be taken up");
@@ -116,10 +120,13 @@ static void json_names(const trail_reader *reader, struct json *json, const char
 
 void summary_recording_json(const trail_reader *reader, struct json *json)
 {
+    struct cpu_limits limits;
     if (!summary_recording_has(reader))
         return;
     json_open(json, "recording", '{');
     json_signed(json, "cpu_ns", sum_of(reader, TRAIL_RECORDED_RECORDER).cpu_ns);
+    cpu_limits_find(reader, &limits);
+    cpu_limits_json(&limits, json);
     json_names(reader, json, "not_recorded", TRAIL_RECORDED_MISSED);
     json_names(reader, json, "recorded_in_part", TRAIL_RECORDED_LEFT);
     json_number(json, "too_fast", sum_of(reader, TRAIL_RECORDED_LATE).count);

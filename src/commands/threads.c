@@ -2,6 +2,7 @@
  * trail threads: what each thread (M) did: ran goroutines, was in system calls, or idle.
  */
 #include "base/share.h"
+#include "ui/cpu_limits.h"
 #include "ui/groups.h"
 #include "ui/running.h"
 
@@ -16,7 +17,7 @@ static struct running get(const void *list, size_t i)
     return (struct running){m->id, m->running_ns, m->goroutine, m->running_slices};
 }
 
-static void put_json(struct json *json, const void *list, size_t i)
+static void put_json(const struct analysis *analysis, struct json *json, const void *list, size_t i)
 {
     const trail_thread *m = (const trail_thread *)list + i;
     json_signed(json, "first_ns", m->first_ns);
@@ -28,6 +29,7 @@ static void put_json(struct json *json, const void *list, size_t i)
     json_number(json, "syscalls", m->syscalls);
     json_number(json, "procs", m->procs);
     json_number(json, "events", m->events);
+    cpu_limits_json_thread(analysis->reader, json, m->id);
 }
 
 static void put_cells(const struct analysis *analysis, struct table *table, const void *list,
@@ -67,7 +69,11 @@ static int show(void *context)
     /* A goroutine is a thread: print what trail goroutines prints. */
     struct groups_view view = groups_of_goroutines(analysis);
     int code = groups_show_goroutines(&view);
-    return code == EXIT_GOOD ? running_lines(analysis, &kind, list, count) : code;
+    if (code == EXIT_GOOD)
+        code = running_lines(analysis, &kind, list, count);
+    if (code == EXIT_GOOD)
+        cpu_limits_show_threads(analysis->reader);
+    return code;
 }
 
 static int run(const struct command *command, int argc, char **argv)

@@ -1,20 +1,56 @@
 /* Wrappers for calls that sleep. */
+#include <time.h>
+
 #include "preload/board.h"
 #include "preload/call.h"
 
+/* Lengths in microseconds, rounded up; 0: longer than a record has room for. */
+static uint32_t of_us(uint64_t us)
+{
+    return us <= UINT32_MAX ? (uint32_t)us : 0;
+}
+
+static uint32_t of_time(const struct timespec *time)
+{
+    uint64_t s = (uint64_t)time->tv_sec;
+    return s <= UINT32_MAX / 1000000 ? of_us(s * 1000000 + ((uint64_t)time->tv_nsec + 999) / 1000)
+                                     : 0;
+}
+
+/* The end of a sleep until a time is not known from its arguments alone. */
+static bool is_relative(clockid_t clock, int flags)
+{
+    return !(flags & TIMER_ABSTIME) && (clock == CLOCK_MONOTONIC || clock == CLOCK_REALTIME);
+}
+
 /* `interrupted` reads `result`: whether a signal ended the sleep. */
-#define SLEEP_CALL(interrupted, ...)                                                               \
+#define SLEEP_CALL(interrupted, at, length, is_over, ...)                                          \
     struct unwind_start caller = CALLER();                                                         \
-    struct brief_call call BRIEF = brief_begin(&caller, SHM_GROUP_SLEEP, SHM_SLEEP, 0, 0);         \
+    struct brief_call call BRIEF =                                                                 \
+        brief_begin(&caller, SHM_GROUP_SLEEP, SHM_SLEEP, (uint64_t)(uintptr_t)(at), (length));     \
     __typeof__(__VA_ARGS__) result = BRIEF_RETURNED(__VA_ARGS__);                                  \
     if (UNLIKELY(interrupted) && call.open)                                                        \
         signals_interrupted(NULL);                                                                 \
+    is_over;                                                                                       \
     return result
 
-#define SLEEP(...)        SLEEP_CALL(result < 0 && errno == EINTR, __VA_ARGS__)
-#define SLEEP_ERROR(...)  SLEEP_CALL(result == EINTR, __VA_ARGS__)
-#define SLEEP_REST(...)   SLEEP_CALL(result > 0, __VA_ARGS__)
-#define SLEEP_THREAD(...) SLEEP_CALL(result == -1, __VA_ARGS__)
+/*
+ * A sleep whose length is at an address. The kernel may refuse to read it: so it is read after that has, and by
+ * the recorder if the sleep lasts.
+ */
+#define SLEEP_AT(interrupted, at, ...)                                                             \
+    SLEEP_CALL(interrupted, at, 0,                                                                 \
+               if ((at) && result == 0 && call.open && self_has_slot()) self.slot->open_detail =   \
+                   of_time(time),                                                                  \
+               __VA_ARGS__)
+
+#define SLEEP_SPEC(...) SLEEP_AT(result < 0 && errno == EINTR, time, __VA_ARGS__)
+#define SLEEP_CLOCK(...)                                                                           \
+    SLEEP_AT(result == EINTR, is_relative(clock, flags) ? time : NULL, __VA_ARGS__)
+#define SLEEP_THREAD(...) SLEEP_AT(result == -1, time, __VA_ARGS__)
+#define SLEEP_US(...)     SLEEP_CALL(result < 0 && errno == EINTR, 0, time, (void)0, __VA_ARGS__)
+#define SLEEP_S(...)                                                                               \
+    SLEEP_CALL(result > 0, 0, of_us((uint64_t)time * 1000000), (void)0, __VA_ARGS__)
 
 /* MARK: The wrappers in symbols.def */
 

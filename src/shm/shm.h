@@ -144,7 +144,9 @@ struct shm_record {
     uint8_t wait;               /* enum shm_wait */
     uint8_t flags;              /* enum shm_flags */
     uint8_t unused;
-    uint32_t detail;     /* of calls: the file descriptor + 1; 0: none */
+    /* Of calls: the file descriptor + 1; of a sleep: its length in us, of which an open one has the
+     * address in open_object; 0: none, not known. */
+    uint32_t detail;
     uint32_t generation; /* of the descriptor: its `generations` when the call ended */
 };
 

@@ -1,8 +1,11 @@
 /* Holders, and threads that wait for each other: stuck_connect (stuck.h). */
+#include <linux/futex.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/grow.h"
 #include "collect/process.h"
@@ -38,7 +41,7 @@ static void connect(struct stuck *stuck, struct stuck_process *process, struct s
     struct process own = {process->held.pid, process->held.is_nested};
     struct stuck_holder *holder = &thread->holder;
     holder->own = holder->tid;
-    if (holder->tid > 0 && own.nested)
+    if (holder->tid > 0 && own.nested && !holder->is_inferred)
         holder->tid = (pid_t)process_thread(&own, (uint32_t)holder->tid);
     if (holder->tid <= 0)
         return;
@@ -189,7 +192,8 @@ static bool is_of_one_instant(const struct stuck_thread *first)
 {
     const struct stuck_thread *at = first;
     do {
-        if (at->process != first->process || at->process->held.groups > 1 || !at->holder.thread)
+        if (at->process != first->process || !at->held->group ||
+            at->held->group != first->held->group || !at->holder.thread)
             return false;
         at = at->next;
     } while (at != first);
@@ -202,24 +206,38 @@ static bool name_nothing(void *context, uint64_t address, char *text, size_t siz
     return false;
 }
 
-/* Whether the thread waits for the same thread, by what its object is now. */
-static bool has_same_holder(const struct stuck_thread *thread, const struct held_memory *object)
+static bool has_same_peers(const struct peers *a, const struct peers *b)
 {
-    const struct describe with = {.name = name_nothing};
+    return a->is_all == b->is_all && a->count == b->count &&
+           memcmp(a->pids, b->pids, a->count * sizeof *a->pids) == 0;
+}
+
+/*
+ * Whether the thread, which sleeps in the same call as before, waits for the same ones: by what its
+ * object is now and which processes have it, or by its holder's stack.
+ */
+static bool waits_for_same(const struct stuck_thread *thread, struct ends *ends)
+{
+    const struct stuck_process *process = thread->process;
+    const struct describe with = {&process->held, ends, name_nothing, NULL};
     struct held_thread held = *thread->held;
     struct stuck_thread now = *thread;
-    held.object = *object;
+    if (thread->holder.thread && thread->holder.is_inferred)
+        return held_has_same_stack(process->held.pid, thread->holder.thread->held,
+                                   thread->holder.thread->guards_end);
+    held_object_now(process->held.pid, thread->held, &held.object);
     now.held = &held;
     now.holder = (struct stuck_holder){0};
+    now.peers = (struct peers){0};
     describe_thread(&now, &with);
-    return now.state == STUCK_WAITS && now.holder.tid == thread->holder.own;
+    return now.state == STUCK_WAITS && now.holder.tid == thread->holder.own &&
+           has_same_peers(&now.peers, &thread->peers);
 }
 
 /* Threads that a cycle depends on. */
 struct closure {
     struct stuck_thread **list;
-    struct held_again *again;
-    struct held_memory *objects;
+    struct held_sleep *sleeps;
     size_t count, capacity;
     size_t walk; /* marks the threads in it */
     bool no_memory;
@@ -251,46 +269,51 @@ static void add_those_it_waits_for(const struct stuck *stuck, struct closure *cl
     }
 }
 
+/* Whether the threads slept at the same time, each still waiting for the same ones. */
 static bool is_as_before(const struct stuck *stuck, struct closure *closure)
 {
-    for (size_t i = 0; i < closure->count; i++) {
+    int64_t deadline = now_ns() + held_sleep_limit(stuck->limit_ns);
+    struct ends ends = {0};
+    bool same = true;
+    for (size_t i = 0; same && i < closure->count; i++) {
         const struct stuck_thread *thread = closure->list[i];
-        closure->again[i] =
-            (struct held_again){thread->process->held.pid, thread->held, &closure->objects[i]};
+        closure->sleeps[i] = (struct held_sleep){thread->process->held.pid, thread->held, 0};
+        same = held_sleeps(&closure->sleeps[i], deadline);
     }
-    if (!held_look_again(closure->again, closure->count, stuck->limit_ns))
-        return false;
-    for (size_t i = 0; i < closure->count; i++) {
-        if (closure->list[i]->holder.thread &&
-            !has_same_holder(closure->list[i], &closure->objects[i]))
-            return false;
-    }
-    return true;
+    for (size_t i = 0; same && i < closure->count; i++)
+        same = waits_for_same(closure->list[i], &ends);
+    for (size_t i = 0; same && i < closure->count; i++)
+        same = held_sleeps_on(&closure->sleeps[i]);
+    ends_free(&ends);
+    return same;
 }
 
 /* Looks once more at what a cycle depends on. Sets *is_there; false: out of memory. */
-static bool confirm(const struct stuck *stuck, struct stuck_thread *first, bool *is_there)
+static bool confirm(const struct stuck *stuck, struct closure *closure, bool *is_there)
+{
+    bool good;
+    closure->sleeps = calloc(closure->count + 1, sizeof *closure->sleeps);
+    good = !closure->no_memory && closure->sleeps;
+    *is_there = good && is_as_before(stuck, closure);
+    free(closure->list);
+    free(closure->sleeps);
+    return good;
+}
+
+static bool confirm_cycle(const struct stuck *stuck, struct stuck_thread *first, bool *is_there)
 {
     struct closure closure = {.walk = first->walk};
-    bool good;
     add_to(&closure, first);
     for (size_t i = 0; i < closure.count; i++)
         add_those_it_waits_for(stuck, &closure, closure.list[i]);
-    closure.again = calloc(closure.count + 1, sizeof *closure.again);
-    closure.objects = calloc(closure.count + 1, sizeof *closure.objects);
-    good = !closure.no_memory && closure.again && closure.objects;
-    *is_there = good && is_as_before(stuck, &closure);
-    free(closure.list);
-    free(closure.again);
-    free(closure.objects);
-    return good;
+    return confirm(stuck, &closure, is_there);
 }
 
 static bool add_cycle(struct stuck *stuck, struct stuck_thread *first)
 {
     struct stuck_thread *at = first;
     bool is_there = true;
-    if (!is_of_one_instant(first) && !confirm(stuck, first, &is_there))
+    if (!is_of_one_instant(first) && !confirm_cycle(stuck, first, &is_there))
         return false;
     if (!is_there)
         return true;
@@ -318,6 +341,50 @@ static bool find_cycles(struct stuck *stuck)
     return true;
 }
 
+/* MARK: Processes that hang */
+
+/*
+ * Whether a futex is waited for without a time limit and by threads of this process alone. The C
+ * library waits for a thread's exit, which the kernel reports, by a futex that could be shared.
+ */
+static bool is_for_thread(const struct held *held, const struct stuck_thread *thread)
+{
+    const uint64_t *arguments = thread->held->arguments;
+    const struct held_mapping *mapping = held_mapping_of(held, arguments[0]);
+    bool is_private = arguments[1] & FUTEX_PRIVATE_FLAG || (mapping && !mapping->is_shared);
+    return thread->state == STUCK_WAITS && thread->held->call == SYS_futex && arguments[3] == 0 &&
+           (is_private || thread->kind == WIRE_WAIT_JOIN) &&
+           wire_wait_kinds[thread->kind].traits & WIRE_WAIT_LOCK;
+}
+
+static bool seems_to_hang(const struct stuck_process *process)
+{
+    size_t waiting = 0;
+    for (size_t i = 0; i < process->held.count; i++) {
+        const struct stuck_thread *thread = &process->threads[i];
+        if (thread->state == STUCK_ENDED)
+            continue;
+        if (!is_for_thread(&process->held, thread))
+            return false;
+        waiting++;
+    }
+    return waiting > 0;
+}
+
+/*
+ * Sets process->hangs; false: out of memory. The stops do not suffice: a thread that is stopped first may be let
+ * go on by another before that stops.
+ */
+static bool find_hang(const struct stuck *stuck, struct stuck_process *process)
+{
+    struct closure closure = {.walk = SIZE_MAX};
+    if (!seems_to_hang(process))
+        return true;
+    for (size_t i = 0; i < process->held.count; i++)
+        add_to(&closure, &process->threads[i]);
+    return confirm(stuck, &closure, &process->hangs);
+}
+
 bool stuck_connect(struct stuck *stuck, trail_error *err)
 {
     bool good = list_tids(stuck);
@@ -334,6 +401,8 @@ bool stuck_connect(struct stuck *stuck, trail_error *err)
             process->threads[j].next = find_next(stuck, &process->threads[j]);
     }
     good = good && find_cycles(stuck);
+    for (size_t i = 0; good && i < stuck->count; i++)
+        good = find_hang(stuck, &stuck->processes[i]);
     if (!good)
         error_set(err, TRAIL_NO_MEMORY, "out of memory");
     return good;

@@ -121,7 +121,8 @@ static void describe_mutex(struct stuck_thread *thread, const struct describe *w
 }
 
 /*
- * A pthread_rwlock_t: readers, writers, futex of the phase, futex of the writers; at 24 the writer.
+ * A pthread_rwlock_t: readers, writers, futex of the phase, futex of the writers; at 24 the writer. Bit 0 of
+ * the readers is set while a writer has the lock: the counted readers wait then.
  */
 #define RWLOCK_PHASE   8
 #define RWLOCK_WRITERS 12
@@ -130,11 +131,12 @@ static void describe_mutex(struct stuck_thread *thread, const struct describe *w
 static void describe_rwlock(struct stuck_thread *thread, const struct describe *with, uint64_t at)
 {
     uint64_t lock = at - (at % 8 == 0 ? RWLOCK_PHASE : RWLOCK_WRITERS);
-    uint32_t readers = word_at(thread, lock) >> 3;
+    uint32_t word = word_at(thread, lock), readers = word & 1 ? 0 : word >> 3;
     thread->holder.tid = (pid_t)word_at(thread, lock + RWLOCK_WRITER);
     if (!thread->holder.tid && readers > 0)
-        (void)snprintf(thread->note, sizeof thread->note, "held by %u reader%s", readers,
-                       readers == 1 ? "" : "s");
+        (void)snprintf(thread->note, sizeof thread->note,
+                       "held by %u reader%s; the lock does not record which, 'trail record' does",
+                       readers, readers == 1 ? "" : "s");
     name_object(thread, with, lock);
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -47,6 +48,7 @@ static bool read_call(pid_t pid, struct held_thread *thread)
 {
     char path[64], text[256];
     uint64_t *a = thread->arguments;
+    thread->in_call = false;
     (void)snprintf(path, sizeof path, "/proc/%d/task/%d/syscall", pid, thread->tid);
     if (!small_file_text(path, text, sizeof text))
         return false;
@@ -60,6 +62,7 @@ static bool read_call(pid_t pid, struct held_thread *thread)
     return thread->in_call;
 }
 
+/* A stop ends these with EINTR, or, as far as they have written something, with the count of that. */
 static bool is_always_ended(long call)
 {
     static const long calls[] = {
@@ -79,6 +82,11 @@ static bool is_always_ended(long call)
 #ifdef SYS_io_uring_enter
         SYS_io_uring_enter,
 #endif
+#ifdef SYS_sendfile
+        SYS_sendfile,
+#endif
+        SYS_write,          SYS_writev,          SYS_sendto,     SYS_sendmsg,
+        SYS_sendmmsg,       SYS_splice,          SYS_vmsplice,
     };
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         if (call == calls[i])
@@ -91,11 +99,6 @@ static bool is_always_ended(long call)
 static bool is_of_socket(long call, bool *is_write)
 {
     switch (call) {
-    case SYS_write:
-    case SYS_writev:
-    case SYS_sendto:
-    case SYS_sendmsg:
-    case SYS_sendmmsg:
     case SYS_connect:
         *is_write = true;
         return true;
@@ -115,10 +118,17 @@ static bool is_of_socket(long call, bool *is_write)
     }
 }
 
+/* Whether a call has returned a part of what it waits for if a stop ends it. */
+static bool waits_for_all(const struct held_thread *thread)
+{
+    return (thread->call == SYS_recvfrom && thread->arguments[3] & MSG_WAITALL) ||
+           (thread->call == SYS_recvmsg && thread->arguments[2] & MSG_WAITALL);
+}
+
 bool held_is_ended_by_stop(pid_t pid, const struct held_thread *thread)
 {
     bool is_write;
-    if (is_always_ended(thread->call))
+    if (is_always_ended(thread->call) || waits_for_all(thread))
         return true;
     return is_of_socket(thread->call, &is_write) &&
            socket_limit(pid, (int)thread->arguments[0], is_write) == SOCKET_LIMITED;
@@ -306,12 +316,13 @@ static int stop_all(struct stop *stops, size_t count, int64_t deadline)
 
 #if defined(__x86_64__)
 /*
- * Whether a call's result makes the kernel begin it again after a stop (ERESTARTSYS and the like):
- * without the stop the thread would wait.
+ * Whether a stop has ended the call of a thread that waits in it: its result makes the kernel begin it
+ * again (ERESTARTSYS and the like), or is one that restart_call() replaces. Any other is the call's own.
  */
-static bool is_interrupted_wait(int64_t result)
+static bool is_interrupted_wait(long call, int64_t result)
 {
-    return (result <= -512 && result >= -514) || result == -516;
+    return (result <= -512 && result >= -514) || result == -516 ||
+           (result == -EINTR && held_may_be_ended_by_stop(call));
 }
 #endif
 
@@ -330,8 +341,9 @@ static bool read_registers(struct held_thread *thread)
     uint64_t arguments[] = {regs.rdi, regs.rsi, regs.rdx, regs.r10, regs.r8, regs.r9};
     memcpy(thread->arguments, arguments, sizeof arguments);
     thread->in_call = thread->call >= 0;
-    if (thread->in_call && thread->state == 'R' && is_interrupted_wait((int64_t)regs.rax))
-        thread->state = 'S';
+    if (thread->state == 'S' || thread->state == 'R')
+        thread->state =
+            thread->in_call && is_interrupted_wait(thread->call, (int64_t)regs.rax) ? 'S' : 'R';
     return true;
 #elif defined(__aarch64__)
     struct user_regs_struct regs;
@@ -357,8 +369,18 @@ static bool read_place(const struct stop *stop)
     if (stop->stopped)
         return read_registers(thread);
     /* Without a stop: only what has not changed meanwhile was true at once. */
-    return read_call(stop->pid, thread) && before.sp == thread->sp && before.call == thread->call;
+    if (read_call(stop->pid, thread))
+        return before.sp == thread->sp && before.call == thread->call;
+    thread->state = state_of(stop->pid, thread->tid);
+    return false;
 }
+
+/* Whether a thread's registers, read while it is stopped, show whether it still waits in its call. */
+#if defined(__x86_64__)
+enum { ARE_REGISTERS_EXACT = true };
+#else
+enum { ARE_REGISTERS_EXACT = false };
+#endif
 
 /* MARK: Threads */
 
@@ -493,6 +515,8 @@ static size_t copy_group(const struct take *take, const struct stop *stops, size
     while (i < count && (i == 0 || now_ns() < deadline)) {
         if (read_place(&stops[i]))
             copy_stack(take->held, stops[i].thread);
+        if (stops[i].stopped && ARE_REGISTERS_EXACT)
+            stops[i].thread->group = take->held->groups + 1;
         take->held->unstopped += stops[i].seized && !stops[i].stopped;
         i++;
     }
@@ -540,12 +564,29 @@ static int take_groups(struct take *take)
 
 /* MARK: Looking again */
 
-struct again {
-    const struct held_again *list;
-    size_t count;
-    int64_t limit_ns;
-    bool same;
+struct once_more {
+    const struct held *held;
+    struct held_thread *thread;
 };
+
+static void take_once_more(void *context)
+{
+    const struct once_more *once_more = context;
+    const struct held *held = once_more->held;
+    struct held_thread *thread = once_more->thread;
+    struct stop stop = {.pid = held->pid, .thread = thread};
+    if (stop_all(&stop, 1, now_ns() + held->limit_ns) == 0 && read_place(&stop))
+        copy_stack(held, thread);
+    thread->group = stop.stopped;
+    release(&stop, 1);
+}
+
+bool held_take_again(const struct held *held, const struct held_thread *before,
+                     struct held_thread *now)
+{
+    *now = (struct held_thread){.tid = before->tid};
+    return tracer_run(take_once_more, &(struct once_more){held, now}) == 0 && now->is_copied;
+}
 
 static bool is_as_before(const struct held_thread *now, const struct held_thread *before)
 {
@@ -553,34 +594,47 @@ static bool is_as_before(const struct held_thread *now, const struct held_thread
            memcmp(now->arguments, before->arguments, sizeof now->arguments) == 0;
 }
 
-static void look_again(void *context)
+/* Returns how often the thread has gone to sleep; -1: not known. */
+static long sleeps_of(pid_t tid)
 {
-    struct again *again = context;
-    struct held_thread now[HELD_GROUP];
-    struct stop stops[HELD_GROUP];
-    for (size_t i = 0; i < again->count; i++) {
-        now[i] = (struct held_thread){.tid = again->list[i].before->tid};
-        stops[i] = (struct stop){.pid = again->list[i].pid, .thread = &now[i]};
-    }
-    again->same = !stop_all(stops, again->count, now_ns() + again->limit_ns);
-    for (size_t i = 0; i < again->count && again->same; i++) {
-        again->same = read_place(&stops[i]) && is_as_before(&now[i], again->list[i].before);
-        copy_object(again->list[i].pid, &now[i]);
-        *again->list[i].object = now[i].object;
-    }
-    release(stops, again->count);
+    return held_status_number(tid, "\nvoluntary_ctxt_switches:", NULL);
 }
 
-bool held_look_again(const struct held_again *list, size_t count, int64_t limit_ns)
+bool held_sleeps(struct held_sleep *sleep, int64_t deadline)
 {
-    struct again again = {.limit_ns = limit_ns, .same = true};
-    for (size_t at = 0; at < count && again.same; at += again.count) {
-        again.list = list + at;
-        again.count = count - at < HELD_GROUP ? count - at : HELD_GROUP;
-        if (tracer_run(look_again, &again) != 0)
+    struct held_thread now = {.tid = sleep->thread->tid};
+    while (!read_call(sleep->pid, &now)) {
+        if (now_ns() > deadline)
             return false;
+        (void)nanosleep(&(struct timespec){0, 1000000}, NULL);
     }
-    return again.same;
+    sleep->count = sleeps_of(now.tid);
+    return sleep->count >= 0 && is_as_before(&now, sleep->thread);
+}
+
+bool held_sleeps_on(const struct held_sleep *sleep)
+{
+    struct held_thread now = {.tid = sleep->thread->tid};
+    return read_call(sleep->pid, &now) && is_as_before(&now, sleep->thread) &&
+           sleeps_of(now.tid) == sleep->count;
+}
+
+void held_object_now(pid_t pid, const struct held_thread *thread, struct held_memory *object)
+{
+    struct held_thread now = *thread;
+    now.object = (struct held_memory){0};
+    copy_object(pid, &now);
+    *object = now.object;
+}
+
+bool held_has_same_stack(pid_t pid, const struct held_thread *thread, uint64_t end)
+{
+    size_t size = end > thread->sp ? (size_t)(end - thread->sp) : 0;
+    uint8_t *now = size > 0 && size <= thread->stack_size ? malloc(size) : NULL;
+    bool same = now && read_memory(pid, thread->sp, now, size) == size &&
+                memcmp(now, thread->stack, size) == 0;
+    free(now);
+    return same;
 }
 
 /* MARK: The process */

@@ -5,7 +5,7 @@
  *
  * Of many threads, HELD_GROUP at a time are stopped, so that none stands still for as long as it
  * takes to look at all of them. What was seen of threads of different groups need not have been true
- * at one instant: held_look_again confirms it.
+ * at one instant: held_sleeps and held_sleeps_on confirm it, without a stop.
  *
  * The threads of a group have limit_ns to stop; one that has not by then, as it got no processor, has what the
  * kernel reports without a stop. So have threads in an uninterruptible sleep, and threads in system
@@ -38,6 +38,8 @@ struct held_thread {
     char name[64];  /* empty: the thread has ended */
     char state;     /* of proc(5): R, S, D, T, Z, ... */
     bool is_copied; /* whether pc, sp and the stack are known */
+    size_t group;   /* from 1: those of one group were seen at one instant; 0: not stopped, or its
+                       registers do not show whether it still waited */
     bool in_call;
     long call; /* its number and arguments, if in_call */
     uint64_t arguments[6];
@@ -76,22 +78,48 @@ struct held {
  */
 bool held_take(struct held *held, pid_t pid, int64_t limit_ns, trail_error *err);
 
-/* A thread to look at once more. */
-struct held_again {
+/*
+ * A thread that sleeps in a call. Each time that a thread goes to sleep, the kernel counts this: if all
+ * threads of a list are found asleep, and then once more, with the same counts, then all of them were
+ * asleep at the same time in between.
+ */
+struct held_sleep {
     pid_t pid;
-    const struct held_thread *before;
-    struct held_memory *object; /* as it is now, if the thread waits as before */
+    const struct held_thread *thread; /* as it was seen */
+    long count;
 };
 
 /*
- * Stops threads of any processes together, HELD_GROUP at a time. Returns whether each is in the same
- * call with the same arguments and stack as before.
+ * Waits until the thread sleeps, at most until `deadline`: a stop makes it run for a moment. Returns
+ * whether it is in the same call with the same arguments and stack pointer as it was seen.
  */
-bool held_look_again(const struct held_again *list, size_t count, int64_t limit_ns);
+bool held_sleeps(struct held_sleep *sleep, int64_t deadline);
+
+/* How long threads have to sleep again, of which none is stopped meanwhile. */
+static inline int64_t held_sleep_limit(int64_t limit_ns)
+{
+    return limit_ns > INT64_C(1000000000) ? limit_ns : INT64_C(1000000000);
+}
+
+/* Whether the thread still sleeps, and has not run since held_sleeps. */
+bool held_sleeps_on(const struct held_sleep *sleep);
+
+/* Copies what is now around the object of the call that the thread was seen in. */
+void held_object_now(pid_t pid, const struct held_thread *thread, struct held_memory *object);
+
+/* Whether the stack is now as it was copied, from its pointer to `end`. */
+bool held_has_same_stack(pid_t pid, const struct held_thread *thread, uint64_t end);
+
+/*
+ * Looks at one thread again. False: its stack could not be copied. now->group is 0 if it was not
+ * stopped. The caller frees now->stack.
+ */
+bool held_take_again(const struct held *held, const struct held_thread *before,
+                     struct held_thread *now);
 
 /*
  * Whether a stop has the thread's system call fail with EINTR, although no signal is delivered
- * (signal(7)).
+ * (signal(7)), or end with a part of what it was to transfer.
  */
 bool held_is_ended_by_stop(pid_t pid, const struct held_thread *thread);
 

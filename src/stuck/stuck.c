@@ -2,7 +2,6 @@
 #include "stuck/stuck.h"
 
 #include <inttypes.h>
-#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/grow.h"
 #include "collect/jit.h"
@@ -266,37 +266,151 @@ static bool add_stack(struct stuck_thread *thread, struct naming *naming)
 
 /* MARK: Holders by the variables in stacks */
 
-/* The thread has the locks: it is the holder for those that wait for one. With a second one, neither is. */
-static void infer_holder(struct stuck_process *process, struct stuck_thread *holder,
-                         const struct guarded_lock *locks, size_t count)
+/* A thread, and the locks that it has by its guards, which are inferred to be held. */
+struct guarding {
+    struct stuck_process *process;
+    struct stuck_thread *thread;
+    struct guarded_lock locks[MOST_GUARDS];
+    size_t count;
+};
+
+static bool has_lock(const struct guarding *holder, uint64_t lock)
 {
-    for (size_t i = 0; i < process->held.count; i++) {
-        struct stuck_thread *thread = &process->threads[i];
-        for (size_t j = 0; thread->lock && thread != holder && j < count; j++) {
-            if (locks[j].lock != thread->lock || holder->lock == thread->lock)
-                continue;
-            thread->holder.is_inferred = true;
-            thread->holder.tid = thread->holder.tid ? -1 : holder->held->tid;
-        }
+    for (size_t i = 0; i < holder->count; i++) {
+        if (holder->locks[i].lock == lock)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the thread waits for a lock that the holder has, and not both for the same. */
+static bool waits_for_holder(const struct stuck_thread *thread, const struct guarding *holder)
+{
+    return thread->lock && thread != holder->thread && holder->thread->lock != thread->lock &&
+           has_lock(holder, thread->lock);
+}
+
+static void find_guards(struct naming *naming, const struct held_thread *held,
+                        struct guarding *guarding)
+{
+    struct cpu_sample sample = sample_of(held);
+    guarding->count = 0;
+    if (held->is_copied)
+        guarding->count = stack_guards(&naming->tables, &sample, find_code, naming, modules_guards,
+                                       naming->files, guarding->locks, MOST_GUARDS);
+}
+
+/* With a second holder, neither is. */
+static void set_holder(struct stuck_thread *waiter, const struct guarding *holder)
+{
+    struct stuck_thread *thread = holder->thread;
+    waiter->holder.is_inferred = true;
+    waiter->holder.tid = waiter->holder.tid ? -1 : thread->held->tid;
+    for (size_t i = 0; i < holder->count; i++) {
+        if (holder->locks[i].lock == waiter->lock &&
+            holder->locks[i].frame_end > thread->guards_end)
+            thread->guards_end = holder->locks[i].frame_end;
     }
 }
 
-static void infer_holders(struct stuck_process *process, struct naming *naming)
+/* Threads that wait for a holder that was not seen at the same instant, and then the holder. */
+struct unsure {
+    struct held_sleep *sleeps;
+    struct stuck_thread **waiters;
+    size_t count;
+};
+
+static void add_if_asleep(struct unsure *unsure, pid_t pid, struct stuck_thread *thread,
+                          int64_t deadline)
 {
-    bool wanted = false;
-    for (size_t i = 0; i < process->held.count; i++)
-        wanted = wanted || process->threads[i].lock;
-    for (size_t i = 0; wanted && i < process->held.count; i++) {
-        struct stuck_thread *thread = &process->threads[i];
-        struct cpu_sample sample = sample_of(thread->held);
-        struct guarded_lock locks[MOST_GUARDS] = {0};
-        size_t count = 0;
-        /* The guard of a mutex that was given up to wait for a condition is still there. */
-        if (thread->held->is_copied && thread->kind != WIRE_WAIT_CONDITION)
-            count = stack_guards(&naming->tables, &sample, find_code, naming, modules_guards,
-                                 naming->files, locks, MOST_GUARDS);
-        infer_holder(process, thread, locks, count);
+    struct held_sleep *sleep = &unsure->sleeps[unsure->count];
+    *sleep = (struct held_sleep){pid, thread->held, 0};
+    unsure->waiters[unsure->count] = thread;
+    unsure->count += held_sleeps(sleep, deadline);
+}
+
+/* Whether the thread waits for a futex that it did not wait for before, perhaps as a condition. */
+static bool waits_anew(const struct held_thread *now, const struct held_thread *before)
+{
+    return now->in_call && now->call == SYS_futex &&
+           (!before->in_call || before->call != SYS_futex || before->sp != now->sp ||
+            before->arguments[0] != now->arguments[0]);
+}
+
+/*
+ * Sets the holder of those that sleep while the holder is looked at again, and has the lock. A holder that
+ * cannot be stopped has to sleep as well.
+ */
+static void confirm_holder(struct naming *naming, struct guarding *holder, struct unsure *unsure)
+{
+    size_t waiters = unsure->count;
+    struct held_thread now;
+    struct held_sleep *own = &unsure->sleeps[waiters];
+    *own = (struct held_sleep){holder->process->held.pid, holder->thread->held, 0};
+    bool sleeps = !holder->thread->held->group && held_sleeps(own, 0);
+    if (!held_take_again(&holder->process->held, holder->thread->held, &now))
+        now.is_copied = false;
+    find_guards(naming, &now, holder);
+    if ((!now.group && !(sleeps && held_sleeps_on(own))) || waits_anew(&now, holder->thread->held))
+        holder->count = 0;
+    for (size_t i = 0; i < waiters; i++) {
+        if (has_lock(holder, unsure->waiters[i]->lock) && held_sleeps_on(&unsure->sleeps[i]))
+            set_holder(unsure->waiters[i], holder);
     }
+    free(now.stack);
+}
+
+/* False: out of memory. */
+static bool infer_holder(struct naming *naming, struct guarding *holder, int64_t deadline)
+{
+    struct stuck_process *process = holder->process;
+    size_t group = holder->thread->held->group, count = process->held.count;
+    struct unsure unsure = {.sleeps = calloc(count + 1, sizeof *unsure.sleeps)};
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    unsure.waiters = calloc(count + 1, sizeof *unsure.waiters);
+    bool good = unsure.sleeps && unsure.waiters;
+    for (size_t i = 0; good && i < count; i++) {
+        struct stuck_thread *thread = &process->threads[i];
+        if (!waits_for_holder(thread, holder))
+            continue;
+        if (group && thread->held->group == group)
+            set_holder(thread, holder);
+        else
+            add_if_asleep(&unsure, process->held.pid, thread, deadline);
+    }
+    if (unsure.count > 0)
+        confirm_holder(naming, holder, &unsure);
+    free(unsure.sleeps);
+    free(unsure.waiters);
+    return good;
+}
+
+/* Whether any thread waits for a lock whose holder is to be inferred. */
+static bool is_any_guarded(const struct stuck_process *process)
+{
+    for (size_t i = 0; i < process->held.count; i++) {
+        if (process->threads[i].lock)
+            return true;
+    }
+    return false;
+}
+
+static bool infer_holders(struct stuck_process *process, struct naming *naming)
+{
+    int64_t deadline = now_ns() + held_sleep_limit(process->held.limit_ns);
+    bool good = true;
+    if (!is_any_guarded(process))
+        return true;
+    for (size_t i = 0; good && i < process->held.count; i++) {
+        struct guarding holder = {.process = process, .thread = &process->threads[i]};
+        /* The guard of a mutex that was given up to wait for a condition is still there. */
+        if (holder.thread->kind == WIRE_WAIT_CONDITION)
+            continue;
+        find_guards(naming, holder.thread->held, &holder);
+        if (holder.count > 0)
+            good = infer_holder(naming, &holder, deadline);
+    }
+    return good;
 }
 
 static bool name_threads(struct stuck *stuck, struct stuck_process *process, trail_error *err)
@@ -314,8 +428,10 @@ static bool name_threads(struct stuck *stuck, struct stuck_process *process, tra
         else
             error_set(err, TRAIL_NO_MEMORY, "out of memory");
     }
-    if (good)
-        infer_holders(process, &naming);
+    if (good && !infer_holders(process, &naming)) {
+        error_set(err, TRAIL_NO_MEMORY, "out of memory");
+        good = false;
+    }
     naming_close(&naming);
     return good;
 }
@@ -361,34 +477,6 @@ bool stuck_add(struct stuck *stuck, pid_t pid, trail_error *err)
 }
 
 /* MARK: Releasing */
-
-/*
- * Whether a futex is waited for without a time limit and by threads of this process alone. The C
- * library waits for a thread's exit, which the kernel reports, by a futex that could be shared.
- */
-static bool is_for_thread(const struct held *held, const struct stuck_thread *thread)
-{
-    const uint64_t *arguments = thread->held->arguments;
-    const struct held_mapping *mapping = held_mapping_of(held, arguments[0]);
-    bool is_private = arguments[1] & FUTEX_PRIVATE_FLAG || (mapping && !mapping->is_shared);
-    return thread->state == STUCK_WAITS && thread->held->call == SYS_futex && arguments[3] == 0 &&
-           (is_private || thread->kind == WIRE_WAIT_JOIN) &&
-           wire_wait_kinds[thread->kind].traits & WIRE_WAIT_LOCK;
-}
-
-bool stuck_hangs(const struct stuck_process *process)
-{
-    size_t waiting = 0;
-    for (size_t i = 0; i < process->held.count; i++) {
-        const struct stuck_thread *thread = &process->threads[i];
-        if (thread->state == STUCK_ENDED)
-            continue;
-        if (!is_for_thread(&process->held, thread))
-            return false;
-        waiting++;
-    }
-    return waiting > 0;
-}
 
 static void free_thread(struct stuck_thread *thread)
 {

@@ -19,6 +19,7 @@ struct stuck_process {
     struct stuck_thread *threads; /* as in held */
     bool is_related;              /* added by stuck_follow */
     bool can_go;                  /* a thread of it can go on without any other */
+    bool hangs;                   /* none can: each waits for another of it, without a time limit */
 };
 
 struct stuck {
@@ -44,14 +45,11 @@ struct stuck_process *stuck_process_of(const struct stuck *stuck, pid_t pid);
 void stuck_follow(struct stuck *stuck);
 
 /*
- * Finds holders among all threads, and cycles. A cycle of threads that were not seen at one instant
- * counts only if a second look, with all of them stopped, finds the same. Called once, after all
- * processes were added. False with *err set: out of memory.
+ * Finds holders among all threads, cycles, and processes that hang. Threads that were not seen at one
+ * instant count only if a second look finds that all of them sleep at the same time and wait for the
+ * same. Called once, after all processes were added. False with *err set: out of memory.
  */
 bool stuck_connect(struct stuck *stuck, trail_error *err);
-
-/* Whether no thread of a process can go on: each waits for another one of it, without a time limit. */
-bool stuck_hangs(const struct stuck_process *process);
 
 void stuck_free(struct stuck *stuck);
 

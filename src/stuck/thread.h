@@ -47,6 +47,7 @@ struct stuck_thread {
     char note[192];   /* more about it: "for 3 readers"; "": nothing */
     uint64_t lock;    /* a lock that does not record its holder; 0: none */
     struct stuck_holder holder;
+    uint64_t guards_end;        /* of its stack's part that shows which locks it has */
     struct peers peers;         /* processes that it waits for, if not for a thread */
     struct stuck_frame *frames; /* innermost first */
     size_t frame_count, frame_capacity;

@@ -25,7 +25,7 @@ static void show_json(const struct analysis *analysis, const struct running_kind
         struct running running = kind->get(rows, i);
         json_open(&json, NULL, '{');
         json_signed(&json, "id", running.id);
-        kind->json(&json, rows, i);
+        kind->json(analysis, &json, rows, i);
         json_open(&json, "running_slices_ns", '[');
         for (size_t n = 0; running.slices && n < slices; n++)
             json_signed(&json, NULL, running.slices[n]);

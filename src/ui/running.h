@@ -19,7 +19,8 @@ struct running_kind {
     const char *list;   /* in JSON */
     const char *titles; /* of the table, for table_begin_with */
     struct running (*get)(const void *rows, size_t i);
-    void (*json)(struct json *json, const void *rows, size_t i); /* members between ID and slices */
+    /* Members between ID and slices. */
+    void (*json)(const struct analysis *analysis, struct json *json, const void *rows, size_t i);
     void (*cells)(const struct analysis *analysis, struct table *table, const void *rows,
                   size_t i); /* text after the ID */
 };

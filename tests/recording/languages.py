@@ -187,6 +187,19 @@ def _():
         assert sorted(names.values()) == ["backward", "forward"], (cycle, names)
 
 
+@test("Rust: holders and a deadlock are found among threads that were not stopped together")
+def _():
+    with Hanging(104, rust(), "crowd") as program:
+        answer = json.loads(program.text("--json"))
+        (process,) = answer["processes"]
+        assert process["groups"] > 1, process["groups"]
+        names = {t["tid"]: t["name"] for t in process["threads"]}
+        (cycle,) = answer["deadlocks"]
+        assert sorted(names[t["tid"]] for t in cycle) == ["backward", "forward"], cycle
+        (read,) = [t for t in process["threads"] if t["name"] == "read"]
+        assert (read["holder"], read["holder_inferred"]) == (program.process.pid, True), read
+
+
 @test("Rust: a deadlock is found in a recording")
 def _():
     found = recorded_hang(3, rust(), "deadlock")

@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,8 @@
 #include <unistd.h>
 
 #include "check.h"
+
+static pthread_rwlock_t a_lock = PTHREAD_RWLOCK_INITIALIZER;
 
 static struct shared {
     pthread_mutex_t mutexes[2];
@@ -153,16 +156,115 @@ static void no_leader(int self)
     read_byte(to_parent[0]);
 }
 
+static void *write_lock(void *unused)
+{
+    pthread_rwlock_wrlock(&a_lock);
+    return unused;
+}
+
+/* The parent has a lock to read, which another thread of it wants to write. */
+static void reader(int self)
+{
+    pthread_t thread;
+    if (self)
+        _exit(0);
+    CHECK(pthread_rwlock_rdlock(&a_lock) == 0);
+    CHECK(pthread_create(&thread, NULL, write_lock, NULL) == 0);
+    pause();
+}
+
+/* MARK: Nothing waits for long: each lets the other go on */
+
+static void rally(int in, int out, int first)
+{
+    if (first)
+        CHECK(write(out, "", 1) == 1);
+    while (1) {
+        read_byte(in);
+        CHECK(write(out, "", 1) == 1);
+    }
+}
+
+static void rally_pipes(int self)
+{
+    rally(self ? to_child[0] : to_parent[0], self ? to_parent[1] : to_child[1], self);
+}
+
+static void rally_sockets(int self)
+{
+    close(pair[!self]);
+    rally(pair[self], pair[self], self);
+}
+
+static void *rally_other(void *unused)
+{
+    rally_pipes(1);
+    return unused;
+}
+
+/* Two threads of the parent; the child has ended. */
+static void rally_threads(int self)
+{
+    pthread_t thread;
+    if (self)
+        _exit(0);
+    CHECK(pthread_create(&thread, NULL, rally_other, NULL) == 0);
+    rally_pipes(0);
+}
+
+static sem_t turns[2];
+
+static void *take_turns(void *self)
+{
+    size_t own = self != NULL;
+    while (1)
+        CHECK(sem_wait(&turns[own]) == 0 && sem_post(&turns[!own]) == 0);
+    return self;
+}
+
+static void rally_semaphores(int self)
+{
+    pthread_t thread;
+    if (self)
+        _exit(0);
+    CHECK(sem_init(&turns[0], 0, 1) == 0 && sem_init(&turns[1], 0, 0) == 0);
+    CHECK(pthread_create(&thread, NULL, take_turns, turns) == 0);
+    take_turns(NULL);
+}
+
+/* A write that has written a part of its bytes and waits for a reader. */
+static void partial(int self)
+{
+    static char bytes[1 << 20];
+    if (self)
+        _exit(0);
+    CHECK(write(to_child[1], bytes, sizeof bytes) == sizeof bytes);
+    puts("whole");
+    fflush(stdout);
+    pause();
+}
+
 static const struct {
     const char *name;
     void (*run)(int self);
 } modes[] = {
-    {"pipes", pipes},         {"sockets", sockets},
-    {"full", full},           {"own", own},
-    {"mutexes", mutexes},     {"file_locks", file_locks},
-    {"held", held},           {"open_end", open_end},
-    {"limited", limited},     {"two_threads", two_threads},
+    {"pipes", pipes},
+    {"sockets", sockets},
+    {"full", full},
+    {"own", own},
+    {"mutexes", mutexes},
+    {"file_locks", file_locks},
+    {"held", held},
+    {"open_end", open_end},
+    {"limited", limited},
+    {"two_threads", two_threads},
     {"no_leader", no_leader},
+    {"rally_pipes", rally_pipes},
+    {"rally_sockets", rally_sockets},
+    {"rally_threads", rally_threads},
+    {"rally_semaphores", rally_semaphores},
+    {"partial", partial},
+    {"reader", reader},
 };
 
 /* Of an open description of its own: a child has its parent's. */

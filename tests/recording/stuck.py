@@ -361,8 +361,7 @@ def a_deadlock_of_threads_that_were_stopped_one_after_the_other_is_looked_at_twi
         if shutil.which("strace"):
             calls, _ = ptrace_calls(pid)
             of_two = [call for call in calls if call[1] in (first, last)]
-            both = {("SEIZE", first), ("SEIZE", last)}
-            assert len(of_two) == 8 and set(of_two[-4:-2]) == both, of_two  # the second time together
+            assert len(of_two) == 4, of_two  # the second time without a stop
 
 
 @test
@@ -481,6 +480,36 @@ def a_read_of_a_socket_with_a_time_limit_is_not_interrupted():
             text = stuck_whole(two.child)
         assert f"thread {two.child} (stuck-processes): waiting to read Unix socket" in text, text
         assert two.process.poll() is None and states.calls([two.child]) == calls, "the read has ended"
+
+
+@test
+def readers_of_a_lock_are_counted_and_what_knows_them_is_said():
+    with Pair("reader", waiting=0) as two:
+        states.until_all_wait([two.pid], 2)
+        says = "waiting for rwlock a_lock, held by 1 reader; the lock does not record which, 'trail record' does\n"
+        assert says in two.text(), two.text()
+
+
+@test
+def threads_that_let_each_other_go_on_are_no_deadlock_and_do_not_hang():
+    for mode in "rally_pipes", "rally_sockets", "rally_threads", "rally_semaphores":
+        with Pair(mode, waiting=0) as two:
+            for _ in range(30):
+                answer = json.loads(stuck_whole("--json", two.pid))
+                assert answer["deadlocks"] == [], (mode, answer)
+                assert not any(p["hangs"] for p in answer["processes"]), (mode, answer)
+
+
+@test
+def a_write_that_waits_for_its_second_part_is_not_cut_short():
+    with Pair("partial", waiting=1) as two:
+        write = states.calls([two.pid])
+        text = stuck_whole(two.pid)
+        assert f"thread {two.pid} (stuck-processes): waiting to write pipe" in text, text
+        assert states.calls([two.pid]) == write, "the write has ended"
+        with open(f"/proc/{two.pid}/fd/{int(write[two.pid].split()[1], 16) - 1}", "rb") as pipe:
+            assert len(pipe.read(1 << 20)) == 1 << 20
+        assert two.process.stdout.readline() == "whole\n"
 
 
 @test

@@ -1,4 +1,4 @@
-// Threads that wait until the program is ended, each for what it is called after: waits kinds|deadlock. See languages.py.
+// Threads that wait until the program is ended, each for what it is called after: waits kinds|deadlock|crowd. See languages.py.
 use std::sync::{mpsc, Arc, Barrier, Condvar, Mutex, Once, RwLock};
 use std::thread;
 
@@ -36,6 +36,37 @@ fn deadlock() {
     let other = start("backward", move || backward(&bank, &both));
     one.join().unwrap();
     other.join().unwrap();
+}
+
+#[inline(never)]
+fn with_locks(locks: &[Mutex<u64>], work: &dyn Fn()) {
+    match locks.split_first() {
+        None => work(),
+        Some((first, others)) => {
+            let held = first.lock().unwrap();
+            with_locks(others, work);
+            println!("{}", *held);
+        }
+    }
+}
+
+// A deadlock, and a wait for a holder of many locks that sleeps, of threads that are not looked at together: others were started between.
+fn crowd() {
+    let bank = Arc::new(Bank { accounts: Mutex::new(1), journal: Mutex::new(1), config: RwLock::new(1) });
+    let both = Arc::new(Barrier::new(2));
+    let (b, w) = (bank.clone(), both.clone());
+    start("forward", move || forward(&b, &w));
+    let config = bank.config.write().unwrap();
+    for _ in 0..100 {
+        start("parked", || thread::park());
+    }
+    let b = bank.clone();
+    start("read", move || println!("{}", b.config.read().unwrap()));
+    let b = bank.clone();
+    start("backward", move || backward(&b, &both));
+    let others: Vec<_> = (0..20).map(Mutex::new).collect();
+    with_locks(&others, &|| thread::sleep(std::time::Duration::from_secs(100000)));
+    println!("{}", *config);
 }
 
 static ONCE: Once = Once::new();
@@ -84,6 +115,7 @@ fn kinds() {
 fn main() {
     match std::env::args().nth(1).as_deref() {
         Some("deadlock") => deadlock(),
+        Some("crowd") => crowd(),
         _ => kinds(),
     }
 }

@@ -1,0 +1,66 @@
+/*
+ * What keeps a recording's threads from CPUs: their affinity and scheduling class, the quota of their
+ * control group, and other programs. All of it is read from outside the program, a few times a second.
+ */
+#ifndef TRAIL_COLLECT_CPU_LIMITS_H
+#define TRAIL_COLLECT_CPU_LIMITS_H
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/idmap.h"
+
+struct collect;
+struct trace;
+
+/* CPU time since the machine was started, and CLOCK_MONOTONIC. */
+struct cpu_reading {
+    int64_t at_ns, busy_ns, recorded_ns;
+};
+
+/* A control group's limit (cpu.max of cgroup v2, cpu.cfs_quota_us of v1), and its throttled time. */
+struct cpu_quota {
+    char folder[256]; /* "": there is no limit */
+    bool is_v1;
+    uint64_t thousandths; /* of a CPU */
+    int64_t first_ns, last_ns;
+};
+
+#define CPU_LIMITS_SETS 8
+
+/* Zero-initialized has nothing; cpu_limits_dispose releases what it has. */
+struct cpu_limits {
+    struct cpu_reading first, last;
+    struct cpu_quota quota;
+    /* Sets of CPUs that threads may use, and how often one with it was found to want a CPU. */
+    struct cpu_set_count {
+        cpu_set_t set;
+        uint64_t count;
+    } sets[CPU_LIMITS_SETS];
+    size_t set_count;
+    struct cpu_setting *settings; /* of threads: each that differs from the thread's last */
+    size_t count, capacity;
+    struct idmap last_of; /* TID to the number of its last setting */
+    uint64_t looks;
+};
+
+/* Between looks. */
+#define CPU_LIMITS_NS 100000000
+
+/* Looks at some threads of a process; the control group is that of the first process. */
+void cpu_limits_look(struct cpu_limits *limits, pid_t pid, const struct collect *collect);
+
+/* Returns the CPU time of a process's children that it has waited for, in ns. */
+int64_t cpu_limits_children_ns(pid_t pid);
+
+/* Reads the machine's CPU time; `recorded_ns` is that of all processes of the recording, now. */
+void cpu_limits_machine(struct cpu_limits *limits, int64_t recorded_ns);
+
+/* Writes the rows of a trace (wire/recorded.h). */
+void cpu_limits_write(const struct cpu_limits *limits, struct trace *trace);
+
+void cpu_limits_dispose(struct cpu_limits *limits);
+
+#endif
