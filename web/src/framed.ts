@@ -3,7 +3,8 @@
  * same server; pages of other origins cannot frame this one.
  */
 import { effect } from "@preact/signals";
-import { fragmentKept, outer, type Range, status, view } from "./state";
+import { fragmentKept } from "./history";
+import { outer, type Range, status, view } from "./state";
 
 export interface Framed {
     setView: (wanted: Range) => void;

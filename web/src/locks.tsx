@@ -5,12 +5,13 @@
 
 import { useSignal } from "@preact/signals";
 import type { Frame } from "./api";
-import { type Finding, Findings } from "./findings";
+import { Findings } from "./findings";
 import { First, queryOf, useFirst } from "./first";
 import { count, duration, shortName } from "./format";
 import { type LockId, LockOverTime } from "./lock_time";
 import { About, Waiting } from "./panel";
 import { jump, useRun } from "./run";
+import type { Finding } from "./summary";
 import { type Column, Table } from "./table";
 import { inWords } from "./words";
 

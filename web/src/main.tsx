@@ -7,23 +7,16 @@ import { keepKnown } from "./address";
 import { ApiError, api } from "./api";
 import { App } from "./app";
 import { keepColors } from "./colors";
+import { keepFinding } from "./culprit";
 import { offerFrame } from "./framed";
+import { keepFragment } from "./history";
 import { listen } from "./keys";
 import { keepLanes, keepRows, keepTasks } from "./lanes";
 import { keepMoving } from "./moving";
 import { keepNotes } from "./notes";
 import { keepMark, keepSpan } from "./select";
 import { beginAsShared } from "./share";
-import {
-    follow,
-    fromFragment,
-    keepFragment,
-    offline,
-    parameters,
-    status,
-    view,
-    whole,
-} from "./state";
+import { follow, fromFragment, offline, parameters, status, view, whole } from "./state";
 import { frameTimes } from "./timeline";
 import { keepWaits } from "./waits";
 import { acceptDrops } from "./wasm/open";
@@ -88,6 +81,7 @@ keepTasks();
 keepWaits();
 keepSpan();
 keepMark();
+keepFinding();
 keepNotes();
 listen();
 acceptDrops();

@@ -141,4 +141,64 @@ test("axe finds nothing to complain about on the first screen, from a phone to a
     });
 });
 
+test("the browser's back and forward go through what was looked at, and each view has its link", async () => {
+    await serving(example("shop-c-stuck"), async (open) => {
+        const page = await open();
+        /* What is seen: the address, the card and the span that are selected, and the open panel. */
+        const seen = async (of) => {
+            await idle(of);
+            return of.evaluate(() => ({
+                place: location.hash,
+                card: document.querySelector(".card.selected, .chip.selected")?.title,
+                span: document.querySelector(".details h2")?.textContent,
+                says: document.querySelector(".details .say")?.textContent,
+                panel: document.querySelector("[role=tabpanel]:not([hidden])")?.ariaLabel,
+            }));
+        };
+        const entries = () => page.evaluate(() => history.length);
+        await until("the first finding", async () => (await seen(page)).says);
+        const views = [await seen(page)];
+        const steps = [
+            () => page.locator(".card button").nth(1).click(),
+            () => page.getByRole("tab", { name: "Waiting" }).click(),
+            () => page.keyboard.press("ArrowLeft"),
+            () => page.keyboard.press("0"),
+            () => page.keyboard.press("2"),
+        ];
+        for (const step of steps) {
+            const before = await entries();
+            await step();
+            await until(`another view by ${step}`, async () => {
+                const now = await seen(page);
+                return now.place !== views.at(-1).place && (await entries()) > before;
+            });
+            views.push(await seen(page));
+            equal(await entries(), before + 1, `an entry for ${step}`);
+        }
+        /* A move changes the view that it moves. */
+        const before = await entries();
+        await page.keyboard.press("w");
+        views[views.length - 1] = await seen(page);
+        equal(await entries(), before, "a move is no entry");
+        for (const [i, view] of [...views.entries()].reverse()) {
+            await until(`back to view ${i}`, async () => (await seen(page)).place === view.place);
+            equal(await seen(page), view, `view ${i}`);
+            if (i > 0) await page.goBack();
+        }
+        for (const view of views.slice(1)) {
+            await page.goForward();
+            await until("forward", async () => (await seen(page)).place === view.place);
+            equal(await seen(page), view, "forward");
+        }
+        for (const view of views) {
+            const other = await open(view.place);
+            const { place, ...shown } = view;
+            await until(`the same by ${place}`, async () => {
+                const { place: _, ...there } = await seen(other);
+                return JSON.stringify(there) === JSON.stringify(shown);
+            });
+        }
+    });
+});
+
 await main();
