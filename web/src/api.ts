@@ -193,6 +193,9 @@ export interface Found {
     text: string;
     kind: Kind;
     lane: number;
+    /* The lane's number, and a task's own. */
+    id?: number;
+    task?: number;
     at: number;
     end: number;
 }

@@ -32,6 +32,16 @@ export function parseDuration(text: string): number | null {
     return Number(match[1]) * (units.find((unit) => unit[1] === name)?.[0] ?? 1);
 }
 
+/* Parses "2.0-2.1 s", "900 ms to 1.1 s": two times, of which the first may do without a unit; null if it is no range. */
+export function parseTimes(text: string): { from: number; to: number } | null {
+    const match = /^(.+?)\s*(?:-|–|…|\.\.+|to)\s*(\S.*)$/.exec(text.trim());
+    const to = match && parseDuration(match[2]);
+    if (!match || to === null) return null;
+    const unit = /[^\d.\s].*$/.exec(match[2])?.[0] ?? "";
+    const from = parseDuration(match[1]) ?? parseDuration(match[1] + unit);
+    return from !== null && from >= 0 && from < to ? { from, to } : null;
+}
+
 /* A point in time, with the digits needed for steps of `step` ns. */
 export function moment(ns: number, step: number): string {
     const rounded = Math.abs(ns) + step / 2;

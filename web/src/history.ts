@@ -19,6 +19,7 @@ const looked: readonly Parameter[] = [
     "tab",
     "why",
     "fn",
+    "lock",
     "like",
 ];
 

@@ -114,6 +114,8 @@ export const inFunction = signal("");
 export const leads = signal<readonly number[]>([]);
 /* The finding that is shown: its number, from 1, and lane and span that it is about, if it has a place. */
 export const finding = signal<readonly number[]>([]);
+/* The lock that the panel of locks shows over time, by its title; "": none. */
+export const chosenLock = signal("");
 /* The query of the SQL panel. */
 const firstQuery =
     "select name, count(*) as goroutines, sum(exec_ns) as exec_ns\nfrom goroutines group by name order by exec_ns desc";
@@ -294,6 +296,7 @@ export const parameters = [
     "all",
     "why",
     "fn",
+    "lock",
     "sql",
     "o",
     "x",
@@ -332,6 +335,7 @@ export function toFragment(): string {
     if (all) set("all", all);
     if (why.value) set("why", why.value);
     if (inFunction.value) set("fn", inFunction.value);
+    if (chosenLock.value) set("lock", chosenLock.value);
     if (query.value !== firstQuery) set("sql", query.value);
     if (origin.value) set("o", String(Math.round(origin.value)));
     if (axis.value === "wall") set("x", "wall");
@@ -409,6 +413,7 @@ export function fromFragment(): boolean {
         showsRuntime.value = get("all")?.includes("r") ?? false;
         why.value = get("why") ?? "";
         inFunction.value = get("fn") ?? "";
+        chosenLock.value = get("lock") ?? "";
         query.value = get("sql") ?? firstQuery;
         origin.value = Number(get("o")) || 0;
         axis.value = get("x") === "wall" ? "wall" : "relative";

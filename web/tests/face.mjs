@@ -92,6 +92,79 @@ test("the search takes keys at once", async () => {
     });
 });
 
+/* What is typed on the first screen, and what Enter then shows. */
+const shown = {
+    places: (page) => page.textContent(".details"),
+    lane: async (page, ask) => {
+        const { rows, columns } = await ask("lanes?kind=goroutine&count=50000");
+        const lane = /^g(\d+)\./.exec((await fragment(page, "sel")) ?? "")?.[1];
+        return lane && String(rows[lane][columns.indexOf("id")]);
+    },
+    window: async (page) => (await fragment(page, "w")).split("-").map(Number),
+    range: (page) => fragment(page, "r"),
+    panel: (page) => page.textContent("[role=tabpanel]"),
+    filter: (page) => page.getByLabel("Filter").inputValue(),
+};
+for (const [name, answers] of Object.entries({
+    "shop-c": [
+        ["thread 5", "lane", (id) => id === "5"],
+        ["5", "lane", (id) => id === "5"],
+        ["work", "filter", (text) => text === "work"],
+        ["look_up", "places", (text) => /look_up/.test(text)],
+        ["cache_mu", "panel", (text) => /mutex cache_mu over time|cache_mu/.test(text)],
+        ["cache_mu", "places", (text) => /waiting for mutex cache_mu/.test(text)],
+        ["task 7", "panel", (text) => text.includes("task 7 request: 39.7 ms")],
+        ["70.5ms", "window", ([from, to]) => from <= 70.5e6 && to >= 70.5e6],
+        ["0.0705 s", "window", ([from, to]) => from <= 70.5e6 && to >= 70.5e6],
+        ["60-62 ms", "range", (text) => text === "60000000-62000000"],
+        ["0.06 s - 62ms", "range", (text) => text === "60000000-62000000"],
+    ],
+    "shop-go": [
+        ["G22", "lane", (id) => id === "22"],
+        ["goroutine 22", "lane", (id) => id === "22"],
+        ["flushOnce", "places", (text) => /flushOnce/.test(text)],
+        ["task 7", "panel", (text) => text.includes("task 7 request: 38.26 ms")],
+        ["60–62ms", "range", (text) => text === "60000000-62000000"],
+    ],
+}))
+    test(`${name}: what is typed is found, and Enter shows it`, async () => {
+        await serving(example(name), async (open, ask) => {
+            for (const [text, what, is] of answers) {
+                const page = await open();
+                await page.keyboard.press("/");
+                await page.keyboard.type(text);
+                await page.keyboard.press("Enter");
+                await until(`${text}: ${what}`, async () =>
+                    is((await shown[what](page, ask)) ?? ""),
+                );
+            }
+        });
+    });
+
+test("results of the search that look alike are told apart; a time after the end says so", async () => {
+    for (const name of ["shop-c", "shop-go"])
+        await serving(example(name), async (open) => {
+            const page = await open();
+            const search = async (text) => {
+                await page.keyboard.press("/");
+                await page.locator(".palette input").fill(text);
+                return until(`results for ${text}`, async () => {
+                    const found = page.locator(".palette [role=option]");
+                    const texts = await found.allTextContents();
+                    return texts.some((one) => /at \d.*, for |after the end/.test(one)) && texts;
+                });
+            };
+            for (const text of ["work", "request", "look"]) {
+                const texts = await search(text);
+                equal(new Set(texts).size, texts.length, `different ones of ${texts.join("\n")}`);
+            }
+            ok(
+                /5 s is after the end: the trace is 10\d\.\d ms long/.test(await search("5 s")),
+                "5 s",
+            );
+        });
+});
+
 test("lanes with nothing in the window and those of the runtime are folded, and shown when asked for", async () => {
     const { goroutines, origin_ns: origin } = runJson("goroutines", example("load-go1.23"));
     const runtime = goroutines.filter(
