@@ -390,8 +390,8 @@ export function SearchBox() {
                             onPointerDown={(event) => event.preventDefault()}
                             onClick={() => run(entry)}
                         >
-                            <span class="what">{entry.what}</span> <bdi>{entry.text}</bdi>{" "}
-                            {entry.more && <span class="faint">{entry.more}</span>}
+                            <span class="what">{entry.what}</span> <bdi>{entry.text}</bdi>
+                            {entry.more && <span class="faint"> {entry.more}</span>}
                         </div>
                     ))}
                     {entries.value.length === 0 && (
