@@ -100,6 +100,8 @@ export interface Span {
     wakes?: (LaneRef & { at: number })[];
     creator?: LaneRef;
     goroutine?: LaneRef;
+    /* The lane that held the lock for most of the wait; `inferred`: from what ended the wait. */
+    held_by?: LaneRef & { inferred: boolean };
     /* Of a wait: the waker, which the API returns with the following span. */
     ender?: LaneRef;
 }
@@ -183,6 +185,7 @@ export interface SpanList {
         object?: string;
         phrase?: string;
         function?: string;
+        held_by?: LaneRef & { inferred: boolean };
         /* Of a P or thread. */
         goroutine?: LaneRef;
     })[];

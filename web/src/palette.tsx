@@ -40,7 +40,7 @@ import { inWords, term } from "./words";
 interface Entry {
     what: string;
     text: string;
-    /* What tells it apart from others of the same name. */
+    /* What distinguishes it from others of the same name. */
     more?: string;
     run: () => void;
     /* Of a command that is not always there. */

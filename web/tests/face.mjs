@@ -92,6 +92,46 @@ test("the search takes keys at once", async () => {
     });
 });
 
+/* In the shops flush sleeps with the lock, as their sources have it. */
+for (const [name, whose, kind] of [
+    ["shop-c", "flush", "mutex cache_mu"],
+    ["shop-go", "main.(*shop).flush (inferred)", "mutex in main.(*shop).lookUp"],
+])
+    test(`${name}: a wait for a lock says who held it, in its span and beside it`, async () => {
+        await serving(example(name), async (open, ask) => {
+            const keepTexts = () => {
+                globalThis.drawn = new Set();
+                const draw = CanvasRenderingContext2D.prototype.fillText;
+                CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+                    globalThis.drawn.add(text);
+                    draw.call(this, text, ...rest);
+                };
+            };
+            const page = await open("", {}, ".facts", keepTexts);
+            const wanted = `${kind}, held by ${whose}`;
+            await until(`"${wanted}"`, () =>
+                page.evaluate((text) => globalThis.drawn.has(text), wanted),
+            );
+            const { spans } = await ask("spans?kind=goroutine&from=0&to=200000000");
+            const long = spans.filter(
+                (of) =>
+                    of.reason === "sync" &&
+                    /look_?up$/i.test(of.function) &&
+                    of.end - of.begin > 8e6,
+            );
+            ok(long.length > 3, "long waits of the look-up");
+            for (const of of long) ok(/flush$/.test(of.held_by?.name), JSON.stringify(of));
+            const [{ lane, span }] = long;
+            const other = await open(`#sel=g${lane}.${span}&tab=span`);
+            const holder = other.locator(".details dt:text('Held by') + dd button");
+            ok(/flush/.test(await holder.textContent()), "beside it");
+            await holder.click();
+            await until("what the holder does", async () =>
+                /sleep/.test(await other.textContent(".details dd")),
+            );
+        });
+    });
+
 /* What is typed on the first screen, and what Enter then shows. */
 const shown = {
     places: (page) => page.textContent(".details"),
@@ -141,7 +181,7 @@ for (const [name, answers] of Object.entries({
         });
     });
 
-test("results of the search that look alike are told apart; a time after the end says so", async () => {
+test("results of the search that look alike differ; a time after the end says so", async () => {
     for (const name of ["shop-c", "shop-go"])
         await serving(example(name), async (open) => {
             const page = await open();
