@@ -43,6 +43,8 @@ export interface Status {
     error?: string;
     live: boolean;
     wall_ns?: number;
+    /* The file is another one, or longer, than what was read. */
+    changed?: boolean;
     can_run: boolean;
     can_sql: boolean;
     can_source: boolean;
@@ -253,6 +255,8 @@ const MOST_LOGS = 1000;
 
 export const api = {
     status: () => ask<Status>("status", {}),
+    /* The server reads the changed file in place of what it has read. */
+    again: () => ask<unknown>("again", {}),
     /* One page of the lanes, from the `first` on. */
     lanes: (kind: Kind, first: number) => ask<LaneRows>("lanes", { kind, first, count: PAGE }),
     /* What a page of the lanes waited for: numbers of names and ns, in turn. */

@@ -52,7 +52,8 @@ function failed(error: unknown): void {
 
 /*
  * Polls often while the trace is being read. Afterwards polls some more times, because the server may find out late
- * whether it has SQL, and then rarely, so that the server knows that the page is still open.
+ * whether it has SQL, and then rarely: the server is to know that the page is still open, and the page whether the file
+ * has changed.
  */
 async function poll(afterwards = 0): Promise<void> {
     let wait = 200;
@@ -61,7 +62,7 @@ async function poll(afterwards = 0): Promise<void> {
         const now = await api.status();
         take(now);
         if (now.done) {
-            wait = afterwards < 5 ? 1000 : 20000;
+            wait = afterwards < 5 ? 1000 : 5000;
             more = afterwards + 1;
         }
     } catch (error) {

@@ -1,5 +1,7 @@
 // The first screen: each finding leads to its culprit, the search takes keys at once, lanes without news are folded.
 // Arguments: the trail command, the tree's folder. Skipped without Chromium.
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import {
     complaints,
     equal,
@@ -12,7 +14,7 @@ import {
     until,
     withSign,
 } from "./browser.mjs";
-import { example, fragment, serving } from "./traces.mjs";
+import { example, folder, fragment, serving } from "./traces.mjs";
 
 needBrowser();
 
@@ -313,5 +315,51 @@ test("the browser's back and forward go through what was looked at, and each vie
         }
     });
 });
+
+/* The number of events that the page names, and that of the command. */
+const eventsOf = async (page) =>
+    Number(
+        (/([\d,]+) events/.exec(await page.textContent(".facts")) ?? "0")[1].replaceAll(",", ""),
+    );
+
+for (const [name, change] of [
+    ["overwritten", (path) => writeFileSync(path, readFileSync(example("load-go1.23")))],
+    [
+        "replaced",
+        (path) => {
+            writeFileSync(`${path}.new`, readFileSync(example("load-go1.23")));
+            renameSync(`${path}.new`, path);
+        },
+    ],
+    ["grown", (path) => writeFileSync(path, readFileSync(example("shop-c")))],
+])
+    test(`a file that is ${name} while it is shown is noticed, never mixed, and read anew by one click`, async () => {
+        const path = join(folder, `${name}.trace`);
+        const first = readFileSync(example("shop-c"));
+        writeFileSync(path, name === "grown" ? first.subarray(0, first.length - 600) : first);
+        await serving(path, async (open, ask) => {
+            const page = await open();
+            const before = await eventsOf(page);
+            equal((await ask("status")).changed, false, "as it was read");
+            change(path);
+            const banner = page.getByRole("alert").filter({ hasText: "has changed since" });
+            await banner.waitFor();
+            equal(await eventsOf(page), before, "what is shown stays");
+            const { error, goroutines } = await ask("run?command=goroutines&sort=exec");
+            /* A new file leaves the old one as it was; other bytes in the old one are not read. */
+            if (name === "replaced")
+                equal(goroutines.length, 6, "threads of the file that was read");
+            else equal(error, "the file has changed since it was read: read it anew", "an answer");
+            await banner.getByRole("button").click();
+            const { events } = runJson("summary", path);
+            await until("the new file", async () => (await eventsOf(page)) === events);
+            await until("its findings or figures", () => page.locator(".tiles").isVisible());
+            equal(await banner.count(), 0, "no banner");
+            const again = await ask("run?command=goroutines&sort=exec");
+            equal(again.goroutines.length, (await ask("status")).goroutines, "of the new file");
+            /* The browser writes its refused answers to the console. */
+            page.errors = page.errors.filter((one) => !/status of 409/.test(one));
+        });
+    });
 
 await main();

@@ -1089,7 +1089,7 @@ test("a damaged trace shows its good part, and says so", async () => {
     try {
         await reopen(other.url);
         const banner = await until("a banner", () => page.locator(".banner").textContent());
-        ok(banner.includes("recovered up to"), banner);
+        ok(banner.includes("are of the recovered part"), banner);
     } finally {
         other.server.kill();
     }
