@@ -19,6 +19,7 @@ import {
     selected,
     showAll,
     showRange,
+    showTimeline,
     status,
     why,
 } from "./state";
@@ -109,6 +110,7 @@ async function pathOf(of: Finding, origin: number): Promise<Path | undefined> {
 
 /* Shows where a finding is. */
 export function showFinding(of: Finding, origin: number): void {
+    showTimeline();
     batch(() => {
         shown.value = of;
         finding.value = [numberOf(of)];

@@ -81,6 +81,17 @@ export function titleOf(row: LockRow): string {
     return [row.kind, row.name || waitedAt(row)].filter(Boolean).join(" ");
 }
 
+/* Whether `trail diff` calls it so: "mutex cache_mu", "sync.(*Mutex).Lock in main.get, woken by main.put". */
+export function isCalled(row: LockRow, name: string): boolean {
+    if (row.name) return `${row.kind} ${row.name}` === name;
+    const [kind, place = ""] = name.split(/ in (.*)/s);
+    const frames = [...(row.waited ?? []), ...(row.waiters[0]?.stack ?? [])];
+    return (
+        row.kind === kind &&
+        frames.some(({ function: of }) => place.startsWith(shortName(of)) || place.startsWith(of))
+    );
+}
+
 /* Shows a lock over time, and its longest wait. */
 export function showLock(row: LockRow, origin: number): void {
     chosenLock.value = titleOf(row);

@@ -134,6 +134,13 @@ export const isWide = signal(hasColumn());
 wide.addEventListener("change", () => {
     isWide.value = hasColumn();
 });
+/* On a phone there is the timeline with the findings above it, or one panel in their place. */
+const phone = matchMedia("(max-width: 480px)");
+export const isPhone = () => phone.matches;
+/* On a phone a panel hides what it leads to. */
+export function showTimeline(): void {
+    if (isPhone()) tab.value = null;
+}
 /* On a narrow screen the cards above the timeline would leave no room for it. */
 const hasRoom = !matchMedia("(max-width: 700px)").matches;
 /* Whether the ruler has charts below it: how many run and are ready, and the heap. */

@@ -864,8 +864,8 @@ UserTaskEnd dt=1000000 task=10 stack=0`,
 test("a task without a name leaves no hole in titles, nor does a region", async () => {
     await serving(nameless(), async (open) => {
         for (const [why, title, group] of [
-            ["task=10", "task 10: 3 ms", "task (1)"],
-            ["region=parse#1", "region parse#1: 2 ms", "region parse (1)"],
+            ["task=10", "task 10: 3.00 ms", "task (1)"],
+            ["region=parse#1", "region parse#1: 2.00 ms", "region parse (1)"],
         ]) {
             const page = await open(`#tab=requests&why=${encodeURIComponent(why)}`);
             equal(await page.textContent(".request h2"), title, "the heading");
@@ -927,7 +927,7 @@ test("regions without a name are a group of their own, by which each is found, a
     const numbers = regions.filter(({ name }) => name === "").map((of) => of.number);
     equal(numbers.sort(), [0, 1, 2], "the goroutine that was created in a region has no number");
     /* From its creation to its end: 9.9994 ms, of which it ran 4. */
-    const inherited = "goroutine 2, created in a region: 9.999 ms";
+    const inherited = "goroutine 2, created in a region: 10.0 ms";
     await serving(path, async (open) => {
         const page = await open("#tab=requests");
         const group = page.getByLabel("Those of");
@@ -941,8 +941,8 @@ test("regions without a name are a group of their own, by which each is found, a
         const rows = page.getByRole("table", { name: "region (unknown)" }).locator("tbody tr");
         for (const [i, [title, why]] of [
             [inherited, "goroutine=2"],
-            ["region (unknown)#1: 3 ms", "region=#1"],
-            ["region (unknown)#2: 1 ms", "region=#2"],
+            ["region (unknown)#1: 3.00 ms", "region=#1"],
+            ["region (unknown)#2: 1.00 ms", "region=#2"],
         ].entries()) {
             await rows.nth(i).click();
             await until("it is chosen", async () => (await fragment(page, "why")) === why);

@@ -1041,6 +1041,7 @@ testOnce(
             });
             /* The table of differences. */
             await page.getByRole("button", { name: "Differences" }).click();
+            await page.getByRole("button", { name: "Show them" }).click();
             const { metrics } = runJson("diff", "--limit=0", a, b);
             await until(
                 "rows",
