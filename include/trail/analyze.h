@@ -650,13 +650,15 @@ typedef struct trail_lock_place {
 
 /*
  * Something that goroutines wait for until another one wakes them. In recordings of C programs it
- * is an object; elsewhere it is identified by the stacks of the wait and of the waker.
+ * is an object; elsewhere a mutex is identified by the stack of the wait, others also by that of the
+ * waker.
  */
 typedef struct trail_lock {
     trail_name kind; /* "mutex", "rwlock", "condition"; "sync.(*Mutex).Lock"; "chan receive" */
     trail_name name; /* "stats_mu", "0x7f... (first seen locked in f x.c:7)"; 0: none */
-    trail_stack waited, woken; /* 0 if it has a name; woken: 0 without a waker in the trace */
-    trail_histogram wait;      /* waits that ended */
+    /* 0 if it has a name; woken: 0 without a waker in the trace, of a mutex that of most of the time. */
+    trail_stack waited, woken;
+    trail_histogram wait; /* waits that ended */
     trail_longest longest;
     uint64_t open; /* waits that did not */
     int64_t open_ns;

@@ -1,6 +1,7 @@
 /* Findings: which function held a lock that others waited for. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "analyze/findings.h"
 #include "analyze/waits.h"
@@ -25,6 +26,16 @@ static bool is_much(const struct blame *blame, const struct blame_row *row)
     for (size_t i = 0; i < blame->count; i++)
         waits += same_lock(&blame->rows[i], row) ? blame->rows[i].waits : 0;
     return waits >= LOCK_WAITS || row->ns >= LOCK_LEAST;
+}
+
+/* The time of all waits for the lock, whoever held it. */
+static int64_t waited_for(const struct blame *blame, const struct blame_row *row)
+{
+    int64_t ns = 0;
+    for (size_t i = 0; i < blame->count; i++)
+        if (same_lock(&blame->rows[i], row))
+            ns_add(&ns, blame->rows[i].ns);
+    return ns;
 }
 
 /* Whether the lock was held by a known function. */
@@ -88,18 +99,21 @@ static void say_lock(struct findings *findings, const char *kind, const struct b
                                   .object = row->wait};
     trail_string place = text_of(findings, row->place), at = text_of(findings, row->at);
     bool inferred = wait_facts_of(&findings->analysis->names, row->wait) == NULL;
-    char lock[200], advice[300];
+    char lock[200], advice[300], of_all[80] = "";
     finding_put_lock(findings, row->wait, lock, sizeof lock);
     put_advice(findings, row, advice, sizeof advice);
+    int64_t all_ns = waited_for(&findings->waits->blame, row);
+    if (strcmp(duration(all_ns).text, duration(row->ns).text) != 0)
+        (void)snprintf(of_all, sizeof of_all, " of %s", duration(all_ns).text);
     if ((trail_name)row->outside.key == findings->waits->ready &&
         share_of(row->outside_ns, row->direct_ns) >= OUTSIDE_SHARE &&
         of.gain_ns > findings->holder_ready_ns)
         findings->holder_ready_ns = of.gain_ns;
     finding_say(findings, &of,
-                "%.*s held %s%s and %s: %" PRIu64 " wait%s, %s in all, the longest %s at %.*s; at "
-                "most %s of %s would be saved; %s",
+                "%.*s held %s%s and %s: %" PRIu64 " wait%s, %s%s in all, the longest %s at %.*s; "
+                "at most %s of %s would be saved; %s",
                 SHOWN(place), lock, inferred ? " (inferred from its release)" : "", effect,
-                row->waits, plural_s(row->waits), duration(row->ns).text,
+                row->waits, plural_s(row->waits), duration(row->ns).text, of_all,
                 duration(row->longest.ns).text, SHOWN(at), duration(of.gain_ns).text,
                 duration(length_of(findings)).text, advice);
 }

@@ -86,19 +86,25 @@ static bool is_mutex(trail_string kind)
     return text_begins(kind, "sync.") && memmem(kind.data, kind.size, mutex, strlen(mutex));
 }
 
+/* Different releases end the waits for a mutex; for others, other wakers may stand for other objects. */
 static struct lock *lock_by_stacks(struct locks *locks, trail_stack waited, trail_stack woken,
                                    trail_name reason)
 {
-    uint64_t key = (uint64_t)waited << 32 | woken;
-    struct lock *lock = idmap_find(&locks->by_stacks, key);
+    uint64_t of_mutex = (uint64_t)waited << 32, key = of_mutex | woken;
+    struct lock *lock = idmap_find(&locks->by_stacks, of_mutex);
+    if (lock && (lock->row.can_be_held || woken == 0))
+        return lock;
+    lock = woken == 0 ? NULL : idmap_find(&locks->by_stacks, key);
     if (lock)
         return lock;
-    lock = lock_make(locks, &locks->by_stacks, key);
+    trail_name kind = kind_of_stack(locks, waited, reason);
+    bool mutex = is_mutex(names_text(&locks->analysis->names, kind));
+    lock = lock_make(locks, &locks->by_stacks, mutex ? of_mutex : key);
     if (lock) {
-        lock->row.kind = kind_of_stack(locks, waited, reason);
-        lock->row.can_be_held = is_mutex(names_text(&locks->analysis->names, lock->row.kind));
+        lock->row.kind = kind;
+        lock->row.can_be_held = mutex;
         lock->row.waited = waited;
-        lock->row.woken = woken;
+        lock->row.woken = mutex ? 0 : woken;
     }
     return lock;
 }
@@ -111,13 +117,14 @@ static bool is_same(const struct lock *a, const struct lock *b)
 
 /* MARK: Places */
 
-static trail_lock_place *place_get(struct locks *locks, struct lock *lock, bool holds,
-                                   trail_stack stack, trail_stack released)
+static trail_lock_place *place_get(struct locks *locks, struct lock *lock,
+                                   enum lock_place_kind kind, trail_stack stack,
+                                   trail_stack released)
 {
     struct { /* no padding: its bytes are the key */
-        uint64_t lock, holds;
+        uint64_t lock, kind;
         trail_stack stack, released;
-    } key = {(uintptr_t)lock, holds, stack, released};
+    } key = {(uintptr_t)lock, kind, stack, released};
     bool fresh;
     if (!GROW(locks->places, locks->place_capacity, locks->place_count + 1))
         return NULL;
@@ -126,7 +133,7 @@ static trail_lock_place *place_get(struct locks *locks, struct lock *lock, bool 
         return NULL;
     if (fresh) {
         locks->places[locks->place_count++] = (struct lock_place_row){
-            .lock = lock, .holds = holds, .row = {.stack = stack, .released = released}};
+            .lock = lock, .kind = kind, .row = {.stack = stack, .released = released}};
     }
     return &locks->places[number - 1].row;
 }
@@ -197,7 +204,7 @@ static bool count_hold(struct locks *locks, struct lock_waiter *waiter, int64_t 
     note_named(locks, &lock->row.longest_hold, &lock->row.longest_hold_name, waiter->held_ns, begin,
                goroutine);
     return trail_histogram_add(&lock->row.hold, waiter->held_ns) &&
-           place_count(place_get(locks, lock, true, waiter->taken, waiter->released),
+           place_count(place_get(locks, lock, LOCK_HELD, waiter->taken, waiter->released),
                        waiter->held_ns, begin, goroutine);
 }
 
@@ -346,6 +353,7 @@ struct ended {
     int64_t begin_ns, end_ns;
     int64_t holder;
     trail_name holder_name;
+    trail_stack woken; /* of the holder when it ended the wait; 0: not known */
 };
 
 /* Puts the wait in front of `next`, from begin to end. Returns false on out of memory. */
@@ -450,6 +458,11 @@ static bool note_waker(const struct ended *ended, int64_t ns)
     return idmap_put(&lock->waited, (uint64_t)ended->g->id, lock);
 }
 
+static bool is_mutex_by_stack(const struct lock *lock)
+{
+    return lock->row.can_be_held && lock->row.waited != 0;
+}
+
 static bool count_wait(struct locks *locks, const struct ended *ended)
 {
     trail_lock *row = &ended->lock->row;
@@ -461,8 +474,11 @@ static bool count_wait(struct locks *locks, const struct ended *ended)
         return false;
     note_named(locks, &row->longest, &row->longest_name, ns, ended->begin_ns, ended->g->id);
     return trail_histogram_add(&row->wait, ns) &&
-           place_count(place_get(locks, ended->lock, false, ended->waiter->stack, 0), ns,
-                       ended->begin_ns, ended->g->id);
+           place_count(place_get(locks, ended->lock, LOCK_WAITED, ended->waiter->stack, 0), ns,
+                       ended->begin_ns, ended->g->id) &&
+           (!is_mutex_by_stack(ended->lock) || ended->woken == 0 ||
+            place_count(place_get(locks, ended->lock, LOCK_WOKEN, ended->woken, 0), ns,
+                        ended->begin_ns, ended->g->id));
 }
 
 /* The goroutine that ended the wait is the holder; `holder` NULL: none in the trace. */
@@ -485,6 +501,7 @@ static bool wait_ends(struct locks *locks, const struct goroutine *g, struct loc
         .end_ns = event->time_ns,
         .holder = woken ? event->goroutine : TRAIL_NONE,
         .holder_name = holder ? holder->name : 0,
+        .woken = stack,
     };
     waiter->waits = false;
     waiter->announced = NULL;
@@ -624,8 +641,8 @@ static int by_lock(const void *a, const void *b)
     const struct lock_place_row *x = a, *y = b;
     if (x->lock->place != y->lock->place)
         return x->lock->place < y->lock->place ? -1 : 1;
-    if (x->holds != y->holds)
-        return x->holds ? 1 : -1;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
     if (x->row.ns != y->row.ns)
         return x->row.ns > y->row.ns ? -1 : 1;
     if (x->row.stack != y->row.stack)
@@ -643,9 +660,14 @@ static bool finish_places(struct locks *locks)
         return false;
     for (size_t i = 0; i < locks->place_count; i++) {
         trail_lock *row = &locks->places[i].lock->row;
-        bool holds = locks->places[i].holds;
-        const trail_lock_place **first = holds ? &row->held : &row->waiters;
-        size_t *count = holds ? &row->held_count : &row->waiter_count;
+        enum lock_place_kind kind = locks->places[i].kind;
+        const trail_lock_place **first = kind == LOCK_HELD ? &row->held : &row->waiters;
+        size_t *count = kind == LOCK_HELD ? &row->held_count : &row->waiter_count;
+        if (kind == LOCK_WOKEN) {
+            if (row->woken == 0) /* the first of them ended most of the waiting time */
+                row->woken = locks->places[i].row.stack;
+            continue;
+        }
         locks->place_rows[i] = locks->places[i].row;
         if (*count == 0)
             *first = &locks->place_rows[i];

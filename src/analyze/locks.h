@@ -2,8 +2,8 @@
  * Locks: waits and holds by lock, and chains of waits.
  *
  * In recordings of C programs a log "wait" before a wait names its lock, and a log "held" gives the
- * holder and the hold time; the row is that lock. Elsewhere the row is the stack of the wait and
- * that of the waker.
+ * holder and the hold time; the row is that lock. Elsewhere the row of a mutex is the stack of the
+ * wait, whoever ends it, and that of a channel or the like this stack and that of the waker.
  *
  * Chains: when a wait ends, its waker is known, and so are the waker's own waits up to then. Each
  * goroutine keeps its last few pieces of time in which it waited, each with a list of links:
@@ -80,10 +80,13 @@ struct lock_chain {
     int64_t other, other_end_ns; /* the last of these: its goroutine, and the end of its wait */
 };
 
+/* What a place is to a lock. LOCK_WOKEN: where waits were ended, for the row's `woken`. */
+enum lock_place_kind { LOCK_WAITED, LOCK_HELD, LOCK_WOKEN };
+
 /* Waits or holds of one lock at one place. */
 struct lock_place_row {
     struct lock *lock;
-    bool holds;
+    enum lock_place_kind kind;
     trail_lock_place row;
 };
 

@@ -124,8 +124,11 @@ struct served {
 
 /* What the server's handler needs. */
 struct site {
+    const struct request *request;
+    pthread_rwlock_t lock; /* protects the two below: requests read, reading anew writes */
     struct api api;
     struct served *served; /* the traces, as many as the API has */
+    pthread_mutex_t again; /* one reads anew at a time */
     const char *assets;    /* folder with the files of the page; NULL: those built in */
 };
 
@@ -151,67 +154,6 @@ static void page_draws(const struct site *site)
 {
     for (size_t i = 0; i < site->api.count; i++)
         rest_end(&site->served[i].rest);
-}
-
-/* A file of the page, or an answer of the API. */
-static void answer(void *context, const struct http_request *asked, struct http_answer *answered)
-{
-    const struct site *site = context;
-    const char *path = asked->path;
-    (void)api_find_trace(&site->api, &path);
-    /* With two traces, the page shows both. */
-    if (site->api.count > 1 && strcmp(asked->path, "/") == 0)
-        path = "/compare.html";
-    if (strcmp(asked->path, "/") == 0)
-        page_opens(site);
-    if (assets_answer(site->assets, asked, path, answered))
-        return;
-    api_answer(&site->api, asked, answered);
-    if (strcmp(path, "/api/picture") == 0 || strcmp(path, "/api/group") == 0)
-        page_draws(site);
-}
-
-static int serve(const struct request *request, struct served *served, const sigset_t *signals)
-{
-    struct site site = {
-        .api = api_of(request, served), .served = served, .assets = request->assets};
-    struct http_options options = {.host = request->address.host[0] ? request->address.host : NULL,
-                                   .port = request->address.port,
-                                   .handler = answer,
-                                   .context = &site};
-    trail_error err = no_error();
-    char url[160];
-    struct browser browser = {.page = ""};
-    int reason;
-    struct http *http = http_start(&options, &err);
-    if (!http)
-        return print_error(request->words[0], &err);
-    (void)snprintf(url, sizeof url, "http://%s:%u/?token=%s",
-                   request->address.host[0] ? request->address.host : "127.0.0.1", http_port(http),
-                   http_token(http));
-    if (!is_local(request->address.host))
-        print_message("whoever reaches %s and knows this address can read the trace",
-                      request->address.host);
-    printf("%s\n", url);
-    (void)fflush(stdout);
-    if (!request->no_open && (reason = browser_open(&browser, url)) != 0)
-        print_message("no browser was opened: %s", strerror(reason));
-    wait_for_end(request, http, signals);
-    browser_close(&browser);
-    for (size_t i = 0; i < request->count; i++)
-        runs_stop(served[i].runs);
-    http_stop(http);
-    return EXIT_GOOD;
-}
-
-/* Blocks the signals that end the process, for the threads. */
-static void block_signals(sigset_t *signals)
-{
-    (void)sigemptyset(signals);
-    (void)sigaddset(signals, SIGINT);
-    (void)sigaddset(signals, SIGTERM);
-    (void)sigaddset(signals, SIGHUP);
-    (void)sigprocmask(SIG_BLOCK, signals, NULL);
 }
 
 static void *read_all(void *context)
@@ -284,15 +226,151 @@ static void close_all(const struct request *request, struct served *served)
     }
 }
 
+/* MARK: Reading anew */
+
+static bool is_stale(const struct site *site)
+{
+    for (size_t i = 0; i < site->api.count; i++)
+        if (runs_are_stale(site->served[i].runs))
+            return true;
+    return false;
+}
+
+/* Opens the files as they are now, in place of those that were read. Returns whether they are. */
+static bool read_anew(struct site *site)
+{
+    struct served *fresh = calloc(API_TRACES, sizeof *fresh), *old = site->served;
+    if (!fresh || open_all(site->request, fresh) != EXIT_GOOD) {
+        if (fresh)
+            close_all(site->request, fresh);
+        free(fresh);
+        return false;
+    }
+    /* Requests that wait for a child hold the lock. */
+    for (size_t i = 0; i < site->api.count; i++)
+        runs_stop(old[i].runs);
+    (void)pthread_rwlock_wrlock(&site->lock);
+    site->served = fresh;
+    site->api = api_of(site->request, fresh);
+    (void)pthread_rwlock_unlock(&site->lock);
+    close_all(site->request, old);
+    free(old);
+    return true;
+}
+
+/* /api/again: what is there already is not read a second time, however many pages ask. */
+static void answer_again(struct site *site, struct http_answer *answered)
+{
+    static const char good[] = "{\"again\":true}",
+                      bad[] = "{\"error\":\"the file cannot be read\"}";
+    (void)pthread_mutex_lock(&site->again);
+    bool done = !is_stale(site) || read_anew(site);
+    (void)pthread_mutex_unlock(&site->again);
+    *answered = (struct http_answer){.status = done ? 0 : 500,
+                                     .type = "application/json",
+                                     .data = done ? good : bad,
+                                     .size = done ? sizeof good - 1 : sizeof bad - 1};
+}
+
+/* A file of the page, or an answer of the API. */
+static void answer_one(struct site *site, const struct http_request *asked,
+                       struct http_answer *answered)
+{
+    const char *path = asked->path;
+    (void)api_find_trace(&site->api, &path);
+    /* With two traces, the page shows both. */
+    if (site->api.count > 1 && strcmp(asked->path, "/") == 0)
+        path = "/compare.html";
+    if (strcmp(asked->path, "/") == 0)
+        page_opens(site);
+    if (assets_answer(site->assets, asked, path, answered))
+        return;
+    api_answer(&site->api, asked, answered);
+    if (strcmp(path, "/api/picture") == 0 || strcmp(path, "/api/group") == 0)
+        page_draws(site);
+}
+
+static void answer(void *context, const struct http_request *asked, struct http_answer *answered)
+{
+    struct site *site = context;
+    if (strcmp(asked->path, "/api/again") == 0) {
+        answer_again(site, answered);
+        return;
+    }
+    (void)pthread_rwlock_rdlock(&site->lock);
+    answer_one(site, asked, answered);
+    (void)pthread_rwlock_unlock(&site->lock);
+}
+
+static int serve(const struct request *request, struct site *site, const sigset_t *signals)
+{
+    struct http_options options = {.host = request->address.host[0] ? request->address.host : NULL,
+                                   .port = request->address.port,
+                                   .handler = answer,
+                                   .context = site};
+    trail_error err = no_error();
+    char url[160];
+    struct browser browser = {.page = ""};
+    int reason;
+    struct http *http = http_start(&options, &err);
+    if (!http)
+        return print_error(request->words[0], &err);
+    (void)snprintf(url, sizeof url, "http://%s:%u/?token=%s",
+                   request->address.host[0] ? request->address.host : "127.0.0.1", http_port(http),
+                   http_token(http));
+    if (!is_local(request->address.host))
+        print_message("whoever reaches %s and knows this address can read the trace",
+                      request->address.host);
+    printf("%s\n", url);
+    (void)fflush(stdout);
+    if (!request->no_open && (reason = browser_open(&browser, url)) != 0)
+        print_message("no browser was opened: %s", strerror(reason));
+    wait_for_end(request, http, signals);
+    browser_close(&browser);
+    for (size_t i = 0; i < request->count; i++)
+        runs_stop(site->served[i].runs);
+    http_stop(http);
+    return EXIT_GOOD;
+}
+
+/* Blocks the signals that end the process, for the threads. */
+static void block_signals(sigset_t *signals)
+{
+    (void)sigemptyset(signals);
+    (void)sigaddset(signals, SIGINT);
+    (void)sigaddset(signals, SIGTERM);
+    (void)sigaddset(signals, SIGHUP);
+    (void)sigprocmask(SIG_BLOCK, signals, NULL);
+}
+
+/* Requests in a row must not keep a page waiting that reads anew. */
+static void init_lock(pthread_rwlock_t *lock)
+{
+    pthread_rwlockattr_t attributes;
+    (void)pthread_rwlockattr_init(&attributes);
+    (void)pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    (void)pthread_rwlock_init(lock, &attributes);
+    (void)pthread_rwlockattr_destroy(&attributes);
+}
+
 static int view(const struct request *request)
 {
-    struct served served[API_TRACES] = {0};
+    struct site site = {.request = request,
+                        .again = PTHREAD_MUTEX_INITIALIZER,
+                        .served = calloc(API_TRACES, sizeof *site.served),
+                        .assets = request->assets};
     sigset_t signals;
+    if (!site.served)
+        return EXIT_INOUT;
+    init_lock(&site.lock);
     block_signals(&signals);
-    int code = open_all(request, served);
+    int code = open_all(request, site.served);
+    site.api = api_of(request, site.served);
     if (code == EXIT_GOOD)
-        code = serve(request, served, &signals);
-    close_all(request, served);
+        code = serve(request, &site, &signals);
+    close_all(request, site.served);
+    free(site.served);
+    (void)pthread_rwlock_destroy(&site.lock);
     return code;
 }
 

@@ -94,6 +94,12 @@ bool runs_can_run(const struct runs *runs)
     return true;
 }
 
+bool runs_are_stale(const struct runs *runs)
+{
+    (void)runs;
+    return false;
+}
+
 bool runs_can_sql(const struct runs *runs)
 {
     (void)runs;

@@ -117,7 +117,7 @@ static const char *lock_title(const struct maker *m, const trail_lock *lock, cha
 static void add_length(const struct maker *m)
 {
     struct tile *tile = add(m, "length_ns", "Length", m->length_ns);
-    (void)duration_text(tile->text, m->length_ns, DURATION_COLUMN);
+    (void)duration_text(tile->text, m->length_ns, DURATION_WORDS);
     set_note(tile, "%" PRIu64 " event%s", m->span.events, plural_s(m->span.events));
 }
 
@@ -174,7 +174,7 @@ static void add_ready(const struct maker *m)
     char function[FUNCTION_NAME_SIZE];
     trail_string name = function_shown(m, worst->name, function);
     tile = add(m, "longest_ready_ns", "Longest ready", worst->ready_longest.ns);
-    (void)duration_text(tile->text, worst->ready_longest.ns, DURATION_COLUMN);
+    (void)duration_text(tile->text, worst->ready_longest.ns, DURATION_WORDS);
     set_note(tile, "%s %" PRId64 "%s%.*s%s", term(m->words, TERM_task),
              worst->ready_longest.goroutine, name.size > 0 ? " (" : "", TEXT(name),
              name.size > 0 ? ")" : "");
@@ -230,13 +230,13 @@ static void add_waiting(const struct maker *m)
     if (sum > 0) {
         struct tile *tile = add(m, "waiting_ns", "Waited", sum);
         size_t used = 0;
-        (void)duration_text(tile->text, sum, DURATION_COLUMN);
+        (void)duration_text(tile->text, sum, DURATION_WORDS);
         for (size_t i = 0; i < reasons && i < SHOWN && used < sizeof tile->note; i++) {
             char text[SHOW_SIZE];
             trail_string reason = utf8_first(sums[i].reason, 60);
             used += (size_t)snprintf(tile->note + used, sizeof tile->note - used, "%s%.*s %s",
                                      i > 0 ? ", " : "", TEXT(reason),
-                                     duration_text(text, sums[i].ns, DURATION_COLUMN));
+                                     duration_text(text, sums[i].ns, DURATION_WORDS));
         }
         tile->command = "latency";
         set_longest(tile, &sums[0].longest);
@@ -257,10 +257,10 @@ static void add_lock(const struct maker *m)
     if (!lock || lock->wait.sum_ns <= 0)
         return;
     struct tile *tile = add(m, "lock_ns", "Most waited-for lock", lock->wait.sum_ns);
-    (void)duration_text(tile->text, lock->wait.sum_ns, DURATION_COLUMN);
+    (void)duration_text(tile->text, lock->wait.sum_ns, DURATION_WORDS);
     set_note(tile, "%s: %" PRIu64 " wait%s, at most %s", lock_title(m, lock, title),
              lock->wait.count, plural_s(lock->wait.count),
-             duration_text(longest, lock->longest.ns, DURATION_COLUMN));
+             duration_text(longest, lock->longest.ns, DURATION_WORDS));
     tile->command = "locks";
     set_longest(tile, &lock->longest);
 }
@@ -281,7 +281,7 @@ static void add_open(const struct maker *m)
     struct tile *tile = add(m, "open_waits", "Open waits", (int64_t)open);
     set_text(tile, "%" PRIu64, open);
     set_note(tile, "at the end; the longest for %s: %s",
-             duration_text(longest, worst->longest_open.ns, DURATION_COLUMN),
+             duration_text(longest, worst->longest_open.ns, DURATION_WORDS),
              lock_title(m, worst, title));
     tile->command = "locks";
     set_longest(tile, &worst->longest_open);
@@ -300,10 +300,10 @@ static void add_task(const struct maker *m)
         return;
     trail_string name = shown(m, worst->name);
     struct tile *tile = add(m, "slowest_task_ns", "Slowest task", worst->longest.ns);
-    (void)duration_text(tile->text, worst->longest.ns, DURATION_COLUMN);
+    (void)duration_text(tile->text, worst->longest.ns, DURATION_WORDS);
     set_note(tile, "%.*s%stask %" PRId64 "; the median of %" PRIu64 " is about %s", TEXT(name),
              name.size > 0 ? ", " : "", worst->longest.goroutine, worst->spread.count,
-             duration_text(p50, trail_histogram_quantile(&worst->spread, 0.5), DURATION_COLUMN));
+             duration_text(p50, trail_histogram_quantile(&worst->spread, 0.5), DURATION_WORDS));
     tile->command = "tasks";
     set_longest(tile, &worst->longest);
     tile->task = worst->longest.goroutine;
@@ -339,7 +339,7 @@ static void add_gc(const struct maker *m)
     (void)show_percent(tile->text, 100 * (1 - trail_analysis_mmu(m->answers, 0, m->length_ns)));
     set_note(tile, "of the %s' time, in %zu cycle%s; longest pause %s", term(m->words, TERM_slots),
              count, plural_s(count),
-             longest ? duration_text(text, pause_length(longest), DURATION_COLUMN) : "-");
+             longest ? duration_text(text, pause_length(longest), DURATION_WORDS) : "-");
     tile->command = "mmu";
     if (longest)
         set_moment(tile, longest->begin_ns, longest->end_ns, longest->goroutine);

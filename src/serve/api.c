@@ -81,6 +81,7 @@ static void put_status(struct exchange *exchange, const struct api *api,
     put_counts(json, &status);
     if (status.has_wall)
         json_signed(json, "wall_ns", status.wall_ns);
+    json_bool(json, "changed", runs_are_stale(trace->runs));
     json_bool(json, "can_run", runs_can_run(trace->runs));
     json_bool(json, "can_sql", runs_can_sql(trace->runs));
     json_bool(json, "can_source", api->source != NULL);

@@ -1,5 +1,6 @@
 /* Answers of the API: lanes, pictures, single spans. */
 #include "serve/draw.h"
+#include "serve/holder.h"
 
 #include <stdlib.h>
 
@@ -384,6 +385,7 @@ static void put_goroutine(struct json *json, const trail_lanes *lanes, size_t la
         row->state == TRAIL_SPAN_BLOCKED)
         put_under(json, lanes, lane, row->begin_ns);
     put_waker(json, lanes, lane, span);
+    put_holder(json, lanes, lane, span, row);
     if (row->state == TRAIL_SPAN_RUNNING || row->state == TRAIL_SPAN_SYSCALL)
         put_wakes(json, lanes, lane, row);
     if (whole.parent >= 0)
@@ -400,6 +402,23 @@ void put_wait(struct json *json, const trail_lanes *lanes, trail_name wait)
     json_string(json, "phrase", what.phrase);
     if (what.object)
         json_text(json, "object", trail_lanes_text(lanes, what.object));
+}
+
+void put_holder(struct json *json, const trail_lanes *lanes, size_t lane, uint64_t span,
+                const trail_span *row)
+{
+    struct holder_lane holder = holder_of_wait(lanes, lane, span, row);
+    if (holder.lane < 0)
+        return;
+    /* What the holder did in the middle of the wait, or does at the end of the trace. */
+    int64_t at = row->open ? row->end_ns : row->begin_ns + (row->end_ns - row->begin_ns) / 2;
+    uint64_t its = trail_lanes_span_at(lanes, TRAIL_LANE_GOROUTINE, (size_t)holder.lane, at);
+    trail_span last;
+    if (its > 0 && !trail_lanes_span(lanes, TRAIL_LANE_GOROUTINE, (size_t)holder.lane, its, &last))
+        its--;
+    put_lane_ref(json, "held_by", lanes, TRAIL_LANE_GOROUTINE, holder.lane, (int64_t)its);
+    json_bool(json, "inferred", holder.inferred);
+    json_close(json, '}');
 }
 
 void draw_span(struct exchange *exchange, const trail_lanes *lanes)

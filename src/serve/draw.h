@@ -69,4 +69,8 @@ void put_stack(struct json *json, const trail_lanes *lanes, trail_stack stack);
 /* Writes the members that say what a span waits for, each after a comma. */
 void put_wait(struct json *json, const trail_lanes *lanes, trail_name wait);
 
+/* Writes "held_by", the lane that held the lock for most of the wait, if it is known. */
+void put_holder(struct json *json, const trail_lanes *lanes, size_t lane, uint64_t span,
+                const trail_span *row);
+
 #endif

@@ -1,7 +1,7 @@
 /*
- * Full-text search: everything whose name contains a text, and the goroutine, P or thread with that
- * number. The results of each type are limited, so that no type crowds out the others, unless one
- * type is asked for.
+ * Full-text search: everything whose name contains a text, and the goroutine, P, thread or task with
+ * that number. The results of each type are limited, so that no type crowds out the others, unless
+ * one type is asked for.
  *
  * `from` and `last` are for pages of bars and logs: those that end at `from` or later, and the last
  * ones instead of the first.
@@ -63,6 +63,7 @@ static bool has_room(struct search *s)
 struct place {
     trail_lane_kind kind;
     int64_t lane, at_ns, end_ns;
+    uint64_t task; /* its number; 0: it is none */
 };
 
 static void put_result(struct search *s, const char *type, trail_string text, struct place place)
@@ -74,6 +75,13 @@ static void put_result(struct search *s, const char *type, trail_string text, st
     json_text(json, "text", text);
     json_string(json, "kind", kinds[place.kind]);
     json_signed(json, "lane", place.lane);
+    if (place.lane >= 0) {
+        trail_lane row;
+        trail_lanes_get(s->lanes, place.kind, (size_t)place.lane, &row);
+        json_signed(json, "id", row.id);
+    }
+    if (place.task != 0)
+        json_number(json, "task", place.task);
     json_signed(json, "at", place.at_ns);
     json_signed(json, "end", place.end_ns);
     json_close(json, '}');
@@ -87,14 +95,41 @@ static void put_lane(struct search *s, trail_lane_kind kind, size_t lane)
     trail_lane row;
     trail_lanes_get(s->lanes, kind, lane, &row);
     put_result(s, types[kind], trail_lanes_text(s->lanes, row.name),
-               (struct place){kind, (int64_t)lane, row.begin_ns, row.end_ns});
+               (struct place){kind, (int64_t)lane, row.begin_ns, row.end_ns, 0});
+}
+
+static void put_bar(struct search *s, const trail_bar *bar, const char *type)
+{
+    int64_t end_ns = bar->open ? trail_lanes_end(s->lanes) : bar->end_ns;
+    uint64_t task = bar->kind == TRAIL_BAR_TASK ? bar->task : 0;
+    put_result(s, type, trail_lanes_text(s->lanes, bar->name),
+               (struct place){TRAIL_LANE_GOROUTINE, bar->lane, bar->begin_ns, end_ns, task});
 }
 
 /* MARK: Numbers */
 
+/* "42", "task 42": the task with that number. */
+static void find_task(struct search *s)
+{
+    const char *digits = s->text;
+    if (match_part((trail_string){digits, strnlen(digits, 4)}, "task"))
+        digits += 4 + strspn(digits + 4, " ");
+    size_t size = strspn(digits, "0123456789");
+    if (size == 0 || size > 18 || digits[size] != '\0')
+        return;
+    uint64_t number = strtoull(digits, NULL, 10);
+    const trail_bar *bars;
+    size_t count = trail_lanes_bars(s->lanes, &bars);
+    begin_type(s);
+    for (size_t i = 0; i < count; i++)
+        if (bars[i].kind == TRAIL_BAR_TASK && bars[i].task == number && has_room(s))
+            put_bar(s, &bars[i], "task");
+}
+
 /* "18", "G18", "P3", "M7": the lanes with that number, of that kind if a letter is given. */
 static void find_number(struct search *s)
 {
+    find_task(s);
     static const char letters[TRAIL_LANE_KINDS] = {'g', 'p', 'm'};
     for (int kind = 0; kind < TRAIL_LANE_KINDS; kind++) {
         const char *digits = s->text + ((s->text[0] | 0x20) == letters[kind]);
@@ -170,7 +205,7 @@ static void place_functions(struct search *s, struct functions *functions, size_
                 continue;
             functions->items[number - 1].placed = true;
             functions->items[number - 1].place =
-                (struct place){TRAIL_LANE_GOROUTINE, (int64_t)lane, row.begin_ns, row.end_ns};
+                (struct place){TRAIL_LANE_GOROUTINE, (int64_t)lane, row.begin_ns, row.end_ns, 0};
             functions->placed++;
         }
         if (seen > MOST_SPANS) {
@@ -212,8 +247,7 @@ static void find_bars(struct search *s, trail_bar_kind kind, const char *type)
             continue;
         if (!has_room(s))
             return;
-        put_result(s, type, trail_lanes_text(s->lanes, bar->name),
-                   (struct place){TRAIL_LANE_GOROUTINE, bar->lane, bar->begin_ns, end_ns});
+        put_bar(s, bar, type);
     }
 }
 
@@ -230,7 +264,7 @@ static void find_logs(struct search *s)
             return;
         put_result(
             s, "log", trail_lanes_text(s->lanes, mark->name),
-            (struct place){TRAIL_LANE_GOROUTINE, mark_lane(mark), mark->time_ns, mark->time_ns});
+            (struct place){TRAIL_LANE_GOROUTINE, mark_lane(mark), mark->time_ns, mark->time_ns, 0});
     }
 }
 

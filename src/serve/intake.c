@@ -23,9 +23,10 @@ struct intake {
     int keep;     /* copy of what comes from a pipe; -1: the input is a file */
     int stops[2]; /* a pipe; readable when reading is to stop */
     bool follow;
-    bool writer_gone; /* follow: stdin has ended */
-    bool complete;    /* atomic: the whole trace has been read; release pairs with is_complete */
-    int64_t received; /* atomic: bytes read of the input */
+    bool writer_gone;   /* follow: stdin has ended */
+    struct stat opened; /* of a file that is not followed, when it was opened */
+    bool complete;      /* atomic: the whole trace has been read; release pairs with is_complete */
+    int64_t received;   /* atomic: bytes read of the input */
 };
 
 /* MARK: Reading */
@@ -163,6 +164,7 @@ static bool open_path(struct intake *intake, const struct intake_options *option
         return error_set(err, TRAIL_IO, "cannot open %s: %s", options->path, strerror(errno)) == 0;
     if (S_ISDIR(status.st_mode))
         return error_set(err, TRAIL_IO, "cannot read %s: %s", options->path, strerror(EISDIR)) == 0;
+    intake->opened = status;
     intake->follow = options->follow;
     intake->complete = !options->follow;
     if (S_ISREG(status.st_mode))
@@ -246,6 +248,34 @@ int64_t intake_size(const struct intake *intake)
     if (!is_complete(intake) || fstat(intake->fd, &status) != 0)
         return -1;
     return status.st_size;
+}
+
+/* Of a pipe there is a copy, and a file that is followed is expected to grow. */
+static bool can_change(const struct intake *intake)
+{
+    return intake->keep < 0 && !intake->follow;
+}
+
+static bool is_written(const struct intake *intake, const struct stat *now)
+{
+    const struct stat *then = &intake->opened;
+    return now->st_size != then->st_size || now->st_mtim.tv_sec != then->st_mtim.tv_sec ||
+           now->st_mtim.tv_nsec != then->st_mtim.tv_nsec;
+}
+
+bool intake_is_changed(const struct intake *intake)
+{
+    const struct stat *then = &intake->opened;
+    struct stat now;
+    if (!can_change(intake) || stat(intake->path, &now) != 0)
+        return false;
+    return now.st_dev != then->st_dev || now.st_ino != then->st_ino || is_written(intake, &now);
+}
+
+bool intake_is_overwritten(const struct intake *intake)
+{
+    struct stat now;
+    return can_change(intake) && fstat(intake->fd, &now) == 0 && is_written(intake, &now);
 }
 
 /* Whether the path still names the open file. */

@@ -40,6 +40,12 @@ int64_t intake_received(const struct intake *intake);
 /* Bytes of the complete file; -1 if not known. */
 int64_t intake_size(const struct intake *intake);
 
+/* Whether the path names a file other than the one that was opened, or that one has been written to. */
+bool intake_is_changed(const struct intake *intake);
+
+/* Whether the bytes that were read may no longer be those that a second reading finds. */
+bool intake_is_overwritten(const struct intake *intake);
+
 /*
  * Gets the name of a file with the complete trace, for other programs; valid while this process
  * runs. Returns false if the trace is not complete yet.

@@ -310,6 +310,19 @@ static bool check_output(struct exchange *exchange, const struct output *output)
     return exchange->status == 0;
 }
 
+bool runs_are_stale(const struct runs *runs)
+{
+    return intake_is_changed(runs->intake);
+}
+
+/* The lanes are of what was read first: an answer from other bytes would contradict them. */
+static bool check_file(const struct intake *intake, struct exchange *exchange)
+{
+    if (intake && intake_is_overwritten(intake))
+        exchange_refuse(exchange, 409, "the file has changed since it was read: read it anew");
+    return exchange->status == 0;
+}
+
 /* Runs a command. Returns its output, which the caller frees; NULL: the request was refused. */
 static char *compute(struct runs *runs, struct exchange *exchange, struct words *words, int seconds,
                      size_t *size)
@@ -322,7 +335,8 @@ static char *compute(struct runs *runs, struct exchange *exchange, struct words 
     if (!run_child(runs, exchange->request, words, &output, seconds))
         exchange_refuse(exchange, 500, "%s cannot be started", runs->program);
     end(runs, exchange->request);
-    if (exchange->status != 0 || !check_output(exchange, &output)) {
+    if (exchange->status != 0 || !check_output(exchange, &output) ||
+        !check_file(runs->intake, exchange) || !check_file(runs->other, exchange)) {
         free(output.data);
         return NULL;
     }
@@ -356,6 +370,8 @@ static void run(struct runs *runs, struct exchange *exchange, struct words *word
 static bool find_file(const struct intake *intake, struct exchange *exchange,
                       char path[INTAKE_PATH])
 {
+    if (!check_file(intake, exchange))
+        return false;
     if (intake_path(intake, path))
         return true;
     exchange_refuse(exchange, 501, "the trace is still arriving: it can be analysed at its end");

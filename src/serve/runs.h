@@ -36,6 +36,9 @@ void runs_close(struct runs *runs);
 bool runs_can_run(const struct runs *runs);
 bool runs_can_sql(const struct runs *runs);
 
+/* Whether a file that the runs read has changed since it was opened. */
+bool runs_are_stale(const struct runs *runs);
+
 /* Answer /api/run, /api/sql and /api/embed; `title` is of the document. */
 void runs_answer_command(struct runs *runs, struct exchange *exchange);
 void runs_answer_sql(struct runs *runs, struct exchange *exchange);

@@ -348,6 +348,8 @@ static void put_listed(struct json *json, const struct list *list, const struct 
     put_function(json, list->lanes, span->row.stack);
     if (list->kind != TRAIL_LANE_GOROUTINE && span->row.other >= 0)
         put_lane_object(json, "goroutine", list->lanes, TRAIL_LANE_GOROUTINE, span->row.other, -1);
+    if (list->kind == TRAIL_LANE_GOROUTINE)
+        put_holder(json, list->lanes, span->lane, span->span, &span->row);
     json_close(json, '}');
 }
 

@@ -116,8 +116,10 @@ static void identify_places(const struct analysis *analysis, const trail_lock *l
     char waited[PLACE_SIZE / 2 + 80], woken[PLACE_SIZE / 2 + 80] = "nothing in the trace";
     if (lock->woken)
         functions_of(analysis, lock->woken, woken, sizeof woken);
-    (void)snprintf(buf, LOCK_NAME_SIZE, "%.*s in %s, woken by %s", at_most(kind.size, KIND_MOST),
-                   kind.data, functions_of(analysis, lock->waited, waited, sizeof waited), woken);
+    /* A mutex is the same whoever releases it. */
+    (void)snprintf(buf, LOCK_NAME_SIZE, "%.*s in %s%s%s", at_most(kind.size, KIND_MOST), kind.data,
+                   functions_of(analysis, lock->waited, waited, sizeof waited),
+                   lock->can_be_held ? "" : ", woken by ", lock->can_be_held ? "" : woken);
 }
 
 const char *lock_identity(const struct analysis *analysis, const trail_lock *lock, char *buf)

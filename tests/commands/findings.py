@@ -768,11 +768,11 @@ def the_tile_of_the_slowest_task_has_the_median_of_the_tables_and_claims_no_boun
     found = trace.summary(end)
     note = {tile["key"]: tile["note"] for tile in found["tiles"]}["slowest_task_ns"]
     (kind,) = found["tasks"]
-    equal(note, "request, task 10; the median of 10 is about 1.016 ms")
+    equal(note, "request, task 10; the median of 10 is about 1.02 ms")
     equal(round(kind["spread"]["p50_ns"] / 1e6, 3), 1.016)
     assert abs(kind["spread"]["p50_ns"] - 1_045_000) < 1_045_000 / 16, kind
     page = good_text("report", trace.path(end))
-    assert "the median of 10 is about 1.016 ms" in page and "half of" not in page
+    assert "the median of 10 is about 1.02 ms" in page and "half of" not in page
 
 
 @test

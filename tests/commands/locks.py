@@ -15,7 +15,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import EXAMPLES, SHARED, answer, assembled, equal, run_text, text_of, trace  # noqa: E402
+from command import EXAMPLES, ROOT, SHARED, answer, assembled, equal, run_text, text_of, trace  # noqa: E402
 import tap
 from tap import test
 
@@ -72,6 +72,28 @@ def each_lock_has_its_waits_and_holds():
     equal(locks[A]["longest_hold"], {"ns": 190, "begin_ns": 1019, "goroutine": 2})
     equal((locks[A]["wait"]["min_ns"], locks[A]["wait"]["max_ns"]), (160, 170))
     assert "z_mu" not in locks
+
+
+@test
+def a_mutex_of_go_is_one_row_whoever_releases_it():
+    """As the source of shop-go has it: lookUp (line 71) and flushOnce (line 43) lock s.mu, which either unlocks."""
+    path = os.path.join(ROOT, "examples", "traces", "shop-go.trace")
+    spans = collections.defaultdict(list)
+    for hit in answer("find", "--stacks", "--limit=0", path, "block[sync*]")["hits"]:
+        frames = hit["steps"][0]["stack"]
+        if frames[0]["function"] == "sync.(*Mutex).Lock":
+            spans[frames[1]["line"]].append(hit["end_ns"] - hit["begin_ns"])
+    mutexes = [lock for lock in answer("locks", "--stacks", path)["locks"] if lock["can_be_held"]]
+    equal(
+        {lock["waited"][1]["line"]: (lock["waits"], lock["wait_ns"]) for lock in mutexes},
+        {line: (len(each), sum(each)) for line, each in spans.items()})
+    equal(len(mutexes), len(spans))
+    # Most of the waiting time ended when flushOnce had slept with it.
+    equal(mutexes[0]["woken"][1]["function"], "main.(*shop).flushOnce")
+    # The tile of the overview and the finding have the same sum.
+    summary = answer("summary", path)
+    equal([tile["value"] for tile in summary["tiles"] if tile["key"] == "lock_ns"], [mutexes[0]["wait_ns"]])
+    assert f" of {mutexes[0]['wait_ns'] / 1e6:.1f} ms in all" in summary["findings"][0]["text"], summary["findings"]
 
 
 @test

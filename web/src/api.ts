@@ -43,6 +43,8 @@ export interface Status {
     error?: string;
     live: boolean;
     wall_ns?: number;
+    /* The file is another one, or longer, than what was read. */
+    changed?: boolean;
     can_run: boolean;
     can_sql: boolean;
     can_source: boolean;
@@ -100,6 +102,8 @@ export interface Span {
     wakes?: (LaneRef & { at: number })[];
     creator?: LaneRef;
     goroutine?: LaneRef;
+    /* The lane that held the lock for most of the wait; `inferred`: from what ended the wait. */
+    held_by?: LaneRef & { inferred: boolean };
     /* Of a wait: the waker, which the API returns with the following span. */
     ender?: LaneRef;
 }
@@ -183,6 +187,7 @@ export interface SpanList {
         object?: string;
         phrase?: string;
         function?: string;
+        held_by?: LaneRef & { inferred: boolean };
         /* Of a P or thread. */
         goroutine?: LaneRef;
     })[];
@@ -193,6 +198,9 @@ export interface Found {
     text: string;
     kind: Kind;
     lane: number;
+    /* The lane's number, and a task's own. */
+    id?: number;
+    task?: number;
     at: number;
     end: number;
 }
@@ -247,6 +255,8 @@ const MOST_LOGS = 1000;
 
 export const api = {
     status: () => ask<Status>("status", {}),
+    /* The server reads the changed file in place of what it has read. */
+    again: () => ask<unknown>("again", {}),
     /* One page of the lanes, from the `first` on. */
     lanes: (kind: Kind, first: number) => ask<LaneRows>("lanes", { kind, first, count: PAGE }),
     /* What a page of the lanes waited for: numbers of names and ns, in turn. */

@@ -13,6 +13,7 @@ import { LABELS } from "./geometry";
 import { ContextMenu } from "./menu";
 import { message, type Range, theme } from "./state";
 import { type Column, Table } from "./table";
+import { type Figures, inOrder, isChanged, type Metric, verdictOf } from "./verdict";
 
 const names = ["a", "b"] as const;
 /* The parameters of the fragment. */
@@ -153,24 +154,6 @@ export function keepComparison(): void {
 
 /* MARK: Differences */
 
-interface Figures {
-    value: number;
-    count?: number;
-    p50?: number;
-    p99?: number;
-    max?: number;
-}
-
-interface Metric {
-    of: string;
-    metric: string;
-    name: string;
-    unit: string;
-    a: Figures | null;
-    b: Figures | null;
-    change: number;
-}
-
 function figure(value: number | undefined, unit: string): string {
     if (value === undefined || value === null) return "";
     if (unit === "ns") return duration(value);
@@ -215,8 +198,35 @@ const columns: Column<Metric>[] = [
     figures("max", "max", "b"),
 ];
 
+/* Once both have been read; the server keeps the answer for the table. */
+function Verdict() {
+    const text = useSignal("");
+    const isDone = useComputed(() => facts.every((of) => of.value?.done));
+    useSignalEffect(() => {
+        if (!isDone.value) return;
+        api.run<{ metrics: Metric[] }>("diff", { limit: 0 })
+            .then(({ metrics }) => {
+                text.value = verdictOf(metrics);
+            })
+            .catch(() => {
+                /* The table shows the error. */
+            });
+    });
+    return (
+        <p class="verdict" role="status">
+            <bdi>{text.value || "Comparing …"}</bdi>
+        </p>
+    );
+}
+
+/* Both traces show what a row is about: one click from the row to the two places. */
+function showBoth(row: Metric): void {
+    for (const frame of frames) frame?.show(row.of, row.name);
+}
+
 function Differences() {
     const per = useSignal("");
+    const showsAll = useSignal(false);
     const rows = useSignal<Metric[] | null>(null);
     const wrong = useSignal("");
     const isDone = useComputed(() => facts.every((of) => of.value?.done));
@@ -227,7 +237,7 @@ function Differences() {
         wrong.value = "";
         api.run<{ metrics: Metric[] }>("diff", { limit: 0, per: per.value || undefined })
             .then(({ metrics }) => {
-                if (!isOld) rows.value = metrics;
+                if (!isOld) rows.value = inOrder(metrics);
             })
             .catch((error: Error) => {
                 if (!isOld) wrong.value = error.message;
@@ -249,12 +259,28 @@ function Differences() {
                     per.value = text;
                 }}
             />
+            {rows.value && !showsAll.value && (
+                <span class="about">
+                    {count(rows.value.filter((row) => !isChanged(row)).length)} rows that did not
+                    change are left out.{" "}
+                    <button
+                        type="button"
+                        class="textlink"
+                        onClick={() => {
+                            showsAll.value = true;
+                        }}
+                    >
+                        Show them
+                    </button>
+                </span>
+            )}
             {rows.value ? (
                 <Table
                     name="differences"
                     columns={columns}
-                    rows={rows.value}
+                    rows={showsAll.value ? rows.value : rows.value.filter(isChanged)}
                     empty="Nothing has changed."
+                    onRow={showBoth}
                 />
             ) : (
                 <p class="empty">
@@ -367,7 +393,7 @@ export function Compare() {
                 <span>
                     <b>A</b> {titles[0].value}
                 </span>
-                <span class="space" />
+                <Verdict />
                 <button
                     type="button"
                     aria-pressed={isDiffOpen.value}

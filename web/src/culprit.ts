@@ -2,15 +2,16 @@
  * The place of a finding: its window, and in that the culprit. Where a finding is of a task, a region or a wait, the
  * culprit is on the critical path of that: the longest step of it, whichever lane it is on.
  */
-import { batch, signal } from "@preact/signals";
+import { batch, computed, effect, signal } from "@preact/signals";
 import { api, type Query } from "./api";
-import { type Finding, keyOf, sentenceOf } from "./findings";
+import { sentenceOf } from "./findings";
 import { laneOf, lanesLoaded, reveal } from "./lanes";
 import { type Path, queryOf, type Segment, segmentsOf } from "./path";
 import { jump } from "./run";
 import { selectAt } from "./select";
 import {
     end,
+    finding,
     kind,
     leads,
     path,
@@ -18,20 +19,26 @@ import {
     selected,
     showAll,
     showRange,
+    showTimeline,
     status,
     why,
 } from "./state";
+import { type Finding, keyOf, summary } from "./summary";
 
-/* The finding that is shown, by its key. */
-export const shownFinding = signal("");
+/* The finding that is shown. */
+const shown = signal<Finding | null>(null);
+export const shownFinding = computed(() => shown.value && keyOf(shown.value));
 /* Its text, and the span that it is about, for the inspector. */
-export const explanation = signal("");
-export const explained = signal<{ lane: number; span: number } | null>(null);
+export const explanation = computed(() => shown.value && sentenceOf(shown.value));
+export const explained = computed(() => {
+    const [, lane, span] = finding.value;
+    return shown.value && span !== undefined ? { lane, span } : null;
+});
 
 /* Notes what was selected for the finding. */
 function noteExplained(): void {
     const now = selected.peek();
-    explained.value = now?.span === undefined ? null : { lane: now.lane, span: now.span };
+    if (now?.span !== undefined) finding.value = [finding.peek()[0] ?? 0, now.lane, now.span];
 }
 
 /* The findings whose place is the longest wait for a lock: what ended it is on the path of the waiter. */
@@ -87,25 +94,50 @@ function showPart(part: Range): void {
     else showRange({ from: part.from, to: Math.max(part.to, part.from + 1) });
 }
 
+/* Its number in the overview, from 1; 0: it is none of the whole trace. */
+function numberOf(of: Finding): number {
+    return 1 + (summary.peek()?.findings.findIndex((one) => keyOf(one) === keyOf(of)) ?? -1);
+}
+
+const isShown = (of: Finding) => shownFinding.peek() === keyOf(of);
+
+/* Requests the path of a finding; undefined: it has none. */
+async function pathOf(of: Finding, origin: number): Promise<Path | undefined> {
+    const query = status.peek()?.can_run ? pathQuery(of, origin) : null;
+    const found = query && (await api.run<Path>("why", query).catch(() => null));
+    return found?.segments?.length ? found : undefined;
+}
+
 /* Shows where a finding is. */
 export function showFinding(of: Finding, origin: number): void {
-    shownFinding.value = keyOf(of);
-    explanation.value = sentenceOf(of);
-    explained.value = null;
-    leads.value = [];
-    path.value = [];
-    const query = status.peek()?.can_run ? pathQuery(of, origin) : null;
-    if (!query) {
-        void showPlace(of, origin);
-        return;
-    }
-    if (of.task !== undefined) why.value = `task=${of.task}`;
-    else if (of.region !== undefined) why.value = `region=${of.region}`;
-    api.run<Path>("why", query)
-        .then((found) => {
-            if (shownFinding.peek() !== keyOf(of)) return;
-            if (found.segments?.length) void showPathOf(found, of.goroutine);
-            else void showPlace(of, origin);
-        })
-        .catch(() => void showPlace(of, origin));
+    showTimeline();
+    batch(() => {
+        shown.value = of;
+        finding.value = [numberOf(of)];
+        leads.value = [];
+        path.value = [];
+        if (of.task !== undefined) why.value = `task=${of.task}`;
+        else if (of.region !== undefined) why.value = `region=${of.region}`;
+    });
+    void pathOf(of, origin).then((found) => {
+        if (!isShown(of)) return;
+        void (found ? showPathOf(found, of.goroutine) : showPlace(of, origin));
+    });
+}
+
+/* The finding that the address names is shown without a move: the address has the window and the selection, too. */
+export function keepFinding(): void {
+    effect(() => {
+        const [number] = finding.value;
+        const all = summary.value;
+        if (!all || number === 0) return;
+        const named = all.findings[number - 1] ?? null;
+        if ((named && keyOf(named)) === shownFinding.peek()) return;
+        shown.value = named;
+        path.value = [];
+        if (!named) return;
+        void Promise.all([pathOf(named, all.origin_ns), lanesLoaded()]).then(([found]) => {
+            if (found && isShown(named)) path.value = segmentsOf(found);
+        });
+    });
 }

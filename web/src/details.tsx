@@ -11,7 +11,6 @@ import {
 } from "./api";
 import { explained, explanation } from "./culprit";
 import { count, duration, shortName } from "./format";
-import { HeldBy } from "./held_by";
 import { IN_FUNCTION, listSpansIn } from "./in_function";
 import { laneTitle } from "./lanes";
 import { showPath } from "./path";
@@ -251,7 +250,10 @@ function Facts(props: { of: Span; kind: Kind }) {
             <LaneFact title="On" to={of.proc} of="proc" />
             <LaneFact title="Woken by" to={of.waker} />
             <LaneFact title="Woken by" to={of.ender} />
-            {of.open && of.wait_kind && <HeldBy of={of} />}
+            <LaneFact
+                title={of.held_by?.inferred ? "Held by (inferred)" : "Held by"}
+                to={of.held_by}
+            />
             {of.wakes && of.wakes.length > 0 && (
                 <>
                     <dt>Made ready</dt>

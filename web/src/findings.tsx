@@ -1,23 +1,8 @@
 /* The findings of `trail summary`, as cards, chips or a list; each leads to its place in the timeline. */
-
 import { showFinding, shownFinding } from "./culprit";
 import { duration, withSign } from "./format";
 import { Severity } from "./icons";
-
-export interface Finding {
-    kind: string;
-    text: string;
-    begin_ns?: number;
-    end_ns?: number;
-    goroutine?: number | null;
-    task?: number;
-    region?: string;
-    /* At most so much would be saved without the problem; a share of the trace. */
-    gain_ns?: number;
-    weight?: number;
-}
-
-export const keyOf = (of: Finding) => `${of.kind} ${of.begin_ns} ${of.text}`;
+import { type Finding, keyOf } from "./summary";
 
 /* A sentence begins with a capital; a name does not change. */
 function asSentence(text: string): string {

@@ -1,21 +1,17 @@
 /* Formats times, sizes and numbers. */
 
 const units: [number, string][] = [
-    [3600e9, "h"],
-    [60e9, "min"],
     [1e9, "s"],
     [1e6, "ms"],
     [1e3, "µs"],
 ];
 
-/* 1234567 -> "1.235 ms": four significant digits. */
+/* 1234567 -> "1.23 ms": three digits, as in the command's sentences (DURATION_WORDS). */
 export function duration(ns: number): string {
-    const size = Number(Math.abs(ns).toPrecision(4));
-    for (const [unit, name] of units) {
-        if (size >= unit && (unit <= 1e9 || size >= 2 * unit))
-            return `${Number((ns / unit).toPrecision(4))} ${name}`;
-    }
-    return `${Math.round(ns)} ns`;
+    const size = Number(Math.abs(ns).toPrecision(3));
+    const [unit, name] = units.find(([least]) => size >= least) ?? [1, "ns"];
+    const value = ns / unit;
+    return `${unit === 1 || size >= 100 * unit ? Math.round(value) : value.toPrecision(3)} ${name}`;
 }
 
 /* Texts of the command have "us", which the page writes with the sign of its own times. */
@@ -29,13 +25,27 @@ export function parseDuration(text: string): number | null {
     if (!match) return /^0$/.test(text.trim()) ? 0 : null;
     /* "us", or the Greek letter instead of the sign. */
     const name = match[2].replace(/^[u\u03bc]s$/, "µs");
-    return Number(match[1]) * (units.find((unit) => unit[1] === name)?.[0] ?? 1);
+    const longer: [number, string][] = [
+        [3600e9, "h"],
+        [60e9, "min"],
+    ];
+    return Number(match[1]) * ([...longer, ...units].find((unit) => unit[1] === name)?.[0] ?? 1);
+}
+
+/* Parses "2.0-2.1 s", "900 ms to 1.1 s": two times, of which the first may do without a unit; null if it is no range. */
+export function parseTimes(text: string): { from: number; to: number } | null {
+    const match = /^(.+?)\s*(?:-|–|…|\.\.+|to)\s*(\S.*)$/.exec(text.trim());
+    const to = match && parseDuration(match[2]);
+    if (!match || to === null) return null;
+    const unit = /[^\d.\s].*$/.exec(match[2])?.[0] ?? "";
+    const from = parseDuration(match[1]) ?? parseDuration(match[1] + unit);
+    return from !== null && from >= 0 && from < to ? { from, to } : null;
 }
 
 /* A point in time, with the digits needed for steps of `step` ns. */
 export function moment(ns: number, step: number): string {
     const rounded = Math.abs(ns) + step / 2;
-    const [unit, name] = units.find(([size]) => rounded >= size && size <= 1e9) ?? [1, "ns"];
+    const [unit, name] = units.find(([size]) => rounded >= size) ?? [1, "ns"];
     const digits = Math.max(0, Math.min(9, Math.ceil(Math.log10(unit / step) - 1e-9)));
     return `${(ns / unit).toFixed(digits)} ${name}`;
 }

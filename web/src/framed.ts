@@ -3,12 +3,15 @@
  * same server; pages of other origins cannot frame this one.
  */
 import { effect } from "@preact/signals";
-import { fragmentKept, outer, type Range, status, view } from "./state";
+import { fragmentKept } from "./history";
+import { outer, type Range, status, view } from "./state";
 
 export interface Framed {
     setView: (wanted: Range) => void;
     /* Sets the range of "the whole trace", which covers both traces. */
     setOuter: (wanted: Range) => void;
+    /* Shows what a row of differences is about: the name of a lock, task, region or start function. */
+    show: (of: string, name: string) => void;
     onView: (listener: (now: Range) => void) => void;
     onStatus: (listener: (now: { end: number; done: boolean; wall?: number }) => void) => void;
     /* Called with the fragment of the page's address, after it has been stable for a moment. */
@@ -17,7 +20,7 @@ export interface Framed {
 
 export const isFramed = parent !== window;
 
-export function offerFrame(): void {
+export function offerFrame(show: (of: string, name: string) => void): void {
     if (!isFramed) return;
     document.documentElement.dataset.framed = "";
     const framed: Framed = {
@@ -27,6 +30,7 @@ export function offerFrame(): void {
         setOuter: (wanted) => {
             outer.value = wanted;
         },
+        show,
         onView: (listener) => effect(() => listener(view.value)),
         onStatus: (listener) =>
             effect(() => {

@@ -1,12 +1,13 @@
 /* The panels of the summary, of goroutines, and of start functions: the same figures as on the command line. */
-import { type Finding, Findings } from "./findings";
+import { Findings } from "./findings";
 import { First, queryOf, sortedBy, useFirst } from "./first";
 import { count, duration, eventsText, percent, shortName, withSign } from "./format";
-import { type Tile, Tiles } from "./overview";
+import { Tiles } from "./overview";
 import { About, Waiting } from "./panel";
 import { showPath } from "./path";
 import { jump, useRun } from "./run";
 import { filter, kind, range, scroll, status } from "./state";
+import type { Finding, Tile } from "./summary";
 import { type Column, Table } from "./table";
 import { mostly } from "./waits";
 import { inWords, term } from "./words";

@@ -1,10 +1,12 @@
 /* The head of the page: file, facts, search and commands; below it, damage to the trace. */
+import { api } from "./api";
 import { bytes, count, duration, eventsText } from "./format";
+import { isFramed } from "./framed";
 import { Logo, Theme } from "./icons";
 import { isNoTrace } from "./nothing";
 import { SearchBox } from "./palette";
 import { ShareMenu } from "./share";
-import { follow, help, offline, status, theme } from "./state";
+import { follow, help, offline, say, status, theme } from "./state";
 import { OpenButton } from "./wasm/open";
 import { term } from "./words";
 
@@ -102,6 +104,32 @@ export function Head() {
     );
 }
 
+/* The view is of the old file: lanes have other numbers in the new one. */
+async function readAnew(): Promise<void> {
+    try {
+        await api.again();
+        const shown = isFramed ? parent : window;
+        shown.history.replaceState(null, "", shown.location.href.replace(/#.*/, ""));
+        shown.location.reload();
+    } catch (error) {
+        say((error as Error).message);
+    }
+}
+
+function Changed() {
+    return (
+        <div class="banner" role="alert">
+            <span>
+                <b>The file has changed since it was read.</b> What is shown is of the file as it
+                was.
+            </span>
+            <button type="button" onClick={() => void readAnew()}>
+                Read it anew
+            </button>
+        </div>
+    );
+}
+
 export function Banner() {
     const now = status.value;
     if (offline.value)
@@ -110,13 +138,13 @@ export function Banner() {
                 {offline.value}
             </div>
         );
+    if (now?.changed) return <Changed />;
     if (now?.error && !isNoTrace())
         return (
-            <div class="banner" role="alert">
+            <div class="banner" role="alert" title={now.error}>
                 <span>
                     <b>The trace is damaged: {duration(now.end)} of it are shown.</b> Sums and
-                    shares are of what could be read, recovered up to this error:{" "}
-                    <bdi>{now.error}</bdi>
+                    shares are of what could be read.
                 </span>
             </div>
         );

@@ -20,7 +20,7 @@ import { inWords } from "./words";
 const MOST_WAITS = 20000;
 const MOST_ROWS = 50;
 
-/* Distinguishes locks: kind and name, or, in traces of Go, the stacks of the waits and of the calls that ended them. */
+/* Distinguishes locks: kind and name, or, in traces of Go, the stacks of the waits, and but for mutexes of the calls that ended them. */
 export interface LockId {
     name: string;
     /* The goroutine that holds it when the trace ends, if it is known. */
@@ -72,7 +72,9 @@ function beginsWith(stack: Frame[] | undefined, top: Frame[] | undefined): boole
 
 function isOf(lock: LockId, [step]: Hit["steps"]): boolean {
     if (lock.wait_kind) return step.wait_kind === lock.wait_kind && step.object === lock.object;
-    return beginsWith(step.stack, lock.waited) && beginsWith(step.waker_stack, lock.woken);
+    /* A mutex is the same whichever release ends the wait. */
+    const isWoken = lock.can_be_held || beginsWith(step.waker_stack, lock.woken);
+    return beginsWith(step.stack, lock.waited) && isWoken;
 }
 
 /* "held: mutex cache_mu 15.1ms", "held: mutex cache_mu ~15.1ms" */

@@ -3,14 +3,15 @@
  * and the findings about those (`trail summary`), which name holders and cycles.
  */
 
-import { useSignal } from "@preact/signals";
 import type { Frame } from "./api";
-import { type Finding, Findings } from "./findings";
+import { Findings } from "./findings";
 import { First, queryOf, useFirst } from "./first";
 import { count, duration, shortName } from "./format";
 import { type LockId, LockOverTime } from "./lock_time";
 import { About, Waiting } from "./panel";
 import { jump, useRun } from "./run";
+import { chosenLock } from "./state";
+import type { Finding } from "./summary";
 import { type Column, Table } from "./table";
 import { inWords } from "./words";
 
@@ -76,8 +77,28 @@ const columns: Column<LockRow>[] = [
     { title: "woken in", value: (row) => place(row.woken) },
 ];
 
-function titleOf(row: LockRow): string {
+export function titleOf(row: LockRow): string {
     return [row.kind, row.name || waitedAt(row)].filter(Boolean).join(" ");
+}
+
+/* Whether `trail diff` calls it so: "mutex cache_mu", "sync.(*Mutex).Lock in main.get, woken by main.put". */
+export function isCalled(row: LockRow, name: string): boolean {
+    if (row.name) return `${row.kind} ${row.name}` === name;
+    const [kind, place = ""] = name.split(/ in (.*)/s);
+    const frames = [...(row.waited ?? []), ...(row.waiters[0]?.stack ?? [])];
+    return (
+        row.kind === kind &&
+        frames.some(({ function: of }) => place.startsWith(shortName(of)) || place.startsWith(of))
+    );
+}
+
+/* Shows a lock over time, and its longest wait. */
+export function showLock(row: LockRow, origin: number): void {
+    chosenLock.value = titleOf(row);
+    const wait = leadsTo(row);
+    if (!wait) return;
+    const from = wait.begin_ns - origin;
+    void jump(wait.goroutine, from, from + wait.ns);
 }
 
 function keyOf(row: LockRow): string {
@@ -124,10 +145,9 @@ export function LocksPanel() {
     const first = useFirst(FIRST);
     const answer = useRun<Answer>("locks", () => queryOf(first)).value;
     const of = answer.value;
-    const chosen = useSignal("");
     if (!of?.locks) return <Waiting answer={answer} />;
     const isMany = of.locks.length < of.all || first.match.value !== "";
-    const lock = of.locks.find((row) => keyOf(row) === chosen.value);
+    const lock = of.locks.find((row) => titleOf(row) === chosenLock.value);
     return (
         <div>
             <About />
@@ -142,15 +162,9 @@ export function LocksPanel() {
                 onWords={isMany ? first.onWords : undefined}
                 mark={(row) => row.unfinished > 0}
                 empty="No waits for locks or channels."
-                onRow={(row) => {
-                    chosen.value = keyOf(row);
-                    const wait = leadsTo(row);
-                    if (!wait) return;
-                    const from = wait.begin_ns - of.origin_ns;
-                    jump(wait.goroutine, from, from + wait.ns);
-                }}
+                onRow={(row) => showLock(row, of.origin_ns)}
             />
-            {lock && <LockOverTime key={chosen.value} of={lock} title={titleOf(lock)} />}
+            {lock && <LockOverTime key={keyOf(lock)} of={lock} title={titleOf(lock)} />}
         </div>
     );
 }

@@ -7,23 +7,17 @@ import { keepKnown } from "./address";
 import { ApiError, api } from "./api";
 import { App } from "./app";
 import { keepColors } from "./colors";
+import { keepFinding } from "./culprit";
 import { offerFrame } from "./framed";
+import { keepFragment } from "./history";
 import { listen } from "./keys";
 import { keepLanes, keepRows, keepTasks } from "./lanes";
 import { keepMoving } from "./moving";
+import { showNamed } from "./named";
 import { keepNotes } from "./notes";
 import { keepMark, keepSpan } from "./select";
 import { beginAsShared } from "./share";
-import {
-    follow,
-    fromFragment,
-    keepFragment,
-    offline,
-    parameters,
-    status,
-    view,
-    whole,
-} from "./state";
+import { follow, fromFragment, offline, parameters, status, view, whole } from "./state";
 import { frameTimes } from "./timeline";
 import { keepWaits } from "./waits";
 import { acceptDrops } from "./wasm/open";
@@ -59,7 +53,8 @@ function failed(error: unknown): void {
 
 /*
  * Polls often while the trace is being read. Afterwards polls some more times, because the server may find out late
- * whether it has SQL, and then rarely, so that the server knows that the page is still open.
+ * whether it has SQL, and then rarely: the server is to know that the page is still open, and the page whether the file
+ * has changed.
  */
 async function poll(afterwards = 0): Promise<void> {
     let wait = 200;
@@ -68,7 +63,7 @@ async function poll(afterwards = 0): Promise<void> {
         const now = await api.status();
         take(now);
         if (now.done) {
-            wait = afterwards < 5 ? 1000 : 20000;
+            wait = afterwards < 5 ? 1000 : 5000;
             more = afterwards + 1;
         }
     } catch (error) {
@@ -88,10 +83,11 @@ keepTasks();
 keepWaits();
 keepSpan();
 keepMark();
+keepFinding();
 keepNotes();
 listen();
 acceptDrops();
-offerFrame();
+offerFrame((of, name) => void showNamed(of, name));
 render(<App />, document.body);
 void poll();
 Object.assign(globalThis, { trailFrameTimes: frameTimes });

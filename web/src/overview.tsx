@@ -3,39 +3,17 @@
  * --json`), above the timeline. Each leads to its place. The timeline then begins at what looks worst, if nothing was done
  * before it is known.
  */
-import { signal, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { showFinding } from "./culprit";
-import { Card, Chip, type Finding, keyOf } from "./findings";
+import { Card, Chip } from "./findings";
 import { withSign } from "./format";
 import { isFramed } from "./framed";
 import { Down, Up } from "./icons";
 import { showPath } from "./path";
 import { jump, useRun } from "./run";
 import { overview, status, type Tab, tab, untouched } from "./state";
-
-export interface Tile {
-    key: string;
-    title: string;
-    value: number;
-    text: string;
-    note: string;
-    command?: string;
-    begin_ns?: number;
-    end_ns?: number;
-    goroutine?: number;
-    task?: number;
-}
-
-interface Summary {
-    origin_ns: number;
-    tiles: Tile[];
-    findings: Finding[];
-    largest: string;
-}
-
-/* Of the whole trace; null: not known yet. */
-export const summary = signal<Summary | null>(null);
+import { keyOf, type Summary, summary, type Tile } from "./summary";
 
 /* The panels that have what a command prints. */
 const panelOf: Record<string, Tab> = {

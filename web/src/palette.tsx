@@ -1,22 +1,47 @@
 /* The search field of the head, which "/" moves to: searches the trace and all commands. */
-import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
+import { signal, useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { api, type Found } from "./api";
 import { cutCommand, pngOfView, svgOfView } from "./export";
-import { parseDuration, shortName } from "./format";
+import { count, duration, parseDuration, parseTimes, shortName } from "./format";
 import { Find } from "./icons";
 import { keys } from "./keys";
+import type { Lane } from "./lane_table";
 import { foldAll, hasGroups, lanes, laneTitle, unfoldAll } from "./lanes";
+import { FIRST, type Answer as Locks, showLock, titleOf } from "./locks";
 import { addNote } from "./notes";
+import { showPath } from "./path";
 import { timeText } from "./ruler";
 import { selectAt } from "./select";
 import { canLink, copyLink, saveOneFile } from "./share";
-import { group, kind, palette, panels, showRange, sort, sorts, tab, theme, view } from "./state";
-import { inWords } from "./words";
+import { stateWord } from "./span_words";
+import {
+    axis,
+    end,
+    filter,
+    group,
+    kind,
+    origin,
+    palette,
+    panels,
+    range,
+    scroll,
+    showAll,
+    showRange,
+    sort,
+    sorts,
+    status,
+    tab,
+    theme,
+    view,
+} from "./state";
+import { inWords, term } from "./words";
 
 interface Entry {
     what: string;
     text: string;
+    /* What distinguishes it from others of the same name. */
+    more?: string;
     run: () => void;
     /* Of a command that is not always there. */
     isThere?: () => boolean;
@@ -75,37 +100,175 @@ function goTo(at: number): void {
     showRange({ from: at - half / 2, to: at + half / 2 });
 }
 
-function fromFound(found: Found): Entry {
+/* MARK: Places */
+
+/* "at 12.059 ms, for 1.2 ms" */
+function whenText({ at, end }: { at: number; end: number }): string {
+    const from = `at ${timeText(at, end > at ? Math.max(1, (end - at) / 100) : 1000)}`;
+    return end > at ? `${from}, for ${duration(end - at)}` : from;
+}
+
+/* The state that a lane is in for most of its time. */
+function stateOf(lane: number): string {
+    const { columns, count: many } = lanes.value;
+    if (lane >= many) return "";
+    const [most, ns] = (["runnable", "running", "waiting", "syscall", "blocked"] as const)
+        .map((name) => [name, columns[name][lane]] as const)
+        .reduce((a, b) => (b[1] > a[1] ? b : a));
+    return ns > 0 ? `mostly ${stateWord(most)}` : "";
+}
+
+const listed = (...texts: string[]) => texts.filter(Boolean).join(", ");
+
+function ofLane(what: string, lane: Lane): Entry {
     return {
-        what: found.type,
-        text: shortName(found.text) || found.text,
+        what,
+        text: laneTitle(kind.value, lane),
+        more: listed(stateOf(lane.lane), whenText({ at: lane.begin, end: lane.end })),
+        run: () => void selectAt(kind.value, lane.lane, lane.begin, true),
+    };
+}
+
+function fromFound(found: Found): Entry {
+    const { type, lane, at, end, id, task } = found;
+    const name = shortName(found.text) || found.text;
+    const isLane = type === found.kind;
+    const whose = id === undefined || isLane ? "" : laneTitle(found.kind, { id });
+    if (task !== undefined)
+        return {
+            what: type,
+            text: `${task} ${name}`,
+            more: listed(whose, whenText(found)),
+            run: () => showPath(`task=${task}`, "requests"),
+        };
+    return {
+        what: laneWords[type]?.()[0] ?? type,
+        text: isLane && id !== undefined ? laneTitle(found.kind, { id, name }) : name,
+        more: listed(
+            isLane ? (found.kind === kind.value ? stateOf(lane) : "") : whose && `in ${whose}`,
+            whenText(found),
+        ),
         run: () => {
-            if (found.lane >= 0) {
-                kind.value = found.kind;
-                if (found.type === "region" || found.type === "task" || found.type === "log")
-                    showRange({ from: found.at, to: Math.max(found.end, found.at + 1) });
-                void selectAt(found.kind, found.lane, found.at, true);
-            } else {
-                showRange({ from: found.at, to: Math.max(found.end, found.at + 1) });
-            }
+            if (lane < 0 || /^(region|log)$/.test(type))
+                showRange({ from: at, to: Math.max(end, at + 1) });
+            if (lane < 0) return;
+            kind.value = found.kind;
+            void selectAt(found.kind, lane, at, true);
         },
     };
 }
 
-function localEntries(text: string): Entry[] {
-    const wanted = text.toLowerCase();
+/* What a lane is called, and several. */
+const laneWords: Record<string, () => [string, string]> = {
+    goroutine: () => [term("task"), term("tasks")],
+    proc: () => [term("slot"), term("slots")],
+    thread: () => ["thread", "threads"],
+};
+
+/* "2.05s", "2.0-2.1 s", as the ruler counts. */
+function timeEntries(text: string): Entry[] {
+    const zero = axis.value === "relative" ? origin.value : 0;
+    const times = parseTimes(text);
     const at = parseDuration(text);
-    const found: Entry[] =
-        at === null || at < 0
-            ? []
-            : [{ what: "time", text: `go to ${timeText(at, 1)}`, run: () => goTo(at) }];
-    const byId = /^[gpmGPM]?(\d+)$/.exec(text.trim());
-    for (const lane of byId ? lanes.value.withId(Number(byId[1])).slice(0, 3) : [])
-        found.push({
-            what: kind.value,
-            text: laneTitle(kind.value, lane),
-            run: () => void selectAt(kind.value, lane.lane, lane.begin, true),
-        });
+    if (times) {
+        const [from, to] = [times.from + zero, Math.min(times.to + zero, end.value)];
+        const step = Math.max(1, (times.to - times.from) / 100);
+        if (from >= end.value) return [afterEnd(from)];
+        return [
+            {
+                what: "range",
+                text: `select ${timeText(from, step)} to ${timeText(to, step)}`,
+                run: () => {
+                    range.value = { from, to };
+                    tab.value = "range";
+                    showRange({ from, to });
+                },
+            },
+        ];
+    }
+    if (at === null || at < 0) return [];
+    if (at + zero > end.value) return [afterEnd(at + zero)];
+    return [{ what: "time", text: `go to ${timeText(at + zero, 1)}`, run: () => goTo(at + zero) }];
+}
+
+function afterEnd(at: number): Entry {
+    return {
+        what: "time",
+        text: `${duration(at)} is after the end: the trace is ${duration(end.value)} long`,
+        run: showAll,
+    };
+}
+
+/* Names that several lanes have: all of them are shown. */
+function nameEntries(wanted: string): Entry[] {
+    const { names, columns, count: many } = lanes.value;
+    const those = new Map<number, number>();
+    names.forEach((name, i) => {
+        if (name.toLowerCase().includes(wanted)) those.set(i, 0);
+    });
+    if (those.size === 0 || wanted.length < 2) return [];
+    for (let lane = 0; lane < many; lane++) {
+        const known = those.get(columns.name[lane]);
+        if (known !== undefined) those.set(columns.name[lane], known + 1);
+    }
+    return [...those]
+        .filter(([, of]) => of > 1)
+        .sort((a, b) => b[1] - a[1])
+        .slice(0, 3)
+        .map(([name, of]) => ({
+            what: `${count(of)} ${laneWords[kind.value]()[1]}`,
+            text: shortName(names[name]) || names[name],
+            more: "shows only these",
+            run: () => {
+                filter.value = shortName(names[name]) || names[name];
+                scroll.value = 0;
+            },
+        }));
+}
+
+/* The locks with their waits, requested when the search is opened; null: not known. */
+const locks = signal<Locks | null>(null);
+
+function lockEntries(words: string[]): Entry[] {
+    const { locks: rows = [], origin_ns = 0 } = locks.value ?? {};
+    return rows
+        .filter((row) => words.every((word) => titleOf(row).toLowerCase().includes(word)))
+        .slice(0, 8)
+        .map((row) => ({
+            what: "lock",
+            text: titleOf(row),
+            more: `${count(row.waits + row.unfinished)} ${row.waits + row.unfinished === 1 ? "wait" : "waits"}, ${duration(row.wait_ns + row.unfinished_ns)}`,
+            run: () => {
+                tab.value = "locks";
+                showLock(row, origin_ns);
+            },
+        }));
+}
+
+function requestLocks(): void {
+    if (locks.peek() || !status.peek()?.done || !status.peek()?.can_run) return;
+    api.run<Locks>("locks", { limit: FIRST })
+        .then((found) => {
+            locks.value = found;
+        })
+        .catch(() => {});
+}
+
+/* The lanes with the number "18", "G18", "thread 18". */
+function numbered(text: string): Lane[] {
+    const [, word, id] = /^(\D*?)\s*(\d+)$/.exec(text.trim().toLowerCase()) ?? [];
+    if (!["", "g", "p", "m", laneWords[kind.value]()[0]].includes(word)) return [];
+    return id === undefined ? [] : lanes.value.withId(Number(id)).slice(0, 3);
+}
+
+/* Whether the page has found it, before the server. */
+function isNumbered(found: Found, text: string): boolean {
+    const isLane = found.type === found.kind && found.kind === kind.value;
+    return isLane && numbered(text).some((lane) => lane.lane === found.lane);
+}
+
+function localEntries(text: string): Entry[] {
+    const wanted = text.trim().toLowerCase();
     const words = wanted.split(/\s+/);
     const those = commands
         .filter((of) => of.isThere?.() ?? true)
@@ -113,29 +276,46 @@ function localEntries(text: string): Entry[] {
         .filter((of) =>
             words.every((word) => `${of.what} ${of.text}`.toLowerCase().includes(word)),
         );
-    return [...found, ...(wanted ? those.slice(0, 8) : those)];
+    if (!wanted) return those;
+    return [
+        ...timeEntries(text),
+        ...numbered(text).map((lane) => ofLane(laneWords[kind.value]()[0], lane)),
+        ...nameEntries(wanted),
+        ...lockEntries(words),
+        ...those.slice(0, 8),
+    ];
 }
 
 export function SearchBox() {
     const input = useRef<HTMLInputElement>(null);
     const text = useSignal("");
     const chosen = useSignal(0);
-    const results = useSignal<Found[]>([]);
+    /* What the server has found, and for which text: the next one may have been typed. */
+    const results = useSignal<{ of: string; found: Found[] }>({ of: "", found: [] });
+    const isAsking = useComputed(() => {
+        const wanted = text.value.trim();
+        return wanted.length >= 2 && results.value.of !== wanted;
+    });
+    /* Enter was pressed before there was anything to run. */
+    const isEntered = useSignal(false);
     const entries = useComputed(() => [
         ...localEntries(text.value),
-        ...results.value.map(fromFound),
+        ...(isAsking.value ? [] : results.value.found)
+            .filter((one) => !isNumbered(one, text.value))
+            .map(fromFound),
     ]);
     useSignalEffect(() => {
         const wanted = text.value.trim();
-        results.value = [];
         if (wanted.length < 2) return;
         const asked = new AbortController();
         const timer = setTimeout(() => {
             api.find(wanted, asked.signal)
-                .then((found) => {
-                    results.value = found.results;
-                })
-                .catch(() => {});
+                .catch(() => ({ results: [] }))
+                .then(({ results: found }) => {
+                    if (asked.signal.aborted) return;
+                    results.value = { of: wanted, found };
+                    if (isEntered.peek()) run(entries.peek()[0]);
+                });
         }, 120);
         return () => {
             clearTimeout(timer);
@@ -144,7 +324,9 @@ export function SearchBox() {
     });
     const leave = () => {
         text.value = "";
+        results.value = { of: "", found: [] };
         chosen.value = 0;
+        isEntered.value = false;
         input.current?.blur();
     };
     const run = (entry: Entry | undefined) => {
@@ -159,15 +341,16 @@ export function SearchBox() {
                 ref={input}
                 role="combobox"
                 aria-label={inWords(
-                    "Search: a function, {task}, task, region, log, a time, or a command",
+                    "Search: a function, {task}, lock, task, region, log, a time or range, or a command",
                 )}
                 aria-expanded={isOpen}
                 aria-controls="found"
                 aria-activedescendant={isOpen ? `found${chosen.value}` : undefined}
-                placeholder={inWords("Search {tasks}, functions, tasks, times, commands")}
+                placeholder={inWords("Search {tasks}, functions, locks, task 42, 2.0-2.1 s")}
                 value={text.value}
                 onFocus={() => {
                     palette.value = true;
+                    requestLocks();
                 }}
                 onBlur={() => {
                     palette.value = false;
@@ -175,9 +358,12 @@ export function SearchBox() {
                 onInput={(event) => {
                     text.value = event.currentTarget.value;
                     chosen.value = 0;
+                    isEntered.value = false;
                 }}
                 onKeyDown={(event) => {
-                    if (event.key === "Enter") run(entries.value[chosen.value]);
+                    if (event.key === "Enter" && isAsking.value && !entries.value.length)
+                        isEntered.value = true;
+                    else if (event.key === "Enter") run(entries.value[chosen.value]);
                     else if (event.key === "Escape") leave();
                     else if (event.key === "ArrowDown")
                         chosen.value = Math.min(chosen.value + 1, entries.value.length - 1);
@@ -205,10 +391,15 @@ export function SearchBox() {
                             onClick={() => run(entry)}
                         >
                             <span class="what">{entry.what}</span> <bdi>{entry.text}</bdi>
+                            {entry.more && <span class="faint"> {entry.more}</span>}
                         </div>
                     ))}
                     {entries.value.length === 0 && (
-                        <p class="empty">Nothing of this name is in the trace.</p>
+                        <p class="empty">
+                            {isAsking.value
+                                ? "Searching …"
+                                : "Nothing in the trace has this name or number."}
+                        </p>
                     )}
                 </div>
             )}

@@ -13,7 +13,6 @@ import { LocksPanel } from "./locks";
 import { MmuPanel } from "./mmu";
 import { MorePanel } from "./more";
 import { NotesPanel } from "./notes";
-import { summary } from "./overview";
 import { PathPanel } from "./path";
 import { RangePanel } from "./range";
 import { RequestsPanel } from "./requests_panel";
@@ -21,6 +20,7 @@ import { ShareButton } from "./share";
 import { SqlPanel } from "./sql";
 import { isWide, mark, type PanelGroup, panels, span, status, type Tab, tab } from "./state";
 import { useSteady } from "./steady";
+import { summary } from "./summary";
 import { inWords, term } from "./words";
 
 const shown: Record<Tab, () => ComponentChildren> = {

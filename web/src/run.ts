@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { api, type Query } from "./api";
 import { laneOf, lanes, lanesLoaded, reveal } from "./lanes";
 import { selectAt } from "./select";
-import { type Area, kind, range, say, showRange, status } from "./state";
+import { type Area, kind, range, say, showRange, showTimeline, status } from "./state";
 import { inWords } from "./words";
 
 export interface Answer<T> {
@@ -92,6 +92,7 @@ export function useRun<T>(
 
 /* Shows a goroutine at a time in ns since the first event. */
 export async function jump(id: number | null, from: number, to: number): Promise<void> {
+    showTimeline();
     if (id === null) {
         showRange({ from, to });
         return;

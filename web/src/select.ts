@@ -6,6 +6,7 @@ import { api, type Kind, type LaneRef, type MarkFacts, type MarkKind, type Span 
 import { laneTitle, layout, reveal } from "./lanes";
 import {
     chain,
+    isPhone,
     isWide,
     kind,
     mark,
@@ -44,9 +45,9 @@ export function keepSpan(): void {
     });
 }
 
-/* An open list stays: the panels show the selection beside it. */
+/* An open list stays: the panels show the selection beside it. A phone has room for nothing beside the timeline. */
 function showDetails(lane: number): void {
-    if (tab.peek() || isWide.peek()) return;
+    if (tab.peek() || isWide.peek() || isPhone()) return;
     tab.value = "span";
     requestAnimationFrame(() => requestAnimationFrame(() => reveal(lane)));
 }

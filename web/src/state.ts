@@ -1,7 +1,7 @@
 /*
  * The state of the page, as signals. The URL's fragment contains all that is needed to show the same view elsewhere.
  */
-import { batch, computed, effect, signal } from "@preact/signals";
+import { batch, computed, signal } from "@preact/signals";
 import {
     type Kind,
     type MarkFacts,
@@ -112,6 +112,10 @@ export const path = signal<readonly { lane: number; begin: number; end: number }
 export const inFunction = signal("");
 /* The lanes of the finding that is shown, in the order of its critical path: they come first. */
 export const leads = signal<readonly number[]>([]);
+/* The finding that is shown: its number, from 1, and lane and span that it is about, if it has a place. */
+export const finding = signal<readonly number[]>([]);
+/* The lock that the panel of locks shows over time, by its title; "": none. */
+export const chosenLock = signal("");
 /* The query of the SQL panel. */
 const firstQuery =
     "select name, count(*) as goroutines, sum(exec_ns) as exec_ns\nfrom goroutines group by name order by exec_ns desc";
@@ -130,6 +134,13 @@ export const isWide = signal(hasColumn());
 wide.addEventListener("change", () => {
     isWide.value = hasColumn();
 });
+/* On a phone there is the timeline with the findings above it, or one panel in their place. */
+const phone = matchMedia("(max-width: 480px)");
+export const isPhone = () => phone.matches;
+/* On a phone a panel hides what it leads to. */
+export function showTimeline(): void {
+    if (isPhone()) tab.value = null;
+}
 /* On a narrow screen the cards above the timeline would leave no room for it. */
 const hasRoom = !matchMedia("(max-width: 700px)").matches;
 /* Whether the ruler has charts below it: how many run and are ready, and the heap. */
@@ -278,6 +289,7 @@ export const parameters = [
     "f",
     "pin",
     "lead",
+    "finding",
     "fold",
     "open",
     "y",
@@ -291,12 +303,13 @@ export const parameters = [
     "all",
     "why",
     "fn",
+    "lock",
     "sql",
     "o",
     "x",
     "like",
 ] as const;
-type Parameter = (typeof parameters)[number];
+export type Parameter = (typeof parameters)[number];
 
 /* The fragment for what is shown now; the address has it a moment later. */
 export function toFragment(): string {
@@ -310,6 +323,7 @@ export function toFragment(): string {
     if (filter.value) set("f", filter.value);
     if (pinned.value.length) set("pin", pinned.value.join("."));
     if (leads.value.length) set("lead", leads.value.join("."));
+    if (finding.value.length) set("finding", finding.value.join("."));
     if (folded.value.size) set("fold", JSON.stringify([...folded.value]));
     if (unfolded.value.size) set("open", [...unfolded.value].join("."));
     if (scroll.value) set("y", String(Math.round(scroll.value)));
@@ -328,6 +342,7 @@ export function toFragment(): string {
     if (all) set("all", all);
     if (why.value) set("why", why.value);
     if (inFunction.value) set("fn", inFunction.value);
+    if (chosenLock.value) set("lock", chosenLock.value);
     if (query.value !== firstQuery) set("sql", query.value);
     if (origin.value) set("o", String(Math.round(origin.value)));
     if (axis.value === "wall") set("x", "wall");
@@ -335,7 +350,7 @@ export function toFragment(): string {
     return parts.toString();
 }
 
-function parseRange(text: string | null): Range | null {
+export function parseRange(text: string | null): Range | null {
     const match = /^(-?\d+)-(-?\d+)$/.exec(text ?? "");
     const parsed = match ? { from: Number(match[1]), to: Number(match[2]) } : null;
     return parsed && parsed.to > parsed.from ? parsed : null;
@@ -391,6 +406,7 @@ export function fromFragment(): boolean {
         filter.value = get("f") ?? "";
         pinned.value = parseNumbers(get("pin"));
         leads.value = parseNumbers(get("lead"));
+        finding.value = parseNumbers(get("finding"));
         folded.value = new Set(parseNames(get("fold")));
         unfolded.value = new Set(parseNumbers(get("open")));
         scroll.value = Number(get("y")) || 0;
@@ -404,6 +420,7 @@ export function fromFragment(): boolean {
         showsRuntime.value = get("all")?.includes("r") ?? false;
         why.value = get("why") ?? "";
         inFunction.value = get("fn") ?? "";
+        chosenLock.value = get("lock") ?? "";
         query.value = get("sql") ?? firstQuery;
         origin.value = Number(get("o")) || 0;
         axis.value = get("x") === "wall" ? "wall" : "relative";
@@ -411,28 +428,6 @@ export function fromFragment(): boolean {
         like.value = alike ? { state: alike[0], reason: alike.slice(1).join("/") } : null;
     });
     return window !== null;
-}
-
-/* The fragment last written to the address. */
-export const fragmentKept = signal("");
-
-/*
- * Keeps the fragment up to date. It is written when nothing has changed for a moment, because browsers limit the
- * rate; until then the root element has data-moving. Changes of the address by the user are applied.
- */
-export function keepFragment(): void {
-    let timer = 0;
-    effect(() => {
-        const text = toFragment();
-        clearTimeout(timer);
-        document.documentElement.dataset.moving = "";
-        timer = setTimeout(() => {
-            history.replaceState(null, "", `#${text}`);
-            fragmentKept.value = text;
-            delete document.documentElement.dataset.moving;
-        }, 150);
-    });
-    addEventListener("hashchange", fromFragment);
 }
 
 /* MARK: States and messages */

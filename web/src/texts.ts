@@ -28,17 +28,28 @@ export interface Text {
 const WIDE = 28;
 const MOST = 600;
 
-/* "sync in main.chargeAccount", "mutex cache_mu", "cache_mu", "sleep". */
+/*
+ * "mutex cache_mu, held by flush", "mutex cache_mu", "cache_mu"; "mutex in main.chargeAccount, held by main.audit (inferred)",
+ * "sync in main.wait", "sleep".
+ */
 function waitForms(of: Listed): string[] {
     const named = of.wait_kind ?? of.reason;
-    const title = waitTitle(named);
+    /* Only what waits for a mutex of Go has an inferred holder. */
+    const title = of.held_by?.inferred ? "mutex" : waitTitle(named);
     if (waitClassOf(named) === "idle") return [];
-    if (of.object) return [`${title} ${of.object}`, of.object];
+    if (of.object) return withHolder(of, [`${title} ${of.object}`, of.object]);
     const place =
         of.function && waitClassOf(named) !== "sleep"
             ? [`${title} in ${shortName(of.function)}`]
             : [];
-    return named ? [...place, title] : [];
+    return named ? withHolder(of, [...place, title]) : [];
+}
+
+function withHolder({ held_by: holder }: Listed, forms: string[]): string[] {
+    if (!holder) return forms;
+    const inferred = holder.inferred ? " (inferred)" : "";
+    const name = shortName(holder.name ?? "") || laneTitle("goroutine", holder);
+    return [`${forms[0]}, held by ${name}${inferred}`, ...forms];
 }
 
 function formsOf(of: Listed): string[] {

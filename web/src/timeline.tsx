@@ -235,6 +235,8 @@ export function Timeline() {
         const canvases = of as Canvases;
         const gestures = new Gestures();
         const observer = new ResizeObserver(() => {
+            /* Hidden by a panel, on a phone. */
+            if (canvases.box.clientWidth === 0) return;
             size.value = { width: canvases.box.clientWidth, height: size.peek().height - 0.001 };
         });
         observer.observe(canvases.box);

@@ -1,5 +1,7 @@
 // The first screen: each finding leads to its culprit, the search takes keys at once, lanes without news are folded.
 // Arguments: the trail command, the tree's folder. Skipped without Chromium.
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import {
     complaints,
     equal,
@@ -12,7 +14,7 @@ import {
     until,
     withSign,
 } from "./browser.mjs";
-import { example, fragment, serving } from "./traces.mjs";
+import { example, folder, fragment, serving } from "./traces.mjs";
 
 needBrowser();
 
@@ -92,6 +94,116 @@ test("the search takes keys at once", async () => {
     });
 });
 
+/* In the shops flush sleeps with the lock, as their sources have it. */
+for (const [name, whose, kind] of [
+    ["shop-c", "flush", "mutex cache_mu"],
+    ["shop-go", "main.(*shop).flush (inferred)", "mutex in main.(*shop).lookUp"],
+])
+    test(`${name}: a wait for a lock says who held it, in its span and beside it`, async () => {
+        await serving(example(name), async (open, ask) => {
+            const keepTexts = () => {
+                globalThis.drawn = new Set();
+                const draw = CanvasRenderingContext2D.prototype.fillText;
+                CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+                    globalThis.drawn.add(text);
+                    draw.call(this, text, ...rest);
+                };
+            };
+            const page = await open("", {}, ".facts", keepTexts);
+            const wanted = `${kind}, held by ${whose}`;
+            await until(`"${wanted}"`, () =>
+                page.evaluate((text) => globalThis.drawn.has(text), wanted),
+            );
+            const { spans } = await ask("spans?kind=goroutine&from=0&to=200000000");
+            const long = spans.filter(
+                (of) =>
+                    of.reason === "sync" &&
+                    /look_?up$/i.test(of.function) &&
+                    of.end - of.begin > 8e6,
+            );
+            ok(long.length > 3, "long waits of the look-up");
+            for (const of of long) ok(/flush$/.test(of.held_by?.name), JSON.stringify(of));
+            const [{ lane, span }] = long;
+            const other = await open(`#sel=g${lane}.${span}&tab=span`);
+            const holder = other.locator(".details dt:text('Held by') + dd button");
+            ok(/flush/.test(await holder.textContent()), "beside it");
+            await holder.click();
+            await until("what the holder does", async () =>
+                /sleep/.test(await other.textContent(".details dd")),
+            );
+        });
+    });
+
+/* What is typed on the first screen, and what Enter then shows. */
+const shown = {
+    places: (page) => page.textContent(".details"),
+    lane: async (page, ask) => {
+        const { rows, columns } = await ask("lanes?kind=goroutine&count=50000");
+        const lane = /^g(\d+)\./.exec((await fragment(page, "sel")) ?? "")?.[1];
+        return lane && String(rows[lane][columns.indexOf("id")]);
+    },
+    window: async (page) => (await fragment(page, "w")).split("-").map(Number),
+    range: (page) => fragment(page, "r"),
+    panel: (page) => page.textContent("[role=tabpanel]"),
+    filter: (page) => page.getByLabel("Filter").inputValue(),
+};
+for (const [name, answers] of Object.entries({
+    "shop-c": [
+        ["thread 5", "lane", (id) => id === "5"],
+        ["5", "lane", (id) => id === "5"],
+        ["work", "filter", (text) => text === "work"],
+        ["look_up", "places", (text) => /look_up/.test(text)],
+        ["cache_mu", "panel", (text) => /mutex cache_mu over time|cache_mu/.test(text)],
+        ["cache_mu", "places", (text) => /waiting for mutex cache_mu/.test(text)],
+        ["task 7", "panel", (text) => text.includes("task 7 request: 39.7 ms")],
+        ["70.5ms", "window", ([from, to]) => from <= 70.5e6 && to >= 70.5e6],
+        ["0.0705 s", "window", ([from, to]) => from <= 70.5e6 && to >= 70.5e6],
+        ["60-62 ms", "range", (text) => text === "60000000-62000000"],
+        ["0.06 s - 62ms", "range", (text) => text === "60000000-62000000"],
+    ],
+    "shop-go": [
+        ["G22", "lane", (id) => id === "22"],
+        ["goroutine 22", "lane", (id) => id === "22"],
+        ["flushOnce", "places", (text) => /flushOnce/.test(text)],
+        ["task 7", "panel", (text) => text.includes("task 7 request: 38.3 ms")],
+        ["60–62ms", "range", (text) => text === "60000000-62000000"],
+    ],
+}))
+    test(`${name}: what is typed is found, and Enter shows it`, async () => {
+        await serving(example(name), async (open, ask) => {
+            for (const [text, what, is] of answers) {
+                const page = await open();
+                await page.keyboard.press("/");
+                await page.keyboard.type(text);
+                await page.keyboard.press("Enter");
+                await until(`${text}: ${what}`, async () =>
+                    is((await shown[what](page, ask)) ?? ""),
+                );
+            }
+        });
+    });
+
+test("results of the search that look alike differ; a time after the end says so", async () => {
+    for (const name of ["shop-c", "shop-go"])
+        await serving(example(name), async (open) => {
+            const page = await open();
+            const search = async (text) => {
+                await page.keyboard.press("/");
+                await page.locator(".palette input").fill(text);
+                return until(`results for ${text}`, async () => {
+                    const found = page.locator(".palette [role=option]");
+                    const texts = await found.allTextContents();
+                    return texts.some((one) => /at \d.*, for |after the end/.test(one)) && texts;
+                });
+            };
+            for (const text of ["work", "request", "look"]) {
+                const texts = await search(text);
+                equal(new Set(texts).size, texts.length, `different ones of ${texts.join("\n")}`);
+            }
+            ok(/5 s is after the end: the trace is 10\d ms long/.test(await search("5 s")), "5 s");
+        });
+});
+
 test("lanes with nothing in the window and those of the runtime are folded, and shown when asked for", async () => {
     const { goroutines, origin_ns: origin } = runJson("goroutines", example("load-go1.23"));
     const runtime = goroutines.filter(
@@ -121,6 +233,42 @@ test("lanes with nothing in the window and those of the runtime are folded, and 
     });
 });
 
+test("a phone shows the findings above the timeline, or one panel; controls are for fingers", async () => {
+    await serving(example("shop-c-stuck"), async (open) => {
+        const phone = { viewport: { width: 390, height: 844 }, hasTouch: true };
+        const page = await open("", phone);
+        const lanes = page.locator("canvas.rows");
+        const panel = page.getByRole("tabpanel");
+        const findings = page.locator(".chip");
+        const small = () =>
+            page.evaluate(() =>
+                [...document.querySelectorAll("button, select, input")]
+                    .filter((of) => of.checkVisibility() && !of.closest("table, dd"))
+                    .filter((of) => of.getBoundingClientRect().height < 40)
+                    .map((of) => of.outerHTML),
+            );
+        await findings.first().waitFor();
+        await idle(page);
+        equal([await lanes.isVisible(), await panel.isVisible()], [true, false], "the timeline");
+        equal(await small(), [], "small controls");
+        for (const name of ["Selection", "Findings", "Waiting", "Requests", "CPU", "Data"]) {
+            await page.getByRole("tab", { name, exact: true }).click();
+            await until(name, async () => !(await lanes.isVisible()) && (await panel.isVisible()));
+            ok(!(await findings.first().isVisible()), `${name} has the screen`);
+            const { height } = await panel.boundingBox();
+            ok(height > 844 / 2, `${name} is ${height} high`);
+        }
+        equal(await small(), [], "small controls of panels");
+        /* What a panel leads to is seen. */
+        await page.getByRole("tab", { name: "Findings", exact: true }).click();
+        await panel.locator(".findings button").nth(1).click();
+        await until("the timeline", () => lanes.isVisible());
+        ok(!(await panel.isVisible()), "in place of the panel");
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+        ok(wide <= 390, `${wide} wide`);
+    });
+});
+
 test("axe finds nothing to complain about on the first screen, from a phone to a wide screen", async () => {
     await serving(example("shop-c"), async (open) => {
         for (const [width, height] of [
@@ -140,5 +288,111 @@ test("axe finds nothing to complain about on the first screen, from a phone to a
             }
     });
 });
+
+test("the browser's back and forward go through what was looked at, and each view has its link", async () => {
+    await serving(example("shop-c-stuck"), async (open) => {
+        const page = await open();
+        /* What is seen: the address, the card and the span that are selected, and the open panel. */
+        const seen = async (of) => {
+            await idle(of);
+            return of.evaluate(() => ({
+                place: location.hash,
+                card: document.querySelector(".card.selected, .chip.selected")?.title,
+                span: document.querySelector(".details h2")?.textContent,
+                says: document.querySelector(".details .say")?.textContent,
+                panel: document.querySelector("[role=tabpanel]:not([hidden])")?.ariaLabel,
+            }));
+        };
+        const entries = () => page.evaluate(() => history.length);
+        await until("the first finding", async () => (await seen(page)).says);
+        const views = [await seen(page)];
+        const steps = [
+            () => page.locator(".card button").nth(1).click(),
+            () => page.getByRole("tab", { name: "Waiting" }).click(),
+            () => page.keyboard.press("ArrowLeft"),
+            () => page.keyboard.press("0"),
+            () => page.keyboard.press("2"),
+        ];
+        for (const step of steps) {
+            const before = await entries();
+            await step();
+            await until(`another view by ${step}`, async () => {
+                const now = await seen(page);
+                return now.place !== views.at(-1).place && (await entries()) > before;
+            });
+            views.push(await seen(page));
+            equal(await entries(), before + 1, `an entry for ${step}`);
+        }
+        /* A move changes the view that it moves. */
+        const before = await entries();
+        await page.keyboard.press("w");
+        views[views.length - 1] = await seen(page);
+        equal(await entries(), before, "a move is no entry");
+        for (const [i, view] of [...views.entries()].reverse()) {
+            await until(`back to view ${i}`, async () => (await seen(page)).place === view.place);
+            equal(await seen(page), view, `view ${i}`);
+            if (i > 0) await page.goBack();
+        }
+        for (const view of views.slice(1)) {
+            await page.goForward();
+            await until("forward", async () => (await seen(page)).place === view.place);
+            equal(await seen(page), view, "forward");
+        }
+        for (const view of views) {
+            const other = await open(view.place);
+            const { place, ...shown } = view;
+            await until(`the same by ${place}`, async () => {
+                const { place: _, ...there } = await seen(other);
+                return JSON.stringify(there) === JSON.stringify(shown);
+            });
+        }
+    });
+});
+
+/* The number of events that the page names, and that of the command. */
+const eventsOf = async (page) =>
+    Number(
+        (/([\d,]+) events/.exec(await page.textContent(".facts")) ?? "0")[1].replaceAll(",", ""),
+    );
+
+for (const [name, change] of [
+    ["overwritten", (path) => writeFileSync(path, readFileSync(example("load-go1.23")))],
+    [
+        "replaced",
+        (path) => {
+            writeFileSync(`${path}.new`, readFileSync(example("load-go1.23")));
+            renameSync(`${path}.new`, path);
+        },
+    ],
+    ["grown", (path) => writeFileSync(path, readFileSync(example("shop-c")))],
+])
+    test(`a file that is ${name} while it is shown is noticed, never mixed, and read anew by one click`, async () => {
+        const path = join(folder, `${name}.trace`);
+        const first = readFileSync(example("shop-c"));
+        writeFileSync(path, name === "grown" ? first.subarray(0, first.length - 600) : first);
+        await serving(path, async (open, ask) => {
+            const page = await open();
+            const before = await eventsOf(page);
+            equal((await ask("status")).changed, false, "as it was read");
+            change(path);
+            const banner = page.getByRole("alert").filter({ hasText: "has changed since" });
+            await banner.waitFor();
+            equal(await eventsOf(page), before, "what is shown stays");
+            const { error, goroutines } = await ask("run?command=goroutines&sort=exec");
+            /* A new file leaves the old one as it was; other bytes in the old one are not read. */
+            if (name === "replaced")
+                equal(goroutines.length, 6, "threads of the file that was read");
+            else equal(error, "the file has changed since it was read: read it anew", "an answer");
+            await banner.getByRole("button").click();
+            const { events } = runJson("summary", path);
+            await until("the new file", async () => (await eventsOf(page)) === events);
+            await until("its findings or figures", () => page.locator(".tiles").isVisible());
+            equal(await banner.count(), 0, "no banner");
+            const again = await ask("run?command=goroutines&sort=exec");
+            equal(again.goroutines.length, (await ask("status")).goroutines, "of the new file");
+            /* The browser writes its refused answers to the console. */
+            page.errors = page.errors.filter((one) => !/status of 409/.test(one));
+        });
+    });
 
 await main();

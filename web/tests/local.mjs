@@ -181,7 +181,7 @@ test("of a damaged trace the good part is shown; of what is none that; then the 
     const bytes = readFileSync(other);
     await choose(made("cut.trace", readFileSync(served).subarray(0, 30000)));
     await page.waitForSelector('[role="alert"]');
-    ok((await page.textContent('[role="alert"]')).includes("recovered up to this error"), "alert");
+    ok((await page.textContent('[role="alert"]')).includes("are of the recovered part"), "alert");
     await choose(made("none.trace", Buffer.from("no trace at all")));
     await page.waitForSelector("text=/not a Go execution trace/");
     await choose(made("again.trace", bytes));

@@ -1041,6 +1041,7 @@ testOnce(
             });
             /* The table of differences. */
             await page.getByRole("button", { name: "Differences" }).click();
+            await page.getByRole("button", { name: "Show them" }).click();
             const { metrics } = runJson("diff", "--limit=0", a, b);
             await until(
                 "rows",
@@ -1089,7 +1090,7 @@ test("a damaged trace shows its good part, and says so", async () => {
     try {
         await reopen(other.url);
         const banner = await until("a banner", () => page.locator(".banner").textContent());
-        ok(banner.includes("recovered up to"), banner);
+        ok(banner.includes("are of the recovered part"), banner);
     } finally {
         other.server.kill();
     }

@@ -1,0 +1,192 @@
+/*
+ * The holder of the lock that a span waits for.
+ *
+ * In recordings of C programs, a log "held: mutex cache_mu 15.1ms" at each release that mattered
+ * gives the hold, and a log "holds: mutex cache_mu" before a wait the locks that its thread keeps.
+ * For a mutex of Go, the goroutine that ends the wait has just released it. It is taken for the
+ * holder since the end of its own last wait for a mutex; before that, the goroutine was the holder
+ * that ended that wait.
+ */
+#include "serve/holder.h"
+
+#include <string.h>
+
+#include "base/duration.h"
+#include "base/search.h"
+#include "base/text.h"
+
+/* Logs, spans and steps that are examined for one wait. */
+enum { MOST_LOGS = 4096, MOST_SPANS = 256, MOST_STEPS = 8 };
+
+/* The release that ends a wait may be logged so much later than the wait ends. */
+#define LATE_NS 100000
+
+static const struct holder_lane unknown = {.lane = -1};
+
+static int64_t common_ns(int64_t a, int64_t b, int64_t from, int64_t to)
+{
+    int64_t begin = a > from ? a : from, end = b < to ? b : to;
+    return end > begin ? end - begin : 0;
+}
+
+static bool is_half(const trail_span *row, int64_t ns)
+{
+    return ns > 0 && ns >= (row->end_ns - row->begin_ns) / 2;
+}
+
+/* MARK: Recorded holds */
+
+/* Returns what follows "WORD: KIND OBJECT" in the text of a log; NULL if it is about something else. */
+static const char *behind(const trail_lanes *lanes, const trail_mark *log, const char *word,
+                          const trail_wait_for *lock, const char **end)
+{
+    trail_string text = trail_lanes_text(lanes, log->name);
+    trail_string object = trail_lanes_text(lanes, lock->object);
+    const char *parts[] = {word, lock->kind, " "}, *at = text.data;
+    *end = text.data + text.size;
+    for (size_t i = 0; i < 3; i++) {
+        size_t size = strlen(parts[i]);
+        if ((size_t)(*end - at) < size || memcmp(at, parts[i], size) != 0)
+            return NULL;
+        at += size;
+    }
+    if ((size_t)(*end - at) < object.size || memcmp(at, object.data, object.size) != 0)
+        return NULL;
+    return at + object.size;
+}
+
+/* Returns how long the hold was whose end this log records; -1: it records none of this lock. */
+static int64_t hold_ns(const trail_lanes *lanes, const trail_mark *log, const trail_wait_for *lock)
+{
+    const char *end, *at = behind(lanes, log, "held: ", lock, &end);
+    if (!at || at == end || *at++ != ' ')
+        return -1;
+    at += at < end && *at == '~';
+    return duration_parse(at, end);
+}
+
+/* The longest part of the wait that one hold covers, by the log at its end. */
+static struct holder_lane of_ended(const trail_lanes *lanes, const trail_span *row,
+                                   const trail_wait_for *lock)
+{
+    const trail_mark *logs;
+    size_t count = trail_lanes_logs(lanes, &logs);
+    size_t first = SEARCH(i, 0, count, logs[i].time_ns < row->begin_ns);
+    struct holder_lane found = unknown;
+    int64_t most = 0;
+    for (size_t i = first; i < count && i - first < MOST_LOGS; i++) {
+        if (logs[i].time_ns > row->end_ns + LATE_NS)
+            break;
+        int64_t ns = hold_ns(lanes, &logs[i], lock);
+        if (ns >= 0 && logs[i].lane != UINT32_MAX) {
+            int64_t part =
+                common_ns(logs[i].time_ns - ns, logs[i].time_ns, row->begin_ns, row->end_ns);
+            if (part > most) {
+                most = part;
+                found.lane = logs[i].lane;
+            }
+        }
+    }
+    return is_half(row, most) ? found : unknown;
+}
+
+/* Of a wait that the trace ends in: the lane that waits, or ended, after its log that it has the lock. */
+static struct holder_lane of_open(const trail_lanes *lanes, const trail_wait_for *lock)
+{
+    const trail_mark *logs;
+    size_t count = trail_lanes_logs(lanes, &logs);
+    for (size_t i = count; i > 0 && count - i < MOST_LOGS; i--) {
+        const char *end, *at = behind(lanes, &logs[i - 1], "holds: ", lock, &end);
+        if (at != end || logs[i - 1].lane == UINT32_MAX)
+            continue;
+        uint64_t span =
+            trail_lanes_span_at(lanes, TRAIL_LANE_GOROUTINE, logs[i - 1].lane, logs[i - 1].time_ns);
+        trail_span row;
+        /* The log comes directly before the wait. */
+        for (int step = 0; step < 2; step++, span++)
+            if (trail_lanes_span(lanes, TRAIL_LANE_GOROUTINE, logs[i - 1].lane, span, &row) &&
+                row.open && row.state == TRAIL_SPAN_WAITING)
+                return (struct holder_lane){.lane = logs[i - 1].lane};
+    }
+    return unknown;
+}
+
+/* MARK: Mutexes of Go */
+
+/* Whether the wait is in a function of sync.Mutex or sync.RWMutex. */
+static bool is_for_mutex(const trail_lanes *lanes, const trail_span *row)
+{
+    const trail_place *places;
+    size_t count = trail_lanes_stack(lanes, row->stack, &places);
+    for (size_t i = 0; row->state == TRAIL_SPAN_WAITING && i < count && i < 4; i++) {
+        trail_string name = trail_lanes_text(lanes, places[i].function);
+        if (text_begins(name, "sync.") && memmem(name.data, name.size, "Mutex).", 7))
+            return true;
+    }
+    return false;
+}
+
+/* The lane that ended the wait before `span`; -1: not known. */
+static int64_t ender(const trail_lanes *lanes, size_t lane, uint64_t span)
+{
+    trail_span next;
+    if (!trail_lanes_span(lanes, TRAIL_LANE_GOROUTINE, lane, span + 1, &next) ||
+        next.state != TRAIL_SPAN_RUNNABLE)
+        return -1;
+    return next.other;
+}
+
+/* Finds the last wait for a mutex of a lane that ends in (from_ns, to_ns]. Returns its number, or UINT64_MAX. */
+static uint64_t last_wait(const trail_lanes *lanes, size_t lane, int64_t from_ns, int64_t to_ns,
+                          trail_span *row)
+{
+    uint64_t span = trail_lanes_span_at(lanes, TRAIL_LANE_GOROUTINE, lane, to_ns);
+    for (int seen = 0; seen < MOST_SPANS; seen++, span--) {
+        if (trail_lanes_span(lanes, TRAIL_LANE_GOROUTINE, lane, span, row)) {
+            if (row->end_ns <= from_ns)
+                return UINT64_MAX;
+            if (row->end_ns <= to_ns && is_for_mutex(lanes, row))
+                return span;
+        }
+        if (span == 0)
+            return UINT64_MAX;
+    }
+    return UINT64_MAX;
+}
+
+static struct holder_lane of_go(const trail_lanes *lanes, size_t lane, uint64_t span,
+                                const trail_span *row)
+{
+    int64_t to = row->end_ns;
+    for (int step = 0; step < MOST_STEPS; step++) {
+        int64_t by = ender(lanes, lane, span);
+        if (by < 0)
+            return unknown;
+        trail_span before;
+        span = last_wait(lanes, (size_t)by, row->begin_ns, to, &before);
+        int64_t since = span == UINT64_MAX ? row->begin_ns : before.end_ns;
+        if (is_half(row, to - since))
+            return (struct holder_lane){.lane = by, .inferred = true};
+        lane = (size_t)by;
+        to = since;
+        if (span == UINT64_MAX)
+            return unknown;
+    }
+    return unknown;
+}
+
+/* MARK: Both */
+
+struct holder_lane holder_of_wait(const trail_lanes *lanes, size_t lane, uint64_t span,
+                                  const trail_span *row)
+{
+    if (row->state != TRAIL_SPAN_WAITING)
+        return unknown;
+    trail_wait_for lock = trail_lanes_wait_for(lanes, row->reason);
+    struct holder_lane found = unknown;
+    if (lock.kind && lock.object)
+        found = row->open ? of_open(lanes, &lock) : of_ended(lanes, row, &lock);
+    else if (!lock.kind && !row->open && is_for_mutex(lanes, row))
+        found = of_go(lanes, lane, span, row);
+    return found.lane == (int64_t)lane ? unknown : found;
+}

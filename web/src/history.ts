@@ -1,0 +1,86 @@
+/*
+ * The address of the page and the browser's history. The address has all of the view (state.ts). Looking at something else
+ * (another selection, range, panel or window) makes an entry of the history, moving about does not.
+ */
+import { effect, signal } from "@preact/signals";
+import { fromFragment, type Parameter, parseRange, toFragment } from "./state";
+
+/* The fragment last written to the address. */
+export const fragmentKept = signal("");
+
+/* What is looked at, besides the window. */
+const looked: readonly Parameter[] = [
+    "v",
+    "finding",
+    "sel",
+    "mark",
+    "r",
+    "rl",
+    "tab",
+    "why",
+    "fn",
+    "lock",
+    "like",
+];
+
+/* Windows that have less than half of the longer one in common show different things. */
+function isElsewhere(a: string | null, b: string | null): boolean {
+    const [one, other] = [parseRange(a), parseRange(b)];
+    if (!one || !other) return false;
+    const common = Math.min(one.to, other.to) - Math.max(one.from, other.from);
+    return common < Math.max(one.to - one.from, other.to - other.from) / 2;
+}
+
+/* What the entry began with: its window moves on with the page. */
+let entry = new URLSearchParams();
+
+function isStep(now: URLSearchParams): boolean {
+    return (
+        looked.some((name) => entry.get(name) !== now.get(name)) ||
+        isElsewhere(entry.get("w"), now.get("w"))
+    );
+}
+
+/*
+ * Whether the user did something since the last entry was made. What the page does by itself changes the entry: it opens at
+ * the first finding, a growing trace moves the window, and answers arrive after the click that asked for them.
+ */
+let hasActed = false;
+
+function write(text: string): void {
+    const now = new URLSearchParams(text);
+    /* In a comparison the page around this one has the history. */
+    const isNew = hasActed && location.hash !== "" && parent === window && isStep(now);
+    if (isNew) hasActed = false;
+    if (isNew) history.pushState(null, "", `#${text}`);
+    else history.replaceState(null, "", `#${text}`);
+    if (isNew || !hasActed) entry = now;
+}
+
+/*
+ * Keeps the address up to date. It is written when nothing has changed for a moment, because browsers limit the rate;
+ * until then the root element has data-moving. Changes of the address by the user are applied.
+ */
+export function keepFragment(): void {
+    let timer = 0;
+    effect(() => {
+        const text = toFragment();
+        clearTimeout(timer);
+        document.documentElement.dataset.moving = "";
+        timer = setTimeout(() => {
+            if (text !== location.hash.slice(1)) write(text);
+            fragmentKept.value = text;
+            delete document.documentElement.dataset.moving;
+        }, 150);
+    });
+    const acts = () => {
+        hasActed = true;
+    };
+    for (const name of ["pointerdown", "keydown", "wheel"])
+        addEventListener(name, acts, { capture: true, passive: true });
+    addEventListener("hashchange", () => {
+        hasActed = false;
+        entry = new URLSearchParams(location.hash.slice(1));
+        fromFragment();
+    });
+}

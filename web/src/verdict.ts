@@ -1,0 +1,86 @@
+/* What has changed between two traces, in a sentence: requests, and the waits for locks, from the rows of `trail diff`. */
+import { duration } from "./format";
+import { waitClassOf } from "./waits";
+
+export interface Figures {
+    value: number;
+    count?: number;
+    p50?: number;
+    p99?: number;
+    max?: number;
+}
+
+export interface Metric {
+    of: string;
+    metric: string;
+    name: string;
+    unit: string;
+    a: Figures | null;
+    b: Figures | null;
+    change: number;
+}
+
+/* From this share on a row is worth a sentence, and below the other one it has not changed. */
+const WORTH = 0.05;
+const NOTHING = 0.01;
+
+export function isChanged({ a, b, change }: Metric): boolean {
+    const most = Math.max(Math.abs(a?.value ?? 0), Math.abs(b?.value ?? 0));
+    return most > 0 && Math.abs(change) >= NOTHING * most;
+}
+
+function meanOf(of: Figures | null): number {
+    return of?.count ? of.value / of.count : 0;
+}
+
+/* "request 1.95 times faster (12.2 ms, now 6.26 ms on average)"; "": it took as long. */
+function speed(row: Metric): string {
+    const [before, now] = [meanOf(row.a), meanOf(row.b)];
+    if (!before || !now || Math.abs(now - before) < WORTH * before) return "";
+    const times = (now < before ? before / now : now / before).toPrecision(3);
+    const word = now < before ? "faster" : "slower";
+    return `${row.name} ${Number(times)} times ${word} (${duration(before)}, now ${duration(now)} on average)`;
+}
+
+/* "mutex cache_mu", "sync.(*Mutex).Lock in main.get": not what work comes by. */
+function isLock({ of, metric, name }: Metric): boolean {
+    if (of !== "locks" || metric !== "lock.wait") return false;
+    return /Mutex\)/.test(name) || waitClassOf(name.split(" ")[0]) === "lock";
+}
+
+/* "waits for mutex cache_mu −99.9 % (78.4 ms, now 47.5 µs)" */
+function waits({ name, a, b, change }: Metric): string {
+    const [before, now] = [a?.value ?? 0, b?.value ?? 0];
+    if (!before) return `waits for ${name} are new (${duration(now)})`;
+    if (!now) return `waits for ${name} gone (${duration(before)})`;
+    const percent = ((100 * change) / before).toFixed(1).replace("-", "−");
+    return `waits for ${name} ${change > 0 ? "+" : ""}${percent} % (${duration(before)}, now ${duration(now)})`;
+}
+
+/* What the program did for its users comes first. */
+const order = ["tasks", "regions", "locks", "goroutines"];
+
+export function inOrder(rows: readonly Metric[]): Metric[] {
+    const rank = ({ of }: Metric) => (order.indexOf(of) + order.length + 1) % (order.length + 1);
+    return [...rows].sort((a, b) => rank(a) - rank(b));
+}
+
+const bySize = (x: Metric, y: Metric) => Math.abs(y.change) - Math.abs(x.change);
+
+/* The tasks that changed most, without any the regions, without those the whole; and the lock that changed most. */
+export function verdictOf(rows: readonly Metric[]): string {
+    const kinds = ["tasks", "regions"].map((of) =>
+        rows.filter((row) => row.of === of && /^(task|region)$/.test(row.metric)),
+    );
+    const timed = kinds.find((some) => some.length > 0) ?? [];
+    const whole = rows.find((row) => row.of === "whole" && row.metric === "duration");
+    const speeds = [...timed].sort(bySize).map(speed).filter(Boolean).slice(0, 2);
+    const lock = rows.filter(isLock).sort(bySize)[0];
+    const all = Math.max(whole?.a?.value ?? 0, whole?.b?.value ?? 0);
+    const locks = lock && Math.abs(lock.change) >= NOTHING * all ? [waits(lock)] : [];
+    const parts = [...speeds, ...locks];
+    if (parts.length > 0) return parts.join("; ");
+    const [a, b] = [whole?.a?.value ?? 0, whole?.b?.value ?? 0].map(duration);
+    const what = timed.length > 0 ? `No ${timed[0].metric} or lock` : "No lock";
+    return `${what} changed by ${100 * WORTH} % or more; the traces are ${a} and ${b} long`;
+}
