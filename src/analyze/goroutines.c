@@ -473,11 +473,12 @@ void goroutines_count_from(struct goroutines *goroutines, int64_t ns)
 
 bool goroutines_finish(struct trail_analysis *analysis, int64_t now)
 {
-    const struct idmap *alive = &analysis->goroutines.follow.alive;
-    IDMAP_EACH(slot, alive)
-        if (!analysis_goroutine_ends(analysis, slot->value, now, 0))
-            return false;
-    return true;
+    struct idmap_slot *alive = idmap_sorted(&analysis->goroutines.follow.alive);
+    bool good = alive != NULL;
+    for (size_t i = 0; good && i < analysis->goroutines.follow.alive.count; i++)
+        good = analysis_goroutine_ends(analysis, alive[i].value, now, 0);
+    free(alive);
+    return good;
 }
 
 void goroutines_init(struct goroutines *goroutines, const trail_reader *reader, struct names *names)
