@@ -572,18 +572,18 @@ static bool count_open(struct locks *locks, const struct goroutine *g, struct lo
 
 static bool finish_waiters(struct locks *locks, int64_t now)
 {
-    const struct idmap *waiters = &locks->waiters;
-    IDMAP_EACH(slot, waiters) {
-        struct lock_waiter *waiter = slot->value;
-        const struct goroutine *g =
-            goroutines_find(&locks->analysis->goroutines, (int64_t)slot->id);
-        if (!count_hold(locks, waiter, (int64_t)slot->id))
-            return false;
-        if (g && waiter->waits && locks->analysis->counting && counts(locks, g) &&
-            !count_open(locks, g, waiter, now))
-            return false;
+    struct idmap_slot *waiters = idmap_sorted(&locks->waiters);
+    bool good = waiters != NULL;
+    for (size_t i = 0; good && i < locks->waiters.count; i++) {
+        struct lock_waiter *waiter = waiters[i].value;
+        int64_t id = (int64_t)waiters[i].id;
+        const struct goroutine *g = goroutines_find(&locks->analysis->goroutines, id);
+        good = count_hold(locks, waiter, id);
+        if (good && g && waiter->waits && locks->analysis->counting && counts(locks, g))
+            good = count_open(locks, g, waiter, now);
     }
-    return true;
+    free(waiters);
+    return good;
 }
 
 static int64_t waited_ns(const trail_lock *row)

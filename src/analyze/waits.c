@@ -910,13 +910,18 @@ static bool window_ends(void *part, int64_t ns)
         if (waits->all[i]->waiters > 0)
             ns_add(&waits->all[i]->serial_ns,
                    ns_between(waits->all[i]->serial_at, waits->activity->serial_ns));
-    IDMAP_EACH(slot, alive) {
-        const struct goroutine *g = slot->value;
+    struct idmap_slot *by_id = idmap_sorted(alive);
+    bool good = by_id != NULL;
+    for (size_t i = 0; good && i < alive->count; i++) {
+        const struct goroutine *g = by_id[i].value;
         struct wait_group *group = group_get(waits, g->name);
-        if (!group)
-            return false;
-        look_at_blocked(waits, g, group, ns);
+        good = group != NULL;
+        if (good)
+            look_at_blocked(waits, g, group, ns);
     }
+    free(by_id);
+    if (!good)
+        return false;
     if (waits->count > 0) /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
         qsort(waits->items, waits->count, sizeof *waits->items, by_ready);
     return true;

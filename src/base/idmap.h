@@ -4,7 +4,7 @@
  * while millions pass through.
  *
  * The hash is multiplication by `times`. The first one spreads runs of IDs well and is the same in
- * every process, so that maps of ordinary traces have a reproducible order. But IDs come from files
+ * every process. But IDs come from files
  * and may be chosen to be neighbours in the table: when a run of used slots gets too long, `times`
  * is drawn at random, which makes the hash universal (Dietzfelbinger et al., "A reliable randomized
  * algorithm for the closest-pair problem", 1997).
@@ -60,6 +60,12 @@ static inline const struct idmap_slot *idmap_next(const struct idmap *map,
         slot++;
     return slot < end ? slot : NULL;
 }
+
+/*
+ * Returns a copy of all entries by ascending ID, which the caller frees; NULL: out of memory. For
+ * loops whose order reaches an output: that of IDMAP_EACH depends on the hash, which may be drawn.
+ */
+struct idmap_slot *idmap_sorted(const struct idmap *map);
 
 /* Loops over all entries, in no useful order: the body must not change the map. */
 #define IDMAP_EACH(slot, map)                                                                      \

@@ -1,13 +1,13 @@
 /* See elf_file.h. */
 #include "collect/elf_file.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/regular_file.h"
 
 static bool read_headers(struct elf_file *elf)
 {
@@ -26,14 +26,12 @@ static bool read_headers(struct elf_file *elf)
 bool elf_file_open(struct elf_file *elf, const char *path)
 {
     struct stat status;
-    *elf = (struct elf_file){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+    *elf = (struct elf_file){.fd = regular_file_open(path, NULL, &status)};
     if (elf->fd < 0)
         return false;
-    if (fstat(elf->fd, &status) == 0 && S_ISREG(status.st_mode)) {
-        elf->size = (uint64_t)status.st_size;
-        if (read_headers(elf))
-            return true;
-    }
+    elf->size = (uint64_t)status.st_size;
+    if (read_headers(elf))
+        return true;
     close(elf->fd);
     return false;
 }

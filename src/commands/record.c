@@ -28,6 +28,7 @@
 #include "inspect/program.h"
 #include "ui/cli.h"
 #include "ui/follow_up.h"
+#include "ui/refused_file.h"
 #include "ui/show.h"
 #include "ui/skip_frames.h"
 #include "ui/values.h"
@@ -656,6 +657,7 @@ static void print_cut_files(void)
             "a file became shorter while it was read, the shared memory or a library of the "
             "program: %" PRIu64 " page%s of it missing",
             pages, pages == 1 ? " is" : "s are");
+    print_refused_file();
 }
 
 static void print_pause(const struct recording *r)

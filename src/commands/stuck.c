@@ -20,6 +20,7 @@
 #include "inspect/program.h"
 #include "stuck/stuck.h"
 #include "ui/cli.h"
+#include "ui/refused_file.h"
 #include "ui/show.h"
 #include "words/function_name.h"
 #include "words/place.h"
@@ -659,6 +660,7 @@ static int run(const struct command *command, int argc, char **argv)
         code = print_output_error("the processes", ENOMEM);
     if (code == EXIT_GOOD)
         code = look_again(&request, &pids);
+    print_refused_file();
     free(pids.list);
     return code;
 }

@@ -8,10 +8,13 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "collect/mapped_files.h"
 #include "symbols/modules.h"
+#include "symbols/named_files.h"
 #include "ui/cli.h"
 #include "ui/follow_up.h"
 #include "ui/progress.h"
+#include "ui/refused_file.h"
 #include "ui/show.h"
 #include "ui/trace_file.h"
 #include "words/vocabulary.h"
@@ -38,6 +41,9 @@ static const struct option rows[] = {
 
 static void print_missing(const struct module_file *file)
 {
+    const struct refused_file *refused = named_files_refused();
+    if (refused->problem && strcmp(file->path, refused->path) == 0)
+        return; /* print_refused_file reports it */
     if (file->wrong->code == TRAIL_INCONSISTENT)
         print_message(
             "%s: not the file that was recorded: %s, recorded was %s; its frames stay as they were",
@@ -82,6 +88,7 @@ static void print_result(const struct modules *modules, const trail_symbolize_st
     uint64_t left = stats->pcs - stats->resolved;
     char file[FOLLOW_UP_SIZE];
     print_lacking(modules);
+    print_refused_file();
     if (stats->modules == 0 && stats->pcs > 0)
         print_message(
             "the trace has no module map, as libtrail-record writes it: nothing can be named");
@@ -130,6 +137,7 @@ static int copy(trail_source *source, struct modules *modules, const char *word,
 static int symbolize(const char *word, const char *path, const char *const *folders, size_t count)
 {
     trail_error err = no_error();
+    mapped_files_guard();
     struct modules *modules = modules_open(folders, count, false);
     if (!modules) {
         err.code = TRAIL_NO_MEMORY;
@@ -158,7 +166,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct request request = {.output = "-",
                               .folders = calloc((size_t)argc + 1, sizeof *request.folders)};
     if (!request.folders)
-        return EXIT_INOUT;
+        return exit_no_memory();
     int code = options_each(&options, command, argc, argv, add_folder, &request);
     if (code == EXIT_GOOD)
         code = check_trace_output(&options, "trace", request.output);

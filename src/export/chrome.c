@@ -644,9 +644,12 @@ int trail_export_chrome(trail_reader *reader, const trail_export_options *option
     (void)json_put_text(&c.out, text_from(title));
     PUT(&c, "},\"traceEvents\":[\n");
     int result = timeline_run(&c.timeline, &c.out, err);
-    if (c.timeline.of_threads)
-        IDMAP_EACH(slot, &c.timeline.follow.alive)
-            chrome_gone(&c, slot->value, 0);
+    struct idmap_slot *alive = idmap_sorted(&c.timeline.follow.alive);
+    if (!alive)
+        result = error_set(err, TRAIL_NO_MEMORY, "no memory for the export");
+    for (size_t i = 0; alive && c.timeline.of_threads && i < c.timeline.follow.alive.count; i++)
+        chrome_gone(&c, alive[i].value, 0);
+    free(alive);
     put_frames(&c);
     if (out_finish(&c.out, err) < 0)
         result = -1;

@@ -771,9 +771,12 @@ int trail_export_perfetto(trail_reader *reader, const trail_export_options *opti
     if (!out_init(&p.out, sink->write, sink->context))
         return error_set(err, TRAIL_NO_MEMORY, "no memory for the export");
     int result = timeline_run(&p.timeline, &p.out, err);
-    if (p.timeline.of_threads)
-        IDMAP_EACH(slot, &p.timeline.follow.alive)
-            describe_thread(&p, slot->value, true);
+    struct idmap_slot *alive = idmap_sorted(&p.timeline.follow.alive);
+    if (!alive)
+        result = error_set(err, TRAIL_NO_MEMORY, "no memory for the export");
+    for (size_t i = 0; alive && p.timeline.of_threads && i < p.timeline.follow.alive.count; i++)
+        describe_thread(&p, alive[i].value, true);
+    free(alive);
     if (out_finish(&p.out, err) < 0)
         result = -1;
     if (stats)

@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "inspect/elf_bounds.h"
 #include "inspect/program_elf.h"
 
 #define MOST_TABLE    ((size_t)256 << 20) /* bytes of .eh_frame */
@@ -357,7 +358,7 @@ void debug_info_look(struct debug_info *info, const char *path)
     int fd = program_open(path);
     if (fd < 0)
         return;
-    if (elf_version(EV_CURRENT) != EV_NONE && program_sections_sane(fd)) {
+    if (!elf_bounds_problem(fd)) {
         Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
         if (elf && elf_kind(elf) == ELF_K_ELF) {
             GElf_Word crc;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/regular_file.h"
 #include "base/text.h"
 
 #define MOST_HEADERS (65536 / sizeof(Elf64_Phdr)) /* the kernel's limit */
@@ -39,19 +40,7 @@ struct check {
 int program_open(const char *path)
 {
     struct stat file;
-    /* Opening a device may have side effects. */
-    if (stat(path, &file) < 0)
-        return -1;
-    if (!S_ISREG(file.st_mode)) {
-        errno = EACCES;
-        return -1;
-    }
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0 || (fstat(fd, &file) == 0 && S_ISREG(file.st_mode)))
-        return fd;
-    (void)close(fd);
-    errno = EACCES;
-    return -1;
+    return regular_file_open(path, NULL, &file);
 }
 
 /* MARK: The header */

@@ -15,7 +15,6 @@
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,10 +23,13 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/regular_file.h"
 #include "base/text.h"
 #include "inspect/debug_info.h"
+#include "inspect/elf_bounds.h"
 #include "symbols/demangle.h"
 #include "symbols/guards.h"
+#include "symbols/named_files.h"
 #include "symbols/scopes.h"
 
 #define MOST_FRAMES 128 /* per address */
@@ -42,6 +44,7 @@ struct unit {
 struct symbols {
     Dwfl *dwfl;
     Dwfl_Module *module;
+    uid_t owner;          /* of the program's file */
     Dwarf *dwarf;         /* NULL: no lines */
     uint64_t to_dwarf;    /* DWARF address minus file address */
     struct spans names;   /* functions of the symbol table, by file address */
@@ -55,22 +58,6 @@ struct symbols {
 };
 
 /* MARK: Opening */
-
-/* Paths come from traces: only regular files are opened, and opening never blocks. */
-static int open_regular(const char *path, trail_error *err)
-{
-    struct stat made;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0) {
-        (void)error_set(err, TRAIL_IO, "%s", strerror(errno));
-        return -1;
-    }
-    if (fstat(fd, &made) == 0 && S_ISREG(made.st_mode))
-        return fd;
-    (void)error_set(err, TRAIL_IO, "not an ELF program");
-    (void)close(fd);
-    return -1;
-}
 
 /*
  * Finds separate debug information as libdwfl does, but without a debuginfod server checks for the
@@ -98,9 +85,19 @@ static bool open_module(struct symbols *symbols, const char *path, trail_error *
         .find_debuginfo = find_debuginfo,
         .section_address = dwfl_offline_section_address,
     };
-    int fd = open_regular(path, err);
-    if (fd < 0)
+    struct stat status;
+    int fd = regular_file_open(path, NULL, &status);
+    const char *problem =
+        fd < 0 ? errno == EACCES ? elf_bounds_no_elf : strerror(errno) : elf_bounds_problem(fd);
+    if (problem) {
+        (void)error_set(err, TRAIL_IO, "%s", problem);
+        if (fd >= 0 && problem != elf_bounds_no_elf)
+            named_files_refuse(path, problem);
+        if (fd >= 0)
+            (void)close(fd);
         return false;
+    }
+    symbols->owner = status.st_uid;
     symbols->dwfl = dwfl_begin(&callbacks);
     if (symbols->dwfl) {
         dwfl_report_begin(symbols->dwfl);
@@ -222,7 +219,10 @@ struct symbols *symbols_open(const char *path, const char *wanted, enum symbols_
     }
     if (!open_module(symbols, path, err) || (wanted && !has_build_id(symbols, wanted, err)))
         goto out;
-    if (!load_names(symbols) || (detail == SYMBOLS_LINES && !load_units(symbols))) {
+    named_files_begin(symbols->owner);
+    bool loaded = load_names(symbols) && (detail != SYMBOLS_LINES || load_units(symbols));
+    named_files_end();
+    if (!loaded) {
         (void)error_set(err, TRAIL_NO_MEMORY, "out of memory");
         goto out;
     }
@@ -253,7 +253,11 @@ void symbols_close(struct symbols *symbols)
 const char *symbols_object(struct symbols *symbols, uint64_t address, uint64_t *offset)
 {
     const struct span *span;
-    if (!symbols->has_objects && !load_symbols(symbols, &symbols->objects, STT_OBJECT, STT_OBJECT))
+    named_files_begin(symbols->owner);
+    bool loaded =
+        symbols->has_objects || load_symbols(symbols, &symbols->objects, STT_OBJECT, STT_OBJECT);
+    named_files_end();
+    if (!loaded)
         return NULL;
     symbols->has_objects = true;
     span = spans_find(&symbols->objects, address);
@@ -401,7 +405,9 @@ static const char *table_name(const struct symbols *symbols, uint64_t address)
 size_t symbols_frames(struct symbols *symbols, uint64_t address, const trail_symbol **frames)
 {
     symbols->frames[0] = (trail_symbol){0};
+    named_files_begin(symbols->owner);
     size_t count = dwarf_frames(symbols, address + symbols->to_dwarf);
+    named_files_end();
     trail_symbol *last = &symbols->frames[count > 0 ? count - 1 : 0];
     if (last->function.size == 0) {
         const char *name = table_name(symbols, address);
@@ -415,11 +421,16 @@ size_t symbols_frames(struct symbols *symbols, uint64_t address, const trail_sym
 
 size_t symbols_guards(struct symbols *symbols, uint64_t address, struct guard *guards, size_t max)
 {
+    size_t count = 0;
+    named_files_begin(symbols->owner);
     struct unit *unit = find_unit(symbols, address + symbols->to_dwarf);
     struct scope *scope = unit ? scopes_find(&unit->scopes, address + symbols->to_dwarf) : NULL;
     while (scope && scope->caller != SCOPE_NONE)
         scope = &unit->scopes.list[scope->caller];
-    return scope ? guards_find(&scope->die, address + symbols->to_dwarf, guards, max) : 0;
+    if (scope)
+        count = guards_find(&scope->die, address + symbols->to_dwarf, guards, max);
+    named_files_end();
+    return count;
 }
 
 bool symbols_find(void *context, uint64_t pc, const char **function, const char **file,
@@ -428,9 +439,11 @@ bool symbols_find(void *context, uint64_t pc, const char **function, const char 
     struct symbols *symbols = context;
     const char *name = table_name(symbols, pc);
     trail_symbol row = {0};
+    named_files_begin(symbols->owner);
     struct unit *unit = find_unit(symbols, pc + symbols->to_dwarf);
     if (unit)
         put_line(unit, pc + symbols->to_dwarf, &row);
+    named_files_end();
     *function = name ? name : "?";
     *file = row.file.size > 0 ? row.file.data : "?";
     *line = row.line;

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "analyze/goroutines.h"
 #include "base/error.h"
@@ -542,16 +543,32 @@ static void emit_spans(struct timeline *t, struct timeline_span *span)
     }
 }
 
-static void emit_lanes(struct timeline *t, const struct idmap *lanes)
+static void emit_lane(struct timeline *t, struct timeline_lane *lane)
 {
-    IDMAP_EACH(slot, lanes) {
-        struct timeline_lane *lane = slot->value;
-        lane->since_ns = t->from_ns;
-        if (lane->g && lane->g->wanted)
-            TELL(t, lane_enter, lane);
-        emit_spans(t, lane->spans);
-    }
+    lane->since_ns = t->from_ns;
+    if (lane->g && lane->g->wanted)
+        TELL(t, lane_enter, lane);
+    emit_spans(t, lane->spans);
 }
+
+static void emit_alive(struct timeline *t, struct timeline_goroutine *g)
+{
+    g->since_ns = t->from_ns;
+    g->waker = TRAIL_NONE;
+    emit_goroutine(t, g);
+    emit_enter(t, g);
+    emit_spans(t, g->spans);
+}
+
+/* Calls `f` for each object, by ID. */
+#define EACH_BY_ID(t, map, f)                                                                      \
+    do {                                                                                           \
+        struct idmap_slot *all_ = idmap_sorted(map);                                               \
+        (t)->failed |= !all_;                                                                      \
+        for (size_t i_ = 0; all_ && i_ < (map)->count; i_++)                                       \
+            f((t), all_[i_].value);                                                                \
+        free(all_);                                                                                \
+    } while (0)
 
 /* Starts calling the writer. What is alive now counts as begun at the begin of the window. */
 static void count_from(struct timeline *t, int64_t ns)
@@ -560,44 +577,41 @@ static void count_from(struct timeline *t, int64_t ns)
     t->from_ns = ns;
     t->last_ns = ns;
     TELL(t, begin, ns);
-    IDMAP_EACH(slot, &t->follow.alive) {
-        struct timeline_goroutine *g = slot->value;
-        g->since_ns = ns;
-        g->waker = TRAIL_NONE;
-        emit_goroutine(t, g);
-        emit_enter(t, g);
-        emit_spans(t, g->spans);
-    }
-    emit_lanes(t, &t->procs);
-    emit_lanes(t, &t->threads);
+    EACH_BY_ID(t, &t->follow.alive, emit_alive);
+    EACH_BY_ID(t, &t->procs, emit_lane);
+    EACH_BY_ID(t, &t->threads, emit_lane);
     emit_spans(t, t->spans);
-    IDMAP_EACH(slot, &t->tasks)
-        emit_spans(t, slot->value);
+    EACH_BY_ID(t, &t->tasks, emit_spans);
+}
+
+static void finish_alive(struct timeline *t, struct timeline_goroutine *g)
+{
+    close_all(t, &g->spans, t->last_ns);
+    if (g->wanted)
+        TELL(t, leave, g, t->last_ns, 0);
+    leave_lanes(t, g, t->last_ns);
+}
+
+static void finish_lane(struct timeline *t, struct timeline_lane *lane)
+{
+    close_all(t, &lane->spans, t->last_ns);
+}
+
+static void finish_task(struct timeline *t, struct timeline_span *span)
+{
+    close_all(t, &span, t->last_ns);
 }
 
 /* Open spans end with the window. */
 static void finish(struct timeline *t)
 {
-    int64_t end = t->over ? t->to_ns : t->last_ns;
     if (!t->counting)
         return;
-    t->last_ns = end;
-    IDMAP_EACH(slot, &t->follow.alive) {
-        struct timeline_goroutine *g = slot->value;
-        close_all(t, &g->spans, end);
-        if (g->wanted)
-            TELL(t, leave, g, end, 0);
-        leave_lanes(t, g, end);
-    }
-    IDMAP_EACH(slot, &t->procs) {
-        struct timeline_lane *lane = slot->value;
-        close_all(t, &lane->spans, end);
-    }
-    close_all(t, &t->spans, end);
-    IDMAP_EACH(slot, &t->tasks) {
-        struct timeline_span *span = slot->value;
-        close_all(t, &span, end);
-    }
+    t->last_ns = t->over ? t->to_ns : t->last_ns;
+    EACH_BY_ID(t, &t->follow.alive, finish_alive);
+    EACH_BY_ID(t, &t->procs, finish_lane);
+    close_all(t, &t->spans, t->last_ns);
+    EACH_BY_ID(t, &t->tasks, finish_task);
 }
 
 static void start(struct timeline *t, int64_t origin)

@@ -8,13 +8,19 @@ addresses of all their calls. What these stand for is asked of addr2line (of bin
 whose DWARF 5 that of binutils 2.40 misses inlined calls, of LLVM), which shares no code with libdw; whether others
 understand the result, of `go tool trace` of Go 1.23. What is not installed is left out.
 """
+import contextlib
+import fcntl
 import glob
+import lzma
 import os
 import re
 import shutil
+import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from go_readers import go_of
@@ -101,8 +107,8 @@ def need(*programs):
             raise Skip(f"no {program}")
 
 
-def sh(*args, stdin=None):
-    return subprocess.run(args, input=stdin, capture_output=True, check=True, env=ENV, timeout=240).stdout
+def sh(*args, stdin=None, cwd=None):
+    return subprocess.run(args, input=stdin, capture_output=True, check=True, env=ENV, timeout=240, cwd=cwd).stdout
 
 
 def run(*args, stdin=None, cwd=None):
@@ -795,6 +801,137 @@ def paths_of_traces_open_nothing_but_programs():
         before = trace(23, [[program.pcs()[0]]], [program.module(path)])
         out, message = symbolized(before)
         assert read(out) == read(before) and "\x1b" not in message, path
+
+
+@contextlib.contextmanager
+def leased(path):
+    """The file with a lease of this process: an open that blocks waits for lease-break-time (45 s), and succeeds."""
+    shutil.copy(os.path.join(WORK, "kept.dwo"), path)
+    held = os.open(path, os.O_RDWR)
+    before = signal.signal(signal.SIGIO, signal.SIG_IGN)
+    fcntl.fcntl(held, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+    yield
+    os.close(held)
+    signal.signal(signal.SIGIO, before)
+
+
+@test
+def files_of_debug_information_that_a_program_names_are_opened_only_if_they_are_regular_and_of_its_owner():
+    need("gcc", "objcopy")
+    folder = os.path.join(WORK, "split-files")
+    os.makedirs(folder)
+    text = write(os.path.join(folder, "text.c"), C.encode())
+    sh("gcc", "-O2", "-g", "-gsplit-dwarf", "-fPIE", "-pie", "-o", os.path.join(folder, "app"), text, cwd=folder)
+    split = glob.glob(os.path.join(folder, "*.dwo"))
+    assert len(split) == 1, split
+    split = os.path.abspath(split[0])
+    shutil.copy(split, os.path.join(WORK, "kept.dwo"))
+    program = Program(os.path.join(folder, "app"))
+    program.calls = plain().calls
+    before = trace(23, [[pc] for pc in program.pcs()], [program.module()])
+
+    def shown():
+        out, message = symbolized(before)
+        return [names(stack) for stack in Tables(out).stacks[0].values()], message
+
+    whole, message = shown()
+    assert "missing" not in message and any(len(frames) > 2 for frames in whole), (whole, message)
+
+    def other_owner():
+        shutil.copy(os.path.join(WORK, "kept.dwo"), split)
+        os.chown(split, 12345, 12345)
+
+    def private():
+        # Root's own file, named by the program of another.
+        shutil.copy(os.path.join(WORK, "kept.dwo"), split)
+        os.chmod(split, 0o600)
+        os.chown(program.path, 12345, 12345)
+
+    for name, make, reason in (
+        ("fifo", lambda: os.mkfifo(split), "not a regular file"),
+        ("device", lambda: os.symlink("/dev/zero", split), "not a regular file"),
+        ("terminal", lambda: os.symlink("/dev/tty", split), "not a regular file"),
+        ("no program", lambda: shutil.copy("/etc/passwd", split), "not an ELF program"),
+        ("holes", lambda: (shutil.copy(program.path, split), os.truncate(split, 1 << 40)), "nearly all of the file is holes"),
+        ("other owner", other_owner, "not a regular file of root, the user"),
+        ("private", private, "not a regular file of root, the user"),
+    ):
+        if make in (other_owner, private) and os.geteuid() != 0:
+            continue
+        os.unlink(split)
+        make()
+        got, message = shown()
+        assert len(got) == len(whole) and got != whole, name
+        assert f"{split}: {reason}" in message and "missing" in message, (name, message)
+    if os.geteuid() == 0:
+        os.chown(program.path, 0, 0)
+    os.unlink(split)
+    with leased(split):
+        got, message = shown()
+        assert got != whole and "lease" in message, message
+    os.unlink(split)
+    shutil.copy(os.path.join(WORK, "kept.dwo"), split)
+    assert shown()[0] == whole
+
+
+def with_section(program, path, name, flags, data):
+    """A copy of an ELF file with one more section."""
+    source = read(program)
+    header = list(struct.unpack("<16sHHIQQQIHHHHHH", source[:64]))
+    sections = [list(struct.unpack_from("<IIQQQQIIQQ", source, header[6] + 64 * i)) for i in range(header[12])]
+    texts = sections[header[13]]
+    strings = source[texts[4] : texts[4] + texts[5]]
+    out = bytearray(source)
+    sections.append([len(strings), 1, flags, 0, len(out), len(data), 0, 0, 1, 0])
+    out += data
+    texts[4], texts[5] = len(out), len(strings) + len(name) + 1
+    out += strings + name.encode() + b"\0"
+    header[6], header[12] = len(out), len(sections)
+    for section in sections:
+        out += struct.pack("<IIQQQQIIQQ", *section)
+    out[:64] = struct.pack("<16sHHIQQQIHHHHHH", *header)
+    return write(path, out)
+
+
+@test
+def what_is_compressed_is_unpacked_only_up_to_a_multiple_of_the_file():
+    need("gcc", "strip")
+    program, stripped, _ = library("packed")
+    gib, size = bytes(1 << 20), 1 << 30
+    zlib_packer, packed = zlib.compressobj(9), b""
+    for _ in range(size >> 20):
+        packed += zlib_packer.compress(gib)
+    packed += zlib_packer.flush()
+    xz = lzma.LZMACompressor(preset=1)
+    packed_xz = b"".join(xz.compress(gib) for _ in range(size >> 20)) + xz.flush()
+    gzip_packer = zlib.compressobj(1, zlib.DEFLATED, 31)
+    chdr = struct.pack("<IIQQ", 1, 0, size, 1)
+    folder = os.path.join(WORK, "packed")
+    bombs = [
+        with_section(stripped, os.path.join(folder, "new"), ".debug_info", 0x800, chdr + packed),
+        with_section(
+            stripped, os.path.join(folder, "old"), ".zdebug_info", 0, b"ZLIB" + struct.pack(">Q", size) + packed
+        ),
+        with_section(stripped, os.path.join(folder, "xz"), ".gnu_debugdata", 0, packed_xz),
+        write(
+            os.path.join(folder, "gzip"),
+            b"".join(gzip_packer.compress(gib) for _ in range(size >> 20)) + gzip_packer.flush(),
+        ),
+    ]
+    for path in bombs:
+        before = trace(23, [[program.pcs()[0]]], [program.module(path)])
+        p = subprocess.Popen([TRAIL, "symbolize", before, "-o", before + ".named"], stderr=subprocess.PIPE, env=ENV)
+        message = p.stderr.read().decode()
+        _, status, usage = os.wait4(p.pid, 0)
+        assert status == 0, message
+        assert f"{path}: " in message, message
+        # A fifth of what it would unpack to; the sanitizers' shadow is a part of it.
+        assert usage.ru_maxrss < size // 5 // 1024, (path, usage.ru_maxrss)
+    # What compilers and debuggers compress is still read.
+    for kind in ("zlib", "zlib-gnu"):
+        path = os.path.join(folder, kind)
+        sh("objcopy", f"--compress-debug-sections={kind}", program.path, path)
+        check_named(program, path, [program.module(path)])
 
 
 @test

@@ -119,9 +119,44 @@ static void assert_spread(uint64_t step)
     idmap_free(&map);
 }
 
+/*
+ * IDs whose first homes are groups of 200 with free slots between them, at every size of the map: run by run
+ * they are no longer than runs that happen, but each look-up would take 100 steps.
+ */
+static void assert_groups_are_spread(void)
+{
+    const uint64_t count = 100000, group = 200;
+    struct idmap map = {0};
+    uint64_t one = inverse(HASH_TIMES);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t place = 0;
+        for (unsigned bit = 0; bit < 16; bit++)
+            place |= (i / group >> bit & 1) << (63 - bit);
+        assert_true(idmap_put(&map, one * (place + i % group + 1), &map));
+    }
+    assert_int_equal(map.count, count);
+    assert_in_range(longest_run(&map), 1, group - 1);
+    idmap_free(&map);
+}
+
+static void entries_come_by_id_whatever_the_hash(void **state)
+{
+    (void)state;
+    struct idmap map = {0};
+    for (uint64_t id = 1000; id > 0; id--)
+        assert_true(idmap_put(&map, id * UINT64_C(0x123456789abcdef1), &map));
+    struct idmap_slot *all = idmap_sorted(&map);
+    assert_non_null(all);
+    for (size_t i = 1; i < map.count; i++)
+        assert_true(all[i - 1].id < all[i].id);
+    free(all);
+    idmap_free(&map);
+}
+
 static void chosen_ids_are_spread_as_others(void **state)
 {
     (void)state;
+    assert_groups_are_spread();
     assert_spread(1);                 /* all in the first slot */
     assert_spread(UINT64_C(1) << 46); /* one behind the other, in 2^18 slots */
 }
@@ -579,6 +614,7 @@ int main(void)
         cmocka_unit_test(padded_numbers_are_legal_and_overlong_ones_are_not),
         cmocka_unit_test(the_id_map_forgets_what_is_removed),
         cmocka_unit_test(chosen_ids_are_spread_as_others),
+        cmocka_unit_test(entries_come_by_id_whatever_the_hash),
         cmocka_unit_test(an_arena_gives_aligned_memory_that_stays),
         cmocka_unit_test(tables_take_dense_and_far_ids),
         cmocka_unit_test(the_first_frame_of_a_pc_stands_for_all),

@@ -1,0 +1,19 @@
+/*
+ * Opens files whose paths come from traces, programs and other users: only regular files, because
+ * opening a device may have side effects, and opening a FIFO or a file with a lease waits.
+ */
+#ifndef TRAIL_BASE_REGULAR_FILE_H
+#define TRAIL_BASE_REGULAR_FILE_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+
+/*
+ * Opens a file for reading if it is regular and `allowed` (NULL: any) accepts it; never blocks.
+ * *status is that of the opened file. Returns a descriptor, or -1 with errno set; EACCES: not
+ * regular or not allowed.
+ */
+int regular_file_open(const char *path, bool (*allowed)(const struct stat *status),
+                      struct stat *status);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * The files of debug information that a program names: .gnu_debuglink, .gnu_debugaltlink, .dwo, .dwp.
+ * libdw and libdwfl open them by path, some only when a name is looked up, and cannot be given
+ * descriptors for all of them. Between named_files_begin and named_files_end, each file that they open is
+ * checked: regular, of root, of the user or of the program's owner, and ELF of bounded size
+ * (inspect/elf_bounds.h). Others cannot be opened (EACCES).
+ */
+#ifndef TRAIL_SYMBOLS_NAMED_FILES_H
+#define TRAIL_SYMBOLS_NAMED_FILES_H
+
+#include <limits.h>
+#include <sys/types.h>
+
+/*
+ * Checks what this thread opens until named_files_end. `owner` is that of the program's file. Does not
+ * nest.
+ */
+void named_files_begin(uid_t owner);
+void named_files_end(void);
+
+struct refused_file {
+    const char *problem; /* NULL: no file was refused */
+    char path[PATH_MAX];
+};
+
+/* Notes a file that must not be opened, or a program's own; sets errno. */
+void named_files_refuse(const char *path, const char *problem);
+
+/* The first such file, of any thread of this process. */
+const struct refused_file *named_files_refused(void);
+
+#endif
