@@ -243,7 +243,7 @@ void cpu_limits_look(struct cpu_limits *limits, pid_t pid, const struct collect 
     skip = live > MOST_LOOKS ? (size_t)limits->looks * MOST_LOOKS % live : 0;
     at = 0;
     while ((thread = threads_next(collect, &at))) {
-        if (!thread->slot || !thread->tid)
+        if (!thread->slot || !thread->tid || live == 0)
             continue;
         if ((number++ + live - skip) % live < MOST_LOOKS)
             look_at_thread(limits, pid, (uint32_t)thread->tid);
@@ -256,9 +256,7 @@ void cpu_limits_look(struct cpu_limits *limits, pid_t pid, const struct collect 
 static int64_t jiffies_to_ns(uint64_t jiffies)
 {
     long rate = sysconf(_SC_CLK_TCK);
-    if (rate <= 0)
-        return 0;
-    return (int64_t)(jiffies * (UINT64_C(1000000000) / (uint64_t)rate));
+    return rate > 0 ? (int64_t)((double)jiffies * 1e9 / (double)rate) : 0;
 }
 
 int64_t cpu_limits_children_ns(pid_t pid)
