@@ -144,7 +144,7 @@ export function Banner() {
             <div class="banner" role="alert" title={now.error}>
                 <span>
                     <b>The trace is damaged: {duration(now.end)} of it are shown.</b> Sums and
-                    shares are of what could be read.
+                    shares are of the recovered part.
                 </span>
             </div>
         );

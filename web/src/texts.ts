@@ -26,6 +26,8 @@ export interface Text {
 
 /* Least width in pixels of a span with a text, and of a name in it. */
 const WIDE = 28;
+/* A character takes so many at least, on average. */
+const NARROW = 3;
 const MOST = 600;
 
 /*
@@ -128,7 +130,10 @@ export function widthOf(to: CanvasRenderingContext2D, text: string): number {
 
 /* The longest form that fits into a width, or else the shortest cut in the middle; "": there is no room. */
 export function fitting(to: CanvasRenderingContext2D, of: Text, width: number): string {
-    const found = of.forms.find((form) => widthOf(to, form) <= width);
+    /* What is surely too long is not measured. */
+    const found = of.forms.find(
+        (form) => form.length * NARROW <= width && widthOf(to, form) <= width,
+    );
     if (found || width < WIDE * 2) return found ?? "";
     return nameWithin(of.forms[of.forms.length - 1], "", width, (text) => widthOf(to, text));
 }
