@@ -70,8 +70,10 @@ static uint32_t lock_of(struct chains *chains, enum wire_wait kind, trail_name n
     if (known)
         return (uint32_t)(known - 1);
     if (!GROW(chains->locks, chains->lock_capacity, chains->lock_count + 1) ||
-        !idmap_put(&chains->lock_ids, key, (void *)(uintptr_t)(chains->lock_count + 1)))
+        !idmap_put(&chains->lock_ids, key, (void *)(uintptr_t)(chains->lock_count + 1))) {
+        chains->failed = true;
         return CHAIN_NONE;
+    }
     chains->locks[chains->lock_count] = (struct chain_lock){
         .name = name, .kind = kind, .released_ns = INT64_MIN, .taker = CHAIN_NONE};
     return (uint32_t)chains->lock_count++;
@@ -740,7 +742,7 @@ static bool window_ends(void *part, int64_t end_ns)
         if (!lock_left(chains, (uint32_t)i))
             return false;
     chains->counting = false;
-    if (chains->stacks->failed || chains->names->failed)
+    if (chains->failed || chains->stacks->failed || chains->names->failed)
         return false;
     chains->cpus = cpus_of(chains);
     chains->goal = goal_of(chains);

@@ -147,6 +147,7 @@ struct chains {
     size_t wait_count, wait_capacity;
     struct chain_lock *locks;
     size_t lock_count, lock_capacity;
+    bool failed; /* out of memory for a lock */
     struct chain_task *tasks;
     size_t task_count, task_capacity;
     struct chain_class *classes;

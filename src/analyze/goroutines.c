@@ -315,7 +315,8 @@ static bool range_begin(const struct goroutines *all, struct goroutine *g, const
 }
 
 /* Returns the goroutine to which the range that begins belongs, or NULL. */
-static struct goroutine *range_beginner(struct goroutines *all, const trail_event *event)
+static struct goroutine *range_beginner(struct goroutines *all, const trail_event *event,
+                                        bool *no_memory)
 {
     if (event->range.scope == TRAIL_RESOURCE_GOROUTINE)
         return goroutines_find(all, event->range.scope_id);
@@ -323,8 +324,10 @@ static struct goroutine *range_beginner(struct goroutines *all, const trail_even
         return NULL;
     struct goroutine *g = goroutines_find(all, event->goroutine);
     struct proc *proc = g ? proc_get(all, event->range.scope_id) : NULL;
-    if (!proc)
+    if (!proc) {
+        *no_memory = g != NULL;
         return NULL;
+    }
     proc->sweeping = true;
     proc->sweeper = g->id;
     return g;
@@ -348,10 +351,10 @@ static struct goroutine *range_ender(struct goroutines *all, const trail_event *
 bool goroutines_range(struct trail_analysis *analysis, const trail_event *event)
 {
     struct goroutines *all = &analysis->goroutines;
-    bool end = event->kind == TRAIL_RANGE_END;
-    struct goroutine *g = end ? range_ender(all, event) : range_beginner(all, event);
+    bool end = event->kind == TRAIL_RANGE_END, no_memory = false;
+    struct goroutine *g = end ? range_ender(all, event) : range_beginner(all, event, &no_memory);
     if (!g)
-        return true;
+        return !no_memory;
     trail_name name = names_of(&analysis->names, event->range.name);
     if (!end)
         return range_begin(all, g, event, name);

@@ -25,7 +25,8 @@ void names_begin_batch(struct names *names)
 trail_name names_put(struct names *names, const char *data, size_t size)
 {
     bool fresh;
-    if (size == 0)
+    /* A text that was interned but not stored would leave a gap. */
+    if (size == 0 || names->failed)
         return 0;
     uint64_t number = intern_put(&names->intern, data, size, &fresh);
     if (number == 0 || number >= UINT32_MAX) {

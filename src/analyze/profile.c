@@ -201,7 +201,8 @@ static bool row_join(struct profiles *p, const struct row_key *key, trail_profil
 static uint32_t row_make(struct profiles *p, struct profile_rows *rows, const struct row_key *key)
 {
     bool joined = rows == &p->rows[TRAIL_PROFILE_OFFCPU];
-    if (!GROW(rows->items, rows->capacity, rows->count + 1))
+    /* Without a stack: memory was exhausted when the goroutine entered its state. */
+    if (key->stack == 0 || !GROW(rows->items, rows->capacity, rows->count + 1))
         return 0;
     trail_profile_sample *row = &rows->items[rows->count++];
     const struct profile_stack *stack = &p->stacks[key->stack - 1];

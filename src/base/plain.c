@@ -60,12 +60,10 @@ size_t plain_copy(char *to, size_t room, const char *data, size_t size)
 
 char *plain_inside(char *buf, size_t room)
 {
-    char *copy = strdup(buf);
-    if (copy)
-        (void)plain_copy(buf, room, copy, strlen(copy));
-    else
-        buf[0] = '\0';
-    free(copy);
+    char copy[PLAIN_INSIDE];
+    size_t size = strnlen(buf, sizeof copy);
+    memcpy(copy, buf, size);
+    (void)plain_copy(buf, room, copy, size);
     return buf;
 }
 

@@ -28,9 +28,10 @@ unsigned plain_step(const uint8_t *at, const uint8_t *end, char to[PLAIN_MOST], 
 size_t plain_copy(char *to, size_t room, const char *data, size_t size);
 
 /*
- * Replaces the text in `buf` of `room` bytes by its shown form, truncated like plain_copy. Returns
- * `buf`.
+ * Replaces the text in `buf` of `room` bytes by its shown form, truncated like plain_copy. Takes at
+ * most PLAIN_INSIDE bytes. Returns `buf`.
  */
+enum { PLAIN_INSIDE = 4096 };
 char *plain_inside(char *buf, size_t room);
 
 /* Returns the text in shown form, terminated, to be freed by the caller. NULL if out of memory. */

@@ -267,8 +267,9 @@ static int find_first(struct finder *f, trail_reader *reader, int64_t **ids, siz
     f->answers = trail_analysis_open(reader, &what, &err);
     if (!f->answers)
         return no_memory();
-    (void)trail_analysis_run(f->answers, reader, &err); /* errors are reported by the conversion */
-    int code = find_wanted(f, ids, count);
+    /* Other errors are reported by the conversion. */
+    bool memory = trail_analysis_run(f->answers, reader, &err) == 0 || err.code != TRAIL_NO_MEMORY;
+    int code = memory ? find_wanted(f, ids, count) : no_memory();
     trail_analysis_close(f->answers);
     return code;
 }
@@ -304,9 +305,9 @@ int selection_find(const struct selection *selection, const struct command *comm
     *ids = NULL;
     if (code == EXIT_GOOD) {
         reader = open_again(input, options, &source, &code);
-        if (reader)
-            (void)trail_convert_related(reader, first, first_count, ids, count, &err);
-        if (reader && !*ids)
+        err = no_error();
+        if (reader && trail_convert_related(reader, first, first_count, ids, count, &err) < 0 &&
+            err.code == TRAIL_NO_MEMORY)
             code = no_memory();
         trail_reader_close(reader);
         trail_source_close(source);

@@ -75,7 +75,7 @@ static int find_day(struct tables_request *tables)
         struct input input = {.word = request->word};
         tables->day =
             strcmp(request->word, "-") == 0 ? (int32_t)(time(NULL) / 86400) : trace_day(&input);
-        return EXIT_GOOD;
+        return show_is_whole() ? EXIT_GOOD : EXIT_INOUT;
     }
     const char *end = strptime(request->day, "%Y-%m-%d", &day);
     if (!end || *end || strlen(request->day) != 10)
@@ -113,7 +113,7 @@ static int find_all(struct tables_request *tables)
     char *path = strdup(source_title(request->word));
     tables->file = path ? strdup(basename(path)) : NULL;
     free(path);
-    return tables->file ? EXIT_GOOD : EXIT_INOUT;
+    return tables->file ? EXIT_GOOD : exit_no_memory();
 }
 
 static bool is_wanted(const struct tables_request *tables, int table)
@@ -153,8 +153,8 @@ static int open_files(const struct tables_request *tables, struct table_files *f
         if (!is_wanted(tables, i))
             continue;
         files->paths[i] = path_of(tables, i);
-        code =
-            files->paths[i] ? open_output_beside(&files->outputs[i], files->paths[i]) : EXIT_INOUT;
+        code = files->paths[i] ? open_output_beside(&files->outputs[i], files->paths[i])
+                               : exit_no_memory();
         files->open[i] = code == EXIT_GOOD;
         options->wanted[i] = TRAIL_ALL_COLUMNS;
         sinks[i] = output_sink(&files->outputs[i]);
@@ -257,7 +257,7 @@ static int write_tables(struct export_request *request, trail_reader *reader)
         .progress_context = request->options.progress_context,
     };
     if (!files)
-        return EXIT_INOUT;
+        return exit_no_memory();
     int code = open_files(tables, files, &options, sinks);
     bool opened = code == EXIT_GOOD, lost = false;
     if (opened &&
@@ -289,7 +289,7 @@ int export_tables(struct export_request *request)
         code = print_error(request->word, &err);
     if (code == EXIT_GOOD) {
         input_trace_id(&input, tables.host, tables.id);
-        code = export_with_reader(request, write_tables);
+        code = show_is_whole() ? export_with_reader(request, write_tables) : EXIT_INOUT;
     }
     input_free(&input);
     request->input = NULL;

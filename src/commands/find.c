@@ -2,6 +2,7 @@
  * trail find: prints where goroutines did what a pattern describes, with times, stacks and wakers.
  * Hits are printed as they are found.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,9 +56,10 @@ static int parse_words(struct request *request, const struct options *options)
                                ? "a file and a pattern are needed (- is stdin)"
                                : "one file and one pattern: put the pattern into quotes");
     request->text = options->words[1];
+    errno = 0;
     request->pattern = trail_pattern_parse(request->text, &err);
     if (!request->pattern)
-        return print_pattern(request, &err);
+        return errno == ENOMEM ? exit_no_memory() : print_pattern(request, &err);
     if (request->limit == 0)
         request->limit = request->count ? SIZE_MAX : 100;
     analysis->streams = true;

@@ -221,7 +221,7 @@ static int show(void *context)
         return EXIT_GOOD;
     trail_gc_pause *sorted = calloc(request->pause_count, sizeof *sorted);
     if (!sorted)
-        return EXIT_INOUT;
+        return exit_no_memory();
     for (size_t i = 0; i < request->pause_count; i++)
         sorted[i] = request->pauses[i];
     qsort(sorted, request->pause_count, sizeof *sorted, longest_first);

@@ -264,7 +264,7 @@ static int show_goroutines(struct request *request)
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     const trail_goroutine **list = calloc(count + 1, sizeof *list);
     if (!list)
-        return EXIT_INOUT;
+        return exit_no_memory();
     for (size_t i = 0; i < count; i++)
         if (is_wanted(request, &g[i]))
             list[wanted++] = &g[i];

@@ -84,7 +84,10 @@ struct info {
 /* Counts an ID once. Returns false if out of memory. */
 static bool count_id(struct idmap *seen, uint64_t id)
 {
-    return idmap_find(seen, id) || idmap_put(seen, id, seen);
+    if (idmap_find(seen, id) || idmap_put(seen, id, seen))
+        return true;
+    show_lacks();
+    return false;
 }
 
 static bool get_uvarint(const uint8_t **at, const uint8_t *end, uint64_t *value)
@@ -472,7 +475,9 @@ struct record_row {
 static int by_bytes(const void *a, const void *b)
 {
     const struct record_row *x = a, *y = b;
-    return (x->bytes < y->bytes) - (x->bytes > y->bytes);
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? 1 : -1;
+    return (x->type > y->type) - (x->type < y->type);
 }
 
 static void show_records(const struct info *info)

@@ -459,7 +459,7 @@ static int show(void *context)
     if (wrong)
         return wrong;
     if (!list_wanted(request, &list))
-        return EXIT_INOUT;
+        return exit_no_memory();
     if (request->analysis.json)
         show_json(request, &list);
     else if (list.count == 0)

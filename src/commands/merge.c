@@ -242,6 +242,10 @@ static int add_part(trail_merge *merge, struct part *part, const trail_reader_op
     if (trail_version_is_v2(trail_reader_version(part->reader))) {
         source = input_open(&part->input, err);
         from.ahead = source ? trail_reader_open(source, options, err) : NULL;
+        if (!from.ahead) {
+            trail_source_close(source);
+            return -1;
+        }
     }
     int result = trail_merge_add(merge, &from, err);
     trail_reader_close(from.ahead);

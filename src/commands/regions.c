@@ -242,7 +242,7 @@ static int json_groups(struct request *request, const trail_group *groups, size_
 {
     struct median *medians = find_medians(request);
     if (!medians)
-        return EXIT_INOUT;
+        return exit_no_memory();
     struct json json = analysis_json_begin(&request->analysis);
     json_open(&json, "groups", '[');
     for (size_t i = 0; i < count; i++) {
@@ -350,7 +350,7 @@ static int show_regions(struct request *request)
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     const trail_region **list = calloc(request->count + 1, sizeof *list);
     if (!list)
-        return EXIT_INOUT;
+        return exit_no_memory();
     for (size_t i = 0; i < request->count; i++) {
         const trail_region *region = &request->regions[i];
         bool is = is_wanted(request, region);
@@ -379,7 +379,7 @@ static int show_all_groups(struct request *request)
         struct groups_view spread = request->view;
         spread.percentiles = (struct groups_column){true, TRAIL_COLUMN_TOTAL};
         printf("\nhow long they took:\n");
-        code = groups_show(&spread, groups, count);
+        code = worse_exit(code, groups_show(&spread, groups, count));
         show_why(request, groups, count);
     }
     return code;
@@ -390,7 +390,7 @@ static int show(void *context)
     struct request *request = context;
     request->count = trail_analysis_regions(request->analysis.answers, &request->regions);
     if (request->analysis.json && !number_regions(request))
-        return EXIT_INOUT;
+        return exit_no_memory();
     return request->members ? show_regions(request) : show_all_groups(request);
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "commands/report_embed.h"
+#include "report/overview.h"
 #include "report/report.h"
 #include "ui/analysis.h"
 #include "ui/follow_up.h"
@@ -111,7 +112,7 @@ static int feed_moments(struct request *request, trail_reader *reader, trail_sou
     struct progress progress;
     const trail_event *events;
     int more = 1;
-    long count;
+    long count = 0;
     progress_begin(&progress, source, PROGRESS_OUTPUT_AFTER);
     moments_open(&request->moments, reader);
     while (more > 0 && (count = trail_reader_next_batch(reader, &events)) > 0) {
@@ -121,6 +122,8 @@ static int feed_moments(struct request *request, trail_reader *reader, trail_sou
     if (more >= 0)
         moments_finish(&request->moments);
     progress_end(&progress);
+    if (count < 0 && trail_reader_error(reader)->code == TRAIL_NO_MEMORY)
+        more = -1;
     return more < 0 ? print_output_error(request->output, ENOMEM) : EXIT_GOOD;
 }
 
@@ -196,6 +199,10 @@ static int write_report(struct request *request)
     bool made = report_write(&report, &sink, &err) == 0;
     if (!made && err.code != TRAIL_IO)
         code = print_error(request->output, &err);
+    if (made && !overview_is_whole()) {
+        made = false;
+        code = exit_no_memory();
+    }
     return close_output(&output, request->output, made, code);
 }
 

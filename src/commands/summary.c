@@ -393,6 +393,8 @@ static void show_counts(const struct request *request, const char *name, bool ru
     const trail_activity *a = &request->activity;
     int64_t length = length_of(request), sum = runnable ? a->runnable_ns : a->running_ns;
     int64_t *ns = calloc(a->slice_count + 1, sizeof *ns);
+    if (!ns)
+        show_lacks();
     struct spark spark = {ns, a->slice_count, a->slice_ns, length};
     for (size_t i = 0; ns && i < a->slice_count; i++)
         ns[i] = runnable ? a->slices[i].runnable_ns : a->slices[i].running_ns;
@@ -775,7 +777,10 @@ static int run(const struct command *command, int argc, char **argv)
     /* Only the tiles have locks. */
     if (request.analysis.json)
         request.analysis.options.what |= TILES_ANALYSES;
-    return analysis_answer(&request.analysis, code, show, &request);
+    code = analysis_answer(&request.analysis, code, show, &request);
+    if (!overview_is_whole())
+        show_lacks();
+    return code;
 }
 
 const struct command command_summary = {

@@ -166,7 +166,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct request request = {.output = "-",
                               .folders = calloc((size_t)argc + 1, sizeof *request.folders)};
     if (!request.folders)
-        return EXIT_INOUT;
+        return exit_no_memory();
     int code = options_each(&options, command, argc, argv, add_folder, &request);
     if (code == EXIT_GOOD)
         code = check_trace_output(&options, "trace", request.output);

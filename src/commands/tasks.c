@@ -230,7 +230,7 @@ static int json_tasks(struct request *request)
 {
     struct task_list list = {0};
     if (!list_wanted(request, &list))
-        return EXIT_INOUT;
+        return exit_no_memory();
     struct json json = analysis_json_begin(&request->analysis);
     json_number(&json, "all", list.count);
     json_open(&json, "tasks", '[');
@@ -457,7 +457,7 @@ static int show_types(struct request *request)
     for (size_t i = 0; i < types.count; i++)
         trail_histogram_free(&types.list[i].took);
     free(types.list);
-    return good ? EXIT_GOOD : EXIT_INOUT;
+    return good ? EXIT_GOOD : exit_no_memory();
 }
 
 /* MARK: One by one */
@@ -541,7 +541,7 @@ static int show_tasks(struct request *request)
 {
     struct task_list list = {0};
     if (!list_wanted(request, &list))
-        return EXIT_INOUT;
+        return exit_no_memory();
     if (list.count == 0) {
         printf("no task took this long, or none has these words\n");
         free(list.items);

@@ -126,7 +126,7 @@ static int parse_scaled(struct request *request, enum change_kind kind, const ch
     char *name = keep(request, value);
     char *sign = name ? strrchr(name, '=') : NULL;
     if (!name)
-        return EXIT_INOUT;
+        return exit_no_memory();
     if (!sign || sign == name || !parse_factor(sign + 1, &change.factor))
         return usage_error(request->analysis.command,
                            "'%s' is no name and factor from 0.001 to 1000, as in %s", value,
@@ -151,7 +151,7 @@ static int parse_goal(struct request *request, const char *value)
     }
     name = keep(request, value);
     if (!name)
-        return EXIT_INOUT;
+        return exit_no_memory();
     if (strncmp(name, "rate:", 5) == 0 && name[5]) {
         goal->of = GOAL_RATE;
         goal->name = name + 5;
@@ -465,7 +465,7 @@ static int check(struct request *request, bool *good)
         return cannot_answer(request, "nothing ran.");
     if (!replay_calibrate(chains, &request->goal, &request->off) ||
         !ask(request, NULL, 0, &request->unchanged))
-        return EXIT_INOUT;
+        return exit_no_memory();
     if (request->off >= 1)
         return cannot_answer(request,
                              "replayed unchanged, the threads wait for each other for ever: "
@@ -582,7 +582,7 @@ static int answer_question(struct request *request, const struct candidates *can
     double then;
     size_t count;
     if (!ask(request, request->changes, request->change_count, &then))
-        return EXIT_INOUT;
+        return exit_no_memory();
     if (then < 0)
         return cannot_answer(request, "with this change, the threads wait for each other for ever: "
                                       "the trace does not show all wake-ups.");
@@ -593,7 +593,7 @@ static int answer_question(struct request *request, const struct candidates *can
     count = 0;
     if (request->change_count < REPLAY_CHANGES &&
         !ask_each(request, candidates, then, answers, &count))
-        return EXIT_INOUT;
+        return exit_no_memory();
     const struct answer *next = count > 0 ? &answers[0] : NULL;
     if (request->analysis.json)
         json_question(request, then, next);
@@ -642,7 +642,7 @@ static int answer_list(struct request *request, const struct candidates *candida
     struct answer answers[CANDIDATES + 1];
     size_t count;
     if (!ask_each(request, candidates, now_value(request), answers, &count))
-        return EXIT_INOUT;
+        return exit_no_memory();
     if (request->analysis.json)
         json_list(request, answers, count);
     else
@@ -659,13 +659,13 @@ static int show(void *context)
     bool good;
     request->chains = chains_of(request->analysis.answers);
     if (!request->chains)
-        return EXIT_INOUT;
+        return exit_no_memory();
     int code = check(request, &good);
     if (!good)
         return code;
     doubt_trace(request);
     if (!candidates_make(&candidates, request->chains))
-        code = EXIT_INOUT;
+        code = exit_no_memory();
     else if (request->change_count > 0)
         code = answer_question(request, &candidates);
     else

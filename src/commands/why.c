@@ -75,7 +75,7 @@ static int parse_region(struct request *request, const char *value)
     free(request->region);
     request->region = strdup(value);
     if (!request->region)
-        return EXIT_INOUT;
+        return exit_no_memory();
     char *sign = strrchr(request->region, '#');
     if (sign && parse_id(sign + 1, "", &nth) && nth > 0) {
         path_request->nth = (uint64_t)nth;

@@ -117,6 +117,8 @@ int trail_print(trail_reader *reader, const trail_print_options *options, const 
         long n = printer->v1_event ? print_v1_events(&print, &filter, printer)
                                    : print_events(&print, &filter, printer);
         result = print_result(&print, n, err);
+        if (print.spans.failed && result == 0)
+            result = error_set(err, TRAIL_NO_MEMORY, "out of memory: durations are missing");
     }
     cache_free(&print.strings);
     cache_free(&print.stacks);

@@ -7,6 +7,7 @@
 #include "base/share.h"
 #include "base/show.h"
 #include "report/html.h"
+#include "report/overview.h"
 
 /*
  * Limits: the smallest share of a frame, the depth, and the number of frames. Narrow and deep
@@ -271,8 +272,10 @@ static size_t sum_own(const struct tree *tree, struct own *list)
         if (!own) {
             own = &list[count++];
             *own = (struct own){.frame = (uint32_t)i};
-            if (!idmap_put(&places, key, own))
+            if (!idmap_put(&places, key, own)) {
+                overview_lacks();
                 break;
+            }
         }
         own->own += frame->own;
     }

@@ -86,6 +86,8 @@ static void put_ready_histogram(const struct report *report)
         good = trail_histogram_merge(&sum, &groups[i]->ready);
     if (good)
         put_histogram(report, &sum, "Scheduling latency (ready until running)", "runnable");
+    else
+        overview_lacks();
     trail_histogram_free(&sum);
 }
 
@@ -107,6 +109,8 @@ static void put_wait_histograms(const struct report *report, const struct overvi
         list[at].name = reason;
         good = trail_histogram_merge(&list[at].sum, &waits[i].wait->spread);
     }
+    if (!good)
+        overview_lacks();
     for (size_t i = 0; i < used; i++) {
         char title[200];
         trail_string reason = report_reason(report, list[i].name);

@@ -7,6 +7,18 @@
 #include "base/duration.h"
 #include "base/text.h"
 
+static bool lacks; /* memory was exhausted: something is missing in an answer */
+
+void overview_lacks(void)
+{
+    lacks = true;
+}
+
+bool overview_is_whole(void)
+{
+    return !lacks;
+}
+
 /* MARK: Where time went */
 
 static void add_named(const trail_analysis *answers, struct overview_part **parts, size_t *count,
@@ -19,8 +31,10 @@ static void add_named(const trail_analysis *answers, struct overview_part **part
             at++;
         if (at == *count) {
             struct overview_part *grown = reallocarray(*parts, *count + 1, sizeof *grown);
-            if (!grown)
+            if (!grown) {
+                lacks = true;
                 return;
+            }
             *parts = grown;
             (*parts)[(*count)++] = (struct overview_part){.name = name};
         }
@@ -89,6 +103,7 @@ struct overview_wait *overview_waits(const trail_analysis *answers, bool idle, s
     for (size_t i = 0; i < group_count; i++)
         *count += groups[i]->wait_count;
     struct overview_wait *list = calloc(*count + 1, sizeof *list);
+    lacks |= !list;
     if (!list)
         return NULL;
     for (size_t i = 0; i < group_count; i++) {

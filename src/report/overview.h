@@ -5,6 +5,7 @@
 #ifndef TRAIL_REPORT_OVERVIEW_H
 #define TRAIL_REPORT_OVERVIEW_H
 
+#include <stdbool.h>
 #include <trail/analyze.h>
 
 #include "words/vocabulary.h"
@@ -62,5 +63,12 @@ bool overview_marked(const trail_analysis_span *span, const trail_gc_cycle *cycl
 
 /* Returns the time of mark phases within the analysed window. */
 int64_t overview_marking(const trail_analysis *answers);
+
+/*
+ * Memory was exhausted, and an answer of these functions, of the tiles or of the report lacks
+ * something.
+ */
+void overview_lacks(void);
+bool overview_is_whole(void);
 
 #endif

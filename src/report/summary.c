@@ -257,6 +257,8 @@ static void put_times(const struct report *report)
             rows[count++] = (struct state_row){NULL, "of these, in", ranges[i].name, ranges[i].ns};
         put_bar(report, rows, count, sum.total_ns);
         put_states(report, rows, count, sum.total_ns);
+    } else {
+        overview_lacks();
     }
     free(rows);
     free(reasons);

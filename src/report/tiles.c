@@ -224,6 +224,8 @@ static void add_waiting(const struct maker *m)
     struct overview_wait *waits = overview_waits(m->answers, false, &count);
     struct reason_sum *sums = calloc(count + 1, sizeof *sums);
     int64_t sum = 0;
+    if (!sums)
+        overview_lacks();
     reasons = waits && sums ? sum_reasons(m, waits, count, sums) : 0;
     for (size_t i = 0; i < reasons; i++)
         ns_add(&sum, sums[i].ns);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "ui/cli.h"
+#include "ui/show.h"
 
 /* A scan of one table in one query: distributes the files among threads. Owned by DuckDB. */
 struct sql_query {
@@ -36,18 +37,23 @@ struct sql_thread {
 
 /* MARK: The day */
 
-/* The wall clock at the first Sync of a v2 trace; 0: it has none. */
-static int64_t wall_clock(trail_source *source)
+/* The wall clock at the first Sync of a v2 trace; 0: it has none; -1: *err is set. */
+static int64_t wall_clock(trail_source *source, trail_error *err)
 {
-    trail_error err;
     const trail_event *events;
     int64_t seconds = 0;
     trail_clock_snapshot clocks;
-    trail_reader *reader = trail_reader_open(source, NULL, &err);
+    trail_reader *reader = trail_reader_open(source, NULL, err);
     if (!reader)
-        return 0;
+        return -1;
     if (trail_version_is_v2(trail_reader_version(reader))) {
         long count = trail_reader_next_batch(reader, &events);
+        if (count == 1 && events[0].kind == TRAIL_SYNC && events[0].sync.final)
+            count = trail_reader_next_batch(reader, &events); /* an error comes behind it */
+        if (count < 0) {
+            *err = *trail_reader_error(reader);
+            seconds = -1;
+        }
         for (long i = 0; i < count && seconds == 0; i++)
             if (trail_reader_wall_clock(reader, &events[i], &clocks))
                 seconds = clocks.wall_s;
@@ -61,7 +67,9 @@ int32_t trace_day(struct input *input)
     trail_error err;
     struct stat file;
     trail_source *source = input_open(input, &err);
-    int64_t seconds = source ? wall_clock(source) : 0;
+    int64_t seconds = source ? wall_clock(source, &err) : 0;
+    if ((!source || seconds < 0) && err.code == TRAIL_NO_MEMORY)
+        show_lacks();
     trail_source_close(source);
     if (seconds <= 0)
         seconds = !input->data && stat(input->word, &file) == 0 ? file.st_mtime : time(NULL);

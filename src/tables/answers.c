@@ -97,5 +97,7 @@ bool answers_fill(struct trail_tables *tables)
         return false;
     if (wants_table(tables, TRAIL_TABLE_TASKS) && !tasks_fill(tables))
         return false;
-    return !wants_table(tables, TRAIL_TABLE_REGIONS) || regions_fill(tables);
+    if (wants_table(tables, TRAIL_TABLE_REGIONS) && !regions_fill(tables))
+        return false;
+    return !tables->names.failed && !tables->failed;
 }

@@ -46,6 +46,11 @@ trail_string text_look_up(struct trail_tables *tables, trail_name name)
     return name < count ? tables->texts[name] : (trail_string){"", 0};
 }
 
+static trail_string text_of_name(struct trail_tables *tables, trail_name name)
+{
+    return name < tables->text_count ? tables->texts[name] : text_look_up(tables, name);
+}
+
 trail_string text_of_bytes(struct trail_tables *tables, const char *data, size_t size)
 {
     trail_name name = names_put(&tables->names, data, size);
@@ -61,6 +66,8 @@ static bool strings_fill(struct trail_tables *tables)
     for (size_t i = tables->string_handles; i < handles; i++)
         (void)text_of(tables, (trail_string_handle)i);
     tables->string_handles = handles;
+    if (tables->failed || tables->names.failed)
+        return false;
     if (tables->names.count <= before)
         return true;
     if (!rows_room(rows, tables->names.count - before))
@@ -69,17 +76,12 @@ static bool strings_fill(struct trail_tables *tables)
         size_t row = rows->count++;
         put_i32(rows, STRINGS_STRING, row, (int32_t)i);
         put_i64(rows, STRINGS_SIZE, row, (int64_t)names_text(&tables->names, (trail_name)i).size);
-        put_text(rows, STRINGS_TEXT, row, tables->texts[i]);
+        put_text(rows, STRINGS_TEXT, row, text_of_name(tables, (trail_name)i));
     }
     return true;
 }
 
 /* MARK: Stacks */
-
-static trail_string text_of_name(struct trail_tables *tables, trail_name name)
-{
-    return name < tables->text_count ? tables->texts[name] : text_look_up(tables, name);
-}
 
 static void stack_fill(struct trail_tables *tables, trail_stack stack)
 {

@@ -25,10 +25,8 @@ static void span_begin(struct spans *spans, uint64_t key, int64_t time_ns)
         spans->slab.object_size =
             sizeof(struct span) < sizeof(void *) ? sizeof(void *) : sizeof(struct span);
         span = slab_get(&spans->slab);
-        if (!span)
-            return;
-        if (!idmap_put(&spans->open, key, span)) {
-            slab_put(&spans->slab, span);
+        if (!span || !idmap_put(&spans->open, key, span)) {
+            spans->failed = true;
             return;
         }
     }

@@ -6,6 +6,7 @@
 #ifndef TRAIL_TIMELINE_SPANS_H
 #define TRAIL_TIMELINE_SPANS_H
 
+#include <stdbool.h>
 #include <trail/read.h>
 
 #include "base/idmap.h"
@@ -15,6 +16,7 @@
 struct spans {
     struct idmap open; /* key of the open span -> struct span */
     struct slab slab;
+    bool failed; /* out of memory: durations are missing */
 };
 
 /*

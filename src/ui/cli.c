@@ -125,6 +125,12 @@ int print_error_message(const trail_error *err)
     return exit_code_of(err);
 }
 
+int exit_no_memory(void)
+{
+    show_lacks();
+    return EXIT_INOUT;
+}
+
 int print_output_error(const char *title, int reason)
 {
     if (closed_stdout_is(reason))
@@ -166,5 +172,9 @@ int finish_stdout(int code)
     if (fflush(stdout) != 0 || ferror(stdout) || !terminal_end())
         code = print_output_error("the output", reason_of_failure());
     closed_stdout_end();
+    if (!show_is_whole()) {
+        print_message("out of memory: a part of the output is missing");
+        code = EXIT_INOUT;
+    }
     return code;
 }

@@ -67,6 +67,9 @@ void print_marked_text(const char *indent, const char *text, size_t begin, size_
 /* Prints an error whose message names its subject. Returns its exit code. */
 int print_error_message(const trail_error *err);
 
+/* Returns EXIT_INOUT; finish_stdout reports that memory was exhausted. */
+int exit_no_memory(void);
+
 /* output_open and output_open_beside with a message on errors. Return EXIT_GOOD or EXIT_INOUT. */
 int open_output(struct output *output, const char *path);
 int open_output_beside(struct output *output, const char *path);

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "symbols/symbols.h"
 #include "ui/cli.h"
+#include "ui/show.h"
 #include "words/vocabulary.h"
 
 static int input_fail(trail_error *err, trail_code code, const char *message)
@@ -71,11 +72,13 @@ trail_source *input_open(struct input *input, trail_error *err)
 
 void input_trace_id(struct input *input, const char *host, char id[TRACE_ID_SIZE])
 {
-    trail_error err;
+    trail_error err = no_error();
     uint64_t hash = 0;
     trail_source *source = input_open(input, &err);
     if (source)
         (void)trail_source_hash(source, &hash, &err);
+    if (hash == 0 && err.code == TRAIL_NO_MEMORY)
+        show_lacks();
     trail_source_close(source);
     (void)snprintf(id, TRACE_ID_SIZE, "%016" PRIx64,
                    hash_mix(hash, hash_bytes(host, strlen(host))));

@@ -121,7 +121,7 @@ int running_lines(const struct analysis *analysis, const struct running_kind *ki
 {
     struct running *list = calloc(count + 1, sizeof *list);
     if (!list)
-        return EXIT_INOUT;
+        return exit_no_memory();
     for (size_t i = 0; i < count; i++)
         list[i] = kind->get(rows, i);
     show_lines(analysis, term(&analysis->vocabulary, kind->id), list, count);

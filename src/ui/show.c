@@ -74,16 +74,35 @@ void show_plain(trail_string text)
     show_plain_on(stdout, text);
 }
 
+static bool lacks;
+
+void show_lacks(void)
+{
+    lacks = true;
+}
+
+bool show_is_whole(void)
+{
+    return !lacks;
+}
+
 void show_line_on(FILE *to, const char *format, va_list args)
 {
-    char *line;
-    int size = vasprintf(&line, format, args);
-    if (size >= 0) {
-        show_plain_on(to, (trail_string){line, (size_t)size});
-        free(line);
-    } else {
-        fputs("(out of memory for this line)", to);
+    char line[1024], *longer = NULL;
+    va_list again;
+    va_copy(again, args);
+    int size = vsnprintf(line, sizeof line, format, args);
+    if (size >= (int)sizeof line) {
+        size = vasprintf(&longer, format, again);
+        if (size < 0) {
+            longer = NULL;
+            size = sizeof line - 1;
+            show_lacks();
+        }
     }
+    va_end(again);
+    show_plain_on(to, (trail_string){longer ? longer : line, size > 0 ? (size_t)size : 0});
+    free(longer);
     fputc('\n', to);
 }
 

@@ -41,6 +41,10 @@ void show_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void show_error_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void show_line_on(FILE *to, const char *format, va_list args);
 
+/* Notes that a part of the output is missing for want of memory: the command will fail. */
+void show_lacks(void);
+bool show_is_whole(void);
+
 /* Returns a JSON writer on stdout, which may be mixed with other output there. One at a time. */
 struct json json_on_stdout(void);
 

@@ -290,7 +290,7 @@ void table_print(struct table *table)
     print_commands(table, widths);
     print_left_out(table, widths, widest);
     if (table->failed)
-        print_message("no memory for the table");
+        show_lacks();
     table_drop(table);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "ui/show.h"
 
 /* Parses digits from *at on; returns false if there are none or too many. */
 static bool parse_digits(const char **at, int64_t *value)
@@ -37,8 +38,10 @@ bool parse_id_list(const char *text, const char *letters, struct id_list *list)
         memcpy(word, text, length);
         word[length] = '\0';
         int64_t *grown = reallocarray(list->ids, list->count + 1, sizeof *grown);
-        if (!grown)
+        if (!grown) {
+            show_lacks();
             return false;
+        }
         list->ids = grown;
         if (!parse_id(word, letters, &list->ids[list->count]))
             return false;

@@ -257,12 +257,12 @@ static bool look_ahead(struct source *s, trail_reader *ahead)
     long count;
     while ((count = trail_reader_next_batch(ahead, &events)) > 0)
         for (long i = 0; i < count; i++) {
-            if (events[i].kind == TRAIL_SYNC && (events[i].sync.n > 1 || events[i].sync.final))
+            if (events[i].kind == TRAIL_SYNC && events[i].sync.n > 1)
                 return true;
             if (is_status(&events[i]) && !put_ahead(s, &events[i]))
                 return false;
         }
-    return true;
+    return count == 0 || trail_reader_error(ahead)->code != TRAIL_NO_MEMORY;
 }
 
 static void free_source(struct source *s)
@@ -302,7 +302,12 @@ static int open_source(const trail_merge *m, struct source *s, const trail_merge
     if (!take_name(m, s, from->name))
         return no_memory(err);
     const trail_event *first = head(s);
-    if (!first || (first->kind == TRAIL_SYNC && first->sync.final)) {
+    bool empty = first && first->kind == TRAIL_SYNC && first->sync.final;
+    if (empty) {
+        s->at++;
+        (void)head(s); /* an error comes behind the last event */
+    }
+    if (!first || empty) {
         if (s->failed)
             *err = s->err;
         else

@@ -64,6 +64,7 @@ struct symbolizer {
     size_t piece_count, piece_capacity;
     uint8_t body[V2_MAX_BATCH_DATA]; /* data of a batch being made */
     size_t body_size;
+    bool no_memory; /* what looks damaged was not read */
 };
 
 static int no_memory(struct symbolizer *s)
@@ -73,6 +74,8 @@ static int no_memory(struct symbolizer *s)
 
 static int corrupt(struct symbolizer *s, int64_t offset, const char *message)
 {
+    if (s->no_memory)
+        return no_memory(s);
     error_set(s->err, TRAIL_CORRUPT, "%s at offset 0x%" PRIx64, message, offset);
     if (s->err) {
         s->err->offset = offset;
@@ -99,8 +102,10 @@ static const uint8_t *stack_get(struct symbolizer *s, const uint8_t *at, const u
         at = uvarint_get(at, end, &count);
     if (!at || count > (uint64_t)(end - at) / 4) /* a number is a byte at least */
         return NULL;
-    if (!GROW(s->frames, s->frame_capacity, count))
+    if (!GROW(s->frames, s->frame_capacity, count)) {
+        s->no_memory = true;
         return NULL;
+    }
     s->frame_count = count;
     for (size_t i = 0; at && i < count; i++) {
         struct naming_frame *frame = &s->frames[i];
@@ -514,7 +519,7 @@ static int v1_write_stack(struct symbolizer *s, const uint8_t *at, const uint8_t
     const uint8_t *begin = uvarint_get(at + 1, next, &length);
     *done = false;
     if (*at >> V1_COUNT_SHIFT != V1_COUNT_LENGTH || stack_get(s, begin, next) != next)
-        return 0;
+        return s->no_memory ? no_memory(s) : 0;
     int made = naming_stack(&s->naming, s->frames, s->frame_count, s->made, s->err);
     if (made <= 0)
         return made;
