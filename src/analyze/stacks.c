@@ -81,7 +81,8 @@ trail_stack stacks_look_up(struct stacks *stacks, trail_stack_handle handle)
 {
     size_t count;
     const trail_frame *frames = trail_reader_stack(stacks->names->reader, handle, &count);
-    if (count == 0)
+    /* A stack that was interned but not stored would leave a gap. */
+    if (count == 0 || stacks->failed)
         return 0;
     if (!GROW(stacks->scratch, stacks->scratch_capacity, count)) {
         stacks->failed = true;
