@@ -158,8 +158,9 @@ static struct model_g *introduce_g(struct event_writer *w, int64_t id, unsigned 
                                    struct model_m *m)
 {
     struct model_m *by = event_any_running(w);
-    if (status == V2_GO_RUNNING && m->id != TRAIL_NONE && m->p_id != TRAIL_NONE &&
-        m->g_id == TRAIL_NONE)
+    bool starts = status == V2_GO_RUNNING && m->id != TRAIL_NONE && m->p_id != TRAIL_NONE &&
+                  m->g_id == TRAIL_NONE;
+    if (starts)
         by = m;
     bool blocked = status == V2_GO_WAITING;
     if (!by || status == V2_GO_SYSCALL || (blocked && w->version < 23))
@@ -167,7 +168,7 @@ static struct model_g *introduce_g(struct event_writer *w, int64_t id, unsigned 
     struct model_g *g = model_add_g(&w->model, id, blocked ? V2_GO_WAITING : V2_GO_RUNNABLE);
     if (g)
         ADD(w, by, blocked ? V2_GoCreateBlocked : V2_GoCreate, (uint64_t)id, 0, 0);
-    if (g && status == V2_GO_RUNNING && by == m) {
+    if (g && starts) {
         ADD(w, m, V2_GoStart, (uint64_t)id, model_next(&g->seq));
         g->status = V2_GO_RUNNING;
         model_bind_g(m, g);

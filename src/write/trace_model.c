@@ -143,8 +143,22 @@ bool model_task_begin(struct trace_model *model, uint64_t id)
     return false;
 }
 
+/* Of a thread, a reader learns only what is announced on it, where it was last. */
+static void forget_unannounced(struct trace_model *model, struct model_m *m)
+{
+    const struct model_g *g = model_g_of(model, m);
+    const struct model_p *p = model_p_of(model, m);
+    bool has_g = g && (g->status == V2_GO_RUNNING || g->status == V2_GO_SYSCALL);
+    if (!has_g || g->thread != m->id)
+        model_bind_g(m, NULL);
+    if (!p || !model_p_runs(p) || p->thread != m->id)
+        model_bind_p(m, NULL);
+}
+
 void model_forget_begun(struct trace_model *model)
 {
+    IDMAP_EACH(slot, &model->ms)
+        forget_unannounced(model, slot->value);
     IDMAP_EACH(slot, &model->gs) {
         struct model_g *g = slot->value;
         drop_regions(g);

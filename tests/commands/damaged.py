@@ -208,6 +208,66 @@ def what_runs_at_a_hole_is_stopped_there_in_a_converted_trace():
 
 
 @test
+def what_runs_without_a_p_at_a_hole_stays_on_its_thread_in_a_converted_trace():
+    """Goroutine 1 cannot be stopped there, so no other may start on its thread."""
+    data = assembled(
+        "no-p",
+        f"""Trace Go1.26
+EventBatch gen=1 m={NOBODY} time=1 size=auto
+Sync
+Frequency freq=1000000000
+ClockSnapshot dt=0 mono=64 sec=1700000000 nsec=0
+EventBatch gen=1 m=5 time=64 size=auto
+GoStatus dt=64 g=1 m=5 gstatus=2
+HeapAlloc dt=1 heapalloc_value=99999999
+EndOfGeneration
+EventBatch gen=2 m={NOBODY} time=320 size=auto
+Sync
+Frequency freq=1000000000
+ClockSnapshot dt=0 mono=384 sec=1700000000 nsec=0
+EventBatch gen=2 m=5 time=384 size=auto
+ProcStatus dt=0 p=0 pstatus=1
+GoStatus dt=64 g=3 m=5 gstatus=2
+GoDestroy dt=64
+EndOfGeneration
+""",
+    )
+    with open(data, "rb") as f:
+        data = f.read()
+    at = data.index(bytes([37, 1]))  # HeapAlloc
+    path, out = written("no-p", data[:at] + b"\xff" * 6 + data[at + 6 :]), os.path.join(WORK, "converted.trace")
+    run("convert", "-o", out, path)
+    good("check", "--strict", out)
+
+
+@test
+def a_part_has_only_what_it_announces_on_a_thread():
+    """Two threads report P 0, and the other stops it: in a part that begins then, the first has none."""
+    path = assembled(
+        "two-threads",
+        f"""Trace Go1.26
+EventBatch gen=1 m={NOBODY} time=1000 size=auto
+Sync
+Frequency freq=1000000000
+ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0
+EventBatch gen=1 m=5 time=1000 size=auto
+ProcStatus dt=1 p=0 pstatus=1
+GoStatus dt=1 g=1 m={NOBODY} gstatus=1
+GoStart dt=8000 g=1 g_seq=1
+GoStop dt=100 reason_string=0 stack=0
+EventBatch gen=1 m=6 time=1010 size=auto
+ProcStatus dt=1 p=0 pstatus=1
+ProcStop dt=1
+EndOfGeneration
+""",
+    )
+    good("check", "--strict", path)
+    out = os.path.join(WORK, "converted.trace")
+    good("convert", "--from=5us", "-o", out, path)
+    good("check", "--strict", out)
+
+
+@test
 def strict_readers_end_at_the_damage():
     data = bytearray(generations(6))
     damage_events(data, 3)
