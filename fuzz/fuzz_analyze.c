@@ -1,6 +1,6 @@
 /*
- * Any bytes as a trace, into all analyses at once: the analyses end and their results are consistent,
- * with and without a time window.
+ * Any bytes as a trace, into all analyses at once: the analyses end and their results are
+ * consistent, with and without a time window.
  */
 #include <trail/analyze.h>
 #include <trail/export.h>

@@ -1,7 +1,7 @@
 /*
- * Any trace, symbolized by a fake resolver instead of files. The output is the same however the bytes
- * arrive; doing it again changes nothing; a trace that can be read can be read afterwards, with as many
- * events; and so many of a damaged one, unless its reader guesses where to go on.
+ * Any trace, symbolized by a fake resolver instead of files. The output is the same however the
+ * bytes arrive; doing it again changes nothing; a trace that can be read can be read afterwards,
+ * with as many events; and so many of a damaged one, unless its reader guesses where to go on.
  */
 #include "fuzz.h"
 #include "reading.h"

@@ -11,8 +11,8 @@ static const int fuzz_v1_versions[] = {5, 7, 8, 9, 10, 11, 19, 21};
 static const int fuzz_v2_versions[] = {22, 23, 25, 26};
 
 /*
- * The input as a trace. If it begins with "go 1." it is copied; otherwise its first byte selects the
- * version, and the rest is the body.
+ * The input as a trace. If it begins with "go 1." it is copied; otherwise its first byte selects
+ * the version, and the rest is the body.
  */
 static inline struct fuzz_bytes fuzz_trace(const uint8_t *data, size_t size, const int *versions,
                                            size_t count)

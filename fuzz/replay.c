@@ -1,7 +1,8 @@
 /*
- * Runs a fuzz target on the files given as arguments. With -m N before them it also runs N mutations of
- * each file, always the same: bytes changed, removed or doubled, or the end cut off. Prints each file
- * before it runs it, so that the last one is the one that failed; with -k FILE, that file has the input.
+ * Runs a fuzz target on the files given as arguments. With -m N before them it also runs N
+ * mutations of each file, always the same: bytes changed, removed or doubled, or the end cut off.
+ * Prints each file before it runs it, so that the last one is the one that failed; with -k FILE,
+ * that file has the input.
  */
 #include "fuzz.h"
 

@@ -590,8 +590,8 @@ typedef struct trail_activity {
     bool has_heap;
     uint64_t heap_first, heap_peak, heap_last; /* bytes in use */
     int64_t heap_peak_ns;
-    /* Recordings of C programs: the time in which context switches were not recorded, so that running
-     * and ready are inferred. */
+    /* Recordings of C programs: the time in which context switches were not recorded, so that
+     * running and ready are inferred. */
     int64_t inferred_ns;
 } trail_activity;
 TRAIL_API void trail_analysis_activity(const trail_analysis *analysis, trail_activity *activity);
@@ -650,13 +650,14 @@ typedef struct trail_lock_place {
 
 /*
  * Something that goroutines wait for until another one wakes them. In recordings of C programs it
- * is an object; elsewhere a mutex is identified by the stack of the wait, others also by that of the
- * waker.
+ * is an object; elsewhere a mutex is identified by the stack of the wait, others also by that of
+ * the waker.
  */
 typedef struct trail_lock {
     trail_name kind; /* "mutex", "rwlock", "condition"; "sync.(*Mutex).Lock"; "chan receive" */
     trail_name name; /* "stats_mu", "0x7f... (first seen locked in f x.c:7)"; 0: none */
-    /* 0 if it has a name; woken: 0 without a waker in the trace, of a mutex that of most of the time. */
+    /* 0 if it has a name; woken: 0 without a waker in the trace, of a mutex that of most of the
+     * time. */
     trail_stack waited, woken;
     trail_histogram wait; /* waits that ended */
     trail_longest longest;

@@ -75,9 +75,9 @@ TRAIL_API int64_t trail_source_size(const trail_source *source);
 TRAIL_API int64_t trail_source_position(const trail_source *source);
 
 /*
- * Reads a source to its end and sets *hash to a hash of its content with compression undone: the same on
- * every machine, and for a file however it is compressed. It is no protection against forgery. Returns -1
- * with *err set on an error; *hash is then of the part before it.
+ * Reads a source to its end and sets *hash to a hash of its content with compression undone: the
+ * same on every machine, and for a file however it is compressed. It is no protection against
+ * forgery. Returns -1 with *err set on an error; *hash is then of the part before it.
  */
 TRAIL_API int trail_source_hash(trail_source *source, uint64_t *hash, trail_error *err);
 
@@ -505,11 +505,11 @@ typedef enum trail_recorded_what {
     TRAIL_RECORDED_MISSED,   /* a process without the recorder: pid, name, count: the same */
     TRAIL_RECORDED_LATE,     /* processes that started too fast to be listed: count */
     TRAIL_RECORDED_UNKNOWN,  /* processes that may or may not be recorded: count */
-    /* The machine. count: its CPUs; cpu_ns: CPU time of programs that were not recorded, at most, in
-     * recorder_ns of the recording. */
+    /* The machine. count: its CPUs; cpu_ns: CPU time of programs that were not recorded, at most,
+     * in recorder_ns of the recording. */
     TRAIL_RECORDED_MACHINE,
-    /* The CPUs that threads may use (sched_setaffinity(2)) which were found to want one. count: their
-     * number; name: "0-2,4". */
+    /* The CPUs that threads may use (sched_setaffinity(2)) which were found to want one. count:
+     * their number; name: "0-2,4". */
     TRAIL_RECORDED_CPUS,
     /* The quota of the program's control group. count: thousandths of a CPU; cpu_ns: throttled time
      * during the recording, the sum over CPUs. */

@@ -195,8 +195,8 @@ const struct chains *chains_of(const struct trail_analysis *analysis);
 
 /* Marks of changes of state; others have the op of their step. */
 enum {
-    /* ns: stalled. At most UINT32_MAX each: of: of these ns, in a stop-the-world pause; stack: ns ready
-     * and not stalled. */
+    /* ns: stalled. At most UINT32_MAX each: of: of these ns, in a stop-the-world pause; stack: ns
+     * ready and not stalled. */
     MARK_RUN = 64,
     MARK_READY,
     MARK_WAIT, /* of: wait */

@@ -264,8 +264,8 @@ void finding_slow_region(struct findings *findings)
 /* MARK: Ready without running */
 
 /*
- * The group whose goroutines were ready for longest; `runtime_ns` is that time of goroutines of Go's
- * runtime, such as those that sweep when nothing else has work.
+ * The group whose goroutines were ready for longest; `runtime_ns` is that time of goroutines of
+ * Go's runtime, such as those that sweep when nothing else has work.
  */
 static const struct wait_group *readiest(const struct findings *findings, int64_t *runtime_ns)
 {

@@ -86,7 +86,8 @@ static bool is_mutex(trail_string kind)
     return text_begins(kind, "sync.") && memmem(kind.data, kind.size, mutex, strlen(mutex));
 }
 
-/* Different releases end the waits for a mutex; for others, other wakers may stand for other objects. */
+/* Different releases end the waits for a mutex; for others, other wakers may stand for other
+ * objects. */
 static struct lock *lock_by_stacks(struct locks *locks, trail_stack waited, trail_stack woken,
                                    trail_name reason)
 {
@@ -420,7 +421,8 @@ static bool is_for_no_lock(const struct wait_facts *facts)
     return facts && !(wire_wait_kinds[facts->kind].traits & WIRE_WAIT_LOCK);
 }
 
-/* Sets *lock to the lock that the wait's log names; NULL: there is no log. Returns false on out of memory. */
+/* Sets *lock to the lock that the wait's log names; NULL: there is no log. Returns false on out of
+ * memory. */
 static bool lock_announced(struct locks *locks, const struct wait_facts *facts, struct lock **lock)
 {
     *lock = NULL;

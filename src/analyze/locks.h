@@ -29,8 +29,8 @@ struct lock {
     trail_lock row; /* first: pointers to rows are pointers to it */
     size_t place;   /* index among the rows; set at the end */
     bool for_work;  /* its kind can be a wait for work (WIRE_WAIT_IDLE) */
-    /* Of a semaphore or futex: the goroutines that have waited, and how long waits lasted in sum that
-     * one of these ended, as of a lock, in contrast to a producer of work. */
+    /* Of a semaphore or futex: the goroutines that have waited, and how long waits lasted in sum
+     * that one of these ended, as of a lock, in contrast to a producer of work. */
     bool can_be_lock;
     struct idmap waited;
     int64_t among_ns;

@@ -15,16 +15,16 @@
  * ready is counted. */
 #define HELD_LEAST_NS 20000000
 
-/* The same, of one that is preempted in the end: that it was so late may be since other programs had
- * the CPU. */
+/* The same, of one that is preempted in the end: that it was so late may be since other programs
+ * had the CPU. */
 #define HELD_PREEMPTED_NS 200000000
 
 /* A goroutine that runs for less than this between two waits at one place, and wakes no other, was
  * woken in vain. */
 #define FUTILE_MOST_NS 10000
 
-/* The same, of one that was woken together with others: they take a lock in turn, and a recorder's own
- * time counts. */
+/* The same, of one that was woken together with others: they take a lock in turn, and a recorder's
+ * own time counts. */
 #define FUTILE_TOGETHER_NS 30000
 
 /* A goroutine that had work for this long is kept as one of those that can hold others up. */
@@ -421,8 +421,8 @@ static void count_place(const struct goroutine *g, struct place *place, const tr
 }
 
 /*
- * After a wait for a condition variable, it is recorded whether the goroutine does some work. Returns
- * false on out of memory.
+ * After a wait for a condition variable, it is recorded whether the goroutine does some work.
+ * Returns false on out of memory.
  */
 static bool place_leave(struct waits *waits, const struct goroutine *g, const trail_event *event)
 {

@@ -1,4 +1,5 @@
-/* What kept threads that were ready from a CPU, by what a recording notes of its limits (trail_recorded). */
+/* What kept threads that were ready from a CPU, by what a recording notes of its limits
+ * (trail_recorded). */
 #ifndef TRAIL_ANALYZE_WHY_READY_H
 #define TRAIL_ANALYZE_WHY_READY_H
 
@@ -9,8 +10,9 @@
 #define WHY_READY_SIZE 320
 
 /*
- * Writes a clause. `wanted` had work on average and `ran` ran, of `slots` CPU slots, for `length_ns`. If the
- * trace does not have the limits, the clause says what the figures leave possible.
+ * Writes a clause. `wanted` had work on average and `ran` ran, of `slots` CPU slots, for
+ * `length_ns`. If the trace does not have the limits, the clause says what the figures leave
+ * possible.
  */
 void why_ready(const trail_reader *reader, double wanted, double ran, uint64_t slots,
                int64_t length_ns, char *text);

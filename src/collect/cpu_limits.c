@@ -13,8 +13,8 @@
 #include "base/small_file.h"
 #include "collect/parts.h"
 
-/* Threads that are looked at each time; settings that are kept; and how often a quota is looked for: the program
- * may be moved into a control group. */
+/* Threads that are looked at each time; settings that are kept; and how often a quota is looked
+ * for: the program may be moved into a control group. */
 enum { MOST_LOOKS = 16, MOST_SETTINGS = 4096, QUOTA_LOOKS = 8 };
 
 struct cpu_setting {

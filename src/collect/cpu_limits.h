@@ -1,6 +1,7 @@
 /*
- * What keeps a recording's threads from CPUs: their affinity and scheduling class, the quota of their
- * control group, and other programs. All of it is read from outside the program, a few times a second.
+ * What keeps a recording's threads from CPUs: their affinity and scheduling class, the quota of
+ * their control group, and other programs. All of it is read from outside the program, a few times
+ * a second.
  */
 #ifndef TRAIL_COLLECT_CPU_LIMITS_H
 #define TRAIL_COLLECT_CPU_LIMITS_H

@@ -98,8 +98,8 @@ static struct shm_record ended_by(const struct thread *thread, const struct shm_
 #define SLACK_NS 50000
 
 /*
- * A thread is ready from the end of its sleep on, and not only when it is on a CPU. Returns when that is, for a
- * sleep of `us`. 0: not known, or the kernel's wake-ups are read, which show it.
+ * A thread is ready from the end of its sleep on, and not only when it is on a CPU. Returns when
+ * that is, for a sleep of `us`. 0: not known, or the kernel's wake-ups are read, which show it.
  */
 static uint64_t sleep_over(const struct collect *c, uint64_t begin, uint32_t us)
 {
@@ -404,7 +404,8 @@ static uint32_t sleep_length(struct collect *c, const struct area_open *open)
     return (uint32_t)(time.tv_sec * 1000000 + (time.tv_nsec + 999) / 1000);
 }
 
-/* A thread that is still in a sleep that is over has no CPU, perhaps for longer than the model waits. */
+/* A thread that is still in a sleep that is over has no CPU, perhaps for longer than the model
+ * waits. */
 static void watch_sleep(struct collect *c, struct thread *thread, const struct area_open *open)
 {
     struct thread_feed *feed = &thread->feed;

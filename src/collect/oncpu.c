@@ -323,8 +323,8 @@ bool oncpu_has_next(const struct thread *thread)
 }
 
 /*
- * The time of the thread's first switch. A switch in that ends a wait is not before the release that
- * woke the thread: the kernel's clock is another, and what a switch costs is inferred.
+ * The time of the thread's first switch. A switch in that ends a wait is not before the release
+ * that woke the thread: the kernel's clock is another, and what a switch costs is inferred.
  */
 static uint64_t first_switch_time(const struct thread *thread)
 {
@@ -364,8 +364,8 @@ const struct op *oncpu_wake(const struct thread *thread)
     return NULL;
 }
 
-/* Returns when a cancellation ended the call that the thread is in; UINT64_MAX: none did, or that is
- * not known. */
+/* Returns when a cancellation ended the call that the thread is in; UINT64_MAX: none did, or that
+ * is not known. */
 static uint64_t cancelled_at(const struct thread *thread)
 {
     const struct op *wake = oncpu_wake(thread);

@@ -294,7 +294,8 @@ static int64_t recorded_cpu_ns(const struct recorder *r)
     return sum;
 }
 
-/* The part of its time that the recorder spends on this, however many processes there are: one in so many. */
+/* The part of its time that the recorder spends on this, however many processes there are: one in
+ * so many. */
 enum { COST_PART = 20 };
 
 static void look_at_cpus(struct recorder *r, int64_t now)

@@ -51,8 +51,8 @@ struct op {
     uint8_t flags;
     uint32_t detail;
     uint64_t stack; /* of the area */
-    /* block: object2 is where the lock's holder took it. wake: the thread that woke it, with the time
-     * of the release, 0 if that was written before the two were matched */
+    /* block: object2 is where the lock's holder took it. wake: the thread that woke it, with the
+     * time of the release, 0 if that was written before the two were matched */
     uint64_t object, object2;
     uint64_t wait_number; /* block, wake: which wait of the thread */
     uint64_t pc;          /* used if there is no stack */

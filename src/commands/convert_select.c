@@ -122,8 +122,8 @@ static bool is_of_block(const struct finder *f, size_t i, uint64_t block)
 }
 
 /*
- * Puts "web: " into `buf`, of the program whose block begins with goroutine `first` of a merged trace; "" if
- * the trace is of one program.
+ * Puts "web: " into `buf`, of the program whose block begins with goroutine `first` of a merged
+ * trace; "" if the trace is of one program.
  */
 static void find_program(const struct finder *f, size_t first, char *buf, size_t size)
 {

@@ -354,8 +354,9 @@ static char *parquet_path(const struct tables_request *tables, const char *folde
 }
 
 /*
- * Returns a temporary name in the folder of `path`, "FOLDER/.NAME.PID.part"; NULL on out of memory. If the process is
- * killed, such a file remains; readers of Parquet folders ignore names that begin with a dot.
+ * Returns a temporary name in the folder of `path`, "FOLDER/.NAME.PID.part"; NULL on out of memory.
+ * If the process is killed, such a file remains; readers of Parquet folders ignore names that begin
+ * with a dot.
  */
 static char *hidden_beside(const char *path)
 {

@@ -107,9 +107,9 @@ static bool get_uvarint(const uint8_t **at, const uint8_t *end, uint64_t *value)
 }
 
 /*
- * Generations of v2 in which the time of every event is read, not only those of the batches. A short
- * trace has a batch or two for each thread, whose begins say nothing of its length; in a longer one
- * they are close enough.
+ * Generations of v2 in which the time of every event is read, not only those of the batches. A
+ * short trace has a batch or two for each thread, whose begins say nothing of its length; in a
+ * longer one they are close enough.
  */
 enum { TIMED_GENERATIONS = 3 };
 
@@ -213,7 +213,8 @@ static void find_maker(struct info *info, trail_walk *walk, const trail_batch *b
         (void)maker_in_batch(info->version, batch, data, &info->maker);
 }
 
-/* The wall clock of a format without readings; the line is in each generation, the first one's counts. */
+/* The wall clock of a format without readings; the line is in each generation, the first one's
+ * counts. */
 static void find_wall_line(struct info *info, trail_walk *walk, const trail_batch *batch)
 {
     trail_clock_snapshot clocks;
@@ -421,7 +422,8 @@ static int64_t duration_ns(const struct info *info)
     return info->timed ? ticks_ns(info, info->last_ticks - info->first_ticks) : -1;
 }
 
-/* Nanoseconds from the begin of the trace to the reading of the wall clock. Returns false if unknown. */
+/* Nanoseconds from the begin of the trace to the reading of the wall clock. Returns false if
+ * unknown. */
 static bool wall_delay(const struct info *info, int64_t *delay)
 {
     bool later = info->wall_ticks >= info->first_ticks;

@@ -313,7 +313,8 @@ static void show_longest(const struct request *request, const char *title,
     show_command(request, goroutine, longest->begin_ns, longest->ns);
 }
 
-/* The text of places[at].stack among the first `count`: where another one has the same text, with what differs. */
+/* The text of places[at].stack among the first `count`: where another one has the same text, with
+ * what differs. */
 static void distinct_text(const struct request *request, const trail_lock_place *places,
                           size_t count, size_t at, char *text, size_t size)
 {

@@ -252,7 +252,8 @@ static int refuse(const char *why)
 
 static int look_at_program(struct recording *r)
 {
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): read_options saw to it that there is one. */
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): read_options saw to it that there is
+     * one. */
     program_inspect(&r->program, r->argv[0]);
     if (!program_refusal(&r->program))
         return EXIT_GOOD;

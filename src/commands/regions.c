@@ -23,7 +23,8 @@ struct request {
     bool members;
     const trail_region *regions;
     size_t count;
-    /* Of JSON, by region: its number among those of its name that were begun in the trace, as trail why has it; 0: none. */
+    /* Of JSON, by region: its number among those of its name that were begun in the trace, as trail
+     * why has it; 0: none. */
     uint64_t *numbers;
 };
 
@@ -186,8 +187,8 @@ struct median {
 };
 
 /*
- * Returns the median of the complete regions of each name, by name, of an even number the shorter of the two;
- * the caller frees it. NULL on out of memory.
+ * Returns the median of the complete regions of each name, by name, of an even number the shorter
+ * of the two; the caller frees it. NULL on out of memory.
  */
 static struct median *find_medians(const struct request *request)
 {

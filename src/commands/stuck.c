@@ -1,6 +1,7 @@
 /*
- * trail stuck: which thread waits for which in processes that run. src/stuck looks; this prints deadlocks,
- * then threads with what they wait for and their stacks, those with the same ones together.
+ * trail stuck: which thread waits for which in processes that run. src/stuck looks; this prints
+ * deadlocks, then threads with what they wait for and their stacks, those with the same ones
+ * together.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -109,8 +109,8 @@ static bool is_wanted(const struct request *request, const trail_task *task)
     return request->ids.count == 0 && task->id != TRAIL_BACKGROUND_TASK;
 }
 
-/* Whether the first one, by ID, stands for what belongs to no task, such as logs: it is shown only if
- * it is asked for. */
+/* Whether the first one, by ID, stands for what belongs to no task, such as logs: it is shown only
+ * if it is asked for. */
 static bool has_background(const struct request *request)
 {
     return request->count > 0 && request->tasks[0].id == TRAIL_BACKGROUND_TASK;
@@ -156,7 +156,8 @@ struct task_list {
     size_t count, shown;
 };
 
-/* Longest first; JSON by ID, unless it is limited. Returns false on out of memory. The caller frees the items. */
+/* Longest first; JSON by ID, unless it is limited. Returns false on out of memory. The caller frees
+ * the items. */
 static bool list_wanted(struct request *request, struct task_list *list)
 {
     bool json = request->analysis.json;

@@ -372,8 +372,8 @@ static int greatest_first(const void *a, const void *b)
 }
 
 /*
- * Tries each candidate on top of the request's changes, which give `base`. *answers: those that gain
- * something, greatest first. Returns false on out of memory.
+ * Tries each candidate on top of the request's changes, which give `base`. *answers: those that
+ * gain something, greatest first. Returns false on out of memory.
  */
 static bool ask_each(struct request *request, const struct candidates *candidates, double base,
                      struct answer *answers, size_t *count)

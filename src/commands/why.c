@@ -166,7 +166,8 @@ static int from_the_begin(const void *a, const void *b)
     return x->place < y->place ? 1 : x->place > y->place ? -1 : 0;
 }
 
-/* Finds the longest segments, and sorts them from the begin of the path to its end. Returns 0 if that is good. */
+/* Finds the longest segments, and sorts them from the begin of the path to its end. Returns 0 if
+ * that is good. */
 static int keep_longest(struct request *request)
 {
     int failed = trail_analysis_path_walk(request->analysis.answers, keep, request);

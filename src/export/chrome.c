@@ -66,11 +66,12 @@ struct chrome_thread {
 /* MARK: Parts of an event */
 
 /*
- * Times are whole numbers of 1/4096 us, at or at most 0.25 ns after the nanosecond that they stand for.
- * Readers add ts and dur as doubles, and some subtract the first ts of a thread from both. Decimal
- * fractions do not survive this: an end would come to lie behind the begin of the next span, which is then
- * taken for nested. With binary fractions all of these numbers are exact (up to 2^53 / 4096 us, 25 days), so
- * an end is the next span's begin, and a nanosecond remains what both rounding and truncating restore.
+ * Times are whole numbers of 1/4096 us, at or at most 0.25 ns after the nanosecond that they stand
+ * for. Readers add ts and dur as doubles, and some subtract the first ts of a thread from both.
+ * Decimal fractions do not survive this: an end would come to lie behind the begin of the next
+ * span, which is then taken for nested. With binary fractions all of these numbers are exact (up to
+ * 2^53 / 4096 us, 25 days), so an end is the next span's begin, and a nanosecond remains what both
+ * rounding and truncating restore.
  */
 typedef __int128 ticks;
 #define TICKS_PER_US 4096
@@ -323,8 +324,8 @@ static void put_thread_span(struct chrome *c, const struct chrome_thread *thread
 }
 
 /*
- * Gives the thread its place when its numbers are known, or at the end without: then it has its number
- * in the trace and PID 0. What it did until then is written now.
+ * Gives the thread its place when its numbers are known, or at the end without: then it has its
+ * number in the trace and PID 0. What it did until then is written now.
  */
 static void settle_thread(struct chrome *c, struct timeline_goroutine *g, bool at_end)
 {

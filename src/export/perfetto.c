@@ -329,8 +329,8 @@ static void describe_process(struct perfetto *p, const struct timeline_thread *t
 }
 
 /*
- * Describes the track of a thread: when its numbers are known, or at the end without them. A track is
- * described once, and may be after its first events.
+ * Describes the track of a thread: when its numbers are known, or at the end without them. A track
+ * is described once, and may be after its first events.
  */
 static void describe_thread(struct perfetto *p, struct timeline_goroutine *g, bool at_end)
 {

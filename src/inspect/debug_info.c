@@ -1,8 +1,8 @@
 /*
- * Whether a program was built with frame pointers is not recorded anywhere, but its CFI shows how each
- * function finds its frame: from rsp where the compiler omitted frame pointers, from rbp where it set
- * one up (functions with variable-length arrays and the like always do). The share of the second kind,
- * among functions long enough not to be leaves, decides.
+ * Whether a program was built with frame pointers is not recorded anywhere, but its CFI shows how
+ * each function finds its frame: from rsp where the compiler omitted frame pointers, from rbp where
+ * it set one up (functions with variable-length arrays and the like always do). The share of the
+ * second kind, among functions long enough not to be leaves, decides.
  */
 #include "inspect/debug_info.h"
 
@@ -59,8 +59,9 @@ static void skip(struct bytes *bytes, uint64_t count)
 }
 
 /*
- * The operands of an instruction: a digit is that many bytes, 'u' a LEB128 number (signed and unsigned
- * have the same length), 'b' a block. NULL: unknown instruction, the rest cannot be decoded.
+ * The operands of an instruction: a digit is that many bytes, 'u' a LEB128 number (signed and
+ * unsigned have the same length), 'b' a block. NULL: unknown instruction, the rest cannot be
+ * decoded.
  */
 static const char *operands(unsigned instruction)
 {
@@ -251,7 +252,8 @@ static void read_frames(struct debug_info *info, Elf *elf, Elf_Scn *section)
 
 /* MARK: Debug information */
 
-/* Whether a unit has code other than that at the entry point, which is the compiler's start-up code. */
+/* Whether a unit has code other than that at the entry point, which is the compiler's start-up
+ * code. */
 static bool is_about_code(Dwarf_Die *unit, uint64_t entry)
 {
     Dwarf_Addr base, start, end;
@@ -265,8 +267,8 @@ static bool is_about_code(Dwarf_Die *unit, uint64_t entry)
 }
 
 /*
- * The compiler's start-up files may bring debug information into a program that has none of its own.
- * Returns whether there is more than that.
+ * The compiler's start-up files may bring debug information into a program that has none of its
+ * own. Returns whether there is more than that.
  */
 static bool is_about_program(Elf *elf)
 {

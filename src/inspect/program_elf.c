@@ -1,7 +1,7 @@
 /*
- * libelf reads through the descriptor, never through a mapping: if the file shrinks meanwhile, that is
- * an error and not a signal. The header is checked here first, by the kernel's rules, because libelf
- * would allocate memory for as many sections as a header claims.
+ * libelf reads through the descriptor, never through a mapping: if the file shrinks meanwhile, that
+ * is an error and not a signal. The header is checked here first, by the kernel's rules, because
+ * libelf would allocate memory for as many sections as a header claims.
  */
 #include "inspect/program_elf.h"
 
@@ -346,8 +346,8 @@ static void read_symbols(struct check *check, Elf_Scn *section, const GElf_Shdr 
 }
 
 /*
- * Go's linker writes a section with the version: 14 bytes of magic, two bytes of format, and, in the
- * format of Go 1.18 and later, at offset 32 the version's length (below 128) and text.
+ * Go's linker writes a section with the version: 14 bytes of magic, two bytes of format, and, in
+ * the format of Go 1.18 and later, at offset 32 the version's length (below 128) and text.
  */
 static void read_go_version(struct check *check, const GElf_Shdr *header)
 {

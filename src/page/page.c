@@ -20,7 +20,8 @@ static struct page {
     char *name;
     struct intake *intake;
     struct model *model;
-    /* RESERVE bytes, freed once the trace is read, so that answers have memory if the trace used it up. */
+    /* RESERVE bytes, freed once the trace is read, so that answers have memory if the trace used it
+     * up. */
     void *reserve;
     struct page_answer answer;
     trail_error error;

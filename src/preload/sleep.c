@@ -35,8 +35,8 @@ static bool is_relative(clockid_t clock, int flags)
     return result
 
 /*
- * A sleep whose length is at an address. The kernel may refuse to read it: so it is read after that has, and by
- * the recorder if the sleep lasts.
+ * A sleep whose length is at an address. The kernel may refuse to read it: so it is read after that
+ * has, and by the recorder if the sleep lasts.
  */
 #define SLEEP_AT(interrupted, at, ...)                                                             \
     SLEEP_CALL(interrupted, at, 0,                                                                 \

@@ -39,8 +39,8 @@ enum { OVERVIEW_SIZE = 400 };
 
 /*
  * Returns the largest figures, for traces without findings: "most waited for: sync (1.20 s);
- * longest wait: 200 ms; GC: 3 % of the time", in `buf` of OVERVIEW_SIZE; without GC where there was none. `words`
- * has what the reason is called.
+ * longest wait: 200 ms; GC: 3 % of the time", in `buf` of OVERVIEW_SIZE; without GC where there was
+ * none. `words` has what the reason is called.
  */
 const char *overview_largest(const trail_analysis *answers, const struct vocabulary *words,
                              char *buf);

@@ -92,7 +92,8 @@ static trail_string function_shown(const struct maker *m, trail_name name, char 
 
 enum { LOCK_SIZE = 200 };
 
-/* Writes "mutex stats_mu", or of a lock without a name where it is waited for: "sync.(*Mutex).Lock in main.add". */
+/* Writes "mutex stats_mu", or of a lock without a name where it is waited for: "sync.(*Mutex).Lock
+ * in main.add". */
 static const char *lock_title(const struct maker *m, const trail_lock *lock, char buf[LOCK_SIZE])
 {
     const trail_place *places;

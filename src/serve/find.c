@@ -1,7 +1,7 @@
 /*
- * Full-text search: everything whose name contains a text, and the goroutine, P, thread or task with
- * that number. The results of each type are limited, so that no type crowds out the others, unless
- * one type is asked for.
+ * Full-text search: everything whose name contains a text, and the goroutine, P, thread or task
+ * with that number. The results of each type are limited, so that no type crowds out the others,
+ * unless one type is asked for.
  *
  * `from` and `last` are for pages of bars and logs: those that end at `from` or later, and the last
  * ones instead of the first.

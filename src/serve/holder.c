@@ -36,7 +36,8 @@ static bool is_half(const trail_span *row, int64_t ns)
 
 /* MARK: Recorded holds */
 
-/* Returns what follows "WORD: KIND OBJECT" in the text of a log; NULL if it is about something else. */
+/* Returns what follows "WORD: KIND OBJECT" in the text of a log; NULL if it is about something
+ * else. */
 static const char *behind(const trail_lanes *lanes, const trail_mark *log, const char *word,
                           const trail_wait_for *lock, const char **end)
 {
@@ -90,7 +91,8 @@ static struct holder_lane of_ended(const trail_lanes *lanes, const trail_span *r
     return is_half(row, most) ? found : unknown;
 }
 
-/* Of a wait that the trace ends in: the lane that waits, or ended, after its log that it has the lock. */
+/* Of a wait that the trace ends in: the lane that waits, or ended, after its log that it has the
+ * lock. */
 static struct holder_lane of_open(const trail_lanes *lanes, const trail_wait_for *lock)
 {
     const trail_mark *logs;
@@ -136,7 +138,8 @@ static int64_t ender(const trail_lanes *lanes, size_t lane, uint64_t span)
     return next.other;
 }
 
-/* Finds the last wait for a mutex of a lane that ends in (from_ns, to_ns]. Returns its number, or UINT64_MAX. */
+/* Finds the last wait for a mutex of a lane that ends in (from_ns, to_ns]. Returns its number, or
+ * UINT64_MAX. */
 static uint64_t last_wait(const trail_lanes *lanes, size_t lane, int64_t from_ns, int64_t to_ns,
                           trail_span *row)
 {

@@ -40,7 +40,8 @@ int64_t intake_received(const struct intake *intake);
 /* Bytes of the complete file; -1 if not known. */
 int64_t intake_size(const struct intake *intake);
 
-/* Whether the path names a file other than the one that was opened, or that one has been written to. */
+/* Whether the path names a file other than the one that was opened, or that one has been written
+ * to. */
 bool intake_is_changed(const struct intake *intake);
 
 /* Whether the bytes that were read may no longer be those that a second reading finds. */

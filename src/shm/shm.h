@@ -173,8 +173,9 @@ enum shm_thread_state {
 #define SHM_SHORT 256
 
 /*
- * A reader-writer lock that a thread holds to read. Many threads do at a time, so that each has its own in its slot: in the
- * lock's slot they would overwrite each other's, and pass its cache line around.
+ * A reader-writer lock that a thread holds to read. Many threads do at a time, so that each has its
+ * own in its slot: in the lock's slot they would overwrite each other's, and pass its cache line
+ * around.
  */
 struct shm_reading {
     uint64_t object; /* 0: none; stored last */
@@ -273,7 +274,8 @@ static inline uint32_t shm_holder_of(uint64_t holder, uint64_t object)
     return (holder & 0xffffff) == (object >> 3 & 0xffffff) ? (uint32_t)(holder >> 32) : 0;
 }
 
-/* A PC, which has 47 bits, below bits of the lock's address: the name of a lock that only readers hold is found by it. */
+/* A PC, which has 47 bits, below bits of the lock's address: the name of a lock that only readers
+ * hold is found by it. */
 static inline uint64_t shm_first_read(uint64_t object, uint64_t pc)
 {
     return object >> 3 << 48 | (pc & UINT64_MAX >> 16);

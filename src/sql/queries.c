@@ -18,7 +18,8 @@ const struct sql_named sql_queries[] = {
      "SELECT file, name, count(*) AS goroutines, sum(exec_ns) AS exec_ns, sum(sched_wait_ns) AS sched_wait_ns,\n"
      "       sum(block_ns) AS block_ns, sum(syscall_ns + syscall_block_ns) AS syscall_ns\n"
      "FROM goroutines GROUP BY file, name ORDER BY file, exec_ns DESC, name"},
-    /* Of the 20 longest, the 20 are found first: a join of all states with others holds one side in memory. */
+    /* Of the 20 longest, the 20 are found first: a join of all states with others holds one side in
+     * memory. */
     {"long-waits", "the 20 longest waits that ended: goroutine, reason, place and waker",
      "WITH longest AS (\n"
      "    SELECT * FROM states WHERE state = 'Waiting' AND has_end ORDER BY duration_ns DESC, file, begin_ns LIMIT 20)\n"
@@ -98,8 +99,8 @@ const struct sql_named sql_queries[] = {
     "error('" name "(" of ") does not say of which trace, and there are several: " name "(" of ", file)')"
 
 /*
- * The functions of a stack in one text. An argument is put into the text of the macro, where an alias of the
- * macro would hide one of the query: theirs are such as no query has.
+ * The functions of a stack in one text. An argument is put into the text of the macro, where an
+ * alias of the macro would hide one of the query: theirs are such as no query has.
  */
 #define FUNCTIONS_OF(order, between, and_file)                                                       \
     "(SELECT array_to_string(list(coalesce(trail_f.function, '?') ORDER BY trail_f.frame " order "), '" \

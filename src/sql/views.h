@@ -5,7 +5,8 @@
 #include "sql/duckdb.h"
 #include "sql/queries.h"
 
-/* The text is what CREATE VIEW takes. Each uses only those above it. Ends with a row without a name. */
+/* The text is what CREATE VIEW takes. Each uses only those above it. Ends with a row without a
+ * name. */
 extern const struct sql_named sql_views[];
 
 /* Returns NULL if there is no view of that name. */

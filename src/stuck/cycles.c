@@ -60,9 +60,9 @@ static void connect(struct stuck *stuck, struct stuck_process *process, struct s
 /* MARK: Threads that can go on */
 
 /*
- * A thread that waits for processes, as for what they write into a pipe, can go on as soon as any of
- * their threads can. A thread that waits for another one can if that can. All others may go on by
- * themselves. Threads that remain wait for each other.
+ * A thread that waits for processes, as for what they write into a pipe, can go on as soon as any
+ * of their threads can. A thread that waits for another one can if that can. All others may go on
+ * by themselves. Threads that remain wait for each other.
  */
 static bool waits_for_processes(const struct stuck_thread *thread)
 {
@@ -372,8 +372,8 @@ static bool seems_to_hang(const struct stuck_process *process)
 }
 
 /*
- * Sets process->hangs; false: out of memory. The stops do not suffice: a thread that is stopped first may be let
- * go on by another before that stops.
+ * Sets process->hangs; false: out of memory. The stops do not suffice: a thread that is stopped
+ * first may be let go on by another before that stops.
  */
 static bool find_hang(const struct stuck *stuck, struct stuck_process *process)
 {

@@ -121,8 +121,8 @@ static void describe_mutex(struct stuck_thread *thread, const struct describe *w
 }
 
 /*
- * A pthread_rwlock_t: readers, writers, futex of the phase, futex of the writers; at 24 the writer. Bit 0 of
- * the readers is set while a writer has the lock: the counted readers wait then.
+ * A pthread_rwlock_t: readers, writers, futex of the phase, futex of the writers; at 24 the writer.
+ * Bit 0 of the readers is set while a writer has the lock: the counted readers wait then.
  */
 #define RWLOCK_PHASE   8
 #define RWLOCK_WRITERS 12

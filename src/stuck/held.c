@@ -316,8 +316,9 @@ static int stop_all(struct stop *stops, size_t count, int64_t deadline)
 
 #if defined(__x86_64__)
 /*
- * Whether a stop has ended the call of a thread that waits in it: its result makes the kernel begin it
- * again (ERESTARTSYS and the like), or is one that restart_call() replaces. Any other is the call's own.
+ * Whether a stop has ended the call of a thread that waits in it: its result makes the kernel begin
+ * it again (ERESTARTSYS and the like), or is one that restart_call() replaces. Any other is the
+ * call's own.
  */
 static bool is_interrupted_wait(long call, int64_t result)
 {

@@ -4,13 +4,13 @@
  * the process.
  *
  * Of many threads, HELD_GROUP at a time are stopped, so that none stands still for as long as it
- * takes to look at all of them. What was seen of threads of different groups need not have been true
- * at one instant: held_sleeps and held_sleeps_on confirm it, without a stop.
+ * takes to look at all of them. What was seen of threads of different groups need not have been
+ * true at one instant: held_sleeps and held_sleeps_on confirm it, without a stop.
  *
- * The threads of a group have limit_ns to stop; one that has not by then, as it got no processor, has what the
- * kernel reports without a stop. So have threads in an uninterruptible sleep, and threads in system
- * calls that a stop would end with EINTR (signal(7)): they are not stopped at all. If this process
- * ends in between, the kernel lets the threads go on.
+ * The threads of a group have limit_ns to stop; one that has not by then, as it got no processor,
+ * has what the kernel reports without a stop. So have threads in an uninterruptible sleep, and
+ * threads in system calls that a stop would end with EINTR (signal(7)): they are not stopped at
+ * all. If this process ends in between, the kernel lets the threads go on.
  */
 #ifndef TRAIL_STUCK_HELD_H
 #define TRAIL_STUCK_HELD_H
@@ -79,9 +79,9 @@ struct held {
 bool held_take(struct held *held, pid_t pid, int64_t limit_ns, trail_error *err);
 
 /*
- * A thread that sleeps in a call. Each time that a thread goes to sleep, the kernel counts this: if all
- * threads of a list are found asleep, and then once more, with the same counts, then all of them were
- * asleep at the same time in between.
+ * A thread that sleeps in a call. Each time that a thread goes to sleep, the kernel counts this: if
+ * all threads of a list are found asleep, and then once more, with the same counts, then all of
+ * them were asleep at the same time in between.
  */
 struct held_sleep {
     pid_t pid;
@@ -90,8 +90,8 @@ struct held_sleep {
 };
 
 /*
- * Waits until the thread sleeps, at most until `deadline`: a stop makes it run for a moment. Returns
- * whether it is in the same call with the same arguments and stack pointer as it was seen.
+ * Waits until the thread sleeps, at most until `deadline`: a stop makes it run for a moment.
+ * Returns whether it is in the same call with the same arguments and stack pointer as it was seen.
  */
 bool held_sleeps(struct held_sleep *sleep, int64_t deadline);
 

@@ -338,8 +338,8 @@ static bool waits_anew(const struct held_thread *now, const struct held_thread *
 }
 
 /*
- * Sets the holder of those that sleep while the holder is looked at again, and has the lock. A holder that
- * cannot be stopped has to sleep as well.
+ * Sets the holder of those that sleep while the holder is looked at again, and has the lock. A
+ * holder that cannot be stopped has to sleep as well.
  */
 static void confirm_holder(struct naming *naming, struct guarding *holder, struct unsure *unsure)
 {

@@ -39,15 +39,15 @@ bool stuck_add(struct stuck *stuck, pid_t pid, trail_error *err);
 struct stuck_process *stuck_process_of(const struct stuck *stuck, pid_t pid);
 
 /*
- * Adds processes for which those wait that were added: that have a lock in shared memory, or the other
- * end of a pipe or a connection and wait, too. Called once, after stuck_add.
+ * Adds processes for which those wait that were added: that have a lock in shared memory, or the
+ * other end of a pipe or a connection and wait, too. Called once, after stuck_add.
  */
 void stuck_follow(struct stuck *stuck);
 
 /*
- * Finds holders among all threads, cycles, and processes that hang. Threads that were not seen at one
- * instant count only if a second look finds that all of them sleep at the same time and wait for the
- * same. Called once, after all processes were added. False with *err set: out of memory.
+ * Finds holders among all threads, cycles, and processes that hang. Threads that were not seen at
+ * one instant count only if a second look finds that all of them sleep at the same time and wait
+ * for the same. Called once, after all processes were added. False with *err set: out of memory.
  */
 bool stuck_connect(struct stuck *stuck, trail_error *err);
 

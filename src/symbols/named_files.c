@@ -1,6 +1,6 @@
 /*
- * The command's definition of open() precedes the C library's also for shared libraries (ld.so(8), symbol
- * scope), so libdw's calls arrive here; the linker exports it because libdw refers to it.
+ * The command's definition of open() precedes the C library's also for shared libraries (ld.so(8),
+ * symbol scope), so libdw's calls arrive here; the linker exports it because libdw refers to it.
  */
 #include "symbols/named_files.h"
 
@@ -60,8 +60,8 @@ static bool uses_servers(void)
 }
 
 /*
- * A program must not make root open what the program's owner may not read: other owners' files must be
- * readable for all.
+ * A program must not make root open what the program's owner may not read: other owners' files must
+ * be readable for all.
  */
 static bool is_allowed(const struct stat *status)
 {

@@ -1,9 +1,9 @@
 /*
- * The files of debug information that a program names: .gnu_debuglink, .gnu_debugaltlink, .dwo, .dwp.
- * libdw and libdwfl open them by path, some only when a name is looked up, and cannot be given
- * descriptors for all of them. Between named_files_begin and named_files_end, each file that they open is
- * checked: regular, of root, of the user or of the program's owner, and ELF of bounded size
- * (inspect/elf_bounds.h). Others cannot be opened (EACCES).
+ * The files of debug information that a program names: .gnu_debuglink, .gnu_debugaltlink, .dwo,
+ * .dwp. libdw and libdwfl open them by path, some only when a name is looked up, and cannot be
+ * given descriptors for all of them. Between named_files_begin and named_files_end, each file that
+ * they open is checked: regular, of root, of the user or of the program's owner, and ELF of bounded
+ * size (inspect/elf_bounds.h). Others cannot be opened (EACCES).
  */
 #ifndef TRAIL_SYMBOLS_NAMED_FILES_H
 #define TRAIL_SYMBOLS_NAMED_FILES_H
@@ -12,8 +12,8 @@
 #include <sys/types.h>
 
 /*
- * Checks what this thread opens until named_files_end. `owner` is that of the program's file. Does not
- * nest.
+ * Checks what this thread opens until named_files_end. `owner` is that of the program's file. Does
+ * not nest.
  */
 void named_files_begin(uid_t owner);
 void named_files_end(void);

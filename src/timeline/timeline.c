@@ -661,8 +661,8 @@ trail_string timeline_label(const struct timeline *timeline, const struct timeli
 }
 
 /*
- * trail record numbers a process's main thread 1, and names threads after their processes if there are
- * several. In Linux the main thread's ID is the PID. Traces of trail import have no processes.
+ * trail record numbers a process's main thread 1, and names threads after their processes if there
+ * are several. In Linux the main thread's ID is the PID. Traces of trail import have no processes.
  */
 bool timeline_thread_of(const struct timeline *t, const struct timeline_goroutine *g,
                         struct timeline_thread *thread)

@@ -1,6 +1,7 @@
 /*
- * A thread that sleeps for 100 x 2 ms while others use its CPU, which all threads are bound to. Prints its time on the run
- * queue by the kernel's count, in ns (/proc/TID/schedstat): late nanosleep|usleep|clock|thrd
+ * A thread that sleeps for 100 x 2 ms while others use its CPU, which all threads are bound to.
+ * Prints its time on the run queue by the kernel's count, in ns (/proc/TID/schedstat): late
+ * nanosleep|usleep|clock|thrd
  */
 #include <pthread.h>
 #include <sched.h>

@@ -120,8 +120,8 @@ static void assert_spread(uint64_t step)
 }
 
 /*
- * IDs whose first homes are groups of 200 with free slots between them, at every size of the map: run by run
- * they are no longer than runs that happen, but each look-up would take 100 steps.
+ * IDs whose first homes are groups of 200 with free slots between them, at every size of the map:
+ * run by run they are no longer than runs that happen, but each look-up would take 100 steps.
  */
 static void assert_groups_are_spread(void)
 {

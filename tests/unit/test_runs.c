@@ -1,6 +1,6 @@
 /*
- * The runs of the server: how many at a time, how long, how much output, and what becomes of
- * them when the client is gone. The clock, the client and the time-outs of condition variables are the
+ * The runs of the server: how many at a time, how long, how much output, and what becomes of them
+ * when the client is gone. The clock, the client and the time-outs of condition variables are the
  * test's, so that no limit is waited for; the command is this program again (see child).
  */
 #include <setjmp.h>
@@ -66,10 +66,11 @@ static int child_of_panels(int events, int go)
 }
 
 /*
- * Writes to TEST_EVENTS that it has begun. What it does then is a number that the exchange has: 1, or none,
- * waits for a byte of TEST_GO and answers; 2 waits until it is killed; others are of bytes to write. A query of
- * "end=STATUS out=WORD err=TEXT_" is what it ends with: a status or a signal, and what it has written. `panels` waits for a
- * byte, too, and answers a line for each panel, of another size each.
+ * Writes to TEST_EVENTS that it has begun. What it does then is a number that the exchange has: 1,
+ * or none, waits for a byte of TEST_GO and answers; 2 waits until it is killed; others are of bytes
+ * to write. A query of "end=STATUS out=WORD err=TEXT_" is what it ends with: a status or a signal,
+ * and what it has written. `panels` waits for a byte, too, and answers a line for each panel, of
+ * another size each.
  */
 static int child(int count, char **args)
 {
