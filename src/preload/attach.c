@@ -72,13 +72,44 @@ static void forget_all(void)
     unwind_forget();
 }
 
-/* The PID of the current recording's process; 0: unknown. */
-static int recorder;
+/* The current recording's process; pid 0: unknown. Its number may be another's once it has ended. */
+static struct {
+    int pid;
+    unsigned long long started; /* ticks since boot; 0: unknown */
+} recorder;
+
+/* Returns when a process started, and sets its state as in proc(5); 0: it cannot be read. */
+static unsigned long long start_of(int pid, char *state)
+{
+    char path[32], text[1024];
+    unsigned long long started = 0;
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    real_read_text(path, text, sizeof text);
+    /* "12 (a name) S 1 ...": the 3rd and the 22nd field. */
+    const char *at = strrchr(text, ')');
+    if (!at || sscanf(at,
+                      ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+                      "%*d %llu",
+                      state, &started) != 2)
+        return 0;
+    return started;
+}
+
+/* A zombie has ended, too: whoever killed it may not have waited for it. */
+static bool recorder_has_ended(void)
+{
+    char state = 0;
+    if (kill(recorder.pid, 0) != 0 && errno == ESRCH)
+        return true;
+    unsigned long long started = start_of(recorder.pid, &state);
+    return recorder.started != 0 && started != 0 &&
+           (started != recorder.started || state == 'Z' || state == 'X');
+}
 
 /* Leaves the recording of a recorder that was killed before it could end it. */
 static void leave_orphaned(void)
 {
-    if (!preload.recording || recorder == 0 || kill(recorder, 0) == 0 || errno != ESRCH)
+    if (!preload.recording || recorder.pid == 0 || !recorder_has_ended())
         return;
     (void)do_in_loader(imports_unwrap);
     preload_detach();
@@ -86,10 +117,12 @@ static void leave_orphaned(void)
 
 static bool begin_recording(const char *word)
 {
+    char state;
     forget_all();
     if (!preload_attach(word))
         return false;
-    recorder = strncmp(word, "pid:", 4) == 0 ? atoi(word + 4) : 0;
+    recorder.pid = strncmp(word, "pid:", 4) == 0 ? atoi(word + 4) : 0;
+    recorder.started = recorder.pid ? start_of(recorder.pid, &state) : 0;
     return true;
 }
 

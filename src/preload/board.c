@@ -291,15 +291,8 @@ static struct board_ends of_eventfd(int fd)
     const char *number;
     unsigned id;
     uint64_t own;
-    ssize_t size = -1;
-    int info;
     snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
-    info = REAL(open)(path, O_RDONLY | O_CLOEXEC);
-    if (info >= 0) {
-        size = REAL(read)(info, text, sizeof text - 1);
-        (void)REAL(close)(info);
-    }
-    text[size > 0 ? size : 0] = '\0';
+    real_read_text(path, text, sizeof text);
     number = strstr(text, "eventfd-id:");
     if (!number || sscanf(number, "eventfd-id: %u", &id) != 1)
         return (struct board_ends){0};

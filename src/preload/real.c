@@ -106,3 +106,12 @@ bool real_has(void **function, const char *name)
     __atomic_store_n(function, found, __ATOMIC_RELAXED);
     return found != NULL;
 }
+
+void real_read_text(const char *path, char *text, size_t size)
+{
+    int fd = REAL(open)(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd >= 0 ? REAL(read)(fd, text, size - 1) : -1;
+    if (fd >= 0)
+        (void)REAL(close)(fd);
+    text[got > 0 ? got : 0] = '\0';
+}

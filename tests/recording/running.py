@@ -239,6 +239,22 @@ def kill_recorder_when(is_there, pid):
 
 
 @test
+def a_recorder_that_was_killed_and_not_waited_for_records_no_more():
+    with Running("calls") as program:
+        record(program.pid, "-q", "--duration=10ms")  # skips where that is not allowed
+        recorder = subprocess.Popen([TRAIL, "record", "-q", "-p", str(program.pid), "-o", os.path.join(WORK, "zombie.trace")])
+        states.until(lambda: recorder.poll() is not None or wrapped(program.pid) > 0)
+        assert recorder.poll() is None, recorder.returncode
+        refused = record(program.pid, "-q", code=2, name="second.trace")
+        assert "being recorded by another" in refused, refused
+        recorder.kill()
+        states.until(lambda: states.status(recorder.pid, "State")[:1] == "Z")
+        record(program.pid, "-q", "--duration=10ms")
+        assert wrapped(program.pid) == 0, wrapped(program.pid)
+        recorder.wait()
+
+
+@test
 def the_program_goes_on_when_the_recorder_is_killed():
     """tests/hammer/kills.py does it at any time."""
     with Running("calls") as program:
