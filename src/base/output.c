@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
 bool output_error(trail_error *err, const char *title, int reason)
 {
@@ -90,6 +91,25 @@ static int open_nameless(const char *path)
     return fd;
 }
 
+char *output_hidden(const char *path, const char *ending)
+{
+    const char *name = path_name(path);
+    char *hidden = NULL;
+    return asprintf(&hidden, "%.*s.%s.%s", (int)(name - path), path, name, ending) < 0 ? NULL
+                                                                                       : hidden;
+}
+
+/* The same, made of the file's number. */
+static char *hidden_by_number(const struct output *output, const char *path)
+{
+    char number[24];
+    struct stat file;
+    if (fstat(output->fd, &file) != 0)
+        return NULL;
+    (void)snprintf(number, sizeof number, "%ju", (uintmax_t)file.st_ino);
+    return output_hidden(path, number);
+}
+
 static int open_beside(char *beside)
 {
     int fd = mkostemp(beside, O_CLOEXEC);
@@ -109,10 +129,9 @@ bool output_open_beside(struct output *output, const char *path, trail_error *er
     if (output->fd >= 0)
         return true;
     output->nameless = false;
-    if (asprintf(&output->beside, "%s.XXXXXX", path) < 0) {
-        output->beside = NULL;
+    output->beside = output_hidden(path, "XXXXXX");
+    if (!output->beside)
         return output_error(err, path, ENOMEM);
-    }
     output->fd = open_beside(output->beside);
     if (output->fd >= 0)
         return true;
@@ -135,12 +154,10 @@ static bool link_as(const struct output *output, const char *path)
  */
 static bool give_name(const struct output *output, const char *path)
 {
-    char *beside;
-    struct stat file;
     if (link_as(output, path))
         return true;
-    if (errno != EEXIST || fstat(output->fd, &file) != 0 ||
-        asprintf(&beside, "%s.%ju", path, (uintmax_t)file.st_ino) < 0)
+    char *beside = errno == EEXIST ? hidden_by_number(output, path) : NULL;
+    if (!beside)
         return false;
     bool linked = link_as(output, beside), named = linked && rename(beside, path) == 0;
     int reason = errno;
@@ -181,12 +198,9 @@ static bool close_beside(struct output *output, const char *path, bool made, tra
 /* Gives a nameless file a temporary name beside `path`. */
 static bool name_beside(struct output *output, const char *path)
 {
-    struct stat file;
-    if (fstat(output->fd, &file) != 0 ||
-        asprintf(&output->beside, "%s.%ju", path, (uintmax_t)file.st_ino) < 0) {
-        output->beside = NULL;
+    output->beside = hidden_by_number(output, path);
+    if (!output->beside)
         return false;
-    }
     if (link_as(output, output->beside))
         return true;
     int reason = errno;

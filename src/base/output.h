@@ -4,7 +4,7 @@
  *
  * A file opened "beside" its name appears complete or not at all. Until it is complete it has no
  * name, if the file system supports that (O_TMPFILE, open(2)), so that nothing remains if the
- * process is killed; otherwise a temporary name.
+ * process is killed; otherwise a temporary name that begins with a dot.
  *
  * Nothing is printed here. Errors have the code TRAIL_IO and the message "cannot write FILE:
  * reason".
@@ -35,6 +35,13 @@ bool output_open(struct output *output, const char *path, trail_error *err);
  * Like output_open, but a regular file gets its name, or replaces the old file, when it is closed.
  */
 bool output_open_beside(struct output *output, const char *path, trail_error *err);
+
+/*
+ * Returns the temporary name "FOLDER/.NAME.ENDING" for what gets the name `path` later; NULL: out of
+ * memory. If the process is killed it remains, but readers of folders ignore names that begin with a
+ * dot. The caller frees it.
+ */
+char *output_hidden(const char *path, const char *ending);
 
 /* Returns a sink that writes to `output`, which must outlive it. */
 trail_sink output_sink(struct output *output);

@@ -22,7 +22,8 @@ struct folder {
 
 static bool folder_names(struct folder *folder, const char *path)
 {
-    folder->there = asprintf(&folder->beside, "%s.XXXXXX", path) >= 0 && mkdtemp(folder->beside);
+    folder->beside = output_hidden(path, "XXXXXX");
+    folder->there = folder->beside && mkdtemp(folder->beside);
     return folder->there && asprintf(&folder->stream_path, "%s" STREAM, folder->beside) >= 0 &&
            asprintf(&folder->metadata_path, "%s" METADATA, folder->beside) >= 0;
 }

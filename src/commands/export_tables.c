@@ -353,18 +353,12 @@ static char *parquet_path(const struct tables_request *tables, const char *folde
     return path;
 }
 
-/*
- * Returns a temporary name in the folder of `path`, "FOLDER/.NAME.PID.part"; NULL on out of memory.
- * If the process is killed, such a file remains; readers of Parquet folders ignore names that begin
- * with a dot.
- */
-static char *hidden_beside(const char *path)
+/* DuckDB opens the file by its name. */
+static char *part_of(const char *path)
 {
-    const char *name = path_name(path);
-    char *beside = NULL;
-    if (asprintf(&beside, "%.*s.%s.%ld.part", (int)(name - path), path, name, (long)getpid()) < 0)
-        return NULL;
-    return beside;
+    char ending[32];
+    (void)snprintf(ending, sizeof ending, "%ld.part", (long)getpid());
+    return output_hidden(path, ending);
 }
 
 static int copy_table(struct sql_tables *sql, const struct tables_request *tables, int table,
@@ -384,7 +378,7 @@ static int copy_one(struct sql_tables *sql, const struct tables_request *tables,
     char **path = &parquet->paths[table], **beside = &parquet->beside[table];
     int code = folder ? folders_make(&parquet->folders, folder) : EXIT_GOOD;
     *path = parquet_path(tables, folder);
-    *beside = *path ? hidden_beside(*path) : NULL;
+    *beside = *path ? part_of(*path) : NULL;
     if (!*beside)
         code = EXIT_INOUT;
     /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): copy_all frees what `parquet` has. */

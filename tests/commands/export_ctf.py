@@ -10,10 +10,13 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 
 from exports import EXAMPLES, STATES, TRAIL, add, compare, data, examples, expected, expected_threads, is_of_threads, path, trail
+from killed import die_at_rename
 from tap import main, test
 
 LINE = re.compile(r"\[(-?\d+)\.(\d{9})\] \(\+[?.\d]+\) (\w+): \{ (.*) \}")
@@ -171,6 +174,20 @@ def every_stack_is_told_of_before():
                 known.add(v["stack"])
             else:
                 assert v.get("stack", 0) in known, v
+
+
+@test
+def what_a_killed_export_leaves_is_hidden():
+    folder = tempfile.mkdtemp(dir=path(""))
+    killed = subprocess.run([TRAIL, "export", "--to=ctf", EXAMPLES[0], "-o", f"{folder}/t"], preexec_fn=die_at_rename)
+    assert killed.returncode == -signal.SIGSYS, killed
+    assert [name[0] for name in os.listdir(folder)] == ["."], os.listdir(folder)
+    # What a file replaces has a temporary name as well.
+    target = os.path.join(folder, "c.trace")
+    shutil.copy(EXAMPLES[0], target)
+    killed = subprocess.run([TRAIL, "convert", EXAMPLES[1], "-o", target], preexec_fn=die_at_rename)
+    assert killed.returncode == -signal.SIGSYS, killed
+    assert sorted(name for name in os.listdir(folder) if name[0] != ".") == ["c.trace"], os.listdir(folder)
 
 
 @test

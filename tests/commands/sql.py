@@ -12,14 +12,12 @@ usage: sql.py TRAIL SOURCE_ROOT tables|sql|real
 
 import collections
 import csv
-import ctypes
 import glob
 import gzip
 import io
 import json
 import operator
 import os
-import platform
 import re
 import shutil
 import signal
@@ -30,6 +28,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from command import EXAMPLES, ROOT, TRAIL, WORK, equal, trace as assembled  # noqa: E402
 from command import assembled as assembled_text  # noqa: E402
+from killed import die_at_rename
 from tap import Skip, main, test, tests
 
 COMMON = ("trace", "file", "host", "day")
@@ -1119,21 +1118,6 @@ def a_parquet_file_is_whole_or_not_there():
     assert code == 3 and err, f"exit {code}: {err}"
     good("export", "--to=parquet", "--table=events", HAND, "-o", os.path.join(WORK, "one.parquet"))
     equal([name for name in os.listdir(WORK) if name.startswith("one.")], ["one.parquet"])
-
-
-def die_at_rename():
-    """In a child: the kernel kills it when it gives a file its name, however it does so."""
-    load, equal_to, answer, kill, allow = 0x20, 0x15, 0x06, 0x80000000, 0x7FFF0000
-    renames = {"x86_64": (82, 264, 316), "aarch64": (38, 276)}[platform.machine()]
-    steps = [(load, 0, 0, 0)]
-    steps += [(equal_to, len(renames) - i, 0, number) for i, number in enumerate(renames)]
-    steps += [(answer, 0, 0, allow), (answer, 0, 0, kill)]
-    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
-    filter = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(steps), ctypes.addressof(code)))
-    libc = ctypes.CDLL(None)
-    # PR_SET_NO_NEW_PRIVS, and PR_SET_SECCOMP with SECCOMP_MODE_FILTER
-    if libc.prctl(38, 1, 0, 0, 0) != 0 or libc.prctl(22, 2, filter) != 0:
-        os._exit(1)
 
 
 @with_duckdb
