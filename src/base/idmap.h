@@ -4,10 +4,9 @@
  * while millions pass through.
  *
  * The hash is multiplication by `times`. The first one spreads runs of IDs well and is the same in
- * every process. But IDs come from files
- * and may be chosen to be neighbours in the table: when a run of used slots gets too long, `times`
- * is drawn at random, which makes the hash universal (Dietzfelbinger et al., "A reliable randomized
- * algorithm for the closest-pair problem", 1997).
+ * every process. But IDs come from files and may be chosen to be neighbours in the table: when a run
+ * of used slots gets too long, `times` is drawn at random, which makes the hash universal
+ * (Dietzfelbinger et al., "A reliable randomized algorithm for the closest-pair problem", 1997).
  */
 #ifndef TRAIL_BASE_IDMAP_H
 #define TRAIL_BASE_IDMAP_H
