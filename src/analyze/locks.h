@@ -2,8 +2,9 @@
  * Locks: waits and holds by lock, and chains of waits.
  *
  * In recordings of C programs a log "wait" before a wait names its lock, and a log "held" gives the
- * holder and the hold time; the row is that lock. Elsewhere the row of a mutex is the stack of the
- * wait, whoever ends it, and that of a channel or the like this stack and that of the waker.
+ * holder and the hold time; the row is that lock. Elsewhere a mutex has a row for each
+ * stack of a wait, whoever ends it; a channel or the like one for each pair of stacks, of the wait
+ * and of the waker.
  *
  * Chains: when a wait ends, its waker is known, and so are the waker's own waits up to then. Each
  * goroutine keeps its last few pieces of time in which it waited, each with a list of links:

@@ -10,8 +10,7 @@
 
 /*
  * Opens a file for reading if it is regular and `allowed` (NULL: any) accepts it; never blocks.
- * *status is that of the opened file. Returns a descriptor, or -1 with errno set; EACCES: not
- * regular or not allowed.
+ * Sets *status. Returns a descriptor, or -1 with errno set; EACCES: not regular or not allowed.
  */
 int regular_file_open(const char *path, bool (*allowed)(const struct stat *status),
                       struct stat *status);

@@ -50,13 +50,13 @@ struct cpu_limits {
 /* Between looks. */
 #define CPU_LIMITS_NS 100000000
 
-/* Looks at some threads of a process; the control group is that of the first process. */
+/* Looks at some threads of a process, and for the quota of the first process's control group. */
 void cpu_limits_look(struct cpu_limits *limits, pid_t pid, const struct collect *collect);
 
 /* Returns the CPU time of a process's children that it has waited for, in ns. */
 int64_t cpu_limits_children_ns(pid_t pid);
 
-/* Reads the machine's CPU time; `recorded_ns` is that of all processes of the recording, now. */
+/* Reads the machine's CPU time. `recorded_ns`: the CPU time of the recorded processes so far. */
 void cpu_limits_machine(struct cpu_limits *limits, int64_t recorded_ns);
 
 /* Writes the rows of a trace (wire/recorded.h). */

@@ -281,7 +281,7 @@ static void read_titles(struct recorder *r, int64_t now)
     }
 }
 
-/* The CPU time of all processes that are not over, with that of their children. */
+/* The CPU time of all processes that have not ended, and of their children. */
 static int64_t recorded_cpu_ns(const struct recorder *r)
 {
     int64_t sum = 0;

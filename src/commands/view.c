@@ -258,7 +258,7 @@ static bool read_anew(struct site *site)
     return true;
 }
 
-/* /api/again: what is there already is not read a second time, however many pages ask. */
+/* /api/again: reads a changed file anew, once, however many pages ask. */
 static void answer_again(struct site *site, struct http_answer *answered)
 {
     static const char good[] = "{\"again\":true}",

@@ -12,8 +12,8 @@
 #include <sys/types.h>
 
 /*
- * Checks what this thread opens until named_files_end. `owner` is that of the program's file. Does
- * not nest.
+ * Checks what this thread opens until named_files_end. `owner`: the owner of the program's file.
+ * Does not nest.
  */
 void named_files_begin(uid_t owner);
 void named_files_end(void);
