@@ -153,7 +153,7 @@ static void show_view(const struct sql_named *view)
 static int show_schema(const char *name)
 {
     trail_table_id table;
-    const struct sql_named *view = sql_view_find(name);
+    const struct sql_named *view = sql_named_find(sql_views, name);
     if (view)
         return show_view(view), EXIT_GOOD;
     if (*name && !trail_table_find(name, &table)) {

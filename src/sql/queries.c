@@ -126,12 +126,17 @@ const char *sql_macro_since_start(bool several)
 }
 /* clang-format on */
 
+const struct sql_named *sql_named_find(const struct sql_named *rows, const char *name)
+{
+    for (; rows->name; rows++)
+        if (strcmp(rows->name, name) == 0)
+            return rows;
+    return NULL;
+}
+
 const struct sql_named *sql_query_find(const char *name)
 {
-    for (const struct sql_named *query = sql_queries; query->name; query++)
-        if (strcmp(query->name, name) == 0)
-            return query;
-    return NULL;
+    return sql_named_find(sql_queries, name);
 }
 
 const char *sql_query_near(const char *name)

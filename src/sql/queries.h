@@ -20,7 +20,10 @@ extern const struct sql_named sql_queries[];
 const char *sql_macros(bool several);
 const char *sql_macro_since_start(bool several);
 
-/* Returns NULL if there is no query of that name. */
+/* Returns the row of that name; NULL: there is none. */
+const struct sql_named *sql_named_find(const struct sql_named *rows, const char *name);
+
+/* The same of the queries. */
 const struct sql_named *sql_query_find(const char *name);
 
 /* Returns the most similar name; NULL if none is similar. */

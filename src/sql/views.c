@@ -5,7 +5,6 @@
 #include "sql/views.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "ui/cli.h"
 
@@ -77,14 +76,6 @@ const struct sql_named sql_views[] = {
     {NULL, NULL, NULL},
 };
 /* clang-format on */
-
-const struct sql_named *sql_view_find(const char *name)
-{
-    for (const struct sql_named *view = sql_views; view->name; view++)
-        if (strcmp(view->name, name) == 0)
-            return view;
-    return NULL;
-}
 
 int sql_views_create(struct duckdb *duckdb)
 {

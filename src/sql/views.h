@@ -9,10 +9,7 @@
  * name. */
 extern const struct sql_named sql_views[];
 
-/* Returns NULL if there is no view of that name. */
-const struct sql_named *sql_view_find(const char *name);
-
-/* Returns an exit code; what is wrong is printed. */
+/* Returns an exit code; errors are printed. */
 int sql_views_create(struct duckdb *duckdb);
 
 #endif

@@ -11,6 +11,7 @@ import { bytes, count, duration, parseDuration } from "./format";
 import type { Framed } from "./framed";
 import { LABELS } from "./geometry";
 import { ContextMenu } from "./menu";
+import { whenSettled } from "./settled";
 import { message, type Range, theme } from "./state";
 import { type Column, Table } from "./table";
 import { type Figures, inOrder, isChanged, type Metric, verdictOf } from "./verdict";
@@ -124,16 +125,7 @@ export function keepComparison(): void {
         onMoved(0, now);
         untouched = !(facts[0].value?.done && facts[1].value?.done);
     });
-    let timer = 0;
-    effect(() => {
-        const text = toFragment();
-        clearTimeout(timer);
-        document.documentElement.dataset.moving = "";
-        timer = setTimeout(() => {
-            history.replaceState(null, "", `#${text}`);
-            delete document.documentElement.dataset.moving;
-        }, 150);
-    });
+    whenSettled(toFragment, (text) => history.replaceState(null, "", `#${text}`));
     addEventListener("hashchange", () => {
         fromFragment();
         document.querySelectorAll("iframe").forEach((frame, i) => {

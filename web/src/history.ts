@@ -2,7 +2,8 @@
  * The address of the page and the browser's history. The address has all of the view (state.ts). Looking at something else
  * (another selection, range, panel or window) makes an entry of the history, moving about does not.
  */
-import { effect, signal } from "@preact/signals";
+import { signal } from "@preact/signals";
+import { whenSettled } from "./settled";
 import { fromFragment, type Parameter, parseRange, toFragment } from "./state";
 
 /* The fragment last written to the address. */
@@ -57,21 +58,11 @@ function write(text: string): void {
     if (isNew || !hasActed) entry = now;
 }
 
-/*
- * Keeps the address up to date. It is written when nothing has changed for a moment, because browsers limit the rate;
- * until then the root element has data-moving. Changes of the address by the user are applied.
- */
+/* Keeps the address up to date, and applies what the user changes in it. */
 export function keepFragment(): void {
-    let timer = 0;
-    effect(() => {
-        const text = toFragment();
-        clearTimeout(timer);
-        document.documentElement.dataset.moving = "";
-        timer = setTimeout(() => {
-            if (text !== location.hash.slice(1)) write(text);
-            fragmentKept.value = text;
-            delete document.documentElement.dataset.moving;
-        }, 150);
+    whenSettled(toFragment, (text) => {
+        if (text !== location.hash.slice(1)) write(text);
+        fragmentKept.value = text;
     });
     const acts = () => {
         hasActed = true;
