@@ -444,7 +444,10 @@ typedef struct trail_reader_options {
     trail_verdict verdict;
     /* Fails at an annotation that breaks Go's rules, as Go does: see TRAIL_EVENT_MISUSED. */
     bool strict;
-    /* v1: delivers the consistent prefix of a damaged trace before the error. */
+    /*
+     * v1: delivers what can be read of a damaged trace before the error: what is behind damage too,
+     * with repairs, and with `strict` only what is consistent before it.
+     */
     bool partial;
     /* v1: infers events and shifts times to make the trace consistent; see trail_repair. */
     bool repair;

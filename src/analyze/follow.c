@@ -94,7 +94,7 @@ bool follow_first(struct follow *follow, const struct follow_ops *ops, void *con
 {
     uint64_t id = (uint64_t)event->transition.id;
     bool created = event->transition.from == TRAIL_GO_NOT_EXIST;
-    int64_t since_ns = created ? event->time_ns : follow->sync_ns;
+    int64_t since_ns = created ? event->time_ns : found_since(event, follow->sync_ns);
     struct followed *g = idmap_find(&follow->alive, id);
     if (g && !end(follow, ops, context, g, event))
         return false; /* another goroutine had its ID */

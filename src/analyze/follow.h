@@ -94,6 +94,15 @@ void follow_init(struct follow *follow, const trail_reader *reader, struct names
 /* Frees all but the objects of goroutines, which belong to the consumer. */
 void follow_free(struct follow *follow);
 
+/*
+ * Returns since when a state lasts that is found by an event: the last Sync; one that is implied
+ * behind damage, since the event, because what was before is unknown.
+ */
+static inline int64_t found_since(const trail_event *event, int64_t sync_ns)
+{
+    return event->flags & TRAIL_EVENT_IMPLIED ? event->time_ns : sync_ns;
+}
+
 /* Called at the first event, and at each Sync. */
 static inline void follow_sync(struct follow *follow, int64_t now)
 {

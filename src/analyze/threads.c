@@ -1,8 +1,10 @@
+/* Threads and Ps: how the time of each is divided among what ran on it. */
 #include "analyze/threads.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/follow.h"
 #include "analyze/part.h"
 #include "base/grow.h"
 
@@ -154,7 +156,7 @@ static bool go_transition(struct threads *threads, const trail_event *event)
     bool found = from == TRAIL_GO_UNDETERMINED;
     *g = (struct placed){
         .id = event->transition.id,
-        .since_ns = found ? threads->sync_ns : event->time_ns,
+        .since_ns = found ? found_since(event, threads->sync_ns) : event->time_ns,
         .thread = found ? TRAIL_NONE : event->thread,
         .proc = found ? TRAIL_NONE : event->proc,
         .state = (uint8_t)to,
@@ -169,7 +171,7 @@ static bool go_transition(struct threads *threads, const trail_event *event)
 static void place_found(struct threads *threads, const trail_event *event)
 {
     struct placed *g = idmap_find(&threads->going, (uint64_t)event->goroutine);
-    if (!g || g->is_placed)
+    if (!g || g->is_placed || event->proc >= TRAIL_FAKE_PROC)
         return;
     g->is_placed = true;
     g->thread = event->thread;
@@ -207,7 +209,8 @@ static bool proc_transition(struct threads *threads, const trail_event *event)
         proc->syscalling = NULL;
         row->taken++;
     }
-    proc->since_ns = from == TRAIL_PROC_UNDETERMINED ? threads->sync_ns : event->time_ns;
+    proc->since_ns =
+        from == TRAIL_PROC_UNDETERMINED ? found_since(event, threads->sync_ns) : event->time_ns;
     proc->state = (uint8_t)to;
     if (from != TRAIL_PROC_IDLE || to != TRAIL_PROC_RUNNING)
         return true;

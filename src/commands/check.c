@@ -196,6 +196,11 @@ static void show_notes(const struct verdict *verdict)
         show_line("  holes        %" PRIu64 ": reading went on behind the damage, and no state is "
                   "counted across it",
                   stats->holes);
+    if (stats->repairs > 0 && !verdict->request->repair)
+        show_line("  inferred     %" PRIu64
+                  " state%s where events are lost: times next to them may be "
+                  "too long",
+                  stats->repairs, plural_s(stats->repairs));
     if (stats->lost_bytes > 0)
         show_line("  lost         %s", show_bytes(text, stats->lost_bytes));
     if (stats->unstopped)
@@ -237,12 +242,10 @@ static void show_hint(const struct verdict *verdict)
     bool v2 = trail_version_is_v2(verdict->version);
     bool order =
         verdict->error.code == TRAIL_INCONSISTENT || verdict->error.code == TRAIL_TIME_ORDER;
-    if (v2 && verdict->stats.events > 1)
-        show_line("  try          trail print %s   shows everything before the damage", word);
     if (!v2 && order && !verdict->request->repair)
         show_line("  try          trail check --repair %s   or trail print --repair", word);
-    if (!v2 && (verdict->stats.good_bytes > 16 || verdict->stats.events > 0))
-        show_line("  try          trail print --partial %s   shows what is consistent", word);
+    if (verdict->stats.events > 1 || (!v2 && verdict->stats.good_bytes > 16))
+        show_line("  try          trail print %s   shows everything that can be read", word);
 }
 
 static void show_bad(const struct verdict *verdict)
@@ -267,6 +270,7 @@ static void show_bad(const struct verdict *verdict)
                stats->generations == 1 ? "" : "s");
     printf("\n");
     show_notes(verdict);
+    show_repairs(verdict);
     show_hint(verdict);
 }
 
@@ -355,6 +359,7 @@ static int check_file(const char *word, const struct request *request)
     trail_reader_options options = {
         .repair = request->repair,
         .strict = request->strict || request->go121,
+        .partial = !request->strict && !request->go121,
         .verdict = request->go121 ? TRAIL_VERDICT_GO121 : TRAIL_VERDICT_AUTO,
         .verdict_only = true,
     };

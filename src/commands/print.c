@@ -100,7 +100,7 @@ static const struct option rows[] = {
      "Go 1.5 to 1.21: repair what has no consistent order; 'trail check --repair --list' lists "
      "what had to be assumed",
      TO_FLAG(struct request, reader.repair)},
-    {0, "partial", NULL, "Go 1.5 to 1.21: print what is good before the damage, too",
+    {0, "partial", NULL, "Go 1.5 to 1.21, in the format of Go's tools: print what is good, too",
      TO_FLAG(struct request, reader.partial)},
     {0, "strict", NULL,
      "fail at a misused region, task or log, as Go's tools do; --format=go and go-v1 imply it",
@@ -188,6 +188,7 @@ static int parse_request(struct request *request, int argc, char **argv)
     request->word = options.words[0];
     if (request->format == TRAIL_FORMAT_GO || request->format == TRAIL_FORMAT_GO_V1)
         request->reader.strict = true;
+    request->reader.partial |= !request->reader.strict;
     if (request->format == TRAIL_FORMAT_GO_V1) {
         request->reader.view = TRAIL_VIEW_V1;
         request->reader.verdict = TRAIL_VERDICT_GO121;

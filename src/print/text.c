@@ -445,12 +445,16 @@ static const struct phrase proc_phrases[TRAIL_PROC_STATES][TRAIL_PROC_STATES] = 
 static const struct phrase *phrase_of(const trail_event *event)
 {
     static const struct phrase unknown = {"changes", PASSIVE, STYLE_PLAIN};
+    static const struct phrase lost = {"is unknown from here: events are lost", PASSIVE,
+                                       STYLE_WAIT};
     static const struct phrase steal = {"taken from a thread in a system call", PASSIVE,
                                         STYLE_SYSCALL};
     unsigned from = event->transition.from, to = event->transition.to;
     const struct phrase *phrase = &unknown;
     if (event->wire == V2_ProcSteal)
         return &steal;
+    if (to == TRAIL_GO_UNDETERMINED)
+        return &lost;
     if (event->transition.resource == TRAIL_RESOURCE_PROC) {
         if (from < TRAIL_PROC_STATES && to < TRAIL_PROC_STATES)
             phrase = &proc_phrases[from][to];

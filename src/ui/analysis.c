@@ -49,7 +49,7 @@ static int print_damage(const struct analysis *analysis, const trail_error *err)
 {
     int code = print_error(analysis->word, err);
     if (analysis->answers)
-        print_message("%s: what %s is of the good part before that", source_title(analysis->word),
+        print_message("%s: what %s is of the part that could be read", source_title(analysis->word),
                       analysis->streams ? "is shown" : "follows");
     return code;
 }

@@ -151,7 +151,8 @@ static const trail_reader_options plain,
     view = {.view = TRAIL_VIEW_V1, .strict = true}, strict = {.strict = true},
     only_verdict = {.verdict_only = true}, partial = {.partial = true},
     repair_view = {.view = TRAIL_VIEW_V1, .strict = true, .repair = true},
-    partial_view = {.view = TRAIL_VIEW_V1, .partial = true};
+    partial_view = {.view = TRAIL_VIEW_V1, .partial = true},
+    strict_partial_view = {.view = TRAIL_VIEW_V1, .partial = true, .strict = true};
 
 static void expect_good(const trail_reader_options *options, const char *text)
 {
@@ -233,9 +234,18 @@ static void test_gap_in_a_sequence(void **state)
     assert_int_equal(run.err.proc, 0);
     assert_int_equal(run.stats.good_bytes, bad);
 
-    read_with(&partial_view);
+    read_with(&strict_partial_view);
     assert_int_equal(run.result, -1);
     assert_string_equal(run.text, BEGUN_V1 "5 GoCreate p0 g1\n6 HeapAlloc p0 g1\n");
+
+    /* Repaired, then the error. */
+    read_with(&partial_view);
+    assert_int_equal(run.result, -1);
+    assert_int_equal(run.err.offset, bad);
+    assert_string_equal(run.text, BEGUN_V1 "5 GoCreate p0 g1\n"
+                                           "6 HeapAlloc p0 g1\n"
+                                           "11 GoUnblock p0 g1\n"
+                                           "16 GoEnd p0 g1\n");
 
     /* Forced into the order; then the check finds goroutine 2 not waiting. */
     expect_good(&repair_view, BEGUN_V1 "5 GoCreate p0 g1\n"
@@ -812,13 +822,15 @@ static void test_malformed_records(void **state)
         bytes_put(&trace, cases[i].bytes, cases[i].size);
         expect_error(&plain, cases[i].code, cases[i].message);
         assert_true(run.err.offset >= (int64_t)good);
-        /* What came before is whole. */
+        /* What came before is whole; what ran then is unknown from there. */
         read_with(&partial);
         assert_int_equal(run.result, -1);
         assert_int_equal(run.err.code, cases[i].code);
         assert_string_equal(run.text, "-1 Sync p-1 g-1\n"
                                       "0 ProcStatus p0 g-1 0: 0>2 \n"
-                                      "1 GoStatus p0 g1 1: 0>3 \n");
+                                      "1 GoStatus p0 g1 1: 0>3 \n"
+                                      "2 GoStatus p-1 g-1 1: 3>0 \n"
+                                      "3 ProcStatus p-1 g-1 0: 2>0 \n");
     }
 }
 

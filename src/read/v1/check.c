@@ -40,13 +40,16 @@ wrong(struct v1_check *check, const struct v1_event *ev, const char *format, ...
     return result;
 }
 
-/* The same of an annotation; a reader that is not strict marks the event, and keeps it. */
+/*
+ * The same of an annotation; a reader that is not strict marks the event, and keeps it. Where
+ * events are lost it is no misuse: the begin or the end that is missing may be one of them.
+ */
 __attribute__((format(printf, 3, 4), cold, noinline)) static bool
 misused(struct v1_check *check, struct v1_event *ev, const char *format, ...)
 {
     if (!check->strict) {
-        ev->misused = true;
-        check->misused++;
+        ev->misused = !check->repaired;
+        check->misused += ev->misused;
         return false;
     }
     va_list args;
@@ -366,6 +369,7 @@ void v1_check_init(struct v1_check *check, const struct v1_merge *merge,
         .version = merge->format->version,
         .newer_rules = merge->format->newer_rules,
         .strict = strict,
+        .repaired = repairs->count > 0,
         .task_slab = {.object_size = sizeof(struct task)},
     };
     error_clear(&check->error);
@@ -391,9 +395,21 @@ static const uint8_t kinds[V1_TYPE_MASK + 1] = {
     [V1_GoSysCall] = KIND_CALL,
 };
 
+/* What the P does behind the hole cannot contradict what it did before. */
+static void on_lost(struct v1_event *ev)
+{
+    ev->lane->running = ev->lane->stopped_world = ev->lane->sweeping = false;
+    ev->lane->running_g = 0;
+    if (ev->g != 0)
+        ev->gs->state = V1_DEAD;
+}
+
 static int judge_rare(struct v1_check *check, struct v1_event *ev)
 {
     switch (ev->type) {
+    case V1_LOST:
+        on_lost(ev);
+        return 0;
     case V1_ProcStart:
         return -on_proc_start(check, ev);
     case V1_ProcStop:

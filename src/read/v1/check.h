@@ -19,6 +19,7 @@ struct v1_check {
     bool newer_rules;
     bool strict;      /* a misused annotation is a contradiction */
     uint64_t misused; /* annotations marked as such */
+    bool repaired;    /* a pass before this one has made repairs: events are lost */
     bool gc_running, stopped_world;
     struct idmap tasks; /* tasks that have not ended */
     struct slab task_slab;

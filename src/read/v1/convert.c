@@ -151,6 +151,9 @@ trail_string_handle v1_log_text(struct tables *tables, const struct v1_event *ev
 
 /* MARK: Output */
 
+/* What one event may become in a repaired trace. */
+#define MOST_REPAIRED 12
+
 static int no_memory(struct v1_convert *convert)
 {
     return error_set(&convert->error, TRAIL_NO_MEMORY, "out of memory while converting the trace");
@@ -218,11 +221,133 @@ static void put_stack(struct v1_convert *convert, trail_event *out, const struct
     out->stack = v1_stack_handle(convert->tables, ev->stack);
 }
 
+/* MARK: Repairs: a former state ends, and the one that the next event requires begins */
+
+static void implied(struct v1_convert *convert, const struct v1_event *ev, trail_resource resource,
+                    int64_t id, unsigned from, unsigned to)
+{
+    trail_event *out = push(convert, v1_clock_ns(convert->clock, ev->ticks));
+    out->kind = TRAIL_STATE_TRANSITION;
+    out->wire = resource == TRAIL_RESOURCE_PROC ? V2_ProcStatus : V2_GoStatus;
+    out->flags = TRAIL_EVENT_IMPLIED;
+    out->transition.resource = (uint8_t)resource;
+    out->transition.id = id;
+    out->transition.from = (uint8_t)from;
+    out->transition.to = (uint8_t)to;
+}
+
+static void end_shown(struct v1_convert *convert, const struct v1_event *ev, struct v1_shown_g *g)
+{
+    implied(convert, ev, TRAIL_RESOURCE_GOROUTINE, (int64_t)g->id, g->state, TRAIL_GO_UNDETERMINED);
+    g->state = TRAIL_GO_UNDETERMINED;
+}
+
+/* Whether no event of the goroutine can be lost between its last one and `ev`. */
+static bool follows(const struct v1_event *ev, const struct v1_shown_g *g)
+{
+    if (ev->forced || ev->sequenced)
+        return !ev->forced;
+    return !ev->lane || g->lane == 0 ||
+           (g->lane == ev->lane->order + 1 && g->losses == ev->lane->losses);
+}
+
+/*
+ * The goroutine goes from a state to another. Makes `from` its state, if it is not; whether that
+ * was right is known only then.
+ */
+static int change_shown(struct v1_convert *convert, const struct v1_event *ev, uint64_t id,
+                        unsigned from, unsigned to)
+{
+    struct v1_shown_g *g = v1_shown_get(convert->shown, id);
+    if (!g)
+        return no_memory(convert);
+    bool known = g->state != TRAIL_GO_UNDETERMINED;
+    bool fits = g->state == from || (!known && from <= TRAIL_GO_NOT_EXIST);
+    if (known && (!fits || !follows(ev, g))) {
+        if (!v1_shown_doubt(convert->shown, g))
+            return no_memory(convert);
+        end_shown(convert, ev, g);
+        fits = from <= TRAIL_GO_NOT_EXIST;
+    }
+    if (!fits && from > TRAIL_GO_NOT_EXIST)
+        implied(convert, ev, TRAIL_RESOURCE_GOROUTINE, (int64_t)id, TRAIL_GO_UNDETERMINED, from);
+    g->state = to == TRAIL_GO_NOT_EXIST ? TRAIL_GO_UNDETERMINED : (uint8_t)to;
+    g->offset = ev->offset;
+    g->lane = ev->lane ? ev->lane->order + 1 : 0;
+    g->losses = ev->lane ? ev->lane->losses : 0;
+    convert->changed = g;
+    return 0;
+}
+
+/* After an event: ends the state that it began, or notes that the next hole does, if that is its
+ * goroutine's last. */
+static int end_doubted(struct v1_convert *convert, const struct v1_event *ev)
+{
+    struct v1_shown *shown = convert->shown;
+    struct v1_shown_g *g = convert->changed;
+    convert->changed = NULL;
+    if (!g || g->state == TRAIL_GO_UNDETERMINED || shown->collecting)
+        return 0;
+    bool last = v1_shown_is_last(shown, g);
+    if (v1_shown_is_doubted(shown, g) || (last && convert->open_holes > 0))
+        end_shown(convert, ev, g);
+    else if (last && !v1_shown_lasts(shown, g))
+        return no_memory(convert);
+    return 0;
+}
+
+/* A hole begins: whether states that no event ends last through it is unknown. */
+static int end_lasting(struct v1_convert *convert, const struct v1_event *ev)
+{
+    struct v1_shown *shown = convert->shown;
+    size_t count = v1_shown_sort_lasting(shown);
+    if (reserve(convert, count + MOST_REPAIRED) < 0)
+        return -1;
+    for (size_t i = 0; i < count; i++)
+        if (shown->lasting[i]->state != TRAIL_GO_UNDETERMINED)
+            end_shown(convert, ev, shown->lasting[i]);
+    shown->lasting_count = 0;
+    return 0;
+}
+
+/* A hole begins on the P: what it and its goroutine do is unknown. */
+static int lose(struct v1_convert *convert, const struct v1_event *ev)
+{
+    struct v1_lane *lane = ev->lane;
+    struct v1_shown_g *g = v1_shown_get(convert->shown, ev->g);
+    if (!g)
+        return no_memory(convert);
+    if (g->state == TRAIL_GO_RUNNING)
+        end_shown(convert, ev, g);
+    if (lane->seen && !lane->lost)
+        implied(convert, ev, TRAIL_RESOURCE_PROC, lane->proc,
+                lane->thread != TRAIL_NONE ? TRAIL_PROC_RUNNING : TRAIL_PROC_IDLE,
+                TRAIL_PROC_UNDETERMINED);
+    convert->open_holes += !lane->lost;
+    lane->lost = true;
+    lane->losses++;
+    lane->thread = TRAIL_NONE;
+    return end_lasting(convert, ev);
+}
+
+/* The first event of a P behind a hole: it ran at the time, or was idle before a start. */
+static void find_proc(struct v1_convert *convert, const struct v1_event *ev)
+{
+    struct v1_lane *lane = ev->lane;
+    convert->open_holes -= lane->lost;
+    lane->lost = false;
+    lane->seen = true;
+    implied(convert, ev, TRAIL_RESOURCE_PROC, lane->proc, TRAIL_PROC_UNDETERMINED,
+            ev->type == V1_ProcStart ? TRAIL_PROC_IDLE : TRAIL_PROC_RUNNING);
+}
+
 /* MARK: Transitions */
 
 static trail_event *go_transition(struct v1_convert *convert, const struct v1_event *ev,
                                   uint8_t wire, uint64_t g, trail_go_state from, trail_go_state to)
 {
+    if (__builtin_expect(convert->shown && g != 0, 0))
+        (void)change_shown(convert, ev, g, from, to);
     trail_event *out = push_event(convert, ev, wire, TRAIL_STATE_TRANSITION);
     out->transition.resource = TRAIL_RESOURCE_GOROUTINE;
     out->transition.id = (int64_t)g;
@@ -286,7 +411,7 @@ static void put_start(trail_event *out, const void *start)
 static int start_ends(struct v1_convert *convert, const struct v1_event *ev)
 {
     convert->starting = false;
-    if (reserve(convert, convert->created.count) < 0)
+    if (reserve(convert, convert->created.count * 2) < 0)
         return -1;
     for (size_t i = 0; i < convert->created_count; i++) {
         uint64_t g = convert->created_order[i];
@@ -301,6 +426,11 @@ static int start_ends(struct v1_convert *convert, const struct v1_event *ev)
         out->transition.from = TRAIL_GO_UNDETERMINED;
         out->transition.to = TRAIL_GO_RUNNABLE;
         put_start(out, start);
+        if (convert->shown &&
+            change_shown(convert, ev, g, TRAIL_GO_UNDETERMINED, TRAIL_GO_RUNNABLE) < 0)
+            return -1;
+        if (end_doubted(convert, ev) < 0)
+            return -1;
     }
     convert->created_count = 0;
     return 0;
@@ -483,19 +613,31 @@ static int convert_apart(struct v1_convert *convert, const struct v1_event *ev)
     }
 }
 
+/* Converts an event of the snapshot. Returns 1 if it is none, else 0 or -1. */
+static int convert_start(struct v1_convert *convert, const struct v1_event *ev)
+{
+    unsigned how = rules[ev->type].how;
+    if (ev->type == V1_Gomaxprocs)
+        return start_ends(convert, ev);
+    /* In a damaged trace the end of the snapshot may be lost, or its beginning. */
+    if (convert->shown && (how == HOW_STOP || how == HOW_OWN_STATE))
+        return start_ends(convert, ev) < 0 || reserve(convert, MOST_REPAIRED) < 0 ? -1 : 1;
+    if (ev->type == V1_GoCreate)
+        return created_before(convert, ev);
+    if (ev->type != V1_GoStart || (convert->shown && !idmap_find(&convert->created, ev->arg[0])))
+        return 1;
+    go_status(convert, ev, TRAIL_GO_RUNNING);
+    return 0;
+}
+
 static int convert_one(struct v1_convert *convert, const struct v1_event *ev)
 {
     const struct rule *rule = &rules[ev->type];
     trail_event *out;
     if (__builtin_expect(convert->starting, 0)) {
-        if (ev->type == V1_Gomaxprocs)
-            return start_ends(convert, ev);
-        if (ev->type == V1_GoCreate)
-            return created_before(convert, ev);
-        if (ev->type == V1_GoStart) {
-            go_status(convert, ev, TRAIL_GO_RUNNING);
-            return 0;
-        }
+        int started = convert_start(convert, ev);
+        if (started <= 0)
+            return started;
     }
     switch ((enum how)rule->how) {
     case HOW_APART:
@@ -530,18 +672,54 @@ static int convert_one(struct v1_convert *convert, const struct v1_event *ev)
     return 0;
 }
 
+/* A goroutine starts on the P: the one that did so before it has stopped, unknown when. */
+static int replace_running(struct v1_convert *convert, const struct v1_event *ev)
+{
+    struct v1_shown_g *g = v1_shown_get(convert->shown, ev->lane->shown_g);
+    if (!g)
+        return no_memory(convert);
+    bool runs = g->state == TRAIL_GO_RUNNING && g->lane == ev->lane->order + 1 && g->id != 0;
+    if (runs && !v1_shown_doubt(convert->shown, g))
+        return no_memory(convert);
+    if (runs)
+        end_shown(convert, ev, g);
+    ev->lane->shown_g = ev->g;
+    return 0;
+}
+
+/* Converts an event of a trace of which events are lost. */
+static int convert_repaired(struct v1_convert *convert, const struct v1_event *ev)
+{
+    if (ev->type == V1_LOST)
+        return lose(convert, ev);
+    if (ev->lane && (ev->lane->lost || !(ev->lane->seen || convert->starting)) &&
+        ev->proc == ev->lane->proc)
+        find_proc(convert, ev);
+    if (ev->lane && (ev->type == V1_GoStart || ev->type == V1_GoStartLabel) &&
+        replace_running(convert, ev) < 0)
+        return -1;
+    if (convert_one(convert, ev) < 0 || convert->error.code != TRAIL_OK)
+        return -1;
+    return end_doubted(convert, ev);
+}
+
 /* MARK: Interface */
 
 int v1_convert_event(struct v1_convert *convert, const struct v1_event *ev)
 {
-    /* No event becomes more than two, except the end of the start, which reserves its own room. */
-    if (reserve(convert, 3) < 0)
+    /*
+     * No event becomes more than two, except the end of the start, which reserves its own room; of
+     * each, and of its P, a repair may end and begin a state.
+     */
+    if (reserve(convert, convert->shown ? MOST_REPAIRED : 3) < 0)
         return -1;
     if (!convert->synced) {
         convert->synced = true;
         push_sync(convert, v1_clock_ns(convert->clock, ev->ticks) - 1, false);
     }
-    return convert_one(convert, ev);
+    if (__builtin_expect(!convert->shown, 1))
+        return convert_one(convert, ev);
+    return convert_repaired(convert, ev);
 }
 
 int v1_convert_end(struct v1_convert *convert)
@@ -554,7 +732,7 @@ int v1_convert_end(struct v1_convert *convert)
 
 bool v1_convert_init(struct v1_convert *convert, struct tables *tables,
                      const struct v1_notes *notes, const struct v1_clock *clock, int version,
-                     bool drop_futile, const struct idmap *pc_stacks)
+                     bool drop_futile, struct v1_shown *shown, const struct idmap *pc_stacks)
 {
     *convert = (struct v1_convert){
         .tables = tables,
@@ -562,6 +740,7 @@ bool v1_convert_init(struct v1_convert *convert, struct tables *tables,
         .clock = clock,
         .version = version,
         .drop_futile = drop_futile,
+        .shown = shown,
         .pc_stacks = pc_stacks,
         .last_ns = -1,
         .starting = true,

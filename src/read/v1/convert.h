@@ -1,7 +1,9 @@
 /*
  * v1, convert: turns the checked v1 events, one after another, into events of v2 (§4). Strings that
  * only the new model has (reasons, names of ranges) are created once. The only state kept is the
- * threads of the Ps, and the goroutines created before the end of the start-up snapshot.
+ * threads of the Ps, and the goroutines created before the end of the start-up snapshot; in a
+ * repaired trace also the state of each goroutine, which ends, marked as implied, where the next
+ * event requires another.
  *
  * Files before 1.11, which no Go converts, follow the same rules, with these decisions:
  * - events of stop-the-world pauses and the GC keep the goroutine that ran on their P, as from 1.11
@@ -15,6 +17,7 @@
 #define TRAIL_READ_V1_CONVERT_H
 
 #include "read/v1/order.h"
+#include "read/v1/shown.h"
 
 /* §4.1: kinds of stop-the-world pauses, from 1.21 on as in the file. */
 #define V1_STW_REASONS 17
@@ -33,6 +36,7 @@ struct v1_convert {
     const struct v1_clock *clock;
     int version;
     bool drop_futile;
+    bool repairs;                                  /* states may contradict those before */
     const struct idmap *pc_stacks;                 /* 1.5: start PC -> handle of its stack */
     trail_string_handle reasons[V1_TYPE_MASK + 1]; /* by type of the event */
     trail_string_handle ranges[TRAIL_RANGES];
@@ -49,13 +53,19 @@ struct v1_convert {
     struct idmap created;
     uint64_t *created_order;
     size_t created_count, created_capacity;
+    struct v1_shown *shown;     /* of a trace with lost events; NULL: none are lost */
+    struct v1_shown_g *changed; /* by the current event */
+    uint64_t open_holes;        /* Ps whose events are lost now, and 1 if the trace was cut */
     trail_error error;
 };
 
-/* Returns false if out of memory. Call v1_convert_fini in any case. */
+/*
+ * `shown` is NULL or must outlive it; while that collects, what is converted is of no use. Returns
+ * false if out of memory. Call v1_convert_fini in any case.
+ */
 bool v1_convert_init(struct v1_convert *convert, struct tables *tables,
                      const struct v1_notes *notes, const struct v1_clock *clock, int version,
-                     bool drop_futile, const struct idmap *pc_stacks);
+                     bool drop_futile, struct v1_shown *shown, const struct idmap *pc_stacks);
 void v1_convert_fini(struct v1_convert *convert);
 
 /* Appends the converted `event` to convert->out. Returns -1 with convert->error on an error. */

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "read/v1/order.h"
+#include "read/v1/salvage.h"
 
 /* MARK: Rules: how an event affects its P (§3.2) and its goroutine (§3.3) */
 
@@ -23,7 +24,8 @@ enum role {
     ROLE_ARG_G,  /* own and key: its argument */
     ROLE_GLOBAL, /* own: none in Go <= 1.21; no key */
     ROLE_GC,     /* own: none in Go <= 1.21; key: a counter of GCs */
-    ROLE_END     /* own: the one on the P, which ends; no key */
+    ROLE_END,    /* own: the one on the P, which ends; no key */
+    ROLE_LOST    /* own: the one on the P, which is empty from now on; no key */
 };
 
 struct v1_rule {
@@ -73,6 +75,7 @@ static const struct v1_rule rules[V1_TYPE_MASK + 1] = {
     [V1_STWDone] = GLOBAL,
     [V1_GoEnd] = ENDS,
     [V1_GoStop] = ENDS,
+    [V1_LOST] = {.role = ROLE_LOST},
 };
 
 /* MARK: Heap by (time, order of the lane) */
@@ -211,6 +214,11 @@ static int next_batch(struct v1_merge *merge, struct v1_lane *lane)
         lane->at = record.end;
         lane->sequence = merge->format->version < 7 ? (int64_t)record.number[1] : 0;
         lane->ticks = (int64_t)record.number[record.numbers - 1];
+    }
+    if (__builtin_expect(batch->hole > 0, 0)) {
+        lane->end = v1_salvage_end(merge->format, &lane->bytes, lane->at, lane->end,
+                                   &index->holes[batch->hole - 1], lane->ticks);
+        lane->damaged = true;
     }
     return 1;
 }
@@ -378,7 +386,7 @@ static inline int resolve(struct v1_merge *merge, struct v1_lane *lane)
         head->g = lane->last_g;
         lane->key_id = 0;
         head->key = &merge->always;
-        if (rule->role == ROLE_END)
+        if (rule->role == ROLE_END || rule->role == ROLE_LOST)
             lane_runs(merge, lane, 0);
         break;
     }
@@ -413,11 +421,28 @@ static int decode_sample(struct v1_merge *merge, struct v1_lane *lane)
     return 1;
 }
 
-/* Advances to the lane's next event, across batches and other records. Returns 1, 0 or -1. */
+#define FOUND_HOLE 2
+
+/* Whether the P's last event before damage was the previous one; true once for each hole. */
+static bool at_hole(const struct v1_merge *merge, struct v1_lane *lane)
+{
+    bool ends = merge->index->cut && lane->next_batch == V1_NO_BATCH && lane->head_number > 0 &&
+                lane->head.type != V1_LOST;
+    bool result = (lane->damaged || ends) && merge->format->version >= 7;
+    lane->damaged = false;
+    return result;
+}
+
+/*
+ * Advances to the lane's next event, across batches and other records. Returns 1, FOUND_HOLE, 0 if
+ * there is none, or -1.
+ */
 static int find_event(struct v1_merge *merge, struct v1_lane *lane)
 {
     for (;;) {
         if (lane->at >= lane->end) {
+            if (at_hole(merge, lane))
+                return FOUND_HOLE;
             int result = next_batch(merge, lane);
             if (result <= 0)
                 return result;
@@ -439,6 +464,11 @@ static __attribute__((noinline)) int decode_slow(struct v1_merge *merge, struct 
     int found = find_event(merge, lane);
     if (found <= 0)
         return found;
+    if (found == FOUND_HOLE) {
+        lane->head = (struct v1_event){.type = V1_LOST, .ticks = lane->ticks};
+        *next = lane->at;
+        return 1;
+    }
     *next = decode_any(merge->format, lane);
     return *next ? 1 : changed_under_us(merge, lane);
 }
@@ -667,6 +697,7 @@ static int force_state(struct v1_merge *merge, struct v1_lane *lane)
     }
     if (!v1_g_is(head->gs, head->g) && !(head->gs = v1_gs_get(merge->gs, head->g)))
         return no_memory(merge);
+    lane->forced = lane->head_number;
     head->key->status = lane->rule->need;
     if (lane->rule->sequence != SEQ_ANY)
         head->key->seq = lane->want;
@@ -787,6 +818,7 @@ static int next_sequenced(struct v1_merge *merge, struct v1_event **event)
     ev->g = s->g;
     ev->lane = lane;
     ev->proc = lane->proc;
+    ev->sequenced = true;
     ev->gs = v1_gs_get(merge->gs, s->g);
     ev->key = rule->role == ROLE_WAKE ? v1_gs_get(merge->gs, ev->arg[0]) : ev->gs;
     if (!ev->gs || !ev->key)
@@ -861,6 +893,10 @@ int V1_FRONTIER(next)(struct v1_merge *merge, struct v1_event **event)
             return fail_impossible(merge, lane);
         if (force_state(merge, lane) < 0)
             return -1;
+    }
+    if (__builtin_expect(merge->repairs->enabled, 0)) {
+        head->sequenced = lane->rule->sequence != SEQ_ANY;
+        head->forced = lane->forced == lane->head_number;
     }
     apply(lane);
     merge->emitted = lane;

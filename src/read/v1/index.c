@@ -6,14 +6,22 @@
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/search.h"
+#include "read/v1/salvage.h"
+
+/* Ticks per second of any clock that Go uses. */
+#define LOWEST_HZ  100000
+#define HIGHEST_HZ 100000000000
 
 /* State of the sweep. */
 struct sweep {
     struct v1_index *index;
     struct tables *tables;
-    trail_error *err;
-    uint64_t *frames; /* of the stack being read: 4 numbers each */
+    trail_error *err;  /* of the record that is being taken */
+    trail_error first; /* why the first hole begins */
+    uint64_t *frames;  /* of the stack being read: 4 numbers each */
     size_t frames_capacity;
+    bool salvage;  /* goes on behind damage */
+    bool orphaned; /* between a hole and the next Batch, whose P the events have is unknown */
 };
 
 static int no_memory(struct sweep *sweep)
@@ -36,11 +44,29 @@ static struct v1_chain *chain_of(struct sweep *sweep, int64_t proc)
     if (!idmap_put(&index->chain_ids, (uint64_t)proc, (void *)(uintptr_t)(index->chain_count + 1)))
         return no_memory(sweep), NULL;
     struct v1_chain *chain = &index->chains[index->chain_count++];
-    *chain = (struct v1_chain){.proc = proc, .first = V1_NO_BATCH};
+    *chain = (struct v1_chain){.proc = proc, .first = V1_NO_BATCH, .last = V1_NO_BATCH};
     return chain;
 }
 
-static int add_batch(struct sweep *sweep, int64_t proc, uint64_t offset)
+/* Records the times of a P's batch. What a damaged batch before it has is earlier. */
+static void time_batch(struct v1_index *index, struct v1_chain *chain, int64_t ticks)
+{
+    if (index->batch_count == 1)
+        index->first_ticks = index->newest_ticks = ticks;
+    if (ticks > index->newest_ticks)
+        index->newest_ticks = ticks;
+    if (chain->last != V1_NO_BATCH) {
+        uint32_t hole = index->batches[chain->last].hole;
+        if (hole > 0)
+            index->holes[hole - 1].latest_ticks = ticks;
+        int64_t between = (int64_t)((uint64_t)ticks - (uint64_t)chain->ticks);
+        if (between > index->longest_ticks)
+            index->longest_ticks = between;
+    }
+    chain->ticks = ticks;
+}
+
+static int add_batch(struct sweep *sweep, int64_t proc, int64_t ticks, uint64_t offset)
 {
     struct v1_index *index = sweep->index;
     struct v1_chain *chain = chain_of(sweep, proc);
@@ -51,6 +77,7 @@ static int add_batch(struct sweep *sweep, int64_t proc, uint64_t offset)
         return no_memory(sweep);
     uint32_t i = (uint32_t)index->batch_count++;
     index->batches[i] = (struct v1_batch){.offset = offset, .next = V1_NO_BATCH};
+    time_batch(index, chain, ticks);
     if (chain->first == V1_NO_BATCH)
         chain->first = i;
     else
@@ -66,11 +93,17 @@ static int on_batch(struct sweep *sweep, const struct v1_record *record, uint64_
         return error_set(sweep->err, TRAIL_CORRUPT,
                          "processor ID %llu is larger than maximum of %d", (unsigned long long)proc,
                          V1_MAX_PROC);
-    return add_batch(sweep, (int64_t)proc, offset);
+    sweep->orphaned = false;
+    return add_batch(sweep, (int64_t)proc, (int64_t)record->number[record->numbers - 1], offset);
 }
 
+/* In a damaged trace, a frequency that no clock has may be one of chance bytes. */
 static int on_frequency(struct sweep *sweep, const struct v1_record *record)
 {
+    uint64_t frequency = record->number[0];
+    bool doubted = sweep->index->has_frequency || sweep->index->hole_count > 0;
+    if (sweep->salvage && doubted && (frequency < LOWEST_HZ || frequency > HIGHEST_HZ))
+        return 0;
     sweep->index->has_frequency = true;
     sweep->index->frequency = (int64_t)record->number[0];
     return 0;
@@ -151,7 +184,7 @@ static int before_any_batch(struct sweep *sweep, unsigned type, uint64_t offset)
     if (sweep->index->format->newer_rules)
         return error_set(sweep->err, TRAIL_CORRUPT,
                          "read event %u with current P of 0, but P has no batches yet", type);
-    return type == V1_CPUSample ? 0 : add_batch(sweep, 0, offset);
+    return type == V1_CPUSample ? 0 : add_batch(sweep, 0, 0, offset);
 }
 
 static int take_record(struct sweep *sweep, const struct v1_record *record, uint64_t offset)
@@ -184,6 +217,65 @@ static int take_record(struct sweep *sweep, const struct v1_record *record, uint
     }
 }
 
+/* MARK: Holes */
+
+/* Moves *at to where records go on. Returns 1, 0 at the end of the trace, -1 on an error. */
+static int find_records(struct sweep *sweep, const uint8_t **at)
+{
+    struct v1_index *index = sweep->index;
+    const struct v1_bytes *bytes = &index->input.bytes;
+    bool ended = false;
+    for (;; (*at)++) {
+        while (!ended && bytes->data + bytes->size - *at < V1_SALVAGE_REACH) {
+            int more = v1_input_more(&index->input, at, sweep->err);
+            if (more < 0)
+                return -1;
+            ended = more == 0;
+        }
+        if (*at == bytes->data + bytes->size)
+            return 0;
+        if (v1_salvage_fits(index, sweep->tables, *at))
+            return 1;
+    }
+}
+
+static struct v1_hole *add_hole(struct v1_index *index, uint64_t begin)
+{
+    if (!GROW(index->holes, index->hole_capacity, index->hole_count + 1))
+        return NULL;
+    struct v1_hole *hole = &index->holes[index->hole_count++];
+    *hole = (struct v1_hole){.begin = begin, .latest_ticks = INT64_MAX};
+    struct v1_batch *batch = &index->batches[index->batch_count - 1];
+    if (batch->hole == 0)
+        batch->hole = (uint32_t)index->hole_count;
+    return hole;
+}
+
+/*
+ * The record at *at is none, for `reason`. Goes on behind the damage if that is wanted and
+ * possible. Returns as sweep_some.
+ */
+static int damaged(struct sweep *sweep, const uint8_t **at, trail_error reason)
+{
+    struct v1_index *index = sweep->index;
+    bool began = index->batch_count > 0;
+    reason.batch = began ? (int64_t)index->batch_count - 1 : TRAIL_NOWHERE;
+    *sweep->err = reason;
+    if (!sweep->salvage || !began || reason.code == TRAIL_NO_MEMORY || reason.code == TRAIL_IO)
+        return -1;
+    if (index->hole_count == 0)
+        sweep->first = reason;
+    if (!sweep->orphaned && !add_hole(index, v1_offset(&index->input.bytes, *at)))
+        return no_memory(sweep);
+    (*at)++;
+    int found = find_records(sweep, at);
+    struct v1_hole *hole = &index->holes[index->hole_count - 1];
+    hole->end = v1_offset(&index->input.bytes, *at);
+    hole->exact = found == 0 && reason.code == TRAIL_TRUNCATED;
+    sweep->orphaned = true;
+    return found;
+}
+
 /*
  * Takes the record at *at, and skips ordinary ones after it. Returns 1, 0 at the end, -1 on an
  * error.
@@ -207,19 +299,32 @@ static int sweep_some(struct sweep *sweep, const uint8_t **at)
         }
         if (more == 0 && reason.code == TRAIL_OK)
             return 0;
-        *sweep->err = more < 0 ? err : reason;
-        return -1;
+        return damaged(sweep, at, more < 0 ? err : reason);
     }
     uint64_t offset = v1_offset(bytes, *at);
+    if (sweep->orphaned && v1_time_fields(record.type, index->format->version) > 0)
+        return damaged(sweep, at, sweep->first);
     if (take_record(sweep, &record, offset) < 0) {
         sweep->err->offset = (int64_t)offset;
-        return -1;
+        return damaged(sweep, at, *sweep->err);
     }
     *at = record.end;
-    if (index->batch_count > 0)
+    if (index->batch_count > 0 && !sweep->orphaned)
         *at = v1_records_skip(index->format, *at, bytes->data + bytes->size, &index->timed);
     index->end = (size_t)v1_offset(bytes, *at);
     return 1;
+}
+
+/* Behind the last batch of a P, nothing bounds the times of its hole but the trace's others. */
+static void bound_holes(struct v1_index *index)
+{
+    int64_t latest;
+    if (index->longest_ticks == 0 ||
+        __builtin_add_overflow(index->newest_ticks, index->longest_ticks, &latest))
+        return;
+    for (size_t i = 0; i < index->hole_count; i++)
+        if (!index->holes[i].exact && index->holes[i].latest_ticks == INT64_MAX)
+            index->holes[i].latest_ticks = latest;
 }
 
 /* Skips the header, which was checked before. */
@@ -256,21 +361,23 @@ static int compare_samples(const void *a, const void *b)
 }
 
 int v1_index_build(struct v1_index *index, const struct v1_format *format, trail_source *source,
-                   struct tables *tables, trail_error *err)
+                   struct tables *tables, bool salvage, trail_error *err)
 {
     error_clear(err);
     index->format = format;
     if (v1_input_open(&index->input, source, format->version < 7, err) < 0)
         return -1;
-    struct sweep sweep = {.index = index, .tables = tables, .err = err};
+    struct sweep sweep = {.index = index, .tables = tables, .err = err, .salvage = salvage};
     int result = sweep_all(&sweep);
-    if (result < 0)
-        err->batch = index->batch_count > 0 ? (int64_t)index->batch_count - 1 : TRAIL_NOWHERE;
     free(sweep.frames);
     /* At equal times by offset, as in a stable sort of the file by time. */
     if (index->sample_count > 0)
         qsort(index->samples, index->sample_count, sizeof *index->samples, compare_samples);
-    return result;
+    bound_holes(index);
+    if (result < 0 || index->hole_count == 0)
+        return result;
+    *err = sweep.first;
+    return -1;
 }
 
 void v1_index_fini(struct v1_index *index)
@@ -280,6 +387,7 @@ void v1_index_fini(struct v1_index *index)
     free(index->chains);
     idmap_free(&index->chain_ids);
     free(index->samples);
+    free(index->holes);
     idmap_free(&index->timer_gs);
     *index = (struct v1_index){0};
 }

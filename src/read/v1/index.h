@@ -3,7 +3,12 @@
  * bytes per batch, the strings and stacks (in the reader's tables), and the CPU samples, the only
  * events that a file does not hold in time order (§3.2). Ordinary events are skipped.
  *
- * Invariant: every record before `end` is well-formed, so that later decoding cannot fail on it.
+ * Invariant: every record before `end` that is in no hole is well-formed, so that later decoding
+ * cannot fail on it.
+ *
+ * Holes: behind bytes that are no record, the sweep goes on at the next Batch that fits the others
+ * (v1/salvage.h), and takes strings and stacks before it. The events of the damaged batch behind
+ * the hole's begin are lost, because their times are relative to those before them.
  */
 #ifndef TRAIL_READ_V1_INDEX_H
 #define TRAIL_READ_V1_INDEX_H
@@ -17,16 +22,25 @@
 /* More Ps than any machine has; bounds the memory for a file that consists of Batch records. */
 #define V1_MAX_LANES (1u << 17)
 
-/* A batch ends where the next one in the file begins. */
+/* A batch ends where the next one in the file begins, or its hole. */
 struct v1_batch {
     uint64_t offset; /* of its Batch record, or of its first record if it has none */
     uint32_t next;   /* the P's next batch; V1_NO_BATCH: none */
+    uint32_t hole;   /* number of the first hole in it, from 1; 0: none */
 };
 
 /* The batches of one P, in file order. */
 struct v1_chain {
     int64_t proc;
     uint32_t first, last;
+    int64_t ticks; /* at which the last one begins */
+};
+
+/* [begin, end) holds no records of events. */
+struct v1_hole {
+    uint64_t begin, end;
+    int64_t latest_ticks; /* events of its batch that are later are chance bytes */
+    bool exact;           /* the trace was cut here: all records before it are sound */
 };
 
 struct v1_sample {
@@ -50,23 +64,31 @@ struct v1_index {
     size_t sample_count, sample_capacity;
     struct idmap timer_gs; /* goroutines that run timers (TimerGoroutine) */
     bool has_frequency;
-    int64_t frequency; /* as in the file; may be 0 or negative */
-    uint64_t timed;    /* timed records, including CPU samples */
-    uint64_t futile;   /* FutileWakeup records */
+    int64_t frequency;                 /* as in the file; may be 0 or negative */
+    uint64_t timed;                    /* timed records, including CPU samples */
+    uint64_t futile;                   /* FutileWakeup records */
+    int64_t first_ticks, newest_ticks; /* of the first batch, and the highest of any */
+    int64_t longest_ticks;             /* between two batches of one P */
+    struct v1_hole *holes;
+    size_t hole_count, hole_capacity;
+    bool cut; /* set by the reader: what the Ps did last is lost */
 };
 
 /*
  * Sweeps over `source`, which must be at its start; strings and stacks are added to `tables`, which
- * must be ready and empty. On an error *err has the reason, and the index is valid up to it. The
+ * must be ready and empty. On an error *err has the reason, and the index is valid up to it; with
+ * `salvage` also behind damage, which is in index->holes and whose first reason is in *err. The
  * index must be zero-initialized, `err` not NULL; call v1_index_fini in any case.
  */
 int v1_index_build(struct v1_index *index, const struct v1_format *format, trail_source *source,
-                   struct tables *tables, trail_error *err);
+                   struct tables *tables, bool salvage, trail_error *err);
 void v1_index_fini(struct v1_index *index);
 
 /* Returns the end of batch number `i`. */
 static inline size_t v1_index_batch_end(const struct v1_index *index, size_t i)
 {
+    if (index->batches[i].hole > 0)
+        return index->holes[index->batches[i].hole - 1].begin;
     return i + 1 < index->batch_count ? index->batches[i + 1].offset : index->end;
 }
 

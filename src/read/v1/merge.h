@@ -27,6 +27,9 @@
 #include "read/v1/g.h"
 #include "read/v1/index.h"
 
+/* The type of an event that no file has: a hole begins on the P, which may now do anything. */
+#define V1_LOST V1_TYPE_MASK
+
 /*
  * An event on its way through the stages. Numbers are as in the file, unless a stage changes them.
  */
@@ -44,6 +47,9 @@ struct v1_event {
     uint8_t type;        /* Local variants are replaced by the plain type */
     uint8_t previous;    /* type of the event that last changed the key's state */
     bool misused;        /* v1_check: set for tasks and regions */
+    /* With repairs. */
+    bool sequenced; /* it has a sequence number */
+    bool forced;    /* its key was put into the state that it needs */
 };
 
 enum v1_lane_place { V1_LANE_DONE, V1_LANE_READY, V1_LANE_WAITING };
@@ -54,6 +60,7 @@ struct v1_lane {
     const uint8_t *packed_end; /* events before it can be read in words */
     uintptr_t origin;          /* address of `at` minus its offset in the trace */
     uint32_t next_batch;       /* V1_NO_BATCH: the current one is the last */
+    bool damaged;              /* a hole is at `end`, for which no V1_LOST was made yet */
     uint32_t order;            /* index of the lane; breaks ties */
     int64_t ticks;
     int64_t sequence; /* 1.5: global sequence number */
@@ -67,6 +74,7 @@ struct v1_lane {
     uint64_t want;              /* required sequence number, if the rule has one */
     uint64_t key_id;
     uint32_t head_number;                                   /* number of the head, from 1 */
+    uint32_t forced;                                        /* number of the last forced head */
     uint8_t place;                                          /* enum v1_lane_place */
     struct v1_lane *wait_next, *wait_previous, *wait_child; /* links of v1_waiters */
 
@@ -80,6 +88,9 @@ struct v1_lane {
 
     /* v1_convert. */
     bool seen;
+    bool lost; /* what it does since the last V1_LOST is unknown */
+    uint32_t losses;
+    uint64_t shown_g; /* with repairs: the goroutine that started last */
     int64_t thread;
 };
 

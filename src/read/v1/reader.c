@@ -8,9 +8,11 @@
  *            exits that move past other events, futile wake-ups
  *   emit     merge -> final order -> check -> convert, batch by batch (v1_convert)
  *
- * Partial: the emitting pass meets the same error at the same place and stops there. A truncation
- * or bad record is reported after all complete records before it are delivered. Without a Frequency
- * record 2.5 GHz / 64 is assumed.
+ * Partial: what can be read of a bad trace is delivered before the error. If not strict, the index
+ * goes on behind damage (v1_salvage), repairs are made as with that option, and the trace is
+ * converted twice, so that states with an unknown end are in no sum (v1_shown). If strict, the
+ * emitting pass meets the error of the judging one at the same place and stops there. Without a
+ * Frequency record 2.5 GHz / 64 is assumed.
  *
  * Repairs are made by each pass in the same way, and recorded once:
  *
@@ -44,11 +46,13 @@ struct v1_reader {
     struct v1_notes notes;
     struct v1_order order;
     struct v1_check check;
+    struct v1_shown shown; /* used if is_repaired() */
     struct v1_convert convert;
     struct v1_clock clock;
     uint64_t start_stack_id; /* 1.5: the last ID assigned to a start stack */
     struct idmap pc_stacks;  /* 1.5: start PC -> handle of its stack */
-    trail_error early_end;   /* partial: why the records end before the file does */
+    trail_error early_end;   /* partial: what is wrong, reported at the end; time in ticks */
+    trail_error fault;       /* of the last judging pass; time in ticks */
     trail_error failure;     /* reported after everything before it is delivered */
     trail_v1_event *view;    /* BATCH_EVENTS events, in TRAIL_VIEW_V1 */
     size_t view_count;
@@ -135,13 +139,37 @@ static int add_start_stack(struct v1_reader *r, uint64_t pc)
 
 /* MARK: Index */
 
+/* Whether all that can be read is delivered before the error, with repairs. */
+static bool is_lenient(const struct v1_reader *r)
+{
+    return r->base.options.partial && !r->base.options.strict;
+}
+
+/*
+ * Where events are lost, others contradict those before: only with repairs can they be shown. The
+ * frequency follows the events: a trace without it was cut, perhaps between two records.
+ */
+static void count_holes(struct v1_reader *r)
+{
+    if (!r->index.has_frequency)
+        r->index.cut = r->repairs.enabled = true;
+    for (size_t i = 0; i < r->index.hole_count; i++) {
+        const struct v1_hole *hole = &r->index.holes[i];
+        r->base.stats.holes += hole->end < r->base.stats.bytes; /* else the trace was cut */
+        r->base.stats.lost_bytes += hole->end - hole->begin;
+        r->repairs.enabled = true;
+    }
+}
+
 static int read_index(struct v1_reader *r)
 {
     trail_error err;
     v1_format_init(&r->format, r->base.version, r->newer_rules);
     if (!tables_reset(&r->base.tables))
         return no_memory(r);
-    int result = v1_index_build(&r->index, &r->format, r->base.source, &r->base.tables, &err);
+    const bool salvage = is_lenient(r);
+    int result =
+        v1_index_build(&r->index, &r->format, r->base.source, &r->base.tables, salvage, &err);
     trail_reader_stats *stats = &r->base.stats;
     stats->bytes = v1_input_size(&r->index.input);
     stats->wire_events = r->index.timed;
@@ -149,6 +177,8 @@ static int read_index(struct v1_reader *r)
     stats->strings = r->base.tables.string_ids.count;
     stats->stacks = r->base.tables.stack_ids.count;
     stats->cpu_samples = r->index.sample_count;
+    if (salvage)
+        count_holes(r);
     if (result < 0) {
         if (!r->base.options.partial || err.code == TRAIL_NO_MEMORY)
             return fail(r, &err);
@@ -185,6 +215,11 @@ static int set_clock(struct v1_reader *r)
 }
 
 /* MARK: Passes */
+
+static bool is_repaired(const struct v1_reader *r)
+{
+    return r->repairs.count > 0 || r->index.cut || r->index.hole_count > 0;
+}
 
 static int begin_pass(struct v1_reader *r, bool replay, bool judging, bool fast)
 {
@@ -323,12 +358,13 @@ static enum outcome judge(struct v1_reader *r, bool replay, bool fast, struct ta
     if (result == V1_RETRY)
         return OUTCOME_RETRY;
     r->clock.first_ticks = order->first_ticks;
-    r->base.stats.misused = r->check.misused;
+    r->base.stats.misused = is_repaired(r) ? 0 : r->check.misused;
     const trail_error *fault;
     enum outcome outcome = outcome_of(r, result, &fault);
     r->base.stats.good_bytes = outcome == OUTCOME_GOOD ? r->index.end
                                : good                  ? good
                                                        : v1_merge_done_before(&order->merge);
+    r->fault = *fault;
     if (outcome != OUTCOME_GOOD)
         fail(r, fault);
     return outcome;
@@ -356,16 +392,28 @@ static enum outcome repair_with_patience(struct v1_reader *r, enum outcome outco
     return judge(r, false, false, tally);
 }
 
-/* Judges the final order. Returns 0 if there is something to emit. */
-static int judge_all(struct v1_reader *r, struct tally *tally)
+/* Judges the order of the merge, and repairs it if that is enabled. */
+static enum outcome judge_order(struct v1_reader *r, struct tally *tally)
 {
-    const trail_reader_options *options = &r->base.options;
     bool may_be_fast =
         r->base.version >= 7 && !r->repairs.enabled && (r->newer_rules || r->index.futile == 0);
     enum outcome outcome = may_be_fast ? judge(r, false, true, tally) : OUTCOME_RETRY;
     if (outcome != OUTCOME_GOOD && outcome != OUTCOME_BROKEN)
         outcome = judge(r, false, false, tally);
-    outcome = repair_with_patience(r, outcome, tally);
+    return repair_with_patience(r, outcome, tally);
+}
+
+/* Judges the final order. Returns 0 if there is something to emit. */
+static int judge_all(struct v1_reader *r, struct tally *tally)
+{
+    const trail_reader_options *options = &r->base.options;
+    enum outcome outcome = judge_order(r, tally);
+    if ((outcome == OUTCOME_DISORDER || outcome == OUTCOME_CONTRADICTION) && is_lenient(r)) {
+        r->early_end = r->fault;
+        r->repairs.enabled = true;
+        v1_notes_fini(&r->notes);
+        outcome = judge_order(r, tally);
+    }
     if (r->notes.removed_count > 0)
         r->notes.irregular = true;
     if (r->notes.irregular && (outcome == OUTCOME_GOOD || outcome == OUTCOME_CONTRADICTION ||
@@ -398,7 +446,37 @@ static void convert_repairs(struct v1_reader *r)
 /* Whether the conversion may fail, late in the trace: the position is known only by converting. */
 static bool must_convert(const struct v1_reader *r)
 {
-    return r->newer_rules && r->index.futile > 0;
+    return is_repaired(r) || (r->newer_rules && r->index.futile > 0);
+}
+
+static int begin_convert(struct v1_reader *r)
+{
+    struct v1_shown *shown = is_repaired(r) ? &r->shown : NULL;
+    bool good = v1_convert_init(&r->convert, &r->base.tables, &r->notes, &r->clock, r->base.version,
+                                !r->newer_rules, shown, &r->pc_stacks);
+    r->convert.open_holes = r->index.cut;
+    return good ? 0 : no_memory(r);
+}
+
+/* Events are lost: finds the states whose end is lost with them, by a conversion for nothing. */
+static int collect_shown(struct v1_reader *r)
+{
+    struct v1_event *ev;
+    int result;
+    v1_shown_collect(&r->shown);
+    if (begin_pass(r, true, false, false) < 0 || begin_convert(r) < 0)
+        return -1;
+    while ((result = v1_order_next(&r->order, &ev)) > 0) {
+        r->convert.out_count = 0;
+        if (v1_check_event(&r->check, ev) < 0)
+            return fail(r, &r->check.error);
+        if (v1_convert_event(&r->convert, ev) < 0)
+            return fail(r, &r->convert.error);
+    }
+    v1_convert_fini(&r->convert);
+    if (result < 0)
+        return fail(r, &r->order.error);
+    return v1_shown_replay(&r->shown) ? 0 : no_memory(r);
 }
 
 /* Prepares index and verdict before the first event. Returns 0 if there is something to emit. */
@@ -421,14 +499,15 @@ static int prepare(struct v1_reader *r)
     convert_repairs(r);
     error_clear(&r->failure);
     r->state = STATE_EMITTING;
+    bool view = r->base.options.view == TRAIL_VIEW_V1;
+    if (is_repaired(r) && !view && collect_shown(r) < 0)
+        return -1;
     if (begin_pass(r, true, false, false) < 0)
         return -1;
-    bool view = r->base.options.view == TRAIL_VIEW_V1;
     if (view && !(r->view = malloc(BATCH_EVENTS * sizeof *r->view)))
         return no_memory(r);
-    if (!v1_convert_init(&r->convert, &r->base.tables, &r->notes, &r->clock, r->base.version,
-                         !r->newer_rules, &r->pc_stacks))
-        return no_memory(r);
+    if (begin_convert(r) < 0)
+        return -1;
     /* Otherwise the conversion runs, and counts. */
     if (r->base.options.verdict_only && !must_convert(r))
         r->base.stats.events = view ? tally.events : tally_converted(&tally, &r->notes);
@@ -515,9 +594,9 @@ static int emit_one(struct v1_reader *r)
         return fail(r, is_fault(&r->early_end) ? &r->early_end : &r->order.error);
     if (v1_check_event(&r->check, ev) < 0)
         return fail(r, &r->check.error);
-    if (r->base.options.view == TRAIL_VIEW_V1)
+    if (r->base.options.view == TRAIL_VIEW_V1 && ev->type != V1_LOST)
         view_event(r, ev);
-    else if (v1_convert_event(&r->convert, ev) < 0)
+    else if (r->base.options.view == TRAIL_VIEW_EVENTS && v1_convert_event(&r->convert, ev) < 0)
         return fail(r, &r->convert.error);
     return 1;
 }
@@ -580,6 +659,7 @@ static void v1_close(trail_reader *reader)
 {
     struct v1_reader *r = (struct v1_reader *)reader;
     v1_convert_fini(&r->convert);
+    v1_shown_fini(&r->shown);
     v1_check_fini(&r->check);
     v1_order_fini(&r->order);
     v1_notes_fini(&r->notes);

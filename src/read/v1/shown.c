@@ -1,0 +1,106 @@
+/* v1, shown: states with an unknown end; see shown.h. */
+#include "read/v1/shown.h"
+
+#include <stdlib.h>
+
+#include "base/grow.h"
+
+static int compare_begins(const void *a, const void *b)
+{
+    const struct v1_begin *x = a, *y = b;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    return x->g < y->g ? -1 : x->g > y->g;
+}
+
+static void free_goroutines(struct v1_shown *shown)
+{
+    idmap_free(&shown->goroutines);
+    slab_free(&shown->slab);
+    shown->slab = (struct slab){.object_size = sizeof(struct v1_shown_g)};
+}
+
+void v1_shown_collect(struct v1_shown *shown)
+{
+    *shown =
+        (struct v1_shown){.collecting = true, .slab = {.object_size = sizeof(struct v1_shown_g)}};
+}
+
+bool v1_shown_replay(struct v1_shown *shown)
+{
+    bool good = true;
+    IDMAP_EACH(slot, &shown->goroutines) {
+        const struct v1_shown_g *g = slot->value;
+        good = good && idmap_put(&shown->last, g->id, (void *)(uintptr_t)(g->offset + 1));
+    }
+    free_goroutines(shown);
+    shown->collecting = false;
+    if (shown->doubted_count > 0)
+        qsort(shown->doubted, shown->doubted_count, sizeof *shown->doubted, compare_begins);
+    return good;
+}
+
+void v1_shown_fini(struct v1_shown *shown)
+{
+    free_goroutines(shown);
+    idmap_free(&shown->last);
+    free(shown->doubted);
+    free(shown->lasting);
+    *shown = (struct v1_shown){0};
+}
+
+struct v1_shown_g *v1_shown_get(struct v1_shown *shown, uint64_t id)
+{
+    struct v1_shown_g *g = idmap_find(&shown->goroutines, id);
+    if (g)
+        return g;
+    g = slab_get(&shown->slab);
+    if (!g || !idmap_put(&shown->goroutines, id, g))
+        return NULL;
+    g->id = id;
+    return g;
+}
+
+bool v1_shown_doubt(struct v1_shown *shown, const struct v1_shown_g *g)
+{
+    if (!shown->collecting)
+        return true;
+    if (!GROW(shown->doubted, shown->doubted_capacity, shown->doubted_count + 1))
+        return false;
+    shown->doubted[shown->doubted_count++] = (struct v1_begin){g->offset, g->id};
+    return true;
+}
+
+bool v1_shown_is_doubted(const struct v1_shown *shown, const struct v1_shown_g *g)
+{
+    const struct v1_begin begin = {g->offset, g->id};
+    return shown->doubted_count > 0 &&
+           bsearch(&begin, shown->doubted, shown->doubted_count, sizeof begin, compare_begins);
+}
+
+bool v1_shown_is_last(const struct v1_shown *shown, const struct v1_shown_g *g)
+{
+    return (uintptr_t)idmap_find(&shown->last, g->id) == (uintptr_t)(g->offset + 1);
+}
+
+bool v1_shown_lasts(struct v1_shown *shown, struct v1_shown_g *g)
+{
+    if (!GROW(shown->lasting, shown->lasting_capacity, shown->lasting_count + 1))
+        return false;
+    shown->lasting[shown->lasting_count++] = g;
+    return true;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    const struct v1_shown_g *x = *(struct v1_shown_g *const *)a;
+    const struct v1_shown_g *y = *(struct v1_shown_g *const *)b;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+size_t v1_shown_sort_lasting(struct v1_shown *shown)
+{
+    if (shown->lasting_count > 0)
+        qsort(shown->lasting, shown->lasting_count, sizeof *shown->lasting, compare_ids);
+    return shown->lasting_count;
+}

@@ -1,0 +1,68 @@
+/*
+ * v1, shown: in a trace of which events are lost, the state of each goroutine by the events that
+ * were converted so far, and where it stops being known.
+ *
+ * An event that requires another state than the one shown, or another sequence number, tells that
+ * events of its goroutine are lost; without a sequence number (§3.3) it must come from the P of the
+ * event before it, and no hole be between them. Else the state after that event lasted for an
+ * unknown time. This is known too late. So the trace is converted twice: the first pass collects
+ * these states, and the second ends each right after the event that begins it.
+ *
+ * The state after a goroutine's last event ends at the next hole, or at once within one: no event
+ * tells whether it lasted longer. Where the trace was cut, the last batches of all Ps are missing,
+ * each from another time on, and perhaps Ps as a whole: all of it is within a hole.
+ */
+#ifndef TRAIL_READ_V1_SHOWN_H
+#define TRAIL_READ_V1_SHOWN_H
+
+#include "base/idmap.h"
+#include "base/slab.h"
+
+/* The begin of a state: the event at `offset` of goroutine `g`. */
+struct v1_begin {
+    uint64_t offset, g;
+};
+
+struct v1_shown_g {
+    uint64_t id;
+    uint64_t offset; /* of the event that began its state */
+    uint8_t state;   /* trail_go_state; TRAIL_GO_UNDETERMINED: unknown */
+    uint32_t lane;   /* of that event: its order plus 1; 0: unknown */
+    uint32_t losses; /* of the lane at that time */
+};
+
+struct v1_shown {
+    bool collecting;
+    struct idmap goroutines; /* by ID -> struct v1_shown_g */
+    struct slab slab;
+    struct idmap last;        /* goroutine -> offset of its last state's begin, plus 1 */
+    struct v1_begin *doubted; /* states with an unknown end; in the second pass sorted */
+    size_t doubted_count, doubted_capacity;
+    struct v1_shown_g **lasting; /* second pass: in their last state, outside of holes */
+    size_t lasting_count, lasting_capacity;
+};
+
+/* Begins the first pass, or the second. Returns false if out of memory. */
+void v1_shown_collect(struct v1_shown *shown);
+bool v1_shown_replay(struct v1_shown *shown);
+void v1_shown_fini(struct v1_shown *shown);
+
+/* Returns the goroutine; NULL if out of memory. */
+struct v1_shown_g *v1_shown_get(struct v1_shown *shown, uint64_t id);
+
+/* The goroutine's state has an unknown end. Returns false if out of memory. */
+bool v1_shown_doubt(struct v1_shown *shown, const struct v1_shown_g *g);
+
+/* Second pass: whether the state that has just begun has an unknown end. */
+bool v1_shown_is_doubted(const struct v1_shown *shown, const struct v1_shown_g *g);
+
+/* Second pass: whether the state is the goroutine's last in the trace. */
+bool v1_shown_is_last(const struct v1_shown *shown, const struct v1_shown_g *g);
+
+/* Adds to `lasting`. Returns false if out of memory. */
+bool v1_shown_lasts(struct v1_shown *shown, struct v1_shown_g *g);
+
+/* Sorts `lasting` by ID. Returns the number. */
+size_t v1_shown_sort_lasting(struct v1_shown *shown);
+
+#endif
