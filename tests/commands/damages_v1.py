@@ -153,7 +153,7 @@ def sums(path):
 
 @test
 def sums_of_what_is_left_are_not_larger():
-    """A state whose end is lost is in no sum; the few that cannot be told have a note."""
+    """A state whose end is lost is in no sum; the few that go unnoticed have a note."""
     true = {trace.name: sums(os.path.join(ROOT, "examples", "traces", trace.name + ".trace"))[2] for trace in TRACES}
     count = wrong = 0
     for i in range(DAMAGES):

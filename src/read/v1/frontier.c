@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "read/v1/order.h"
-#include "read/v1/salvage.h"
 
 /* MARK: Rules: how an event affects its P (§3.2) and its goroutine (§3.3) */
 
@@ -216,8 +215,8 @@ static int next_batch(struct v1_merge *merge, struct v1_lane *lane)
         lane->ticks = (int64_t)record.number[record.numbers - 1];
     }
     if (__builtin_expect(batch->hole > 0, 0)) {
-        lane->end = v1_salvage_end(merge->format, &lane->bytes, lane->at, lane->end,
-                                   &index->holes[batch->hole - 1], lane->ticks);
+        lane->end = v1_hole_trusted(&index->holes[batch->hole - 1], merge->format, &lane->bytes,
+                                    lane->at, lane->end, lane->ticks);
         lane->damaged = true;
     }
     return 1;

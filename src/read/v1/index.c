@@ -6,11 +6,27 @@
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/search.h"
-#include "read/v1/salvage.h"
+#include "base/utf8.h"
 
 /* Ticks per second of any clock that Go uses. */
 #define LOWEST_HZ  100000
 #define HIGHEST_HZ 100000000000
+
+/*
+ * A place behind damage must be followed by so many well-formed records; one of chance bytes is
+ * well-formed in one of four cases. Looked at are so many bytes.
+ */
+#define FOLLOWING 8
+#define REACH     4096
+
+/* Of the records before damage, so many may be chance bytes. */
+#define DOUBTED 4
+
+/* Batches of a trace are not further apart: half an hour and more at 500 MHz. */
+#define MOST_TICKS (UINT64_C(1) << 40)
+
+/* How much earlier than the first batch of the file that of another P may begin: seconds. */
+#define EARLIER_TICKS (UINT64_C(1) << 31)
 
 /* State of the sweep. */
 struct sweep {
@@ -219,6 +235,71 @@ static int take_record(struct sweep *sweep, const struct v1_record *record, uint
 
 /* MARK: Holes */
 
+/* Whether `a` is greater than `b` by more than `most`. */
+static bool is_beyond(int64_t a, int64_t b, uint64_t most)
+{
+    return a > b && (uint64_t)a - (uint64_t)b > most;
+}
+
+static bool fits_batch(const struct v1_index *index, const struct v1_record *record)
+{
+    uint64_t proc = record->number[0];
+    int64_t ticks = (int64_t)record->number[record->numbers - 1];
+    if (is_beyond(index->first_ticks, ticks, EARLIER_TICKS) ||
+        is_beyond(ticks, index->newest_ticks, MOST_TICKS))
+        return false;
+    size_t known = (size_t)(uintptr_t)idmap_find(&index->chain_ids, proc);
+    if (known)
+        return ticks > index->chains[known - 1].ticks;
+    return proc < V1_MAX_LANES || proc == V1_NO_PROC;
+}
+
+static bool is_printable(trail_string text)
+{
+    for (size_t i = 0; i < text.size; i++)
+        if ((uint8_t)text.data[i] < 0x20 || text.data[i] == 0x7f)
+            return false;
+    return utf8_valid(text);
+}
+
+static bool fits(const struct v1_index *index, const struct tables *tables,
+                 const struct v1_record *record)
+{
+    uint32_t handle;
+    switch (record->type) {
+    case V1_Batch:
+        return fits_batch(index, record);
+    case V1_String:
+        return is_printable(record->text) && !tables_string(tables, record->number[0], &handle);
+    case V1_Stack:
+        return record->number[0] != 0 && record->number[1] != 0 &&
+               !tables_stack(tables, record->number[0], &handle);
+    default:
+        return false;
+    }
+}
+
+/*
+ * Whether the trace may go on at `at`. A file has no marks to look for, so what is there must fit the
+ * rest: a Batch of a P whose time advances, or a string or stack whose ID is not used yet.
+ */
+static bool goes_on(const struct v1_index *index, const struct tables *tables, const uint8_t *at)
+{
+    const struct v1_bytes *bytes = &index->input.bytes;
+    const uint8_t *end = bytes->data + bytes->size;
+    struct v1_record record;
+    unsigned type = *at & V1_TYPE_MASK;
+    if ((type != V1_Batch && type != V1_String && type != V1_Stack) ||
+        v1_record_read(index->format, bytes, at, &record, NULL) < 0 ||
+        !fits(index, tables, &record))
+        return false;
+    at = record.end;
+    for (unsigned i = 0; i < FOLLOWING && at < end; i++, at = record.end)
+        if (v1_record_read(index->format, bytes, at, &record, NULL) < 0)
+            return false;
+    return true;
+}
+
 /* Moves *at to where records go on. Returns 1, 0 at the end of the trace, -1 on an error. */
 static int find_records(struct sweep *sweep, const uint8_t **at)
 {
@@ -226,7 +307,7 @@ static int find_records(struct sweep *sweep, const uint8_t **at)
     const struct v1_bytes *bytes = &index->input.bytes;
     bool ended = false;
     for (;; (*at)++) {
-        while (!ended && bytes->data + bytes->size - *at < V1_SALVAGE_REACH) {
+        while (!ended && bytes->data + bytes->size - *at < REACH) {
             int more = v1_input_more(&index->input, at, sweep->err);
             if (more < 0)
                 return -1;
@@ -234,7 +315,7 @@ static int find_records(struct sweep *sweep, const uint8_t **at)
         }
         if (*at == bytes->data + bytes->size)
             return 0;
-        if (v1_salvage_fits(index, sweep->tables, *at))
+        if (goes_on(index, sweep->tables, *at))
             return 1;
     }
 }
@@ -395,4 +476,31 @@ void v1_index_fini(struct v1_index *index)
 int64_t v1_index_batch_at(const struct v1_index *index, uint64_t offset)
 {
     return (int64_t)SEARCH(i, 0, index->batch_count, index->batches[i].offset <= offset) - 1;
+}
+
+const uint8_t *v1_hole_trusted(const struct v1_hole *hole, const struct v1_format *format,
+                               const struct v1_bytes *bytes, const uint8_t *at, const uint8_t *end,
+                               int64_t ticks)
+{
+    const uint8_t *recent[DOUBTED] = {at, at, at, at};
+    struct v1_record record;
+    for (unsigned i = 0; at < end; i++, at = record.end) {
+        if (v1_record_read(format, bytes, at, &record, NULL) < 0)
+            break;
+        unsigned fields = v1_time_fields(record.type, format->version);
+        if (fields > 0 && (record.type != V1_CPUSample || !format->newer_rules))
+            ticks = (int64_t)((uint64_t)ticks + record.number[fields - 1]);
+        if (ticks > hole->latest_ticks)
+            break;
+        if (fields > 0)
+            recent[i % DOUBTED] = at;
+        else /* a string, stack or frequency is not met by chance */
+            recent[0] = recent[1] = recent[2] = recent[3] = record.end;
+    }
+    if (hole->exact)
+        return at;
+    const uint8_t *oldest = recent[0];
+    for (unsigned i = 1; i < DOUBTED; i++)
+        oldest = recent[i] < oldest ? recent[i] : oldest;
+    return oldest;
 }

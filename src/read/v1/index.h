@@ -6,9 +6,9 @@
  * Invariant: every record before `end` that is in no hole is well-formed, so that later decoding
  * cannot fail on it.
  *
- * Holes: behind bytes that are no record, the sweep goes on at the next Batch that fits the others
- * (v1/salvage.h), and takes strings and stacks before it. The events of the damaged batch behind
- * the hole's begin are lost, because their times are relative to those before them.
+ * Holes: behind bytes that are no record, the sweep goes on at the next Batch that fits the others,
+ * and takes strings and stacks before it. The events of the damaged batch behind the hole's begin
+ * are lost, because their times are relative to those before them.
  */
 #ifndef TRAIL_READ_V1_INDEX_H
 #define TRAIL_READ_V1_INDEX_H
@@ -91,6 +91,15 @@ static inline size_t v1_index_batch_end(const struct v1_index *index, size_t i)
         return index->holes[index->batches[i].hole - 1].begin;
     return i + 1 < index->batch_count ? index->batches[i + 1].offset : index->end;
 }
+
+/*
+ * Returns the end of the events of a damaged batch that can be believed: those not later than the
+ * hole's latest_ticks, and without the last few before damage, which may be chance bytes. `at` is
+ * behind the Batch record, whose time is `ticks`; the batch ends at `end`.
+ */
+const uint8_t *v1_hole_trusted(const struct v1_hole *hole, const struct v1_format *format,
+                               const struct v1_bytes *bytes, const uint8_t *at, const uint8_t *end,
+                               int64_t ticks);
 
 /* Returns the number of the batch that contains `offset`, -1 if none does. */
 int64_t v1_index_batch_at(const struct v1_index *index, uint64_t offset);

@@ -2,14 +2,14 @@
  * v1, shown: in a trace of which events are lost, the state of each goroutine by the events that
  * were converted so far, and where it stops being known.
  *
- * An event that requires another state than the one shown, or another sequence number, tells that
- * events of its goroutine are lost; without a sequence number (§3.3) it must come from the P of the
+ * If an event requires another state than the one shown, or another sequence number, events of its
+ * goroutine are lost; without a sequence number (§3.3) it must come from the P of the
  * event before it, and no hole be between them. Else the state after that event lasted for an
  * unknown time. This is known too late. So the trace is converted twice: the first pass collects
  * these states, and the second ends each right after the event that begins it.
  *
- * The state after a goroutine's last event ends at the next hole, or at once within one: no event
- * tells whether it lasted longer. Where the trace was cut, the last batches of all Ps are missing,
+ * The state after a goroutine's last event ends at the next hole, or at once within one: it may not
+ * have lasted longer. Where the trace was cut, the last batches of all Ps are missing,
  * each from another time on, and perhaps Ps as a whole: all of it is within a hole.
  */
 #ifndef TRAIL_READ_V1_SHOWN_H
