@@ -255,8 +255,9 @@ static bool follows(const struct v1_event *ev, const struct v1_shown_g *g)
  * The goroutine goes from a state to another. Makes `from` its state, if it is not; whether that
  * was right is known only then.
  */
-static int change_shown(struct v1_convert *convert, const struct v1_event *ev, uint64_t id,
-                        unsigned from, unsigned to)
+static __attribute__((cold, noinline)) int change_shown(struct v1_convert *convert,
+                                                        const struct v1_event *ev, uint64_t id,
+                                                        unsigned from, unsigned to)
 {
     struct v1_shown_g *g = v1_shown_get(convert->shown, id);
     if (!g)
@@ -286,6 +287,8 @@ static int end_doubted(struct v1_convert *convert, const struct v1_event *ev)
     struct v1_shown *shown = convert->shown;
     struct v1_shown_g *g = convert->changed;
     convert->changed = NULL;
+    if (convert->error.code != TRAIL_OK)
+        return -1;
     if (!g || g->state == TRAIL_GO_UNDETERMINED || shown->collecting)
         return 0;
     bool last = v1_shown_is_last(shown, g);
@@ -343,8 +346,9 @@ static void find_proc(struct v1_convert *convert, const struct v1_event *ev)
 
 /* MARK: Transitions */
 
-static trail_event *go_transition(struct v1_convert *convert, const struct v1_event *ev,
-                                  uint8_t wire, uint64_t g, trail_go_state from, trail_go_state to)
+static inline trail_event *go_transition(struct v1_convert *convert, const struct v1_event *ev,
+                                         uint8_t wire, uint64_t g, trail_go_state from,
+                                         trail_go_state to)
 {
     if (__builtin_expect(convert->shown && g != 0, 0))
         (void)change_shown(convert, ev, g, from, to);
@@ -630,7 +634,8 @@ static int convert_start(struct v1_convert *convert, const struct v1_event *ev)
     return 0;
 }
 
-static int convert_one(struct v1_convert *convert, const struct v1_event *ev)
+static inline __attribute__((always_inline)) int convert_one(struct v1_convert *convert,
+                                                             const struct v1_event *ev)
 {
     const struct rule *rule = &rules[ev->type];
     trail_event *out;
@@ -688,17 +693,18 @@ static int replace_running(struct v1_convert *convert, const struct v1_event *ev
 }
 
 /* Converts an event of a trace of which events are lost. */
-static int convert_repaired(struct v1_convert *convert, const struct v1_event *ev)
+static __attribute__((cold, noinline)) int convert_repaired(struct v1_convert *convert,
+                                                            const struct v1_event *ev)
 {
+    if (reserve(convert, MOST_REPAIRED) < 0)
+        return -1;
     if (ev->type == V1_LOST)
         return lose(convert, ev);
     if (ev->lane && (ev->lane->lost || !(ev->lane->seen || convert->starting)) &&
         ev->proc == ev->lane->proc)
         find_proc(convert, ev);
-    if (ev->lane && (ev->type == V1_GoStart || ev->type == V1_GoStartLabel) &&
-        replace_running(convert, ev) < 0)
-        return -1;
-    if (convert_one(convert, ev) < 0 || convert->error.code != TRAIL_OK)
+    bool starts = ev->type == V1_GoStart || ev->type == V1_GoStartLabel;
+    if ((ev->lane && starts && replace_running(convert, ev) < 0) || convert_one(convert, ev) < 0)
         return -1;
     return end_doubted(convert, ev);
 }
@@ -707,19 +713,15 @@ static int convert_repaired(struct v1_convert *convert, const struct v1_event *e
 
 int v1_convert_event(struct v1_convert *convert, const struct v1_event *ev)
 {
-    /*
-     * No event becomes more than two, except the end of the start, which reserves its own room; of
-     * each, and of its P, a repair may end and begin a state.
-     */
-    if (reserve(convert, convert->shown ? MOST_REPAIRED : 3) < 0)
+    /* No event becomes more than two, except the end of the start, which reserves its own room. */
+    if (reserve(convert, 3) < 0)
         return -1;
     if (!convert->synced) {
         convert->synced = true;
         push_sync(convert, v1_clock_ns(convert->clock, ev->ticks) - 1, false);
     }
-    if (__builtin_expect(!convert->shown, 1))
-        return convert_one(convert, ev);
-    return convert_repaired(convert, ev);
+    return __builtin_expect(convert->shown != NULL, 0) ? convert_repaired(convert, ev)
+                                                       : convert_one(convert, ev);
 }
 
 int v1_convert_end(struct v1_convert *convert)
