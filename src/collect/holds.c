@@ -4,11 +4,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "collect/maps.h"
 #include "collect/parts.h"
 #include "wire/waits.h"
 
 /* More locks of one thread are left out: a log for each would fill the trace. */
 enum { MOST_HOLDS = 16 };
+
+static void share_holds(void *context, const struct shared_mapping *m)
+{
+    struct holds *holds = context;
+    for (size_t i = 0; i < holds->count; i++) {
+        struct area_hold *hold = &holds->list[i];
+        if (hold->object >= m->start && hold->object < m->end)
+            hold->object = shared_mapping_object(m, hold->object);
+    }
+}
+
+/* A process knows which of its locks others share once there are others: it has taken some before. */
+static void share_old_holds(struct collect *c)
+{
+    bool is_old = false;
+    for (size_t i = 0; i < c->holds.count; i++)
+        is_old |= !shm_is_shared(c->holds.list[i].object);
+    if (is_old && c->options.process.pid && collect_label(c))
+        maps_each_shared((int)c->options.process.pid, share_holds, &c->holds);
+}
 
 /* Reads the locks of all threads, once a step. Returns false when memory is out. */
 static bool read_holds(struct collect *c)
@@ -23,6 +44,8 @@ static bool read_holds(struct collect *c)
     }
     if (!holds->known)
         holds->count = area_holds(c->area, holds->list);
+    if (!holds->known)
+        share_old_holds(c);
     if (!holds->known && board)
         holds->count += board_holds(board, area_claimed(c->area), holds->list + holds->count);
     holds->known = true;
@@ -46,14 +69,16 @@ void holds_forget(struct collect *c)
     c->holds.known = false;
 }
 
-void holds_name_shared(struct collect *c, uint64_t object)
+void holds_name_shared(struct collect *c, uint64_t object, uint64_t time)
 {
-    for (struct collect *of = c->trace->programs; of; of = of->next_in_trace) {
+    for (struct collect *of = c->trace->programs; of && !lock_names_has_place(c, object);
+         of = of->next_in_trace) {
         if (!read_holds(of))
             return;
         for (size_t i = 0; i < of->holds.count; i++) {
             const struct area_hold *hold = &of->holds.list[i];
-            if (hold->object != object || !shm_is_lock(hold->wait) || !hold->pc)
+            if (hold->object != object || !shm_is_lock(hold->wait) || !hold->pc ||
+                hold->since > time)
                 continue;
             (void)lock_names_lock(of, object, hold->pc, 0);
             return;

@@ -24,10 +24,11 @@ struct holds {
 void holds_forget(struct collect *c);
 
 /*
- * Names a lock that processes share after where it was taken, if one of them has it and it has no
- * name yet: a process that waits for it does not know that place.
+ * Names a lock that processes share after where it was taken, if one of them has held it since
+ * before `time`, when the wait for it began, and it has no name yet: a process that waits for it
+ * does not know that place.
  */
-void holds_name_shared(struct collect *c, uint64_t object);
+void holds_name_shared(struct collect *c, uint64_t object, uint64_t time);
 
 /* Logs the locks that a running thread holds. */
 void holds_log(struct collect *c, struct thread *thread, int64_t ns);

@@ -83,6 +83,21 @@ static const char *without_kind(const char *name)
     return strncmp(name, word, sizeof word - 1) == 0 ? name + sizeof word - 1 : name;
 }
 
+/* Whether the op of a wait has the place where the holder took the lock. */
+static bool is_lock_of_memory(uint8_t wait)
+{
+    return shm_is_lock(wait) && wait != SHM_FILE_LOCK;
+}
+
+bool op_lacks_name(struct collect *c, const struct op *op)
+{
+    if (op->kind != OP_BLOCK || !is_lock_of_memory(op->wait) || !shm_is_shared(op->object) ||
+        op->object2 || lock_names_has(c, op->object))
+        return false;
+    holds_name_shared(c, op->object, op->time);
+    return !lock_names_has(c, op->object);
+}
+
 /* Whether an op waits for a variable of the program, or for memory that several processes share. */
 static bool is_for_variable(const struct op *op)
 {
@@ -96,9 +111,10 @@ static bool is_for_variable(const struct op *op)
  * was taken. */
 static const char *lock_name(struct collect *c, const struct op *op)
 {
-    if (!op->object2 && shm_is_shared(op->object) && !lock_names_is_known(c, op->object))
-        holds_name_shared(c, op->object);
-    return lock_names_lock(c, op->object, op->object2, op->stack);
+    bool shared = shm_is_shared(op->object);
+    if (!op->object2 && shared)
+        holds_name_shared(c, op->object, op->time);
+    return lock_names_lock(c, op->object, op->object2, shared ? 0 : op->stack);
 }
 
 /* Returns the name of the object of a wait; its address stands for it. NULL: it is not kept. */
@@ -223,12 +239,6 @@ static void log_lost_signal(struct collect *c, struct thread *thread, const stru
     if (*place)
         EVENT(c, thread, ns, V2_UserLog, 0, names_string(c, WIRE_SIGNALLED), names_string(c, place),
               0);
-}
-
-/* Whether the op of a wait has the place where the holder took the lock. */
-static bool is_lock_of_memory(uint8_t wait)
-{
-    return shm_is_lock(wait) && wait != SHM_FILE_LOCK;
 }
 
 void op_block(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
