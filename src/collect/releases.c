@@ -488,26 +488,28 @@ static void match_left(struct collect *c, const struct ended_wait *wait)
 }
 
 /*
- * A wait for a condition variable: until its signal; then, if the mutex was released later than
- * that, for the mutex.
+ * A wait for a condition variable: until its signal, or its time limit; then, if the mutex was
+ * released later than that, for the mutex.
  */
 static void match_condition(struct collect *c, const struct ended_wait *wait)
 {
     const struct shm_record *r = &wait->record;
     struct thread *thread = thread_of(c, wait->serial);
     struct release *signal = NULL, *mutex;
+    uint64_t over = wait->expired > c->trace->watermark ? wait->expired : 0;
     struct op *op;
     if (!(r->flags & SHM_TIMED_OUT))
         signal = find_release(c, r->object, r->release, SHM_COND, r->time, r->end);
-    if (!signal)
-        return;
-    add_woken(c, signal, wait->serial, wait->number, wait->op + 1);
-    mutex = find_release(c, r->object2, r->release2, SHM_MUTEX, signal->time + 1, r->end);
+    if (signal) {
+        add_woken(c, signal, wait->serial, wait->number, wait->op + 1);
+        over = signal->time;
+    }
+    mutex = over ? find_release(c, r->object2, r->release2, SHM_MUTEX, over + 1, r->end) : NULL;
     op = thread ? op_at(thread, wait->op) : NULL;
-    if (!mutex || signal->written || !op || op->kind != OP_NOTHING)
+    if (!mutex || (signal && signal->written) || !op || op->kind != OP_NOTHING)
         return;
     op->kind = OP_BLOCK;
-    op->time = signal->time + 1;
+    op->time = over + 1;
     add_woken(c, mutex, wait->serial, wait->number + 1, wait->op + 1);
 }
 

@@ -165,6 +165,11 @@ int64_t trace_wall_ns(const struct trace *t)
     return t->out.generation > 0 ? t->out.now_ns - t->model.begin_ns : 0;
 }
 
+bool trace_infers_ready(const struct trace *t)
+{
+    return t->options.switches && !t->options.wakings;
+}
+
 uint64_t trace_most_threads(const struct trace *t)
 {
     return t->most_alive;

@@ -409,13 +409,14 @@ EXPORT int semop(int set, struct sembuf *operations, size_t count)
 EXPORT int semtimedop(int set, struct sembuf *operations, size_t count,
                       const struct timespec *timeout)
 {
-    TIMED_CALL(EAGAIN, SHM_GROUP_CONDITIONS, SHM_SEMAPHORE, SET_OBJECT, 0,
+    TIMED_CALL(EAGAIN, limit_of(timeout), SHM_GROUP_CONDITIONS, SHM_SEMAPHORE, SET_OBJECT, 0,
                REAL(semtimedop)(set, operations, count, timeout));
 }
 
 /* MARK: Asynchronous I/O */
 
-#define SUSPEND(...) TIMED_CALL(EAGAIN, SHM_GROUP_IO, SHM_POLL, 0, 0, __VA_ARGS__)
+#define SUSPEND(...)                                                                               \
+    TIMED_CALL(EAGAIN, limit_of(timeout), SHM_GROUP_IO, SHM_POLL, 0, 0, __VA_ARGS__)
 
 /* MARK: libaio and liburing, which make their system calls themselves */
 

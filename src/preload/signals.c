@@ -242,7 +242,7 @@ EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
     struct call call CALL =
         call_begin(&caller, SHM_GROUP_SLEEP, SHM_SIGNAL, signals_object(), 0, 0);
     int number = REAL(sigtimedwait)(set, info, time);
-    call_expired(&call, number < 0 && errno == EAGAIN);
+    CALL_LIMITED(&call, number < 0 && errno == EAGAIN, limit_of(time));
     taken(number);
     return number;
 }
