@@ -11,7 +11,7 @@ enum { MOST_HOLDS = 16 };
 /* The locks that a goroutine holds. */
 struct holds {
     uint64_t locks[MOST_HOLDS]; /* kind << 32 | name */
-    bool inferred[MOST_HOLDS];
+    bool inferred[MOST_HOLDS], by_owner[MOST_HOLDS];
     size_t count;
     trail_name name;      /* of the goroutine */
     trail_name signalled; /* where the condition that it waits for was, in vain; 0: not known */
@@ -40,9 +40,11 @@ static bool take_log(void *part, const trail_event *event)
     const trail_reader *reader = holders->analysis->reader;
     trail_string category = trail_reader_string(reader, event->log.category);
     bool inferred = text_is(category, WIRE_HOLDS_INFERRED);
+    bool by_owner = text_is(category, WIRE_HOLDS_OWNER);
     if (event->goroutine != TRAIL_NONE && text_is(category, WIRE_SIGNALLED))
         return take_signalled(holders, event);
-    if (event->goroutine == TRAIL_NONE || (!inferred && !text_is(category, WIRE_HOLDS_CATEGORY)))
+    if (event->goroutine == TRAIL_NONE ||
+        (!inferred && !by_owner && !text_is(category, WIRE_HOLDS_CATEGORY)))
         return true;
     struct wait_text text = wait_text_of_wait(trail_reader_string(reader, event->log.message));
     const struct goroutine *g = goroutines_find(&holders->analysis->goroutines, event->goroutine);
@@ -54,6 +56,7 @@ static bool take_log(void *part, const trail_event *event)
     holds->name = g->name;
     if (holds->count < MOST_HOLDS) {
         holds->inferred[holds->count] = inferred;
+        holds->by_owner[holds->count] = by_owner;
         holds->locks[holds->count++] =
             (uint64_t)text.kind << 32 |
             names_put(&holders->analysis->names, text.object.data, text.object.size);
@@ -91,7 +94,7 @@ struct holder holders_find(const struct holders *holders, enum wire_wait kind, t
         int64_t id = (int64_t)slot->id;
         size_t i = index_of(holds, (uint64_t)kind << 32 | object);
         if (i < holds->count && (found.goroutine == TRAIL_NONE || id < found.goroutine))
-            found = (struct holder){id, holds->name, holds->inferred[i]};
+            found = (struct holder){id, holds->name, holds->inferred[i], holds->by_owner[i]};
     }
     return found;
 }

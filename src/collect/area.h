@@ -198,6 +198,7 @@ struct area_hold {
     uint32_t serial;     /* of the thread */
     uint8_t wait;        /* what waiting for it is called: a lock's enum shm_wait */
     uint32_t detail;     /* of a file lock the descriptor + 1 */
+    bool is_owner;       /* by the lock itself: when and where it was taken is not recorded */
 };
 
 /* All of them, into holds[SHM_OBJECTS]. Returns how many. */

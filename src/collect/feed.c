@@ -234,21 +234,13 @@ static bool is_handler_of(struct collect *c, struct thread *thread)
     return false;
 }
 
-/* Returns the TID in our namespace. The kernel no longer knows a thread that has ended: it keeps
- * the recorded number. */
-static uint64_t tid_of(const struct collect *c, uint32_t tid)
-{
-    uint32_t confirmed = process_thread(&c->options.process, tid);
-    return confirmed || c->options.process.nested ? confirmed : tid;
-}
-
 static void take_started(struct collect *c, struct thread *thread, const struct shm_record *r)
 {
     struct op *op = op_add(c, thread, OP_START, r->time);
     if (!op)
         return;
     thread->handle = r->object;
-    thread->tid = tid_of(c, area_thread(c->area, thread->slot).tid);
+    thread->tid = thread_tid(c, area_thread(c->area, thread->slot).tid);
     if (r->object2)
         thread->routine = r->object2;
     thread->started = r->time;

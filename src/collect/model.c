@@ -119,6 +119,8 @@ static bool is_woken_in_vain(const struct thread *thread)
  */
 static bool is_moment(const struct thread *thread)
 {
+    if (thread->g.state == G_SYSCALL && !thread->g.in_call)
+        return oncpu_is_killed_now(thread);
     return is_asleep(thread) && (wait_is_spinning(thread->g.wait) || oncpu_is_interrupted(thread) ||
                                  oncpu_is_killed(thread) || is_woken_in_vain(thread));
 }
@@ -238,8 +240,10 @@ static void do_switch(struct collect *c, struct thread *thread, const struct cpu
         break;
     case SWITCH_EXIT:
         /* A thread that was killed during a wait stays in that state. */
-        if (thread->g.state == G_RUNNING && !thread->g.in_call && !oncpu_does_more(thread))
+        if (thread->g.state == G_RUNNING && !thread->g.in_call && !oncpu_does_more(thread)) {
+            holds_log_last(c, thread, ns);
             op_exit(c, thread, ns);
+        }
         break;
     case SWITCH_FAULT:
         c->summary.faults++;
@@ -589,8 +593,8 @@ static void end_with_trace(struct collect *c, struct thread *thread)
     int64_t end = end_ns(c);
     state_enter(c, thread, thread->g.state, end);
     c->last_ns = end;
+    holds_log_last(c, thread, end);
     if (thread->g.state == G_RUNNING) {
-        holds_log(c, thread, end);
         state_event(c, thread, end, V2_GoDestroy, 0, NULL);
         state_give_proc(c, thread, end);
     }

@@ -68,7 +68,7 @@ static void do_fork(struct collect *c, struct thread *thread, const struct op *o
 static void joined_name(struct collect *c, const struct op *op, char *text, size_t size)
 {
     /* The C library gives a thread's handle to the next one. */
-    const struct thread *target = thread_with_handle(c, op->object, op->time);
+    const struct thread *target = thread_joined(c, op->object, op->time);
     *text = '\0';
     if (target)
         thread_name_text(c, target, text, size);
@@ -248,7 +248,8 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
     bool again = op->wait_number && op->wait_number == thread->g.current_wait;
     state_run(c, thread, ns);
     /* No end is known: the wait has lasted for longer than most, or until the process ended. */
-    if (!oncpu_does_more(thread) && op->wait != SHM_KERNEL) {
+    if (!oncpu_does_more(thread) &&
+        (op->wait != SHM_KERNEL || oncpu_next_in(c, thread) == INT64_MAX)) {
         holds_log(c, thread, ns);
         if (!again)
             log_lost_signal(c, thread, op, ns);
@@ -425,8 +426,8 @@ static void do_gone(struct collect *c, struct thread *thread, const struct op *o
     waits = thread->g.state == G_WAITING || thread->g.state == G_SYSCALL;
     if (c->trace->ending && waits && !(op->flags & OP_EXECUTES))
         return;
-    if (thread->g.state == G_RUNNING && c->trace->ending)
-        holds_log(c, thread, ns);
+    if (c->trace->ending)
+        holds_log_last(c, thread, ns);
     op_exit(c, thread, ns);
 }
 

@@ -365,7 +365,7 @@ static void add_joiner(struct collect *c, struct thread *target, const struct en
 static void match_join(struct collect *c, const struct ended_wait *wait)
 {
     /* The C library uses a thread's handle again. */
-    add_joiner(c, thread_with_handle(c, wait->record.object, wait->record.end), wait);
+    add_joiner(c, thread_joined(c, wait->record.object, wait->record.end), wait);
 }
 
 /* MARK: Children */
