@@ -146,6 +146,7 @@ static void thread_free(struct thread *thread)
     for (size_t i = 0; i < thread->ops.count; i++)
         op_free(op_in_ring(thread, i));
     free(thread->feed.text);
+    free(thread->feed.guards);
     free(thread->g.regions);
     free(thread->ops.at);
     free(thread);

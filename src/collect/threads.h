@@ -100,7 +100,7 @@ struct thread_feed {
     uint64_t stack_time;   /* of the open call whose stack was read from outside, */
     uint32_t stack_number; /* ... which is this one; 0: it could not be read */
     uint64_t guards_time;  /* of the open call in which the thread's locks were looked for, */
-    struct guarded_lock guards[MOST_GUARDS]; /* ... and were these (stack_guards.h) */
+    struct guarded_lock *guards; /* ... and were these (stack_guards.h) */
     size_t guard_count;
     uint64_t owner_time;           /* of the open call for whose lock an owner was found, */
     uint64_t owner;                /* ... which is the thread with this serial */
