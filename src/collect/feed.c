@@ -348,6 +348,7 @@ static void take_record(struct collect *c, struct thread *thread, const struct s
         break;
     case SHM_FORKED:
         op = op_add(c, thread, OP_FORK, r->time);
+        trace_forked(c->trace, r->object, collect_pid(c));
         if (op) {
             op->object = r->object;
             op->stack = r->stack;

@@ -110,7 +110,8 @@ enum shm_kind {
      * of them (shm_polled) are in `end`, `object` and `object2` */
     SHM_POLLED,
     /* Before SHM_WAITED, which has the same time: a signal may have ended the wait, whatever it was
-     * for. object, object2, release, release2 and generation are those of a wait for signals */
+     * for. object, object2, release, release2 and generation are those of a wait for signals. If no
+     * recorded thread has sent one, it may be SIGCHLD */
     SHM_INTERRUPTED,
     SHM_KINDS
 };

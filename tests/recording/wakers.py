@@ -162,7 +162,7 @@ def _():
     trace.is_woken_here(*trace.ended_wait())
 
 
-for case in "child", "any-child":
+for case in "child", "any-child", "child-poll", "child-pselect", "child-suspended", "child-signal", "child-descriptor":
     for switches in "auto", "off":
 
         @test(f"{case}: what waits for a child is woken by the child's end (--switches={switches})")
@@ -173,6 +173,13 @@ for case in "child", "any-child":
             # It is the last that the child does.
             later = [e.get("type") for e in trace.events if e.get("m") == child and e["time_ns"] > wait.ready]
             assert "GoDestroy" in later and "GoStart" not in later, later
+
+
+@test("alarmed: a child that ends right after a timer has ended the wait is not taken for its waker")
+def _():
+    trace = Recorded(program(), "alarmed", options=["--children"])
+    polls = [w for w in trace.waits if w.object.startswith("poll")]
+    assert len(polls) == 1 and polls[0].waker == 0, polls
 
 
 @test("a process's first thread is created by the thread that forked it, where it did")
