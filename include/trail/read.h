@@ -519,7 +519,10 @@ typedef enum trail_recorded_what {
     TRAIL_RECORDED_QUOTA,
     /* A thread whose scheduling is or was not the default; after a change again. pid: its TID;
      * count: CPUs that it may use; name: "CPU 0; nice 5; SCHED_FIFO 10". */
-    TRAIL_RECORDED_THREAD
+    TRAIL_RECORDED_THREAD,
+    /* The kernel's wake-ups were not recorded beside its context switches: from when on a thread was
+     * ready after a wait is inferred. count: 1. */
+    TRAIL_RECORDED_READY
 } trail_recorded_what;
 
 /* The cost of a recording by `trail record`, and what it missed. */

@@ -159,7 +159,9 @@ static void say_open(struct findings *findings, const struct stuck_wait *wait)
                            : "; nothing has received it";
     finding_say(findings, &of, "%s has waited %s for %s when the trace ended%s%s%s", task, wanted,
                 duration(wait->ns).text, held, wait->holder == TRAIL_NONE ? "" : holder,
-                wait->inferred ? ", inferred from its stack" : "");
+                wait->inferred   ? ", inferred from its stack"
+                : wait->by_owner ? ", which took it before the recording or without a record"
+                                 : "");
 }
 
 /* Adds "goroutine main.work (7) at main.work (main.go:42)" to a list. */

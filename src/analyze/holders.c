@@ -1,18 +1,20 @@
 #include "analyze/holders.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "analyze/part.h"
 #include "analyze/wait_names.h"
+#include "base/grow.h"
 #include "base/text.h"
-
-enum { MOST_HOLDS = 16 };
 
 /* The locks that a goroutine holds. */
 struct holds {
-    uint64_t locks[MOST_HOLDS]; /* kind << 32 | name */
-    bool inferred[MOST_HOLDS];
-    size_t count;
+    struct hold {
+        uint64_t lock; /* kind << 32 | name */
+        bool inferred, by_owner;
+    } * at;
+    size_t count, room;
     trail_name name;      /* of the goroutine */
     trail_name signalled; /* where the condition that it waits for was, in vain; 0: not known */
 };
@@ -40,9 +42,11 @@ static bool take_log(void *part, const trail_event *event)
     const trail_reader *reader = holders->analysis->reader;
     trail_string category = trail_reader_string(reader, event->log.category);
     bool inferred = text_is(category, WIRE_HOLDS_INFERRED);
+    bool by_owner = text_is(category, WIRE_HOLDS_OWNER);
     if (event->goroutine != TRAIL_NONE && text_is(category, WIRE_SIGNALLED))
         return take_signalled(holders, event);
-    if (event->goroutine == TRAIL_NONE || (!inferred && !text_is(category, WIRE_HOLDS_CATEGORY)))
+    if (event->goroutine == TRAIL_NONE ||
+        (!inferred && !by_owner && !text_is(category, WIRE_HOLDS_CATEGORY)))
         return true;
     struct wait_text text = wait_text_of_wait(trail_reader_string(reader, event->log.message));
     const struct goroutine *g = goroutines_find(&holders->analysis->goroutines, event->goroutine);
@@ -52,12 +56,12 @@ static bool take_log(void *part, const trail_event *event)
     if (!holds)
         return false;
     holds->name = g->name;
-    if (holds->count < MOST_HOLDS) {
-        holds->inferred[holds->count] = inferred;
-        holds->locks[holds->count++] =
-            (uint64_t)text.kind << 32 |
-            names_put(&holders->analysis->names, text.object.data, text.object.size);
-    }
+    if (!GROW(holds->at, holds->room, holds->count + 1))
+        return false;
+    holds->at[holds->count++] =
+        (struct hold){(uint64_t)text.kind << 32 |
+                          names_put(&holders->analysis->names, text.object.data, text.object.size),
+                      inferred, by_owner};
     return !holders->analysis->names.failed;
 }
 
@@ -68,8 +72,10 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
     bool over = g->state == TRAIL_GO_WAITING || g->state == TRAIL_GO_SYSCALL ||
                 event->transition.from <= TRAIL_GO_NOT_EXIST;
     struct holds *holds = over ? idmap_remove(&holders->holds, (uint64_t)g->id) : NULL;
-    if (holds)
+    if (holds) {
+        free(holds->at);
         slab_put(&holders->slab, holds);
+    }
     return true;
 }
 
@@ -77,7 +83,7 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
 static size_t index_of(const struct holds *holds, uint64_t lock)
 {
     size_t i = 0;
-    while (i < holds->count && holds->locks[i] != lock)
+    while (i < holds->count && holds->at[i].lock != lock)
         i++;
     return i;
 }
@@ -91,7 +97,7 @@ struct holder holders_find(const struct holders *holders, enum wire_wait kind, t
         int64_t id = (int64_t)slot->id;
         size_t i = index_of(holds, (uint64_t)kind << 32 | object);
         if (i < holds->count && (found.goroutine == TRAIL_NONE || id < found.goroutine))
-            found = (struct holder){id, holds->name, holds->inferred[i]};
+            found = (struct holder){id, holds->name, holds->at[i].inferred, holds->at[i].by_owner};
     }
     return found;
 }
@@ -114,6 +120,8 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
 static void drop(void *part)
 {
     struct holders *holders = part;
+    IDMAP_EACH(slot, &holders->holds)
+        free(((struct holds *)slot->value)->at);
     idmap_free(&holders->holds);
     slab_free(&holders->slab);
 }

@@ -28,6 +28,7 @@ struct holder {
     int64_t goroutine; /* TRAIL_NONE: not known */
     trail_name name;   /* its start function */
     bool inferred;     /* by the variables in its stack */
+    bool by_owner;     /* by the lock itself: the begin of the hold is not recorded */
 };
 
 /* Returns the holder of the lock with this name: of several that with the least ID. */

@@ -33,6 +33,7 @@ struct stuck_wait {
     int64_t holder;   /* TRAIL_NONE: unknown */
     trail_name holder_name;
     bool inferred;        /* the holder is, by the variables in its stack */
+    bool by_owner;        /* ... is known by the lock itself: its hold's begin is not recorded */
     trail_name signalled; /* where its condition was signalled in vain before; 0: not known */
     size_t next;          /* index of the holder's wait; SIZE_MAX: it waits for no lock */
     size_t circle;        /* 0: none; else the number of its cycle */

@@ -50,12 +50,14 @@ static uint64_t condition_words(void)
 }
 
 /*
- * Returns the address by which the program knows the object. In a pthread_barrier_t a thread waits
- * at the second word. The layout is that of this C library: the process can load a library built
+ * Returns the address by which the program knows the object; of a join the thread's TID, which is
+ * the value of the futex. In a pthread_barrier_t a thread waits at the second word, in a
+ * pthread_rwlock_t at the third or the fourth. The layout is that of this C library: the process can load a library built
  * with it.
  */
-static uint64_t object_of(enum shm_wait wait, uint64_t futex)
+static uint64_t object_of(enum shm_wait wait, const uint64_t *arguments)
 {
+    uint64_t futex = arguments[0];
     switch (wait) {
     case SHM_MUTEX:
     case SHM_SEMAPHORE:
@@ -65,6 +67,10 @@ static uint64_t object_of(enum shm_wait wait, uint64_t futex)
         return (futex - condition_words()) & ~UINT64_C(7);
     case SHM_BARRIER:
         return futex & ~UINT64_C(7);
+    case SHM_WRLOCK:
+        return (futex & ~UINT64_C(7)) - 8;
+    case SHM_JOIN:
+        return (uint32_t)arguments[2];
     default:
         return 0;
     }
@@ -153,7 +159,7 @@ static void found_thread(const struct stuck_process *process, const struct stuck
         its.wait = SHM_KERNEL;
     if (now == STILL_WAITS && thread->state == STUCK_WAITS && thread->held->in_call) {
         its.wait = wait_of(thread->kind);
-        its.object = object_of(its.wait, thread->held->arguments[0]);
+        its.object = object_of(its.wait, thread->held->arguments);
         its.detail = descriptor_of(its.wait, thread->held->arguments[0]);
         its.pcs = pcs;
         its.count = read_stack(thread, pcs, SHM_STACK_FRAMES);

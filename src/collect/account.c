@@ -28,6 +28,7 @@ void account_summarize(const struct recorder *r, const struct recorded *process,
         account_add(summary, process->collect);
     }
     summary->switches = *r->why_not ? r->why_not : NULL;
+    summary->infers_ready = process->to && trace_infers_ready(process->to->trace);
     summary->heap_wanted = r->options.heap;
     summary->lost_samples += samples_lost(r->samples);
     summary->lost_switches = switches_lost(r->switches);
@@ -86,6 +87,7 @@ size_t account_summarize_all(const struct recorder *r, struct collect_summary *s
         }
         collect_summary_add(summary, &own);
         summary->switches = own.switches;
+        summary->infers_ready = own.infers_ready;
         summary->heap_wanted = own.heap_wanted;
         summary->lost_switches = own.lost_switches;
         summary->lost_wakings = own.lost_wakings;
@@ -152,6 +154,7 @@ void account_write(const struct recorder *r, const struct recorded_trace *to)
                    &(trail_recorded){.what = TRAIL_RECORDED_RECORDER,
                                      .cpu_ns = (int64_t)clock_ns(CLOCK_PROCESS_CPUTIME_ID)});
     cpu_limits_write(&to->cpus, to->trace);
+    write_count(to->trace, TRAIL_RECORDED_READY, trace_infers_ready(to->trace));
     for (const struct recorded *p = r->processes; p; p = p->next) {
         struct collect_summary summary;
         account_summarize(r, p, &summary);

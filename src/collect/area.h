@@ -194,9 +194,11 @@ bool area_open_call(struct area *area, uint32_t slot, struct area_open *open);
  * missing. */
 struct area_hold {
     uint64_t object, pc; /* the lock, as waits for it call it, and where it was taken */
+    uint64_t since;      /* in ticks; 0: not known */
     uint32_t serial;     /* of the thread */
     uint8_t wait;        /* what waiting for it is called: a lock's enum shm_wait */
     uint32_t detail;     /* of a file lock the descriptor + 1 */
+    bool is_owner;       /* by the lock itself: when and where it was taken is not recorded */
 };
 
 /* All of them, into holds[SHM_OBJECTS]. Returns how many. */

@@ -91,6 +91,9 @@ void trace_recorded(struct trace *t, const trail_recorded *row);
 int64_t trace_wall_ns(const struct trace *t);
 uint64_t trace_most_threads(const struct trace *t);
 
+/* Whether the kernel shows when threads run, but not when they are woken. */
+bool trace_infers_ready(const struct trace *t);
+
 /* The caller has closed all its collectors. */
 void trace_close(struct trace *t);
 
@@ -208,6 +211,7 @@ struct collect_summary {
      * Why no context switches were recorded, and what to do; NULL: they were. Set by the recorder.
      */
     const char *switches;
+    bool infers_ready; /* set by the recorder: see trace_infers_ready */
     struct collect_wait_place worst[3];
 };
 

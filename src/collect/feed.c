@@ -94,18 +94,51 @@ static struct shm_record ended_by(const struct thread *thread, const struct shm_
     return ended;
 }
 
-/* By how much the kernel lets timers of ordinary threads expire later (PR_SET_TIMERSLACK). */
-#define SLACK_NS 50000
+/* By how much the kernel lets timers of ordinary threads expire later (PR_SET_TIMERSLACK); and
+ * those of select, poll and epoll_wait, as a part of their length, and at most. */
+#define SLACK_NS       50000
+#define POLL_SLACK     1000
+#define POLL_SLACK_MAX 100000000
+
+static uint64_t slack_ns(uint8_t wait, uint64_t length_ns)
+{
+    uint64_t of_poll = length_ns / POLL_SLACK;
+    if (wait != SHM_POLL || of_poll < SLACK_NS)
+        return SLACK_NS;
+    return of_poll < POLL_SLACK_MAX ? of_poll : POLL_SLACK_MAX;
+}
 
 /*
- * A thread is ready from the end of its sleep on, and not only when it is on a CPU. Returns when
- * that is, for a sleep of `us`. 0: not known, or the kernel's wake-ups are read, which show it.
+ * A thread is ready from the end of its sleep, or of its time limit, on, and not only when it is on
+ * a CPU. Returns when that is, for a wait of `us`; 0: not known.
  */
-static uint64_t sleep_over(const struct collect *c, uint64_t begin, uint32_t us)
+static uint64_t length_over(const struct collect *c, uint64_t begin, uint8_t wait, uint64_t us)
 {
-    if (us == 0 || c->trace->options.wakings)
+    if (us == 0 || us > UINT32_MAX)
         return 0;
-    return begin + ticks_of_ns(c->ticks, (uint64_t)us * 1000 + SLACK_NS);
+    return begin + ticks_of_ns(c->ticks, us * 1000 + slack_ns(wait, us * 1000));
+}
+
+/* The same of a limit (shm_limit) by a clock. */
+static uint64_t clock_over(const struct collect *c, uint64_t limit)
+{
+    int64_t ns = (int64_t)((limit & UINT64_MAX >> 2) % (INT64_MAX / 1000)) * 1000;
+    if (limit >> 62 == SHM_LIMIT_REALTIME)
+        ns -= (int64_t)(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC));
+    return ticks_from_ns(c->ticks, ns + SLACK_NS);
+}
+
+static uint64_t limit_over(const struct collect *c, const struct shm_record *r)
+{
+    uint64_t limit = r->release;
+    if (r->wait == SHM_SLEEP)
+        return r->object >> 63 ? clock_over(c, r->object)
+                               : length_over(c, r->time, r->wait, r->detail);
+    if (!(r->flags & SHM_EXPIRED))
+        return 0;
+    if (!r->detail)
+        limit |= (uint64_t)r->generation << 32;
+    return limit >> 63 ? clock_over(c, limit) : length_over(c, r->time, r->wait, limit);
 }
 
 /* What was before the trace's watermark is written. */
@@ -114,12 +147,19 @@ static void be_ready(struct collect *c, struct thread *thread, uint64_t over)
     oncpu_is_ready(c, thread, over < c->trace->watermark ? c->trace->watermark : over);
 }
 
-static void end_sleep(struct collect *c, struct thread *thread, const struct shm_record *r)
+/*
+ * The thread was ready from the end of its sleep, or its time limit, on, unless the kernel's
+ * wake-ups are read, which show it. Returns when that was; 0: not known.
+ */
+static uint64_t end_timed(struct collect *c, struct thread *thread, const struct shm_record *r)
 {
-    uint64_t over = sleep_over(c, r->time, r->detail);
+    uint64_t over = limit_over(c, r);
     bool is_noted = r->time == thread->feed.sleep_time && !thread->feed.sleep_over;
-    if (over && !is_noted && over < r->end && c->trace->watermark < r->end)
+    if (over <= r->time || over >= r->end)
+        return 0;
+    if (!is_noted && c->trace->watermark < r->end && !c->trace->options.wakings)
         be_ready(c, thread, over);
+    return over;
 }
 
 static void take_waited(struct collect *c, struct thread *thread, const struct shm_record *r)
@@ -127,8 +167,7 @@ static void take_waited(struct collect *c, struct thread *thread, const struct s
     struct ended_wait ended = {.record = ended_by(thread, r)};
     const char *several = name_of_several(c, thread, r);
     struct op *op;
-    if (r->wait == SHM_SLEEP)
-        end_sleep(c, thread, r);
+    ended.expired = end_timed(c, thread, r);
     if (r->time != thread->feed.open_time)
         op = add_block(c, thread, r->time, r->wait, r->object, r->wait == SHM_COND ? 0 : r->object2,
                        r->stack, r->detail, r->generation, 0);
@@ -195,21 +234,13 @@ static bool is_handler_of(struct collect *c, struct thread *thread)
     return false;
 }
 
-/* Returns the TID in our namespace. The kernel no longer knows a thread that has ended: it keeps
- * the recorded number. */
-static uint64_t tid_of(const struct collect *c, uint32_t tid)
-{
-    uint32_t confirmed = process_thread(&c->options.process, tid);
-    return confirmed || c->options.process.nested ? confirmed : tid;
-}
-
 static void take_started(struct collect *c, struct thread *thread, const struct shm_record *r)
 {
     struct op *op = op_add(c, thread, OP_START, r->time);
     if (!op)
         return;
     thread->handle = r->object;
-    thread->tid = tid_of(c, area_thread(c->area, thread->slot).tid);
+    thread->tid = thread_tid(c, area_thread(c->area, thread->slot).tid);
     if (r->object2)
         thread->routine = r->object2;
     thread->started = r->time;
@@ -317,6 +348,7 @@ static void take_record(struct collect *c, struct thread *thread, const struct s
         break;
     case SHM_FORKED:
         op = op_add(c, thread, OP_FORK, r->time);
+        trace_forked(c->trace, r->object, collect_pid(c));
         if (op) {
             op->object = r->object;
             op->stack = r->stack;
@@ -411,7 +443,7 @@ static void watch_sleep(struct collect *c, struct thread *thread, const struct a
     struct thread_feed *feed = &thread->feed;
     if (feed->sleep_time != open->time) {
         feed->sleep_time = open->time;
-        feed->sleep_over = sleep_over(c, open->time, sleep_length(c, open));
+        feed->sleep_over = length_over(c, open->time, open->wait, sleep_length(c, open));
         if (!feed->sleep_over)
             feed->sleep_over = UINT64_MAX;
     }

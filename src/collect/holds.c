@@ -4,11 +4,115 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "collect/maps.h"
 #include "collect/parts.h"
 #include "wire/waits.h"
 
 /* More locks of one thread are left out: a log for each would fill the trace. */
-enum { MOST_HOLDS = 16 };
+enum { MOST_HOLDS = 256 };
+
+/* Owners of locks that are read, a step. */
+enum { MOST_OWNERS = 64 };
+
+/* MARK: Owners */
+
+/*
+ * What glibc has of a lock's owner: its TID as it is in the process's own PID namespace, while the
+ * lock is taken.
+ */
+static uint32_t owner_of(struct collect *c, const struct thread *thread,
+                         const struct area_open *open)
+{
+    pthread_mutex_t mutex;
+    pthread_rwlock_t lock;
+    if (open->wait == SHM_MUTEX)
+        return open_copy(c, thread, open, open->object, &mutex, sizeof mutex) == sizeof mutex &&
+                       mutex.__data.__lock
+                   ? (uint32_t)mutex.__data.__owner
+                   : 0;
+    return open_copy(c, thread, open, open->object, &lock, sizeof lock) == sizeof lock
+               ? (uint32_t)lock.__data.__cur_writer
+               : 0;
+}
+
+static bool is_in(const struct area_hold *holds, size_t count, uint64_t object)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (holds[i].object == object)
+            return true;
+    }
+    return false;
+}
+
+/* Whether a thread waits for a lock of this process of which no hold is known. */
+static bool lacks_holder(struct collect *c, const struct area_open *open,
+                         const struct area_hold *holds, size_t count)
+{
+    return (open->wait == SHM_MUTEX || open->wait == SHM_RDLOCK || open->wait == SHM_WRLOCK) &&
+           open->object && open->object >> 60 != 0xf && open_is_long(c, open) &&
+           !is_in(holds, count, open->object);
+}
+
+/*
+ * Returns the thread that has the lock for which another one waits; NULL: not known. What was read
+ * during the same wait stands when the process has ended, as it was killed perhaps.
+ */
+static const struct thread *find_owner(struct collect *c, struct thread *thread,
+                                       const struct area_open *open)
+{
+    uint32_t tid = owner_of(c, thread, open);
+    const struct thread *owner = tid ? thread_with_tid(c, thread_tid(c, tid)) : NULL;
+    if (owner) {
+        thread->feed.owner_time = open->time;
+        thread->feed.owner = owner->serial;
+    }
+    return thread->feed.owner_time == open->time ? thread_of(c, thread->feed.owner) : NULL;
+}
+
+/* Appends the owners of locks for which threads wait; returns the number of holds then. */
+static size_t add_owners(struct collect *c, struct area_hold *holds, size_t count, size_t max)
+{
+    uint32_t threads = area_threads(c->area), read = 0;
+    for (uint32_t slot = 1; slot < threads && read < MOST_OWNERS && count < max; slot++) {
+        struct thread *thread = thread_in_slot(c, slot);
+        const struct thread *owner;
+        struct area_open open;
+        if (!thread || !area_open_call(c->area, slot, &open) ||
+            !lacks_holder(c, &open, holds, count))
+            continue;
+        read++;
+        owner = find_owner(c, thread, &open);
+        if (owner && owner != thread)
+            holds[count++] =
+                (struct area_hold){.object = open.object,
+                                   .serial = (uint32_t)(owner->serial - c->threads.base),
+                                   .wait = open.wait == SHM_RDLOCK ? SHM_WRLOCK : open.wait,
+                                   .is_owner = true};
+    }
+    return count;
+}
+
+/* MARK: Holds */
+
+static void share_holds(void *context, const struct shared_mapping *m)
+{
+    struct holds *holds = context;
+    for (size_t i = 0; i < holds->count; i++) {
+        struct area_hold *hold = &holds->list[i];
+        if (hold->object >= m->start && hold->object < m->end)
+            hold->object = shared_mapping_object(m, hold->object);
+    }
+}
+
+/* A process knows which of its locks others share once there are others: it has taken some before. */
+static void share_old_holds(struct collect *c)
+{
+    bool is_old = false;
+    for (size_t i = 0; i < c->holds.count; i++)
+        is_old |= !shm_is_shared(c->holds.list[i].object);
+    if (is_old && c->options.process.pid && collect_label(c))
+        maps_each_shared((int)c->options.process.pid, share_holds, &c->holds);
+}
 
 /* Reads the locks of all threads, once a step. Returns false when memory is out. */
 static bool read_holds(struct collect *c)
@@ -23,8 +127,12 @@ static bool read_holds(struct collect *c)
     }
     if (!holds->known)
         holds->count = area_holds(c->area, holds->list);
+    if (!holds->known)
+        share_old_holds(c);
     if (!holds->known && board)
         holds->count += board_holds(board, area_claimed(c->area), holds->list + holds->count);
+    if (!holds->known)
+        holds->count = add_owners(c, holds->list, holds->count, SHM_OBJECTS + BOARD_HOLDS);
     holds->known = true;
     return true;
 }
@@ -46,14 +154,16 @@ void holds_forget(struct collect *c)
     c->holds.known = false;
 }
 
-void holds_name_shared(struct collect *c, uint64_t object)
+void holds_name_shared(struct collect *c, uint64_t object, uint64_t time)
 {
-    for (struct collect *of = c->trace->programs; of; of = of->next_in_trace) {
+    for (struct collect *of = c->trace->programs; of && !lock_names_has_place(c, object);
+         of = of->next_in_trace) {
         if (!read_holds(of))
             return;
         for (size_t i = 0; i < of->holds.count; i++) {
             const struct area_hold *hold = &of->holds.list[i];
-            if (hold->object != object || !shm_is_lock(hold->wait) || !hold->pc)
+            if (hold->object != object || !shm_is_lock(hold->wait) || !hold->pc ||
+                hold->since > time)
                 continue;
             (void)lock_names_lock(of, object, hold->pc, 0);
             return;
@@ -88,11 +198,28 @@ void holds_log(struct collect *c, struct thread *thread, int64_t ns)
         if (!name)
             continue;
         snprintf(text, sizeof text, "%s %s", wait_kinds[hold->wait].words, name);
-        EVENT(c, thread, ns, V2_UserLog, 0, names_string(c, WIRE_HOLDS_CATEGORY),
+        EVENT(c, thread, ns, V2_UserLog, 0,
+              names_string(c, hold->is_owner ? WIRE_HOLDS_OWNER : WIRE_HOLDS_CATEGORY),
               names_string(c, text), 0);
         logged++;
     }
     log_guards(c, thread, ns);
+}
+
+static bool has_holds(struct collect *c, const struct thread *thread)
+{
+    bool found = false;
+    for (size_t i = 0; read_holds(c) && i < c->holds.count && !found; i++)
+        found = c->holds.list[i].serial == thread->serial - c->threads.base;
+    return found;
+}
+
+void holds_log_last(struct collect *c, struct thread *thread, int64_t ns)
+{
+    if (thread->g.state == G_RUNNABLE && has_holds(c, thread))
+        state_run(c, thread, ns);
+    if (thread->g.state == G_RUNNING)
+        holds_log(c, thread, ns);
 }
 
 void holds_dispose(struct collect *c)

@@ -47,9 +47,17 @@ static struct idmap *objects_with(struct collect *c, uint64_t address)
     return shm_is_shared(address) ? &c->trace->objects : &c->object_names;
 }
 
-bool lock_names_is_known(struct collect *c, uint64_t address)
+/* In place of the time of the hold that has named a lock: none has, and the name has no place. */
+static uint64_t without_place = UINT64_MAX;
+
+bool lock_names_has(struct collect *c, uint64_t address)
 {
     return idmap_find(objects_with(c, address), address) != NULL;
+}
+
+bool lock_names_has_place(struct collect *c, uint64_t address)
+{
+    return lock_names_has(c, address) && idmap_find(&c->trace->holds, address) != &without_place;
 }
 
 static const char *keep_object(struct collect *c, uint64_t address, const char *text)
@@ -94,6 +102,14 @@ void lock_names_forget(struct collect *c, uint64_t address)
 
 /* MARK: Locks */
 
+/* Names a lock that processes share without a place, until a hold of it is known. */
+static const char *keep_without_place(struct collect *c, uint64_t address, const char *name)
+{
+    if (!idmap_put(&c->trace->holds, address, &without_place))
+        collect_no_memory(c);
+    return keep_object(c, address, name);
+}
+
 const char *lock_names_lock(struct collect *c, uint64_t address, uint64_t pc, uint64_t key)
 {
     const char *known = idmap_find(objects_with(c, address), address);
@@ -101,10 +117,14 @@ const char *lock_names_lock(struct collect *c, uint64_t address, uint64_t pc, ui
     struct named_stack *stack;
     const struct v2_frame *first;
     char name[OBJECT_SIZE], place[200], text[OBJECT_SIZE + 256];
-    if (known)
+    if (known && (!pc || lock_names_has_place(c, address)))
         return known;
     if (object_text(c, address, name, sizeof name))
         return keep_object(c, address, name);
+    if (shm_is_shared(address) && !pc)
+        return keep_without_place(c, address, name);
+    if (known)
+        (void)idmap_remove(&c->trace->holds, address);
     first = code_own(c, frames, pc ? code_add_frames(c, pc, frames, 0) : 0, CODE_INNERMOST);
     stack = !first && key ? code_named_stack(c, key) : NULL;
     if (stack)
@@ -121,11 +141,11 @@ void lock_names_shared(struct collect *c, uint64_t address, uint64_t pc, uint64_
                        uint64_t time)
 {
     uint64_t *named_by = idmap_find(&c->trace->holds, address);
-    if (lock_names_is_known(c, address) && (!named_by || *named_by <= time))
+    if (lock_names_has_place(c, address) && (!named_by || *named_by <= time))
         return;
     (void)idmap_remove(&c->trace->objects, address);
     (void)lock_names_lock(c, address, pc, key);
-    if (!named_by)
+    if (!named_by || named_by == &without_place)
         named_by = arena_alloc(&c->trace->arena, sizeof *named_by);
     if (!named_by || !idmap_put(&c->trace->holds, address, named_by)) {
         collect_no_memory(c);

@@ -16,7 +16,8 @@ const char *lock_names_object(struct collect *c, uint64_t address);
 /*
  * The same of a lock. One without a symbol is named after where it was first seen locked: "0x7f...
  * (first seen locked in Queue::push queue.cc:41)", by a hold that began at `pc` or, if that is not
- * known, by a wait with the stack `key`.
+ * known, by a wait with the stack `key`. The wait does not name a lock that processes share, as its
+ * holder may be in another one: without `pc` that has no place, until a hold gives it one.
  */
 const char *lock_names_lock(struct collect *c, uint64_t address, uint64_t pc, uint64_t key);
 
@@ -27,8 +28,9 @@ const char *lock_names_lock(struct collect *c, uint64_t address, uint64_t pc, ui
 void lock_names_shared(struct collect *c, uint64_t address, uint64_t pc, uint64_t key,
                        uint64_t time);
 
-/* Whether the object has a name already. */
-bool lock_names_is_known(struct collect *c, uint64_t address);
+/* Whether the object has a name already; of a lock that processes share, whether that is final. */
+bool lock_names_has(struct collect *c, uint64_t address);
+bool lock_names_has_place(struct collect *c, uint64_t address);
 
 /* A locked file's name, as the last wait for it has it; NULL: nothing has waited for it. */
 const char *lock_names_file(const struct collect *c, uint64_t file);

@@ -1,6 +1,6 @@
 /*
- * Reads the libraries that a program has loaded while it ran from the kernel's list of its
- * mappings. The program's own list (preload/modules.c) has those that were loaded at its start.
+ * Reads the libraries that a program has loaded while it ran, and its shared memory, from the
+ * kernel's list of its mappings. The program's own list (preload/modules.c) has those that were loaded at its start.
  *
  * A mapping is the address of a part of a file; the bias of its addresses is computed from the
  * file's program headers.
@@ -92,6 +92,22 @@ void maps_each(int pid, const char *root, void (*each)(const trail_module *map, 
         map.end = m.end;
         map.path = text_from(m.path);
         each(&map, context);
+    }
+    if (file)
+        (void)fclose(file);
+}
+
+void maps_each_shared(int pid, void (*each)(void *context, const struct shared_mapping *m),
+                      void *context)
+{
+    char line[1024], permissions[5];
+    struct shared_mapping m;
+    FILE *file = open_maps(pid);
+    while (file && fgets(line, sizeof line, file)) {
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64, &m.start, &m.end,
+                   permissions, &m.offset, &m.major, &m.minor, &m.inode) == 7 &&
+            permissions[3] == 's' && m.inode != 0)
+            each(context, &m);
     }
     if (file)
         (void)fclose(file);

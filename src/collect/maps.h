@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <trail/export.h>
 
+#include "shm/board.h"
+
 /*
  * Calls `each` for the code of each ELF file; the texts live until it returns. Does nothing if the
  * process has ended. `root` is put before each path: "" for files as this process sees them.
@@ -17,5 +19,20 @@ void maps_each(int pid, const char *root, void (*each)(const trail_module *map, 
 void maps_each_file(int pid,
                     void (*each)(void *context, uint64_t start, uint64_t end, const char *path),
                     void *context);
+
+/* Memory that processes share; shared_mapping_object is what they call an address in it. */
+struct shared_mapping {
+    uint64_t start, end, offset, inode;
+    unsigned major, minor;
+};
+
+static inline uint64_t shared_mapping_object(const struct shared_mapping *m, uint64_t address)
+{
+    return board_memory(m->major, m->minor, m->inode, m->offset + (address - m->start));
+}
+
+/* Calls `each` for each of them. */
+void maps_each_shared(int pid, void (*each)(void *context, const struct shared_mapping *m),
+                      void *context);
 
 #endif

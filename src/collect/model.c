@@ -119,6 +119,8 @@ static bool is_woken_in_vain(const struct thread *thread)
  */
 static bool is_moment(const struct thread *thread)
 {
+    if (thread->g.state == G_SYSCALL && !thread->g.in_call)
+        return oncpu_is_killed_now(thread);
     return is_asleep(thread) && (wait_is_spinning(thread->g.wait) || oncpu_is_interrupted(thread) ||
                                  oncpu_is_killed(thread) || is_woken_in_vain(thread));
 }
@@ -238,8 +240,10 @@ static void do_switch(struct collect *c, struct thread *thread, const struct cpu
         break;
     case SWITCH_EXIT:
         /* A thread that was killed during a wait stays in that state. */
-        if (thread->g.state == G_RUNNING && !thread->g.in_call && !oncpu_does_more(thread))
+        if (thread->g.state == G_RUNNING && !thread->g.in_call && !oncpu_does_more(thread)) {
+            holds_log_last(c, thread, ns);
             op_exit(c, thread, ns);
+        }
         break;
     case SWITCH_FAULT:
         c->summary.faults++;
@@ -509,6 +513,34 @@ static bool is_on_its_way(const struct trace *t, const struct thread *thread)
            c->feed.fed_at - o->at[o->first].time < ticks_of_ns(c->ticks, ON_ITS_WAY_NS);
 }
 
+/* Whether all records from before `time` have been read. */
+static bool is_read_since(const struct trace *t, uint64_t time)
+{
+    for (const struct collect *c = t->programs; c; c = c->next_in_trace) {
+        if (!c->ended && c->feed.fed_at <= time)
+            return false;
+    }
+    return true;
+}
+
+/* Whether the thread waits for a lock whose name the next step may find. */
+static bool is_name_on_its_way(struct trace *t, const struct thread *thread)
+{
+    struct model *model = &t->model;
+    const struct op *op;
+    if (t->ending || oncpu_is_next(thread))
+        return false;
+    op = op_in_ring(thread, 0);
+    if (!op_lacks_name(thread->of, op))
+        return false;
+    if (model->nameless_thread != thread->serial || model->nameless_time != op->time) {
+        model->nameless_thread = thread->serial;
+        model->nameless_time = op->time;
+        model->nameless_at = ticks_now(thread->of->ticks);
+    }
+    return !is_read_since(t, model->nameless_at);
+}
+
 /* Whether anything before the watermark is not written. */
 static bool has_more(const struct trace *t)
 {
@@ -522,7 +554,7 @@ void model_run(struct trace *t)
         holds_forget(c);
     queue_build(t);
     while (!t->failed && has_more(t) && !is_on_its_way(t, t->model.queue[0]) &&
-           !deadline_is_over(t) && !trace_is_full(t))
+           !is_name_on_its_way(t, t->model.queue[0]) && !deadline_is_over(t) && !trace_is_full(t))
         run_next(t);
     if (ticks)
         write_samples(t, has_more(t)                  ? t->out.now_ns
@@ -561,8 +593,8 @@ static void end_with_trace(struct collect *c, struct thread *thread)
     int64_t end = end_ns(c);
     state_enter(c, thread, thread->g.state, end);
     c->last_ns = end;
+    holds_log_last(c, thread, end);
     if (thread->g.state == G_RUNNING) {
-        holds_log(c, thread, end);
         state_event(c, thread, end, V2_GoDestroy, 0, NULL);
         state_give_proc(c, thread, end);
     }

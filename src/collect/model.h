@@ -28,6 +28,9 @@ struct model {
     struct thread **queue; /* a heap, by the time of what is next of each thread */
     size_t queue_count, queue_room;
     int64_t begin_ns; /* of the first generation */
+    /* The op that waits for a lock without a name: its thread and its time; and when that was first
+     * noticed, in ticks. */
+    uint64_t nameless_thread, nameless_time, nameless_at;
 };
 
 /* Writes the ops before the watermark. */

@@ -406,6 +406,19 @@ bool oncpu_is_killed(const struct thread *thread)
     return exits;
 }
 
+/* By how much later the kernel ends a thread that it has woken for that, while others are ready. */
+#define KILLED_NS 10000000
+
+bool oncpu_is_killed_now(const struct thread *thread)
+{
+    const struct oncpu *o = &thread->oncpu;
+    size_t i = o->first;
+    while (i < o->first + o->count && (is_beside(&o->at[i]) || o->at[i].kind == SWITCH_IN))
+        i++;
+    return i < o->first + o->count && o->at[i].kind == SWITCH_EXIT && !oncpu_does_more(thread) &&
+           o->at[i].time - o->at[o->first].time < ticks_of_ns(thread->of->ticks, KILLED_NS);
+}
+
 int64_t oncpu_next_in(const struct collect *c, const struct thread *thread)
 {
     const struct cpu_switch *in = next_in(&thread->oncpu, thread->oncpu.first);

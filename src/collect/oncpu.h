@@ -125,6 +125,9 @@ const struct fault *oncpu_fault(const struct collect *c, const struct thread *th
 /* Whether the thread, which is off its CPU, is put on one without a record that it was woken. */
 bool oncpu_lacks_waking(const struct thread *thread);
 
+/* Whether the kernel puts the thread on a CPU, now or next, only to end it. */
+bool oncpu_is_killed_now(const struct thread *thread);
+
 /* Whether the thread ends within the call that it is in. */
 bool oncpu_is_killed(const struct thread *thread);
 

@@ -2,6 +2,8 @@
 #include "collect/open_stacks.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/uio.h>
 
 #include "collect/parts.h"
@@ -103,8 +105,10 @@ uint32_t open_stack(struct collect *c, struct thread *thread, const struct area_
 
 void open_guards(struct collect *c, struct thread *thread, const struct area_open *open)
 {
+    struct guarded_lock found[MOST_GUARDS];
     uint8_t stack[PAGES * PAGE];
     struct cpu_sample sample;
+    size_t count;
     if (!c->options.guards || open->sp == 0 || thread->feed.guards_time == open->time ||
         !open_is_long(c, open))
         return;
@@ -118,5 +122,11 @@ void open_guards(struct collect *c, struct thread *thread, const struct area_ope
         return;
     c->open_stacks.read++;
     sample = copy_stack(c, thread, open, stack, sizeof stack);
-    thread->feed.guard_count = code_guards(c, &sample, thread->feed.guards, MOST_GUARDS);
+    count = code_guards(c, &sample, found, MOST_GUARDS);
+    free(thread->feed.guards);
+    thread->feed.guards = count ? malloc(count * sizeof *found) : NULL;
+    if (!thread->feed.guards)
+        return;
+    memcpy(thread->feed.guards, found, count * sizeof *found);
+    thread->feed.guard_count = count;
 }

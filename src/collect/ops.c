@@ -68,7 +68,7 @@ static void do_fork(struct collect *c, struct thread *thread, const struct op *o
 static void joined_name(struct collect *c, const struct op *op, char *text, size_t size)
 {
     /* The C library gives a thread's handle to the next one. */
-    const struct thread *target = thread_with_handle(c, op->object, op->time);
+    const struct thread *target = thread_joined(c, op->object, op->time);
     *text = '\0';
     if (target)
         thread_name_text(c, target, text, size);
@@ -81,6 +81,21 @@ static const char *without_kind(const char *name)
 {
     const char word[] = "process ";
     return strncmp(name, word, sizeof word - 1) == 0 ? name + sizeof word - 1 : name;
+}
+
+/* Whether the op of a wait has the place where the holder took the lock. */
+static bool is_lock_of_memory(uint8_t wait)
+{
+    return shm_is_lock(wait) && wait != SHM_FILE_LOCK;
+}
+
+bool op_lacks_name(struct collect *c, const struct op *op)
+{
+    if (op->kind != OP_BLOCK || !is_lock_of_memory(op->wait) || !shm_is_shared(op->object) ||
+        op->object2 || lock_names_has(c, op->object))
+        return false;
+    holds_name_shared(c, op->object, op->time);
+    return !lock_names_has(c, op->object);
 }
 
 /* Whether an op waits for a variable of the program, or for memory that several processes share. */
@@ -96,9 +111,10 @@ static bool is_for_variable(const struct op *op)
  * was taken. */
 static const char *lock_name(struct collect *c, const struct op *op)
 {
-    if (!op->object2 && shm_is_shared(op->object) && !lock_names_is_known(c, op->object))
-        holds_name_shared(c, op->object);
-    return lock_names_lock(c, op->object, op->object2, op->stack);
+    bool shared = shm_is_shared(op->object);
+    if (!op->object2 && shared)
+        holds_name_shared(c, op->object, op->time);
+    return lock_names_lock(c, op->object, op->object2, shared ? 0 : op->stack);
 }
 
 /* Returns the name of the object of a wait; its address stands for it. NULL: it is not kept. */
@@ -225,12 +241,6 @@ static void log_lost_signal(struct collect *c, struct thread *thread, const stru
               0);
 }
 
-/* Whether the op of a wait has the place where the holder took the lock. */
-static bool is_lock_of_memory(uint8_t wait)
-{
-    return shm_is_lock(wait) && wait != SHM_FILE_LOCK;
-}
-
 void op_block(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
     uint64_t stack = code_stack(c, op->stack, op->pc);
@@ -238,7 +248,8 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
     bool again = op->wait_number && op->wait_number == thread->g.current_wait;
     state_run(c, thread, ns);
     /* No end is known: the wait has lasted for longer than most, or until the process ended. */
-    if (!oncpu_does_more(thread) && op->wait != SHM_KERNEL) {
+    if (!oncpu_does_more(thread) &&
+        (op->wait != SHM_KERNEL || oncpu_next_in(c, thread) == INT64_MAX)) {
         holds_log(c, thread, ns);
         if (!again)
             log_lost_signal(c, thread, op, ns);
@@ -415,8 +426,8 @@ static void do_gone(struct collect *c, struct thread *thread, const struct op *o
     waits = thread->g.state == G_WAITING || thread->g.state == G_SYSCALL;
     if (c->trace->ending && waits && !(op->flags & OP_EXECUTES))
         return;
-    if (thread->g.state == G_RUNNING && c->trace->ending)
-        holds_log(c, thread, ns);
+    if (c->trace->ending)
+        holds_log_last(c, thread, ns);
     op_exit(c, thread, ns);
 }
 

@@ -2,11 +2,18 @@
 #ifndef TRAIL_COLLECT_OPS_H
 #define TRAIL_COLLECT_OPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct collect;
 struct op;
 struct thread;
+
+/*
+ * Whether an op is the first that waits for a lock that processes share, and it is not known where
+ * that was taken: the holder may have released it since its records were read.
+ */
+bool op_lacks_name(struct collect *c, const struct op *op);
 
 /* Does what the op says, at a time of the trace. Takes over what the op owns. */
 void op_do(struct collect *c, struct thread *thread, struct op *op, int64_t ns);

@@ -49,8 +49,9 @@ struct collect {
     struct ticks *ticks; /* the options' */
     struct trace *trace; /* the options' */
     struct collect *next_in_trace;
-    uint32_t number;    /* of the program in the trace */
-    struct arena arena; /* names, and what else lives as long as the collector */
+    uint32_t number;      /* of the program in the trace */
+    uint32_t former_fork; /* of the program that the process executed before: see area_fork */
+    struct arena arena;   /* names, and what else lives as long as the collector */
 
     bool refused;              /* the kernel does not let us read the program's memory */
     bool ended;                /* the program has ended, and all its records were read */

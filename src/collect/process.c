@@ -82,13 +82,25 @@ uint32_t process_own_pid(const struct process *process)
     return innermost_number(path, &count);
 }
 
-static bool is_nested(pid_t pid)
+/* What its status file says, whose lines are in this order. */
+static struct process look_at(pid_t pid)
 {
-    char path[64];
-    unsigned count;
+    struct process process = {.pid = pid};
+    char path[64], line[512];
+    FILE *file;
     (void)snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    (void)innermost_number(path, &count);
-    return count > 1;
+    file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file)) {
+        unsigned outer, inner;
+        (void)sscanf(line, "PPid: %d", &process.parent);
+        if (strncmp(line, "NSpid:", 6) == 0) {
+            process.nested = sscanf(line + 6, "%u %u", &outer, &inner) == 2;
+            break;
+        }
+    }
+    if (file)
+        (void)fclose(file);
+    return process;
 }
 
 bool process_calls_itself(pid_t pid, pid_t claimed)
@@ -277,7 +289,7 @@ enum process_claim process_find(pid_t claimed, struct area_inode inode, struct p
     pid_t nested;
     *process = (struct process){0};
     if (claim == PROCESS_CONFIRMED) {
-        *process = (struct process){claimed, is_nested(claimed)};
+        *process = look_at(claimed);
         return claim;
     }
     /* In our namespace another process may have this number, also one that may not be read; the one
@@ -285,7 +297,7 @@ enum process_claim process_find(pid_t claimed, struct area_inode inode, struct p
     nested = find_claimant(&claimant);
     if (!nested)
         return claim;
-    *process = (struct process){nested, true};
+    *process = look_at(nested);
     return PROCESS_CONFIRMED;
 }
 

@@ -17,8 +17,9 @@
 #include "collect/area.h"
 
 struct process {
-    pid_t pid;   /* in our namespace; 0: ended or not confirmed: nothing is read of it */
-    bool nested; /* its own PID namespace is below ours */
+    pid_t pid;    /* in our namespace; 0: ended or not confirmed: nothing is read of it */
+    bool nested;  /* its own PID namespace is below ours */
+    pid_t parent; /* that it had when it was found, in our namespace; 0: not known */
 };
 
 enum process_claim {

@@ -148,9 +148,10 @@ static void end_all(struct recorder *r)
         recorder_trace_finish(r, r->shared);
 }
 
-/* The recording ends while the program goes on. */
-static void stop(struct recorder *r)
+void recorder_stop(struct recorder *r)
 {
+    if (r->stopped)
+        return;
     recorder_read_kernel(r, INT64_MAX);
     r->stopped = true;
     set_groups(r, 0);
@@ -171,7 +172,7 @@ static void keep_time(struct recorder *r)
         set_groups(r, r->options.groups);
     }
     if (r->options.duration_ns && passed >= r->options.duration_ns)
-        stop(r);
+        recorder_stop(r);
 }
 
 /* Shortens `pause` if something is due before its end, at `ns` (0: never). */
@@ -334,7 +335,7 @@ static void step_trace(struct recorder *r, struct recorded_trace *to, uint64_t l
     trace_step(to->trace, limit);
     recorder_trace_look_for_loss(r, to);
     if (trace_is_full(to->trace))
-        stop(r);
+        recorder_stop(r);
 }
 
 void recorder_step(struct recorder *r)

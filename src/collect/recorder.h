@@ -34,6 +34,9 @@ void recorder_step(struct recorder *r);
 /* Returns the time until recorder_step is to be called next. */
 int64_t recorder_pause_ns(const struct recorder *r);
 
+/* The recording ends while the program goes on: steps do nothing from now on. */
+void recorder_stop(struct recorder *r);
+
 /* The program has ended; processes that it started may go on. */
 void recorder_program_ended(struct recorder *r);
 

@@ -10,6 +10,7 @@
  */
 #include "collect/releases.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -365,7 +366,7 @@ static void add_joiner(struct collect *c, struct thread *target, const struct en
 static void match_join(struct collect *c, const struct ended_wait *wait)
 {
     /* The C library uses a thread's handle again. */
-    add_joiner(c, thread_with_handle(c, wait->record.object, wait->record.end), wait);
+    add_joiner(c, thread_joined(c, wait->record.object, wait->record.end), wait);
 }
 
 /* MARK: Children */
@@ -400,9 +401,60 @@ static struct collect *child_of(const struct trace *t, const struct ended_wait *
     return thread && pid ? program_of(t, thread->of, pid) : NULL;
 }
 
+/* Whether the process's end may have sent SIGCHLD to the other one. */
+static bool is_child_of(const struct trace *t, const struct collect *c,
+                        const struct collect *parent)
+{
+    return c != parent && trace_parent(t, c) != 0 && trace_parent(t, c) == collect_pid(parent) &&
+           program_of(t, parent, collect_pid(c)) == c;
+}
+
+/* Whether the process has recorded nothing after `time`. */
+static bool is_quiet_after(const struct collect *c, uint64_t time)
+{
+    struct thread *thread;
+    for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
+        for (size_t i = 0; i < thread->ops.count; i++) {
+            const struct op *op = op_in_ring(thread, i);
+            if (op->time > time && op->kind != OP_GONE)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Whether SIGCHLD, which no thread has sent, may have ended the wait. */
+static bool is_by_child(const struct shm_record *r)
+{
+    return shm_is_signals(r->object) && r->object2 & shm_signal_bit(SIGCHLD) &&
+           !(r->flags & (SHM_EXPIRED | SHM_LEFT));
+}
+
+/*
+ * The only child that has ended during the wait, as far as the recorder has noticed; NULL: there is
+ * none, or there are several, and it is not known which was the first.
+ */
+static struct collect *ended_child(const struct trace *t, const struct collect *parent,
+                                   const struct shm_record *r)
+{
+    uint64_t late = ticks_of_ns(parent->ticks, NOTICED_NS);
+    struct collect *found = NULL;
+    if (parent->options.process.nested)
+        return NULL;
+    for (struct collect *c = t->programs; c; c = c->next_in_trace) {
+        if (!c->ended || c->end_ticks < r->time || c->end_ticks > r->end + late ||
+            !is_child_of(t, c, parent) || !is_quiet_after(c, r->end))
+            continue;
+        if (found)
+            return NULL;
+        found = c;
+    }
+    return found;
+}
+
 static void match_child(struct collect *child, const struct ended_wait *wait)
 {
-    struct thread *first = thread_with_tid(child, (uint64_t)awaited_process(&wait->record));
+    struct thread *first = thread_with_tid(child, (uint64_t)collect_pid(child));
     if (!first || !child->ended || child->end_ticks < wait->record.time)
         return;
     collect_ended_before(child, wait->record.end);
@@ -468,10 +520,13 @@ static void match_signal(struct collect *c, const struct ended_wait *wait)
 {
     const struct shm_record *r = &wait->record;
     struct release *sent = find_signal(c, wait, r->object, r->release);
+    struct collect *child;
     if (!sent && r->release2 && !c->options.process.nested)
         sent = find_signal(c, wait, shm_group_signals(r->generation), r->release2);
     if (sent)
         add_woken(c, sent, wait->serial, wait->number, wait->op);
+    else if (is_by_child(r) && (child = ended_child(c->trace, c, r)) != NULL)
+        match_child(child, wait);
 }
 
 /* A call that did not return: if the thread was cancelled meanwhile, that ended it. */
@@ -488,26 +543,28 @@ static void match_left(struct collect *c, const struct ended_wait *wait)
 }
 
 /*
- * A wait for a condition variable: until its signal; then, if the mutex was released later than
- * that, for the mutex.
+ * A wait for a condition variable: until its signal, or its time limit; then, if the mutex was
+ * released later than that, for the mutex.
  */
 static void match_condition(struct collect *c, const struct ended_wait *wait)
 {
     const struct shm_record *r = &wait->record;
     struct thread *thread = thread_of(c, wait->serial);
     struct release *signal = NULL, *mutex;
+    uint64_t over = wait->expired > c->trace->watermark ? wait->expired : 0;
     struct op *op;
     if (!(r->flags & SHM_TIMED_OUT))
         signal = find_release(c, r->object, r->release, SHM_COND, r->time, r->end);
-    if (!signal)
-        return;
-    add_woken(c, signal, wait->serial, wait->number, wait->op + 1);
-    mutex = find_release(c, r->object2, r->release2, SHM_MUTEX, signal->time + 1, r->end);
+    if (signal) {
+        add_woken(c, signal, wait->serial, wait->number, wait->op + 1);
+        over = signal->time;
+    }
+    mutex = over ? find_release(c, r->object2, r->release2, SHM_MUTEX, over + 1, r->end) : NULL;
     op = thread ? op_at(thread, wait->op) : NULL;
-    if (!mutex || signal->written || !op || op->kind != OP_NOTHING)
+    if (!mutex || (signal && signal->written) || !op || op->kind != OP_NOTHING)
         return;
     op->kind = OP_BLOCK;
-    op->time = signal->time + 1;
+    op->time = over + 1;
     add_woken(c, mutex, wait->serial, wait->number + 1, wait->op + 1);
 }
 
@@ -619,12 +676,25 @@ static int by_end(const void *a_, const void *b_)
     return a->release < b->release ? -1 : a->release > b->release;
 }
 
+/* Whether the process whose thread waited has a child that is recorded. */
+static bool has_child(const struct trace *t, const struct ended_wait *wait)
+{
+    const struct thread *thread = idmap_find(&t->threads, wait->serial);
+    for (const struct collect *c = t->programs; c && thread; c = c->next_in_trace) {
+        if (is_child_of(t, c, thread->of))
+            return true;
+    }
+    return false;
+}
+
 /* Whether the wait was for a child whose end the recorder has not noticed yet. */
 static bool is_ending(const struct trace *t, const struct ended_wait *wait, uint64_t time,
                       uint64_t late)
 {
     const struct collect *child = time != UINT64_MAX ? child_of(t, wait) : NULL;
-    return child && !child->ended && time - wait->record.end < late;
+    bool is_young = time != UINT64_MAX && time - wait->record.end < late;
+    return is_young &&
+           ((child && !child->ended) || (is_by_child(&wait->record) && has_child(t, wait)));
 }
 
 /*

@@ -51,7 +51,8 @@ struct release_block {
 struct ended_wait {
     struct shm_record record;
     uint64_t serial, number; /* the thread, and which of its waits */
-    uint64_t op; /* of a condition variable: the op that may become the wait for the mutex */
+    uint64_t op;      /* of a condition variable: the op that may become the wait for the mutex */
+    uint64_t expired; /* when its time limit, which ended it, was over, in ticks; 0: not known */
 };
 
 /* Of the trace. Owned by releases.c. Zero-initialised is empty. */

@@ -6,7 +6,7 @@
 #include "collect/stack_copy.h"
 #include "symbols/guards.h"
 
-enum { MOST_GUARDS = 32 }; /* of a thread; the outermost of more are not known */
+enum { MOST_GUARDS = 1024 }; /* of a thread; the outermost of more are not known */
 
 struct guarded_lock {
     uint64_t lock;

@@ -86,6 +86,20 @@ static const struct v2_frame *given_function(struct collect *c, const struct thr
 }
 
 /*
+ * A thread without a start routine is the process's first, or was made by a call that is not
+ * wrapped or before the recording.
+ */
+static struct v2_frame frame_without_routine(struct collect *c, const struct thread *thread)
+{
+    const struct v2_frame *seen = outermost(c, thread->first_stack);
+    bool first = thread->tid == 0 || thread->tid == (uint64_t)collect_pid(c);
+    if (!first && seen)
+        return *seen;
+    return (struct v2_frame){.pc = CODE_FIRST_NUMBER - (first ? 1 : 2),
+                             .function = text_from(first ? "main" : "unknown")};
+}
+
+/*
  * Finds the frame that names a goroutine: its start routine. A runtime starts all threads with the
  * same one: then it is what the thread was given to run, or the outermost function of the thread's
  * first stack. The function may lie in `name`. Returns false if nothing is known.
@@ -95,7 +109,7 @@ static bool routine_frame(struct collect *c, const struct thread *thread, char n
 {
     const struct named_pc *named;
     if (!thread->routine) {
-        *frame = (struct v2_frame){.pc = CODE_FIRST_NUMBER - 1, .function = text_from("main")};
+        *frame = frame_without_routine(c, thread);
         return true;
     }
     /* A PC is a return address: behind the routine's first byte. */

@@ -34,12 +34,25 @@ static uint64_t handle_since(const struct thread *thread)
     return thread->created ? thread->created : thread->started;
 }
 
-struct thread *thread_with_handle(const struct collect *c, uint64_t handle, uint64_t time)
+uint64_t thread_tid(const struct collect *c, uint32_t tid)
+{
+    uint32_t confirmed = process_thread(&c->options.process, tid);
+    return confirmed || c->options.process.nested ? confirmed : tid;
+}
+
+static struct thread *thread_with_handle(const struct collect *c, uint64_t handle, uint64_t time)
 {
     struct thread *thread = idmap_find(&c->threads.by_handle, handle);
     for (int i = 0; thread && handle_since(thread) > time && i < MAX_OLDER; i++)
         thread = thread->older;
     return thread;
+}
+
+struct thread *thread_joined(const struct collect *c, uint64_t object, uint64_t time)
+{
+    if (object == 0 || object > UINT32_MAX)
+        return object ? thread_with_handle(c, object, time) : NULL;
+    return thread_with_tid(c, thread_tid(c, (uint32_t)object));
 }
 
 uint64_t thread_serial(const struct collect *c, uint64_t serial)
@@ -133,6 +146,7 @@ static void thread_free(struct thread *thread)
     for (size_t i = 0; i < thread->ops.count; i++)
         op_free(op_in_ring(thread, i));
     free(thread->feed.text);
+    free(thread->feed.guards);
     free(thread->g.regions);
     free(thread->ops.at);
     free(thread);

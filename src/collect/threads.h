@@ -100,8 +100,10 @@ struct thread_feed {
     uint64_t stack_time;   /* of the open call whose stack was read from outside, */
     uint32_t stack_number; /* ... which is this one; 0: it could not be read */
     uint64_t guards_time;  /* of the open call in which the thread's locks were looked for, */
-    struct guarded_lock guards[MOST_GUARDS]; /* ... and were these (stack_guards.h) */
+    struct guarded_lock *guards; /* ... and were these (stack_guards.h) */
     size_t guard_count;
+    uint64_t owner_time;           /* of the open call for whose lock an owner was found, */
+    uint64_t owner;                /* ... which is the thread with this serial */
     uint64_t name_time;            /* of the open call whose object was read from outside, */
     const char *name;              /* ... and is called this; NULL: it could not be read */
     struct shm_record polled;      /* the last SHM_POLLED, if the next record is its wait */
@@ -186,8 +188,15 @@ struct thread *thread_of(const struct collect *c, uint64_t serial);
 struct thread *thread_in_slot(const struct collect *c, uint32_t slot);
 struct thread *thread_with_tid(const struct collect *c, uint64_t tid);
 
-/* The newest thread with a handle that started no later than `time`. */
-struct thread *thread_with_handle(const struct collect *c, uint64_t handle, uint64_t time);
+/* Returns the TID in our namespace. The kernel no longer knows a thread that has ended: it keeps the
+ * recorded number. */
+uint64_t thread_tid(const struct collect *c, uint32_t tid);
+
+/*
+ * Returns the thread that a join waits for: of those with the handle the newest that started no
+ * later than `time`. A wait from before the recording has the thread's TID. NULL: not known.
+ */
+struct thread *thread_joined(const struct collect *c, uint64_t object, uint64_t time);
 
 /* Makes the thread the one that its handle and its TID find. */
 void thread_identify(struct collect *c, struct thread *thread);

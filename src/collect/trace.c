@@ -37,6 +37,8 @@ void trace_add(struct trace *t, struct collect *c, const struct collect *former)
     c->next_in_trace = t->programs;
     t->programs = c;
     c->number = t->numbers++;
+    if (former)
+        c->former_fork = area_fork(former->area) ? area_fork(former->area) : former->former_fork;
     c->watermark = t->limit;
     c->threads.base = former ? former->threads.last_serial : t->processes++ * ID_BLOCK;
     c->threads.last_serial = c->threads.base;
@@ -50,6 +52,23 @@ void trace_remove(struct trace *t, struct collect *c)
         link = &(*link)->next_in_trace;
     if (*link)
         *link = c->next_in_trace;
+}
+
+/* MARK: Forks */
+
+void trace_forked(struct trace *t, uint64_t number, pid_t pid)
+{
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): a number, never dereferenced. */
+    if (number && pid && !idmap_put(&t->forks, number, (void *)(uintptr_t)pid))
+        trace_no_memory(t);
+}
+
+/* One that ends soon is not seen in /proc any more. */
+pid_t trace_parent(const struct trace *t, const struct collect *c)
+{
+    uint32_t fork = area_fork(c->area) ? area_fork(c->area) : c->former_fork;
+    pid_t parent = fork ? (pid_t)(uintptr_t)idmap_find(&t->forks, fork) : 0;
+    return parent ? parent : c->options.process.parent;
 }
 
 /* MARK: Steps */
@@ -152,6 +171,7 @@ void trace_close(struct trace *t)
     model_dispose(t);
     thread_writer_dispose(&t->out);
     idmap_free(&t->ms);
+    idmap_free(&t->forks);
     releases_dispose(&t->releases);
     idmap_free(&t->threads);
     idmap_free(&t->objects);
@@ -163,6 +183,11 @@ void trace_close(struct trace *t)
 int64_t trace_wall_ns(const struct trace *t)
 {
     return t->out.generation > 0 ? t->out.now_ns - t->model.begin_ns : 0;
+}
+
+bool trace_infers_ready(const struct trace *t)
+{
+    return t->options.switches && !t->options.wakings;
 }
 
 uint64_t trace_most_threads(const struct trace *t)

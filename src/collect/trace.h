@@ -52,12 +52,19 @@ struct trace {
     struct deadline deadline;
     struct releases releases;
     struct model model;
-    struct idmap ms; /* an M's ID to the thread that lives on it */
+    struct idmap ms;    /* an M's ID to the thread that lives on it */
+    struct idmap forks; /* a fork's number to the PID of the process that has made it */
 };
 
 /* Adds a program to the trace, with a number, and with the block of the process if that has
  * executed it. */
 void trace_add(struct trace *t, struct collect *c, const struct collect *former);
 void trace_remove(struct trace *t, struct collect *c);
+
+/* The process `pid` has made the fork with a number. */
+void trace_forked(struct trace *t, uint64_t number, pid_t pid);
+
+/* Returns the PID of the process that made the program's; 0: not known. */
+pid_t trace_parent(const struct trace *t, const struct collect *c);
 
 #endif

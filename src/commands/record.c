@@ -7,11 +7,13 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -548,6 +550,17 @@ static void look_for_libraries(struct recording *r)
         (void)attach_do(r, renew);
 }
 
+/* A zombie has ended: its parent may leave it one for long. */
+static bool is_alive(pid_t pid)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    struct pollfd end = {fd, POLLIN, 0};
+    bool ended = fd < 0 ? errno == ESRCH : poll(&end, 1, 0) > 0;
+    if (fd >= 0)
+        close(fd);
+    return !ended;
+}
+
 /* Records a process that runs until it ends, a signal, or the end of the recording. */
 static void record_process(struct recording *r)
 {
@@ -559,8 +572,10 @@ static void record_process(struct recording *r)
             show_progress(r);
         }
         end_progress(r);
-        if (kill(r->options.process, 0) == 0)
+        if (is_alive(r->options.process)) {
+            recorder_stop(&r->recorder);
             (void)attach_do(r, leave);
+        }
     }
     finish(r);
 }

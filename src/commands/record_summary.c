@@ -177,6 +177,10 @@ void record_summary_print(const struct collect_summary *s, const char *path, int
             stderr);
     if (s->switches)
         show_error_line("  ready: inferred from wake-up to return; %s", s->switches);
+    if (s->infers_ready)
+        fputs(
+            "  ready: after waits inferred; root and CAP_PERFMON may read the kernel's wake-ups\n",
+            stderr);
     if (s->unseen_ns)
         show_error_line(
             "  ready: inferred for %s, in which a CPU switched threads too often to record each "

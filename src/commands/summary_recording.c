@@ -93,6 +93,8 @@ void summary_recording_show(const trail_reader *reader)
            show_duration(cpu, sum_of(reader, TRAIL_RECORDED_RECORDER).cpu_ns));
     cpu_limits_find(reader, &limits);
     cpu_limits_show(&limits, "");
+    if (sum_of(reader, TRAIL_RECORDED_READY).count > 0)
+        printf("ready: after waits inferred, without the kernel's wake-ups (root, CAP_PERFMON)\n");
     show_missed(reader);
     show_count(reader, TRAIL_RECORDED_LATE, "not recorded",
                "that came faster than they could be taken up");
@@ -127,6 +129,7 @@ void summary_recording_json(const trail_reader *reader, struct json *json)
     json_signed(json, "cpu_ns", sum_of(reader, TRAIL_RECORDED_RECORDER).cpu_ns);
     cpu_limits_find(reader, &limits);
     cpu_limits_json(&limits, json);
+    json_bool(json, "ready_inferred", sum_of(reader, TRAIL_RECORDED_READY).count > 0);
     json_names(reader, json, "not_recorded", TRAIL_RECORDED_MISSED);
     json_names(reader, json, "recorded_in_part", TRAIL_RECORDED_LEFT);
     json_number(json, "too_fast", sum_of(reader, TRAIL_RECORDED_LATE).count);

@@ -24,8 +24,8 @@ const struct rseq_cs preload_no_sequence = {
     .abort_ip = (uintptr_t)preload_abort,
 };
 
-/* Sets the number of the object's last release and the generation of the descriptor. */
-static void record_descriptor(struct shm_record *record)
+/* Sets the number of the object's last release. */
+static void record_released(struct shm_record *record)
 {
     const struct shm_area *area = preload.area;
     if (!area)
@@ -37,7 +37,12 @@ static void record_descriptor(struct shm_record *record)
         record->release = board_number(record->object);
     if (shm_is_signals(record->object))
         signals_record(record);
-    if (record->detail && record->detail <= SHM_DESCRIPTORS) {
+}
+
+static void record_generation(struct shm_record *record)
+{
+    const struct shm_area *area = preload.area;
+    if (area && record->detail && record->detail <= SHM_DESCRIPTORS) {
         /* The generation takes the place of the process group's signals. */
         if (shm_is_signals(record->object))
             record->release2 = 0;
@@ -98,6 +103,39 @@ static uint32_t stack_of_open(void)
     return caller.sp ? stack_of(&caller) : stack_of_place(caller.pc);
 }
 
+/* MARK: Time limits */
+
+static uint64_t us_of(const struct timespec *time)
+{
+    return (uint64_t)time->tv_sec * 1000000 + ((uint64_t)time->tv_nsec + 999) / 1000;
+}
+
+/* Longer ones have no room in the record of a poll. */
+static uint64_t limit_of_us(uint64_t us)
+{
+    return us <= UINT32_MAX ? shm_limit(SHM_LIMIT_LENGTH, us) : 0;
+}
+
+uint64_t limit_of_ms(int ms)
+{
+    return ms > 0 ? limit_of_us((uint64_t)ms * 1000) : 0;
+}
+
+uint64_t limit_of(const struct timespec *time)
+{
+    return time ? limit_of_us(us_of(time)) : 0;
+}
+
+uint64_t limit_until(clockid_t clock, const struct timespec *until)
+{
+    if (!until || until->tv_sec < 0 || (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC))
+        return 0;
+    return shm_limit(clock == CLOCK_REALTIME ? SHM_LIMIT_REALTIME : SHM_LIMIT_MONOTONIC,
+                     us_of(until));
+}
+
+/* MARK: Records */
+
 /* Only this thread writes it. */
 static void record_short(struct shm_thread *slot, uint64_t ticks)
 {
@@ -118,6 +156,7 @@ void call_record(const struct call *call)
                                 .detail = slot->open_detail,
                                 .release = call->release,
                                 .release2 = call->release2,
+                                .generation = call->limit,
                                 .flags = call->flags,
                                 .wait = slot->open_wait};
     bool writes;
@@ -139,7 +178,9 @@ void call_record(const struct call *call)
         *call_place(slot->open_pc) = slot->open_pc;
         if (shm_is_pollfds(polled))
             record_polled(&record, polled, call->ready);
-        record_descriptor(&record);
+        if (!(record.flags & SHM_EXPIRED))
+            record_released(&record);
+        record_generation(&record);
         if (record.flags & SHM_LEFT)
             record_left(&record);
         record_put(&record);

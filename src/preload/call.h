@@ -31,6 +31,7 @@ struct call {
     bool ready;  /* `revents` of the polled descriptors were set by this call */
     uint8_t flags;
     uint32_t release, release2; /* set by the wrapper after the call */
+    uint32_t limit;             /* the upper half, if the time limit ended it: see SHM_EXPIRED */
     uint64_t object2;
     uint64_t polled; /* the object with which the call was opened, if it was SHM_POLLFDS */
     struct shm_object *counted; /* this thread is one of its waiters */
@@ -145,12 +146,26 @@ ALWAYS void call_returned(struct call *call)
         returned;                                                                                  \
     })
 
-/* Marks the return, and whether the time limit ended the call. */
-ALWAYS void call_expired(struct call *call, bool expired)
+/* The limits of waits (shm_limit); 0: not known. The kernel has accepted them. */
+uint64_t limit_of_ms(int ms);
+uint64_t limit_of(const struct timespec *time);
+uint64_t limit_until(clockid_t clock, const struct timespec *until);
+
+/* The time limit ended the call. */
+ALWAYS void call_expired(struct call *call, uint64_t limit)
 {
-    call_returned(call);
-    call->flags |= expired ? SHM_EXPIRED : 0;
+    call->flags |= SHM_EXPIRED;
+    call->release = (uint32_t)limit;
+    call->limit = (uint32_t)(limit >> 32);
 }
+
+/* Marks the return, and whether the time limit ended the call; only then `limit` is evaluated. */
+#define CALL_LIMITED(call, expired, limit)                                                         \
+    do {                                                                                           \
+        call_returned(call);                                                                       \
+        if (UNLIKELY(expired))                                                                     \
+            call_expired(call, limit);                                                             \
+    } while (0)
 
 /* Whether the open call has blocked; without rseq, whether it may have. */
 ALWAYS bool open_blocked(void)
@@ -223,11 +238,11 @@ ALWAYS void brief_end(const struct brief_call *call)
     })
 
 /* The same for a call with a time limit, which then fails with `error`. */
-#define TIMED_CALL(error, group, wait, object, detail, ...)                                        \
+#define TIMED_CALL(error, limit, group, wait, object, detail, ...)                                 \
     struct unwind_start caller = CALLER();                                                         \
     struct call call CALL = call_begin(&caller, group, wait, object, detail, 0);                   \
     __typeof__(__VA_ARGS__) result = __VA_ARGS__;                                                  \
-    call_expired(&call, result < 0 && errno == (error));                                           \
+    CALL_LIMITED(&call, result < 0 && errno == (error), limit);                                    \
     return result
 
 /* Defines a wrapper; `body` is a macro that takes the call of the real function. */

@@ -30,7 +30,15 @@ static void got_mutex(struct call *call, pthread_mutex_t *mutex, uintptr_t pc)
     object_held(mutex, SHM_MUTEX, pc);
 }
 
-#define WAIT_CONDITION(...)                                                                        \
+/* A condition variable's clock, CLOCK_MONOTONIC or not: a bit of glibc's __wrefs. */
+#define CONDITION_MONOTONIC 2
+
+ALWAYS clockid_t clock_of(const pthread_cond_t *condition)
+{
+    return condition->__data.__wrefs & CONDITION_MONOTONIC ? CLOCK_MONOTONIC : CLOCK_REALTIME;
+}
+
+#define WAIT_LIMITED(limit, ...)                                                                   \
     struct unwind_start caller = CALLER();                                                         \
     if (!is_recorded(SHM_GROUP_CONDITIONS))                                                        \
         return __VA_ARGS__;                                                                        \
@@ -38,9 +46,13 @@ static void got_mutex(struct call *call, pthread_mutex_t *mutex, uintptr_t pc)
     struct call call CALL = object_wait(&caller, SHM_GROUP_CONDITIONS, SHM_COND, condition, true); \
     int status = __VA_ARGS__;                                                                      \
     object_got(&call, condition, status == 0);                                                     \
-    call_expired(&call, status == ETIMEDOUT || status == thrd_timedout);                           \
+    CALL_LIMITED(&call, status == ETIMEDOUT || status == thrd_timedout, limit);                    \
     got_mutex(&call, mutex, caller.pc);                                                            \
     return status
+
+#define WAIT_CONDITION(...) WAIT_LIMITED(0, __VA_ARGS__)
+#define WAIT_UNTIL(...)     WAIT_LIMITED(limit_until(clock_of(condition), until), __VA_ARGS__)
+#define WAIT_CLOCK(...)     WAIT_LIMITED(limit_until(clock, until), __VA_ARGS__)
 
 /* Whether a thread waits for the object and the calling thread is recorded. */
 ALWAYS bool is_awaited(enum shm_wait kind, const volatile void *object)
@@ -100,9 +112,12 @@ static __attribute__((noinline)) void signalled(const volatile void *condition, 
 
 /* MARK: C11's condition variables */
 
-#define WAIT_C11(...)                                                                              \
+#define WAIT_C11_LIMITED(limit, ...)                                                               \
     pthread_mutex_t *mutex = (pthread_mutex_t *)c11;                                               \
-    WAIT_CONDITION(__VA_ARGS__)
+    WAIT_LIMITED(limit, __VA_ARGS__)
+
+#define WAIT_C11(...)       WAIT_C11_LIMITED(0, __VA_ARGS__)
+#define WAIT_C11_UNTIL(...) WAIT_C11_LIMITED(limit_until(CLOCK_REALTIME, until), __VA_ARGS__)
 
 /* MARK: Semaphores */
 
@@ -116,7 +131,7 @@ static bool take_semaphore(sem_t *semaphore)
     return false;
 }
 
-#define WAIT_SEMAPHORE(valid, ...)                                                                 \
+#define WAIT_SEMAPHORE(valid, limit, ...)                                                          \
     struct unwind_start caller = CALLER();                                                         \
     if (!is_recorded(SHM_GROUP_CONDITIONS))                                                        \
         return __VA_ARGS__;                                                                        \
@@ -128,24 +143,26 @@ static bool take_semaphore(sem_t *semaphore)
         object_wait(&caller, SHM_GROUP_CONDITIONS, SHM_SEMAPHORE, semaphore, true);                \
     int status = __VA_ARGS__;                                                                      \
     object_got(&call, semaphore, status == 0);                                                     \
-    call_expired(&call, status != 0 && errno == ETIMEDOUT);                                        \
+    CALL_LIMITED(&call, status != 0 && errno == ETIMEDOUT, limit);                                 \
     if (UNLIKELY(status != 0) && errno == EINTR && call.open)                                      \
         signals_interrupted(NULL);                                                                 \
     return status
 
 EXPORT int sem_wait(sem_t *semaphore)
 {
-    WAIT_SEMAPHORE(true, REAL(sem_wait)(semaphore));
+    WAIT_SEMAPHORE(true, 0, REAL(sem_wait)(semaphore));
 }
 
 EXPORT int sem_timedwait(sem_t *semaphore, const struct timespec *until)
 {
-    WAIT_SEMAPHORE(is_time(CLOCK_REALTIME, until), REAL(sem_timedwait)(semaphore, until));
+    WAIT_SEMAPHORE(is_time(CLOCK_REALTIME, until), limit_until(CLOCK_REALTIME, until),
+                   REAL(sem_timedwait)(semaphore, until));
 }
 
 EXPORT int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *until)
 {
-    WAIT_SEMAPHORE(is_time(clock, until), REAL(sem_clockwait)(semaphore, clock, until));
+    WAIT_SEMAPHORE(is_time(clock, until), limit_until(clock, until),
+                   REAL(sem_clockwait)(semaphore, clock, until));
 }
 
 /* MARK: Barriers */

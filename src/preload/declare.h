@@ -37,6 +37,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <syslog.h>
 #include <termios.h>
 #include <threads.h>
 #include <time.h>
@@ -56,6 +57,8 @@ int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 int __openat_2(int folder, const char *path, int flags);
 int __openat64_2(int folder, const char *path, int flags);
+void __syslog_chk(int priority, int flag, const char *format, ...);
+void __vsyslog_chk(int priority, int flag, const char *format, va_list arguments);
 size_t __fread_chk(void *restrict buffer, size_t room, size_t size, size_t count,
                    FILE *restrict file);
 size_t __fread_unlocked_chk(void *restrict buffer, size_t room, size_t size, size_t count,

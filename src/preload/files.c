@@ -269,6 +269,35 @@ EXPORT int getaddrinfo(const char *restrict node, const char *restrict service,
     WAIT_CALL(SHM_LOOKUP, REAL(getaddrinfo)(node, service, hints, found));
 }
 
+/*
+ * One thread at a time is in it, and writes to a socket: others wait for a lock of the C library's
+ * own. Both waits are named after the function. A format may have the caller's errno.
+ */
+#define SYSLOG(...)                                                                                \
+    struct unwind_start caller = CALLER();                                                         \
+    int old_errno = errno;                                                                         \
+    uint64_t name = is_recorded(SHM_GROUP_IO) ? SHM_NAME | text_of("syslog") : 0;                  \
+    struct brief_call call BRIEF = brief_begin(&caller, SHM_GROUP_IO, SHM_WRITE, name, 0);         \
+    errno = old_errno;                                                                             \
+    __VA_ARGS__;                                                                                   \
+    call.returned = true
+
+EXPORT void syslog(int priority, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    SYSLOG(REAL(vsyslog)(priority, format, arguments));
+    va_end(arguments);
+}
+
+EXPORT void __syslog_chk(int priority, int flag, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    SYSLOG(REAL(__vsyslog_chk)(priority, flag, format, arguments));
+    va_end(arguments);
+}
+
 EXPORT int system(const char *command)
 {
     descriptors_inherited();
@@ -409,13 +438,14 @@ EXPORT int semop(int set, struct sembuf *operations, size_t count)
 EXPORT int semtimedop(int set, struct sembuf *operations, size_t count,
                       const struct timespec *timeout)
 {
-    TIMED_CALL(EAGAIN, SHM_GROUP_CONDITIONS, SHM_SEMAPHORE, SET_OBJECT, 0,
+    TIMED_CALL(EAGAIN, limit_of(timeout), SHM_GROUP_CONDITIONS, SHM_SEMAPHORE, SET_OBJECT, 0,
                REAL(semtimedop)(set, operations, count, timeout));
 }
 
 /* MARK: Asynchronous I/O */
 
-#define SUSPEND(...) TIMED_CALL(EAGAIN, SHM_GROUP_IO, SHM_POLL, 0, 0, __VA_ARGS__)
+#define SUSPEND(...)                                                                               \
+    TIMED_CALL(EAGAIN, limit_of(timeout), SHM_GROUP_IO, SHM_POLL, 0, 0, __VA_ARGS__)
 
 /* MARK: libaio and liburing, which make their system calls themselves */
 

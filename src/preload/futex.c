@@ -145,6 +145,16 @@ static void record_wake(const uint32_t *word, int operation, uint32_t count, con
         object_released(word2, SHM_FUTEX, SHM_ALL, caller);
 }
 
+/* Only FUTEX_WAIT has a length, and only PI futexes have their clock whatever the flag says. */
+static uint64_t futex_limit(int operation, const struct timespec *timeout)
+{
+    int command = operation & FUTEX_CMD_MASK;
+    bool is_date = (operation & FUTEX_CLOCK_REALTIME) || command == FUTEX_LOCK_PI;
+    if (command == FUTEX_WAIT)
+        return limit_of(timeout);
+    return limit_until(is_date ? CLOCK_REALTIME : CLOCK_MONOTONIC, timeout);
+}
+
 /* Called instead of syscall(SYS_futex, ...): see the filter. */
 long preload_futex_call(long number, uint32_t *word, int operation, uint32_t value, void *timeout,
                         uint32_t *word2, uint32_t value3) __attribute__((visibility("hidden")));
@@ -166,6 +176,7 @@ long preload_futex_call(long number, uint32_t *word, int operation, uint32_t val
     object_got(&call, word, false);
     /* object2 would name the futex that ended a wait for several. */
     call.object2 = 0;
+    CALL_LIMITED(&call, status < 0 && errno == ETIMEDOUT, futex_limit(operation, timeout));
     if (status == 0)
         call.flags = 0;
     return status;
@@ -212,6 +223,7 @@ long preload_futexes_call(long number, const struct one_futex *futexes, unsigned
     if (status >= 0 && status < (long)count)
         ended = (const void *)(uintptr_t)futexes[status].word;
     object_got(&call, ended, status >= 0);
+    CALL_LIMITED(&call, status < 0 && errno == ETIMEDOUT, limit_until(clock, until));
     call.object2 = (uint64_t)(uintptr_t)ended;
     return status;
 }

@@ -42,7 +42,7 @@ ALWAYS void perhaps_interrupted(bool is_open, int64_t result)
     struct unwind_start caller = CALLER();                                                         \
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, kind, object, (uint32_t)fd + 1, 0);  \
     __typeof__(__VA_ARGS__) result = __VA_ARGS__;                                                  \
-    call_expired(&call, result < 0 && errno == ETIMEDOUT);                                         \
+    CALL_LIMITED(&call, result < 0 && errno == ETIMEDOUT, 0);                                      \
     perhaps_interrupted(call.open, result);                                                        \
     return result
 
@@ -158,7 +158,6 @@ static void keep_polled(struct call *call, int ready)
 static void after_poll(struct call *call, const struct pollfd *fds, nfds_t count,
                        const sigset_t *mask, int ready)
 {
-    call_expired(call, ready == 0);
     if (!call_blocked(call))
         return;
     keep_polled(call, ready);
@@ -170,23 +169,24 @@ static void after_poll(struct call *call, const struct pollfd *fds, nfds_t count
         signals_interrupted(mask);
 }
 
-#define POLL_CALL(mask, ...)                                                                       \
+#define POLL_CALL(mask, limit, ...)                                                                \
     struct unwind_start caller = CALLER();                                                         \
     before_poll(fds, count);                                                                       \
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_POLL,                            \
                                        pollfds_object(fds, count), pollfds_detail(fds, count), 0); \
     int ready = __VA_ARGS__;                                                                       \
+    CALL_LIMITED(&call, ready == 0, limit);                                                        \
     after_poll(&call, fds, count, mask, ready);                                                    \
     return ready
 
-#define POLL(...)        POLL_CALL(NULL, __VA_ARGS__)
-#define POLL_MASKED(...) POLL_CALL(mask, __VA_ARGS__)
+#define POLL(...)       POLL_CALL(NULL, limit_of_ms(timeout), __VA_ARGS__)
+#define POLL_TIMED(...) POLL_CALL(mask, limit_of(timeout), __VA_ARGS__)
 
 EXPORT int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room)
 {
     if (count > room / sizeof *fds)
         return REAL(__poll_chk)(fds, count, timeout, room);
-    POLL_CALL(NULL, REAL(__poll_chk)(fds, count, timeout, room));
+    POLL_CALL(NULL, limit_of_ms(timeout), REAL(__poll_chk)(fds, count, timeout, room));
 }
 
 EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
@@ -194,7 +194,7 @@ EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *
 {
     if (count > room / sizeof *fds)
         return REAL(__ppoll_chk)(fds, count, timeout, mask, room);
-    POLL_CALL(mask, REAL(__ppoll_chk)(fds, count, timeout, mask, room));
+    POLL_CALL(mask, limit_of(timeout), REAL(__ppoll_chk)(fds, count, timeout, mask, room));
 }
 
 /* Sets may be larger than fd_set: their size follows from the number of descriptors. */
@@ -247,7 +247,6 @@ static void before_select(struct selected *selected, int count, const fd_set *re
 static void after_select(struct call *call, struct selected *selected, int count,
                          const fd_set *reads, const fd_set *writes, const sigset_t *mask, int ready)
 {
-    call_expired(call, ready == 0);
     if (!call_blocked(call))
         return;
     keep_polled(call, ready);
@@ -264,7 +263,7 @@ static void after_select(struct call *call, struct selected *selected, int count
         signals_interrupted(mask);
 }
 
-#define SELECT_CALL(mask, ...)                                                                     \
+#define SELECT_CALL(mask, limit, ...)                                                              \
     struct unwind_start caller = CALLER();                                                         \
     struct selected selected;                                                                      \
     before_select(&selected, count, reads, writes);                                                \
@@ -272,35 +271,41 @@ static void after_select(struct call *call, struct selected *selected, int count
         call_begin(&caller, SHM_GROUP_IO, SHM_POLL, selected_object(&selected),                    \
                    pollfds_detail(selected.fds, selected.count), 0);                               \
     int ready = __VA_ARGS__;                                                                       \
+    CALL_LIMITED(&call, ready == 0, limit);                                                        \
     after_select(&call, &selected, count, reads, writes, mask, ready);                             \
     return ready
 
-#define SELECT(...)        SELECT_CALL(NULL, __VA_ARGS__)
-#define SELECT_MASKED(...) SELECT_CALL(mask, __VA_ARGS__)
+/* The C library reads the time before the call, too; the kernel overwrites it with what is left. */
+#define SELECT(...)                                                                                \
+    const struct timeval full = timeout ? *timeout : (struct timeval){0};                          \
+    const struct timespec length = {full.tv_sec, full.tv_usec * 1000};                             \
+    SELECT_CALL(NULL, limit_of(&length), __VA_ARGS__)
+#define SELECT_TIMED(...) SELECT_CALL(mask, limit_of(timeout), __VA_ARGS__)
 
 /* If no event is of a known end, the waker is unknown. */
 static void after_epoll(struct call *call, int set, const struct epoll_event *events,
                         const sigset_t *mask, int ready)
 {
-    call_expired(call, ready == 0);
     if (ready < 0 && errno == EINTR && call_blocked(call))
         signals_interrupted(mask);
     if (ready >= 0 && call_blocked(call) && !descriptor_in_events(set, events, ready, call))
         call->flags |= SHM_TIMED_OUT;
 }
 
-#define EPOLL_CALL(mask, ...)                                                                      \
+#define EPOLL_CALL(mask, limit, ...)                                                               \
     struct unwind_start caller = CALLER();                                                         \
     if (UNLIKELY(board_of_several))                                                                \
         descriptor_set_polled(fd);                                                                 \
     struct call call CALL = call_begin(&caller, SHM_GROUP_IO, SHM_POLL,                            \
                                        descriptor_reads(fd, &caller), (uint32_t)fd + 1, 0);        \
     int ready = __VA_ARGS__;                                                                       \
+    CALL_LIMITED(&call, ready == 0, limit);                                                        \
     after_epoll(&call, fd, events, mask, ready);                                                   \
     return ready
 
-#define EPOLL(...)        EPOLL_CALL(NULL, __VA_ARGS__)
-#define EPOLL_MASKED(...) EPOLL_CALL(mask, __VA_ARGS__)
+#define EPOLL(...)        EPOLL_CALL(NULL, limit_of_ms(timeout), __VA_ARGS__)
+#define EPOLL_MASKED(...) EPOLL_CALL(mask, limit_of_ms(timeout), __VA_ARGS__)
+#define EPOLL_TIMED(...)  EPOLL_CALL(mask, limit_of(timeout), __VA_ARGS__)
 
 /* MARK: Messages */
 

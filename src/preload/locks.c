@@ -58,14 +58,14 @@ ALWAYS bool lock_at_once(pthread_mutex_t *mutex, uintptr_t pc, int *result)
     return true;
 }
 
-#define LOCK_MUTEX(valid, ...)                                                                     \
+#define LOCK_MUTEX(valid, limit, ...)                                                              \
     struct unwind_start caller = CALLER();                                                         \
     int result;                                                                                    \
     if (!is_recorded(SHM_GROUP_LOCKS))                                                             \
         return __VA_ARGS__;                                                                        \
     if ((valid) && lock_at_once(mutex, caller.pc, &result))                                        \
         return result;                                                                             \
-    return wait_for_lock(SHM_MUTEX, mutex, &caller, is_plain(mutex), __VA_ARGS__)
+    return wait_for_lock(SHM_MUTEX, mutex, &caller, is_plain(mutex), limit, __VA_ARGS__)
 
 /* The last owner ended without a release. It is known if the object's slot still names it. */
 NOINLINE void owner_died(struct call *call, const volatile void *object)
@@ -82,7 +82,7 @@ NOINLINE void owner_died(struct call *call, const volatile void *object)
 }
 
 /* The real call is made between these two halves of a wait. */
-#define wait_for_lock(kind, object, caller, certain, ...)                                          \
+#define wait_for_lock(kind, object, caller, certain, limit, ...)                                   \
     ({                                                                                             \
         struct call call CALL = object_wait(caller, SHM_GROUP_LOCKS, kind, object, certain);       \
         int status = __VA_ARGS__;                                                                  \
@@ -90,7 +90,7 @@ NOINLINE void owner_died(struct call *call, const volatile void *object)
         object_got(&call, object, got);                                                            \
         if (UNLIKELY(status == EOWNERDEAD))                                                        \
             owner_died(&call, object);                                                             \
-        call_expired(&call, status == ETIMEDOUT || status == thrd_timedout);                       \
+        CALL_LIMITED(&call, status == ETIMEDOUT || status == thrd_timedout, limit);                \
         if (got && self_has_slot())                                                                \
             object_held(object, kind, (caller)->pc);                                               \
         status;                                                                                    \
@@ -123,7 +123,7 @@ ALWAYS int try_usual(pthread_mutex_t *mutex)
 
 NOINLINE int lock_mutex(pthread_mutex_t *mutex)
 {
-    LOCK_MUTEX(true, REAL(pthread_mutex_lock)(mutex));
+    LOCK_MUTEX(true, 0, REAL(pthread_mutex_lock)(mutex));
 }
 
 EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
@@ -138,13 +138,15 @@ EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 
 EXPORT int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until)
 {
-    LOCK_MUTEX(true, REAL(pthread_mutex_timedlock)(mutex, until));
+    LOCK_MUTEX(true, limit_until(CLOCK_REALTIME, until),
+               REAL(pthread_mutex_timedlock)(mutex, until));
 }
 
 EXPORT int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock,
                                    const struct timespec *until)
 {
-    LOCK_MUTEX(is_clock(clock), REAL(pthread_mutex_clocklock)(mutex, clock, until));
+    LOCK_MUTEX(is_clock(clock), limit_until(clock, until),
+               REAL(pthread_mutex_clocklock)(mutex, clock, until));
 }
 
 EXPORT int pthread_mutex_trylock(pthread_mutex_t *mutex)
@@ -182,7 +184,7 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 
 /* MARK: Reader-writer locks */
 
-#define LOCK_RWLOCK(kind, try, valid, ...)                                                         \
+#define LOCK_RWLOCK(kind, try, valid, limit, ...)                                                  \
     struct unwind_start caller = CALLER();                                                         \
     int result;                                                                                    \
     if (!is_recorded(SHM_GROUP_LOCKS))                                                             \
@@ -192,13 +194,13 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
         object_held(lock, kind, caller.pc);                                                        \
     if (result != EBUSY)                                                                           \
         return result;                                                                             \
-    return wait_for_lock(kind, lock, &caller, true, __VA_ARGS__)
+    return wait_for_lock(kind, lock, &caller, true, limit, __VA_ARGS__)
 
 /* As for mutexes, the wrappers of the most frequent calls handle a free lock only. */
 #define RWLOCK_WRAPPERS(kind, lock_, timedlock, clocklock, trylock)                                \
     NOINLINE int slow_##lock_(pthread_rwlock_t *lock)                                              \
     {                                                                                              \
-        LOCK_RWLOCK(kind, trylock, true, REAL(lock_)(lock));                                       \
+        LOCK_RWLOCK(kind, trylock, true, 0, REAL(lock_)(lock));                                    \
     }                                                                                              \
     EXPORT int lock_(pthread_rwlock_t *lock)                                                       \
     {                                                                                              \
@@ -211,11 +213,13 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
     }                                                                                              \
     EXPORT int timedlock(pthread_rwlock_t *lock, const struct timespec *until)                     \
     {                                                                                              \
-        LOCK_RWLOCK(kind, trylock, is_time(CLOCK_REALTIME, until), REAL(timedlock)(lock, until));  \
+        LOCK_RWLOCK(kind, trylock, is_time(CLOCK_REALTIME, until),                                 \
+                    limit_until(CLOCK_REALTIME, until), REAL(timedlock)(lock, until));             \
     }                                                                                              \
     EXPORT int clocklock(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until)    \
     {                                                                                              \
-        LOCK_RWLOCK(kind, trylock, is_time(clock, until), REAL(clocklock)(lock, clock, until));    \
+        LOCK_RWLOCK(kind, trylock, is_time(clock, until), limit_until(clock, until),               \
+                    REAL(clocklock)(lock, clock, until));                                          \
     }                                                                                              \
     EXPORT int trylock(pthread_rwlock_t *lock)                                                     \
     {                                                                                              \
@@ -263,13 +267,13 @@ ALWAYS int c11_result(int result)
 ALWAYS int lock_c11(mtx_t *c11)
 {
     pthread_mutex_t *mutex = (pthread_mutex_t *)c11;
-    LOCK_MUTEX(true, REAL(mtx_lock)(c11));
+    LOCK_MUTEX(true, 0, REAL(mtx_lock)(c11));
 }
 
 ALWAYS int timedlock_c11(mtx_t *restrict c11, const struct timespec *restrict until)
 {
     pthread_mutex_t *mutex = (pthread_mutex_t *)c11;
-    LOCK_MUTEX(true, REAL(mtx_timedlock)(c11, until));
+    LOCK_MUTEX(true, limit_until(CLOCK_REALTIME, until), REAL(mtx_timedlock)(c11, until));
 }
 
 EXPORT int mtx_lock(mtx_t *mutex)
@@ -354,7 +358,7 @@ EXPORT int pthread_once(pthread_once_t *control, void (*routine)(void))
      * have other waits in it.
      */
     if (__atomic_load_n(control, __ATOMIC_RELAXED) != 0)
-        return wait_for_lock(SHM_ONCE, control, &caller, false,
+        return wait_for_lock(SHM_ONCE, control, &caller, false, 0,
                              REAL(pthread_once)(control, routine));
     struct once once __attribute__((cleanup(once_left))) = {control, routine, caller, running_once};
     running_once = &once;
@@ -369,7 +373,8 @@ EXPORT void call_once(once_flag *flag, void (*routine)(void))
         !is_recorded(SHM_GROUP_LOCKS)) {
         REAL(call_once)(flag, routine);
     } else if (__atomic_load_n(control, __ATOMIC_RELAXED) != 0) {
-        (void)wait_for_lock(SHM_ONCE, control, &caller, false, (REAL(call_once)(flag, routine), 0));
+        (void)wait_for_lock(SHM_ONCE, control, &caller, false, 0,
+                            (REAL(call_once)(flag, routine), 0));
     } else {
         struct once once
             __attribute__((cleanup(once_left))) = {control, routine, caller, running_once};

@@ -15,8 +15,9 @@
 
 struct mapping {
     uintptr_t start, end;
-    uint64_t file;   /* device and inode; 0: private */
-    uint64_t offset; /* of `start` */
+    unsigned major, minor; /* of the file's device */
+    uint64_t inode;        /* 0: private */
+    uint64_t offset;       /* of `start` */
 };
 
 /* Those below `known` do not change. */
@@ -37,14 +38,14 @@ static const struct mapping *find(uintptr_t address)
 /* Parses a line of /proc/self/maps; false: it does not contain the address. */
 static bool read_line(const char *line, uintptr_t address, struct mapping *found)
 {
-    unsigned major, minor;
-    uint64_t inode;
     char rights[5];
     if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s %" SCNx64 " %x:%x %" SCNu64, &found->start,
-               &found->end, rights, &found->offset, &major, &minor, &inode) != 7 ||
+               &found->end, rights, &found->offset, &found->major, &found->minor,
+               &found->inode) != 7 ||
         address < found->start || address >= found->end)
         return false;
-    found->file = rights[3] == 's' ? board_mix((uint64_t)major << 32 | minor, inode) : 0;
+    if (rights[3] != 's')
+        found->inode = 0;
     return true;
 }
 
@@ -98,7 +99,8 @@ uint64_t memory_object(const volatile void *address)
     const struct mapping *mapping = find(at);
     if (!mapping)
         mapping = add(at);
-    if (!mapping || !mapping->file)
+    if (!mapping || !mapping->inode)
         return 0;
-    return SHM_MEMORY | board_mix(mapping->file, mapping->offset + (at - mapping->start)) << 4;
+    return board_memory(mapping->major, mapping->minor, mapping->inode,
+                        mapping->offset + (at - mapping->start));
 }

@@ -170,6 +170,24 @@ static bool was_sent_since(uint64_t object, uint64_t time)
            board_released_since(shm_group_signals(group_now), time);
 }
 
+/* Which signals, as far as that is known without asking the kernel: it sends one itself when a child
+ * ends. */
+static uint64_t sent_by_kernel(const sigset_t *mask)
+{
+    uint64_t bit = shm_signal_bit(SIGCHLD);
+    return mask && bits_of(mask) & bit ? 0 : bit | SHM_SIGNALS_OF_PROCESS;
+}
+
+static uint64_t sent_by_threads(const sigset_t *mask)
+{
+    sigset_t now;
+    uint64_t bits;
+    if (!mask)
+        (void)pthread_sigmask(SIG_BLOCK, NULL, &now);
+    bits = handled() & ~bits_of(mask ? mask : &now) & ~SHM_SIGNALS_OF_PROCESS;
+    return self.slot->tid == preload.area->header.claimed ? bits | SHM_SIGNALS_OF_PROCESS : bits;
+}
+
 /*
  * A handler ran for a signal that was not blocked. Which signal is unknown: if a recorded thread
  * has sent one meanwhile, all that have a handler and are not blocked are candidates. A signal to
@@ -179,17 +197,13 @@ void signals_interrupted(const sigset_t *mask)
 {
     struct shm_record record = {.kind = SHM_INTERRUPTED, .object = signals_object()};
     int old_errno = errno;
-    sigset_t now;
     self.signals = 0;
-    if (!self_has_slot() || !record.object || !was_sent_since(record.object, self.slot->open_time))
+    if (!self_has_slot() || !record.object)
         return;
-    if (!mask)
-        (void)pthread_sigmask(SIG_BLOCK, NULL, &now);
-    self.signals = handled() & ~bits_of(mask ? mask : &now) & ~SHM_SIGNALS_OF_PROCESS;
-    if (self.slot->tid == preload.area->header.claimed)
-        self.signals |= SHM_SIGNALS_OF_PROCESS;
+    self.signals = was_sent_since(record.object, self.slot->open_time) ? sent_by_threads(mask)
+                                                                       : sent_by_kernel(mask);
     errno = old_errno;
-    if (!record_begin())
+    if (!self.signals || !record_begin())
         return;
     record.time = self.slot->open_time;
     signals_record(&record);
@@ -242,7 +256,7 @@ EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
     struct call call CALL =
         call_begin(&caller, SHM_GROUP_SLEEP, SHM_SIGNAL, signals_object(), 0, 0);
     int number = REAL(sigtimedwait)(set, info, time);
-    call_expired(&call, number < 0 && errno == EAGAIN);
+    CALL_LIMITED(&call, number < 0 && errno == EAGAIN, limit_of(time));
     taken(number);
     return number;
 }

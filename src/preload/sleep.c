@@ -23,6 +23,15 @@ static bool is_relative(clockid_t clock, int flags)
     return !(flags & TIMER_ABSTIME) && (clock == CLOCK_MONOTONIC || clock == CLOCK_REALTIME);
 }
 
+/* Called after a sleep by a clock, when the kernel has accepted its time. */
+static void slept_by(clockid_t clock, int flags, const struct timespec *time)
+{
+    if (is_relative(clock, flags))
+        self.slot->open_detail = of_time(time);
+    else if (flags & TIMER_ABSTIME)
+        self.slot->open_object = limit_until(clock, time);
+}
+
 /* `interrupted` reads `result`: whether a signal ended the sleep. */
 #define SLEEP_CALL(interrupted, at, length, is_over, ...)                                          \
     struct unwind_start caller = CALLER();                                                         \
@@ -45,8 +54,12 @@ static bool is_relative(clockid_t clock, int flags)
                __VA_ARGS__)
 
 #define SLEEP_SPEC(...) SLEEP_AT(result < 0 && errno == EINTR, time, __VA_ARGS__)
+/* Of a sleep until a time, the object of its record is that time. */
 #define SLEEP_CLOCK(...)                                                                           \
-    SLEEP_AT(result == EINTR, is_relative(clock, flags) ? time : NULL, __VA_ARGS__)
+    bool relative = is_relative(clock, flags);                                                     \
+    SLEEP_CALL(result == EINTR, relative ? time : NULL, 0,                                         \
+               if (result == 0 && call.open && self_has_slot()) slept_by(clock, flags, time),      \
+               __VA_ARGS__)
 #define SLEEP_THREAD(...) SLEEP_AT(result == -1, time, __VA_ARGS__)
 #define SLEEP_US(...)     SLEEP_CALL(result < 0 && errno == EINTR, 0, time, (void)0, __VA_ARGS__)
 #define SLEEP_S(...)                                                                               \

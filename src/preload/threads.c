@@ -156,13 +156,17 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
 /* MARK: Joining */
 
 /* The object is the thread's pthread_t, which is also in the thread's first record. */
-#define JOIN(...)                                                                                  \
+#define JOIN_LIMITED(limit, ...)                                                                   \
     struct unwind_start caller = CALLER();                                                         \
     struct call call CALL =                                                                        \
         call_begin(&caller, SHM_GROUP_THREADS, SHM_JOIN, (uint64_t)thread, 0, 0);                  \
     int status = __VA_ARGS__;                                                                      \
-    call_expired(&call, status == ETIMEDOUT);                                                      \
+    CALL_LIMITED(&call, status == ETIMEDOUT, limit);                                               \
     return status
+
+#define JOIN(...)       JOIN_LIMITED(0, __VA_ARGS__)
+#define JOIN_UNTIL(...) JOIN_LIMITED(limit_until(CLOCK_REALTIME, until), __VA_ARGS__)
+#define JOIN_CLOCK(...) JOIN_LIMITED(limit_until(clock, until), __VA_ARGS__)
 
 /* MARK: Cancelling */
 

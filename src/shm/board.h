@@ -103,6 +103,13 @@ static inline uint64_t board_mix(uint64_t a, uint64_t b)
     return x ? x : 1;
 }
 
+/* The object of an address in a mapping that processes share, by the device and the inode of its
+ * file, and the offset there. */
+static inline uint64_t board_memory(unsigned major, unsigned minor, uint64_t inode, uint64_t offset)
+{
+    return SHM_MEMORY | board_mix(board_mix((uint64_t)major << 32 | minor, inode), offset) << 4;
+}
+
 static inline void board_publish(struct shm_board *board, uint64_t end, uint64_t peer)
 {
     struct board_pair *pair = &board->pairs[end % BOARD_PAIRS];

@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 #define SHM_MAGIC   UINT64_C(0x006c696172742e31) /* "1.trail" */
-#define SHM_VERSION 11
+#define SHM_VERSION 12
 
 /* Environment variable: "pid:PID:FD:WORD", for the area /proc/PID/fd/FD, or asked for by the word;
  * or "path:FILE". */
@@ -110,7 +110,8 @@ enum shm_kind {
      * of them (shm_polled) are in `end`, `object` and `object2` */
     SHM_POLLED,
     /* Before SHM_WAITED, which has the same time: a signal may have ended the wait, whatever it was
-     * for. object, object2, release, release2 and generation are those of a wait for signals */
+     * for. object, object2, release, release2 and generation are those of a wait for signals. If no
+     * recorded thread has sent one, it may be SIGCHLD */
     SHM_INTERRUPTED,
     SHM_KINDS
 };
@@ -127,7 +128,9 @@ enum shm_flags {
        own handle then */
     SHM_LEFT = 8,
     SHM_WITH_PLACE = 16, /* task: the place of its stack completes its name */
-    SHM_EXPIRED = 32,    /* waited: its time limit ended it */
+    /* waited: its time limit ended it. `release` and, if it is not for a descriptor, `generation`
+       above it are the limit (shm_limit); of a poll its length in us, if it is known */
+    SHM_EXPIRED = 32,
     /* waited: the thread with the serial in release2 (0: not known) ended with the lock */
     SHM_OWNER_DIED = 64,
     SHM_CLOSES = 128 /* released: by closing an end, which others may still have */
@@ -145,7 +148,7 @@ struct shm_record {
     uint8_t flags;              /* enum shm_flags */
     uint8_t unused;
     /* Of calls: the file descriptor + 1; of a sleep: its length in us, of which an open one has the
-     * address in open_object; 0: none, not known. */
+     * address in open_object; 0: none, not known. The object of a sleep until a time is that limit. */
     uint32_t detail;
     uint32_t generation; /* of the descriptor: its `generations` when the call ended */
 };
@@ -399,6 +402,17 @@ static inline bool shm_locked_conflict(uint64_t a, uint64_t b)
     uint64_t first_a = a >> 32 & SHM_LOCKED_FAR, first_b = b >> 32 & SHM_LOCKED_FAR;
     return (a | b) >> 63 && first_a < SHM_LOCKED_FAR && first_b < SHM_LOCKED_FAR &&
            first_a <= (uint32_t)b && first_b <= (uint32_t)a;
+}
+
+/*
+ * The time limit of a wait, in us: its length, or when it was over by a clock. No address of the
+ * program is one of a clock.
+ */
+enum shm_limit_of { SHM_LIMIT_LENGTH, SHM_LIMIT_REALTIME = 2, SHM_LIMIT_MONOTONIC };
+
+static inline uint64_t shm_limit(enum shm_limit_of of, uint64_t us)
+{
+    return (uint64_t)of << 62 | (us & UINT64_MAX >> 2);
 }
 
 /* MARK: The area */

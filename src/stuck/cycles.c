@@ -38,7 +38,7 @@ static bool can_hold(const struct stuck_thread *holder, const struct stuck_threa
 /* A process in a PID namespace of its own writes thread IDs of that namespace. */
 static void connect(struct stuck *stuck, struct stuck_process *process, struct stuck_thread *thread)
 {
-    struct process own = {process->held.pid, process->held.is_nested};
+    struct process own = {.pid = process->held.pid, .nested = process->held.is_nested};
     struct stuck_holder *holder = &thread->holder;
     holder->own = holder->tid;
     if (holder->tid > 0 && own.nested && !holder->is_inferred)

@@ -14,6 +14,7 @@
 #include "collect/process.h"
 #include "stuck/condition.h"
 #include "stuck/descriptors.h"
+#include "stuck/recorded.h"
 #include "words/place.h"
 #include "words/runtimes.h"
 
@@ -128,15 +129,45 @@ static void describe_mutex(struct stuck_thread *thread, const struct describe *w
 #define RWLOCK_WRITERS 12
 #define RWLOCK_WRITER  24
 
+enum { MOST_READERS = 8 };
+
+/* Whether a thread waits for another one: of several readers it says most. */
+static bool is_in_futex(const struct held *held, uint32_t tid)
+{
+    for (size_t i = 0; i < held->count; i++) {
+        const struct held_thread *thread = &held->threads[i];
+        if (thread->tid == (pid_t)tid)
+            return thread->in_call && thread->call == SYS_futex;
+    }
+    return false;
+}
+
+/* The lock has the number of its readers; a recording that runs has the threads. */
+static void describe_readers(struct stuck_thread *thread, const struct held *held, uint64_t lock,
+                             uint32_t readers)
+{
+    uint32_t tids[MOST_READERS];
+    size_t count = recorded_readers(held, lock, tids, MOST_READERS), best = 0;
+    while (best + 1 < count && !is_in_futex(held, tids[best]))
+        best++;
+    if (count == 0)
+        (void)snprintf(thread->note, sizeof thread->note,
+                       "held by %" PRIu32 " reader%s; the lock does not record which, "
+                       "'trail record' does",
+                       readers, readers == 1 ? "" : "s");
+    else if (readers > 1)
+        (void)snprintf(thread->note, sizeof thread->note, "one of %" PRIu32 " readers", readers);
+    if (count > 0)
+        thread->holder.tid = (pid_t)tids[best];
+}
+
 static void describe_rwlock(struct stuck_thread *thread, const struct describe *with, uint64_t at)
 {
     uint64_t lock = at - (at % 8 == 0 ? RWLOCK_PHASE : RWLOCK_WRITERS);
     uint32_t word = word_at(thread, lock), readers = word & 1 ? 0 : word >> 3;
     thread->holder.tid = (pid_t)word_at(thread, lock + RWLOCK_WRITER);
     if (!thread->holder.tid && readers > 0)
-        (void)snprintf(thread->note, sizeof thread->note,
-                       "held by %u reader%s; the lock does not record which, 'trail record' does",
-                       readers, readers == 1 ? "" : "s");
+        describe_readers(thread, with->process, lock, readers);
     name_object(thread, with, lock);
 }
 

@@ -125,7 +125,8 @@ static void find_root(pid_t pid, char *root, size_t size)
 static bool naming_open(struct naming *naming, const struct held *held, trail_error *err)
 {
     char root[64];
-    *naming = (struct naming){.held = held, .process = {held->pid, held->is_nested}};
+    *naming =
+        (struct naming){.held = held, .process = {.pid = held->pid, .nested = held->is_nested}};
     naming->files = modules_open(NULL, 0, true);
     find_root(held->pid, root, sizeof root);
     if (naming->files)

@@ -13,6 +13,8 @@
 #define WIRE_HOLDS_CATEGORY                                                                        \
     "holds" /* in front of a wait, a lock that the thread holds: "mutex a_mu" */
 #define WIRE_HOLDS_INFERRED "holds, inferred" /* the same, by the variables in its stack */
+#define WIRE_HOLDS_OWNER                                                                           \
+    "holds, as owner" /* the same, by the lock itself: its begin is not recorded */
 #define WIRE_SIGNALLED                                                                             \
     "signalled" /* in front of a wait for a condition: where it was, in vain, before */
 #define WIRE_HELD_CATEGORY  "held" /* "mutex stats_mu 110ms" */

@@ -1,11 +1,19 @@
 /*
- * A thread that sleeps for 100 x 2 ms while others use its CPU, which all threads are bound to.
- * Prints its time on the run queue by the kernel's count, in ns (/proc/TID/schedstat): late
- * nanosleep|usleep|clock|thrd
+ * A thread that waits for 100 x 2 ms, until the time is over, while others use its CPU, which all threads are bound to.
+ * Prints its time on the run queue by the kernel's count, in ns (/proc/TID/schedstat). late HOW: one of the table below.
+ *
+ * late held: the time limit of a wait for a condition variable is over while main() has the mutex. Prints the limit.
  */
+#include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/syscall.h>
 #include <threads.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,32 +29,268 @@ static void *burn(void *unused)
     return unused;
 }
 
-static void sleep_once(const char *how)
+/* MARK: How to wait */
+
+static const struct timespec length = {0, 2000000};
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, taken = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t written = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static pthread_t burners[2];
+static sem_t semaphore;
+static uint32_t word;
+static int ends[2], set;
+
+static struct timespec until(clockid_t clock)
 {
-    const struct timespec time = {0, 2000000};
-    if (strcmp(how, "usleep") == 0)
-        CHECK(usleep(2000) == 0);
-    else if (strcmp(how, "clock") == 0)
-        CHECK(clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL) == 0);
-    else if (strcmp(how, "thrd") == 0)
-        CHECK(thrd_sleep(&time, NULL) == 0);
-    else
-        CHECK(nanosleep(&time, NULL) == 0);
+    struct timespec time;
+    CHECK(clock_gettime(clock, &time) == 0);
+    time.tv_nsec += length.tv_nsec;
+    time.tv_sec += time.tv_nsec / 1000000000;
+    time.tv_nsec %= 1000000000;
+    return time;
 }
 
-static void *sleeper(void *how)
+static void by_nanosleep(void)
+{
+    CHECK(nanosleep(&length, NULL) == 0);
+}
+
+static void by_usleep(void)
+{
+    CHECK(usleep(2000) == 0);
+}
+
+static void by_clock(void)
+{
+    CHECK(clock_nanosleep(CLOCK_MONOTONIC, 0, &length, NULL) == 0);
+}
+
+static void by_thrd(void)
+{
+    CHECK(thrd_sleep(&length, NULL) == 0);
+}
+
+static void by_clock_until(void)
+{
+    struct timespec time = until(CLOCK_MONOTONIC);
+    CHECK(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL) == 0);
+}
+
+static void by_date(void)
+{
+    struct timespec time = until(CLOCK_REALTIME);
+    CHECK(clock_nanosleep(CLOCK_REALTIME, TIMER_ABSTIME, &time, NULL) == 0);
+}
+
+static void by_poll(void)
+{
+    struct pollfd fd = {ends[0], POLLIN, 0};
+    CHECK(poll(&fd, 1, 2) == 0);
+}
+
+static void by_poll_of_two(void)
+{
+    struct pollfd fds[2] = {{ends[0], POLLIN, 0}, {ends[0], POLLIN, 0}};
+    CHECK(poll(fds, 2, 2) == 0);
+}
+
+static void by_ppoll(void)
+{
+    struct pollfd fd = {ends[0], POLLIN, 0};
+    CHECK(ppoll(&fd, 1, &length, NULL) == 0);
+}
+
+static void by_select(void)
+{
+    struct timeval time = {0, 2000};
+    fd_set fds;
+    FD_ZERO(&fds);
+    FD_SET(ends[0], &fds);
+    CHECK(select(ends[0] + 1, &fds, NULL, NULL, &time) == 0);
+}
+
+static void by_pselect(void)
+{
+    fd_set fds;
+    FD_ZERO(&fds);
+    FD_SET(ends[0], &fds);
+    CHECK(pselect(ends[0] + 1, &fds, NULL, NULL, &length, NULL) == 0);
+}
+
+static void by_epoll(void)
+{
+    struct epoll_event event;
+    CHECK(epoll_wait(set, &event, 1, 2) == 0);
+}
+
+static void by_condition(void)
+{
+    struct timespec time = until(CLOCK_REALTIME);
+    CHECK(pthread_mutex_lock(&mutex) == 0);
+    CHECK(pthread_cond_timedwait(&condition, &mutex, &time) == ETIMEDOUT);
+    CHECK(pthread_mutex_unlock(&mutex) == 0);
+}
+
+static void by_condition_clock(void)
+{
+    struct timespec time = until(CLOCK_MONOTONIC);
+    CHECK(pthread_mutex_lock(&mutex) == 0);
+    CHECK(pthread_cond_clockwait(&condition, &mutex, CLOCK_MONOTONIC, &time) == ETIMEDOUT);
+    CHECK(pthread_mutex_unlock(&mutex) == 0);
+}
+
+static void by_semaphore(void)
+{
+    struct timespec time = until(CLOCK_REALTIME);
+    CHECK(sem_timedwait(&semaphore, &time) == -1 && errno == ETIMEDOUT);
+}
+
+static void by_semaphore_clock(void)
+{
+    struct timespec time = until(CLOCK_MONOTONIC);
+    CHECK(sem_clockwait(&semaphore, CLOCK_MONOTONIC, &time) == -1 && errno == ETIMEDOUT);
+}
+
+static void by_mutex(void)
+{
+    struct timespec time = until(CLOCK_REALTIME);
+    CHECK(pthread_mutex_timedlock(&taken, &time) == ETIMEDOUT);
+}
+
+static void by_mutex_clock(void)
+{
+    struct timespec time = until(CLOCK_MONOTONIC);
+    CHECK(pthread_mutex_clocklock(&taken, CLOCK_MONOTONIC, &time) == ETIMEDOUT);
+}
+
+static void by_rwlock(void)
+{
+    struct timespec time = until(CLOCK_REALTIME);
+    CHECK(pthread_rwlock_timedrdlock(&written, &time) == ETIMEDOUT);
+}
+
+static void by_futex(void)
+{
+    CHECK(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &length, NULL, 0) == -1 &&
+          errno == ETIMEDOUT);
+}
+
+static void by_futex_until(void)
+{
+    struct timespec time = until(CLOCK_MONOTONIC);
+    CHECK(syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, 0, &time, NULL, ~0u) == -1 &&
+          errno == ETIMEDOUT);
+}
+
+static void by_signal(void)
+{
+    sigset_t signals;
+    CHECK(sigemptyset(&signals) == 0 && sigaddset(&signals, SIGUSR1) == 0);
+    CHECK(sigtimedwait(&signals, NULL, &length) == -1 && errno == EAGAIN);
+}
+
+static void by_join(void)
+{
+    struct timespec time = until(CLOCK_REALTIME);
+    CHECK(pthread_timedjoin_np(burners[0], NULL, &time) == ETIMEDOUT);
+}
+
+static const struct {
+    const char *name;
+    void (*wait)(void);
+} ways[] = {
+    {"nanosleep", by_nanosleep},
+    {"usleep", by_usleep},
+    {"clock", by_clock},
+    {"thrd", by_thrd},
+    {"clock-until", by_clock_until},
+    {"date", by_date},
+    {"poll", by_poll},
+    {"poll-of-two", by_poll_of_two},
+    {"ppoll", by_ppoll},
+    {"select", by_select},
+    {"pselect", by_pselect},
+    {"epoll", by_epoll},
+    {"condition", by_condition},
+    {"condition-clock", by_condition_clock},
+    {"semaphore", by_semaphore},
+    {"semaphore-clock", by_semaphore_clock},
+    {"mutex", by_mutex},
+    {"mutex-clock", by_mutex_clock},
+    {"rwlock", by_rwlock},
+    {"futex", by_futex},
+    {"futex-until", by_futex_until},
+    {"signal", by_signal},
+    {"join", by_join},
+};
+
+/* MARK: The program */
+
+static void prepare(void)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    CHECK(pipe(ends) == 0 && (set = epoll_create1(0)) >= 0);
+    CHECK(epoll_ctl(set, EPOLL_CTL_ADD, ends[0], &event) == 0);
+    CHECK(sem_init(&semaphore, 0, 0) == 0);
+    CHECK(pthread_mutex_lock(&taken) == 0 && pthread_rwlock_wrlock(&written) == 0);
+}
+
+static void *waits(void *how)
 {
     unsigned long long ran, delay;
     char path[64];
     FILE *file;
-    CHECK(pthread_setname_np(pthread_self(), "sleeper") == 0);
+    size_t way = 0;
+    while (strcmp(ways[way].name, how) != 0)
+        CHECK(++way < sizeof ways / sizeof ways[0]);
+    CHECK(pthread_setname_np(pthread_self(), "waits") == 0);
     for (int i = 0; i < 100; i++)
-        sleep_once(how);
+        ways[way].wait();
     snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", (int)gettid());
     file = fopen(path, "r");
     CHECK(file && fscanf(file, "%llu %llu", &ran, &delay) == 2 && fclose(file) == 0);
     printf("%llu\n", delay);
     return NULL;
+}
+
+static struct timespec limit;
+
+static void *waits_here(void *unused)
+{
+    struct timespec time;
+    CHECK(pthread_mutex_lock(&mutex) == 0);
+    time = until(CLOCK_MONOTONIC);
+    time.tv_sec += 1;
+    limit = time;
+    printf("%ld%09ld\n", (long)time.tv_sec, time.tv_nsec);
+    is_over = true;
+    CHECK(pthread_cond_clockwait(&condition, &mutex, CLOCK_MONOTONIC, &time) == ETIMEDOUT);
+    CHECK(pthread_mutex_unlock(&mutex) == 0);
+    return unused;
+}
+
+/* The mutex is given back when the kernel has ended the wait for the condition variable. */
+static void sleep_past_limit(void)
+{
+    const struct timespec more = {0, 20000000};
+    CHECK(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &limit, NULL) == 0);
+    CHECK(nanosleep(&more, NULL) == 0);
+}
+
+static int held(void)
+{
+    pthread_t thread;
+    bool waits = false;
+    CHECK(pthread_create(&thread, NULL, waits_here, NULL) == 0);
+    while (!waits) {
+        CHECK(pthread_mutex_lock(&mutex) == 0);
+        waits = is_over;
+        if (waits)
+            sleep_past_limit();
+        CHECK(pthread_mutex_unlock(&mutex) == 0);
+    }
+    CHECK(pthread_join(thread, NULL) == 0);
+    return 0;
 }
 
 /* A time that cannot be read is the kernel's to refuse. */
@@ -57,20 +301,24 @@ static void sleep_wrongly(void)
 
 int main(int argc, char **argv)
 {
-    pthread_t burners[2], thread;
-    cpu_set_t set, one;
+    pthread_t thread;
+    cpu_set_t all, one;
     size_t cpu = 0;
-    CHECK(argc == 2 && sched_getaffinity(0, sizeof set, &set) == 0);
-    while (!CPU_ISSET(cpu, &set))
+    CHECK(argc == 2);
+    if (strcmp(argv[1], "held") == 0)
+        return held();
+    CHECK(sched_getaffinity(0, sizeof all, &all) == 0);
+    while (!CPU_ISSET(cpu, &all))
         cpu++;
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
     CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
     if (strcmp(argv[1], "nanosleep") == 0)
         sleep_wrongly();
+    prepare();
     for (int i = 0; i < 2; i++)
         CHECK(pthread_create(&burners[i], NULL, burn, NULL) == 0);
-    CHECK(pthread_create(&thread, NULL, sleeper, argv[1]) == 0);
+    CHECK(pthread_create(&thread, NULL, waits, argv[1]) == 0);
     CHECK(pthread_join(thread, NULL) == 0);
     __atomic_store_n(&is_over, true, __ATOMIC_RELAXED);
     for (int i = 0; i < 2; i++)

@@ -1,4 +1,4 @@
-"""A sleep that is over is time ready, not asleep, also for a user who may not read the kernel's wake-ups. TAP.
+"""A wait whose time is over is time ready, also for a user who may not read the kernel's wake-ups. TAP.
 
 usage: late.py TRAIL PROGRAM     late.c
 """
@@ -11,44 +11,74 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import tap
 import work
+from recorded import Trace
 from tap import Skip
 
 TRAIL, PROGRAM = (os.path.abspath(a) for a in sys.argv[1:])
 WORK = work.folder("late")
 TRACE = os.path.join(WORK, "x.trace")
-SLEEPS, SLEEP_NS = 100, 2_000_000
-# What a sleep may take longer without being late: the timer's slack, and the way into the call and out of it.
+WAITS, WAIT_NS = 100, 2_000_000
+# What a wait may take longer without being late: the timer's slack, and the way into the call and out of it.
 BESIDE_NS = 150_000
 NOBODY = 65534
+WRITTEN_NS = 180_000_000
+UNTIL = ("until", "date", "condition", "clock", "semaphore", "mutex", "rwlock", "join")
+
 
 
 def record(how, *options):
-    """(time ready by the kernel, ready and asleep by the trace) of the sleeper"""
+    """(time ready by the kernel, ready and waiting by the trace) of the thread that waits"""
     user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
     if os.path.exists(TRACE):
         os.unlink(TRACE)
     os.chmod(WORK, 0o777)
-    command = [TRAIL, "record", "-q", *options, "-o", TRACE, "--", PROGRAM, how]
+    command = [TRAIL, "record", *options, "-o", TRACE, "--", PROGRAM, how]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, **user)
     except PermissionError:
         raise Skip("another user may not read the folder of the build") from None
     assert done.returncode == 0, done
+    # With the kernel's switches, but without its wake-ups, the summary says what is inferred.
+    summary = json.loads(subprocess.check_output([TRAIL, "summary", "--json", TRACE], text=True))
+    inferred = os.geteuid() == 0 and "ready: inferred" not in done.stderr
+    assert summary["recording"]["ready_inferred"] == ("ready: after waits inferred" in done.stderr), done
+    assert not inferred or summary["recording"]["ready_inferred"], done
     rows = json.loads(subprocess.check_output([TRAIL, "goroutines", "--json", TRACE], text=True))["goroutines"]
-    (row,) = [row for row in rows if row["name"] == "sleeper"]
-    return int(done.stdout), row["sched_wait_ns"], row["block_ns"]["sleep"]
+    (row,) = [row for row in rows if row["name"] == "waits"]
+    return int(done.stdout), row["sched_wait_ns"], sum(row["block_ns"].values())
 
 
-for how in "nanosleep", "usleep", "clock", "thrd":
+for how in """nanosleep usleep clock thrd clock-until date poll poll-of-two ppoll select pselect epoll condition condition-clock
+semaphore semaphore-clock mutex mutex-clock rwlock futex futex-until signal join""".split():
     for options in (), ("--switches=off",):
 
         def late(how=how, options=options):
-            kernel, ready, asleep = record(how, *options)
-            assert abs(ready - kernel) <= kernel / 10 + SLEEPS * BESIDE_NS, (kernel, ready, asleep)
-            assert SLEEPS * SLEEP_NS <= asleep <= SLEEPS * (SLEEP_NS + BESIDE_NS) + kernel / 10, (kernel, ready, asleep)
+            kernel, ready, waiting = record(how, *options)
+            assert abs(ready - kernel) <= kernel / 10 + WAITS * BESIDE_NS, (kernel, ready, waiting)
+            # A time limit may be over before the call, when the thread lost its CPU on the way there.
+            assert waiting <= WAITS * (WAIT_NS + BESIDE_NS) + kernel / 10, (kernel, ready, waiting)
+            assert waiting >= WAITS * WAIT_NS or how.endswith(UNTIL), (kernel, ready, waiting)
 
         late.__name__ = " ".join(("late", how, *options))
         tap.test(late)
+
+
+@tap.test
+def the_mutex_is_waited_for_from_the_time_limit_of_the_condition_on():
+    done = subprocess.run([TRAIL, "record", "-q", "--switches=off", "-o", TRACE, "--", PROGRAM, "held"],
+                          capture_output=True, text=True, timeout=300)  # fmt: skip
+    assert done.returncode == 0, done
+    waits = [w for w in Trace(TRAIL, TRACE).in_function("waits_here") if "condition" in w.object or "mutex" in w.object]
+    # The thread may have waited for the mutex before its wait for the condition variable.
+    begin = max(i for i, w in enumerate(waits) if w.object == "condition condition")
+    limit, (condition, *mutexes) = int(done.stdout), waits[begin:]
+    # What is 200 ms old is written: main() came too late.
+    if condition.end > limit + WRITTEN_NS and not mutexes:
+        return
+    (mutex,) = mutexes
+    assert mutex.object == "mutex mutex", waits
+    assert abs(condition.ready - limit) <= BESIDE_NS and mutex.begin >= condition.ready, (done.stdout, waits)
+    assert "held" in mutex.waker_functions and mutex.end > mutex.ready > mutex.begin, waits
 
 
 sys.exit(tap.main())

@@ -173,6 +173,29 @@ static void reader(int self)
     pause();
 }
 
+static pthread_mutex_t of_writer = PTHREAD_MUTEX_INITIALIZER;
+static int has_mutex;
+
+static void *lock_both(void *unused)
+{
+    pthread_mutex_lock(&of_writer);
+    __atomic_store_n(&has_mutex, 1, __ATOMIC_RELEASE);
+    return write_lock(unused);
+}
+
+/* The same, but it waits for a mutex of the thread that wants to write. */
+static void reader_circle(int self)
+{
+    pthread_t thread;
+    if (self)
+        _exit(0);
+    CHECK(pthread_rwlock_rdlock(&a_lock) == 0);
+    CHECK(pthread_create(&thread, NULL, lock_both, NULL) == 0);
+    while (!__atomic_load_n(&has_mutex, __ATOMIC_ACQUIRE))
+        continue;
+    pthread_mutex_lock(&of_writer);
+}
+
 /* MARK: Nothing waits for long: each lets the other go on */
 
 static void rally(int in, int out, int first)
@@ -265,6 +288,7 @@ static const struct {
     {"rally_semaphores", rally_semaphores},
     {"partial", partial},
     {"reader", reader},
+    {"reader_circle", reader_circle},
 };
 
 /* Of an open description of its own: a child has its parent's. */

@@ -2,6 +2,7 @@
  * Programs that run already when they are recorded. Each ends when its standard input does, or has a line.
  *
  *   waits: each thread waits for something else, from before to after the recording
+ *   owned: threads wait for locks that others have, which run, sleep or wait for each other
  *   calls: threads wait in every way that a stop could disturb, and count what was not as it must be
  *   load N: N threads take jobs from a queue, and threads are made; the sums must be right at the end
  *   library FILE: loads the library after its first line
@@ -9,6 +10,8 @@
  *   changed: as waits, with another first instruction of dlopen
  *   executes N: executes itself N times
  */
+#include "asleep.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -113,6 +116,92 @@ static int run_waits(void)
         pthread_join(threads[i], NULL);
     puts("done");
     return 0;
+}
+
+/* MARK: owned */
+
+/* Locks that are taken before the recording, by threads that run, sleep, or wait for each other. */
+static pthread_mutex_t spun_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t first_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t second_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t written_lock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_barrier_t all_have_theirs;
+static pid_t waiting_tids[5];
+
+static void begin_wait(int which)
+{
+    __atomic_store_n(&waiting_tids[which], (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+}
+
+static void *spins(void *arg)
+{
+    pthread_mutex_lock(&spun_mutex);
+    pthread_barrier_wait(&all_have_theirs);
+    while (!__atomic_load_n(&over, __ATOMIC_RELAXED))
+        continue;
+    return arg;
+}
+
+static void *writes(void *arg)
+{
+    pthread_rwlock_wrlock(&written_lock);
+    pthread_barrier_wait(&all_have_theirs);
+    begin_wait(0);
+    sem_wait(&never_posted);
+    return arg;
+}
+
+static void *takes_first(void *arg)
+{
+    pthread_mutex_lock(&first_mutex);
+    pthread_barrier_wait(&all_have_theirs);
+    begin_wait(1);
+    pthread_mutex_lock(&second_mutex);
+    return arg;
+}
+
+static void *takes_second(void *arg)
+{
+    pthread_mutex_lock(&second_mutex);
+    pthread_barrier_wait(&all_have_theirs);
+    begin_wait(2);
+    pthread_mutex_lock(&first_mutex);
+    return arg;
+}
+
+static void *wants_spun(void *arg)
+{
+    begin_wait(3);
+    pthread_mutex_lock(&spun_mutex);
+    return arg;
+}
+
+static void *wants_written(void *arg)
+{
+    begin_wait(4);
+    pthread_rwlock_rdlock(&written_lock);
+    return arg;
+}
+
+static int run_owned(void)
+{
+    static void *(*const owners[])(void *) = {spins, writes, takes_first, takes_second};
+    static void *(*const waiters[])(void *) = {wants_spun, wants_written};
+    pthread_t thread;
+    sem_init(&never_posted, 0, 0);
+    pthread_barrier_init(&all_have_theirs, NULL, 5);
+    for (int i = 0; i < 4; i++)
+        pthread_create(&thread, NULL, owners[i], NULL);
+    pthread_barrier_wait(&all_have_theirs);
+    for (int i = 0; i < 2; i++)
+        pthread_create(&thread, NULL, waiters[i], NULL);
+    for (int i = 0; i < 5; i++)
+        until_asleep(&waiting_tids[i]);
+    ready();
+    wait_for_line();
+    puts("done");
+    (void)fflush(stdout);
+    _exit(0);
 }
 
 /* MARK: calls */
@@ -417,6 +506,8 @@ int main(int argc, char **argv)
     const char *mode = argc > 1 ? argv[1] : "";
     if (strcmp(mode, "waits") == 0)
         return run_waits();
+    if (strcmp(mode, "owned") == 0)
+        return run_owned();
     if (strcmp(mode, "calls") == 0)
         return run_calls();
 #ifndef STATIC

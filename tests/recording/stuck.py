@@ -376,19 +376,24 @@ def a_few_threads_are_stopped_together():
 class Pair:
     """A process and its child, in a mode of processes.c."""
 
-    def __init__(self, mode, waiting=2):
-        self.mode, self.waiting = mode, waiting
+    def __init__(self, mode, waiting=2, command=()):
+        self.mode, self.waiting, self.command = mode, waiting, command
 
     def __enter__(self):
-        self.process = subprocess.Popen([PROCESSES, self.mode], stdout=subprocess.PIPE, text=True, cwd=WORK)
-        self.pid, self.child = self.process.pid, int(self.process.stdout.readline())
+        self.process = subprocess.Popen([*self.command, PROCESSES, self.mode], stdout=subprocess.PIPE, text=True, cwd=WORK)
+        self.child, self.pid = int(self.process.stdout.readline()), self.process.pid
+        if self.command:
+            (self.pid,) = map(int, states.text_of(f"/proc/{self.pid}/task/{self.pid}/children").split())
         if self.waiting == 1:
             states.until(lambda: states.status(self.child, "State").startswith("Z"))
         states.until_all_wait([self.pid, self.child][: self.waiting], self.waiting)
         return self
 
     def __exit__(self, *unused):
-        self.process.kill()
+        if self.command:
+            os.kill(self.pid, signal.SIGKILL)
+        else:
+            self.process.kill()
         self.process.wait()
 
     def deadlocks(self, pid):
@@ -489,6 +494,19 @@ def readers_of_a_lock_are_counted_and_what_knows_them_is_said():
         states.until_all_wait([two.pid], 2)
         says = "waiting for rwlock a_lock, held by 1 reader; the lock does not record which, 'trail record' does\n"
         assert says in two.text(), two.text()
+
+
+@test
+def readers_of_a_lock_are_known_while_the_process_is_recorded():
+    command = [TRAIL, "record", "-q", "-o", os.path.join(WORK, "readers.trace"), "--"]
+    with Pair("reader", waiting=0, command=command) as two:
+        states.until_all_wait([two.pid], 2)
+        says = f"waiting for rwlock a_lock, held by thread {two.pid} (stuck-processes)\n"
+        assert says in two.text(), two.text()
+    with Pair("reader_circle", waiting=0, command=command) as two:
+        states.until_all_wait([two.pid], 2)
+        (circle,) = json.loads(stuck_whole("--json", two.pid))["deadlocks"]
+        assert {t["tid"] for t in circle} >= {two.pid} and len(circle) == 2, circle
 
 
 @test

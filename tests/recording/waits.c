@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include "waiting.h"
@@ -146,6 +147,37 @@ static void wait_for_pipe(void)
     pthread_t keeper = begin(write_late);
     expect(read(ends[0], &byte, 1) == 1);
     pthread_join(keeper, NULL);
+}
+
+static int log_ends[2];
+
+static void *empty_late(void *ready)
+{
+    static char bytes[4096];
+    sem_post(ready);
+    keep_waiting();
+    expect(fcntl(log_ends[0], F_SETFL, O_NONBLOCK) == 0);
+    while (read(log_ends[0], bytes, sizeof bytes) > 0)
+        ;
+    return NULL;
+}
+
+/* stderr, which syslog writes to as well, is a full pipe. */
+static void wait_in_syslog(void)
+{
+    static const char bytes[4096];
+    int own = dup(STDERR_FILENO);
+    expect(own >= 0 && pipe2(log_ends, O_NONBLOCK) == 0);
+    while (write(log_ends[1], bytes, sizeof bytes) > 0)
+        ;
+    expect(fcntl(log_ends[1], F_SETFL, 0) == 0 &&
+           dup2(log_ends[1], STDERR_FILENO) == STDERR_FILENO);
+    openlog("waits", LOG_PERROR, LOG_USER);
+    pthread_t keeper = begin(empty_late);
+    errno = ENOENT;
+    syslog(LOG_DEBUG, "%m");
+    pthread_join(keeper, NULL);
+    expect(dup2(own, STDERR_FILENO) == STDERR_FILENO);
 }
 
 /* Starts a process that ends HOLD_MS after this thread was seen waiting. */
@@ -546,6 +578,7 @@ int main(void)
     wait_for_semaphore();
     wait_for_thread();
     wait_for_pipe();
+    wait_in_syslog();
     wait_for_fifo();
     for (int i = 0; i < 5; i++)
         wait_shortly_for_fifo();

@@ -58,6 +58,11 @@ def each_wait_has_its_kind_and_object():
 
 
 @test
+def a_wait_in_syslog_is_seen():
+    equal([w[:2] for w in in_function("wait_in_syslog", HOLD_NS)], [("write", "syslog")])
+
+
+@test
 def a_wait_for_a_process_says_which():
     for name, what in (("wait_by_waitpid", "waitpid"), ("wait_by_wait4", "wait4"), ("wait_by_waitid", "waitid")):
         ((kind, thing, _),) = in_function(name, HOLD_NS, "syscall")

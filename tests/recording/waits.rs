@@ -64,7 +64,7 @@ fn crowd() {
     start("read", move || println!("{}", b.config.read().unwrap()));
     let b = bank.clone();
     start("backward", move || backward(&b, &both));
-    let others: Vec<_> = (0..20).map(Mutex::new).collect();
+    let others: Vec<_> = (0..100).map(Mutex::new).collect();
     with_locks(&others, &|| thread::sleep(std::time::Duration::from_secs(100000)));
     println!("{}", *config);
 }

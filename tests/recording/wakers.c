@@ -6,7 +6,7 @@
  * wakers processes CASE: the same in two processes, of which one has forked the other.
  * wakers forked CASE: in one process, which forks another, its first, while the thread waits.
  * wakers others: the same by a pipe, which a third process closes in close_here() while one waits.
- * wakers child, wakers any-child: waits for a process, which ends.
+ * wakers child, wakers any-child: waits for a process, which ends; child-pselect and others: for SIGCHLD then.
  * wakers flock-killed, range-killed, flock-left: waits for a lock of a file, whose holder is killed.
  * wakers flock-executes, flock-passed, flock-kept, ...: the same, whose holder executes another program.
  * wakers reads FILE, wakers writes FILE: one of the two, by stdin or stdout; they take turns by the file, of a page.
@@ -19,6 +19,7 @@
 #include "check.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -106,6 +107,7 @@ static bool is_asleep(pid_t tid)
 
 static pid_t recorder;
 static bool looked;
+static int shared_fd = -1; /* of memory with locks */
 
 static long switches_of_recorder(void)
 {
@@ -122,14 +124,15 @@ static long switches_of_recorder(void)
 
 /*
  * Returns when the recorder has looked at a call that waits now, and at its descriptors: it looks at calls that have
- * waited for 20 ms, and sleeps between its steps.
+ * waited for 20 ms, and sleeps between its steps. After many steps it has written the wait, too.
  */
 static void until_the_recorder_has_looked(void)
 {
+    bool writes = shared_fd >= 0;
     long before;
     moment(20);
     before = switches_of_recorder();
-    while (switches_of_recorder() < before + 6)
+    while (switches_of_recorder() < before + (writes ? 20 : 6))
         moment(5);
 }
 
@@ -664,7 +667,6 @@ struct shared {
 };
 
 static struct shared *shared;
-static int shared_fd = -1;
 
 /* Maps it again, at another address. */
 static void map_shared(void)
@@ -711,6 +713,31 @@ static void wait_shared_mutex(void)
 static void wake_shared_mutex(void)
 {
     CHECK(pthread_mutex_unlock(&shared->mutex) == 0);
+}
+
+/* The C library's own functions, which nothing wraps: no hold is recorded. */
+static void call_unseen(const char *function)
+{
+    void *library = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+    int (*call)(pthread_mutex_t *) = library ? dlsym(library, function) : NULL;
+    CHECK(call && call(&shared->mutex) == 0);
+}
+
+static void wait_shared_unseen(void)
+{
+    CHECK(pthread_mutex_lock(&shared->mutex) == 0);
+    call_unseen("pthread_mutex_unlock");
+}
+
+static void make_shared_unseen(void)
+{
+    make_shared();
+    call_unseen("pthread_mutex_lock");
+}
+
+static void wake_shared_unseen(void)
+{
+    call_unseen("pthread_mutex_unlock");
 }
 
 static void make_shared_lock(void)
@@ -1595,6 +1622,7 @@ static const struct {
     {"udp-elsewhere", make_udp_of_stranger, wait_recv, wake_elsewhere},
     {"eventfd-passed", make_channel, wait_passed, wake_passed},
     {"shared-mutex", make_shared_mutex, wait_shared_mutex, wake_shared_mutex},
+    {"shared-unseen", make_shared_unseen, wait_shared_unseen, wake_shared_unseen},
     {"shared-lock", make_shared_lock, wait_shared_lock, wake_shared_lock},
     {"shared-condition", make_shared, wait_shared_condition, wake_shared_condition},
     {"shared-semaphore", make_shared, wait_shared_semaphore, wake_shared_semaphore},
@@ -1848,9 +1876,87 @@ static void wait_any_child(void)
     CHECK(wait(NULL) == child);
 }
 
-static int parent_of(void (*how)(void))
+/* For the signal of a child's end, in calls that it interrupts or that take it. The pipe stays empty. */
+
+static sigset_t child_signal;
+
+static void handle_child_signal(void)
 {
-    wait_by = how;
+    struct sigaction action = {.sa_handler = ignore};
+    make_pipe();
+    CHECK(sigemptyset(&child_signal) == 0 && sigaddset(&child_signal, SIGCHLD) == 0);
+    CHECK(sigaction(SIGCHLD, &action, NULL) == 0);
+}
+
+static void wait_child_poll(void)
+{
+    struct pollfd fd = {fds[0], POLLIN, 0};
+    CHECK(poll(&fd, 1, -1) == -1 && errno == EINTR);
+    wait_child();
+}
+
+static void wait_child_pselect(void)
+{
+    sigset_t none;
+    fd_set reads;
+    CHECK(sigemptyset(&none) == 0);
+    FD_ZERO(&reads);
+    FD_SET(fds[0], &reads);
+    CHECK(pselect(fds[0] + 1, &reads, NULL, NULL, NULL, &none) == -1 && errno == EINTR);
+    wait_child();
+}
+
+static void wait_child_suspended(void)
+{
+    sigset_t none;
+    CHECK(sigemptyset(&none) == 0 && sigsuspend(&none) == -1 && errno == EINTR);
+    wait_child();
+}
+
+static void wait_child_signal(void)
+{
+    int number;
+    CHECK(sigwait(&child_signal, &number) == 0 && number == SIGCHLD);
+    wait_child();
+}
+
+static void wait_child_descriptor(void)
+{
+    struct signalfd_siginfo got;
+    CHECK(read(fds[0], &got, sizeof got) == sizeof got && got.ssi_signo == SIGCHLD);
+    wait_child();
+}
+
+static const struct {
+    const char *name;
+    void (*wait)(void);
+    bool blocks; /* the signal, but in the wait */
+    bool reads;  /* it from a descriptor */
+} child_waits[] = {
+    {"child", wait_child, false, false},
+    {"any-child", wait_any_child, false, false},
+    {"child-poll", wait_child_poll, false, false},
+    {"child-pselect", wait_child_pselect, true, false},
+    {"child-suspended", wait_child_suspended, true, false},
+    {"child-signal", wait_child_signal, true, false},
+    {"child-descriptor", wait_child_descriptor, true, true},
+};
+
+static void prepare_child_wait(size_t way)
+{
+    if (child_waits[way].wait == wait_child || child_waits[way].wait == wait_any_child)
+        return;
+    handle_child_signal();
+    if (child_waits[way].blocks)
+        CHECK(sigprocmask(SIG_BLOCK, &child_signal, NULL) == 0);
+    if (child_waits[way].reads)
+        CHECK((fds[0] = signalfd(-1, &child_signal, SFD_CLOEXEC)) >= 0);
+}
+
+static int parent_of(size_t way)
+{
+    wait_by = child_waits[way].wait;
+    prepare_child_wait(way);
     child = fork();
     CHECK(child >= 0);
     if (child == 0) {
@@ -1861,6 +1967,28 @@ static int parent_of(void (*how)(void))
     printf("%d\n", (int)child);
     (void)fflush(stdout);
     wait_here();
+    return 0;
+}
+
+/* A timer ends the wait; the child ends right after it, when it reads a byte. */
+static int alarmed(void)
+{
+    struct sigaction action = {.sa_handler = ignore};
+    struct itimerval soon = {.it_value = {0, 50000}};
+    struct pollfd fd;
+    handle_child_signal();
+    CHECK(sigaction(SIGALRM, &action, NULL) == 0 && pipe(other) == 0);
+    child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        CHECK(read(other[0], &byte, 1) == 1);
+        _exit(0);
+    }
+    fd = (struct pollfd){fds[0], POLLIN, 0};
+    CHECK(setitimer(ITIMER_REAL, &soon, NULL) == 0);
+    CHECK(poll(&fd, 1, -1) == -1 && errno == EINTR);
+    CHECK(write(other[1], &byte, 1) == 1);
+    wait_child();
     return 0;
 }
 
@@ -1990,10 +2118,12 @@ int main(int argc, char **argv)
     argv += forked;
     if (argc == 2 && strcmp(argv[1], "others") == 0)
         return others();
-    if (argc == 2 && strcmp(argv[1], "child") == 0)
-        return parent_of(wait_child);
-    if (argc == 2 && strcmp(argv[1], "any-child") == 0)
-        return parent_of(wait_any_child);
+    if (argc == 2 && strcmp(argv[1], "alarmed") == 0)
+        return alarmed();
+    for (size_t i = 0; argc == 2 && i < sizeof child_waits / sizeof child_waits[0]; i++) {
+        if (strcmp(child_waits[i].name, argv[1]) == 0)
+            return parent_of(i);
+    }
     if (argc == 2 && strcmp(argv[1], "flock-killed") == 0)
         return holder_ends(true, false);
     if (argc == 2 && strcmp(argv[1], "flock-left") == 0)

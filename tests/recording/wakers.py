@@ -162,7 +162,7 @@ def _():
     trace.is_woken_here(*trace.ended_wait())
 
 
-for case in "child", "any-child":
+for case in "child", "any-child", "child-poll", "child-pselect", "child-suspended", "child-signal", "child-descriptor":
     for switches in "auto", "off":
 
         @test(f"{case}: what waits for a child is woken by the child's end (--switches={switches})")
@@ -173,6 +173,13 @@ for case in "child", "any-child":
             # It is the last that the child does.
             later = [e.get("type") for e in trace.events if e.get("m") == child and e["time_ns"] > wait.ready]
             assert "GoDestroy" in later and "GoStart" not in later, later
+
+
+@test("alarmed: a child that ends right after a timer has ended the wait is not taken for its waker")
+def _():
+    trace = Recorded(program(), "alarmed", options=["--children"])
+    polls = [w for w in trace.waits if w.object.startswith("poll")]
+    assert len(polls) == 1 and polls[0].waker == 0, polls
 
 
 @test("a process's first thread is created by the thread that forked it, where it did")
@@ -258,9 +265,7 @@ for case in "shared-mutex", "shared-lock", "flock", "range":
 
     @test(f"{case}: the lock that another process held has the same name in the log of the hold")
     def _(case=case):
-        # A wait for a lock in shared memory that is looked at while it lasts is named before the place of the hold is known.
-        looked = [] if case.startswith("shared") else ["looked"]
-        trace = Recorded(program(), "processes", case, *looked, options=["--children"])
+        trace = Recorded(program(), "processes", case, "looked", options=["--children"])
         wait, waker = trace.ended_wait()
         waited = re.search(r"^(?:mutex|rwlock to read|file lock) (.*)$", wait.object)
         held = [re.search(r"^(?:mutex|rwlock to write|file lock) (.*) ([\d.]+)(ns|us|ms|s)$", e["message"])
@@ -272,6 +277,15 @@ for case in "shared-mutex", "shared-lock", "flock", "range":
         assert float(held[-1][2]) * UNITS[held[-1][3]] * 1.005 >= wait.ready - wait.begin, (held[-1][0], wait)
         if case.startswith("shared"):  # and is named after where it was locked, not after where something waits for it
             assert f"(first seen locked in make_{case.replace('-', '_')} " in waited[1], waited[0]
+
+
+for looked in [], ["looked"]:
+
+    @test("shared-unseen: a lock of which no hold is known has no place" + ", at a look" * len(looked))
+    def _(looked=looked):
+        trace = Recorded(program(), "processes", "shared-unseen", *looked, options=["--children"])
+        wait, _ = trace.ended_wait()
+        assert re.search(r"^mutex shared 0x[0-9a-f]+$", wait.object), wait
 
 
 for case in NOBODY:

@@ -274,7 +274,7 @@ static void put_join(struct world *w, uint64_t ms, uint64_t handle)
 static void a_join_is_of_the_thread_that_was_created(void **state)
 {
     struct world *w = *state;
-    const uint64_t handle = 0x7f0000;
+    const uint64_t handle = UINT64_C(0x7f0000000000);
     put_thread(w, 1);
     for (uint32_t i = 0; i < 2; i++) {
         uint64_t ms = 10 * (i + 1);

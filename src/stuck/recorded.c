@@ -1,0 +1,67 @@
+/* Reads the area that a recorder and a recorded process share: see recorded.h. */
+#include "stuck/recorded.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "shm/shm.h"
+
+/* Slots are read so many at a time. */
+enum { SLOTS = 64 };
+
+static const char area_path[] = "/memfd:trail (deleted)";
+
+static bool read_memory(pid_t pid, uint64_t at, void *to, size_t size)
+{
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): the other process's. */
+    struct iovec here = {to, size}, there = {(void *)(uintptr_t)at, size};
+    return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)size;
+}
+
+/* Returns the address of the area, and how many of its slots were used; 0: the process has none. */
+static uint64_t find_area(const struct held *held, uint32_t *slots)
+{
+    struct shm_header header;
+    for (size_t i = 0; i < held->mapping_count; i++) {
+        const struct held_mapping *m = &held->mappings[i];
+        if (!m->is_shared || strcmp(m->path, area_path) != 0 ||
+            m->end - m->start < sizeof(struct shm_area) ||
+            !read_memory(held->pid, m->start, &header, sizeof header) ||
+            header.magic != SHM_MAGIC || header.version != SHM_VERSION ||
+            header.size_check != sizeof(struct shm_area) / 4096 || header.mapped_at != m->start)
+            continue;
+        *slots = header.threads_used < SHM_THREADS ? header.threads_used : SHM_THREADS;
+        return m->start;
+    }
+    return 0;
+}
+
+static bool reads(const struct shm_thread *thread, uint64_t lock)
+{
+    for (size_t i = 0; i < SHM_READINGS; i++) {
+        if (thread->reading[i].object == lock)
+            return thread->state == SHM_LIVE && thread->tid != 0;
+    }
+    return false;
+}
+
+size_t recorded_readers(const struct held *held, uint64_t lock, uint32_t *tids, size_t max)
+{
+    uint32_t slots = 0;
+    uint64_t area = find_area(held, &slots);
+    struct shm_thread *threads = area ? malloc(SLOTS * sizeof *threads) : NULL;
+    size_t count = 0;
+    for (uint32_t first = 1; threads && first < slots && count < max; first += SLOTS) {
+        uint32_t n = slots - first < SLOTS ? slots - first : SLOTS;
+        uint64_t at = area + offsetof(struct shm_area, threads) + first * sizeof *threads;
+        if (!read_memory(held->pid, at, threads, n * sizeof *threads))
+            break;
+        for (uint32_t i = 0; i < n && count < max; i++) {
+            if (reads(&threads[i], lock))
+                tids[count++] = threads[i].tid;
+        }
+    }
+    free(threads);
+    return count;
+}
