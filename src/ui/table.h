@@ -30,6 +30,9 @@ void table_begin(struct table *table, const char *titles);
 /* The same with terms of a vocabulary: {task} is replaced. */
 void table_begin_with(struct table *table, const struct vocabulary *vocabulary, const char *titles);
 
+/* Adds titles on the right, before the second row. */
+void table_add_titles(struct table *table, const struct vocabulary *vocabulary, const char *titles);
+
 /* Adds the next cell, row by row. Text is escaped as in base/plain.h. */
 void table_text(struct table *table, trail_string text);
 void table_word(struct table *table, const char *text);
