@@ -68,6 +68,16 @@ void row_id(struct row *row, const char *title, const char *key, int64_t id)
         json_signed(row->json, key, id);
 }
 
+void row_plain(struct row *row, const char *title, const char *key, uint64_t id)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, "%" PRIu64, id);
+    if (row_cells(row, title))
+        table_word(row->table, text);
+    else if (is_member(row, key))
+        json_number(row->json, key, id);
+}
+
 void row_number(struct row *row, const char *title, const char *key, uint64_t number)
 {
     if (row_cells(row, title))
@@ -153,4 +163,18 @@ void row_share(struct row *row, const char *title, double share)
 {
     if (row_cells(row, title))
         table_percent(row->table, share);
+}
+
+void row_none(struct row *row, const char *title, const char *key)
+{
+    if (row_cells(row, title))
+        table_word(row->table, "-");
+    else if (is_member(row, key))
+        json_null(row->json, key);
+}
+
+void row_bool(struct row *row, const char *key, bool value)
+{
+    if (is_member(row, key))
+        json_bool(row->json, key, value);
 }

@@ -42,7 +42,9 @@ void row_json(const struct analysis *analysis, struct json *json, const char *ke
  * of the first row. */
 bool row_cells(struct row *row, const char *titles);
 
+/* Digits alone, for IDs. */
 void row_id(struct row *row, const char *title, const char *key, int64_t id);
+void row_plain(struct row *row, const char *title, const char *key, uint64_t id);
 void row_number(struct row *row, const char *title, const char *key, uint64_t number);
 void row_duration(struct row *row, const char *title, const char *key, int64_t ns);
 void row_bytes(struct row *row, const char *title, const char *key, uint64_t bytes);
@@ -58,6 +60,10 @@ void row_time_or(struct row *row, const char *title, const char *key, int64_t ns
 /* The cells of table_spread and table_range. */
 void row_spread(struct row *row, const char *titles, const char *key, const trail_histogram *times);
 void row_range(struct row *row, const char *titles, const char *key, const trail_histogram *times);
+/* "-", and null. */
+void row_none(struct row *row, const char *title, const char *key);
+/* JSON only. */
+void row_bool(struct row *row, const char *key, bool value);
 /* Tables only: a share of 1 is 100 %. */
 void row_share(struct row *row, const char *title, double share);
 
