@@ -24,7 +24,7 @@ int groups_column_take(const struct command *command, void *column, const char *
     {0, "groups", NULL, "with --json: the groups, instead of one by one",                          \
      TO_FLAG(request, view.json)},                                                                 \
     {'s', "sort", "COLUMN",                                                                        \
-     "longest first by total, exec, sched-wait, block, syscall\nor syscall-block",                 \
+     "longest first by total, exec, sched-wait, block, syscall or syscall-block",                 \
      TO_COLUMN(request, view.sort)},                                                               \
     {'n', "limit", "N", "at most N rows (default 30; 0: all)",                                     \
      TO_LIMIT(request, view.limit), .expects = "a number"},                                        \

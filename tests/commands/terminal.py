@@ -154,7 +154,7 @@ def commands():
 
 def options(command):
     """Long options and whether they take a value."""
-    text = in_pipe(command, "--help").out.decode()
+    text = in_pipe("help", command).out.decode()
     return re.findall(r"^ +(?:-\w, )?--([a-z0-9-]+)(=)?", text, re.M)
 
 
