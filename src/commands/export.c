@@ -49,8 +49,9 @@ static int add_resource(const struct command *command, void *pairs, const char *
 
 static const struct option rows[] = {
     {'t', "to", "FORMAT|TIME",
-     "the format, such as chrome, pprof or csv; a time: nothing after it (+TIME: as long after --from)", TAKE(0),
-     .values = format_names + 1},
+     "the format, such as chrome, pprof or csv; a time: nothing after it (+TIME: as long after "
+     "--from)",
+     TAKE(0), .values = format_names + 1},
     {'o', "output", "FILE",
      "where it goes (- is stdout, the default); its suffix can name the format",
      TO_TEXT(struct export_request, output)},

@@ -44,7 +44,8 @@ void rows_json(const struct analysis *analysis, struct json *json, const char *k
 
 /* MARK: Values */
 
-bool row_cells(struct row *row, const char *titles)
+/* Whether the next cells are to be put into row->table; adds the titles of the first row. */
+static bool row_cells(struct row *row, const char *titles)
 {
     if (!row->table || !titles)
         return false;

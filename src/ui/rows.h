@@ -38,10 +38,6 @@ void rows_json(const struct analysis *analysis, struct json *json, const char *k
 void row_json(const struct analysis *analysis, struct json *json, const char *key, put_row *put,
               const void *of);
 
-/* Whether the next cells are to be put into row->table; adds the titles, as for table_begin_with,
- * of the first row. */
-bool row_cells(struct row *row, const char *titles);
-
 /* Digits alone, for IDs. */
 void row_id(struct row *row, const char *title, const char *key, int64_t id);
 void row_plain(struct row *row, const char *title, const char *key, uint64_t id);

@@ -41,12 +41,6 @@ void table_add_titles(struct table *table, const struct vocabulary *vocabulary, 
     add_titles(table, words_titles(vocabulary, titles, room, sizeof room));
 }
 
-void table_begin_with(struct table *table, const struct vocabulary *vocabulary, const char *titles)
-{
-    *table = (struct table){0};
-    table_add_titles(table, vocabulary, titles);
-}
-
 static void put_cell(struct table *table, const char *data, size_t size)
 {
     char *cell =

@@ -9,7 +9,7 @@
 #include "wire/wire.h"
 #include "write/merged_ids.h"
 
-bool keep_has(const struct keep *keep, int64_t goroutine)
+static bool keep_has(const struct keep *keep, int64_t goroutine)
 {
     size_t at = SEARCH(i, 0, keep->count, keep->goroutines[i] < goroutine);
     return at < keep->count && keep->goroutines[at] == goroutine;
