@@ -8,7 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "ui/cli.h"
 #include "ui/follow_up.h"
 #include "ui/progress.h"
@@ -20,7 +19,7 @@
 
 struct request {
     const struct command *command;
-    bool repair, list, strict, go121, json, quiet, speed;
+    bool repair, list, strict, go121, json, quiet;
     size_t limit;
 };
 
@@ -38,7 +37,6 @@ static const struct option rows[] = {
     {'j', "json", NULL, "one JSON object a file", TO_FLAG(struct request, json)},
     {'q', "quiet", NULL, "print nothing; the exit status is the answer",
      TO_FLAG(struct request, quiet)},
-    {0, "speed", NULL, "print ns an event and MB/s on stderr", TO_FLAG(struct request, speed)},
     {0},
 };
 
@@ -121,28 +119,15 @@ static long read_all(trail_reader *reader, trail_source *source, struct verdict 
     return count;
 }
 
-static void print_speed(const struct verdict *verdict, int64_t spent_ns)
-{
-    uint64_t events = verdict->stats.wire_events ? verdict->stats.wire_events : 1;
-    double mb = (double)verdict->stats.bytes / 1e6, s = (double)spent_ns / 1e9;
-    print_message("%s: %.1f ns/event, %.0f MB/s, %" PRIu64 " event%s, %.3f s",
-                  source_title(verdict->word), (double)spent_ns / (double)events,
-                  s > 0 ? mb / s : 0, events, plural_s(events), s);
-}
-
 static void judge(struct verdict *verdict, trail_reader *reader, trail_source *source)
 {
-    int64_t begin = now_ns();
     long result = read_all(reader, source, verdict);
-    int64_t spent = now_ns() - begin;
     trail_reader_get_stats(reader, &verdict->stats);
     if (result < 0) {
         verdict->error = *trail_reader_error(reader);
         verdict->code = exit_code_of(&verdict->error);
     }
     verdict->repair_count = trail_reader_repairs(reader, &verdict->repair_list);
-    if (verdict->request->speed)
-        print_speed(verdict, spent);
 }
 
 /* MARK: For people */

@@ -26,7 +26,6 @@ struct request {
 static const struct option rows[] = {
     {0, "name", "FUNCTION", "the goroutines with this start function, one by one",
      TO_TEXT(struct request, name)},
-    {0, "group", "FUNCTION", "the same", TO_TEXT(struct request, name)},
     {0, "match", "WORDS",
      "those whose start function or number contains all these words, and no -word; one by one",
      TO_TEXT(struct request, match)},

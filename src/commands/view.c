@@ -41,7 +41,7 @@ struct request {
     bool no_open, keep, follow;
     int64_t idle_ns;
     trail_words vocabulary;
-    const char *save, *assets, *source, *skip_frames;
+    const char *save, *source, *skip_frames;
 };
 
 /* MARK: Command line */
@@ -83,8 +83,6 @@ static const struct option rows[] = {
      TO_TEXT(struct request, source)},
     WORDS_ROW(struct request, vocabulary),
     {0, "skip-frames", "FILE", SKIP_FRAMES_HELP, TO_TEXT(struct request, skip_frames)},
-    {0, "assets", "DIR", "serve the page's files from here, to develop it",
-     TO_TEXT(struct request, assets)},
     {0},
 };
 
@@ -358,7 +356,7 @@ static int view(const struct request *request)
     struct site site = {.request = request,
                         .again = PTHREAD_MUTEX_INITIALIZER,
                         .served = calloc(API_TRACES, sizeof *site.served),
-                        .assets = request->assets};
+                        .assets = getenv("TRAIL_ASSETS")};
     sigset_t signals;
     if (!site.served)
         return EXIT_INOUT;

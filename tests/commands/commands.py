@@ -1060,12 +1060,6 @@ def check_quiet_prints_nothing():
 
 
 @test
-def check_speed_goes_to_stderr():
-    r = good("check", "--quiet", "--speed", trace(V2))
-    assert re.search(r"ns/event, \d+ MB/s", r.err) and not r.out
-
-
-@test
 def repair_reads_what_has_no_order_and_lists_it():
     path = trace(GAP)
     r = run("check", path)

@@ -219,7 +219,7 @@ USES = {
     "report": [["-o", "report.html", "{}"]],
     "info": [["{}"], ["--full", "{}"], ["--full", "--json", "{}"]],
     "print": [["{}"], ["--stacks", "{}"], ["--stacks", "--color=always", "{}"], ["--format=jsonl", "{}"], ["--format=wire", "{}"]],
-    "check": [["{}"], ["--json", "{}"], ["--speed", "{}"]],
+    "check": [["{}"], ["--json", "{}"]],
     "goroutines": [["{}"], ["--json", "{}"], ["--histogram", "{}"], ["--name=main.worker", "{}"]],
     "regions": [["{}"], ["--json", "{}"], ["--histogram", "{}"]],
     "tasks": [["{}"], ["--json", "{}"], ["--task=1", "{}"]],
