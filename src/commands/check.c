@@ -368,7 +368,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct options options;
     int code = options_each(&options, command, argc, argv, NULL, &request);
     if (code != EXIT_GOOD)
-        return code == OPTIONS_HELP ? EXIT_GOOD : code;
+        return code;
     request.repair = request.repair || request.list;
     if (options.word_count == 0)
         return usage_error(command, "which file? (- is stdin)");

@@ -497,7 +497,7 @@ static int run(const struct command *command, int argc, char **argv)
     free(request.conditions.list);
     diff_rows_free(&request.rows);
     skip_frames_free(request.common.skip_frames);
-    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    return code;
 }
 
 const struct command command_diff = {

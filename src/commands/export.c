@@ -391,7 +391,7 @@ static int run(const struct command *command, int argc, char **argv)
     free(request.goroutines.ids);
     pairs_free(&request.resource);
     pairs_free(&request.environment);
-    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    return code;
 }
 
 const struct command command_export = {

@@ -100,14 +100,12 @@ static void show_longest_cycle(const struct request *request)
 
 static void show_cycles(const struct request *request)
 {
-    size_t shown = request->cycle_count < request->limit ? request->cycle_count : request->limit;
-    if (shown == 0) {
+    if (request->cycle_count == 0) {
         fputs(EMPTY_GC, stdout);
         return;
     }
-    rows_show(&request->analysis, put_cycle, request->cycles, sizeof *request->cycles, shown);
-    if (shown < request->cycle_count)
-        printf("... and %zu more; --limit=0 shows all\n", request->cycle_count - shown);
+    rows_show(&request->analysis, put_cycle, request->cycles, sizeof *request->cycles,
+              request->cycle_count, request->limit);
     show_longest_cycle(request);
 }
 
@@ -150,7 +148,6 @@ static void show_pauses(const struct request *request, const trail_gc_pause *sor
 {
     trail_histogram histogram = {0};
     char sum[SHOW_SIZE], p50[SHOW_SIZE], p99[SHOW_SIZE];
-    size_t shown = request->pause_count < request->limit ? request->pause_count : request->limit;
     for (size_t i = 0; i < request->pause_count; i++)
         (void)trail_histogram_add(&histogram, length_of(&sorted[i]));
     printf("\n%zu stop-the-world pause%s, %s in all (p50 %s, p99 %s); longest first:\n",
@@ -159,9 +156,8 @@ static void show_pauses(const struct request *request, const trail_gc_pause *sor
            show_duration(p50, trail_histogram_quantile(&histogram, 0.5)),
            show_duration(p99, trail_histogram_quantile(&histogram, 0.99)));
     trail_histogram_free(&histogram);
-    rows_show(&request->analysis, put_pause, sorted, sizeof *sorted, shown);
-    if (shown < request->pause_count)
-        printf("... and %zu more; --limit=0 shows all\n", request->pause_count - shown);
+    rows_show(&request->analysis, put_pause, sorted, sizeof *sorted, request->pause_count,
+              request->limit);
 }
 
 static int show(void *context)

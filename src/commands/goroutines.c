@@ -212,9 +212,7 @@ static void show_list(const struct request *request, const trail_goroutine *cons
 {
     size_t shown = groups_shown(&request->view, wanted);
     groups_show_head(&request->view, 0);
-    if (shown > 0)
-        rows_show(&request->analysis, put_goroutine, list, 0, shown);
-    groups_print_more(shown, wanted);
+    rows_show(&request->analysis, put_goroutine, list, 0, wanted, shown);
     if (shown > 0)
         show_first(request, list[0]);
 }

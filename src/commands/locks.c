@@ -423,7 +423,7 @@ static void show_chains(const struct request *request)
 static void show_list(const struct request *request, const struct lock_list *list)
 {
     size_t shown = shown_of(request, list->count);
-    rows_show(&request->analysis, put_lock, list->items, 0, shown);
+    rows_show(&request->analysis, put_lock, list->items, 0, shown, SIZE_MAX);
     if (shown < list->count)
         printf("... and %zu more\n", list->count - shown);
     for (size_t i = 0; i < shown; i++)

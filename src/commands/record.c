@@ -762,7 +762,7 @@ static int run(const struct command *command, int argc, char **argv)
         code = record(r);
     skip_frames_free(r->skip_frames);
     free(r);
-    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    return code;
 }
 
 const struct command command_record = {

@@ -313,8 +313,7 @@ static void show_list(const struct request *request, const trail_region *const *
                                  : EMPTY_REGIONS,
               stdout);
     } else {
-        rows_show(&request->analysis, put_region, list, 0, shown);
-        groups_print_more(shown, wanted);
+        rows_show(&request->analysis, put_region, list, 0, wanted, shown);
         if (shown > 0)
             show_first(request, list[0]);
     }

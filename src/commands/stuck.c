@@ -654,7 +654,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct pids pids = {0};
     int code = options_each(&options, command, argc, argv, NULL, &request);
     if (code != EXIT_GOOD)
-        return code == OPTIONS_HELP ? EXIT_GOOD : code;
+        return code;
     mapped_files_guard();
     code = read_pids(command, &options, &pids);
     if (code == EXIT_GOOD && request.children && !add_children(&pids))

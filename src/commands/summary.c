@@ -526,15 +526,6 @@ static void show_times(const struct request *request)
     }
 }
 
-/* Shows as many of an array of rows as asked for. */
-static void show_rows(const struct request *request, put_row *put, const void *list, size_t size,
-                      size_t count)
-{
-    rows_show(&request->analysis, put, list, size, count < request->limit ? count : request->limit);
-    if (count > request->limit)
-        printf("... and %zu more; --limit=0 shows all\n", count - request->limit);
-}
-
 static void show_processes(const struct request *request)
 {
     struct summary_process *list;
@@ -542,7 +533,8 @@ static void show_processes(const struct request *request)
     if (count == 0)
         return;
     title(request, "Processes");
-    show_rows(request, list[0].recorded ? put_recorded : put_unrecorded, list, sizeof *list, count);
+    rows_show(&request->analysis, list[0].recorded ? put_recorded : put_unrecorded, list,
+              sizeof *list, count, request->limit);
     free(list);
 }
 
@@ -562,7 +554,7 @@ static void show_ready(const struct request *request)
     const trail_wait_group *const *groups;
     size_t count = trail_analysis_waits(request->analysis.answers, &groups);
     title(request, "Scheduling latency (ready until running)");
-    show_rows(request, put_latency, groups, 0, count);
+    rows_show(&request->analysis, put_latency, groups, 0, count, request->limit);
 }
 
 static void put_reason(struct row *row, trail_string reason, uint64_t timed_out)
@@ -595,7 +587,7 @@ static void show_waits(const struct request *request)
     struct overview_wait *list = overview_waits(request->analysis.answers, request->idle, &waits);
     if (list && waits > 0) {
         title(request, "Waits that ended");
-        show_rows(request, put_ended, list, sizeof *list, waits);
+        rows_show(&request->analysis, put_ended, list, sizeof *list, waits, request->limit);
     }
     free(list);
 }
@@ -647,7 +639,7 @@ static void show_tasks(const struct request *request)
     if (count == 0)
         return;
     title(request, "Tasks");
-    show_rows(request, put_task, kinds, 0, count);
+    rows_show(&request->analysis, put_task, kinds, 0, count, request->limit);
 }
 
 static void put_region(struct row *row, const void *of)
@@ -670,7 +662,7 @@ static void show_regions(const struct request *request)
     if (count == 0)
         return;
     title(request, "Regions");
-    show_rows(request, put_region, groups, sizeof *groups, count);
+    rows_show(&request->analysis, put_region, groups, sizeof *groups, count, request->limit);
 }
 
 static int show(void *context)

@@ -240,7 +240,7 @@ static void put_file(struct row *row, const void *of)
 
 static void show_table(const struct analysis *analysis, const struct files *files)
 {
-    rows_show(analysis, put_file, files->list, sizeof *files->list, files->count);
+    rows_show(analysis, put_file, files->list, sizeof *files->list, files->count, SIZE_MAX);
     if (files->others > 0)
         printf("%zu other file%s no trace%s\n", files->others, files->others == 1 ? " is" : "s are",
                files->others == 1 ? "" : "s");

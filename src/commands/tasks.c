@@ -436,7 +436,7 @@ static void print_all_types(const struct request *request, const struct types *t
         print_histograms(request, types->list, shown);
         return;
     }
-    rows_show(&request->analysis, put_type, types->list, sizeof *types->list, shown);
+    rows_show(&request->analysis, put_type, types->list, sizeof *types->list, types->count, limit);
     print_over_time(request, types->list, shown);
     print_longest(request, types->list[0].longest);
 }
@@ -466,7 +466,8 @@ static void print_logs(const struct request *request, const trail_task *task)
     if (!task->logs || task->log_count == 0)
         return;
     printf("\nlogs of task %" PRIu64 ":\n", task->id);
-    rows_show(&request->analysis, put_log, task->logs, sizeof *task->logs, task->log_count);
+    rows_show(&request->analysis, put_log, task->logs, sizeof *task->logs, task->log_count,
+              SIZE_MAX);
 }
 
 static void put_child(struct row *row, const void *of)
@@ -481,7 +482,7 @@ static void print_children(const struct request *request, const trail_task *task
         return;
     printf("\nchildren of task %" PRIu64 ":\n", task->id);
     rows_show(&request->analysis, put_child, task->children, sizeof *task->children,
-              task->child_count);
+              task->child_count, SIZE_MAX);
 }
 
 /* Prints further commands for a task. */
@@ -515,9 +516,7 @@ static int show_tasks(struct request *request)
         free(list.items);
         return EXIT_GOOD;
     }
-    rows_show(&request->analysis, put_task, list.items, 0, list.shown);
-    if (list.shown < list.count)
-        printf("... and %zu more; --limit=0 shows all\n", list.count - list.shown);
+    rows_show(&request->analysis, put_task, list.items, 0, list.count, list.shown);
     for (size_t i = 0; i < list.shown && request->ids.count > 0; i++) {
         print_logs(request, list.items[i]);
         print_children(request, list.items[i]);

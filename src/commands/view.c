@@ -404,7 +404,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct options options;
     int code = options_each(&options, command, argc, argv, NULL, &request);
     if (code != EXIT_GOOD)
-        return code == OPTIONS_HELP ? EXIT_GOOD : code;
+        return code;
     if (options.word_count == 0 || options.word_count > API_TRACES)
         return usage_error(command, options.word_count == 0 ? "which file? (- is stdin)"
                                                             : "two files at most");

@@ -423,7 +423,8 @@ static void show_totals(const struct request *request)
     enum { MOST = 10 };
     const trail_path_total *totals;
     size_t count = trail_analysis_path_totals(request->analysis.answers, &totals);
-    rows_show(&request->analysis, put_total, totals, sizeof *totals, count < MOST ? count : MOST);
+    rows_show(&request->analysis, put_total, totals, sizeof *totals, count < MOST ? count : MOST,
+              SIZE_MAX);
     if (count > MOST)
         printf("... and %zu more\n", count - MOST);
 }

@@ -33,7 +33,8 @@ int groups_check(const struct groups_view *view, bool one_by_one)
     return EXIT_GOOD;
 }
 
-void groups_print_more(size_t shown, size_t count)
+/* Prints how many rows were left out. */
+static void print_more(size_t shown, size_t count)
 {
     if (shown < count)
         printf("... and %zu more; --limit=0 shows all\n", count - shown);
@@ -148,7 +149,7 @@ int groups_show(const struct groups_view *view, const trail_group *groups, size_
         show_histograms(view, sorted, shown);
     else
         show_table(view, sorted, shown);
-    groups_print_more(shown, count);
+    print_more(shown, count);
     if (view->percentiles.given)
         show_spreads(view, sorted, shown);
     free(sorted);

@@ -73,7 +73,4 @@ int groups_show(const struct groups_view *view, const trail_group *groups, size_
 /* The columns of a trail_times. */
 void groups_put_times(struct row *row, const trail_times *times);
 
-/* Prints how many rows were left out. */
-void groups_print_more(size_t shown, size_t count);
-
 #endif

@@ -515,3 +515,9 @@ int options_each(struct options *options, const struct command *command, int arg
             return wrong;
     }
 }
+
+int command_run(const struct command *command, int argc, char **argv)
+{
+    int code = command->run(command, argc, argv);
+    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+}

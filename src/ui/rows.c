@@ -14,15 +14,17 @@ static const void *row_at(const void *rows, size_t size, size_t i)
 }
 
 void rows_show(const struct analysis *analysis, put_row *put, const void *rows, size_t size,
-               size_t count)
+               size_t count, size_t limit)
 {
     struct table table = {0};
     struct row row = {.analysis = analysis, .table = &table};
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && i < limit; i++) {
         row.first = i == 0;
         put(&row, row_at(rows, size, i));
     }
     table_print(&table);
+    if (limit < count)
+        printf("... and %zu more; --limit=0 shows all\n", count - limit);
 }
 
 void row_json(const struct analysis *analysis, struct json *json, const char *key, put_row *put,

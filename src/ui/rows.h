@@ -28,9 +28,12 @@ struct row {
 
 typedef void put_row(struct row *row, const void *of);
 
-/* An array of rows of this size, as a table and as JSON. A size of 0: an array of pointers. */
+/*
+ * An array of rows of this size, as a table and as JSON. A size of 0: an array of pointers. A table
+ * has at most `limit` rows, and says how many more there are.
+ */
 void rows_show(const struct analysis *analysis, put_row *put, const void *rows, size_t size,
-               size_t count);
+               size_t count, size_t limit);
 void rows_json(const struct analysis *analysis, struct json *json, const char *key, put_row *put,
                const void *rows, size_t size, size_t count);
 

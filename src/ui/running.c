@@ -98,7 +98,7 @@ int running_show(const struct analysis *analysis, const struct running_kind *kin
         analysis_nothing_ran(analysis, kind->one);
         return EXIT_GOOD;
     }
-    rows_show(analysis, kind->put, rows, kind->size, count);
+    rows_show(analysis, kind->put, rows, kind->size, count, SIZE_MAX);
     return running_lines(analysis, kind, rows, count);
 }
 
