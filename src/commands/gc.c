@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "report/overview.h"
 #include "ui/empty.h"
 #include "ui/follow_up.h"
@@ -139,9 +140,8 @@ static void show_times(const struct request *request)
 static int longest_first(const void *a, const void *b)
 {
     const trail_gc_pause *p = a, *q = b;
-    if (length_of(p) != length_of(q))
-        return length_of(p) < length_of(q) ? 1 : -1;
-    return p->begin_ns < q->begin_ns ? -1 : p->begin_ns > q->begin_ns;
+    int order = ORDER(length_of(q), length_of(p));
+    return order ? order : ORDER(p->begin_ns, q->begin_ns);
 }
 
 static void show_pauses(const struct request *request, const trail_gc_pause *sorted)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/match.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "ui/follow_up.h"
 #include "ui/goroutine_filter.h"
@@ -187,9 +188,8 @@ static int by_column_of_goroutine(const void *a, const void *b, void *column)
     const trail_goroutine *g = *(const trail_goroutine *const *)a;
     const trail_goroutine *h = *(const trail_goroutine *const *)b;
     int64_t x = trail_times_column(&g->times, by), y = trail_times_column(&h->times, by);
-    if (x != y)
-        return x < y ? 1 : -1;
-    return g->id < h->id ? -1 : g->id > h->id;
+    int order = ORDER(y, x);
+    return order ? order : ORDER(g->id, h->id);
 }
 
 /* MARK: For people */

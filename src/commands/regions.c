@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/match.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "ui/empty.h"
 #include "ui/follow_up.h"
@@ -140,18 +141,16 @@ static int by_start(const void *a, const void *b)
 {
     const trail_region *r = *(const trail_region *const *)a;
     const trail_region *s = *(const trail_region *const *)b;
-    if (r->start_ns != s->start_ns)
-        return r->start_ns < s->start_ns ? -1 : 1;
-    return r < s ? -1 : r > s;
+    int order = ORDER(r->start_ns, s->start_ns);
+    return order ? order : ORDER(r, s);
 }
 
 static int by_length(const void *a, const void *b)
 {
     const trail_region *r = *(const trail_region *const *)a;
     const trail_region *s = *(const trail_region *const *)b;
-    if (r->times.total_ns != s->times.total_ns)
-        return r->times.total_ns < s->times.total_ns ? 1 : -1;
-    return r < s ? -1 : r > s;
+    int order = ORDER(s->times.total_ns, r->times.total_ns);
+    return order ? order : ORDER(r, s);
 }
 
 /* Returns all regions in an order, which the caller frees; NULL on out of memory. */
@@ -298,9 +297,8 @@ static int by_column(const void *a, const void *b, void *column)
     const trail_region *r = *(const trail_region *const *)a;
     const trail_region *s = *(const trail_region *const *)b;
     int64_t x = trail_times_column(&r->times, by), y = trail_times_column(&s->times, by);
-    if (x != y)
-        return x < y ? 1 : -1;
-    return r->start_ns < s->start_ns ? -1 : r->start_ns > s->start_ns;
+    int order = ORDER(y, x);
+    return order ? order : ORDER(r->start_ns, s->start_ns);
 }
 
 static void show_list(const struct request *request, const trail_region *const *list, size_t wanted)

@@ -10,6 +10,7 @@
 
 #include "base/grow.h"
 #include "base/json.h"
+#include "base/order.h"
 #include "report/overview.h"
 #include "ui/cli.h"
 #include "ui/options.h"
@@ -175,15 +176,11 @@ static int by_gain(const void *a, const void *b)
     const struct file *x = a, *y = b;
     bool x_hangs = x->weight >= 1, y_hangs = y->weight >= 1;
     bool x_bad = x->code != EXIT_GOOD && !x->text, y_bad = y->code != EXIT_GOOD && !y->text;
-    if (x_bad != y_bad)
-        return x_bad ? 1 : -1;
-    if (x_hangs != y_hangs)
-        return x_hangs ? -1 : 1;
-    if (x->gain_ns != y->gain_ns)
-        return x->gain_ns > y->gain_ns ? -1 : 1;
-    if (x->wait_ns != y->wait_ns)
-        return x->wait_ns > y->wait_ns ? -1 : 1;
-    return strcmp(x->path, y->path);
+    int order = ORDER(x_bad, y_bad);
+    order = order ? order : ORDER(y_hangs, x_hangs);
+    order = order ? order : ORDER(y->gain_ns, x->gain_ns);
+    order = order ? order : ORDER(y->wait_ns, x->wait_ns);
+    return order ? order : strcmp(x->path, y->path);
 }
 
 /* MARK: Output */

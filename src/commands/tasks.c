@@ -8,6 +8,7 @@
 
 #include "base/grow.h"
 #include "base/match.h"
+#include "base/order.h"
 #include "base/whole.h"
 #include "ui/empty.h"
 #include "ui/facts.h"
@@ -144,9 +145,8 @@ static int by_duration(const void *a, const void *b, void *analysis)
 {
     const trail_task *t = *(const trail_task *const *)a, *u = *(const trail_task *const *)b;
     int64_t x = duration(analysis, t), y = duration(analysis, u);
-    if (x != y)
-        return x < y ? 1 : -1;
-    return t->id < u->id ? -1 : t->id > u->id;
+    int order = ORDER(y, x);
+    return order ? order : ORDER(t->id, u->id);
 }
 
 /* Those that are wanted, of any of these durations. */
@@ -324,9 +324,8 @@ static bool add_task(const struct request *request, struct types *types, const t
 static int by_sum(const void *a, const void *b)
 {
     const struct type *x = a, *y = b;
-    if (x->took.sum_ns != y->took.sum_ns)
-        return x->took.sum_ns < y->took.sum_ns ? 1 : -1;
-    return x->name < y->name ? -1 : 1;
+    int order = ORDER(y->took.sum_ns, x->took.sum_ns);
+    return order ? order : ORDER(x->name, y->name);
 }
 
 static void put_type(struct row *row, const void *of)

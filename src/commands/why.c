@@ -8,6 +8,7 @@
 
 #include "base/grow.h"
 #include "base/heap.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "ui/follow_up.h"
 #include "ui/goroutine_filter.h"
@@ -162,7 +163,7 @@ static void keep(void *context, const trail_path_segment *segment)
 static int from_the_begin(const void *a, const void *b)
 {
     const struct kept *x = a, *y = b;
-    return x->place < y->place ? 1 : x->place > y->place ? -1 : 0;
+    return ORDER(y->place, x->place);
 }
 
 /* Finds the longest segments, and sorts them from the begin of the path to its end. Returns 0 if

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/powers.h"
 #include "ui/facts.h"
 #include "ui/spark.h"
@@ -131,7 +132,7 @@ static int by_column(const void *a, const void *b, void *column)
     trail_column by = *(const trail_column *)column;
     int64_t x = trail_times_column(&((const trail_group *)a)->times, by);
     int64_t y = trail_times_column(&((const trail_group *)b)->times, by);
-    return x < y ? 1 : x > y ? -1 : 0;
+    return ORDER(y, x);
 }
 
 int groups_show(const struct groups_view *view, const trail_group *groups, size_t count)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "base/share.h"
 #include "ui/spark.h"
 
@@ -39,9 +40,8 @@ static void show_json(const struct analysis *analysis, const struct running_kind
 static int longest_first(const void *a, const void *b)
 {
     const struct running *x = a, *y = b;
-    if (x->ns != y->ns)
-        return x->ns < y->ns ? 1 : -1;
-    return x->id < y->id ? -1 : x->id > y->id;
+    int order = ORDER(y->ns, x->ns);
+    return order ? order : ORDER(x->id, y->id);
 }
 
 /* How wide the longest number of a task is, but at least 4. */
