@@ -11,6 +11,7 @@
 #include "ui/cli.h"
 #include "ui/follow_up.h"
 #include "ui/progress.h"
+#include "ui/rows.h"
 #include "ui/show.h"
 #include "ui/values.h"
 #include "words/place.h"
@@ -257,8 +258,20 @@ static void show_bad(const struct verdict *verdict)
 
 /* MARK: --json (its keys are described in trail-check(1)) */
 
+static void put_repair(struct row *row, const void *of)
+{
+    const trail_repair *repair = of;
+    row_word(row, NULL, "kind", trail_repair_kind_name(repair->kind));
+    row_id(row, NULL, "offset", repair->offset);
+    row_id(row, NULL, "p", repair->proc);
+    row_id(row, NULL, "g", repair->goroutine);
+    row_time(row, NULL, "time_ns", repair->time_ns);
+    row_duration(row, NULL, "shift_ns", repair->shift_ns);
+}
+
 static void json_repairs(struct json *json, const struct verdict *verdict)
 {
+    const size_t count = verdict->repair_count, limit = verdict->request->limit;
     json_number(json, "repairs", verdict->stats.repairs);
     json_open(json, "repairs_by_kind", '{');
     for (int kind = 0; kind < TRAIL_REPAIRS; kind++)
@@ -266,21 +279,9 @@ static void json_repairs(struct json *json, const struct verdict *verdict)
             json_number(json, trail_repair_kind_name((trail_repair_kind)kind),
                         verdict->stats.repairs_by_kind[kind]);
     json_close(json, '}');
-    if (!verdict->request->list)
-        return;
-    json_open(json, "repair_list", '[');
-    for (size_t i = 0; i < verdict->repair_count && i < verdict->request->limit; i++) {
-        const trail_repair *repair = &verdict->repair_list[i];
-        json_open(json, NULL, '{');
-        json_string(json, "kind", trail_repair_kind_name(repair->kind));
-        json_signed(json, "offset", repair->offset);
-        json_signed(json, "p", repair->proc);
-        json_signed(json, "g", repair->goroutine);
-        json_signed(json, "time_ns", repair->time_ns);
-        json_signed(json, "shift_ns", repair->shift_ns);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
+    if (verdict->request->list)
+        rows_json(NULL, json, "repair_list", put_repair, verdict->repair_list,
+                  sizeof *verdict->repair_list, count < limit ? count : limit);
 }
 
 static void json_verdict(const struct verdict *verdict)
