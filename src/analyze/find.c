@@ -5,6 +5,7 @@
 
 #include "analyze/part.h"
 #include "base/grow.h"
+#include "base/order.h"
 #include "base/text.h"
 
 /* Something that a goroutine did, or a state it was in: a candidate for a step. */
@@ -409,12 +410,6 @@ static bool take_event(void *part, const trail_event *event)
 
 /* MARK: The end */
 
-static int by_id(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Offers states that have not ended. */
 static bool window_ends(void *part, int64_t now)
 {
@@ -428,7 +423,7 @@ static bool window_ends(void *part, int64_t now)
         return false;
     IDMAP_EACH(slot, &find->seekers)
         ids[count++] = (int64_t)slot->id;
-    qsort(ids, count, sizeof *ids, by_id);
+    qsort(ids, count, sizeof *ids, order_numbers);
     for (size_t i = 0; good && i < count; i++)
         good = offer_state(find, idmap_find(&find->seekers, (uint64_t)ids[i]), ids[i], NULL, now);
     free(ids);

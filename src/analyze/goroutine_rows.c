@@ -8,6 +8,7 @@
 #include "analyze/part.h"
 #include "analyze/regions.h"
 #include "base/grow.h"
+#include "base/order.h"
 
 struct goroutine_rows {
     struct trail_analysis *analysis;
@@ -55,9 +56,8 @@ static bool goroutine_ends(void *part, struct goroutine *g, int64_t now, int64_t
 static int by_id(const void *a, const void *b)
 {
     const trail_goroutine *x = a, *y = b;
-    if (x->id != y->id)
-        return x->id < y->id ? -1 : 1;
-    return x->creation_ns < y->creation_ns ? -1 : x->creation_ns > y->creation_ns;
+    int order = ORDER(x->id, y->id);
+    return order ? order : ORDER(x->creation_ns, y->creation_ns);
 }
 
 /* Assigns its regions to each goroutine. Both are sorted by goroutine. */

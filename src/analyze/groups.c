@@ -4,6 +4,7 @@
 
 #include "analyze/goroutines.h"
 #include "base/grow.h"
+#include "base/order.h"
 
 /* Times by name: a few, in order of first appearance. */
 struct named_times {
@@ -115,9 +116,8 @@ bool groups_add(struct groups *groups, trail_name name, const trail_times *times
 static int by_total(const void *a, const void *b)
 {
     const trail_group *x = a, *y = b;
-    if (x->times.total_ns != y->times.total_ns)
-        return x->times.total_ns < y->times.total_ns ? 1 : -1;
-    return x->name < y->name ? -1 : x->name > y->name;
+    int order = ORDER(y->times.total_ns, x->times.total_ns);
+    return order ? order : ORDER(x->name, y->name);
 }
 
 bool groups_finish(struct groups *groups)

@@ -19,6 +19,7 @@
 #include "analyze/part.h"
 #include "analyze/path.h"
 #include "base/grow.h"
+#include "base/order.h"
 #include "base/search.h"
 
 struct frame {
@@ -261,9 +262,8 @@ static void step(struct walk *walk)
 static int by_time(const void *a, const void *b)
 {
     const trail_path_total *x = a, *y = b;
-    if (x->ns != y->ns)
-        return x->ns < y->ns ? 1 : -1;
-    return x->group < y->group ? -1 : x->group > y->group;
+    int order = ORDER(y->ns, x->ns);
+    return order ? order : ORDER(x->group, y->group);
 }
 
 int path_walk(struct path *path, trail_path_visit visit, void *context)

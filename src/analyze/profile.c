@@ -6,6 +6,7 @@
 
 #include "analyze/part.h"
 #include "base/grow.h"
+#include "base/order.h"
 #include "base/search.h"
 #include "base/text.h"
 
@@ -394,9 +395,8 @@ static bool wait_take(struct profiles *p, struct goroutine *g, const struct wait
 static int by_begin(const void *a, const void *b)
 {
     const struct interval *x = a, *y = b;
-    if (x->begin_ns != y->begin_ns)
-        return x->begin_ns < y->begin_ns ? -1 : 1;
-    return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
+    int order = ORDER(x->begin_ns, y->begin_ns);
+    return order ? order : ORDER(x->end_ns, y->end_ns);
 }
 
 /* Of nested regions only the outermost count. */

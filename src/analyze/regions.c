@@ -5,6 +5,7 @@
 
 #include "analyze/part.h"
 #include "base/grow.h"
+#include "base/order.h"
 #include "wire/wire.h"
 
 /* One allocation each, followed by the lists of `at_begin`. */
@@ -182,13 +183,10 @@ static bool window_begins(void *part, int64_t ns)
 static int by_goroutine_and_start(const void *a, const void *b)
 {
     const trail_region *x = a, *y = b;
-    if (x->goroutine != y->goroutine)
-        return x->goroutine < y->goroutine ? -1 : 1;
-    if (x->has_start != y->has_start)
-        return x->has_start ? 1 : -1;
-    if (x->start_ns != y->start_ns)
-        return x->start_ns < y->start_ns ? -1 : 1;
-    return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
+    int order = ORDER(x->goroutine, y->goroutine);
+    order = order ? order : ORDER(x->has_start, y->has_start);
+    order = order ? order : ORDER(x->start_ns, y->start_ns);
+    return order ? order : ORDER(x->end_ns, y->end_ns);
 }
 
 static bool finish(void *part, int64_t ns)

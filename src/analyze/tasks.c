@@ -6,6 +6,7 @@
 
 #include "analyze/part.h"
 #include "base/grow.h"
+#include "base/order.h"
 #include "base/search.h"
 
 struct task {
@@ -44,19 +45,13 @@ static struct task *task_get(struct tasks *tasks, uint64_t id)
     return idmap_put(&tasks->by_id, id, task) ? task : NULL;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Removes duplicates of goroutines. */
 static void unite(struct task *task)
 {
     size_t kept = 0;
     if (task->goroutine_count == 0)
         return;
-    qsort(task->goroutines, task->goroutine_count, sizeof *task->goroutines, by_number);
+    qsort(task->goroutines, task->goroutine_count, sizeof *task->goroutines, order_numbers);
     for (size_t i = 0; i < task->goroutine_count; i++)
         if (kept == 0 || task->goroutines[kept - 1] != task->goroutines[i])
             task->goroutines[kept++] = task->goroutines[i];
@@ -175,7 +170,7 @@ static bool window_begins(void *part, int64_t ns)
 static int by_id(const void *a, const void *b)
 {
     const struct task *x = *(struct task *const *)a, *y = *(struct task *const *)b;
-    return x->row.id < y->row.id ? -1 : x->row.id > y->row.id;
+    return ORDER(x->row.id, y->row.id);
 }
 
 static size_t index_of(const struct tasks *tasks, uint64_t id)
@@ -194,9 +189,8 @@ struct kinship {
 static int by_parent(const void *a, const void *b)
 {
     const struct kinship *x = a, *y = b;
-    if (x->parent != y->parent)
-        return x->parent < y->parent ? -1 : 1;
-    return x->family < y->family ? -1 : x->family > y->family;
+    int order = ORDER(x->parent, y->parent);
+    return order ? order : ORDER(x->family, y->family);
 }
 
 static bool find_children(struct tasks *tasks)

@@ -7,6 +7,7 @@
 #include "analyze/follow.h"
 #include "analyze/part.h"
 #include "base/grow.h"
+#include "base/order.h"
 
 /* A goroutine that runs or is in a system call. */
 struct placed {
@@ -280,13 +281,13 @@ static bool window_begins(void *part, int64_t ns)
 static int threads_by_id(const void *a, const void *b)
 {
     const trail_thread *x = a, *y = b;
-    return x->id < y->id ? -1 : x->id > y->id;
+    return ORDER(x->id, y->id);
 }
 
 static int procs_by_id(const void *a, const void *b)
 {
     const trail_proc *x = a, *y = b;
-    return x->id < y->id ? -1 : x->id > y->id;
+    return ORDER(x->id, y->id);
 }
 
 /* Counts open states, and sorts the rows. Without counted time there are no rows. */

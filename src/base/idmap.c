@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/order.h"
 
 #define IDMAP_FIRST_LOG2 4
 
@@ -116,7 +117,7 @@ void *idmap_remove(struct idmap *map, uint64_t id)
 static int by_id(const void *a, const void *b)
 {
     const struct idmap_slot *x = a, *y = b;
-    return (x->id > y->id) - (x->id < y->id);
+    return ORDER(x->id, y->id);
 }
 
 struct idmap_slot *idmap_sorted(const struct idmap *map)

@@ -78,7 +78,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (code == EXIT_GOOD)
         code = check_trace_output(&options, "text", request.output);
     if (code != EXIT_GOOD)
-        return code == OPTIONS_HELP ? EXIT_GOOD : code;
+        return code;
     return assemble(options.words[0], request.output, request.version);
 }
 

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/clock.h"
 #include "ui/cli.h"
 #include "ui/follow_up.h"
 #include "ui/progress.h"
+#include "ui/rows.h"
 #include "ui/show.h"
 #include "ui/values.h"
 #include "words/place.h"
@@ -20,7 +20,7 @@
 
 struct request {
     const struct command *command;
-    bool repair, list, strict, go121, json, quiet, speed;
+    bool repair, list, strict, go121, json, quiet;
     size_t limit;
 };
 
@@ -38,7 +38,6 @@ static const struct option rows[] = {
     {'j', "json", NULL, "one JSON object a file", TO_FLAG(struct request, json)},
     {'q', "quiet", NULL, "print nothing; the exit status is the answer",
      TO_FLAG(struct request, quiet)},
-    {0, "speed", NULL, "print ns an event and MB/s on stderr", TO_FLAG(struct request, speed)},
     {0},
 };
 
@@ -121,28 +120,15 @@ static long read_all(trail_reader *reader, trail_source *source, struct verdict 
     return count;
 }
 
-static void print_speed(const struct verdict *verdict, int64_t spent_ns)
-{
-    uint64_t events = verdict->stats.wire_events ? verdict->stats.wire_events : 1;
-    double mb = (double)verdict->stats.bytes / 1e6, s = (double)spent_ns / 1e9;
-    print_message("%s: %.1f ns/event, %.0f MB/s, %" PRIu64 " event%s, %.3f s",
-                  source_title(verdict->word), (double)spent_ns / (double)events,
-                  s > 0 ? mb / s : 0, events, plural_s(events), s);
-}
-
 static void judge(struct verdict *verdict, trail_reader *reader, trail_source *source)
 {
-    int64_t begin = now_ns();
     long result = read_all(reader, source, verdict);
-    int64_t spent = now_ns() - begin;
     trail_reader_get_stats(reader, &verdict->stats);
     if (result < 0) {
         verdict->error = *trail_reader_error(reader);
         verdict->code = exit_code_of(&verdict->error);
     }
     verdict->repair_count = trail_reader_repairs(reader, &verdict->repair_list);
-    if (verdict->request->speed)
-        print_speed(verdict, spent);
 }
 
 /* MARK: For people */
@@ -276,8 +262,20 @@ static void show_bad(const struct verdict *verdict)
 
 /* MARK: --json (its keys are described in trail-check(1)) */
 
+static void put_repair(struct row *row, const void *of)
+{
+    const trail_repair *repair = of;
+    row_word(row, NULL, "kind", trail_repair_kind_name(repair->kind));
+    row_id(row, NULL, "offset", repair->offset);
+    row_id(row, NULL, "p", repair->proc);
+    row_id(row, NULL, "g", repair->goroutine);
+    row_time(row, NULL, "time_ns", repair->time_ns);
+    row_duration(row, NULL, "shift_ns", repair->shift_ns);
+}
+
 static void json_repairs(struct json *json, const struct verdict *verdict)
 {
+    const size_t count = verdict->repair_count, limit = verdict->request->limit;
     json_number(json, "repairs", verdict->stats.repairs);
     json_open(json, "repairs_by_kind", '{');
     for (int kind = 0; kind < TRAIL_REPAIRS; kind++)
@@ -285,21 +283,9 @@ static void json_repairs(struct json *json, const struct verdict *verdict)
             json_number(json, trail_repair_kind_name((trail_repair_kind)kind),
                         verdict->stats.repairs_by_kind[kind]);
     json_close(json, '}');
-    if (!verdict->request->list)
-        return;
-    json_open(json, "repair_list", '[');
-    for (size_t i = 0; i < verdict->repair_count && i < verdict->request->limit; i++) {
-        const trail_repair *repair = &verdict->repair_list[i];
-        json_open(json, NULL, '{');
-        json_string(json, "kind", trail_repair_kind_name(repair->kind));
-        json_signed(json, "offset", repair->offset);
-        json_signed(json, "p", repair->proc);
-        json_signed(json, "g", repair->goroutine);
-        json_signed(json, "time_ns", repair->time_ns);
-        json_signed(json, "shift_ns", repair->shift_ns);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
+    if (verdict->request->list)
+        rows_json(NULL, json, "repair_list", put_repair, verdict->repair_list,
+                  sizeof *verdict->repair_list, count < limit ? count : limit);
 }
 
 static void json_verdict(const struct verdict *verdict)
@@ -388,7 +374,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct options options;
     int code = options_each(&options, command, argc, argv, NULL, &request);
     if (code != EXIT_GOOD)
-        return code == OPTIONS_HELP ? EXIT_GOOD : code;
+        return code;
     request.repair = request.repair || request.list;
     if (options.word_count == 0)
         return usage_error(command, "which file? (- is stdin)");

@@ -213,7 +213,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (code == EXIT_GOOD)
         code = convert_file(&request);
     selection_free(&request.selection);
-    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    return code;
 }
 
 const struct command command_convert = {

@@ -24,12 +24,12 @@ bool selection_is_some(const struct selection *selection);
 /* clang-format off */
 #define SELECTION_ROWS(request, selection)                                                         \
     {'g', "goroutine", "N,...",                                                                    \
-     "only these goroutines, those that woke or created them,\nand garbage collection",            \
+     "only these goroutines, those that woke or created them, and garbage collection",            \
      TO_IDS(request, selection.goroutines, "gG")},                                                 \
     {0, "name", "PATTERN", "the same for all with such a start function: 'main.*'",                \
      TO_PARSED(request, selection, struct selection, selection_name)},                             \
     {0, "task", "N|NAME",                                                                          \
-     "the same for all that took part in this task, or in\nthose of that type",                    \
+     "the same for all that took part in this task, or in those of that type",                    \
      TO_PARSED(request, selection, struct selection, selection_task)}
 /* clang-format on */
 int selection_name(const struct command *command, void *selection, const char *value);

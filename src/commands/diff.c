@@ -11,7 +11,7 @@
 #include "base/whole.h"
 #include "commands/diff_check.h"
 #include "ui/nearest.h"
-#include "ui/table.h"
+#include "ui/rows.h"
 #include "ui/values.h"
 
 /* As in diff(1), and one for a damaged trace. */
@@ -251,56 +251,49 @@ static const char *unit_name(enum diff_unit unit)
     return names[unit];
 }
 
-static void json_sides(const struct request *request, struct json *json)
+static void put_side(struct row *row, const void *of)
 {
-    for (int i = 0; i < 2; i++) {
-        const struct side *side = &request->sides[i];
-        json_open(json, i == 0 ? "a" : "b", '{');
-        json_string(json, "file", side->word);
-        json_signed(json, "duration_ns", side->duration_ns);
-        json_number(json, "goroutines", side->goroutines);
-        json_number(json, "events", side->events);
-        json_figure(json, "divisor", side->divisor);
-        json_close(json, '}');
-    }
+    const struct side *side = of;
+    row_word(row, NULL, "file", side->word);
+    row_duration(row, NULL, "duration_ns", side->duration_ns);
+    row_number(row, NULL, "goroutines", side->goroutines);
+    row_number(row, NULL, "events", side->events);
+    json_figure(row->json, "divisor", side->divisor);
 }
 
-static void json_conditions(const struct request *request, struct json *json)
+static void put_condition(struct row *row, const void *of)
 {
-    json_open(json, "conditions", '[');
-    for (size_t i = 0; i < request->conditions.count; i++) {
-        const struct diff_condition *c = &request->conditions.list[i];
-        json_open(json, NULL, '{');
-        json_string(json, "condition", c->text);
-        json_bool(json, "met", c->met);
-        json_figure(json, "a", c->a);
-        json_figure(json, "b", c->b);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
+    const struct diff_condition *c = of;
+    row_word(row, NULL, "condition", c->text);
+    row_bool(row, "met", c->met);
+    json_figure(row->json, "a", c->a);
+    json_figure(row->json, "b", c->b);
+}
+
+static void put_metric(struct row *row, const void *of)
+{
+    static const char *const scopes[] = {"whole", "goroutines", "tasks", "regions", "locks"};
+    const struct diff_row *metric = of;
+    row_word(row, NULL, "of", scopes[metric->scope]);
+    row_word(row, NULL, "metric", metric->path);
+    row_word(row, NULL, "name", metric->name);
+    row_word(row, NULL, "unit", unit_name(metric->unit));
+    json_measure(row->json, "a", &metric->of[0]);
+    json_measure(row->json, "b", &metric->of[1]);
+    json_figure(row->json, "change", metric->of[1].value - metric->of[0].value);
 }
 
 static void show_json(const struct request *request)
 {
-    static const char *const scopes[] = {"whole", "goroutines", "tasks", "regions", "locks"};
+    const struct diff_conditions *conditions = &request->conditions;
     struct json json = json_on_stdout();
     json_open(&json, NULL, '{');
-    json_sides(request, &json);
-    json_open(&json, "metrics", '[');
-    for (size_t i = 0; i < request->rows.count; i++) {
-        const struct diff_row *row = &request->rows.rows[i];
-        json_open(&json, NULL, '{');
-        json_string(&json, "of", scopes[row->scope]);
-        json_string(&json, "metric", row->path);
-        json_string(&json, "name", row->name);
-        json_string(&json, "unit", unit_name(row->unit));
-        json_measure(&json, "a", &row->of[0]);
-        json_measure(&json, "b", &row->of[1]);
-        json_figure(&json, "change", row->of[1].value - row->of[0].value);
-        json_close(&json, '}');
-    }
-    json_close(&json, ']');
-    json_conditions(request, &json);
+    row_json(&request->common, &json, "a", put_side, &request->sides[0]);
+    row_json(&request->common, &json, "b", put_side, &request->sides[1]);
+    rows_json(&request->common, &json, "metrics", put_metric, request->rows.rows,
+              sizeof *request->rows.rows, request->rows.count);
+    rows_json(&request->common, &json, "conditions", put_condition, conditions->list,
+              sizeof *conditions->list, conditions->count);
     analysis_json_end(&json);
 }
 
@@ -358,7 +351,7 @@ static const char *percent(char *buf, const struct diff_measure of[2])
     return buf;
 }
 
-static void put_row(struct table *table, const struct diff_row *row)
+static void put_metric_cells(struct table *table, const struct diff_row *row)
 {
     char buf[SHOW_SIZE];
     double a = row->of[0].value, b = row->of[1].value;
@@ -396,7 +389,7 @@ static size_t show_scope(const struct request *request, enum diff_scope scope)
     for (size_t i = 0; i < request->rows.count; i++) {
         const struct diff_row *row = &request->rows.rows[i];
         if (is_shown(row, scope) && changed++ < request->limit)
-            put_row(&table, row);
+            put_metric_cells(&table, row);
     }
     if (changed == 0) {
         table_drop(&table);
@@ -497,7 +490,7 @@ static int run(const struct command *command, int argc, char **argv)
     free(request.conditions.list);
     diff_rows_free(&request.rows);
     skip_frames_free(request.common.skip_frames);
-    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    return code;
 }
 
 const struct command command_diff = {

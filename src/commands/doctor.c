@@ -321,7 +321,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct request request = {0};
     int code = options_each(&options, command, argc, argv, NULL, &request);
     if (code != EXIT_GOOD)
-        return code == OPTIONS_HELP ? EXIT_GOOD : code;
+        return code;
     if (options.word_count > 1)
         return usage_error(command, "one program at a time, without its arguments");
     if (request.pid && options.word_count > 0)

@@ -206,7 +206,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct env env = {.output = "app.trace", .form = &forms[0]};
     int code = options_each(&options, command, argc, argv, find_form, &env);
     if (code != EXIT_GOOD)
-        return code == OPTIONS_HELP ? EXIT_GOOD : code;
+        return code;
     if (options.word_count > 0)
         return usage_error(command, "no program is started here: '%s'", options.words[0]);
     return print_env(command, env.form, env);

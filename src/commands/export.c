@@ -1,7 +1,7 @@
 /*
  * trail export: a trace for other tools.
  */
-#include "commands/export.h"
+#include "commands/export_request.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,11 +13,7 @@
 #include "commands/export_push.h"
 #include "commands/export_tables.h"
 #include "export/formats.h"
-#include "symbols/symbols.h"
-#include "ui/input.h"
-#include "ui/progress.h"
 #include "ui/trace_file.h"
-#include "words/vocabulary.h"
 
 static int export_stream(struct export_request *request);
 
@@ -49,8 +45,9 @@ static int add_resource(const struct command *command, void *pairs, const char *
 
 static const struct option rows[] = {
     {'t', "to", "FORMAT|TIME",
-     "the format, see above; a time: nothing after it (+TIME: as long after --from)", TAKE(0),
-     .values = format_names + 1},
+     "the format, such as chrome, pprof or csv; a time: nothing after it (+TIME: as long after "
+     "--from)",
+     TAKE(0), .values = format_names + 1},
     {'o', "output", "FILE",
      "where it goes (- is stdout, the default); its suffix can name the format",
      TO_TEXT(struct export_request, output)},
@@ -256,30 +253,6 @@ int export_profile(struct export_request *request)
 
 /* MARK: Streams */
 
-int export_result(const struct export_request *request, int result, bool lost,
-                  const trail_export_stats *stats, const trail_error *err, bool *made)
-{
-    const char *title = source_title(request->word);
-    bool filtered = request->options.name || request->goroutines.count > 0;
-    int code = result < 0 && !lost ? print_error(request->word, err) : EXIT_GOOD;
-    *made = false;
-    if (lost || code > EXIT_BAD)
-        return code;
-    if (stats->events == 0) {
-        print_message("%s: no event is in %s", title,
-                      request->window.has_from || request->window.has_to ? "that window" : "it");
-        return EXIT_BAD;
-    }
-    if (filtered && stats->goroutines == 0)
-        return usage_error(request->command, "no such goroutine %s; 'trail goroutines' lists them",
-                           request->window.has_from ? "in the window" : "in the trace");
-    if (code == EXIT_BAD)
-        print_message("%s: what is good of it was exported: %" PRIu64 " event%s", title,
-                      stats->events, plural_s(stats->events));
-    *made = true;
-    return code;
-}
-
 static void print_no_span(const struct export_request *request, const trail_export_stats *stats)
 {
     if (request->format->nature == EXPORT_SPANS && stats->spans == 0)
@@ -380,44 +353,6 @@ static int stream_to(struct export_request *request, trail_reader *reader)
     return close_output(&output, path, made, code);
 }
 
-static int use_reader(struct export_request *request, trail_source *source,
-                      const trail_reader_options *options,
-                      int (*use)(struct export_request *request, trail_reader *reader))
-{
-    struct progress progress;
-    trail_error err;
-    trail_reader *reader = trail_reader_open(source, options, &err);
-    if (!reader)
-        return print_error(request->word, &err);
-    progress_begin(&progress, source, PROGRESS_OUTPUT_MEANWHILE);
-    request->options.progress = progress_step;
-    request->options.progress_context = &progress;
-    int code = use(request, reader);
-    progress_end(&progress);
-    request->options.progress = NULL;
-    request->options.progress_context = NULL;
-    print_repairs(request->word, reader);
-    trail_reader_close(reader);
-    return code;
-}
-
-int export_with_reader(struct export_request *request,
-                       int (*use)(struct export_request *request, trail_reader *reader))
-{
-    trail_error err;
-    trail_reader_options options = {.partial = true, .repair = request->repair, .ahead = true};
-    struct symbols *symbols = NULL;
-    int code = open_binary(request->binary, &symbols, &options);
-    if (code != EXIT_GOOD)
-        return code;
-    trail_source *source =
-        request->input ? input_open(request->input, &err) : open_source(request->word, &err);
-    code = source ? use_reader(request, source, &options, use) : print_error(request->word, &err);
-    trail_source_close(source);
-    symbols_close(symbols);
-    return code;
-}
-
 static int export_stream(struct export_request *request)
 {
     if (request->format->nature != EXPORT_SPANS)
@@ -456,7 +391,7 @@ static int run(const struct command *command, int argc, char **argv)
     free(request.goroutines.ids);
     pairs_free(&request.resource);
     pairs_free(&request.environment);
-    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    return code;
 }
 
 const struct command command_export = {

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "commands/export.h"
+#include "commands/export_request.h"
 
 #define STREAM   "/stream"
 #define METADATA "/metadata"

@@ -5,7 +5,7 @@
 #ifndef TRAIL_COMMANDS_EXPORT_PUSH_H
 #define TRAIL_COMMANDS_EXPORT_PUSH_H
 
-#include "commands/export.h"
+#include "commands/export_request.h"
 
 struct push;
 

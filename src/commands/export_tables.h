@@ -4,7 +4,7 @@
 #ifndef TRAIL_COMMANDS_EXPORT_TABLES_H
 #define TRAIL_COMMANDS_EXPORT_TABLES_H
 
-#include "commands/export.h"
+#include "commands/export_request.h"
 
 /* Prints the schema for the system `name`. */
 int export_schema(const struct export_request *request, const char *name);

@@ -9,6 +9,7 @@
 
 #include "ui/follow_up.h"
 #include "ui/goroutine_filter.h"
+#include "ui/rows.h"
 
 struct request {
     struct analysis analysis;
@@ -91,39 +92,33 @@ static bool is_wait(const trail_hit_step *step)
 
 /* MARK: JSON */
 
-static void json_step(struct request *request, const trail_hit_step *step)
+static void put_step(struct row *row, const void *of)
 {
-    struct json *json = &request->json;
-    json_open(json, NULL, '{');
-    json_string(json, "what", step->what);
+    const trail_hit_step *step = of;
+    row_word(row, NULL, "what", step->what);
     if (is_wait(step))
-        analysis_json_wait(&request->analysis, json, step->reason);
+        analysis_json_wait(row->analysis, row->json, step->reason);
     else
-        json_text(json, "reason", trail_analysis_text(request->analysis.answers, step->reason));
-    json_signed(json, "begin_ns", step->begin_ns);
-    json_signed(json, "end_ns", step->end_ns);
-    json_bool(json, "unfinished", step->open);
-    place_json(&request->analysis, json, "stack", step->stack);
+        row_name(row, NULL, "reason", step->reason);
+    row_time(row, NULL, "begin_ns", step->begin_ns);
+    row_time(row, NULL, "end_ns", step->end_ns);
+    row_bool(row, "unfinished", step->open);
+    place_json(row->analysis, row->json, "stack", step->stack);
     if (step->waker != TRAIL_NONE) {
-        json_signed(json, "waker", step->waker);
-        place_json(&request->analysis, json, "waker_stack", step->waker_stack);
+        row_id(row, NULL, "waker", step->waker);
+        place_json(row->analysis, row->json, "waker_stack", step->waker_stack);
     }
-    json_close(json, '}');
 }
 
-static void json_hit(struct request *request, const trail_hit *hit)
+static void put_hit(struct row *row, const void *of)
 {
-    struct json *json = &request->json;
-    json_open(json, NULL, '{');
-    json_signed(json, "goroutine", hit->goroutine);
-    json_text(json, "group", trail_analysis_text(request->analysis.answers, hit->name));
-    json_signed(json, "begin_ns", hit->begin_ns);
-    json_signed(json, "end_ns", hit->end_ns);
-    json_open(json, "steps", '[');
-    for (size_t i = 0; i < hit->step_count; i++)
-        json_step(request, &hit->steps[i]);
-    json_close(json, ']');
-    json_close(json, '}');
+    const trail_hit *hit = of;
+    row_id(row, NULL, "goroutine", hit->goroutine);
+    row_name(row, NULL, "group", hit->name);
+    row_time(row, NULL, "begin_ns", hit->begin_ns);
+    row_time(row, NULL, "end_ns", hit->end_ns);
+    rows_json(row->analysis, row->json, "steps", put_step, hit->steps, sizeof *hit->steps,
+              hit->step_count);
 }
 
 static void json_begin(struct request *request)
@@ -219,7 +214,7 @@ static bool visit(void *context, const trail_hit *hit)
         /* Only the total is printed. */
     } else if (request->analysis.json) {
         json_begin(request);
-        json_hit(request, hit);
+        row_json(&request->analysis, &request->json, NULL, put_hit, hit);
     } else {
         show_hit(request, hit);
     }

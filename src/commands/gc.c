@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "report/overview.h"
-#include "ui/analysis.h"
 #include "ui/empty.h"
 #include "ui/follow_up.h"
+#include "ui/rows.h"
 #include "ui/spark.h"
-#include "ui/table.h"
 #include "ui/values.h"
 
 struct request {
@@ -28,76 +28,60 @@ static const struct option rows[] = {
     {0},
 };
 
-/* MARK: JSON */
+/* MARK: Columns */
 
-static void json_cycle(struct json *json, const trail_gc_cycle *cycle)
+static void put_cycle(struct row *row, const void *of)
 {
-    json_open(json, NULL, '{');
-    json_signed(json, "begin_ns", cycle->has_begin ? cycle->begin_ns : 0);
-    json_signed(json, "end_ns", cycle->has_end ? cycle->end_ns : 0);
-    json_number(json, "heap_at_begin_bytes", cycle->heap_at_begin);
-    json_number(json, "heap_at_end_bytes", cycle->heap_at_end);
-    json_number(json, "heap_goal_bytes", cycle->heap_goal);
-    json_number(json, "assists", cycle->assists);
-    json_signed(json, "assist_ns", cycle->assist_ns);
-    json_signed(json, "longest_assist_ns", cycle->longest_assist_ns);
-    json_number(json, "sweeps", cycle->sweeps);
-    json_signed(json, "sweep_ns", cycle->sweep_ns);
-    json_number(json, "swept_bytes", cycle->swept_bytes);
-    json_number(json, "reclaimed_bytes", cycle->reclaimed_bytes);
-    json_close(json, '}');
+    const trail_gc_cycle *cycle = of;
+    int64_t begin, end;
+    bool known = overview_marked(&row->analysis->span, cycle, &begin, &end);
+    row_time_or(row, "cycle_at>", "begin_ns", cycle->has_begin ? cycle->begin_ns : 0,
+                cycle->has_begin, "before");
+    row_time(row, NULL, "end_ns", cycle->has_end ? cycle->end_ns : 0);
+    row_duration(row, "marking>", NULL, known ? end - begin : 0);
+    row_bytes(row, "heap>", "heap_at_begin_bytes", cycle->heap_at_begin);
+    row_bytes(row, NULL, "heap_at_end_bytes", cycle->heap_at_end);
+    row_bytes(row, "goal>", "heap_goal_bytes", cycle->heap_goal);
+    row_bytes(row, "heap_after>", NULL, cycle->heap_at_end);
+    row_number(row, "assists>", "assists", cycle->assists);
+    row_duration(row, "time>", "assist_ns", cycle->assist_ns);
+    row_duration(row, "longest>", "longest_assist_ns", cycle->longest_assist_ns);
+    row_number(row, "sweeps>", "sweeps", cycle->sweeps);
+    row_duration(row, "time>", "sweep_ns", cycle->sweep_ns);
+    row_bytes(row, NULL, "swept_bytes", cycle->swept_bytes);
+    row_bytes(row, "reclaimed>", "reclaimed_bytes", cycle->reclaimed_bytes);
+}
+
+static int64_t length_of(const trail_gc_pause *pause)
+{
+    return pause->end_ns - pause->begin_ns;
+}
+
+static void put_pause(struct row *row, const void *of)
+{
+    const trail_gc_pause *pause = of;
+    char text[FOLLOW_UP_SIZE];
+    row_name(row, NULL, "name", pause->name);
+    row_time(row, "at>", "begin_ns", pause->begin_ns);
+    row_time(row, NULL, "end_ns", pause->end_ns);
+    row_duration(row, "for>", NULL, length_of(pause));
+    row_id(row, "by_G>", "goroutine", pause->goroutine);
+    row_name(row, "why<", NULL, pause->name);
+    row_word(row, "to_see_it<", NULL,
+             follow_up_of(row->analysis, TRAIL_NONE, pause->begin_ns, length_of(pause), text));
 }
 
 static void show_json(const struct request *request)
 {
     struct json json = analysis_json_begin(&request->analysis);
-    json_open(&json, "cycles", '[');
-    for (size_t i = 0; i < request->cycle_count; i++)
-        json_cycle(&json, &request->cycles[i]);
-    json_close(&json, ']');
-    json_open(&json, "pauses", '[');
-    for (size_t i = 0; i < request->pause_count; i++) {
-        const trail_gc_pause *pause = &request->pauses[i];
-        json_open(&json, NULL, '{');
-        json_text(&json, "name", trail_analysis_text(request->analysis.answers, pause->name));
-        json_signed(&json, "begin_ns", pause->begin_ns);
-        json_signed(&json, "end_ns", pause->end_ns);
-        json_signed(&json, "goroutine", pause->goroutine);
-        json_close(&json, '}');
-    }
-    json_close(&json, ']');
+    rows_json(&request->analysis, &json, "cycles", put_cycle, request->cycles,
+              sizeof *request->cycles, request->cycle_count);
+    rows_json(&request->analysis, &json, "pauses", put_pause, request->pauses,
+              sizeof *request->pauses, request->pause_count);
     analysis_json_end(&json);
 }
 
 /* MARK: For people */
-
-static void put_bytes(struct table *table, uint64_t bytes)
-{
-    char buf[SHOW_SIZE];
-    table_word(table, bytes ? show_bytes(buf, bytes) : "-");
-}
-
-static void put_cycle(const struct request *request, struct table *table,
-                      const trail_gc_cycle *cycle)
-{
-    const trail_analysis_span *span = &request->analysis.span;
-    int64_t begin, end;
-    bool known = overview_marked(span, cycle, &begin, &end);
-    if (cycle->has_begin)
-        table_duration(table, cycle->begin_ns - span->origin_ns);
-    else
-        table_word(table, "before");
-    table_duration(table, known ? end - begin : 0);
-    put_bytes(table, cycle->heap_at_begin);
-    put_bytes(table, cycle->heap_goal);
-    put_bytes(table, cycle->heap_at_end);
-    table_number(table, cycle->assists);
-    table_duration(table, cycle->assist_ns);
-    table_duration(table, cycle->longest_assist_ns);
-    table_number(table, cycle->sweeps);
-    table_duration(table, cycle->sweep_ns);
-    put_bytes(table, cycle->reclaimed_bytes);
-}
 
 /* The command that shows the longest mark phase. */
 static void show_longest_cycle(const struct request *request)
@@ -117,20 +101,12 @@ static void show_longest_cycle(const struct request *request)
 
 static void show_cycles(const struct request *request)
 {
-    struct table table;
-    size_t shown = request->cycle_count < request->limit ? request->cycle_count : request->limit;
-    if (shown == 0) {
+    if (request->cycle_count == 0) {
         fputs(EMPTY_GC, stdout);
         return;
     }
-    table_begin(&table,
-                "cycle_at> marking> heap> goal> heap_after> assists> time> longest> sweeps> "
-                "time> reclaimed>");
-    for (size_t i = 0; i < shown; i++)
-        put_cycle(request, &table, &request->cycles[i]);
-    table_print(&table);
-    if (shown < request->cycle_count)
-        printf("... and %zu more; --limit=0 shows all\n", request->cycle_count - shown);
+    rows_show(&request->analysis, put_cycle, request->cycles, sizeof *request->cycles,
+              request->cycle_count, request->limit);
     show_longest_cycle(request);
 }
 
@@ -161,26 +137,17 @@ static void show_times(const struct request *request)
     printf(" at most %s of %s\n", show_duration(most, worst), show_duration(piece, stops.piece_ns));
 }
 
-static int64_t length_of(const trail_gc_pause *pause)
-{
-    return pause->end_ns - pause->begin_ns;
-}
-
 static int longest_first(const void *a, const void *b)
 {
     const trail_gc_pause *p = a, *q = b;
-    if (length_of(p) != length_of(q))
-        return length_of(p) < length_of(q) ? 1 : -1;
-    return p->begin_ns < q->begin_ns ? -1 : p->begin_ns > q->begin_ns;
+    int order = ORDER(length_of(q), length_of(p));
+    return order ? order : ORDER(p->begin_ns, q->begin_ns);
 }
 
 static void show_pauses(const struct request *request, const trail_gc_pause *sorted)
 {
-    struct table table;
     trail_histogram histogram = {0};
-    char sum[SHOW_SIZE], p50[SHOW_SIZE], p99[SHOW_SIZE], text[FOLLOW_UP_SIZE];
-    size_t shown = request->pause_count < request->limit ? request->pause_count : request->limit;
-    int64_t origin = request->analysis.span.origin_ns;
+    char sum[SHOW_SIZE], p50[SHOW_SIZE], p99[SHOW_SIZE];
     for (size_t i = 0; i < request->pause_count; i++)
         (void)trail_histogram_add(&histogram, length_of(&sorted[i]));
     printf("\n%zu stop-the-world pause%s, %s in all (p50 %s, p99 %s); longest first:\n",
@@ -189,19 +156,8 @@ static void show_pauses(const struct request *request, const trail_gc_pause *sor
            show_duration(p50, trail_histogram_quantile(&histogram, 0.5)),
            show_duration(p99, trail_histogram_quantile(&histogram, 0.99)));
     trail_histogram_free(&histogram);
-    table_begin(&table, "at> for> by_G> why< to_see_it<");
-    for (size_t i = 0; i < shown; i++) {
-        table_duration(&table, sorted[i].begin_ns - origin);
-        table_duration(&table, length_of(&sorted[i]));
-        (void)snprintf(text, sizeof text, "%" PRId64, sorted[i].goroutine);
-        table_word(&table, text);
-        table_text(&table, analysis_text(&request->analysis, sorted[i].name));
-        table_word(&table, follow_up_of(&request->analysis, TRAIL_NONE, sorted[i].begin_ns,
-                                        length_of(&sorted[i]), text));
-    }
-    table_print(&table);
-    if (shown < request->pause_count)
-        printf("... and %zu more; --limit=0 shows all\n", request->pause_count - shown);
+    rows_show(&request->analysis, put_pause, sorted, sizeof *sorted, request->pause_count,
+              request->limit);
 }
 
 static int show(void *context)

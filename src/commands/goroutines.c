@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/match.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "ui/follow_up.h"
 #include "ui/goroutine_filter.h"
@@ -26,7 +27,6 @@ struct request {
 static const struct option rows[] = {
     {0, "name", "FUNCTION", "the goroutines with this start function, one by one",
      TO_TEXT(struct request, name)},
-    {0, "group", "FUNCTION", "the same", TO_TEXT(struct request, name)},
     {0, "match", "WORDS",
      "those whose start function or number contains all these words, and no -word; one by one",
      TO_TEXT(struct request, match)},
@@ -123,37 +123,49 @@ static bool is_wanted(const struct request *request, const trail_goroutine *g)
     return request->ids.count == 0;
 }
 
-/* MARK: JSON */
+/* MARK: Columns */
 
-static void json_regions(const struct request *request, struct json *json, const trail_goroutine *g)
+static void put_region(struct row *row, const void *of)
 {
-    json_open(json, "regions", '[');
-    for (uint32_t i = 0; i < g->region_count; i++) {
-        const trail_region *region = &g->regions[i];
-        json_open(json, NULL, '{');
-        json_number(json, "task", region->task);
-        json_text(json, "name", trail_analysis_text(request->analysis.answers, region->name));
-        json_signed(json, "start_ns", region->start_ns);
-        json_signed(json, "end_ns", region->end_ns);
-        analysis_json_times(&request->analysis, json, &region->times);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
+    const trail_region *region = of;
+    row_number(row, NULL, "task", region->task);
+    row_name(row, NULL, "name", region->name);
+    row_time(row, NULL, "start_ns", region->start_ns);
+    row_time(row, NULL, "end_ns", region->end_ns);
+    groups_put_times(row, &region->times);
 }
 
-static void json_goroutine(const struct request *request, struct json *json,
-                           const trail_goroutine *g)
+/* The TID of the thread, which in recordings of trail record is the goroutine. */
+static void put_thread(struct row *row, int64_t goroutine)
 {
-    json_open(json, NULL, '{');
-    json_signed(json, "id", g->id);
-    json_text(json, "name", trail_analysis_text(request->analysis.answers, g->name));
-    json_number(json, "pc", g->pc);
-    json_signed(json, "creation_ns", g->creation_ns);
-    json_signed(json, "start_ns", g->start_ns);
-    json_signed(json, "end_ns", g->end_ns);
-    analysis_json_times(&request->analysis, json, &g->times);
-    json_regions(request, json, g);
-    json_close(json, '}');
+    const trail_thread *threads;
+    size_t count = trail_analysis_threads(row->analysis->answers, &threads), i = 0;
+    if (row->json || row->analysis->vocabulary.of != TRAIL_MADE_BY_RECORD)
+        return;
+    while (i < count && threads[i].goroutine != goroutine)
+        i++;
+    if (i < count)
+        row_id(row, "{machine_column}>", NULL, threads[i].id);
+    else
+        row_word(row, "{machine_column}>", NULL, "-");
+}
+
+static void put_goroutine(struct row *row, const void *of)
+{
+    const trail_goroutine *g = of;
+    row_id(row, "{task_column}>", "id", g->id);
+    put_thread(row, g->id);
+    row_name(row, NULL, "name", g->name);
+    row_number(row, NULL, "pc", g->pc);
+    row_time(row, "created>", "creation_ns", g->creation_ns);
+    row_time(row, NULL, "start_ns", g->start_ns);
+    row_time_or(row, "ended>", "end_ns", g->end_ns, g->end_ns != 0, "alive");
+    row_duration(row, "total>", NULL, g->times.total_ns);
+    groups_put_times(row, &g->times);
+    row_name(row, "start_function<", NULL, g->name);
+    if (row->json)
+        rows_json(row->analysis, row->json, "regions", put_region, g->regions, sizeof *g->regions,
+                  g->region_count);
 }
 
 /* Sorted and limited only if that was asked for. */
@@ -163,10 +175,8 @@ static void json_goroutines(const struct request *request, const trail_goroutine
     struct json json = analysis_json_begin(&request->analysis);
     size_t limit = request->view.limit ? request->view.limit : SIZE_MAX;
     json_number(&json, "all", wanted);
-    json_open(&json, "goroutines", '[');
-    for (size_t i = 0; i < wanted && i < limit; i++)
-        json_goroutine(request, &json, list[i]);
-    json_close(&json, ']');
+    rows_json(&request->analysis, &json, "goroutines", put_goroutine, list, 0,
+              wanted < limit ? wanted : limit);
     analysis_json_end(&json);
 }
 
@@ -178,55 +188,11 @@ static int by_column_of_goroutine(const void *a, const void *b, void *column)
     const trail_goroutine *g = *(const trail_goroutine *const *)a;
     const trail_goroutine *h = *(const trail_goroutine *const *)b;
     int64_t x = trail_times_column(&g->times, by), y = trail_times_column(&h->times, by);
-    if (x != y)
-        return x < y ? 1 : -1;
-    return g->id < h->id ? -1 : g->id > h->id;
+    int order = ORDER(y, x);
+    return order ? order : ORDER(g->id, h->id);
 }
 
 /* MARK: For people */
-
-#define MEMBER_TITLES "created> ended> total> " GROUPS_TIMES " start_function<"
-
-/* Prints the TID of the thread, which in recordings of trail record is the goroutine. */
-static void put_thread(const struct request *request, struct table *table, int64_t goroutine)
-{
-    const trail_thread *threads;
-    size_t count = trail_analysis_threads(request->analysis.answers, &threads), i = 0;
-    char id[32] = "-";
-    while (i < count && threads[i].goroutine != goroutine)
-        i++;
-    if (i < count)
-        (void)snprintf(id, sizeof id, "%" PRId64, threads[i].id);
-    table_word(table, id);
-}
-
-static void show_members(const struct request *request, const trail_goroutine *const *list,
-                         size_t shown)
-{
-    struct table table;
-    char id[32];
-    int64_t origin = request->analysis.span.origin_ns;
-    bool is_thread = request->analysis.vocabulary.of == TRAIL_MADE_BY_RECORD;
-    table_begin_with(&table, &request->analysis.vocabulary,
-                     is_thread ? "{task_column}> {machine_column}> " MEMBER_TITLES
-                               : "{task_column}> " MEMBER_TITLES);
-    for (size_t i = 0; i < shown; i++) {
-        const trail_goroutine *g = list[i];
-        (void)snprintf(id, sizeof id, "%" PRId64, g->id);
-        table_word(&table, id);
-        if (is_thread)
-            put_thread(request, &table, g->id);
-        table_duration(&table, g->creation_ns - origin);
-        if (g->end_ns == 0)
-            table_word(&table, "alive");
-        else
-            table_duration(&table, g->end_ns - origin);
-        table_duration(&table, g->times.total_ns);
-        groups_put_times(&request->analysis, &table, &g->times);
-        table_text(&table, analysis_text(&request->analysis, g->name));
-    }
-    table_print(&table);
-}
 
 /* Prints the commands that show the first row. */
 static void show_first(const struct request *request, const trail_goroutine *g)
@@ -246,9 +212,7 @@ static void show_list(const struct request *request, const trail_goroutine *cons
 {
     size_t shown = groups_shown(&request->view, wanted);
     groups_show_head(&request->view, 0);
-    if (shown > 0)
-        show_members(request, list, shown);
-    groups_print_more(shown, wanted);
+    rows_show(&request->analysis, put_goroutine, list, 0, wanted, shown);
     if (shown > 0)
         show_first(request, list[0]);
 }

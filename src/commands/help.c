@@ -169,11 +169,7 @@ static void print_option(const struct command *command, const struct option *opt
 {
     printf("trail %s --%s%s%s\n", command->name, option->name, option->argument ? "=" : "",
            option->argument ? option->argument : "");
-    for (const char *line = option->help; *line;) {
-        size_t length = strcspn(line, "\n");
-        printf("    %.*s\n", (int)length, line);
-        line += length + (line[length] == '\n');
-    }
+    printf("    %s\n", option->help);
 }
 
 /* Prints the options of that name, of all commands. Returns whether there is one. */

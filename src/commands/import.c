@@ -195,7 +195,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (code == EXIT_GOOD)
         code = check_trace_output(&options, "recording", request.output);
     if (code != EXIT_GOOD)
-        return code == OPTIONS_HELP ? EXIT_GOOD : code;
+        return code;
     return import_file(options.words[0], &request);
 }
 

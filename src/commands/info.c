@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/idmap.h"
+#include "base/order.h"
 #include "base/whole.h"
 #include "read/maker.h"
 #include "read/wall.h"
@@ -480,9 +481,8 @@ struct record_row {
 static int by_bytes(const void *a, const void *b)
 {
     const struct record_row *x = a, *y = b;
-    if (x->bytes != y->bytes)
-        return x->bytes < y->bytes ? 1 : -1;
-    return (x->type > y->type) - (x->type < y->type);
+    int order = ORDER(y->bytes, x->bytes);
+    return order ? order : ORDER(x->type, y->type);
 }
 
 static void show_records(const struct info *info)
@@ -743,7 +743,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct request request = {0};
     int code = options_each(&options, command, argc, argv, NULL, &request);
     if (code != EXIT_GOOD)
-        return code == OPTIONS_HELP ? EXIT_GOOD : code;
+        return code;
     if (options.word_count == 0)
         return usage_error(command, "which file? (- is stdin)");
     for (int i = 0; i < options.word_count; i++) {

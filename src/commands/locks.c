@@ -12,7 +12,7 @@
 #include "ui/follow_up.h"
 #include "ui/goroutine_filter.h"
 #include "ui/lock_name.h"
-#include "ui/table.h"
+#include "ui/rows.h"
 
 /* Places printed per lock; --stacks prints all. Locks and chains printed, unless --limit is given. */
 enum { PLACES = 5, ROWS = 10 };
@@ -121,111 +121,118 @@ static bool list_wanted(const struct request *request, struct lock_list *list)
     return list->items != NULL;
 }
 
-/* MARK: JSON */
+/* MARK: Columns */
 
-static void json_longest(struct json *json, const char *key, const trail_longest *longest)
+static void put_longest(struct row *row, const char *key, const trail_longest *longest)
 {
-    if (longest->ns == 0)
+    if (!row->json || longest->ns == 0)
         return;
-    json_open(json, key, '{');
-    json_signed(json, "ns", longest->ns);
-    json_signed(json, "begin_ns", longest->begin_ns);
-    json_signed(json, "goroutine", longest->goroutine);
-    json_close(json, '}');
+    json_open(row->json, key, '{');
+    json_signed(row->json, "ns", longest->ns);
+    json_signed(row->json, "begin_ns", longest->begin_ns);
+    json_signed(row->json, "goroutine", longest->goroutine);
+    json_close(row->json, '}');
 }
 
-static void json_places(const struct request *request, struct json *json, const char *key,
-                        const trail_lock_place *places, size_t count)
+static void put_place(struct row *row, const void *of)
 {
-    json_open(json, key, '[');
-    for (size_t i = 0; i < count; i++) {
-        json_open(json, NULL, '{');
-        json_number(json, "count", places[i].count);
-        json_signed(json, "ns", places[i].ns);
-        json_longest(json, "longest", &places[i].longest);
-        place_json(&request->analysis, json, "stack", places[i].stack);
-        if (places[i].released)
-            place_json(&request->analysis, json, "released", places[i].released);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
+    const trail_lock_place *place = of;
+    row_number(row, NULL, "count", place->count);
+    row_duration(row, NULL, "ns", place->ns);
+    put_longest(row, "longest", &place->longest);
+    place_json(row->analysis, row->json, "stack", place->stack);
+    if (place->released)
+        place_json(row->analysis, row->json, "released", place->released);
 }
 
-static void json_name(const struct request *request, struct json *json, const trail_lock *lock)
+static void put_places(struct row *row, const char *key, const trail_lock_place *places,
+                       size_t count)
 {
-    const trail_analysis *answers = request->analysis.answers;
-    const char *kind = trail_analysis_wait_for(answers, lock->kind).kind;
-    json_text(json, "kind", trail_analysis_text(answers, lock->kind));
+    if (row->json)
+        rows_json(row->analysis, row->json, key, put_place, places, sizeof *places, count);
+}
+
+static void put_name(struct row *row, const trail_lock *lock)
+{
+    const char *kind = trail_analysis_wait_for(row->analysis->answers, lock->kind).kind;
+    row_name(row, NULL, "kind", lock->kind);
     if (kind)
-        json_string(json, "wait_kind", kind);
+        row_word(row, NULL, "wait_kind", kind);
     if (kind && lock->name)
-        json_text(json, "object", trail_analysis_text(answers, lock->name));
-    json_text(json, "name", trail_analysis_text(answers, lock->name));
+        row_name(row, NULL, "object", lock->name);
+    row_name(row, NULL, "name", lock->name);
 }
 
-static void json_lock(const struct request *request, struct json *json, const trail_lock *lock)
+static void put_stacks(struct row *row, const trail_lock *lock)
 {
-    json_open(json, NULL, '{');
-    json_name(request, json, lock);
-    json_bool(json, "can_be_held", lock->can_be_held);
-    if (lock->waited || lock->woken) {
-        place_json(&request->analysis, json, "waited", lock->waited);
-        place_json(&request->analysis, json, "woken", lock->woken);
-    }
-    json_number(json, "waits", lock->wait.count);
-    json_signed(json, "wait_ns", lock->wait.sum_ns);
-    analysis_json_histogram(json, "wait", &lock->wait);
-    json_longest(json, "longest", &lock->longest);
+    if (!row->json || (!lock->waited && !lock->woken))
+        return;
+    place_json(row->analysis, row->json, "waited", lock->waited);
+    place_json(row->analysis, row->json, "woken", lock->woken);
+}
+
+static void put_holder(struct row *row, const trail_lock *lock)
+{
+    if (lock->holder == TRAIL_NONE)
+        return;
+    row_id(row, NULL, "holder", lock->holder);
+    row_name(row, NULL, "holder_group", lock->holder_name);
+}
+
+static void put_lock(struct row *row, const void *of)
+{
+    const trail_lock *lock = of;
+    char name[LOCK_NAME_SIZE];
+    put_name(row, lock);
+    row_bool(row, "can_be_held", lock->can_be_held);
+    put_stacks(row, lock);
+    row_number(row, NULL, "waits", lock->wait.count);
+    row_duration(row, NULL, "wait_ns", lock->wait.sum_ns);
+    row_spread(row, "waits> total> p50> p95> p99> max>", "wait", &lock->wait);
+    put_longest(row, "longest", &lock->longest);
     if (lock->timed_out)
-        json_number(json, "timed_out", lock->timed_out);
-    json_number(json, "unfinished", lock->open);
-    json_signed(json, "unfinished_ns", lock->open_ns);
-    json_longest(json, "longest_unfinished", &lock->longest_open);
-    if (lock->holder != TRAIL_NONE) {
-        json_signed(json, "holder", lock->holder);
-        json_text(json, "holder_group",
-                  trail_analysis_text(request->analysis.answers, lock->holder_name));
-    }
-    json_number(json, "holds", lock->hold.count);
-    json_signed(json, "hold_ns", lock->hold.sum_ns);
+        row_number(row, NULL, "timed_out", lock->timed_out);
+    row_number(row, NULL, "unfinished", lock->open);
+    row_duration(row, "still>", "unfinished_ns", lock->open_ns);
+    put_longest(row, "longest_unfinished", &lock->longest_open);
+    put_holder(row, lock);
+    row_number(row, "holds>", "holds", lock->hold.count);
+    row_duration(row, "held>", "hold_ns", lock->hold.sum_ns);
     if (lock->hold.count > 0)
-        analysis_json_histogram(json, "hold", &lock->hold);
-    json_longest(json, "longest_hold", &lock->longest_hold);
-    json_places(request, json, "waiters", lock->waiters, lock->waiter_count);
-    json_places(request, json, "held", lock->held, lock->held_count);
-    json_close(json, '}');
+        row_spread(row, NULL, "hold", &lock->hold);
+    put_longest(row, "longest_hold", &lock->longest_hold);
+    put_places(row, "waiters", lock->waiters, lock->waiter_count);
+    put_places(row, "held", lock->held, lock->held_count);
+    if (row->table)
+        row_word(row, "lock<", NULL, lock_name(row->analysis, lock, name));
 }
 
-static void json_link(const struct request *request, struct json *json, const trail_lock_link *link)
+static void put_link(struct row *row, const void *of)
 {
-    const trail_analysis *answers = request->analysis.answers;
-    json_open(json, NULL, '{');
-    json_signed(json, "goroutine", link->goroutine);
-    json_text(json, "group", trail_analysis_text(answers, link->name));
-    json_name(request, json, link->lock);
-    json_signed(json, "begin_ns", link->begin_ns);
-    json_signed(json, "end_ns", link->end_ns);
+    const trail_lock_link *link = of;
+    row_id(row, NULL, "goroutine", link->goroutine);
+    row_name(row, NULL, "group", link->name);
+    put_name(row, link->lock);
+    row_time(row, NULL, "begin_ns", link->begin_ns);
+    row_time(row, NULL, "end_ns", link->end_ns);
     if (link->holder == TRAIL_NONE)
-        json_null(json, "holder");
+        row_none(row, NULL, "holder");
     else
-        json_signed(json, "holder", link->holder);
-    json_text(json, "holder_group", trail_analysis_text(answers, link->holder_name));
-    json_close(json, '}');
+        row_id(row, NULL, "holder", link->holder);
+    row_name(row, NULL, "holder_group", link->holder_name);
 }
 
-static void json_chain(const struct request *request, struct json *json,
-                       const trail_lock_chain *chain)
+static void put_chain(struct row *row, const void *of)
 {
-    json_open(json, NULL, '{');
-    json_signed(json, "begin_ns", chain->begin_ns);
-    json_signed(json, "end_ns", chain->end_ns);
-    json_number(json, "others", chain->others);
-    json_open(json, "links", '[');
-    for (size_t i = 0; i < chain->link_count; i++)
-        json_link(request, json, &chain->links[i]);
-    json_close(json, ']');
-    json_close(json, '}');
+    const trail_lock_chain *chain = of;
+    row_time(row, NULL, "begin_ns", chain->begin_ns);
+    row_time(row, NULL, "end_ns", chain->end_ns);
+    row_number(row, NULL, "others", chain->others);
+    rows_json(row->analysis, row->json, "links", put_link, chain->links, sizeof *chain->links,
+              chain->link_count);
 }
+
+/* MARK: JSON */
 
 /* What there is, also where not all locks are shown. */
 static void json_totals(const struct request *request, struct json *json, size_t wanted)
@@ -249,34 +256,14 @@ static void show_json(const struct request *request, const struct lock_list *lis
     const trail_lock_chain *chains;
     size_t chain_count = trail_analysis_lock_chains(request->analysis.answers, &chains);
     json_totals(request, &json, list->count);
-    json_open(&json, "locks", '[');
-    for (size_t i = 0; i < shown_of(request, list->count); i++)
-        json_lock(request, &json, list->items[i]);
-    json_close(&json, ']');
-    json_open(&json, "chains", '[');
-    for (size_t i = 0; i < shown_of(request, chain_count); i++)
-        json_chain(request, &json, &chains[i]);
-    json_close(&json, ']');
+    rows_json(&request->analysis, &json, "locks", put_lock, list->items, 0,
+              shown_of(request, list->count));
+    rows_json(&request->analysis, &json, "chains", put_chain, chains, sizeof *chains,
+              shown_of(request, chain_count));
     analysis_json_end(&json);
 }
 
 /* MARK: For people */
-
-static void show_table(const struct request *request, const trail_lock *const *locks, size_t count)
-{
-    struct table table;
-    char text[LOCK_NAME_SIZE];
-    table_begin(&table, "waits> total> p50> p95> p99> max> still> holds> held> lock<");
-    for (size_t i = 0; i < count; i++) {
-        const trail_lock *lock = locks[i];
-        table_spread(&table, &lock->wait);
-        table_duration(&table, lock->open_ns);
-        table_number(&table, lock->hold.count);
-        table_duration(&table, lock->hold.sum_ns);
-        table_word(&table, lock_name(&request->analysis, lock, text));
-    }
-    table_print(&table);
-}
 
 /* Prints the command that shows what these goroutines did then. */
 static void show_command(const struct request *request, const char *goroutines, int64_t begin_ns,
@@ -436,7 +423,7 @@ static void show_chains(const struct request *request)
 static void show_list(const struct request *request, const struct lock_list *list)
 {
     size_t shown = shown_of(request, list->count);
-    show_table(request, list->items, shown);
+    rows_show(&request->analysis, put_lock, list->items, 0, shown, SIZE_MAX);
     if (shown < list->count)
         printf("... and %zu more\n", list->count - shown);
     for (size_t i = 0; i < shown; i++)

@@ -62,7 +62,7 @@ static int run(int argc, char **argv)
     if (command && command->wrapped)
         terminal_wrap();
     if (command)
-        return command->run(command, argc - 2, argv + 2);
+        return command_run(command, argc - 2, argv + 2);
     if (word[0] == '-')
         return unknown_option(word);
     return unknown_command(word);

@@ -372,7 +372,7 @@ static int run(const struct command *command, int argc, char **argv)
         code = merge_parts(&request);
     for (size_t k = 0; k < request.count; k++)
         close_part(&request.parts[k]);
-    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    return code;
 }
 
 const struct command command_merge = {

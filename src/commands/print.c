@@ -282,7 +282,7 @@ static int run(const struct command *command, int argc, char **argv)
     free(request.goroutines.ids);
     free(request.procs.ids);
     free(request.threads.ids);
-    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    return code;
 }
 
 const struct command command_print = {

@@ -11,50 +11,36 @@ static const struct option rows[] = {
     {0},
 };
 
-static struct running get(const void *list, size_t i)
+static struct running get(const void *of)
 {
-    const trail_proc *p = (const trail_proc *)list + i;
+    const trail_proc *p = of;
     return (struct running){p->id, p->running_ns, TRAIL_NONE, p->running_slices};
 }
 
-static void put_json(const struct analysis *analysis, struct json *json, const void *list, size_t i)
+static void put(struct row *row, const void *of)
 {
-    (void)analysis;
-    const trail_proc *p = (const trail_proc *)list + i;
-    json_signed(json, "running_ns", p->running_ns);
-    json_signed(json, "syscall_ns", p->syscall_ns);
-    json_signed(json, "other_ns", p->other_ns);
-    json_signed(json, "idle_ns", p->idle_ns);
-    json_number(json, "runs", p->runs);
-    json_number(json, "syscalls", p->syscalls);
-    json_number(json, "taken", p->taken);
-    json_number(json, "starts", p->starts);
-}
-
-static void put_cells(const struct analysis *analysis, struct table *table, const void *list,
-                      size_t i)
-{
-    const trail_proc *p = (const trail_proc *)list + i;
-    table_duration(table, p->running_ns);
-    table_duration(table, p->syscall_ns);
-    table_duration(table, p->other_ns);
-    table_duration(table, p->idle_ns);
-    table_percent(table, share_of(p->running_ns, analysis->span.end_ns - analysis->span.begin_ns));
-    table_number(table, p->runs);
-    table_number(table, p->syscalls);
-    table_number(table, p->taken);
-    table_number(table, p->starts);
+    const trail_proc *p = of;
+    const trail_analysis_span *span = &row->analysis->span;
+    row_id(row, "{slot_column}>", "id", p->id);
+    row_duration(row, "running>", "running_ns", p->running_ns);
+    row_duration(row, "syscall>", "syscall_ns", p->syscall_ns);
+    row_duration(row, "other>", "other_ns", p->other_ns);
+    row_duration(row, "idle>", "idle_ns", p->idle_ns);
+    row_share(row, "running>", share_of(p->running_ns, span->end_ns - span->begin_ns));
+    row_number(row, "runs>", "runs", p->runs);
+    row_number(row, "syscalls>", "syscalls", p->syscalls);
+    row_number(row, "taken>", "taken", p->taken);
+    row_number(row, "starts>", "starts", p->starts);
+    running_json_slices(row, p->running_slices);
 }
 
 static const struct running_kind kind = {
     .one = TERM_slot,
     .id = TERM_slot_id,
     .list = "procs",
-    .titles =
-        "{slot_column}> running> syscall> other> idle> running> runs> syscalls> taken> starts>",
+    .size = sizeof(trail_proc),
     .get = get,
-    .json = put_json,
-    .cells = put_cells,
+    .put = put,
 };
 
 static int show(void *context)

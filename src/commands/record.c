@@ -118,6 +118,29 @@ static int take_pid(const struct command *command, void *process, const char *va
 static const struct option rows[] = {
     {'o', "output", "FILE", "where the trace goes (PROGRAM.trace)",
      TO_TEXT(struct recording, options.output)},
+    {'p', "pid", "PID",
+     "start no program: record process PID, which runs already, until it ends, --duration, or "
+     "Ctrl-C; it goes on",
+     TO_PARSED(struct recording, options.process, pid_t, take_pid)},
+    {0, "duration", "TIME", "record for this time; the program goes on",
+     TO_TIME(struct recording, options.duration_ns), .least = 1},
+    {0, "cpu-samples", "HZ",
+     "have the kernel sample each thread's stack at this rate, by its CPU time",
+     TO_NUMBER(struct recording, options.cpu_samples), .least = 1, .most = 10000},
+    {0, "flight", "TIME",
+     "keep the newest part, of this length, in memory; it is written when the program ends, in "
+     "whatever way, and on a signal",
+     TO_TIME(struct recording, options.limits.flight_ns), .least = 1},
+    {0, "heap", NULL, "record how much memory of malloc the program has at each time",
+     TO_FLAG(struct recording, options.heap)},
+    {0, "children", NULL,
+     "record the processes that it starts until they end, too: also those that outlive it",
+     TO_FLAG(struct recording, options.outliving)},
+    {0, "no-children", NULL, "do not record the processes that it starts",
+     TO_FLAG(struct recording, alone)},
+    {0, "view", NULL,
+     "look at the trace in the browser while the program runs, and afterwards until Ctrl-C",
+     TO_FLAG(struct recording, view)},
     {0, "stacks", "HOW",
      "unwind: by the unwind tables, in any program (the default); fp: by frame pointers; none",
      TO_WORD(struct recording, options.stacks, stacks)},
@@ -134,13 +157,6 @@ static const struct option rows[] = {
      "run a program that gcc has built with LLVM's OpenMP library, which reports parallel "
      "regions, tasks, barriers and locks",
      TO_FLAG(struct recording, openmp)},
-    {0, "heap", NULL, "record how much memory of malloc the program has at each time",
-     TO_FLAG(struct recording, options.heap)},
-    {0, "no-children", NULL, "do not record the processes that it starts",
-     TO_FLAG(struct recording, alone)},
-    {0, "children", NULL,
-     "record the processes that it starts until they end, too: also those that outlive it",
-     TO_FLAG(struct recording, options.outliving)},
     {0, "split", NULL, "a trace for each process, with its PID in the name, not one of all",
      TO_FLAG(struct recording, options.split)},
     {0, "switches", "WHEN",
@@ -151,9 +167,6 @@ static const struct option rows[] = {
      "not while a CPU switches threads more often per second, as each switch takes about a "
      "microsecond longer; 0: no limit (25000)",
      TO_NUMBER(struct recording, options.max_switches), .most = 1000000000},
-    {0, "cpu-samples", "HZ",
-     "have the kernel sample each thread's stack at this rate, by its CPU time",
-     TO_NUMBER(struct recording, options.cpu_samples), .least = 1, .most = 10000},
     {0, "cpu-signal", NULL,
      "take these samples by a timer signal (PROF) in the program, where the kernel gives none",
      TO_FLAG(struct recording, options.cpu_signal)},
@@ -161,18 +174,8 @@ static const struct option rows[] = {
      "start no program: wait for those that find FILE by the variables of 'trail env', until "
      "Ctrl-C",
      TO_TEXT(struct recording, options.shm)},
-    {'p', "pid", "PID",
-     "start no program: record process PID, which runs already, until it ends, --duration, or "
-     "Ctrl-C; it goes on",
-     TO_PARSED(struct recording, options.process, pid_t, take_pid)},
     {0, "delay", "TIME", "begin to record after this time",
      TO_TIME(struct recording, options.delay_ns)},
-    {0, "duration", "TIME", "record for this time; the program goes on",
-     TO_TIME(struct recording, options.duration_ns), .least = 1},
-    {0, "flight", "TIME",
-     "keep the newest part, of this length, in memory; it is written when the program ends, in "
-     "whatever way, and on a signal",
-     TO_TIME(struct recording, options.limits.flight_ns), .least = 1},
     {0, "flight-signal", "NAME", "the signal to 'trail record' that writes a snapshot (USR2)",
      TO_WORD(struct recording, flight_signal, signals)},
     {0, "max-size", "BYTES", "end the recording when the trace has this size (64M)",
@@ -185,9 +188,6 @@ static const struct option rows[] = {
      TO_WORD(struct recording, options.version, formats)},
     {0, "skip-frames", "FILE", SKIP_FRAMES_HELP, TAKE(0)},
     {'q', "quiet", NULL, "no summary", TO_FLAG(struct recording, quiet)},
-    {0, "view", NULL,
-     "look at the trace in the browser while the program runs, and afterwards until Ctrl-C",
-     TO_FLAG(struct recording, view)},
     {0},
 };
 
@@ -777,7 +777,7 @@ static int run(const struct command *command, int argc, char **argv)
         code = record(r);
     skip_frames_free(r->skip_frames);
     free(r);
-    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    return code;
 }
 
 const struct command command_record = {

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/duration.h"
+#include "base/order.h"
 #include "base/share.h"
 #include "commands/summary_files.h"
 #include "ui/cli.h"
@@ -266,11 +267,9 @@ const char *record_summary_about(const struct record_summary_process *processes,
 static int by_cpu(const void *a, const void *b)
 {
     const struct record_summary_process *x = a, *y = b;
-    if (x->left_out != y->left_out)
-        return x->left_out ? 1 : -1;
-    if (x->cpu_ns != y->cpu_ns)
-        return x->cpu_ns > y->cpu_ns ? -1 : 1;
-    return x->pid < y->pid ? -1 : x->pid > y->pid;
+    int order = ORDER(x->left_out, y->left_out);
+    order = order ? order : ORDER(y->cpu_ns, x->cpu_ns);
+    return order ? order : ORDER(x->pid, y->pid);
 }
 
 /* Of the program itself its own summary says it. */

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/match.h"
+#include "base/order.h"
+#include "base/text.h"
 #include "ui/empty.h"
 #include "ui/follow_up.h"
 #include "ui/groups.h"
@@ -139,18 +141,16 @@ static int by_start(const void *a, const void *b)
 {
     const trail_region *r = *(const trail_region *const *)a;
     const trail_region *s = *(const trail_region *const *)b;
-    if (r->start_ns != s->start_ns)
-        return r->start_ns < s->start_ns ? -1 : 1;
-    return r < s ? -1 : r > s;
+    int order = ORDER(r->start_ns, s->start_ns);
+    return order ? order : ORDER(r, s);
 }
 
 static int by_length(const void *a, const void *b)
 {
     const trail_region *r = *(const trail_region *const *)a;
     const trail_region *s = *(const trail_region *const *)b;
-    if (r->times.total_ns != s->times.total_ns)
-        return r->times.total_ns < s->times.total_ns ? 1 : -1;
-    return r < s ? -1 : r > s;
+    int order = ORDER(s->times.total_ns, r->times.total_ns);
+    return order ? order : ORDER(r, s);
 }
 
 /* Returns all regions in an order, which the caller frees; NULL on out of memory. */
@@ -211,18 +211,22 @@ static struct median *find_medians(const struct request *request)
 
 /* MARK: Output */
 
-static void json_region(const struct request *request, struct json *json, const char *key,
-                        const trail_region *region)
+static void put_region(struct row *row, const void *of)
 {
-    json_open(json, key, '{');
-    json_signed(json, "goroutine", region->goroutine);
-    json_number(json, "task", region->task);
-    json_text(json, "name", trail_analysis_text(request->analysis.answers, region->name));
-    json_number(json, "number", request->numbers[region - request->regions]);
-    json_signed(json, "start_ns", region->start_ns);
-    json_signed(json, "end_ns", region->end_ns);
-    analysis_json_times(&request->analysis, json, &region->times);
-    json_close(json, '}');
+    const struct request *request = (const struct request *)row->analysis;
+    const trail_region *region = of;
+    row_id(row, "{task_column}>", "goroutine", region->goroutine);
+    row_plain(row, "task>", "task", region->task);
+    row_name(row, NULL, "name", region->name);
+    if (row->json)
+        row_number(row, NULL, "number", request->numbers[region - request->regions]);
+    row_time_or(row, "start>", "start_ns", region->start_ns, region->has_start, "before");
+    row_time(row, NULL, "end_ns", region->end_ns);
+    row_duration(row, "total>", NULL, region->times.total_ns);
+    groups_put_times(row, &region->times);
+    row_text(row, "region<", NULL,
+             region->is_inherited ? text_from("(inherited)")
+                                  : analysis_text(row->analysis, region->name));
 }
 
 static void json_regions(const struct request *request, const trail_region *const *list,
@@ -231,10 +235,8 @@ static void json_regions(const struct request *request, const trail_region *cons
     struct json json = analysis_json_begin(&request->analysis);
     size_t limit = request->view.limit ? request->view.limit : SIZE_MAX;
     json_number(&json, "all", wanted);
-    json_open(&json, "regions", '[');
-    for (size_t i = 0; i < wanted && i < limit; i++)
-        json_region(request, &json, NULL, list[i]);
-    json_close(&json, ']');
+    rows_json(&request->analysis, &json, "regions", put_region, list, 0,
+              wanted < limit ? wanted : limit);
     analysis_json_end(&json);
 }
 
@@ -251,7 +253,7 @@ static int json_groups(struct request *request, const trail_group *groups, size_
         json_open(&json, NULL, '{');
         analysis_json_group(&request->analysis, &json, &groups[i]);
         if (median)
-            json_region(request, &json, "median", median);
+            row_json(&request->analysis, &json, "median", put_region, median);
         else
             json_null(&json, "median");
         json_close(&json, '}');
@@ -260,32 +262,6 @@ static int json_groups(struct request *request, const trail_group *groups, size_
     analysis_json_end(&json);
     free(medians);
     return EXIT_GOOD;
-}
-
-static void show_members(const struct request *request, const trail_region *const *list,
-                         size_t count)
-{
-    struct table table;
-    char text[32];
-    int64_t origin = request->analysis.span.origin_ns;
-    table_begin_with(&table, &request->analysis.vocabulary,
-                     "{task_column}> task> start> total> " GROUPS_TIMES " region<");
-    for (size_t i = 0; i < count; i++) {
-        (void)snprintf(text, sizeof text, "%" PRId64, list[i]->goroutine);
-        table_word(&table, text);
-        (void)snprintf(text, sizeof text, "%" PRIu64, list[i]->task);
-        table_word(&table, text);
-        if (list[i]->has_start)
-            table_duration(&table, list[i]->start_ns - origin);
-        else
-            table_word(&table, "before");
-        table_duration(&table, list[i]->times.total_ns);
-        groups_put_times(&request->analysis, &table, &list[i]->times);
-        table_text(&table, list[i]->is_inherited
-                               ? (trail_string){"(inherited)", strlen("(inherited)")}
-                               : analysis_text(&request->analysis, list[i]->name));
-    }
-    table_print(&table);
 }
 
 /* The command that shows the first of the table. */
@@ -321,9 +297,8 @@ static int by_column(const void *a, const void *b, void *column)
     const trail_region *r = *(const trail_region *const *)a;
     const trail_region *s = *(const trail_region *const *)b;
     int64_t x = trail_times_column(&r->times, by), y = trail_times_column(&s->times, by);
-    if (x != y)
-        return x < y ? 1 : -1;
-    return r->start_ns < s->start_ns ? -1 : r->start_ns > s->start_ns;
+    int order = ORDER(y, x);
+    return order ? order : ORDER(r->start_ns, s->start_ns);
 }
 
 static void show_list(const struct request *request, const trail_region *const *list, size_t wanted)
@@ -336,8 +311,7 @@ static void show_list(const struct request *request, const trail_region *const *
                                  : EMPTY_REGIONS,
               stdout);
     } else {
-        show_members(request, list, shown);
-        groups_print_more(shown, wanted);
+        rows_show(&request->analysis, put_region, list, 0, wanted, shown);
         if (shown > 0)
             show_first(request, list[0]);
     }
@@ -400,7 +374,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct request request = {.analysis = {.command = command}};
     request.view = (struct groups_view){.analysis = &request.analysis,
                                         .one = TERM_region,
-                                        .title = "region",
+                                        .title = "region<",
                                         .sort.column = TRAIL_COLUMN_TOTAL};
     int code =
         analysis_answer(&request.analysis, parse_request(&request, argc, argv), show, &request);

@@ -246,7 +246,7 @@ static int run(const struct command *command, int argc, char **argv)
     free(request.series);
     analysis_close(&request.analysis);
     input_free(&request.input);
-    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    return code;
 }
 
 const struct command command_report = {

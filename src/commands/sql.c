@@ -623,7 +623,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct options options;
     int code = options_each(&options, command, argc, argv, take_format, &request);
     if (code != EXIT_GOOD)
-        return code == OPTIONS_HELP ? EXIT_GOOD : code;
+        return code;
     code = window_finish(&request.window, command);
     if (code == EXIT_GOOD)
         code = take_words(&request, &options);

@@ -16,6 +16,7 @@
 #include "base/duration.h"
 #include "base/grow.h"
 #include "base/idmap.h"
+#include "base/order.h"
 #include "collect/mapped_files.h"
 #include "collect/process.h"
 #include "inspect/program.h"
@@ -269,13 +270,11 @@ static bool is_alike(const struct row *a, const struct row *b)
     return a->likeness == b->likeness && !x->cycle && !y->cycle && !x->waiters && !y->waiters;
 }
 
-#define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
-
 static int by_likeness(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
-    int order = COMPARE(x->likeness, y->likeness);
-    return order ? order : COMPARE(x->thread->held->tid, y->thread->held->tid);
+    int order = ORDER(x->likeness, y->likeness);
+    return order ? order : ORDER(x->thread->held->tid, y->thread->held->tid);
 }
 
 /* Threads that are alike, which lie in a row. */
@@ -288,8 +287,8 @@ static int by_rank(const void *a, const void *b)
 {
     const struct stuck_thread *x = ((const struct group *)a)->rows->thread;
     const struct stuck_thread *y = ((const struct group *)b)->rows->thread;
-    int order = COMPARE(rank_of(x), rank_of(y));
-    return order ? order : COMPARE(x->held->tid, y->held->tid);
+    int order = ORDER(rank_of(x), rank_of(y));
+    return order ? order : ORDER(x->held->tid, y->held->tid);
 }
 
 /* Sorts the list and fills in the groups, of which there is room for as many; returns their number.
@@ -654,7 +653,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct pids pids = {0};
     int code = options_each(&options, command, argc, argv, NULL, &request);
     if (code != EXIT_GOOD)
-        return code == OPTIONS_HELP ? EXIT_GOOD : code;
+        return code;
     mapped_files_guard();
     code = read_pids(command, &options, &pids);
     if (code == EXIT_GOOD && request.children && !add_children(&pids))

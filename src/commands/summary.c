@@ -11,6 +11,7 @@
 
 #include "analyze/part.h"
 #include "base/share.h"
+#include "base/text.h"
 #include "commands/panels.h"
 #include "commands/summary_files.h"
 #include "commands/summary_processes.h"
@@ -58,6 +59,8 @@ static bool want_colour(void)
 
 /* MARK: What is shown in both forms */
 
+#define SPREAD_TITLES "times> sum> p50> p95> p99> max>"
+
 static int64_t length_of(const struct request *request)
 {
     return request->analysis.span.end_ns - request->analysis.span.begin_ns;
@@ -65,13 +68,31 @@ static int64_t length_of(const struct request *request)
 
 /* MARK: JSON */
 
-static void json_longest(struct json *json, const trail_longest *longest, const char *whose)
+static void put_longest(struct row *row, const trail_longest *longest, const char *whose)
 {
-    json_open(json, "longest", '{');
-    json_signed(json, "ns", longest->ns);
-    json_signed(json, "begin_ns", longest->begin_ns);
-    json_signed(json, whose, longest->goroutine);
-    json_close(json, '}');
+    json_open(row->json, "longest", '{');
+    json_signed(row->json, "ns", longest->ns);
+    json_signed(row->json, "begin_ns", longest->begin_ns);
+    json_signed(row->json, whose, longest->goroutine);
+    json_close(row->json, '}');
+}
+
+/* The command that shows a time, for copying. */
+static void put_command(struct row *row, const char *title, const trail_longest *longest)
+{
+    char text[FOLLOW_UP_SIZE];
+    row_word(row, title, NULL,
+             longest->ns > 0 ? follow_up_of(row->analysis, longest->goroutine, longest->begin_ns,
+                                            longest->ns, text)
+                             : "-");
+}
+
+static void put_slice(struct row *row, const void *of)
+{
+    const trail_activity_slice *slice = of;
+    row_duration(row, NULL, "running_ns", slice->running_ns);
+    row_duration(row, NULL, "ready_ns", slice->runnable_ns);
+    row_duration(row, NULL, "procs_ns", slice->procs_ns);
 }
 
 static void json_activity(const struct request *request, struct json *json)
@@ -87,56 +108,148 @@ static void json_activity(const struct request *request, struct json *json)
     json_signed(json, "idle_lock_ns", a->idle_lock_ns);
     json_signed(json, "idle_nothing_ns", a->idle_nothing_ns);
     json_signed(json, "slice_ns", a->slice_ns);
-    json_open(json, "slices", '[');
-    for (size_t i = 0; i < a->slice_count; i++) {
-        json_open(json, NULL, '{');
-        json_signed(json, "running_ns", a->slices[i].running_ns);
-        json_signed(json, "ready_ns", a->slices[i].runnable_ns);
-        json_signed(json, "procs_ns", a->slices[i].procs_ns);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
+    rows_json(&request->analysis, json, "slices", put_slice, a->slices, sizeof *a->slices,
+              a->slice_count);
     json_close(json, '}');
 }
 
-static void json_waits(const struct request *request, struct json *json)
+static void put_wait(struct row *row, const void *of)
 {
-    const trail_analysis *answers = request->analysis.answers;
-    const trail_wait_group *const *groups;
-    size_t count = trail_analysis_waits(answers, &groups);
-    json_open(json, "waits", '[');
-    for (size_t i = 0; i < count; i++) {
-        json_open(json, NULL, '{');
-        json_text(json, "name", trail_analysis_text(answers, groups[i]->name));
-        json_number(json, "created", groups[i]->created);
-        json_number(json, "ended", groups[i]->ended);
-        json_open(json, "ready", '{');
-        json_number(json, "count", groups[i]->ready.count);
-        json_signed(json, "sum_ns", groups[i]->ready.sum_ns);
-        analysis_json_histogram(json, "spread", &groups[i]->ready);
-        json_longest(json, &groups[i]->ready_longest, "goroutine");
-        json_close(json, '}');
-        json_open(json, "blocked", '[');
-        for (size_t n = 0; n < groups[i]->wait_count; n++) {
-            const trail_wait *wait = &groups[i]->waits[n];
-            json_open(json, NULL, '{');
-            analysis_json_wait(&request->analysis, json, wait->reason);
-            if (wait->idle_count) {
-                json_number(json, "idle_count", wait->idle_count);
-                json_signed(json, "idle_ns", wait->idle_ns);
-            }
-            if (wait->timed_out)
-                json_number(json, "timed_out", wait->timed_out);
-            json_number(json, "count", wait->spread.count);
-            json_signed(json, "sum_ns", wait->spread.sum_ns);
-            analysis_json_histogram(json, "spread", &wait->spread);
-            json_longest(json, &wait->longest, "goroutine");
-            json_close(json, '}');
-        }
-        json_close(json, ']');
-        json_close(json, '}');
+    const trail_wait *wait = of;
+    analysis_json_wait(row->analysis, row->json, wait->reason);
+    if (wait->idle_count) {
+        row_number(row, NULL, "idle_count", wait->idle_count);
+        row_duration(row, NULL, "idle_ns", wait->idle_ns);
     }
-    json_close(json, ']');
+    if (wait->timed_out)
+        row_number(row, NULL, "timed_out", wait->timed_out);
+    row_number(row, NULL, "count", wait->spread.count);
+    row_duration(row, NULL, "sum_ns", wait->spread.sum_ns);
+    row_spread(row, NULL, "spread", &wait->spread);
+    put_longest(row, &wait->longest, "goroutine");
+}
+
+static void put_ready(struct row *row, const void *of)
+{
+    const trail_wait_group *waits = of;
+    row_number(row, NULL, "count", waits->ready.count);
+    row_duration(row, NULL, "sum_ns", waits->ready.sum_ns);
+    row_spread(row, NULL, "spread", &waits->ready);
+    put_longest(row, &waits->ready_longest, "goroutine");
+}
+
+static void put_waits(struct row *row, const void *of)
+{
+    const trail_wait_group *waits = of;
+    row_name(row, NULL, "name", waits->name);
+    row_number(row, NULL, "created", waits->created);
+    row_number(row, NULL, "ended", waits->ended);
+    row_json(row->analysis, row->json, "ready", put_ready, waits);
+    rows_json(row->analysis, row->json, "blocked", put_wait, waits->waits, sizeof *waits->waits,
+              waits->wait_count);
+}
+
+static void put_task(struct row *row, const void *of)
+{
+    const trail_task_kind *kind = of;
+    char text[FOLLOW_UP_SIZE + 64], file[FOLLOW_UP_SIZE];
+    row_name(row, NULL, "name", kind->name);
+    row_number(row, "begun>", "begun", kind->begun);
+    row_number(row, "ended>", "ended", kind->ended);
+    row_spread(row, SPREAD_TITLES, "spread", &kind->spread);
+    row_name(row, "type<", NULL, kind->name);
+    if (row->json) {
+        put_longest(row, &kind->longest, "task");
+        return;
+    }
+    (void)snprintf(text, sizeof text, "trail tasks --task=%" PRIu64 " %s",
+                   (uint64_t)kind->longest.goroutine, follow_up_file(row->analysis, file));
+    row_word(row, "the_longest<", NULL, kind->spread.count > 0 ? text : "-");
+}
+
+static void put_moment(struct row *row, bool has_moment, int64_t begin_ns, int64_t end_ns)
+{
+    if (!has_moment)
+        return;
+    row_time(row, NULL, "begin_ns", begin_ns);
+    row_time(row, NULL, "end_ns", end_ns);
+}
+
+static void put_if(struct row *row, const char *key, int64_t id)
+{
+    if (id != TRAIL_NONE)
+        row_id(row, NULL, key, id);
+}
+
+static void put_name_if(struct row *row, const char *key, trail_name name)
+{
+    if (name != 0)
+        row_name(row, NULL, key, name);
+}
+
+static void put_finding(struct row *row, const void *of)
+{
+    const trail_finding *finding = of;
+    row_word(row, NULL, "kind", finding->kind);
+    row_word(row, NULL, "text", finding->text);
+    json_real(row->json, "weight", finding->weight);
+    row_duration(row, NULL, "gain_ns", finding->gain_ns);
+    put_name_if(row, "function", finding->function);
+    put_name_if(row, "object", finding->object);
+    put_moment(row, finding->has_moment, finding->begin_ns, finding->end_ns);
+    put_if(row, "goroutine", finding->goroutine);
+    put_if(row, "task", finding->task);
+    put_name_if(row, "region", finding->region);
+}
+
+static void put_tile(struct row *row, const void *of)
+{
+    const struct tile *tile = of;
+    char title[TERM_SIZE + 64];
+    row_word(row, NULL, "key", tile->key);
+    row_word(row, NULL, "title",
+             words_text(&row->analysis->vocabulary, tile->title, title, sizeof title));
+    row_id(row, NULL, "value", tile->value);
+    row_word(row, NULL, "text", tile->text);
+    row_word(row, NULL, "note", tile->note);
+    if (tile->command)
+        row_word(row, NULL, "command", tile->command);
+    put_moment(row, tile->has_moment, tile->begin_ns, tile->end_ns);
+    put_if(row, "goroutine", tile->goroutine);
+    put_if(row, "task", tile->task);
+}
+
+/* A table of processes has columns of CPU time if `recorded`. */
+static void put_process_if(struct row *row, const struct summary_process *process, bool recorded)
+{
+    row_text(row, NULL, "name", process->name);
+    row_plain(row, NULL, "pid", process->pid);
+    row_number(row, "threads>", "threads", process->threads);
+    row_duration(row, "running>", "running_ns", process->running_ns);
+    row_duration(row, "ready>", "ready_ns", process->ready_ns);
+    row_duration(row, "waiting>", "waiting_ns", process->waiting_ns);
+    if (recorded) {
+        row_duration(row, "CPU>", "cpu_ns", process->cpu_ns);
+        row_duration(row, "recorder>", "recorder_ns", process->recorder_ns);
+    }
+    row_plain(row, "PID>", NULL, process->pid);
+    row_text(row, "process<", NULL, process->name);
+}
+
+static void put_recorded(struct row *row, const void *of)
+{
+    put_process_if(row, of, true);
+}
+
+static void put_unrecorded(struct row *row, const void *of)
+{
+    put_process_if(row, of, false);
+}
+
+static void put_process(struct row *row, const void *of)
+{
+    const struct summary_process *process = of;
+    put_process_if(row, process, process->recorded);
 }
 
 static void json_gc(const struct request *request, struct json *json)
@@ -162,147 +275,59 @@ static void json_gc(const struct request *request, struct json *json)
     json_close(json, '}');
 }
 
-static void json_heap_tasks(const struct request *request, struct json *json)
+static void json_heap(const trail_activity *a, struct json *json)
 {
-    const trail_activity *a = &request->activity;
-    const trail_task_kind *const *kinds;
-    size_t count = trail_analysis_task_kinds(request->analysis.answers, &kinds);
-    if (a->has_heap) {
-        json_open(json, "heap", '{');
-        json_number(json, "first_bytes", a->heap_first);
-        json_number(json, "peak_bytes", a->heap_peak);
-        json_number(json, "last_bytes", a->heap_last);
-        json_signed(json, "peak_at_ns", a->heap_peak_ns);
-        json_close(json, '}');
-    } else {
+    if (!a->has_heap) {
         json_null(json, "heap");
+        return;
     }
-    json_open(json, "tasks", '[');
-    for (size_t i = 0; i < count; i++) {
-        json_open(json, NULL, '{');
-        json_text(json, "name", trail_analysis_text(request->analysis.answers, kinds[i]->name));
-        json_number(json, "begun", kinds[i]->begun);
-        json_number(json, "ended", kinds[i]->ended);
-        analysis_json_histogram(json, "spread", &kinds[i]->spread);
-        json_longest(json, &kinds[i]->longest, "task");
-        json_close(json, '}');
-    }
-    json_close(json, ']');
-}
-
-static void json_findings(const struct request *request, struct json *json)
-{
-    const trail_finding *findings;
-    size_t count = trail_analysis_findings(request->analysis.answers, &findings);
-    json_open(json, "findings", '[');
-    for (size_t i = 0; i < count; i++) {
-        json_open(json, NULL, '{');
-        json_string(json, "kind", findings[i].kind);
-        json_string(json, "text", findings[i].text);
-        json_real(json, "weight", findings[i].weight);
-        json_signed(json, "gain_ns", findings[i].gain_ns);
-        if (findings[i].function != 0)
-            json_text(json, "function",
-                      trail_analysis_text(request->analysis.answers, findings[i].function));
-        if (findings[i].object != 0)
-            json_text(json, "object",
-                      trail_analysis_text(request->analysis.answers, findings[i].object));
-        if (findings[i].has_moment) {
-            json_signed(json, "begin_ns", findings[i].begin_ns);
-            json_signed(json, "end_ns", findings[i].end_ns);
-        }
-        if (findings[i].goroutine != TRAIL_NONE)
-            json_signed(json, "goroutine", findings[i].goroutine);
-        if (findings[i].task != TRAIL_NONE)
-            json_signed(json, "task", findings[i].task);
-        if (findings[i].region != 0)
-            json_text(json, "region",
-                      trail_analysis_text(request->analysis.answers, findings[i].region));
-        json_close(json, '}');
-    }
-    json_close(json, ']');
-}
-
-static void json_tiles(const struct request *request, struct json *json)
-{
-    struct tiles tiles;
-    char title[TERM_SIZE + 64];
-    tiles_make(&tiles, request->analysis.answers, &request->analysis.vocabulary);
-    json_open(json, "tiles", '[');
-    for (size_t i = 0; i < tiles.count; i++) {
-        const struct tile *tile = &tiles.list[i];
-        json_open(json, NULL, '{');
-        json_string(json, "key", tile->key);
-        json_string(json, "title",
-                    words_text(&request->analysis.vocabulary, tile->title, title, sizeof title));
-        json_signed(json, "value", tile->value);
-        json_string(json, "text", tile->text);
-        json_string(json, "note", tile->note);
-        if (tile->command)
-            json_string(json, "command", tile->command);
-        if (tile->has_moment) {
-            json_signed(json, "begin_ns", tile->begin_ns);
-            json_signed(json, "end_ns", tile->end_ns);
-        }
-        if (tile->goroutine != TRAIL_NONE)
-            json_signed(json, "goroutine", tile->goroutine);
-        if (tile->task != TRAIL_NONE)
-            json_signed(json, "task", tile->task);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
-}
-
-static void json_processes(const struct request *request, struct json *json)
-{
-    struct summary_process *list;
-    size_t count = summary_processes(request->analysis.answers, request->analysis.reader, &list);
-    json_open(json, "processes", '[');
-    for (size_t i = 0; i < count; i++) {
-        json_open(json, NULL, '{');
-        json_text(json, "name", list[i].name);
-        json_number(json, "pid", list[i].pid);
-        json_number(json, "threads", list[i].threads);
-        json_signed(json, "running_ns", list[i].running_ns);
-        json_signed(json, "ready_ns", list[i].ready_ns);
-        json_signed(json, "waiting_ns", list[i].waiting_ns);
-        if (list[i].recorded) {
-            json_signed(json, "cpu_ns", list[i].cpu_ns);
-            json_signed(json, "recorder_ns", list[i].recorder_ns);
-        }
-        json_close(json, '}');
-    }
-    json_close(json, ']');
-    free(list);
+    json_open(json, "heap", '{');
+    json_number(json, "first_bytes", a->heap_first);
+    json_number(json, "peak_bytes", a->heap_peak);
+    json_number(json, "last_bytes", a->heap_last);
+    json_signed(json, "peak_at_ns", a->heap_peak_ns);
+    json_close(json, '}');
 }
 
 static void show_json(const struct request *request)
 {
-    const trail_analysis_span *span = &request->analysis.span;
+    const struct analysis *analysis = &request->analysis;
+    const trail_analysis *answers = analysis->answers;
+    const trail_analysis_span *span = &analysis->span;
+    const trail_finding *findings;
     const trail_group *groups;
-    struct json json = analysis_json_begin(&request->analysis);
+    const trail_wait_group *const *waits;
+    const trail_task_kind *const *kinds;
+    struct summary_process *processes;
+    struct tiles tiles;
+    char largest[OVERVIEW_SIZE];
+    struct json json = analysis_json_begin(analysis);
     json_signed(&json, "begin_ns", span->begin_ns);
     json_signed(&json, "end_ns", span->end_ns);
     json_number(&json, "events", span->events);
     json_number(&json, "goroutines", span->goroutines);
     json_number(&json, "goroutines_alive", span->goroutines_alive);
-    char largest[OVERVIEW_SIZE];
-    json_tiles(request, &json);
-    json_findings(request, &json);
-    json_string(
-        &json, "largest",
-        overview_largest(request->analysis.answers, &request->analysis.vocabulary, largest));
+    tiles_make(&tiles, answers, &analysis->vocabulary);
+    rows_json(analysis, &json, "tiles", put_tile, tiles.list, sizeof *tiles.list, tiles.count);
+    size_t count = trail_analysis_findings(answers, &findings);
+    rows_json(analysis, &json, "findings", put_finding, findings, sizeof *findings, count);
+    json_string(&json, "largest", overview_largest(answers, &analysis->vocabulary, largest));
     json_activity(request, &json);
-    json_processes(request, &json);
-    summary_recording_json(request->analysis.reader, &json);
-    size_t count = trail_analysis_groups(request->analysis.answers, &groups);
-    groups_json(&request->analysis, &json, "groups", groups, count);
-    json_waits(request, &json);
+    count = summary_processes(answers, analysis->reader, &processes);
+    rows_json(analysis, &json, "processes", put_process, processes, sizeof *processes, count);
+    free(processes);
+    summary_recording_json(analysis->reader, &json);
+    count = trail_analysis_groups(answers, &groups);
+    groups_json(analysis, &json, "groups", groups, count);
+    count = trail_analysis_waits(answers, &waits);
+    rows_json(analysis, &json, "waits", put_waits, waits, 0, count);
     json_gc(request, &json);
-    json_heap_tasks(request, &json);
-    count = trail_analysis_region_groups(request->analysis.answers, &groups);
-    groups_json(&request->analysis, &json, "regions", groups, count);
-    analysis_summary(request->analysis.answers, &json);
+    json_heap(&request->activity, &json);
+    count = trail_analysis_task_kinds(answers, &kinds);
+    rows_json(analysis, &json, "tasks", put_task, kinds, 0, count);
+    count = trail_analysis_region_groups(answers, &groups);
+    groups_json(analysis, &json, "regions", groups, count);
+    analysis_summary(answers, &json);
     analysis_json_end(&json);
 }
 
@@ -322,18 +347,6 @@ static void title(const struct request *request, const char *text)
     put_colour(request, "\033[0m");
     putchar('\n');
 }
-
-/* The command that shows a time, for copying. */
-static void put_command(const struct request *request, struct table *table,
-                        const trail_longest *longest)
-{
-    char text[FOLLOW_UP_SIZE];
-    table_word(table, longest->ns > 0 ? follow_up_of(&request->analysis, longest->goroutine,
-                                                     longest->begin_ns, longest->ns, text)
-                                      : "-");
-}
-
-#define SPREAD_TITLES "times> sum> p50> p95> p99> max> "
 
 static const char *word(const struct request *request, enum term name)
 {
@@ -513,100 +526,69 @@ static void show_times(const struct request *request)
     }
 }
 
-static void print_more(const struct request *request, size_t count)
-{
-    if (count > request->limit)
-        printf("... and %zu more; --limit=0 shows all\n", count - request->limit);
-}
-
 static void show_processes(const struct request *request)
 {
     struct summary_process *list;
-    struct table table;
     size_t count = summary_processes(request->analysis.answers, request->analysis.reader, &list);
     if (count == 0)
         return;
-    bool recorded = list[0].recorded;
     title(request, "Processes");
-    table_begin(&table, recorded ? "threads> running> ready> waiting> CPU> recorder> PID> process<"
-                                 : "threads> running> ready> waiting> PID> process<");
-    for (size_t i = 0; i < count && i < request->limit; i++) {
-        char pid[32];
-        (void)snprintf(pid, sizeof pid, "%" PRIu64, list[i].pid);
-        table_number(&table, list[i].threads);
-        table_duration(&table, list[i].running_ns);
-        table_duration(&table, list[i].ready_ns);
-        table_duration(&table, list[i].waiting_ns);
-        if (recorded) {
-            table_duration(&table, list[i].cpu_ns);
-            table_duration(&table, list[i].recorder_ns);
-        }
-        table_word(&table, pid);
-        table_text(&table, list[i].name);
-    }
-    table_print(&table);
-    print_more(request, count);
+    rows_show(&request->analysis, list[0].recorded ? put_recorded : put_unrecorded, list,
+              sizeof *list, count, request->limit);
     free(list);
+}
+
+static void put_latency(struct row *row, const void *of)
+{
+    const trail_wait_group *waits = of;
+    const trail_group *group = overview_group(row->analysis->answers, waits->name);
+    row_number(row, "{tasks}>", NULL, group ? group->count : 0);
+    row_duration(row, "running>", NULL, group ? group->times.exec_ns : 0);
+    row_spread(row, SPREAD_TITLES, NULL, &waits->ready);
+    row_name(row, "start_function<", NULL, waits->name);
+    put_command(row, "the_longest<", &waits->ready_longest);
 }
 
 static void show_ready(const struct request *request)
 {
     const trail_wait_group *const *groups;
-    struct table table;
     size_t count = trail_analysis_waits(request->analysis.answers, &groups);
     title(request, "Scheduling latency (ready until running)");
-    table_begin_with(&table, &request->analysis.vocabulary,
-                     "{tasks}> running> " SPREAD_TITLES "start_function< the_longest<");
-    for (size_t i = 0; i < count && i < request->limit; i++) {
-        const trail_group *group = overview_group(request->analysis.answers, groups[i]->name);
-        table_number(&table, group ? group->count : 0);
-        table_duration(&table, group ? group->times.exec_ns : 0);
-        table_spread(&table, &groups[i]->ready);
-        table_text(&table, analysis_text(&request->analysis, groups[i]->name));
-        put_command(request, &table, &groups[i]->ready_longest);
-    }
-    table_print(&table);
-    print_more(request, count);
+    rows_show(&request->analysis, put_latency, groups, 0, count, request->limit);
 }
 
-static void put_reason(struct table *table, trail_string reason, uint64_t timed_out)
+static void put_reason(struct row *row, trail_string reason, uint64_t timed_out)
 {
     char text[128], number[32];
     if (reason.size == 0)
-        reason = (trail_string){"no reason given", 15};
+        reason = text_from("no reason given");
     if (timed_out == 0) {
-        table_text(table, reason);
+        row_text(row, "for<", NULL, reason);
         return;
     }
     (void)snprintf(text, sizeof text, "%.*s (%s timed out)",
                    (int)(reason.size < 64 ? reason.size : 64), reason.data,
                    table_thousands(number, timed_out));
-    table_word(table, text);
+    row_word(row, "for<", NULL, text);
 }
 
-static void print_waits(const struct request *request, const struct overview_wait *list,
-                        size_t count)
+static void put_ended(struct row *row, const void *of)
 {
-    struct table table;
-    title(request, "Waits that ended");
-    table_begin(&table, SPREAD_TITLES "for< start_function< the_longest<");
-    for (size_t i = 0; i < count && i < request->limit; i++) {
-        table_spread(&table, &list[i].wait->spread);
-        put_reason(&table, analysis_reason(&request->analysis, list[i].wait->reason),
-                   list[i].wait->timed_out);
-        table_text(&table, analysis_text(&request->analysis, list[i].group->name));
-        put_command(request, &table, &list[i].wait->longest);
-    }
-    table_print(&table);
-    print_more(request, count);
+    const struct overview_wait *ended = of;
+    row_spread(row, SPREAD_TITLES, NULL, &ended->wait->spread);
+    put_reason(row, analysis_reason(row->analysis, ended->wait->reason), ended->wait->timed_out);
+    row_name(row, "start_function<", NULL, ended->group->name);
+    put_command(row, "the_longest<", &ended->wait->longest);
 }
 
 static void show_waits(const struct request *request)
 {
     size_t waits;
     struct overview_wait *list = overview_waits(request->analysis.answers, request->idle, &waits);
-    if (list && waits > 0)
-        print_waits(request, list, waits);
+    if (list && waits > 0) {
+        title(request, "Waits that ended");
+        rows_show(&request->analysis, put_ended, list, sizeof *list, waits, request->limit);
+    }
     free(list);
 }
 
@@ -653,54 +635,34 @@ static void show_heap(const struct request *request)
 static void show_tasks(const struct request *request)
 {
     const trail_task_kind *const *kinds;
-    struct table table;
-    char text[FOLLOW_UP_SIZE + 64], file[FOLLOW_UP_SIZE];
     size_t count = trail_analysis_task_kinds(request->analysis.answers, &kinds);
     if (count == 0)
         return;
     title(request, "Tasks");
-    table_begin(&table, "begun> ended> " SPREAD_TITLES "type< the_longest<");
-    for (size_t i = 0; i < count && i < request->limit; i++) {
-        table_number(&table, kinds[i]->begun);
-        table_number(&table, kinds[i]->ended);
-        table_spread(&table, &kinds[i]->spread);
-        table_text(&table, analysis_text(&request->analysis, kinds[i]->name));
-        (void)snprintf(text, sizeof text, "trail tasks --task=%" PRIu64 " %s",
-                       (uint64_t)kinds[i]->longest.goroutine,
-                       follow_up_file(&request->analysis, file));
-        table_word(&table, kinds[i]->spread.count > 0 ? text : "-");
-    }
-    table_print(&table);
-    print_more(request, count);
+    rows_show(&request->analysis, put_task, kinds, 0, count, request->limit);
 }
 
-/* The command that shows the critical path of the longest region of a name. */
-static void put_why(const struct request *request, struct table *table, trail_name region)
+static void put_region(struct row *row, const void *of)
 {
+    const trail_group *group = of;
     char text[2 * FOLLOW_UP_SIZE + 64], name[FOLLOW_UP_SIZE], file[FOLLOW_UP_SIZE];
+    row_spread(row, SPREAD_TITLES, NULL, &group->columns[TRAIL_COLUMN_TOTAL]);
+    row_duration(row, "running>", NULL, group->times.exec_ns);
+    row_name(row, "name<", NULL, group->name);
     (void)snprintf(text, sizeof text, "trail why --region=%s %s",
-                   shell_name(trail_analysis_text(request->analysis.answers, region), name),
-                   follow_up_file(&request->analysis, file));
-    table_word(table, region ? text : "-");
+                   shell_name(trail_analysis_text(row->analysis->answers, group->name), name),
+                   follow_up_file(row->analysis, file));
+    row_word(row, "why_the_longest_took<", NULL, group->name ? text : "-");
 }
 
 static void show_regions(const struct request *request)
 {
     const trail_group *groups;
-    struct table table;
     size_t count = trail_analysis_region_groups(request->analysis.answers, &groups);
     if (count == 0)
         return;
     title(request, "Regions");
-    table_begin(&table, SPREAD_TITLES "running> name< why_the_longest_took<");
-    for (size_t i = 0; i < count && i < request->limit; i++) {
-        table_spread(&table, &groups[i].columns[TRAIL_COLUMN_TOTAL]);
-        table_duration(&table, groups[i].times.exec_ns);
-        table_text(&table, analysis_text(&request->analysis, groups[i].name));
-        put_why(request, &table, groups[i].name);
-    }
-    table_print(&table);
-    print_more(request, count);
+    rows_show(&request->analysis, put_region, groups, sizeof *groups, count, request->limit);
 }
 
 static int show(void *context)

@@ -10,12 +10,13 @@
 
 #include "base/grow.h"
 #include "base/json.h"
+#include "base/order.h"
 #include "report/overview.h"
 #include "ui/cli.h"
 #include "ui/options.h"
-#include "ui/table.h"
+#include "ui/rows.h"
 
-struct row {
+struct file {
     char *path, *kind, *text; /* of the first finding; NULL: none */
     double weight;
     int64_t gain_ns, length_ns, wait_ns, pause_ns, task_ns;
@@ -23,8 +24,8 @@ struct row {
     trail_error err; /* set unless `code` is EXIT_GOOD */
 };
 
-struct rows {
-    struct row *list;
+struct files {
+    struct file *list;
     size_t count, capacity;
     size_t others; /* files of a folder that are no traces */
 };
@@ -37,11 +38,11 @@ void summary_files_want(trail_analysis_options *options)
     options->mmu_flags[0] = TRAIL_MMU_DEFAULT | TRAIL_MMU_CORRECTED;
 }
 
-static void row_free(struct row *row)
+static void file_free(struct file *file)
 {
-    free(row->path);
-    free(row->kind);
-    free(row->text);
+    free(file->path);
+    free(file->kind);
+    free(file->text);
 }
 
 /* MARK: One file */
@@ -89,45 +90,47 @@ static int64_t longest_task(const trail_analysis *answers)
 }
 
 /* Returns false on out of memory. */
-static bool take_answers(const struct analysis *a, struct row *row)
+static bool take_answers(const struct analysis *a, struct file *file)
 {
     const trail_finding *findings;
     int64_t sum_ns;
     size_t pauses, count = trail_analysis_findings(a->answers, &findings);
     const trail_gc_pause *pause = overview_pauses(a->answers, &pauses, &sum_ns);
-    row->length_ns = a->span.end_ns - a->span.begin_ns;
-    row->wait_ns = longest_wait(a->answers);
-    row->pause_ns = pause ? pause_length(pause) : 0;
-    row->task_ns = longest_task(a->answers);
+    file->length_ns = a->span.end_ns - a->span.begin_ns;
+    file->wait_ns = longest_wait(a->answers);
+    file->pause_ns = pause ? pause_length(pause) : 0;
+    file->task_ns = longest_task(a->answers);
     if (count == 0)
         return true;
-    row->kind = strdup(findings[0].kind);
-    row->text = strdup(findings[0].text);
-    row->gain_ns = findings[0].gain_ns;
-    row->weight = findings[0].weight;
-    return row->kind && row->text;
+    file->kind = strdup(findings[0].kind);
+    file->text = strdup(findings[0].text);
+    file->gain_ns = findings[0].gain_ns;
+    file->weight = findings[0].weight;
+    return file->kind && file->text;
 }
 
 /* MARK: All files */
 
 /* Adds the file, which is one of a folder if `listed`. Returns false on out of memory. */
-static bool add_file(struct rows *rows, const struct analysis *like, const char *path, bool listed)
+static bool add_file(struct files *files, const struct analysis *like, const char *path,
+                     bool listed)
 {
     struct analysis a = *like;
-    struct row row = {0};
-    row.code = read_file(&a, path, &row.err);
-    bool good = !a.answers || take_answers(&a, &row);
+    struct file file = {0};
+    file.code = read_file(&a, path, &file.err);
+    bool good = !a.answers || take_answers(&a, &file);
     trail_analysis_close(a.answers);
     trail_reader_close(a.reader);
     trail_source_close(a.source);
-    const bool other = good && listed && row.code != EXIT_GOOD && row.err.code == TRAIL_NOT_A_TRACE;
-    rows->others += other;
-    row.path = other ? NULL : strdup(path);
-    if (good && row.path && GROW(rows->list, rows->capacity, rows->count + 1)) {
-        rows->list[rows->count++] = row;
+    const bool other =
+        good && listed && file.code != EXIT_GOOD && file.err.code == TRAIL_NOT_A_TRACE;
+    files->others += other;
+    file.path = other ? NULL : strdup(path);
+    if (good && file.path && GROW(files->list, files->capacity, files->count + 1)) {
+        files->list[files->count++] = file;
         return true;
     }
-    row_free(&row);
+    file_free(&file);
     return other;
 }
 
@@ -144,7 +147,7 @@ static bool is_file(const char *path)
 }
 
 /* Adds the regular files of a folder, but for hidden ones. Returns the exit code. */
-static int add_folder(struct rows *rows, const struct analysis *like, const char *folder)
+static int add_folder(struct files *files, const struct analysis *like, const char *folder)
 {
     struct dirent **names;
     int count = scandir(folder, &names, NULL, alphasort), code = EXIT_GOOD;
@@ -157,7 +160,7 @@ static int add_folder(struct rows *rows, const struct analysis *like, const char
         if (code == EXIT_GOOD && names[i]->d_name[0] != '.') {
             if (asprintf(&path, "%s/%s", folder, names[i]->d_name) < 0)
                 path = NULL;
-            if (!path || (is_file(path) && !add_file(rows, like, path, true)))
+            if (!path || (is_file(path) && !add_file(files, like, path, true)))
                 code = EXIT_INOUT;
         }
         free(path);
@@ -170,89 +173,82 @@ static int add_folder(struct rows *rows, const struct analysis *like, const char
 /* Hangs first, then by what would be gained; those that cannot be read last. */
 static int by_gain(const void *a, const void *b)
 {
-    const struct row *x = a, *y = b;
+    const struct file *x = a, *y = b;
     bool x_hangs = x->weight >= 1, y_hangs = y->weight >= 1;
     bool x_bad = x->code != EXIT_GOOD && !x->text, y_bad = y->code != EXIT_GOOD && !y->text;
-    if (x_bad != y_bad)
-        return x_bad ? 1 : -1;
-    if (x_hangs != y_hangs)
-        return x_hangs ? -1 : 1;
-    if (x->gain_ns != y->gain_ns)
-        return x->gain_ns > y->gain_ns ? -1 : 1;
-    if (x->wait_ns != y->wait_ns)
-        return x->wait_ns > y->wait_ns ? -1 : 1;
-    return strcmp(x->path, y->path);
+    int order = ORDER(x_bad, y_bad);
+    order = order ? order : ORDER(y_hangs, x_hangs);
+    order = order ? order : ORDER(y->gain_ns, x->gain_ns);
+    order = order ? order : ORDER(y->wait_ns, x->wait_ns);
+    return order ? order : strcmp(x->path, y->path);
 }
 
 /* MARK: Output */
 
-static void show_row(struct table *table, const struct row *row)
+/* Its damage and its first finding. */
+static void put_finding(struct row *row, const struct file *file)
 {
     char text[4096], where[200] = "", damage[TRAIL_MESSAGE_MAX + 256] = "";
-    if (row->code != EXIT_GOOD) {
-        (void)trail_error_where(&row->err, where, sizeof where);
+    if (file->code != EXIT_GOOD) {
+        (void)trail_error_where(&file->err, where, sizeof where);
         (void)snprintf(damage, sizeof damage, "%s%s%s%s%s",
-                       row->code == EXIT_BAD ? "damaged: " : "cannot be read: ", row->err.message,
+                       file->code == EXIT_BAD ? "damaged: " : "cannot be read: ", file->err.message,
                        *where ? " (" : "", where, *where ? ")" : "");
     }
     (void)snprintf(text, sizeof text, "%s%s%s", damage,
-                   *damage && row->text ? "; before that: " : "",
-                   row->text ? row->text
-                   : *damage ? ""
-                             : "No known problem found");
-    table_duration(table, row->gain_ns);
-    table_duration(table, row->length_ns);
-    table_duration(table, row->wait_ns);
-    table_duration(table, row->pause_ns);
-    table_duration(table, row->task_ns);
-    table_word(table, row->path);
-    table_word(table, text);
+                   *damage && file->text ? "; before that: " : "",
+                   file->text ? file->text
+                   : *damage  ? ""
+                              : "No known problem found");
+    row_word(row, "first_finding<", NULL, text);
 }
 
-static void show_table(const struct rows *rows)
+static void json_finding(struct json *json, const struct file *file)
 {
-    struct table table;
-    table_begin(&table, "gain> length> longest_wait> pause> task> file< first_finding<");
-    for (size_t i = 0; i < rows->count; i++)
-        show_row(&table, &rows->list[i]);
-    table_print(&table);
-    if (rows->others > 0)
-        printf("%zu other file%s no trace%s\n", rows->others, rows->others == 1 ? " is" : "s are",
-               rows->others == 1 ? "" : "s");
-}
-
-static void json_row(struct json *json, const struct row *row)
-{
-    json_open(json, NULL, '{');
-    json_string(json, "file", row->path);
-    if (row->code != EXIT_GOOD)
-        json_string(json, "error", row->err.message);
-    json_signed(json, "length_ns", row->length_ns);
-    json_signed(json, "longest_wait_ns", row->wait_ns);
-    json_signed(json, "longest_pause_ns", row->pause_ns);
-    json_signed(json, "longest_task_ns", row->task_ns);
-    if (row->text) {
-        json_open(json, "finding", '{');
-        json_string(json, "kind", row->kind);
-        json_string(json, "text", row->text);
-        json_real(json, "weight", row->weight);
-        json_signed(json, "gain_ns", row->gain_ns);
-        json_close(json, '}');
-    } else {
+    if (!file->text) {
         json_null(json, "finding");
+        return;
     }
+    json_open(json, "finding", '{');
+    json_string(json, "kind", file->kind);
+    json_string(json, "text", file->text);
+    json_real(json, "weight", file->weight);
+    json_signed(json, "gain_ns", file->gain_ns);
     json_close(json, '}');
 }
 
-static void show_json(const struct rows *rows)
+static void put_file(struct row *row, const void *of)
+{
+    const struct file *file = of;
+    row_duration(row, "gain>", NULL, file->gain_ns);
+    row_word(row, NULL, "file", file->path);
+    if (file->code != EXIT_GOOD)
+        row_word(row, NULL, "error", file->err.message);
+    row_duration(row, "length>", "length_ns", file->length_ns);
+    row_duration(row, "longest_wait>", "longest_wait_ns", file->wait_ns);
+    row_duration(row, "pause>", "longest_pause_ns", file->pause_ns);
+    row_duration(row, "task>", "longest_task_ns", file->task_ns);
+    row_word(row, "file<", NULL, file->path);
+    if (row->json)
+        json_finding(row->json, file);
+    else
+        put_finding(row, file);
+}
+
+static void show_table(const struct analysis *analysis, const struct files *files)
+{
+    rows_show(analysis, put_file, files->list, sizeof *files->list, files->count, SIZE_MAX);
+    if (files->others > 0)
+        printf("%zu other file%s no trace%s\n", files->others, files->others == 1 ? " is" : "s are",
+               files->others == 1 ? "" : "s");
+}
+
+static void show_json(const struct analysis *analysis, const struct files *files)
 {
     struct json json = json_on_stdout();
     json_open(&json, NULL, '{');
-    json_open(&json, "files", '[');
-    for (size_t i = 0; i < rows->count; i++)
-        json_row(&json, &rows->list[i]);
-    json_close(&json, ']');
-    json_number(&json, "other_files", rows->others);
+    rows_json(analysis, &json, "files", put_file, files->list, sizeof *files->list, files->count);
+    json_number(&json, "other_files", files->others);
     analysis_json_end(&json);
 }
 
@@ -263,27 +259,27 @@ bool summary_files_are(const struct options *options)
 
 int summary_files_show(const struct analysis *analysis, const struct options *options)
 {
-    struct rows rows = {0};
+    struct files files = {0};
     int code = EXIT_GOOD;
     for (int i = 0; i < options->word_count && code == EXIT_GOOD; i++) {
         const char *word = options->words[i];
-        code = is_folder(word)                          ? add_folder(&rows, analysis, word)
-               : add_file(&rows, analysis, word, false) ? EXIT_GOOD
-                                                        : EXIT_INOUT;
+        code = is_folder(word)                           ? add_folder(&files, analysis, word)
+               : add_file(&files, analysis, word, false) ? EXIT_GOOD
+                                                         : EXIT_INOUT;
     }
-    if (rows.count > 0)
-        qsort(rows.list, rows.count, sizeof *rows.list, by_gain);
+    if (files.count > 0)
+        qsort(files.list, files.count, sizeof *files.list, by_gain);
     if (analysis->json)
-        show_json(&rows);
-    else if (rows.count > 0)
-        show_table(&rows);
+        show_json(analysis, &files);
+    else if (files.count > 0)
+        show_table(analysis, &files);
     else if (code == EXIT_GOOD)
         puts("No file there is a trace.");
-    for (size_t i = 0; i < rows.count; i++) {
-        code = worse_exit(code, rows.list[i].code);
-        row_free(&rows.list[i]);
+    for (size_t i = 0; i < files.count; i++) {
+        code = worse_exit(code, files.list[i].code);
+        file_free(&files.list[i]);
     }
-    free(rows.list);
+    free(files.list);
     return code;
 }
 

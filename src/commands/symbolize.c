@@ -173,7 +173,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (code == EXIT_GOOD)
         code = symbolize(options.words[0], request.output, request.folders, request.count);
     free(request.folders);
-    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    return code;
 }
 
 const struct command command_symbolize = {

@@ -8,15 +8,15 @@
 
 #include "base/grow.h"
 #include "base/match.h"
+#include "base/order.h"
 #include "base/whole.h"
-#include "ui/analysis.h"
 #include "ui/empty.h"
 #include "ui/facts.h"
 #include "ui/follow_up.h"
 #include "ui/lengths.h"
 #include "ui/nearest.h"
+#include "ui/rows.h"
 #include "ui/spark.h"
-#include "ui/table.h"
 #include "ui/values.h"
 
 enum { ROWS = 30 };
@@ -73,9 +73,9 @@ static bool is_complete(const trail_task *task)
 }
 
 /* Returns its duration, as far as it is in the trace. */
-static int64_t duration(const struct request *request, const trail_task *task)
+static int64_t duration(const struct analysis *analysis, const trail_task *task)
 {
-    const trail_analysis_span *span = &request->analysis.span;
+    const trail_analysis_span *span = &analysis->span;
     int64_t end = task->has_end ? task->end_ns : span->end_ns;
     return end - (task->has_start ? task->start_ns : span->begin_ns);
 }
@@ -120,7 +120,7 @@ static bool has_background(const struct request *request)
 static bool is_chosen(const struct request *request, const trail_task *task)
 {
     struct candidate candidate = {request, task};
-    return lengths_have(&request->lengths, duration(request, task)) &&
+    return lengths_have(&request->lengths, duration(&request->analysis, task)) &&
            (!request->match || match_all(request->match, has_word, &candidate));
 }
 
@@ -141,13 +141,12 @@ static int print_none(const struct request *request)
                        nearest_hint(&nearest));
 }
 
-static int by_duration(const void *a, const void *b, void *request)
+static int by_duration(const void *a, const void *b, void *analysis)
 {
     const trail_task *t = *(const trail_task *const *)a, *u = *(const trail_task *const *)b;
-    int64_t x = duration(request, t), y = duration(request, u);
-    if (x != y)
-        return x < y ? 1 : -1;
-    return t->id < u->id ? -1 : t->id > u->id;
+    int64_t x = duration(analysis, t), y = duration(analysis, u);
+    int order = ORDER(y, x);
+    return order ? order : ORDER(t->id, u->id);
 }
 
 /* Those that are wanted, of any of these durations. */
@@ -173,28 +172,28 @@ static bool list_wanted(struct request *request, struct task_list *list)
     }
     if (!json || request->limit || request->groups)
         /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-        qsort_r(list->items, list->count, sizeof *list->items, by_duration, request);
+        qsort_r(list->items, list->count, sizeof *list->items, by_duration, &request->analysis);
     list->shown = list->count < limit ? list->count : limit;
     return true;
 }
 
-/* MARK: JSON */
+/* MARK: Columns */
 
-static void json_task(const struct request *request, struct json *json, const char *key,
-                      const trail_task *task)
+static void put_log(struct row *row, const void *of)
 {
-    const trail_analysis *answers = request->analysis.answers;
-    json_open(json, key, '{');
-    json_number(json, "id", task->id);
-    json_text(json, "name", trail_analysis_text(answers, task->name));
-    if (task->has_parent)
-        json_number(json, "parent", task->parent);
-    else
-        json_null(json, "parent");
-    json_signed(json, "start_ns", task->start_ns);
-    json_signed(json, "end_ns", task->end_ns);
-    json_bool(json, "complete", is_complete(task));
-    json_number(json, "region_count", task->regions);
+    const trail_log *log = of;
+    row_time(row, "time>", "time_ns", log->time_ns);
+    row_id(row, "{task_column}>", "goroutine", log->goroutine);
+    row_text(row, "category<", "category",
+             trail_analysis_text(row->analysis->answers, log->category));
+    row_text(row, "message<", "message", log->message);
+}
+
+/* Its lists, in JSON. */
+static void put_lists(struct row *row, const trail_task *task)
+{
+    const struct request *request = (const struct request *)row->analysis;
+    struct json *json = row->json;
     json_open(json, "goroutines", '[');
     for (size_t i = 0; i < task->goroutine_count; i++)
         json_signed(json, NULL, task->goroutines[i]);
@@ -203,27 +202,46 @@ static void json_task(const struct request *request, struct json *json, const ch
     for (size_t i = 0; i < task->child_count; i++)
         json_number(json, NULL, request->tasks[task->children[i]].id);
     json_close(json, ']');
-    json_open(json, "logs", '[');
-    for (uint64_t i = 0; task->logs && i < task->log_count; i++) {
-        json_open(json, NULL, '{');
-        json_signed(json, "time_ns", task->logs[i].time_ns);
-        json_signed(json, "goroutine", task->logs[i].goroutine);
-        json_text(json, "category", trail_analysis_text(answers, task->logs[i].category));
-        json_text(json, "message", task->logs[i].message);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
-    json_close(json, '}');
+    rows_json(row->analysis, json, "logs", put_log, task->logs, sizeof *task->logs,
+              task->logs ? task->log_count : 0);
+}
+
+static void put_task(struct row *row, const void *of)
+{
+    const trail_task *task = of;
+    row_plain(row, "task>", "id", task->id);
+    row_name(row, NULL, "name", task->name);
+    if (task->has_parent)
+        row_plain(row, "parent>", "parent", task->parent);
+    else
+        row_none(row, "parent>", "parent");
+    row_time_or(row, "start>", "start_ns", task->start_ns, task->has_start, "before");
+    row_time(row, NULL, "end_ns", task->end_ns);
+    row_duration(row, "took>", NULL, duration(row->analysis, task));
+    row_word(row, "<", NULL, task->has_end ? "" : "not ended");
+    row_bool(row, "complete", is_complete(task));
+    row_number(row, "regions>", "region_count", task->regions);
+    row_number(row, "logs>", NULL, task->log_count);
+    row_number(row, "{tasks}>", NULL, task->goroutine_count);
+    row_name(row, "type<", NULL, task->name);
+    if (row->json)
+        put_lists(row, task);
 }
 
 /* [number, type, goroutines...] */
-static void json_brief(const struct request *request, struct json *json, const trail_task *task)
+static void json_brief(const struct request *request, struct json *json,
+                       const struct task_list *list)
 {
-    json_open(json, NULL, '[');
-    json_number(json, NULL, task->id);
-    json_text(json, NULL, trail_analysis_text(request->analysis.answers, task->name));
-    for (size_t i = 0; i < task->goroutine_count; i++)
-        json_signed(json, NULL, task->goroutines[i]);
+    json_open(json, "tasks", '[');
+    for (size_t i = 0; i < list->shown; i++) {
+        const trail_task *task = list->items[i];
+        json_open(json, NULL, '[');
+        json_number(json, NULL, task->id);
+        json_text(json, NULL, trail_analysis_text(request->analysis.answers, task->name));
+        for (size_t n = 0; n < task->goroutine_count; n++)
+            json_signed(json, NULL, task->goroutines[n]);
+        json_close(json, ']');
+    }
     json_close(json, ']');
 }
 
@@ -234,13 +252,10 @@ static int json_tasks(struct request *request)
         return exit_no_memory();
     struct json json = analysis_json_begin(&request->analysis);
     json_number(&json, "all", list.count);
-    json_open(&json, "tasks", '[');
-    for (size_t i = 0; i < list.shown; i++)
-        if (request->brief)
-            json_brief(request, &json, list.items[i]);
-        else
-            json_task(request, &json, NULL, list.items[i]);
-    json_close(&json, ']');
+    if (request->brief)
+        json_brief(request, &json, &list);
+    else
+        rows_json(&request->analysis, &json, "tasks", put_task, list.items, 0, list.shown);
     analysis_json_end(&json);
     free(list.items);
     return EXIT_GOOD;
@@ -309,24 +324,25 @@ static bool add_task(const struct request *request, struct types *types, const t
 static int by_sum(const void *a, const void *b)
 {
     const struct type *x = a, *y = b;
-    if (x->took.sum_ns != y->took.sum_ns)
-        return x->took.sum_ns < y->took.sum_ns ? 1 : -1;
-    return x->name < y->name ? -1 : 1;
+    int order = ORDER(y->took.sum_ns, x->took.sum_ns);
+    return order ? order : ORDER(x->name, y->name);
 }
 
-static void print_types(const struct request *request, const struct type *types, size_t count)
+static void put_type(struct row *row, const void *of)
 {
-    struct table table;
-    table_begin(&table, "count> incomplete> regions> logs> min> mean> p50> p95> p99> max> task<");
-    for (size_t i = 0; i < count; i++) {
-        table_number(&table, types[i].count);
-        table_number(&table, types[i].incomplete);
-        table_number(&table, types[i].regions);
-        table_number(&table, types[i].logs);
-        table_range(&table, &types[i].took);
-        table_text(&table, analysis_text(&request->analysis, types[i].name));
-    }
-    table_print(&table);
+    const struct type *type = of;
+    row_name(row, NULL, "name", type->name);
+    row_number(row, "count>", "count", type->count);
+    row_number(row, "incomplete>", "incomplete", type->incomplete);
+    row_number(row, "regions>", "regions", type->regions);
+    row_number(row, "logs>", "logs", type->logs);
+    row_duration(row, NULL, "total_ns", type->took.sum_ns);
+    row_range(row, "min> mean> p50> p95> p99> max>", "took", &type->took);
+    row_name(row, "task<", NULL, type->name);
+    if (row->json && type->median)
+        row_json(row->analysis, row->json, "median", put_task, type->median);
+    else
+        row_none(row, NULL, "median");
 }
 
 /* Prints the commands that show the longest task; NULL: none. */
@@ -383,23 +399,6 @@ static void print_histograms(const struct request *request, const struct type *t
     }
 }
 
-static void json_type(const struct request *request, struct json *json, const struct type *type)
-{
-    json_open(json, NULL, '{');
-    json_text(json, "name", trail_analysis_text(request->analysis.answers, type->name));
-    json_number(json, "count", type->count);
-    json_number(json, "incomplete", type->incomplete);
-    json_number(json, "regions", type->regions);
-    json_number(json, "logs", type->logs);
-    json_signed(json, "total_ns", type->took.sum_ns);
-    analysis_json_histogram(json, "took", &type->took);
-    if (type->median)
-        json_task(request, json, "median", type->median);
-    else
-        json_null(json, "median");
-    json_close(json, '}');
-}
-
 /* Returns false on out of memory. */
 static bool find_medians(struct request *request, struct types *types)
 {
@@ -420,10 +419,8 @@ static bool json_types(struct request *request, struct types *types)
     if (!find_medians(request, types))
         return false;
     struct json json = analysis_json_begin(&request->analysis);
-    json_open(&json, "groups", '[');
-    for (size_t i = 0; i < types->count; i++)
-        json_type(request, &json, &types->list[i]);
-    json_close(&json, ']');
+    rows_json(&request->analysis, &json, "groups", put_type, types->list, sizeof *types->list,
+              types->count);
     analysis_json_end(&json);
     return true;
 }
@@ -438,7 +435,7 @@ static void print_all_types(const struct request *request, const struct types *t
         print_histograms(request, types->list, shown);
         return;
     }
-    print_types(request, types->list, shown);
+    rows_show(&request->analysis, put_type, types->list, sizeof *types->list, types->count, limit);
     print_over_time(request, types->list, shown);
     print_longest(request, types->list[0].longest);
 }
@@ -463,58 +460,28 @@ static int show_types(struct request *request)
 
 /* MARK: One by one */
 
-static void put_task(const struct request *request, struct table *table, const trail_task *task)
-{
-    char text[32];
-    int64_t origin = request->analysis.span.origin_ns;
-    (void)snprintf(text, sizeof text, "%" PRIu64, task->id);
-    table_word(table, text);
-    (void)snprintf(text, sizeof text, "%" PRIu64, task->parent);
-    table_word(table, task->has_parent ? text : "-");
-    if (task->has_start)
-        table_duration(table, task->start_ns - origin);
-    else
-        table_word(table, "before");
-    table_duration(table, duration(request, task));
-    table_word(table, task->has_end ? "" : "not ended");
-    table_number(table, task->regions);
-    table_number(table, task->log_count);
-    table_number(table, task->goroutine_count);
-    table_text(table, analysis_text(&request->analysis, task->name));
-}
-
 static void print_logs(const struct request *request, const trail_task *task)
 {
-    struct table table;
-    char text[32];
     if (!task->logs || task->log_count == 0)
         return;
     printf("\nlogs of task %" PRIu64 ":\n", task->id);
-    table_begin_with(&table, &request->analysis.vocabulary,
-                     "time> {task_column}> category< message<");
-    for (uint64_t i = 0; i < task->log_count; i++) {
-        const trail_log *log = &task->logs[i];
-        (void)snprintf(text, sizeof text, "%" PRId64, log->goroutine);
-        table_duration(&table, log->time_ns - request->analysis.span.origin_ns);
-        table_word(&table, text);
-        table_text(&table, trail_analysis_text(request->analysis.answers, log->category));
-        table_text(&table, log->message);
-    }
-    table_print(&table);
+    rows_show(&request->analysis, put_log, task->logs, sizeof *task->logs, task->log_count,
+              SIZE_MAX);
 }
 
-#define TASK_TITLES "task> parent> start> took> <  regions> logs> {tasks}> type<"
+static void put_child(struct row *row, const void *of)
+{
+    const struct request *request = (const struct request *)row->analysis;
+    put_task(row, &request->tasks[*(const uint32_t *)of]);
+}
 
 static void print_children(const struct request *request, const trail_task *task)
 {
-    struct table table;
     if (task->child_count == 0)
         return;
     printf("\nchildren of task %" PRIu64 ":\n", task->id);
-    table_begin_with(&table, &request->analysis.vocabulary, TASK_TITLES);
-    for (size_t i = 0; i < task->child_count; i++)
-        put_task(request, &table, &request->tasks[task->children[i]]);
-    table_print(&table);
+    rows_show(&request->analysis, put_child, task->children, sizeof *task->children,
+              task->child_count, SIZE_MAX);
 }
 
 /* Prints further commands for a task. */
@@ -548,13 +515,7 @@ static int show_tasks(struct request *request)
         free(list.items);
         return EXIT_GOOD;
     }
-    struct table table;
-    table_begin_with(&table, &request->analysis.vocabulary, TASK_TITLES);
-    for (size_t i = 0; i < list.shown; i++)
-        put_task(request, &table, list.items[i]);
-    table_print(&table);
-    if (list.shown < list.count)
-        printf("... and %zu more; --limit=0 shows all\n", list.count - list.shown);
+    rows_show(&request->analysis, put_task, list.items, 0, list.count, list.shown);
     for (size_t i = 0; i < list.shown && request->ids.count > 0; i++) {
         print_logs(request, list.items[i]);
         print_children(request, list.items[i]);

@@ -11,52 +11,38 @@ static const struct option rows[] = {
     {0},
 };
 
-static struct running get(const void *list, size_t i)
+static struct running get(const void *of)
 {
-    const trail_thread *m = (const trail_thread *)list + i;
+    const trail_thread *m = of;
     return (struct running){m->id, m->running_ns, m->goroutine, m->running_slices};
 }
 
-static void put_json(const struct analysis *analysis, struct json *json, const void *list, size_t i)
+static void put(struct row *row, const void *of)
 {
-    const trail_thread *m = (const trail_thread *)list + i;
-    json_signed(json, "first_ns", m->first_ns);
-    json_signed(json, "last_ns", m->last_ns);
-    json_signed(json, "running_ns", m->running_ns);
-    json_signed(json, "syscall_ns", m->syscall_ns);
-    json_signed(json, "idle_ns", m->idle_ns);
-    json_number(json, "runs", m->runs);
-    json_number(json, "syscalls", m->syscalls);
-    json_number(json, "procs", m->procs);
-    json_number(json, "events", m->events);
-    cpu_limits_json_thread(analysis->reader, json, m->id);
-}
-
-static void put_cells(const struct analysis *analysis, struct table *table, const void *list,
-                      size_t i)
-{
-    const trail_thread *m = (const trail_thread *)list + i;
-    table_duration(table, m->first_ns - analysis->span.origin_ns);
-    table_duration(table, m->running_ns);
-    table_duration(table, m->syscall_ns);
-    table_duration(table, m->idle_ns);
-    table_percent(table, share_of(m->running_ns, analysis->span.end_ns - m->first_ns));
-    table_number(table, m->runs);
-    table_number(table, m->syscalls);
-    table_number(table, m->procs);
-    table_number(table, m->events);
+    const trail_thread *m = of;
+    row_id(row, "{machine_column}>", "id", m->id);
+    row_time(row, "seen_at>", "first_ns", m->first_ns);
+    row_time(row, NULL, "last_ns", m->last_ns);
+    row_duration(row, "running>", "running_ns", m->running_ns);
+    row_duration(row, "syscall>", "syscall_ns", m->syscall_ns);
+    row_duration(row, "idle>", "idle_ns", m->idle_ns);
+    row_share(row, "running>", share_of(m->running_ns, row->analysis->span.end_ns - m->first_ns));
+    row_number(row, "runs>", "runs", m->runs);
+    row_number(row, "syscalls>", "syscalls", m->syscalls);
+    row_number(row, "{slots_taken}>", "procs", m->procs);
+    row_number(row, "events>", "events", m->events);
+    if (row->json)
+        cpu_limits_json_thread(row->analysis->reader, row->json, m->id);
+    running_json_slices(row, m->running_slices);
 }
 
 static const struct running_kind kind = {
     .one = TERM_machine,
     .id = TERM_machine_id,
     .list = "threads",
-    .titles = "{machine_column}> seen_at> running> syscall> idle> running> runs> syscalls> "
-              "{slots_taken}> "
-              "events>",
+    .size = sizeof(trail_thread),
     .get = get,
-    .json = put_json,
-    .cells = put_cells,
+    .put = put,
 };
 
 static int show(void *context)

@@ -41,7 +41,7 @@ struct request {
     bool no_open, keep, follow;
     int64_t idle_ns;
     trail_words vocabulary;
-    const char *save, *assets, *source, *skip_frames;
+    const char *save, *source, *skip_frames;
 };
 
 /* MARK: Command line */
@@ -83,8 +83,6 @@ static const struct option rows[] = {
      TO_TEXT(struct request, source)},
     WORDS_ROW(struct request, vocabulary),
     {0, "skip-frames", "FILE", SKIP_FRAMES_HELP, TO_TEXT(struct request, skip_frames)},
-    {0, "assets", "DIR", "serve the page's files from here, to develop it",
-     TO_TEXT(struct request, assets)},
     {0},
 };
 
@@ -358,7 +356,7 @@ static int view(const struct request *request)
     struct site site = {.request = request,
                         .again = PTHREAD_MUTEX_INITIALIZER,
                         .served = calloc(API_TRACES, sizeof *site.served),
-                        .assets = request->assets};
+                        .assets = getenv("TRAIL_ASSETS")};
     sigset_t signals;
     if (!site.served)
         return EXIT_INOUT;
@@ -406,7 +404,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct options options;
     int code = options_each(&options, command, argc, argv, NULL, &request);
     if (code != EXIT_GOOD)
-        return code == OPTIONS_HELP ? EXIT_GOOD : code;
+        return code;
     if (options.word_count == 0 || options.word_count > API_TRACES)
         return usage_error(command, options.word_count == 0 ? "which file? (- is stdin)"
                                                             : "two files at most");

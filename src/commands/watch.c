@@ -351,7 +351,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct options options;
     int code = options_each(&options, command, argc, argv, parse_option, &request);
     if (code != EXIT_GOOD)
-        return code == OPTIONS_HELP ? EXIT_GOOD : code;
+        return code;
     if (options.word_count != 1)
         return usage_error(command, "which folder? trail watch DIR -o DIR");
     if (!request.output)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/plain.h"
 #include "replay/candidates.h"
 #include "replay/plan.h"
@@ -366,9 +367,8 @@ static double gain_of(const struct request *request, double from, double to)
 static int greatest_first(const void *a, const void *b)
 {
     const struct answer *x = a, *y = b;
-    if (x->known != y->known)
-        return x->known ? -1 : 1;
-    return x->gain < y->gain ? 1 : x->gain > y->gain ? -1 : 0;
+    int order = ORDER(y->known, x->known);
+    return order ? order : ORDER(y->gain, x->gain);
 }
 
 /*

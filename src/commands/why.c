@@ -8,12 +8,12 @@
 
 #include "base/grow.h"
 #include "base/heap.h"
+#include "base/order.h"
 #include "base/text.h"
-#include "ui/analysis.h"
 #include "ui/follow_up.h"
 #include "ui/goroutine_filter.h"
 #include "ui/nearest.h"
-#include "ui/table.h"
+#include "ui/rows.h"
 #include "ui/values.h"
 #include "words/function_name.h"
 #include "words/place.h"
@@ -163,7 +163,7 @@ static void keep(void *context, const trail_path_segment *segment)
 static int from_the_begin(const void *a, const void *b)
 {
     const struct kept *x = a, *y = b;
-    return x->place < y->place ? 1 : x->place > y->place ? -1 : 0;
+    return ORDER(y->place, x->place);
 }
 
 /* Finds the longest segments, and sorts them from the begin of the path to its end. Returns 0 if
@@ -178,51 +178,46 @@ static int keep_longest(struct request *request)
 
 /* MARK: JSON */
 
-/* Writes what the goroutine woken at the end of the segment waited for. */
-static void json_awaited(struct request *request, const trail_path_segment *segment)
+/* What the goroutine woken at the end of the segment waited for. */
+static void put_awaited(struct row *row, const trail_path_segment *segment)
 {
-    struct json *json = &request->json;
-    const trail_analysis *answers = request->analysis.answers;
-    trail_wait_for what = trail_analysis_wait_for(answers, segment->awaited);
-    json_text(json, "awaited", trail_analysis_text(answers, what.reason));
+    trail_wait_for what = trail_analysis_wait_for(row->analysis->answers, segment->awaited);
+    row_name(row, NULL, "awaited", what.reason);
     if (what.kind)
-        json_string(json, "awaited_kind", what.kind);
+        row_word(row, NULL, "awaited_kind", what.kind);
     if (what.object)
-        json_text(json, "awaited_object", trail_analysis_text(answers, what.object));
+        row_name(row, NULL, "awaited_object", what.object);
     if (segment->held_ns)
-        json_signed(json, "held_ns", segment->held_ns);
+        row_duration(row, NULL, "held_ns", segment->held_ns);
 }
 
-static void json_segment(struct request *request, const trail_path_segment *segment)
+static void put_segment(struct row *row, const void *of)
 {
-    struct json *json = &request->json;
-    const trail_analysis *answers = request->analysis.answers;
-    json_open(json, NULL, '{');
-    json_signed(json, "begin_ns", segment->begin_ns);
-    json_signed(json, "end_ns", segment->end_ns);
-    json_signed(json, "goroutine", segment->goroutine);
-    json_text(json, "group", trail_analysis_text(answers, segment->group));
-    json_number(json, "depth", segment->depth);
-    json_string(json, "state", trail_path_state_name(segment->state));
+    const trail_path_segment *segment = of;
+    row_time(row, NULL, "begin_ns", segment->begin_ns);
+    row_time(row, NULL, "end_ns", segment->end_ns);
+    row_id(row, NULL, "goroutine", segment->goroutine);
+    row_name(row, NULL, "group", segment->group);
+    row_number(row, NULL, "depth", segment->depth);
+    row_word(row, NULL, "state", trail_path_state_name(segment->state));
     if (segment->state == TRAIL_PATH_BLOCKED || segment->reason)
-        analysis_json_wait(&request->analysis, json, segment->reason);
+        analysis_json_wait(row->analysis, row->json, segment->reason);
     if (segment->timed_out)
-        json_bool(json, "timed_out", true);
-    json_text(json, "function", trail_analysis_text(answers, segment->function));
-    place_json(&request->analysis, json, "stack", segment->stack);
+        row_bool(row, "timed_out", true);
+    row_name(row, NULL, "function", segment->function);
+    place_json(row->analysis, row->json, "stack", segment->stack);
     if (segment->wakes != TRAIL_NONE) {
-        json_signed(json, "wakes", segment->wakes);
-        json_awaited(request, segment);
-        place_json(&request->analysis, json, "waited_at", segment->waited_at);
+        row_id(row, NULL, "wakes", segment->wakes);
+        put_awaited(row, segment);
+        place_json(row->analysis, row->json, "waited_at", segment->waited_at);
     }
-    json_close(json, '}');
 }
 
 static void json_counted(void *context, const trail_path_segment *segment)
 {
     struct request *request = context;
     request->segments++;
-    json_segment(request, segment);
+    row_json(&request->analysis, &request->json, NULL, put_segment, segment);
 }
 
 static const char *word_of(trail_path_of of)
@@ -235,24 +230,41 @@ static const char *word_of(trail_path_of of)
     return words[of];
 }
 
-static void json_totals(const struct request *request, struct json *json)
+/* "running"; "blocked (chan receive)"; "waiting for mutex stats_mu". */
+static trail_string state_text(const struct analysis *analysis, trail_path_state state,
+                               trail_name reason, char buf[WAIT_TEXT_SIZE])
 {
-    const trail_path_total *totals;
-    const trail_analysis *answers = request->analysis.answers;
-    size_t count = trail_analysis_path_totals(answers, &totals);
-    json_open(json, "totals", '[');
-    for (size_t i = 0; i < count; i++) {
-        json_open(json, NULL, '{');
-        json_text(json, "group", trail_analysis_text(answers, totals[i].group));
-        json_string(json, "state", trail_path_state_name(totals[i].state));
-        if (totals[i].state == TRAIL_PATH_BLOCKED || totals[i].reason)
-            analysis_json_wait(&request->analysis, json, totals[i].reason);
-        json_text(json, "function", trail_analysis_text(answers, totals[i].function));
-        json_number(json, "count", totals[i].count);
-        json_signed(json, "ns", totals[i].ns);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
+    trail_string text = analysis_wait_text(analysis, reason, buf);
+    const char *shown = state == TRAIL_PATH_UNKNOWN ? term(&analysis->vocabulary, TERM_not_known)
+                                                    : trail_path_state_name(state);
+    if (reason && trail_analysis_wait_for(analysis->answers, reason).kind)
+        return text;
+    if (!reason)
+        return text_from(shown);
+    int size = snprintf(buf, WAIT_TEXT_SIZE, "%s (%.*s)", shown,
+                        (int)(text.size < 200 ? text.size : 200), text.data);
+    return (trail_string){buf, size > 0 ? (size_t)size : 0};
+}
+
+static void put_total(struct row *row, const void *of)
+{
+    const struct request *request = (const struct request *)row->analysis;
+    const trail_path_total *total = of;
+    char state[WAIT_TEXT_SIZE], name[FUNCTION_NAME_SIZE];
+    row_share(row, "share>",
+              (double)total->ns / (double)(request->path.end_ns - request->path.begin_ns));
+    row_duration(row, "time>", NULL, total->ns);
+    row_number(row, "times>", NULL, total->count);
+    row_name(row, "{task}<", "group", total->group);
+    row_word(row, NULL, "state", trail_path_state_name(total->state));
+    if (row->json && (total->state == TRAIL_PATH_BLOCKED || total->reason))
+        analysis_json_wait(row->analysis, row->json, total->reason);
+    row_text(row, "state<", NULL, state_text(row->analysis, total->state, total->reason, state));
+    row_text(row, "function<", NULL,
+             function_name_short(analysis_text(row->analysis, total->function), name));
+    row_name(row, NULL, "function", total->function);
+    row_number(row, NULL, "count", total->count);
+    row_duration(row, NULL, "ns", total->ns);
 }
 
 /* Writes the segments from the last to the first, or the longest of them if there is a limit. */
@@ -264,7 +276,7 @@ static int json_segments(struct request *request)
     if (request->limited) {
         failed = keep_longest(request);
         for (size_t i = request->kept_count; i-- > 0;)
-            json_segment(request, &request->kept[i].segment);
+            row_json(&request->analysis, json, NULL, put_segment, &request->kept[i].segment);
     } else {
         failed = trail_analysis_path_walk(request->analysis.answers, json_counted, request);
     }
@@ -290,7 +302,9 @@ static int show_json(struct request *request)
     json_signed(json, "begin_ns", path->begin_ns);
     json_signed(json, "end_ns", path->end_ns);
     int failed = json_segments(request);
-    json_totals(request, json);
+    const trail_path_total *totals;
+    size_t count = trail_analysis_path_totals(request->analysis.answers, &totals);
+    rows_json(&request->analysis, json, "totals", put_total, totals, sizeof *totals, count);
     json_close(json, '}');
     putchar('\n');
     return failed;
@@ -306,12 +320,6 @@ static void put_name(const struct request *request, trail_name name)
 static const char *word(const struct request *request, enum term name)
 {
     return term(&request->analysis.vocabulary, name);
-}
-
-static const char *state_word(const struct request *request, trail_path_state state)
-{
-    return state == TRAIL_PATH_UNKNOWN ? word(request, TERM_not_known)
-                                       : trail_path_state_name(state);
 }
 
 static void show_title(const struct request *request)
@@ -353,21 +361,6 @@ static void put_place(const struct request *request, const trail_path_segment *s
     show_plain(text_from(text));
 }
 
-/* "running"; "blocked (chan receive)"; "waiting for mutex stats_mu". */
-static trail_string state_text(const struct request *request, trail_path_state state,
-                               trail_name reason, char buf[WAIT_TEXT_SIZE])
-{
-    trail_string text = analysis_wait_text(&request->analysis, reason, buf);
-    const char *shown = state_word(request, state);
-    if (reason && trail_analysis_wait_for(request->analysis.answers, reason).kind)
-        return text;
-    if (!reason)
-        return text_from(shown);
-    int size = snprintf(buf, WAIT_TEXT_SIZE, "%s (%.*s)", shown,
-                        (int)(text.size < 200 ? text.size : 200), text.data);
-    return (trail_string){buf, size > 0 ? (size_t)size : 0};
-}
-
 static void show_segment(const struct request *request, const trail_path_segment *segment)
 {
     enum { COLUMNS = 26, DEEPEST = 20 };
@@ -380,7 +373,7 @@ static void show_segment(const struct request *request, const trail_path_segment
     put_name(request, segment->group);
     char text[WAIT_TEXT_SIZE];
     printf(": ");
-    show_plain(state_text(request, segment->state, segment->reason, text));
+    show_plain(state_text(&request->analysis, segment->state, segment->reason, text));
     put_place(request, segment);
     if (segment->timed_out)
         printf(", timed out after %s", show_duration(length, segment->end_ns - segment->begin_ns));
@@ -429,23 +422,10 @@ static void show_segments(const struct request *request)
 static void show_totals(const struct request *request)
 {
     enum { MOST = 10 };
-    struct table table;
     const trail_path_total *totals;
     size_t count = trail_analysis_path_totals(request->analysis.answers, &totals);
-    double whole = (double)(request->path.end_ns - request->path.begin_ns);
-    table_begin_with(&table, &request->analysis.vocabulary,
-                     "share> time> times> {task}< state< function<");
-    for (size_t i = 0; i < count && i < MOST; i++) {
-        char state[WAIT_TEXT_SIZE], name[FUNCTION_NAME_SIZE];
-        table_percent(&table, (double)totals[i].ns / whole);
-        table_duration(&table, totals[i].ns);
-        table_number(&table, totals[i].count);
-        table_text(&table, analysis_text(&request->analysis, totals[i].group));
-        table_text(&table, state_text(request, totals[i].state, totals[i].reason, state));
-        table_text(&table, function_name_short(
-                               analysis_text(&request->analysis, totals[i].function), name));
-    }
-    table_print(&table);
+    rows_show(&request->analysis, put_total, totals, sizeof *totals, count < MOST ? count : MOST,
+              SIZE_MAX);
     if (count > MOST)
         printf("... and %zu more\n", count - MOST);
 }

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/order.h"
+
 static struct otlp_wait *shortest(struct otlp_times *times)
 {
     struct otlp_wait *found = &times->waits[0];
@@ -27,7 +29,7 @@ void otlp_times_keep(struct otlp_times *times, const struct otlp_wait *wait)
 static int by_begin(const void *a, const void *b)
 {
     const struct otlp_wait *x = a, *y = b;
-    return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
+    return ORDER(x->begin_ns, y->begin_ns);
 }
 
 void otlp_times_sort(struct otlp_times *times)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "base/order.h"
 #include "base/search.h"
 
 enum { SNAPSHOT_CLOCK = 1 };
@@ -81,7 +82,7 @@ void clocks_take(struct perfetto_clocks *clocks, struct proto snapshot)
 static int by_ns(const void *a, const void *b)
 {
     const struct clock_point *x = a, *y = b;
-    return x->ns < y->ns ? -1 : x->ns > y->ns;
+    return ORDER(x->ns, y->ns);
 }
 
 void clocks_sort(struct perfetto_clocks *clocks)

@@ -60,7 +60,7 @@ static bool take_named(struct import_model *model, trail_string fields, const ch
 
 /* MARK: States */
 
-bool sched_left(trail_string letters, uint8_t *left)
+static bool sched_left(trail_string letters, uint8_t *left)
 {
     static const struct {
         char letter;

@@ -26,7 +26,4 @@ enum sched_result {
 enum sched_result sched_parse(struct import_model *model, trail_string name, trail_string fields,
                               struct import_event *event);
 
-/* How a thread left, by the letters that the kernel prints; false for others. */
-bool sched_left(trail_string letters, uint8_t *left);
-
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/order.h"
 #include "base/search.h"
 #include "import/spans.h"
 
@@ -40,20 +41,17 @@ static void emit(struct import_spans *spans, enum import_kind kind, int64_t time
 static int by_time(const void *a, const void *b)
 {
     const struct span_event *x = a, *y = b;
-    if (x->time_ns != y->time_ns)
-        return x->time_ns < y->time_ns ? -1 : 1;
-    return x->order < y->order ? -1 : x->order > y->order;
+    int order = ORDER(x->time_ns, y->time_ns);
+    return order ? order : ORDER(x->order, y->order);
 }
 
 /* Outer spans first. */
 static int by_begin(const void *a, const void *b)
 {
     const struct span *x = a, *y = b;
-    if (x->begin_ns != y->begin_ns)
-        return x->begin_ns < y->begin_ns ? -1 : 1;
-    if (x->end_ns != y->end_ns)
-        return x->end_ns > y->end_ns ? -1 : 1;
-    return x->order < y->order ? -1 : x->order > y->order;
+    int order = ORDER(x->begin_ns, y->begin_ns);
+    order = order ? order : ORDER(y->end_ns, x->end_ns);
+    return order ? order : ORDER(x->order, y->order);
 }
 
 static void add_span(struct import_spans *spans, struct span_thread *thread,

@@ -56,7 +56,8 @@ void import_thread_name(struct import_threads *all, int32_t tid, trail_string na
     own[size] = '\0';
 }
 
-void import_cpu_seen(struct import_threads *all, int32_t cpu)
+/* There is a CPU of this number. */
+static void import_cpu_seen(struct import_threads *all, int32_t cpu)
 {
     size_t known = all->out.p_count, count = (size_t)cpu + 1;
     if (cpu < 0 || cpu > IMPORT_CPU_MAX || count <= known)

@@ -61,9 +61,6 @@ void import_threads_dispose(struct import_threads *all);
  * written. */
 void import_thread_name(struct import_threads *all, int32_t tid, trail_string name);
 
-/* There is a CPU of this number. */
-void import_cpu_seen(struct import_threads *all, int32_t cpu);
-
 /* MARK: Time */
 
 /* Goes on to `ns`, and at least by 1 ns; begins a generation if the present one is large. */

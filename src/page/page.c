@@ -167,7 +167,7 @@ EXPORT(page_run) int page_run(size_t size)
     const struct command *command = argc >= 2 ? find_analysis(argv[1]) : NULL;
     if (!command)
         return EXIT_USAGE;
-    return finish_stdout(command->run(command, argc - 2, argv + 2));
+    return finish_stdout(command_run(command, argc - 2, argv + 2));
 }
 
 /* MARK: The trace */

@@ -11,7 +11,8 @@
 
 #define SECOND_NS 1000000000
 
-bool wall_parse(trail_string text, trail_clock_snapshot *clocks)
+/* Parses a line into *clocks. Returns false unless the text is such a line. */
+static bool wall_parse(trail_string text, trail_clock_snapshot *clocks)
 {
     char line[WALL_LINE];
     unsigned long long mono;

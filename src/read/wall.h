@@ -6,9 +6,6 @@
 
 #include "wire/wall.h"
 
-/* Parses a line into *clocks. Returns false unless the text is such a line. */
-bool wall_parse(trail_string line, trail_clock_snapshot *clocks);
-
 /*
  * Writes the line for a reading to `room` of WALL_LINE bytes; empty for a time before 0 or a wall
  * clock before 1970, which the line cannot express.

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "replay/plan.h"
 #include "words/wrappers.h"
@@ -44,9 +45,8 @@ static bool add(struct sums *sums, trail_name name, int64_t ns)
 static int longest_first(const void *a, const void *b)
 {
     const struct sum *x = a, *y = b;
-    if (x->ns != y->ns)
-        return x->ns < y->ns ? 1 : -1;
-    return x->name < y->name ? -1 : x->name > y->name;
+    int order = ORDER(y->ns, x->ns);
+    return order ? order : ORDER(x->name, y->name);
 }
 
 static bool put(struct candidates *c, enum change_kind kind, trail_string name, double factor,

@@ -18,7 +18,8 @@ static size_t bare_size(trail_string function)
     return (size_t)(paren - function.data);
 }
 
-bool plan_is_function(trail_string function, const char *name)
+/* Whether what people call `name` is this function: "parse", "main.parse", "json::parse". */
+static bool plan_is_function(trail_string function, const char *name)
 {
     size_t size = strlen(name);
     trail_string bare = {function.data, bare_size(function)};

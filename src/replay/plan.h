@@ -28,9 +28,6 @@ void plan_free(struct plan *plan);
  */
 bool plan_applies(const struct chains *chains, const struct change *change, bool *certain);
 
-/* Whether what people call `name` is this function: "parse", "main.parse", "json::parse". */
-bool plan_is_function(trail_string function, const char *name);
-
 /* The name of a wait: of its object, or of the function that waits; of its kind without either. */
 trail_name plan_wait_name(const struct chains *chains, const struct chain_wait *wait);
 

@@ -6,6 +6,7 @@
 
 #include "base/grow.h"
 #include "base/heap.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "replay/plan.h"
 
@@ -495,12 +496,6 @@ static bool prepare(struct replay *r, const struct change *changes, size_t count
     return !r->failed;
 }
 
-static int by_length(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 bool replay_run(const struct chains *chains, const struct change *changes, size_t count,
                 const struct replay_goal *goal, struct replay_result *result)
 {
@@ -515,7 +510,7 @@ bool replay_run(const struct chains *chains, const struct change *changes, size_
         play(&r);
     result->stuck = r.open > 0;
     if (good)
-        qsort(result->tasks, result->task_count, sizeof *result->tasks, by_length);
+        qsort(result->tasks, result->task_count, sizeof *result->tasks, order_numbers);
     plan_free(&r.plan);
     free(r.tasks);
     free(r.locks);

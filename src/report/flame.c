@@ -4,6 +4,7 @@
 
 #include "base/grow.h"
 #include "base/idmap.h"
+#include "base/order.h"
 #include "base/share.h"
 #include "base/show.h"
 #include "report/html.h"
@@ -253,9 +254,8 @@ struct own {
 static int by_own(const void *a, const void *b)
 {
     const struct own *x = a, *y = b;
-    if (x->own != y->own)
-        return x->own > y->own ? -1 : 1;
-    return x->frame < y->frame ? -1 : x->frame > y->frame;
+    int order = ORDER(y->own, x->own);
+    return order ? order : ORDER(x->frame, y->frame);
 }
 
 /* What the functions have of their own, all frames of each together. */

@@ -115,12 +115,6 @@ void html_share(struct out *out, double share)
     out_str(out, show_percent(text, share * 100));
 }
 
-void html_bytes(struct out *out, uint64_t bytes)
-{
-    char text[SHOW_SIZE];
-    out_str(out, show_bytes(text, bytes));
-}
-
 void html_coordinate(struct out *out, double value)
 {
     char text[40];

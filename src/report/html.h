@@ -30,7 +30,6 @@ void html_figures(struct out *out, const char *text);
 void html_number(struct out *out, uint64_t value);
 void html_duration(struct out *out, int64_t ns);
 void html_share(struct out *out, double share);
-void html_bytes(struct out *out, uint64_t bytes);
 
 /* Writes a number for an attribute of a drawing, with as few digits as necessary. */
 void html_coordinate(struct out *out, double value);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/order.h"
 #include "base/text.h"
 
 static bool lacks; /* memory was exhausted: something is missing in an answer */
@@ -45,7 +46,7 @@ static void add_named(const trail_analysis *answers, struct overview_part **part
 static int by_ns(const void *a, const void *b)
 {
     const struct overview_part *x = a, *y = b;
-    return x->ns < y->ns ? 1 : x->ns > y->ns ? -1 : 0;
+    return ORDER(y->ns, x->ns);
 }
 
 trail_times overview_times(const trail_analysis *answers, bool ranges, struct overview_part **parts,
@@ -79,15 +80,11 @@ static int longest_sum(const void *a, const void *b)
 {
     const struct overview_wait *x = a, *y = b;
     int64_t p = x->wait->spread.sum_ns, q = y->wait->spread.sum_ns;
-    if (x->system != y->system)
-        return x->system ? 1 : -1;
-    if (x->idle != y->idle)
-        return x->idle ? 1 : -1;
-    if (p != q)
-        return p < q ? 1 : -1;
-    if (x->group->name != y->group->name)
-        return x->group->name < y->group->name ? -1 : 1;
-    return x->wait < y->wait ? -1 : x->wait > y->wait;
+    int order = ORDER(x->system, y->system);
+    order = order ? order : ORDER(x->idle, y->idle);
+    order = order ? order : ORDER(q, p);
+    order = order ? order : ORDER(x->group->name, y->group->name);
+    return order ? order : ORDER(x->wait, y->wait);
 }
 
 static bool is_idle(const trail_wait *wait)

@@ -8,6 +8,7 @@
 
 #include "analyze/goroutines.h"
 #include "base/duration.h"
+#include "base/order.h"
 #include "base/share.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -193,7 +194,7 @@ struct reason_sum {
 static int by_sum(const void *a, const void *b)
 {
     const struct reason_sum *x = a, *y = b;
-    return x->ns < y->ns ? 1 : x->ns > y->ns ? -1 : 0;
+    return ORDER(y->ns, x->ns);
 }
 
 /* Adds waits up by reason, as it is shown; returns the number of reasons. */

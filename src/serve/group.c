@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "serve/draw.h"
 #include "serve/pace.h"
@@ -156,19 +157,13 @@ static void add_lanes(struct sums *sums, struct members *members, size_t most)
     }
 }
 
-static int compare_times(const void *left, const void *right)
-{
-    const int64_t *a = left, *b = right;
-    return *a < *b ? -1 : *a > *b;
-}
-
 /* The most lanes that existed at once; one that ends as another begins is not there with it. */
 static int64_t find_peak(struct life *life, size_t count)
 {
     int64_t peak = 0;
     size_t ended = 0;
-    qsort(life->begins, count, sizeof *life->begins, compare_times);
-    qsort(life->ends, count, sizeof *life->ends, compare_times);
+    qsort(life->begins, count, sizeof *life->begins, order_numbers);
+    qsort(life->ends, count, sizeof *life->ends, order_numbers);
     for (size_t begun = 0; begun < count; begun++) {
         while (ended < count && life->ends[ended] <= life->begins[begun])
             ended++;

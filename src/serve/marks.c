@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "base/order.h"
 #include "base/search.h"
 #include "base/text.h"
 #include "serve/draw.h"
@@ -42,21 +43,19 @@ static int64_t bar_end(const trail_bar *bar, int64_t end_ns)
     return bar->open ? end_ns : bar->end_ns;
 }
 
-#define COMPARE(a, b) ((a) < (b) ? -1 : (a) > (b))
-
 /* Orders by place, then by begin. */
 static int compare_rows(const void *left, const void *right)
 {
     const trail_bar *a = ((const struct bar_row *)left)->bar;
     const trail_bar *b = ((const struct bar_row *)right)->bar;
-    int by = COMPARE((int)a->kind, (int)b->kind);
-    by = by ? by : COMPARE(a->lane, b->lane);
-    by = by ? by : COMPARE(a->proc, b->proc);
-    by = by ? by : COMPARE(a->depth, b->depth);
-    by = by ? by : COMPARE(a->begin_ns, b->begin_ns);
+    int by = ORDER((int)a->kind, (int)b->kind);
+    by = by ? by : ORDER(a->lane, b->lane);
+    by = by ? by : ORDER(a->proc, b->proc);
+    by = by ? by : ORDER(a->depth, b->depth);
+    by = by ? by : ORDER(a->begin_ns, b->begin_ns);
     return by ? by
-              : COMPARE(((const struct bar_row *)left)->number,
-                        ((const struct bar_row *)right)->number);
+              : ORDER(((const struct bar_row *)left)->number,
+                      ((const struct bar_row *)right)->number);
 }
 
 static bool is_same_place(const trail_bar *a, const trail_bar *b)

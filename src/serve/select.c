@@ -8,6 +8,7 @@
 #include "base/grow.h"
 #include "base/heap.h"
 #include "base/match.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "serve/draw.h"
 #include "serve/pace.h"
@@ -45,9 +46,8 @@ static struct share *share_of(struct shares *shares, trail_name name)
 static int compare_shares(const void *left, const void *right)
 {
     const struct share *a = left, *b = right;
-    if (a->total_ns != b->total_ns)
-        return a->total_ns > b->total_ns ? -1 : 1;
-    return a->name < b->name ? -1 : a->name > b->name;
+    int order = ORDER(b->total_ns, a->total_ns);
+    return order ? order : ORDER(a->name, b->name);
 }
 
 /* Sorts by total time, longest first. Returns the number of shares. */

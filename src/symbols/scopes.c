@@ -4,6 +4,7 @@
 #include <dwarf.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "base/search.h"
 
 #define MOST_NESTED 512 /* nesting of DIEs; compilers produce some tens of levels */
@@ -47,11 +48,9 @@ bool spans_add_ranges(struct spans *spans, Dwarf_Die *die, size_t index)
 static int span_order(const void *a, const void *b)
 {
     const struct span *x = a, *y = b;
-    if (x->low != y->low)
-        return x->low > y->low ? 1 : -1;
-    if (x->high != y->high)
-        return x->high < y->high ? 1 : -1;
-    return (x->index > y->index) - (x->index < y->index);
+    int order = ORDER(x->low, y->low);
+    order = order ? order : ORDER(y->high, x->high);
+    return order ? order : ORDER(x->index, y->index);
 }
 
 void spans_sort(struct spans *spans)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "tables/producer.h"
 
 /* A live goroutine and its current state. */
@@ -157,7 +158,7 @@ bool states_fill(struct trail_tables *tables, const trail_event *events, size_t 
 static int by_goroutine(const void *a, const void *b)
 {
     const struct span *x = *(struct span *const *)a, *y = *(struct span *const *)b;
-    return x->id < y->id ? -1 : x->id > y->id;
+    return ORDER(x->id, y->id);
 }
 
 bool states_finish(struct trail_tables *tables)

@@ -143,7 +143,7 @@ int analysis_answer(struct analysis *analysis, int code, int (*show)(void *conte
             code = worse_exit(code, show(context));
     }
     analysis_close(analysis);
-    return code == OPTIONS_HELP ? EXIT_GOOD : code;
+    return code;
 }
 
 void analysis_nothing_ran(const struct analysis *analysis, enum term kind)

@@ -24,7 +24,7 @@
 /* clang-format off */
 #define ANALYSIS_READ_ROWS                                                                         \
     {0, "from", "TIME",                                                                            \
-     "only time from here on, counted from the first event:\n1.5s 20ms 300us",                     \
+     "only time from here on, counted from the first event: 1.5s 20ms 300us",                     \
      TO_WINDOW_FROM(struct analysis, window)},                                                                         \
     {0, "to", "TIME", "only time up to here; +3ms counts from --from",                             \
      TO_WINDOW_TO(struct analysis, window)},                                                       \

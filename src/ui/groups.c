@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/powers.h"
 #include "ui/facts.h"
 #include "ui/spark.h"
@@ -33,52 +34,53 @@ int groups_check(const struct groups_view *view, bool one_by_one)
     return EXIT_GOOD;
 }
 
-void groups_print_more(size_t shown, size_t count)
+/* Prints how many rows were left out. */
+static void print_more(size_t shown, size_t count)
 {
     if (shown < count)
         printf("... and %zu more; --limit=0 shows all\n", count - shown);
 }
 
-void groups_put_times(const struct analysis *analysis, struct table *table,
-                      const trail_times *times)
+void groups_put_times(struct row *row, const trail_times *times)
 {
     char reasons[256];
-    trail_times corrected = trail_times_corrected(times);
-    table_duration(table, times->exec_ns);
-    table_duration(table, corrected.sched_wait_ns);
-    table_duration(table, corrected.syscall_ns);
-    table_duration(table, corrected.syscall_block_ns);
-    table_duration(table, trail_times_column(times, TRAIL_COLUMN_BLOCK));
-    table_word(table, analysis_reasons(analysis, times, 3, reasons, sizeof reasons));
-}
-
-static void show_sums(const struct groups_view *view, const trail_group *groups, size_t count)
-{
-    struct table table;
-    char titles[128];
-    (void)snprintf(titles, sizeof titles, "count> total> " GROUPS_TIMES " %s<", view->title);
-    table_begin_with(&table, &view->analysis->vocabulary, titles);
-    for (size_t i = 0; i < count; i++) {
-        table_number(&table, groups[i].count);
-        table_duration(&table, groups[i].times.total_ns);
-        groups_put_times(view->analysis, &table, &groups[i].times);
-        table_text(&table, analysis_text(view->analysis, groups[i].name));
+    if (row->json) {
+        analysis_json_times(row->analysis, row->json, times);
+        return;
     }
-    table_print(&table);
+    trail_times corrected = trail_times_corrected(times);
+    row_duration(row, "exec>", NULL, times->exec_ns);
+    row_duration(row, "ready>", NULL, corrected.sched_wait_ns);
+    row_duration(row, "syscall>", NULL, corrected.syscall_ns);
+    row_duration(row, "{no_slot}>", NULL, corrected.syscall_block_ns);
+    row_duration(row, "blocked>", NULL, trail_times_column(times, TRAIL_COLUMN_BLOCK));
+    row_word(row, "for<", NULL, analysis_reasons(row->analysis, times, 3, reasons, sizeof reasons));
 }
 
-static void show_percentiles(const struct groups_view *view, const trail_group *groups,
-                             size_t count)
+static void put_sums(struct row *row, const trail_group *group)
 {
-    struct table table;
-    char titles[128];
-    (void)snprintf(titles, sizeof titles, "count> min> mean> p50> p95> p99> max> %s<", view->title);
-    table_begin(&table, titles);
+    row_number(row, "count>", NULL, group->count);
+    row_duration(row, "total>", NULL, group->times.total_ns);
+    groups_put_times(row, &group->times);
+}
+
+static void put_percentiles(struct row *row, const trail_histogram *times)
+{
+    row_number(row, "count>", NULL, times->count);
+    row_range(row, "min> mean> p50> p95> p99> max>", NULL, times);
+}
+
+static void show_table(const struct groups_view *view, const trail_group *groups, size_t count)
+{
+    struct table table = {0};
+    struct row row = {.analysis = view->analysis, .table = &table};
     for (size_t i = 0; i < count; i++) {
-        const trail_histogram *h = &groups[i].columns[view->percentiles.column];
-        table_number(&table, h->count);
-        table_range(&table, h);
-        table_text(&table, analysis_text(view->analysis, groups[i].name));
+        row.first = i == 0;
+        if (view->percentiles.given)
+            put_percentiles(&row, &groups[i].columns[view->percentiles.column]);
+        else
+            put_sums(&row, &groups[i]);
+        row_name(&row, view->title, NULL, groups[i].name);
     }
     table_print(&table);
 }
@@ -130,7 +132,7 @@ static int by_column(const void *a, const void *b, void *column)
     trail_column by = *(const trail_column *)column;
     int64_t x = trail_times_column(&((const trail_group *)a)->times, by);
     int64_t y = trail_times_column(&((const trail_group *)b)->times, by);
-    return x < y ? 1 : x > y ? -1 : 0;
+    return ORDER(y, x);
 }
 
 int groups_show(const struct groups_view *view, const trail_group *groups, size_t count)
@@ -144,13 +146,11 @@ int groups_show(const struct groups_view *view, const trail_group *groups, size_
         return print_output_error("the table", ENOMEM);
     memcpy(sorted, groups, count * sizeof *sorted);
     qsort_r(sorted, count, sizeof *sorted, by_column, &sort);
-    if (view->percentiles.given)
-        show_percentiles(view, sorted, shown);
-    else if (view->histogram.given)
+    if (view->histogram.given && !view->percentiles.given)
         show_histograms(view, sorted, shown);
     else
-        show_sums(view, sorted, shown);
-    groups_print_more(shown, count);
+        show_table(view, sorted, shown);
+    print_more(shown, count);
     if (view->percentiles.given)
         show_spreads(view, sorted, shown);
     free(sorted);
@@ -176,7 +176,7 @@ struct groups_view groups_of_goroutines(struct analysis *analysis)
     return (struct groups_view){
         .analysis = analysis,
         .one = TERM_task,
-        .title = "start_function",
+        .title = "start_function<",
         .sort.column = TRAIL_COLUMN_EXEC,
     };
 }

@@ -5,8 +5,7 @@
 #ifndef TRAIL_UI_GROUPS_H
 #define TRAIL_UI_GROUPS_H
 
-#include "ui/analysis.h"
-#include "ui/table.h"
+#include "ui/rows.h"
 
 /* A column on the command line. */
 struct groups_column {
@@ -25,7 +24,7 @@ int groups_column_take(const struct command *command, void *column, const char *
     {0, "groups", NULL, "with --json: the groups, instead of one by one",                          \
      TO_FLAG(request, view.json)},                                                                 \
     {'s', "sort", "COLUMN",                                                                        \
-     "longest first by total, exec, sched-wait, block, syscall\nor syscall-block",                 \
+     "longest first by total, exec, sched-wait, block, syscall or syscall-block",                 \
      TO_COLUMN(request, view.sort)},                                                               \
     {'n', "limit", "N", "at most N rows (default 30; 0: all)",                                     \
      TO_LIMIT(request, view.limit), .expects = "a number"},                                        \
@@ -38,7 +37,7 @@ int groups_column_take(const struct command *command, void *column, const char *
 struct groups_view {
     struct analysis *analysis;
     enum term one;     /* the term for a member; the next term is its plural */
-    const char *title; /* of the column of names: "start_function" */
+    const char *title; /* of the column of names: "start_function<" */
     struct groups_column sort, percentiles, histogram;
     size_t limit; /* SIZE_MAX: all; 0: not given, see groups_shown */
     bool json;
@@ -71,12 +70,7 @@ void groups_json(const struct analysis *analysis, struct json *json, const char 
 /* Prints groups. Returns EXIT_GOOD, or EXIT_INOUT on out of memory. */
 int groups_show(const struct groups_view *view, const trail_group *groups, size_t count);
 
-/* The cells of exec, ready, syscall, no P, blocked and for: titles for table_begin_with. */
-#define GROUPS_TIMES "exec> ready> syscall> {no_slot}> blocked> for<"
-void groups_put_times(const struct analysis *analysis, struct table *table,
-                      const trail_times *times);
-
-/* Prints how many rows were left out. */
-void groups_print_more(size_t shown, size_t count);
+/* The columns of a trail_times. */
+void groups_put_times(struct row *row, const trail_times *times);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ui/cli.h"
@@ -208,9 +209,156 @@ const char *option_values(const struct option *row, char *buf)
     return buf;
 }
 
-/* MARK: Parsing */
+/* MARK: Help */
 
 static const struct option help_row = {'h', "help", NULL, "show this text", TAKE(1)};
+
+/* Where the texts of options begin, and where lines end. */
+enum { HELP_COLUMN = 28, HELP_WIDTH = 80, HELP_LINES = 24 };
+
+/* Prints a text in lines of whole words, all but the first behind `indent` spaces. */
+static void put_text(const char *text, int indent, FILE *to)
+{
+    for (int at = indent; *text;) {
+        int spaces = (int)strspn(text, " "), size = (int)strcspn(text + spaces, " \n");
+        if (at > indent && at + spaces + size > HELP_WIDTH) {
+            at = indent + size;
+            fprintf(to, "\n%*s%.*s", indent, "", size, text + spaces);
+        } else {
+            at += spaces + size;
+            fprintf(to, "%.*s", spaces + size, text);
+        }
+        text += spaces + size;
+        if (*text == '\n') {
+            at = indent;
+            fprintf(to, "\n%*s", indent, "");
+            text++;
+        }
+    }
+    fputc('\n', to);
+}
+
+static void option_help(const struct option *row, FILE *to)
+{
+    char left[80];
+    int n = 0;
+    if (row->short_name)
+        n = snprintf(left, sizeof left, "  -%c, --%s", row->short_name, row->name);
+    else
+        n = snprintf(left, sizeof left, "      --%s", row->name);
+    if (row->argument)
+        n += snprintf(left + n, sizeof left - (size_t)n, "=%s", row->argument);
+    fprintf(to, "%-*s", HELP_COLUMN, left);
+    if (n >= HELP_COLUMN)
+        fprintf(to, "\n%*s", HELP_COLUMN, "");
+    put_text(row->help, HELP_COLUMN, to);
+}
+
+static void print_head(const struct command *command, FILE *to)
+{
+    char head[256];
+    (void)snprintf(head, sizeof head, "trail %s - %s", command->name, command->summary);
+    put_text(head, 4, to);
+    fprintf(to, "\nUsage: trail %s %s\n", command->name, command->synopsis);
+}
+
+void command_help(const struct command *command, FILE *to)
+{
+    print_head(command, to);
+    if (command->list) {
+        fputc('\n', to);
+        command->list(to);
+    }
+    if (command->details) {
+        fputc('\n', to);
+        put_text(command->details, 0, to);
+    }
+    fputs("\nOptions:\n", to);
+    for (const struct option *row = command->options; row->name; row++)
+        option_help(row, to);
+    option_help(&help_row, to);
+    if (!command->no_input)
+        fputs("\nHow much compressed input may give can be limited: see trail(1).\n", to);
+    if (command->examples)
+        fprintf(to, "\nExamples:\n%s\n", command->examples);
+}
+
+/* Prints the names of options. */
+static void print_names(const struct option *row, FILE *to)
+{
+    char names[2048];
+    size_t used = 0;
+    for (; row->name && used < sizeof names; row++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "--%s ", row->name);
+    if (used < sizeof names)
+        (void)snprintf(names + used, sizeof names - used, "--%s", help_row.name);
+    fputs("  and ", to);
+    put_text(names, 6, to);
+}
+
+/* Prints at most `most` of the examples that fit a line. */
+static void print_examples(const char *examples, int most, FILE *to)
+{
+    fputs("\nExamples:\n", to);
+    while (*examples && most > 0) {
+        size_t size = strcspn(examples, "\n");
+        most -= size <= HELP_WIDTH;
+        if (size <= HELP_WIDTH)
+            fprintf(to, "%.*s\n", (int)size, examples);
+        examples += size + (examples[size] == '\n');
+    }
+}
+
+/* The same with the texts of `explained` options, the names of the others, and few examples. */
+static void print_brief(const struct command *command, size_t explained, FILE *to)
+{
+    const struct option *row = command->options;
+    print_head(command, to);
+    fputs("\nOptions:\n", to);
+    for (; explained > 0 && row->name; explained--)
+        option_help(row++, to);
+    print_names(row, to);
+    if (command->examples)
+        print_examples(command->examples, 2, to);
+    fprintf(to, "\nFor the rest: trail help %s, or man trail-%s\n", command->name, command->name);
+}
+
+/* Whether each line and all together fit a screen. */
+static bool fits(const char *text)
+{
+    int lines = 0;
+    for (; *text; lines++) {
+        size_t size = strcspn(text, "\n");
+        if (size > HELP_WIDTH)
+            return false;
+        text += size + (text[size] == '\n');
+    }
+    return lines <= HELP_LINES;
+}
+
+/* Prints as much of the help as fits a screen. */
+static void print_help(const struct command *command)
+{
+    char *text = NULL;
+    bool good = false;
+    for (int explained = 64; explained >= 0 && !good; explained--) {
+        size_t size;
+        free(text);
+        text = NULL;
+        FILE *to = open_memstream(&text, &size);
+        if (!to)
+            break;
+        if (explained == 64)
+            command_help(command, to);
+        else
+            print_brief(command, (size_t)explained, to);
+        good = fclose(to) != 0 || fits(text);
+    }
+    fputs(text ? text : "", stdout);
+    free(text);
+}
+
+/* MARK: Parsing */
 
 /* Whether a row is one of input_options, whose values are the same for all commands. */
 static bool is_input_option(const struct option *row)
@@ -356,7 +504,7 @@ int options_each(struct options *options, const struct command *command, int arg
         if (wrong || !row)
             return wrong;
         if (row == &help_row) {
-            command_help(command, stdout);
+            print_help(command);
             return OPTIONS_HELP;
         }
         if (row->type == OPTION_TAKE)
@@ -368,67 +516,8 @@ int options_each(struct options *options, const struct command *command, int arg
     }
 }
 
-/* MARK: Help */
-
-/* Where the texts of options begin, and where lines end. */
-enum { HELP_COLUMN = 28, HELP_WIDTH = 95 };
-
-/* Prints a text in lines of whole words, all but the first behind `indent` spaces. */
-static void put_text(const char *text, int indent, FILE *to)
+int command_run(const struct command *command, int argc, char **argv)
 {
-    for (int at = indent; *text;) {
-        int spaces = (int)strspn(text, " "), size = (int)strcspn(text + spaces, " \n");
-        if (at > indent && at + spaces + size > HELP_WIDTH) {
-            at = indent + size;
-            fprintf(to, "\n%*s%.*s", indent, "", size, text + spaces);
-        } else {
-            at += spaces + size;
-            fprintf(to, "%.*s", spaces + size, text);
-        }
-        text += spaces + size;
-        if (*text == '\n') {
-            at = indent;
-            fprintf(to, "\n%*s", indent, "");
-            text++;
-        }
-    }
-    fputc('\n', to);
-}
-
-static void option_help(const struct option *row, FILE *to)
-{
-    char left[80];
-    int n = 0;
-    if (row->short_name)
-        n = snprintf(left, sizeof left, "  -%c, --%s", row->short_name, row->name);
-    else
-        n = snprintf(left, sizeof left, "      --%s", row->name);
-    if (row->argument)
-        n += snprintf(left + n, sizeof left - (size_t)n, "=%s", row->argument);
-    fprintf(to, "%-*s", HELP_COLUMN, left);
-    if (n >= HELP_COLUMN)
-        fprintf(to, "\n%*s", HELP_COLUMN, "");
-    put_text(row->help, HELP_COLUMN, to);
-}
-
-void command_help(const struct command *command, FILE *to)
-{
-    fprintf(to, "trail %s - %s\n\nUsage: trail %s %s\n", command->name, command->summary,
-            command->name, command->synopsis);
-    if (command->list) {
-        fputc('\n', to);
-        command->list(to);
-    }
-    if (command->details) {
-        fputc('\n', to);
-        put_text(command->details, 0, to);
-    }
-    fputs("\nOptions:\n", to);
-    for (const struct option *row = command->options; row->name; row++)
-        option_help(row, to);
-    option_help(&help_row, to);
-    if (!command->no_input)
-        fputs("\nHow much compressed input may give can be limited: see trail(1).\n", to);
-    if (command->examples)
-        fprintf(to, "\nExamples:\n%s\n", command->examples);
+    int code = command->run(command, argc, argv);
+    return code == OPTIONS_HELP ? EXIT_GOOD : code;
 }

@@ -106,8 +106,8 @@ struct command {
     const char *summary;    /* one line */
     const char *synopsis;   /* what follows the name: "[options] FILE..." */
     void (*list)(FILE *to); /* prints a paragraph of --help from a table; or NULL */
-    const char *details;    /* paragraphs of --help */
-    const char *examples;   /* lines of --help */
+    const char *details;    /* paragraphs of the help */
+    const char *examples;   /* lines of the help */
     const struct option *options;
     int (*run)(const struct command *command, int argc, char **argv);
     bool no_input; /* it reads no trace, and does not accept input_options */
@@ -145,7 +145,7 @@ struct options {
     const char *value;   /* of the current option */
 };
 
-enum { OPTIONS_HELP = -2 }; /* --help was given, and help printed */
+enum { OPTIONS_HELP = -2 }; /* --help was given, and help printed: good for command_run */
 
 /*
  * Parses the arguments after the command's name. Stores values in `request`, and passes each TAKE
@@ -155,6 +155,9 @@ enum { OPTIONS_HELP = -2 }; /* --help was given, and help printed */
  */
 int options_each(struct options *options, const struct command *command, int argc, char **argv,
                  int (*take)(void *request, int id, const char *value), void *request);
+
+/* Runs the command. Returns its exit code. */
+int command_run(const struct command *command, int argc, char **argv);
 
 /* Returns the words that an option accepts, separated by spaces, in `buf` if necessary; NULL: any.
  */

@@ -5,57 +5,43 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "base/share.h"
 #include "ui/spark.h"
 
 enum { MOST_LINES = 32 };
+
+void running_json_slices(struct row *row, const int64_t *slices)
+{
+    int64_t slice_ns;
+    size_t count = trail_analysis_thread_slices(row->analysis->answers, &slice_ns);
+    if (!row->json)
+        return;
+    json_open(row->json, "running_slices_ns", '[');
+    for (size_t i = 0; slices && i < count; i++)
+        json_signed(row->json, NULL, slices[i]);
+    json_close(row->json, ']');
+}
 
 static void show_json(const struct analysis *analysis, const struct running_kind *kind,
                       const void *rows, size_t count)
 {
     struct json json = json_on_stdout();
     int64_t slice_ns;
-    size_t slices = trail_analysis_thread_slices(analysis->answers, &slice_ns);
+    (void)trail_analysis_thread_slices(analysis->answers, &slice_ns);
     json_open(&json, NULL, '{');
     json_signed(&json, "begin_ns", analysis->span.begin_ns);
     json_signed(&json, "end_ns", analysis->span.end_ns);
     json_signed(&json, "slice_ns", slice_ns);
-    json_open(&json, kind->list, '[');
-    for (size_t i = 0; i < count; i++) {
-        struct running running = kind->get(rows, i);
-        json_open(&json, NULL, '{');
-        json_signed(&json, "id", running.id);
-        kind->json(analysis, &json, rows, i);
-        json_open(&json, "running_slices_ns", '[');
-        for (size_t n = 0; running.slices && n < slices; n++)
-            json_signed(&json, NULL, running.slices[n]);
-        json_close(&json, ']');
-        json_close(&json, '}');
-    }
-    json_close(&json, ']');
+    rows_json(analysis, &json, kind->list, kind->put, rows, kind->size, count);
     analysis_json_end(&json);
-}
-
-static void show_table(const struct analysis *analysis, const struct running_kind *kind,
-                       const void *rows, size_t count)
-{
-    struct table table;
-    char text[32];
-    table_begin_with(&table, &analysis->vocabulary, kind->titles);
-    for (size_t i = 0; i < count; i++) {
-        (void)snprintf(text, sizeof text, "%" PRId64, kind->get(rows, i).id);
-        table_word(&table, text);
-        kind->cells(analysis, &table, rows, i);
-    }
-    table_print(&table);
 }
 
 static int longest_first(const void *a, const void *b)
 {
     const struct running *x = a, *y = b;
-    if (x->ns != y->ns)
-        return x->ns < y->ns ? 1 : -1;
-    return x->id < y->id ? -1 : x->id > y->id;
+    int order = ORDER(y->ns, x->ns);
+    return order ? order : ORDER(x->id, y->id);
 }
 
 /* How wide the longest number of a task is, but at least 4. */
@@ -112,7 +98,7 @@ int running_show(const struct analysis *analysis, const struct running_kind *kin
         analysis_nothing_ran(analysis, kind->one);
         return EXIT_GOOD;
     }
-    show_table(analysis, kind, rows, count);
+    rows_show(analysis, kind->put, rows, kind->size, count, SIZE_MAX);
     return running_lines(analysis, kind, rows, count);
 }
 
@@ -123,7 +109,7 @@ int running_lines(const struct analysis *analysis, const struct running_kind *ki
     if (!list)
         return exit_no_memory();
     for (size_t i = 0; i < count; i++)
-        list[i] = kind->get(rows, i);
+        list[i] = kind->get((const char *)rows + i * kind->size);
     show_lines(analysis, term(&analysis->vocabulary, kind->id), list, count);
     free(list);
     return EXIT_GOOD;

@@ -2,8 +2,7 @@
 #ifndef TRAIL_UI_RUNNING_H
 #define TRAIL_UI_RUNNING_H
 
-#include "ui/analysis.h"
-#include "ui/table.h"
+#include "ui/rows.h"
 
 /* When a thread or P ran. */
 struct running {
@@ -12,18 +11,18 @@ struct running {
     const int64_t *slices;
 };
 
-/* The kind of rows: `rows` is the library's array, `i` an index. */
+/* The kind of rows, which are an array. */
 struct running_kind {
-    enum term one;      /* what they are called */
-    enum term id;       /* the word before an ID */
-    const char *list;   /* in JSON */
-    const char *titles; /* of the table, for table_begin_with */
-    struct running (*get)(const void *rows, size_t i);
-    /* Members between ID and slices. */
-    void (*json)(const struct analysis *analysis, struct json *json, const void *rows, size_t i);
-    void (*cells)(const struct analysis *analysis, struct table *table, const void *rows,
-                  size_t i); /* text after the ID */
+    enum term one;    /* what they are called */
+    enum term id;     /* the word before an ID */
+    const char *list; /* in JSON */
+    size_t size;      /* of a row */
+    struct running (*get)(const void *of);
+    put_row *put;
 };
+
+/* The last member of a row. */
+void running_json_slices(struct row *row, const int64_t *slices);
 
 /* Prints them in the requested format. Returns the exit code. */
 int running_show(const struct analysis *analysis, const struct running_kind *kind, const void *rows,

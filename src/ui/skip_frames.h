@@ -6,7 +6,7 @@
 #define TRAIL_UI_SKIP_FRAMES_H
 
 #define SKIP_FRAMES_HELP                                                                           \
-    "name no place by functions that match a line of FILE, such as\npool::*, nor by files: "       \
+    "name no place by functions that match a line of FILE, such as pool::*, nor by files: "        \
     "file:*/pool/*"
 
 /*

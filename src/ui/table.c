@@ -14,15 +14,8 @@
 #include "ui/fit.h"
 #include "ui/show.h"
 
-void table_begin_with(struct table *table, const struct vocabulary *vocabulary, const char *titles)
+static void add_titles(struct table *table, const char *titles)
 {
-    char room[TABLE_COLUMNS * TERM_SIZE];
-    table_begin(table, words_titles(vocabulary, titles, room, sizeof room));
-}
-
-void table_begin(struct table *table, const char *titles)
-{
-    *table = (struct table){0};
     while (*titles && table->columns < TABLE_COLUMNS) {
         size_t length = strcspn(titles, "<>");
         char *title = table->titles[table->columns];
@@ -34,6 +27,18 @@ void table_begin(struct table *table, const char *titles)
         titles += length + (titles[length] != '\0');
         titles += strspn(titles, " ");
     }
+}
+
+void table_begin(struct table *table, const char *titles)
+{
+    *table = (struct table){0};
+    add_titles(table, titles);
+}
+
+void table_add_titles(struct table *table, const struct vocabulary *vocabulary, const char *titles)
+{
+    char room[TABLE_COLUMNS * TERM_SIZE];
+    add_titles(table, words_titles(vocabulary, titles, room, sizeof room));
 }
 
 static void put_cell(struct table *table, const char *data, size_t size)

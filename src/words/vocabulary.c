@@ -56,7 +56,8 @@ static bool ends_with_any(const char *word, const char *const *ends)
     return false;
 }
 
-void words_plural(const char *one, char *room, size_t size)
+/* Writes the plural of an English word into `room`. */
+static void words_plural(const char *one, char *room, size_t size)
 {
     static const char *const hissing[] = {"s", "x", "z", "ch", "sh", NULL};
     static const char *const vowels[] = {"ay", "ey", "oy", "uy", NULL};
@@ -106,7 +107,9 @@ void vocabulary_init(struct vocabulary *vocabulary, const trail_maker *maker, tr
     }
 }
 
-const char *term_title(const struct vocabulary *vocabulary, enum term name, char room[TERM_SIZE])
+/* Returns the term with a capital first letter, in `room`, for headings. */
+static const char *term_title(const struct vocabulary *vocabulary, enum term name,
+                              char room[TERM_SIZE])
 {
     (void)snprintf(room, TERM_SIZE, "%s", term(vocabulary, name));
     if (*room >= 'a' && *room <= 'z')

@@ -41,9 +41,6 @@ static inline const char *term_count(const struct vocabulary *vocabulary, uint64
     return vocabulary->text[count == 1 ? one : one + 1];
 }
 
-/* Returns the term with a capital first letter, in `room`, for headings. */
-const char *term_title(const struct vocabulary *vocabulary, enum term name, char room[TERM_SIZE]);
-
 /*
  * Writes a text into `room`, with keys in braces replaced by their terms: "{Tasks} by start
  * function"; a capital letter capitalises the term. words_titles: the same for titles of a table
@@ -65,9 +62,6 @@ void words_window(const struct vocabulary *vocabulary, int64_t *from_ns, int64_t
 
 /* Returns the key of a term, for callers that list all terms: "task", "tasks", ... */
 const char *term_key(enum term name);
-
-/* Writes the plural of an English word into `room`. */
-void words_plural(const char *one, char *room, size_t size);
 
 /* Returns "s", or "" for 1. */
 static inline const char *plural_s(uint64_t count)

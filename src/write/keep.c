@@ -5,11 +5,12 @@
 
 #include "base/error.h"
 #include "base/idmap.h"
+#include "base/order.h"
 #include "base/search.h"
 #include "wire/wire.h"
 #include "write/merged_ids.h"
 
-bool keep_has(const struct keep *keep, int64_t goroutine)
+static bool keep_has(const struct keep *keep, int64_t goroutine)
 {
     size_t at = SEARCH(i, 0, keep->count, keep->goroutines[i] < goroutine);
     return at < keep->count && keep->goroutines[at] == goroutine;
@@ -85,12 +86,6 @@ static bool has_part(const struct keep *keep, const trail_event *e)
            e->transition.resource == TRAIL_RESOURCE_GOROUTINE && keep_has(keep, e->transition.id);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
-}
-
 /* Goroutines that belong to those that are kept. */
 struct related {
     struct idmap parts;  /* that created or woke one of them */
@@ -118,7 +113,7 @@ static bool relate(struct related *related, const struct keep *keep, const trail
     return idmap_put(part ? &related->parts : &related->common, (uint64_t)e->goroutine, related);
 }
 
-/* Returns the IDs of all, ascending, each once; NULL on out of memory. */
+/* Returns the IDs of all, order_numbers, each once; NULL on out of memory. */
 static int64_t *join(const struct keep *keep, const struct related *related, size_t *count)
 {
     const struct idmap *parts = &related->parts, *common = &related->common;
@@ -135,7 +130,7 @@ static int64_t *join(const struct keep *keep, const struct related *related, siz
         if (!idmap_find(parts, (uint64_t)id) && (!related->merged || is_of_kept(keep, id)))
             all[n++] = id;
     }
-    qsort(all, n, sizeof *all, ascending);
+    qsort(all, n, sizeof *all, order_numbers);
     *count = n;
     return all;
 }

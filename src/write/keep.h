@@ -15,8 +15,6 @@ struct keep {
     bool split; /* in a switch of which one half is kept */
 };
 
-bool keep_has(const struct keep *keep, int64_t goroutine);
-
 /* Returns false if the event is not kept. May change it. */
 bool keep_event(struct keep *keep, trail_event *event);
 

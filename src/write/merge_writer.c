@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "write/event_ids.h"
 #include "write/event_v1.h"
 
@@ -370,12 +371,6 @@ static void end_p(struct merge_writer *w, struct model_p *p)
     }
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 static unsigned origin_of_g(const void *g)
 {
     return ((const struct model_g *)g)->origin;
@@ -399,7 +394,7 @@ static int64_t *ids_of(struct merge_writer *w, const struct idmap *map, size_t n
     IDMAP_EACH(slot, map)
         if (origin_of(slot->value) == number)
             ids[(*count)++] = (int64_t)slot->id;
-    qsort(ids, *count, sizeof *ids, compare_ids);
+    qsort(ids, *count, sizeof *ids, order_numbers);
     return ids;
 }
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/grow.h"
 #include "base/hash.h"
+#include "base/order.h"
 #include "base/search.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -201,7 +202,7 @@ static bool parse_module(trail_string line, trail_module *module)
 static int module_order(const void *a, const void *b)
 {
     const trail_module *x = a, *y = b;
-    return (x->start > y->start) - (x->start < y->start);
+    return ORDER(x->start, y->start);
 }
 
 /* The module around an address; NULL if there is none. They do not overlap, in an honest trace. */

@@ -49,7 +49,7 @@ check(
 )
 
 for command in sub_commands(root):
-    usage = subprocess.run([trail, command, "--help"], capture_output=True, text=True).stdout
+    usage = subprocess.run([trail, "help", command], capture_output=True, text=True).stdout
     options = sorted(set(re.findall(r"--([a-z][a-z0-9-]+)", usage.split("Examples:")[0])) - {"help"})
     page = (root / f"man/trail-{command}.1").read_text().replace("\\-", "-")
     missing = [o for o in options if not re.search(rf"Fl -{o}\b|--{o}\b", page)]

@@ -37,10 +37,14 @@ LONG = 300
 class Server:
     """`trail view` of something, for the length of a `with`."""
 
-    def __init__(self, *args, stdin=None):
+    def __init__(self, *args, stdin=None, env=None):
         # No browser: there is none to be opened, and --no-open besides.
         self.process = subprocess.Popen(
-            [TRAIL, "view", "--no-open", *args], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            [TRAIL, "view", "--no-open", *args],
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | (env or {}),
         )
         self.url = self.process.stdout.readline().decode().strip()
         if not self.url:
@@ -1299,7 +1303,7 @@ def the_page_comes_from_a_folder_if_asked():
     for name, text in {"index.html": "<html>mine", "app.js": "1;", "secret.txt": "x"}.items():
         with open(os.path.join(folder, name), "w") as f:
             f.write(text)
-    with Server(f"--assets={folder}", trace("why-1.26")) as server:
+    with Server(trace("why-1.26"), env={"TRAIL_ASSETS": folder}) as server:
         equal(server.ask("/")[2], b"<html>mine")
         equal(server.ask("/app.js")[1]["Content-Type"], "text/javascript; charset=utf-8")
         for path in ("/app.css", "/secret.txt", "/index.htm", "/%2e%2e/" + os.path.basename(trace("why-1.26"))):

@@ -154,7 +154,7 @@ def commands():
 
 def options(command):
     """Long options and whether they take a value."""
-    text = in_pipe(command, "--help").out.decode()
+    text = in_pipe("help", command).out.decode()
     return re.findall(r"^ +(?:-\w, )?--([a-z0-9-]+)(=)?", text, re.M)
 
 
@@ -219,7 +219,7 @@ USES = {
     "report": [["-o", "report.html", "{}"]],
     "info": [["{}"], ["--full", "{}"], ["--full", "--json", "{}"]],
     "print": [["{}"], ["--stacks", "{}"], ["--stacks", "--color=always", "{}"], ["--format=jsonl", "{}"], ["--format=wire", "{}"]],
-    "check": [["{}"], ["--json", "{}"], ["--speed", "{}"]],
+    "check": [["{}"], ["--json", "{}"]],
     "goroutines": [["{}"], ["--json", "{}"], ["--histogram", "{}"], ["--name=main.worker", "{}"]],
     "regions": [["{}"], ["--json", "{}"], ["--histogram", "{}"]],
     "tasks": [["{}"], ["--json", "{}"], ["--task=1", "{}"]],

@@ -3,6 +3,7 @@
  * second time for CPUs with BMI2, where one instruction gathers a number (v1_word_number).
  */
 #include "base/heap.h"
+#include "base/order.h"
 #include "read/v1/waiters.h"
 
 #include <stdlib.h>
@@ -754,9 +755,8 @@ static int fail_impossible(struct v1_merge *merge, struct v1_lane *lane)
 static int compare_sequenced(const void *a, const void *b)
 {
     const struct v1_sequenced *x = a, *y = b;
-    if (x->sequence != y->sequence)
-        return x->sequence < y->sequence ? -1 : 1;
-    return x->index < y->index ? -1 : x->index > y->index;
+    int order = ORDER(x->sequence, y->sequence);
+    return order ? order : ORDER(x->index, y->index);
 }
 
 /* A late system call exit is placed at the time when the call returned (§3.4). */

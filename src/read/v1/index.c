@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/grow.h"
+#include "base/order.h"
 #include "base/search.h"
 #include "base/utf8.h"
 
@@ -436,9 +437,8 @@ static int sweep_all(struct sweep *sweep)
 static int compare_samples(const void *a, const void *b)
 {
     const struct v1_sample *x = a, *y = b;
-    if (x->ticks != y->ticks)
-        return x->ticks < y->ticks ? -1 : 1;
-    return x->offset < y->offset ? -1 : x->offset > y->offset;
+    int order = ORDER(x->ticks, y->ticks);
+    return order ? order : ORDER(x->offset, y->offset);
 }
 
 int v1_index_build(struct v1_index *index, const struct v1_format *format, trail_source *source,

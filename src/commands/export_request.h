@@ -1,8 +1,8 @@
 /*
  * What `trail export` passes to a format; a format is a row of export/formats.def.
  */
-#ifndef TRAIL_COMMANDS_EXPORT_H
-#define TRAIL_COMMANDS_EXPORT_H
+#ifndef TRAIL_COMMANDS_EXPORT_REQUEST_H
+#define TRAIL_COMMANDS_EXPORT_REQUEST_H
 
 #include <trail/tables.h>
 

@@ -1,0 +1,16 @@
+/* Orders for qsort(3): negative, 0 or positive, as x is before y, equal or behind. */
+#ifndef TRAIL_BASE_ORDER_H
+#define TRAIL_BASE_ORDER_H
+
+#include <stdint.h>
+
+#define ORDER(x, y) (((x) > (y)) - ((x) < (y)))
+
+/* Of int64_t, ascending. */
+static inline int order_numbers(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return ORDER(*x, *y);
+}
+
+#endif
