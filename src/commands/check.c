@@ -125,9 +125,11 @@ static void print_speed(const struct verdict *verdict, int64_t spent_ns)
 {
     uint64_t events = verdict->stats.wire_events ? verdict->stats.wire_events : 1;
     double mb = (double)verdict->stats.bytes / 1e6, s = (double)spent_ns / 1e9;
-    print_message("%s: %.1f ns/event, %.0f MB/s, %" PRIu64 " event%s, %.3f s",
+    print_message("%s: %.1f ns/event, %.0f MB/s, %" PRIu64 " event%s, %.3f s; %" PRIu64
+                  " of %" PRIu64 " generations in parallel",
                   source_title(verdict->word), (double)spent_ns / (double)events,
-                  s > 0 ? mb / s : 0, events, plural_s(events), s);
+                  s > 0 ? mb / s : 0, events, plural_s(events), s, verdict->stats.generations_alone,
+                  verdict->stats.generations);
 }
 
 static void judge(struct verdict *verdict, trail_reader *reader, trail_source *source)
@@ -357,6 +359,8 @@ static int check_file(const char *word, const struct request *request)
         .strict = request->strict || request->go121,
         .verdict = request->go121 ? TRAIL_VERDICT_GO121 : TRAIL_VERDICT_AUTO,
         .verdict_only = true,
+        .ahead = true,
+        .threads = input_limits.threads,
     };
     trail_reader *reader = NULL;
     trail_source *source = open_source(word, &verdict.error);

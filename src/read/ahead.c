@@ -2,7 +2,6 @@
 #include "read/ahead.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,12 +155,6 @@ const trail_reader_stats *ahead_stats(const struct ahead *a)
 
 /* MARK: Start and stop */
 
-static bool has_second_processor(void)
-{
-    cpu_set_t processors;
-    return sched_getaffinity(0, sizeof processors, &processors) == 0 && CPU_COUNT(&processors) > 1;
-}
-
 static void ahead_free(struct ahead *a)
 {
     (void)pthread_cond_destroy(&a->done_one);
@@ -172,7 +165,7 @@ static void ahead_free(struct ahead *a)
 
 void ahead_start(trail_reader *reader)
 {
-    struct ahead *a = has_second_processor() ? malloc(sizeof *a) : NULL;
+    struct ahead *a = malloc(sizeof *a);
     if (!a)
         return;
     memset(a, 0, offsetof(struct ahead, blocks));

@@ -15,7 +15,7 @@
 struct ahead;
 
 /*
- * Starts the thread and sets reader->ahead. Does nothing on a single processor or if out of memory.
+ * Starts the thread and sets reader->ahead. Does nothing if out of memory.
  */
 void ahead_start(trail_reader *reader);
 

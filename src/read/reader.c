@@ -1,15 +1,19 @@
 /* The public reader: recognises the format and dispatches to the decoder of v1 or v2. */
 #include "read/reader.h"
 
+#include "base/cpu_quota.h"
 #include "base/error.h"
 #include "read/source.h"
 
 trail_reader *trail_reader_open(trail_source *source, const trail_reader_options *options,
                                 trail_error *err)
 {
-    static const trail_reader_options defaults;
-    if (!options)
-        options = &defaults;
+    trail_reader_options own = {0};
+    if (options)
+        own = *options;
+    if (own.ahead && own.threads == 0)
+        own.threads = cpu_quota_usable();
+    options = &own;
     trail_source_limit_inflated(source, options->inflated_max, options->inflated_ratio);
     int version = reader_peek_version(source, err);
     if (version < 0)
@@ -66,7 +70,7 @@ static void begin(trail_reader *reader)
 {
     const trail_reader_options *options = &reader->options;
     reader->began = true;
-    if (!options->ahead || options->symbolize || options->verdict_only ||
+    if (!options->ahead || options->threads < 2 || options->symbolize || options->verdict_only ||
         options->view != TRAIL_VIEW_EVENTS || !source_is_at_hand(reader->source))
         return;
     reader->tables.settle = settle_tables;
