@@ -577,6 +577,15 @@ TRAIL_API bool trail_reader_goroutine(const trail_reader *reader, int64_t id,
 TRAIL_API long trail_reader_next_batch(trail_reader *reader, const trail_event **events);
 
 /*
+ * Lends the thread of a reader with `ahead`: when it has nothing to read, or the caller waits for
+ * events, that thread calls `work`, again if it returned true, after trail_reader_has_work was called.
+ * Calls do not overlap. NULL for `work` ends this; no call is under way then. Returns false if the reader
+ * has no thread.
+ */
+TRAIL_API bool trail_reader_lend(trail_reader *reader, bool (*work)(void *context), void *context);
+TRAIL_API void trail_reader_has_work(trail_reader *reader);
+
+/*
  * Like trail_reader_next_batch, one event at a time. Returns 1, 0 or -1; *event is valid until the
  * next call.
  */

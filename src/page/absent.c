@@ -5,6 +5,7 @@
  */
 #include <limits.h>
 
+#include "analyze/aside.h"
 #include "base/cpu_quota.h"
 #include "base/error.h"
 #include "export/profile.h"
@@ -55,6 +56,34 @@ long ahead_next(struct ahead *ahead, const trail_event **events)
 {
     (void)ahead, (void)events;
     return -1;
+}
+
+void ahead_lend(struct ahead *ahead, bool (*work)(void *context), void *context)
+{
+    (void)ahead, (void)work, (void)context;
+}
+
+void ahead_has_work(struct ahead *ahead)
+{
+    (void)ahead;
+}
+
+struct aside *aside_open(trail_reader *reader)
+{
+    (void)reader;
+    return NULL;
+}
+
+bool aside_put(struct aside *aside, aside_take *take, void *of, const void *item, size_t size)
+{
+    (void)aside, (void)size;
+    return take(of, item);
+}
+
+bool aside_close(struct aside *aside)
+{
+    (void)aside;
+    return true;
 }
 
 const trail_reader_stats *ahead_stats(const struct ahead *ahead)

@@ -117,6 +117,22 @@ long trail_reader_next_v1_batch(trail_reader *reader, const trail_v1_event **eve
     return reader->ops->next_v1_batch(reader, events);
 }
 
+bool trail_reader_lend(trail_reader *reader, bool (*work)(void *context), void *context)
+{
+    if (!reader->began)
+        begin(reader);
+    if (!reader->ahead)
+        return false;
+    ahead_lend(reader->ahead, work, context);
+    return true;
+}
+
+void trail_reader_has_work(trail_reader *reader)
+{
+    if (reader->ahead)
+        ahead_has_work(reader->ahead);
+}
+
 const trail_error *trail_reader_error(const trail_reader *reader)
 {
     return &reader->error;

@@ -109,6 +109,13 @@ def every_answer_is_that_of_one_thread():
 
 
 @test
+def an_answer_of_a_part_is_that_of_one_thread():
+    path = written(generated(26))
+    for window in (["--from=500ms"], ["--to=1s"], ["--from=300ms", "--to=900ms"]):
+        check_alike(path, (["summary", "--json", *window],))
+
+
+@test
 def one_thread_checks_nothing_in_parallel():
     path = written(generated(26))
     _, _, messages = run("check", "--quiet", "--speed", "--threads=1", path)
