@@ -455,6 +455,10 @@ typedef struct trail_reader_options {
      * v1: only judges the trace. trail_reader_next_batch (or _v1_batch) returns 0 at once if it is
      * consistent, -1 if not; the stats are those of a reader that delivered everything. Saves the
      * second of two passes. Has no effect if annotations were misused, so that they can be listed.
+     *
+     * v2, with `ahead`, of a plain file: several threads judge generations at the same time. Of each
+     * that another thread has judged, only the Sync is delivered and an event of kind TRAIL_BAD at the
+     * time of its last one; errors, stats and generations with misused annotations are as usual.
      */
     bool verdict_only;
     /*
@@ -471,6 +475,11 @@ typedef struct trail_reader_options {
      * it returns.
      */
     bool ahead;
+    /*
+     * With `ahead`: the most threads, the caller's included; no more are started than have work. 0: one
+     * for each processor that the process may use, by its affinity and its control group's quota.
+     */
+    unsigned threads;
     trail_symbolize_fn symbolize; /* NULL: PCs stay unresolved */
     void *symbolize_context;
     /* As in trail_source_limit_inflated; 0: the limits of the source. */
@@ -574,6 +583,15 @@ TRAIL_API bool trail_reader_goroutine(const trail_reader *reader, int64_t id,
 TRAIL_API long trail_reader_next_batch(trail_reader *reader, const trail_event **events);
 
 /*
+ * Lends the thread of a reader with `ahead`: when it has nothing to read, or the caller waits for
+ * events, that thread calls `work`, again if it returned true, after trail_reader_has_work was called.
+ * Calls do not overlap. NULL for `work` ends this; no call is under way then. Returns false if the reader
+ * has no thread.
+ */
+TRAIL_API bool trail_reader_lend(trail_reader *reader, bool (*work)(void *context), void *context);
+TRAIL_API void trail_reader_has_work(trail_reader *reader);
+
+/*
  * Like trail_reader_next_batch, one event at a time. Returns 1, 0 or -1; *event is valid until the
  * next call.
  */
@@ -622,11 +640,12 @@ typedef enum trail_repair_kind {
 
 /* Statistics, complete at the end of reading. */
 typedef struct trail_reader_stats {
-    uint64_t events;      /* delivered */
-    uint64_t wire_events; /* timed records read from the file */
-    uint64_t generations; /* v2: whole generations delivered */
-    uint64_t bytes;       /* of the uncompressed trace, read so far */
-    uint64_t good_bytes;  /* everything before this offset was delivered or is consistent */
+    uint64_t events;            /* delivered */
+    uint64_t wire_events;       /* timed records read from the file */
+    uint64_t generations;       /* v2: whole generations delivered */
+    uint64_t generations_alone; /* of these, judged without those before them: verdict_only */
+    uint64_t bytes;             /* of the uncompressed trace, read so far */
+    uint64_t good_bytes;        /* everything before this offset was delivered or is consistent */
     uint64_t strings, stacks, cpu_samples; /* summed over generations */
     uint64_t repairs;                      /* in total, and by trail_repair_kind */
     uint64_t repairs_by_kind[TRAIL_REPAIRS];

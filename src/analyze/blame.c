@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/aside.h"
 #include "analyze/goroutines.h"
 #include "base/grow.h"
 #include "base/share.h"
@@ -24,8 +25,17 @@ struct blame_past {
     size_t next;
 };
 
-void blame_init(struct blame *blame)
+/* A call of one of the functions that count. */
+struct call {
+    enum { CALL_ADD, CALL_READY, CALL_END, CALL_CLEAR } function;
+    struct blame_wait wait; /* of the others some members: see take */
+};
+
+_Static_assert(sizeof(struct call) <= ASIDE_ITEM_SIZE, "a call is an item");
+
+void blame_init(struct blame *blame, struct aside *const *aside)
 {
+    blame->aside = aside;
     blame->slab.object_size = sizeof(struct blame_past);
 }
 
@@ -39,7 +49,7 @@ void blame_free(struct blame *blame)
     slab_free(&blame->slab);
 }
 
-void blame_clear(struct blame *blame)
+static void clear(struct blame *blame)
 {
     const struct idmap *pasts = &blame->pasts;
     IDMAP_EACH(slot, pasts)
@@ -51,7 +61,7 @@ void blame_clear(struct blame *blame)
     blame->count = 0;
 }
 
-void blame_end(struct blame *blame, int64_t goroutine)
+static void end(struct blame *blame, int64_t goroutine)
 {
     struct blame_past *past = idmap_remove(&blame->pasts, (uint64_t)goroutine);
     if (past)
@@ -247,8 +257,8 @@ static bool pair_add(struct blame *blame, const struct blame_wait *wait)
     return true;
 }
 
-bool blame_ready(struct blame *blame, int64_t goroutine, int64_t begin_ns, int64_t end_ns,
-                 trail_name name)
+static bool ready(struct blame *blame, int64_t goroutine, int64_t begin_ns, int64_t end_ns,
+                  trail_name name)
 {
     struct blame_past *past = past_of(blame, goroutine);
     int64_t ns = ns_between(begin_ns, end_ns);
@@ -265,7 +275,7 @@ bool blame_ready(struct blame *blame, int64_t goroutine, int64_t begin_ns, int64
     return true;
 }
 
-bool blame_add(struct blame *blame, const struct blame_wait *wait)
+static bool add(struct blame *blame, const struct blame_wait *wait)
 {
     struct piece rest = {.begin_ns = wait->begin_ns,
                          .end_ns = wait->end_ns,
@@ -305,4 +315,55 @@ bool blame_add(struct blame *blame, const struct blame_wait *wait)
         piece_put(own, &rest);
     }
     return true;
+}
+
+/* MARK: Calls */
+
+static bool take(void *of, const void *item)
+{
+    struct blame *blame = of;
+    const struct call *call = item;
+    const struct blame_wait *wait = &call->wait;
+    switch (call->function) {
+    case CALL_ADD:
+        return add(blame, wait);
+    case CALL_READY:
+        return ready(blame, wait->goroutine, wait->begin_ns, wait->end_ns, wait->wait);
+    case CALL_END:
+        end(blame, wait->goroutine);
+        return true;
+    default:
+        clear(blame);
+        return true;
+    }
+}
+
+static bool pass(struct blame *blame, const struct call *call)
+{
+    return *blame->aside ? aside_put(*blame->aside, take, blame, call, sizeof *call)
+                         : take(blame, call);
+}
+
+bool blame_clear(struct blame *blame)
+{
+    return pass(blame, &(struct call){.function = CALL_CLEAR});
+}
+
+bool blame_end(struct blame *blame, int64_t goroutine)
+{
+    return pass(blame, &(struct call){CALL_END, {.goroutine = goroutine}});
+}
+
+bool blame_ready(struct blame *blame, int64_t goroutine, int64_t begin_ns, int64_t end_ns,
+                 trail_name name)
+{
+    return pass(
+        blame, &(struct call){
+                   CALL_READY,
+                   {.goroutine = goroutine, .begin_ns = begin_ns, .end_ns = end_ns, .wait = name}});
+}
+
+bool blame_add(struct blame *blame, const struct blame_wait *wait)
+{
+    return *blame->aside ? pass(blame, &(struct call){CALL_ADD, *wait}) : add(blame, wait);
 }

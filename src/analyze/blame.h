@@ -87,7 +87,11 @@ struct blame_pair {
     struct blame_union waiting; /* while one waited */
 };
 
+struct aside;
+
 struct blame {
+    struct aside *const
+        *aside; /* where waits are counted, if *aside is not NULL: rows are incomplete until then */
     struct intern keys; /* the number is the index in `rows`, + 1 */
     struct blame_row *rows;
     size_t count, capacity;
@@ -98,11 +102,12 @@ struct blame {
     struct slab slab;
 };
 
-void blame_init(struct blame *blame);
+/* `aside`: the analysis's. */
+void blame_init(struct blame *blame, struct aside *const *aside);
 void blame_free(struct blame *blame);
 
-/* Drops what was counted. */
-void blame_clear(struct blame *blame);
+/* Drops what was counted. Returns false on out of memory. */
+bool blame_clear(struct blame *blame);
 
 /* Counts a wait. Returns false on out of memory. */
 bool blame_add(struct blame *blame, const struct blame_wait *wait);
@@ -111,7 +116,7 @@ bool blame_add(struct blame *blame, const struct blame_wait *wait);
 bool blame_ready(struct blame *blame, int64_t goroutine, int64_t begin_ns, int64_t end_ns,
                  trail_name name);
 
-/* The goroutine has ended. */
-void blame_end(struct blame *blame, int64_t goroutine);
+/* The goroutine has ended. Returns false on out of memory. */
+bool blame_end(struct blame *blame, int64_t goroutine);
 
 #endif

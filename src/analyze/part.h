@@ -13,6 +13,7 @@
 #include "analyze/goroutines.h"
 #include "analyze/stacks.h"
 
+struct aside;
 struct json;
 
 enum {
@@ -103,6 +104,7 @@ struct trail_analysis {
     struct arena rows_arena; /* lists of rows */
     struct arena scratch;    /* lists that last for one call */
     trail_analysis_span span;
+    struct aside *aside; /* NULL: there is no other thread */
     bool started;
     bool counting; /* the window has begun */
     bool over;     /* it has ended */

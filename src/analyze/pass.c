@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/aside.h"
 #include "analyze/part.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -343,15 +344,20 @@ int trail_analysis_run(trail_analysis *analysis, trail_reader *reader, trail_err
     const trail_event *events;
     long count;
     int more = 1;
+    analysis->aside = aside_open(reader);
     while (more > 0 && (count = trail_reader_next_batch(reader, &events)) > 0) {
         const trail_analysis_options *options = &analysis->options;
-        if (options->observe && !options->observe(options->observe_context, events, count))
-            return no_memory(err);
+        if (options->observe && !options->observe(options->observe_context, events, count)) {
+            more = -1;
+            break;
+        }
         more = trail_analysis_feed(analysis, events, count);
         if (options->progress)
             options->progress(options->progress_context);
     }
-    if (more < 0 || trail_analysis_finish(analysis) < 0)
+    bool taken = aside_close(analysis->aside);
+    analysis->aside = NULL;
+    if (more < 0 || !taken || trail_analysis_finish(analysis) < 0)
         return no_memory(err);
     if (more > 0 && count < 0) {
         *err = *trail_reader_error(reader);

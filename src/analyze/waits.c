@@ -559,7 +559,8 @@ static bool goroutine_ends(void *part, struct goroutine *g, int64_t now, int64_t
         return false;
     (void)end_ns;
     note_spinner(waits, g, ran_for(g, now));
-    blame_end(&waits->blame, g->id);
+    if (!blame_end(&waits->blame, g->id))
+        return false;
     outside_forget(&waits->outside, g->id);
     (void)idmap_remove(&waits->calls, (uint64_t)g->id);
     return waits->idle.first.count == 0 || !waits->analysis->counting || judge_idle(waits, g, now);
@@ -855,7 +856,8 @@ static bool window_begins(void *part, int64_t ns)
 {
     struct waits *waits = part;
     (void)ns;
-    blame_clear(&waits->blame);
+    if (!blame_clear(&waits->blame))
+        return false;
     outside_clear(&waits->outside);
     idmap_clear(&waits->served);
     waits->spinner = (struct spinner){0};
@@ -936,7 +938,7 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     struct waits *waits = part;
     waits->analysis = analysis;
     waits->activity = needed[0];
-    blame_init(&waits->blame);
+    blame_init(&waits->blame, &analysis->aside);
     outside_init(&waits->outside);
     waits->parked_slab.object_size = sizeof(struct parked);
     waits->sync = names_put(&analysis->names, sync, strlen(sync));

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/cpu_quota.h"
 #include "base/idmap.h"
 
 struct collect;
@@ -19,14 +20,6 @@ struct trace;
 /* CPU time since the machine was started, and CLOCK_MONOTONIC. */
 struct cpu_reading {
     int64_t at_ns, busy_ns, recorded_ns;
-};
-
-/* A control group's limit (cpu.max of cgroup v2, cpu.cfs_quota_us of v1), and its throttled time. */
-struct cpu_quota {
-    char folder[256]; /* "": there is no limit */
-    bool is_v1;
-    uint64_t thousandths; /* of a CPU */
-    int64_t first_ns, last_ns;
 };
 
 #define CPU_LIMITS_SETS 8

@@ -120,6 +120,15 @@ static long read_all(trail_reader *reader, trail_source *source, struct verdict 
     return count;
 }
 
+/* For tests: nothing else shows that several threads were at work. */
+static void print_parallel(const struct verdict *verdict)
+{
+    if (getenv("TRAIL_SHOW_PARALLEL"))
+        print_message("%s: %" PRIu64 " of %" PRIu64 " generations in parallel",
+                      source_title(verdict->word), verdict->stats.generations_alone,
+                      verdict->stats.generations);
+}
+
 static void judge(struct verdict *verdict, trail_reader *reader, trail_source *source)
 {
     long result = read_all(reader, source, verdict);
@@ -129,6 +138,7 @@ static void judge(struct verdict *verdict, trail_reader *reader, trail_source *s
         verdict->code = exit_code_of(&verdict->error);
     }
     verdict->repair_count = trail_reader_repairs(reader, &verdict->repair_list);
+    print_parallel(verdict);
 }
 
 /* MARK: For people */
@@ -348,6 +358,8 @@ static int check_file(const char *word, const struct request *request)
         .partial = !request->strict && !request->go121,
         .verdict = request->go121 ? TRAIL_VERDICT_GO121 : TRAIL_VERDICT_AUTO,
         .verdict_only = true,
+        .ahead = true,
+        .threads = input_limits.threads,
     };
     trail_reader *reader = NULL;
     trail_source *source = open_source(word, &verdict.error);

@@ -197,6 +197,7 @@ static int convert_file(struct request *request)
         return code;
     request->reader.partial = true;
     request->reader.ahead = true;
+    request->reader.threads = input_limits.threads;
     request->reader.from_ns = request->convert.from_ns;
     code = convert_input(request);
     symbols_close(symbols);

@@ -57,7 +57,8 @@ int export_with_reader(struct export_request *request,
                        int (*use)(struct export_request *request, trail_reader *reader))
 {
     trail_error err;
-    trail_reader_options options = {.partial = true, .repair = request->repair, .ahead = true};
+    trail_reader_options options = {
+        .partial = true, .repair = request->repair, .ahead = true, .threads = input_limits.threads};
     struct symbols *symbols = NULL;
     int code = open_binary(request->binary, &symbols, &options);
     if (code != EXIT_GOOD)

@@ -442,7 +442,10 @@ static int write_parquet(struct tables_request *tables, struct symbols *symbols)
         .has_day = true,
         .day = tables->day,
         .window = request->window,
-        .reader = {.partial = true, .repair = request->repair, .ahead = true},
+        .reader = {.partial = true,
+                   .repair = request->repair,
+                   .ahead = true,
+                   .threads = input_limits.threads},
     };
     if (symbols) {
         sql.reader.symbolize = symbols_find;

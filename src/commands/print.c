@@ -230,6 +230,7 @@ static int print_events(struct request *request, trail_source *source, trail_err
         .progress_context = &progress,
     };
     request->reader.ahead = true;
+    request->reader.threads = input_limits.threads;
     trail_reader *reader = trail_reader_open(source, &request->reader, err);
     if (!reader)
         return print_error(request->word, err);

@@ -1,13 +1,16 @@
 /*
  * Stubs for functions that no request of a page can reach (see serve/command_line.c), so that the
- * WebAssembly contains no ELF reader and no compressor; and for the reader's second thread, because
+ * WebAssembly contains no ELF reader and no compressor; and for the reader's other threads, because
  * WebAssembly has no threads.
  */
 #include <limits.h>
 
+#include "analyze/aside.h"
+#include "base/cpu_quota.h"
 #include "base/error.h"
 #include "export/profile.h"
 #include "read/ahead.h"
+#include "read/v2/parallel.h"
 #include "symbols/symbols.h"
 #include "ui/cli.h"
 #include "ui/closed_stdout.h"
@@ -15,7 +18,30 @@
 #include "ui/skip_frames.h"
 #include "ui/terminal.h"
 
-/* Starts nothing, as on a machine with one processor, so that the other functions are never called. */
+/* As on a machine with one processor, so that the functions for threads are never called. */
+unsigned cpu_quota_usable(void)
+{
+    return 1;
+}
+
+struct v2_parallel *v2_parallel_open(const trail_source *source, int version, unsigned threads)
+{
+    (void)source, (void)version, (void)threads;
+    return NULL;
+}
+
+struct v2_alone *v2_parallel_take(struct v2_parallel *parallel, uint64_t offset,
+                                  struct v2_extent *extent)
+{
+    (void)parallel, (void)offset, (void)extent;
+    return NULL;
+}
+
+void v2_parallel_close(struct v2_parallel *parallel)
+{
+    (void)parallel;
+}
+
 void ahead_start(trail_reader *reader)
 {
     (void)reader;
@@ -30,6 +56,34 @@ long ahead_next(struct ahead *ahead, const trail_event **events)
 {
     (void)ahead, (void)events;
     return -1;
+}
+
+void ahead_lend(struct ahead *ahead, bool (*work)(void *context), void *context)
+{
+    (void)ahead, (void)work, (void)context;
+}
+
+void ahead_has_work(struct ahead *ahead)
+{
+    (void)ahead;
+}
+
+struct aside *aside_open(trail_reader *reader)
+{
+    (void)reader;
+    return NULL;
+}
+
+bool aside_put(struct aside *aside, aside_take *take, void *of, const void *item, size_t size)
+{
+    (void)aside, (void)size;
+    return take(of, item);
+}
+
+bool aside_close(struct aside *aside)
+{
+    (void)aside;
+    return true;
 }
 
 const trail_reader_stats *ahead_stats(const struct ahead *ahead)

@@ -2,7 +2,6 @@
 #include "read/ahead.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,12 +20,16 @@ struct ahead {
     trail_reader *reader;
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t given_one, done_one;
+    pthread_cond_t given_one, done_one, worked;
     /* Guarded by the lock. */
     uint64_t given, done; /* blocks, from the start; given - done <= BLOCKS */
     bool stop;            /* the reader is being closed */
     bool over;            /* only `result` follows the blocks given */
     long result;
+    /* Work of the caller's for whichever thread would wait; has_work: there may be some. */
+    bool (*work)(void *context);
+    void *work_context;
+    bool has_work, works;
     /* Used by the caller's thread. */
     bool holds; /* the caller is processing block `done` */
     trail_reader_stats stats;
@@ -37,6 +40,43 @@ struct ahead {
     long filled;
     struct block blocks[BLOCKS];
 };
+
+/* MARK: Work */
+
+/* Does work that was lent the thread. Returns false if there is none to do now. With the lock. */
+static bool work_once(struct ahead *a)
+{
+    if (!a->work || !a->has_work || a->works)
+        return false;
+    a->has_work = false;
+    a->works = true;
+    (void)pthread_mutex_unlock(&a->lock);
+    bool more = a->work(a->work_context);
+    (void)pthread_mutex_lock(&a->lock);
+    a->works = false;
+    a->has_work |= more;
+    (void)pthread_cond_signal(&a->worked);
+    return true;
+}
+
+void ahead_lend(struct ahead *a, bool (*work)(void *context), void *context)
+{
+    (void)pthread_mutex_lock(&a->lock);
+    while (a->works)
+        (void)pthread_cond_wait(&a->worked, &a->lock);
+    a->work = work;
+    a->work_context = context;
+    a->has_work = false;
+    (void)pthread_mutex_unlock(&a->lock);
+}
+
+void ahead_has_work(struct ahead *a)
+{
+    (void)pthread_mutex_lock(&a->lock);
+    a->has_work = true;
+    (void)pthread_cond_signal(&a->done_one);
+    (void)pthread_mutex_unlock(&a->lock);
+}
 
 /* MARK: The thread */
 
@@ -66,7 +106,8 @@ static bool wait_done(struct ahead *a, uint64_t most)
 {
     (void)pthread_mutex_lock(&a->lock);
     while (!a->stop && a->given - a->done > most)
-        (void)pthread_cond_wait(&a->done_one, &a->lock);
+        if (!work_once(a))
+            (void)pthread_cond_wait(&a->done_one, &a->lock);
     bool wanted = !a->stop;
     (void)pthread_mutex_unlock(&a->lock);
     return wanted;
@@ -125,6 +166,9 @@ static void *read_ahead(void *context)
     a->result = count < 0 ? -1 : 0;
     a->over = true;
     (void)pthread_cond_signal(&a->given_one);
+    while (!a->stop)
+        if (!work_once(a))
+            (void)pthread_cond_wait(&a->done_one, &a->lock);
     (void)pthread_mutex_unlock(&a->lock);
     return NULL;
 }
@@ -139,7 +183,8 @@ long ahead_next(struct ahead *a, const trail_event **events)
         (void)pthread_cond_signal(&a->done_one);
     }
     while (a->given == a->done && !a->over)
-        (void)pthread_cond_wait(&a->given_one, &a->lock);
+        if (!work_once(a))
+            (void)pthread_cond_wait(&a->given_one, &a->lock);
     a->holds = a->given > a->done;
     const struct block *block = &a->blocks[a->done % BLOCKS];
     long result = a->holds ? block->count : a->result;
@@ -156,14 +201,9 @@ const trail_reader_stats *ahead_stats(const struct ahead *a)
 
 /* MARK: Start and stop */
 
-static bool has_second_processor(void)
-{
-    cpu_set_t processors;
-    return sched_getaffinity(0, sizeof processors, &processors) == 0 && CPU_COUNT(&processors) > 1;
-}
-
 static void ahead_free(struct ahead *a)
 {
+    (void)pthread_cond_destroy(&a->worked);
     (void)pthread_cond_destroy(&a->done_one);
     (void)pthread_cond_destroy(&a->given_one);
     (void)pthread_mutex_destroy(&a->lock);
@@ -172,7 +212,7 @@ static void ahead_free(struct ahead *a)
 
 void ahead_start(trail_reader *reader)
 {
-    struct ahead *a = has_second_processor() ? malloc(sizeof *a) : NULL;
+    struct ahead *a = malloc(sizeof *a);
     if (!a)
         return;
     memset(a, 0, offsetof(struct ahead, blocks));
@@ -181,6 +221,7 @@ void ahead_start(trail_reader *reader)
     (void)pthread_mutex_init(&a->lock, NULL);
     (void)pthread_cond_init(&a->given_one, NULL);
     (void)pthread_cond_init(&a->done_one, NULL);
+    (void)pthread_cond_init(&a->worked, NULL);
     reader->ahead = a; /* the thread uses it */
     if (pthread_create(&a->thread, NULL, read_ahead, a) == 0)
         return;

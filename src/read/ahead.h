@@ -15,7 +15,7 @@
 struct ahead;
 
 /*
- * Starts the thread and sets reader->ahead. Does nothing on a single processor or if out of memory.
+ * Starts the thread and sets reader->ahead. Does nothing if out of memory.
  */
 void ahead_start(trail_reader *reader);
 
@@ -24,6 +24,10 @@ void ahead_stop(struct ahead *ahead);
 
 /* Like trail_reader_next_batch; called by the caller's thread. */
 long ahead_next(struct ahead *ahead, const trail_event **events);
+
+/* See trail_reader_lend and trail_reader_has_work. */
+void ahead_lend(struct ahead *ahead, bool (*work)(void *context), void *context);
+void ahead_has_work(struct ahead *ahead);
 
 /* Returns the reader's stats as of the events that ahead_next returned last. */
 const trail_reader_stats *ahead_stats(const struct ahead *ahead);

@@ -1,15 +1,19 @@
 /* The public reader: recognises the format and dispatches to the decoder of v1 or v2. */
 #include "read/reader.h"
 
+#include "base/cpu_quota.h"
 #include "base/error.h"
 #include "read/source.h"
 
 trail_reader *trail_reader_open(trail_source *source, const trail_reader_options *options,
                                 trail_error *err)
 {
-    static const trail_reader_options defaults;
-    if (!options)
-        options = &defaults;
+    trail_reader_options own = {0};
+    if (options)
+        own = *options;
+    if (own.ahead && own.threads == 0)
+        own.threads = cpu_quota_usable();
+    options = &own;
     trail_source_limit_inflated(source, options->inflated_max, options->inflated_ratio);
     int version = reader_peek_version(source, err);
     if (version < 0)
@@ -66,7 +70,7 @@ static void begin(trail_reader *reader)
 {
     const trail_reader_options *options = &reader->options;
     reader->began = true;
-    if (!options->ahead || options->symbolize || options->verdict_only ||
+    if (!options->ahead || options->threads < 2 || options->symbolize || options->verdict_only ||
         options->view != TRAIL_VIEW_EVENTS || !source_is_at_hand(reader->source))
         return;
     reader->tables.settle = settle_tables;
@@ -111,6 +115,22 @@ long trail_reader_next_v1_batch(trail_reader *reader, const trail_v1_event **eve
     if (!reader->ops->next_v1_batch || reader->options.view != TRAIL_VIEW_V1)
         return error_set(&reader->error, TRAIL_USAGE, "the reader was not opened for v1 events");
     return reader->ops->next_v1_batch(reader, events);
+}
+
+bool trail_reader_lend(trail_reader *reader, bool (*work)(void *context), void *context)
+{
+    if (!reader->began)
+        begin(reader);
+    if (!reader->ahead)
+        return false;
+    ahead_lend(reader->ahead, work, context);
+    return true;
+}
+
+void trail_reader_has_work(trail_reader *reader)
+{
+    if (reader->ahead)
+        ahead_has_work(reader->ahead);
 }
 
 const trail_error *trail_reader_error(const trail_reader *reader)

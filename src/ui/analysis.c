@@ -91,7 +91,10 @@ static int run_pass(struct analysis *analysis, trail_error *err)
 trail_reader *analysis_reader(const struct analysis *analysis, trail_source *source,
                               trail_error *err)
 {
-    trail_reader_options options = {.partial = true, .repair = analysis->repair, .ahead = true};
+    trail_reader_options options = {.partial = true,
+                                    .repair = analysis->repair,
+                                    .ahead = true,
+                                    .threads = input_limits.threads};
     if (analysis->symbols) {
         options.symbolize = symbols_find;
         options.symbolize_context = analysis->symbols;

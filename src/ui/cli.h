@@ -33,9 +33,13 @@ static inline int worse_exit(int a, int b)
     return a > b ? a : b;
 }
 
-/* Set by input_options before any source is opened; see trail_source_limit_inflated. */
+/*
+ * Set by input_options before any source is opened; see trail_source_limit_inflated and the reader's
+ * option `threads`.
+ */
 struct input_limits {
     uint64_t max_bytes, max_ratio;
+    unsigned threads;
 };
 extern struct input_limits input_limits;
 

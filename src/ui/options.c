@@ -14,6 +14,9 @@ const struct option input_options[] = {
      TO_SIZE_LIMIT(struct input_limits, max_bytes), .expects = "a size like 100G, or 0 for any"},
     {0, "max-ratio", "N", "compressed input may give N times its size",
      TO_LIMIT(struct input_limits, max_ratio), .expects = "a number like 1000, or 0 for any"},
+    {0, "threads", "N", "the most threads that read and process a trace",
+     TO_NUMBER(struct input_limits, threads), .least = 1, .most = 1024,
+     .expects = "a number from 1 to 1024"},
     {0},
 };
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "read/v2/guess.h"
 #include "wire/wire.h"
 
 /* The name is a copy, which outlives its generation. */
@@ -125,7 +126,8 @@ static enum v2_step on_task_begin(struct annotation *a)
     if (parent == TRAIL_BACKGROUND_TASK)
         parent = TRAIL_NO_TASK;
     TRY(find_name(a, arg(s, 2), &type));
-    if (!add_task(o, id, parent, o->tables->strings[type]))
+    if (!add_task(o, id, parent, o->tables->strings[type]) ||
+        (o->guess && !v2_guess_task_begins(o->guess, id)))
         return v2_fail_memory(s);
     TRY(check_context(a));
     TRY(find_stack(a, arg(s, 3), &stack));
@@ -144,6 +146,8 @@ static enum v2_step on_task_end(struct annotation *a)
         parent = task->parent;
         type = tables_extra_string(o->tables, task->name, task->size);
         free(task);
+    } else if (o->guess && !v2_guess_task_ends(o->guess, arg(a->step, 0))) {
+        return v2_fail_memory(a->step);
     }
     TRY(check_context(a));
     TRY(find_stack(a, arg(a->step, 1), &stack));
@@ -185,8 +189,10 @@ static enum v2_step end_region(struct annotation *a, struct v2_g *g, uint64_t ta
 {
     const struct v2_region *inner = g->regions;
     struct v2_region **ends = &g->regions, *none = NULL;
+    struct v2_guess *guess = a->step->order->guess;
     if (!inner)
-        return V2_ADVANCED;
+        return !guess || v2_guess_region_ends(guess, g->id, task, name) ? V2_ADVANCED
+                                                                        : v2_fail_memory(a->step);
     if (!is_region(inner, task, name))
         MISUSED(a,
                 "misuse of region in goroutine %" PRId64 ": region end {%" PRIu64
@@ -223,6 +229,29 @@ static enum v2_step on_region(struct annotation *a)
     e->region.task = task;
     e->region.type = type;
     return V2_ADVANCED;
+}
+
+bool v2_regions_end(const struct v2_g *g, const struct v2_region_end *ends)
+{
+    const struct v2_region *region = g->regions;
+    for (; region && ends; region = region->outer, ends = ends->next)
+        if (!is_region(region, ends->task, (trail_string){ends->name, ends->size}))
+            return false;
+    return true;
+}
+
+void v2_regions_move(struct v2_g *from, const struct v2_region_end *ends, struct v2_g *to)
+{
+    struct v2_region **last = &to->regions;
+    for (; from->regions && ends; ends = ends->next) {
+        struct v2_region *ended = from->regions;
+        from->regions = ended->outer;
+        free(ended);
+    }
+    while (*last)
+        last = &(*last)->outer;
+    *last = from->regions;
+    from->regions = NULL;
 }
 
 void v2_drop_regions(struct v2_g *g)

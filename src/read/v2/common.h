@@ -50,6 +50,14 @@ enum v2_step v2_annotation(struct step *s);
 void v2_drop_regions(struct v2_g *g);
 void v2_drop_tasks(struct v2_order *order);
 
+/*
+ * Whether the ends are those of the goroutine's innermost regions, as far as it has any; and moves the
+ * regions that are left behind the regions of *to. For v2/guess.c.
+ */
+struct v2_region_end;
+bool v2_regions_end(const struct v2_g *g, const struct v2_region_end *ends);
+void v2_regions_move(struct v2_g *from, const struct v2_region_end *ends, struct v2_g *to);
+
 /* End the ranges that are open where the trace is damaged (v2/hole.c), but for a stop-the-world. */
 void v2_end_ranges(struct step *s, const struct v2_ranges *ranges, trail_resource scope,
                    int64_t scope_id);

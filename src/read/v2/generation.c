@@ -62,6 +62,26 @@ static void drop_used(struct v2_generation *g)
     g->used = 0;
 }
 
+/* Each read is of READ_STEP bytes, and so were all before. */
+int v2_generation_pass(struct v2_generation *g, int64_t offset, trail_error *err)
+{
+    drop_used(g);
+    uint64_t gap = (uint64_t)(offset - g->offset);
+    if (gap > g->filled) {
+        uint64_t steps = (gap - g->filled) / READ_STEP * READ_STEP;
+        if (source_skip(g->source, steps, err) < 0)
+            return -1;
+        if (steps > 0) {
+            g->offset += (int64_t)(g->filled + steps);
+            g->filled = 0;
+        }
+        if (require(g, 0, (size_t)(offset - g->offset), err) < 0)
+            return -1;
+    }
+    g->used = (size_t)(offset - g->offset);
+    return 0;
+}
+
 static int out_of_memory(trail_error *err)
 {
     return error_set(err, TRAIL_NO_MEMORY, "out of memory while reading a generation");

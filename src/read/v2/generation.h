@@ -98,6 +98,12 @@ enum v2_load {
 enum v2_load v2_generation_load(struct v2_generation *generation, trail_error *err,
                                 trail_error *behind);
 
+/*
+ * Passes over generations that others have loaded: the source is then where loading them would have left
+ * it, and the next one is that at `offset`. Returns -1 with *err on an error.
+ */
+int v2_generation_pass(struct v2_generation *generation, int64_t offset, trail_error *err);
+
 /* Whether the error is of the trace's bytes, so that others may still be read. */
 bool v2_is_damage(const trail_error *err);
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/grow.h"
+#include "read/v2/guess.h"
 #include "wire/wire.h"
 
 /* MARK: Finding, failing, requiring */
@@ -48,6 +49,8 @@ static trail_proc_state proc_state_of(unsigned status)
 static bool find_context_of_p(struct step *s, int64_t id)
 {
     const struct idmap *ms = &s->order->ms;
+    if (s->order->guess)
+        return false; /* threads without events in this generation are not known */
     IDMAP_EACH(slot, ms) {
         const struct v2_m *m = slot->value;
         if (m->seen && m->p_id == id) {
@@ -68,6 +71,8 @@ static enum v2_step on_proc_status(struct step *s)
     trail_proc_state from = proc_state_of(announced);
     bool promoted = false;
     struct v2_p *p = find_p(o, id);
+    if (!p && o->guess && !(p = v2_guess_p(o, id, announced)))
+        return v2_fail_memory(s);
     if (p) {
         if (announced == V2_PROC_ABANDONED && p->status == V2_PROC_SYSCALL) {
             /* "Abandoned" means that Go lost the information; this reader still has it. */
@@ -153,7 +158,7 @@ static trail_go_state go_state_of(unsigned status)
 struct v2_g *v2_create_g(struct v2_order *o, int64_t id, unsigned status)
 {
     struct v2_g *g = slab_get(&o->g_slab);
-    if (!g || !idmap_put(&o->gs, (uint64_t)id, g)) {
+    if (!g || !idmap_put(&o->gs, (uint64_t)id, g) || (o->guess && !v2_guess_begins(o->guess, id))) {
         error_set(o->error, TRAIL_NO_MEMORY, "out of memory while ordering events");
         return NULL;
     }
@@ -197,6 +202,8 @@ static enum v2_step bind_syscalling(struct step *s, int64_t id, struct v2_g *g, 
     struct v2_m *m = v2_order_m(o, (uint64_t)m_id);
     if (!m)
         return v2_fail_memory(s);
+    if (o->guess && !m->seen && idmap_find(&o->guess->ms, (uint64_t)m_id))
+        return fail(s, "thread %" PRId64 " has no goroutine yet", m_id);
     if (m->seen) {
         if (m->g_id != id)
             return not_in_thread(s, id, m->g_id);
@@ -228,6 +235,8 @@ static enum v2_step on_go_status(struct step *s)
         return fail(s, "invalid status for goroutine %" PRId64 ": %u", id, status);
     trail_go_state from = go_state_of(status);
     struct v2_g *g = find_g(o, id);
+    if (!g && o->guess)
+        g = v2_guess_g(o, id, status);
     if (g) {
         if (g->status != status)
             return fail(s, "inconsistent status for goroutine %" PRId64 ": old %s vs. new %s", id,
@@ -417,11 +426,17 @@ static enum v2_step end_range(struct step *s, struct v2_ranges *ranges, uint8_t 
     return fail(s, "tried to end event %s, but not in-flight", v2_types[type].name);
 }
 
-/* A range reported as in progress: new in the first generation, known in any other. */
-static enum v2_step active_range(struct step *s, struct v2_ranges *ranges, uint8_t type)
+/*
+ * A range reported as in progress, of a goroutine or P: new in the first generation, known in any
+ * other.
+ */
+static enum v2_step active_range(struct step *s, struct v2_ranges *ranges, uint8_t type, int64_t id)
 {
     bool initial = s->order->generation == s->order->initial_generation;
     bool known = has_range(ranges, type, 0);
+    struct v2_guess *guess = s->order->guess;
+    if (!known && guess)
+        known = v2_guess_range(type == V2_GCSweepBegin ? &guess->ps : &guess->gs, id, ranges, type);
     if (initial && known)
         return fail(s, "found named active range already in first gen: %s", v2_types[type].name);
     if (!initial && !known)
@@ -501,7 +516,7 @@ static enum v2_step on_mark_assist_active(struct step *s)
     struct v2_g *g = find_g(s->order, id);
     if (!g)
         return fail(s, "uninitialized goroutine %" PRId64 " found during %s", id, type_name(s));
-    enum v2_step step = active_range(s, &g->ranges, V2_GCMarkAssistBegin);
+    enum v2_step step = active_range(s, &g->ranges, V2_GCMarkAssistBegin, id);
     if (step == V2_ADVANCED)
         emit_range(s, TRAIL_RANGE_ACTIVE, TRAIL_RANGE_MARK_ASSIST, TRAIL_RESOURCE_GOROUTINE, id);
     return step;
@@ -539,7 +554,7 @@ static enum v2_step on_sweep_active(struct step *s)
     struct v2_p *p = find_p(s->order, id);
     if (!p)
         return fail(s, "encountered GCSweepActive for unknown proc %" PRId64, id);
-    enum v2_step step = active_range(s, &p->ranges, V2_GCSweepBegin);
+    enum v2_step step = active_range(s, &p->ranges, V2_GCSweepBegin, id);
     if (step == V2_ADVANCED)
         emit_range(s, TRAIL_RANGE_ACTIVE, TRAIL_RANGE_SWEEP, TRAIL_RESOURCE_PROC, id);
     return step;
@@ -684,6 +699,9 @@ enum v2_step v2_order_advance_any(struct v2_order *order, struct v2_cursor *c)
     struct step s = step_of(order, c, false);
     s.wire = &wire;
     s.type = wire.type;
+    if (UNLIKELY(order->guess) &&
+        (wire.type == V2_GCActive || wire.type == V2_GCBegin || wire.type == V2_GCEnd))
+        v2_guess_gc(order, wire.type, wire.arg[0]);
     enum v2_step step = handle_any(&s);
     order->output = s.output;
     order->nobody.g_id = TRAIL_NONE;

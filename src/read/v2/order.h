@@ -34,6 +34,7 @@ struct v2_ranges {
 };
 
 struct v2_region;
+struct v2_guess;
 
 /* Sequence numbers are per generation: n succeeds only n - 1 of the same generation. */
 struct v2_seq {
@@ -136,6 +137,7 @@ struct v2_order {
     uint64_t unknown;   /* IDs without string or stack, which a reader that is not strict drops */
     struct v2_m nobody; /* the M for "no thread": its bindings last only one step */
     trail_error *error;
+    struct v2_guess *guess; /* the state before is not known: see v2/guess.h. NULL: it is */
 };
 
 void v2_order_init(struct v2_order *order, struct tables *tables, trail_error *error);

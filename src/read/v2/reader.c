@@ -13,8 +13,10 @@
 #include "read/reader.h"
 #include "read/source.h"
 #include "read/v2/generation.h"
+#include "read/v2/guess.h"
 #include "read/v2/hole.h"
 #include "read/v2/merge.h"
+#include "read/v2/parallel.h"
 #include "read/v2/skip.h"
 #include "wire/wire.h"
 
@@ -46,6 +48,11 @@ struct v2_reader {
     /* A reader that is not strict goes on behind damage, and returns the first one at the end. */
     trail_error first;
     struct v2_hole hole;
+    /* A verdict by several threads: see v2/parallel.h. */
+    struct v2_parallel *parallel;
+    int64_t
+        passed_to; /* the end of the generation that was joined last; 0: none since the last load */
+    uint64_t highest;         /* number of a generation */
     uint64_t lost_generation; /* its rest is left out; 0: none */
     uint64_t unknown;         /* order.unknown, as reported so far */
     trail_event *full;        /* no step begins from here on */
@@ -316,6 +323,179 @@ static enum v2_load load_next(struct v2_reader *r)
     }
 }
 
+/* MARK: Generations read alone */
+
+struct v2_alone {
+    struct v2_reader reader; /* of what it has, order and stats are kept */
+    struct v2_guess guess;
+    uint64_t events;
+    uint64_t number, time_ticks;
+    double ns_per_tick;
+    int64_t sync_ns;
+    bool has_snapshot;
+    trail_clock_snapshot snapshot;
+    trail_maker maker;
+};
+
+static int load(struct v2_reader *r);
+static int merge(struct v2_reader *r);
+static void release(struct v2_reader *r);
+static void init(struct v2_reader *r, int version, bool strict);
+
+/* Keeps what outlives the generation's bytes and tables. */
+static void keep(struct v2_alone *a)
+{
+    const struct v2_generation *g = &a->reader.generation;
+    a->number = g->number;
+    a->time_ticks = g->time_ticks;
+    a->ns_per_tick = g->ns_per_tick;
+    a->sync_ns = v2_ticks_to_ns(g->ns_per_tick, g->min_time);
+    a->has_snapshot = g->has_snapshot;
+    a->snapshot = g->snapshot;
+    a->maker = a->reader.base.tables.maker;
+}
+
+/* Takes the bytes of the generation, and the state of its threads. Returns false if it cannot be used. */
+static bool begin_alone(struct v2_alone *a, const trail_source *source,
+                        const struct v2_extent *extent)
+{
+    struct v2_reader *r = &a->reader;
+    struct v2_generation *g = &r->generation;
+    r->order.guess = &a->guess;
+    r->order.initial_generation = extent->number + 1; /* another than this one, and than 0 */
+    if (extent->number == UINT64_MAX || !GROW(g->buffer, g->capacity, (size_t)extent->size) ||
+        source_again(source, extent->offset, g->buffer, (size_t)extent->size, NULL) < 0)
+        return false;
+    g->offset = (int64_t)extent->offset;
+    g->filled = (size_t)extent->size;
+    g->at_end = true;
+    r->order.output.next = r->events;
+    if (load(r) < 0 || r->phase != PHASE_EVENTS || r->behind.code != TRAIL_OK ||
+        g->number != extent->number || g->used != extent->size)
+        return false;
+    for (size_t i = 0; i < r->cursor_count; i++) {
+        const struct v2_cursor *c = &r->cursors[i];
+        if (c->event && c->m != &r->order.nobody &&
+            !v2_guess_thread(&r->order, c->m, c->event, c->end))
+            return false;
+    }
+    return true;
+}
+
+/* Orders the events, and forgets them. Returns false if anything is wrong. */
+static bool read_alone(struct v2_alone *a)
+{
+    struct v2_reader *r = &a->reader;
+    r->full = r->events + BATCH_EVENTS;
+    do {
+        a->events += (uint64_t)(r->order.output.next - r->events);
+        r->order.output.next = r->events;
+        if (merge(r) < 0)
+            return false;
+    } while (r->phase == PHASE_EVENTS);
+    a->events += (uint64_t)(r->order.output.next - r->events);
+    return r->base.stats.generations == 1;
+}
+
+struct v2_alone *v2_alone_read(const trail_source *source, int version,
+                               const struct v2_extent *extent)
+{
+    struct v2_alone *a = calloc(1, sizeof *a);
+    if (!a)
+        return NULL;
+    init(&a->reader, version, true);
+    bool good = begin_alone(a, source, extent) && read_alone(a);
+    keep(a);
+    release(&a->reader);
+    if (good)
+        return a;
+    v2_alone_free(a);
+    return NULL;
+}
+
+void v2_alone_free(struct v2_alone *alone)
+{
+    if (!alone)
+        return;
+    v2_order_fini(&alone->reader.order);
+    v2_guess_free(&alone->guess);
+    free(alone);
+}
+
+/* Times far from the ends of their range: arithmetic with them does not wrap. */
+static bool is_usual(int64_t ns)
+{
+    return ns >= 0 && ns < INT64_MAX / 2;
+}
+
+/* Whether the generation, which begins where the reader is, is as the reader would have read it. */
+static bool continues(const struct v2_reader *r, const struct v2_alone *a)
+{
+    return r->lost_generation == 0 && r->behind.code == TRAIL_OK && a->number > r->highest &&
+           is_usual(r->order.output.last_ns) && is_usual(a->reader.order.output.last_ns) &&
+           v2_guess_holds(&a->guess, &r->order, &a->reader.order);
+}
+
+/* Adds what the generation is counted with. */
+static void add_stats(trail_reader_stats *sum, const struct v2_reader *r, bool good)
+{
+    const trail_reader_stats *stats = &r->base.stats;
+    sum->generations++;
+    sum->generations_alone++;
+    sum->strings += stats->strings;
+    sum->stacks += stats->stacks;
+    sum->cpu_samples += stats->cpu_samples;
+    sum->bytes = stats->bytes;
+    sum->good_bytes = good ? stats->good_bytes : sum->good_bytes;
+}
+
+/*
+ * Delivers the Sync of a generation that was joined, and one event that stands for the rest. Each time
+ * is the larger of the event's own and of one more than that of the event before, so the last one
+ * depends on how many there are.
+ */
+static void deliver_ends(struct v2_reader *r, const struct v2_alone *a)
+{
+    struct v2_output *o = &r->order.output;
+    int64_t last_ns = o->last_ns + (int64_t)a->events;
+    deliver_sync(r, a->sync_ns, false);
+    if (a->events < 2)
+        return;
+    last_ns = last_ns > a->reader.order.output.last_ns ? last_ns : a->reader.order.output.last_ns;
+    deliver(r, last_ns)->kind = TRAIL_BAD;
+    r->base.stats.events += a->events - 2;
+}
+
+/*
+ * Takes the next generation if another thread has read it. Returns 1 if so, 0 if it must be read, -1 on
+ * an error.
+ */
+static int join(struct v2_reader *r)
+{
+    struct v2_generation *g = &r->generation;
+    struct v2_extent extent;
+    uint64_t at = r->passed_to ? (uint64_t)r->passed_to : (uint64_t)g->offset + g->used;
+    struct v2_alone *a = v2_parallel_take(r->parallel, at, &extent);
+    int result = a && continues(r, a);
+    if (result) {
+        g->number = r->highest = a->number;
+        g->has_snapshot = a->has_snapshot;
+        g->snapshot = a->snapshot;
+        g->usual_ns_per_tick = a->ns_per_tick;
+        g->time_ticks = a->time_ticks < g->time_ticks ? a->time_ticks : g->time_ticks;
+        if (r->base.tables.maker.made_by == TRAIL_MADE_BY_GO)
+            r->base.tables.maker = a->maker;
+        add_stats(&r->base.stats, &a->reader, r->first.code == TRAIL_OK);
+        r->passed_to = (int64_t)(extent.offset + extent.size);
+        if (v2_guess_join(&a->guess, &r->order, &a->reader.order))
+            deliver_ends(r, a);
+        else
+            result = out_of_memory(r);
+    }
+    v2_alone_free(a);
+    return result;
+}
+
 /* Loads the next generation and begins it, or ends the trace. */
 static int load(struct v2_reader *r)
 {
@@ -324,12 +504,21 @@ static int load(struct v2_reader *r)
         r->phase = PHASE_DONE;
         return 0;
     }
+    if (r->parallel) {
+        int joined = join(r);
+        if (joined != 0)
+            return joined < 0 ? -1 : 0;
+        if (r->passed_to && v2_generation_pass(g, r->passed_to, &r->base.error) < 0)
+            return -1;
+        r->passed_to = 0;
+    }
     enum v2_load loaded = load_next(r);
     r->base.stats.bytes = (uint64_t)(g->offset + (int64_t)g->filled);
     if (loaded != V2_LOADED)
         return end_trace(r);
     if (!v2_order_generation(&r->order, g->number, g->ns_per_tick))
         return out_of_memory(r);
+    r->highest = g->number > r->highest ? g->number : r->highest;
     note_faults(r);
     if (r->lost_generation == 0)
         return begin_generation(r);
@@ -520,15 +709,22 @@ static size_t v2_experiment_batches(const trail_reader *reader,
     return r->generation.experiment_count;
 }
 
+/* Frees all but the order. */
+static void release(struct v2_reader *r)
+{
+    v2_parallel_close(r->parallel);
+    v2_generation_free(&r->generation);
+    v2_hole_free(&r->hole);
+    tables_free(&r->base.tables);
+    free(r->cursors);
+    free(r->frontier.heads);
+}
+
 static void v2_close(trail_reader *reader)
 {
     struct v2_reader *r = v2(reader);
+    release(r);
     v2_order_fini(&r->order);
-    v2_generation_free(&r->generation);
-    v2_hole_free(&r->hole);
-    tables_free(&reader->tables);
-    free(r->cursors);
-    free(r->frontier.heads);
     free(r);
 }
 
@@ -550,6 +746,29 @@ static int skip_generations(struct v2_reader *r, trail_error *err)
     return 0;
 }
 
+static void init(struct v2_reader *r, int version, bool strict)
+{
+    r->base.version = version;
+    error_clear(&r->base.error);
+    error_clear(&r->behind);
+    error_clear(&r->first);
+    error_clear(&r->generation.fault);
+    r->generation.salvage = !strict;
+    r->generation.text_offset = r->generation.next_trace = -1;
+    r->base.stats.text_offset = r->base.stats.next_trace = -1;
+    r->generation.version = version;
+    r->generation.tables = &r->base.tables;
+    r->merge = v2_merge_best();
+    v2_order_init(&r->order, &r->base.tables, &r->base.error);
+    r->order.strict = strict;
+}
+
+/* A verdict needs no events: several threads find it. */
+static bool is_for_several(const trail_reader_options *options)
+{
+    return options->ahead && options->verdict_only && !options->repair && options->from_ns <= 0;
+}
+
 trail_reader *v2_reader_open(trail_source *source, int version, const trail_reader_options *options,
                              trail_error *err)
 {
@@ -566,21 +785,11 @@ trail_reader *v2_reader_open(trail_source *source, int version, const trail_read
     r->base.ops = &ops;
     r->base.source = source;
     r->base.options = *options;
-    r->base.version = version;
-    error_clear(&r->base.error);
-    error_clear(&r->behind);
-    error_clear(&r->first);
-    error_clear(&r->generation.fault);
-    r->generation.salvage = !options->strict;
-    r->generation.text_offset = r->generation.next_trace = -1;
-    r->base.stats.text_offset = r->base.stats.next_trace = -1;
-    r->generation.version = version;
+    init(r, version, options->strict);
     r->generation.source = source;
-    r->generation.tables = &r->base.tables;
     r->generation.offset = WIRE_HEADER_SIZE;
-    r->merge = v2_merge_best();
-    v2_order_init(&r->order, &r->base.tables, &r->base.error);
-    r->order.strict = options->strict;
+    if (is_for_several(options))
+        r->parallel = v2_parallel_open(source, version, options->threads);
     if (source_skip(source, WIRE_HEADER_SIZE, err) < 0 || skip_generations(r, err) < 0) {
         v2_close(&r->base);
         return NULL;

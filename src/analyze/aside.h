@@ -1,0 +1,29 @@
+/*
+ * Aside: calls of an analysis that another thread makes in order, the reader's one while it has nothing
+ * to read. For what is added up from events and looked at only in the end.
+ */
+#ifndef TRAIL_ANALYZE_ASIDE_H
+#define TRAIL_ANALYZE_ASIDE_H
+
+#include <trail/read.h>
+
+enum { ASIDE_ITEM_SIZE = 112 };
+
+/* Takes an item. Returns false on out of memory: no further item is taken then. */
+typedef bool aside_take(void *of, const void *item);
+
+struct aside;
+
+/* Returns NULL if the reader has no other thread, or on out of memory: all is done at once then. */
+struct aside *aside_open(trail_reader *reader);
+
+/*
+ * Has `take` called with `of` and a copy of the item, after those before it and before aside_close
+ * returns. Returns false on out of memory, also of an earlier item.
+ */
+bool aside_put(struct aside *aside, aside_take *take, void *of, const void *item, size_t size);
+
+/* Takes what is left, and frees `aside`; NULL is allowed. Returns false on out of memory. */
+bool aside_close(struct aside *aside);
+
+#endif

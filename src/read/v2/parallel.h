@@ -1,0 +1,49 @@
+/*
+ * v2 parallel: a verdict on a trace by several threads. Each reads generations alone (v2/guess.h);
+ * the reader's thread joins them in order, and reads alone, too, what no other has begun.
+ *
+ * A generation's extent is found by its batch headers. Where they are not those of an undamaged
+ * trace, or a generation is wrong in itself, there is nothing to take and the reader goes on as if it
+ * were the only thread, so that its errors and their positions are the same.
+ */
+#ifndef TRAIL_READ_V2_PARALLEL_H
+#define TRAIL_READ_V2_PARALLEL_H
+
+#include <trail/read.h>
+
+/* The extent of a generation: bytes of the source, from its first batch on. */
+struct v2_extent {
+    uint64_t offset, size;
+    uint64_t number;
+};
+
+/* A generation that was read alone; see v2/reader.c. */
+struct v2_alone;
+
+/*
+ * Reads a generation of a plain file. Returns NULL if anything is wrong with it, or might depend on
+ * others. Any thread.
+ */
+struct v2_alone *v2_alone_read(const trail_source *source, int version,
+                               const struct v2_extent *extent);
+void v2_alone_free(struct v2_alone *alone);
+
+struct v2_parallel;
+
+/*
+ * Returns NULL if the source is no plain file, a small one, or only one thread may be used. The source
+ * must outlive it; the reader may go on reading it.
+ */
+struct v2_parallel *v2_parallel_open(const trail_source *source, int version, unsigned threads);
+
+/*
+ * Takes the generation at an offset, which is not before that of the last call. Returns NULL if the
+ * caller has to read it; otherwise the caller frees it, and *extent is where it was.
+ */
+struct v2_alone *v2_parallel_take(struct v2_parallel *parallel, uint64_t offset,
+                                  struct v2_extent *extent);
+
+/* Waits until no thread is reading; NULL is allowed. */
+void v2_parallel_close(struct v2_parallel *parallel);
+
+#endif
