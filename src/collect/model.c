@@ -241,7 +241,8 @@ static void do_switch(struct collect *c, struct thread *thread, const struct cpu
     case SWITCH_EXIT:
         /* A thread that was killed during a wait stays in that state. */
         if (thread->g.state == G_RUNNING && !thread->g.in_call && !oncpu_does_more(thread)) {
-            holds_log_last(c, thread, ns);
+            if (c->states.alive > 1)
+                holds_log_last(c, thread, ns);
             op_exit(c, thread, ns);
         }
         break;

@@ -109,12 +109,22 @@ void recorder_forget_threads(struct recorder *r)
 
 /* MARK: Running */
 
+static void leave_live(struct recorder *r, const struct recorded *process)
+{
+    struct recorded **link = &r->live;
+    while (*link && *link != process)
+        link = &(*link)->next_live;
+    if (*link)
+        *link = process->next_live;
+}
+
 /* Reads the last records of a process, which ends before its trace or with it. */
 static void complete(struct recorder *r, struct recorded *process, bool with_trace)
 {
     pthread_mutex_lock(&r->clock.lock);
     process->over = true;
     process->over_ns = recorder_now_ns();
+    leave_live(r, process);
     pthread_mutex_unlock(&r->clock.lock);
     recorder_process_close_pidfd(process);
     if (with_trace)

@@ -260,6 +260,8 @@ static void add_process(struct recorder *r, const struct claim *claim)
     }
     process->next = r->processes;
     r->processes = process;
+    process->next_live = r->live;
+    r->live = process;
     executed_arrived(&r->executed, claim->number);
     executed_arrived(&r->executed, pid);
     if (pid != r->root)

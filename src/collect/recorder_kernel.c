@@ -54,8 +54,8 @@ bool recorder_open_samples(struct recorder *r, trail_error *err)
 static void take_sample(void *recorder, const struct cpu_sample *sample)
 {
     const struct recorder *r = recorder;
-    for (const struct recorded *p = r->processes; p; p = p->next) {
-        if (recorder_is_on(r) && !p->over && (uint32_t)p->pid == sample->pid)
+    for (const struct recorded *p = r->live; p; p = p->next_live) {
+        if (recorder_is_on(r) && (uint32_t)p->pid == sample->pid)
             collect_sample(p->collect, sample);
     }
 }
@@ -64,8 +64,8 @@ static void take_sample(void *recorder, const struct cpu_sample *sample)
  * known to have it. */
 static bool give_waking(const struct recorder *r, const struct switch_record *record)
 {
-    for (const struct recorded *p = r->processes; p; p = p->next) {
-        if (!p->over && collect_has_thread(p->collect, record->tid)) {
+    for (const struct recorded *p = r->live; p; p = p->next_live) {
+        if (collect_has_thread(p->collect, record->tid)) {
             collect_switch(p->collect, record);
             return true;
         }
@@ -105,8 +105,8 @@ static void take_switch(void *recorder, const struct switch_record *record)
         take_waking(r, record);
         return;
     }
-    for (const struct recorded *p = r->processes; p; p = p->next) {
-        if (recorder_is_on(r) && !p->over && (all || (uint32_t)p->pid == record->pid))
+    for (const struct recorded *p = r->live; p; p = p->next_live) {
+        if (recorder_is_on(r) && (all || (uint32_t)p->pid == record->pid))
             collect_switch(p->collect, record);
     }
 }
@@ -128,9 +128,7 @@ static bool resume_switches(const struct recorder *r)
     pid_t *pids = NULL;
     size_t count = 0, room = 0;
     bool good = true;
-    for (const struct recorded *p = r->processes; p && good; p = p->next) {
-        if (p->over)
-            continue;
+    for (const struct recorded *p = r->live; p && good; p = p->next_live) {
         good = GROW(pids, room, count + 1);
         if (good)
             pids[count++] = p->pid;

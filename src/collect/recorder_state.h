@@ -97,7 +97,7 @@ struct recorded {
     bool ended;      /* it has ended; its last records are to be read */
     bool over;       /* all its records were read */
     int64_t over_ns; /* ... since; CLOCK_MONOTONIC */
-    struct recorded *next;
+    struct recorded *next, *next_live;
 };
 
 /* Wake-ups of threads that no process is known to have: the thread's first record may be read
@@ -125,6 +125,7 @@ struct recorder {
     struct board board;
     struct handover handover;
     struct recorded *processes;
+    struct recorded *live;    /* those that are not over: a build has thousands of others */
     struct recorded *program; /* the first process; NULL: it has not claimed an area yet */
     struct recorded_trace
         *shared;               /* of all processes; NULL: each has its own, or there is none yet */
