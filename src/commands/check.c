@@ -19,7 +19,6 @@
 #include "words/wrappers.h"
 
 struct request {
-    const struct command *command;
     bool repair, list, strict, go121, json, quiet;
     size_t limit;
 };
@@ -382,7 +381,7 @@ static int check_file(const char *word, const struct request *request)
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct request request = {.command = command, .limit = 100};
+    struct request request = {.limit = 100};
     struct options options;
     int code = options_each(&options, command, argc, argv, NULL, &request);
     if (code != EXIT_GOOD)
