@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The ring is as long as blocks of the reader are, which come in between. */
-enum { BLOCKS = 8, BLOCK_ITEMS = 256 };
+/* 1 MB: some milliseconds of work, in which the other thread may be reading or have no processor. */
+enum { BLOCKS = 16, BLOCK_ITEMS = 512 };
 
 struct item {
     aside_take *take;
