@@ -161,7 +161,7 @@ static void add_warnings(struct request *request, int code)
     trail_reader_get_stats(request->analysis.reader, &stats);
     if (code == EXIT_BAD)
         add_warning(request, "This trace is damaged: ", request->analysis.damage.message,
-                    ". What follows is of the good part before that.");
+                    ". What follows is of the good part.");
     (void)snprintf(number, sizeof number, "%llu", (unsigned long long)stats.repairs);
     if (stats.repairs > 0)
         add_warning(request, "Repairs were made to read it: ", number,
