@@ -307,7 +307,8 @@ typedef struct trail_times {
     int64_t sched_wait_ns;
     int64_t syscall_ns;
     int64_t syscall_block_ns;
-    int64_t total_ns;
+    int64_t total_ns; /* without lost_ns */
+    int64_t lost_ns;  /* for how long its state was unknown, in a damaged trace */
     int64_t open_block_ns;
     const trail_named_time *block; /* by reason or kind (trail_wait_for), in order of appearance */
     const trail_named_time *range; /* by name */
@@ -593,6 +594,11 @@ typedef struct trail_activity {
     /* Recordings of C programs: the time in which context switches were not recorded, so that
      * running and ready are inferred. */
     int64_t inferred_ns;
+    /*
+     * Damaged traces: the time in which the state of a goroutine or P is unknown, from lost events to
+     * the next generation. It is not in available_ns and idle_*; more may have run or been ready in it.
+     */
+    int64_t lost_ns;
 } trail_activity;
 TRAIL_API void trail_analysis_activity(const trail_analysis *analysis, trail_activity *activity);
 

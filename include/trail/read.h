@@ -304,10 +304,16 @@ typedef enum trail_range {
 
 /*
  * A flag: the event has no record of its own in the file. The two events after a GoSwitch or
- * GoSwitchDestroy are implied by it, and the ProcSteal before a GoDestroySyscall. Behind damage,
- * such events end the states from before it.
+ * GoSwitchDestroy are implied by it, and the ProcSteal before a GoDestroySyscall.
  */
 #define TRAIL_EVENT_IMPLIED 1
+
+/*
+ * A flag, with TRAIL_EVENT_IMPLIED: the event is inferred where events are lost. It ends a state or
+ * range that may not have lasted longer (to TRAIL_GO_UNDETERMINED), or begins the state that the next
+ * event requires (from TRAIL_GO_NOT_EXIST). On a Sync: events of the generation that begins are lost.
+ */
+#define TRAIL_EVENT_INFERRED 4
 
 /*
  * A flag: the program used a task, region or log against the rules, such as a region that ends
@@ -348,7 +354,7 @@ typedef struct trail_event {
     int64_t goroutine;
     uint8_t kind;  /* trail_kind: selects the member of the union */
     uint8_t wire;  /* event type, numbered as in v2; for v1 files the type it was converted to */
-    uint8_t flags; /* TRAIL_EVENT_IMPLIED, _MISUSED */
+    uint8_t flags; /* TRAIL_EVENT_IMPLIED, _MISUSED, _INFERRED */
     uint8_t reserved;
     trail_stack_handle stack; /* of the context */
     union {
@@ -449,7 +455,7 @@ typedef struct trail_reader_options {
      * with repairs, and with `strict` only what is consistent before it.
      */
     bool partial;
-    /* v1: infers events and shifts times to make the trace consistent; see trail_repair. */
+    /* Infers events and, in v1, shifts times to make the trace consistent; see trail_repair. */
     bool repair;
     /*
      * v1: only judges the trace. trail_reader_next_batch (or _v1_batch) returns 0 at once if it is
@@ -628,7 +634,7 @@ typedef struct trail_experiment_batch {
 TRAIL_API size_t trail_reader_experiment_batches(const trail_reader *reader,
                                                  const trail_experiment_batch **batches);
 
-/* Kinds of repairs of a v1 trace (trail_reader_options.repair). */
+/* Kinds of repairs (trail_reader_options.repair); v2 has sequence and state. */
 typedef enum trail_repair_kind {
     TRAIL_REPAIR_SEQUENCE, /* a goroutine was put into the state that its next event requires */
     TRAIL_REPAIR_TIME,     /* an event's time was raised to that of the event before it */
@@ -647,7 +653,8 @@ typedef struct trail_reader_stats {
     uint64_t bytes;             /* of the uncompressed trace, read so far */
     uint64_t good_bytes;        /* everything before this offset was delivered or is consistent */
     uint64_t strings, stacks, cpu_samples; /* summed over generations */
-    uint64_t repairs;                      /* in total, and by trail_repair_kind */
+    /* In total, and by trail_repair_kind. In v2 also without the option, where events are lost. */
+    uint64_t repairs;
     uint64_t repairs_by_kind[TRAIL_REPAIRS];
     uint64_t skipped_bytes; /* not read, because of trail_reader_options.from_ns */
     int64_t first_ns;       /* if skipped_bytes > 0: time of the first event of the trace */
@@ -663,7 +670,7 @@ typedef struct trail_reader_stats {
 } trail_reader_stats;
 TRAIL_API void trail_reader_get_stats(const trail_reader *reader, trail_reader_stats *stats);
 
-/* MARK: Repairs (v1, trail_reader_options.repair) */
+/* MARK: Repairs (trail_reader_options.repair) */
 
 typedef struct trail_repair {
     trail_repair_kind kind;
@@ -677,8 +684,8 @@ typedef struct trail_repair {
 TRAIL_API const char *trail_repair_kind_name(trail_repair_kind kind);
 
 /*
- * Returns the repairs, in order; complete once the first event was delivered. The stats count all
- * of them; at most the first 10,000 are kept here.
+ * Returns the repairs, in order; complete once the first event was delivered (v1), or the last (v2).
+ * The stats count all of them; at most the first 10,000 are kept here.
  */
 TRAIL_API size_t trail_reader_repairs(const trail_reader *reader, const trail_repair **repairs);
 

@@ -102,17 +102,27 @@ static inline int64_t procs_now(const struct activity *a)
     return a->max_procs > 0 ? a->max_procs : a->most_running;
 }
 
-static inline __attribute__((always_inline)) void advance(struct activity *a, int64_t now)
+/* Who ran, who was ready and which Ps were idle is known. */
+static inline __attribute__((always_inline)) void count_known(struct activity *a, int64_t ns)
 {
-    int64_t ns = ns_between(a->last_ns, now), procs = procs_now(a);
-    if (ns <= 0)
-        return;
+    int64_t procs = procs_now(a);
     add_many(&a->sums.available_ns, procs, ns);
     count_idle(a, procs, ns);
     if (a->running <= 1 && a->runnable <= 1 && procs > 1)
         ns_add(&a->serial_ns, ns);
     if (a->runnable > 0 && a->procs_running >= procs)
         ns_add(&a->queue_ns, ns);
+}
+
+static inline __attribute__((always_inline)) void advance(struct activity *a, int64_t now)
+{
+    int64_t ns = ns_between(a->last_ns, now);
+    if (ns <= 0)
+        return;
+    if (__builtin_expect(a->lost, 0))
+        ns_add(&a->sums.lost_ns, ns);
+    else
+        count_known(a, ns);
     while (__builtin_expect(now > a->slice_end_ns, 0)) {
         count_slice(a, ns_between(a->last_ns, a->slice_end_ns));
         a->last_ns = a->slice_end_ns;
@@ -123,6 +133,12 @@ static inline __attribute__((always_inline)) void advance(struct activity *a, in
 }
 
 /* MARK: Stretches */
+
+/* Whether all states are known since then. */
+static bool is_known(const struct activity *a, int64_t since_ns)
+{
+    return !a->lost && since_ns >= a->known_since_ns;
+}
 
 static enum stretch stretch_now(const struct activity *a)
 {
@@ -135,7 +151,7 @@ static void stretch_end(struct activity *a, int64_t now, uint64_t lone)
 {
     struct stretch_sum *sum = &a->stretches[a->stretch];
     int64_t ns = ns_between(a->stretch_since_ns, now);
-    if (a->stretch == STRETCH_NONE || ns < STRETCH_LEAST_NS)
+    if (a->stretch == STRETCH_NONE || ns < STRETCH_LEAST_NS || !is_known(a, a->stretch_since_ns))
         return;
     sum->count++;
     ns_add(&sum->ns, ns);
@@ -189,7 +205,7 @@ static inline bool alone_check(struct activity *a, int64_t now, uint64_t lone)
         return true;
     int64_t ns = ns_between(a->alone_since_ns, now);
     a->alone = alone;
-    if (__builtin_expect(!alone && ns >= ALONE_LEAST_NS, 0))
+    if (__builtin_expect(!alone && ns >= ALONE_LEAST_NS, 0) && is_known(a, a->alone_since_ns))
         return alone_count(a, (int64_t)lone, ns);
     a->alone_since_ns = now;
     return true;
@@ -230,6 +246,8 @@ static bool take_proc(void *part, const trail_event *event)
     if (event->transition.from == event->transition.to)
         return true;
     advance(a, event->time_ns);
+    if (event->transition.to == TRAIL_PROC_UNDETERMINED)
+        a->lost = true;
     change(&a->procs_running, event->transition.to == TRAIL_PROC_RUNNING,
            event->transition.from == TRAIL_PROC_RUNNING);
     if (a->procs_running > a->most_running)
@@ -396,6 +414,13 @@ static bool take_event(void *part, const trail_event *event)
 {
     struct activity *a = part;
     switch (event->kind) {
+    case TRAIL_SYNC:
+        if (a->lost || (event->flags & TRAIL_EVENT_INFERRED)) {
+            advance(a, event->time_ns);
+            a->known_since_ns = event->time_ns;
+            a->lost = event->flags & TRAIL_EVENT_INFERRED;
+        }
+        return true;
     case TRAIL_LOG:
         take_log(a, event);
         return true;
@@ -442,7 +467,18 @@ static void count_from(struct activity *a, int64_t ns)
 
 static void trace_begins(void *part, int64_t origin_ns)
 {
-    count_from(part, origin_ns);
+    struct activity *a = part;
+    a->known_since_ns = origin_ns;
+    count_from(a, origin_ns);
+}
+
+static bool lost(void *part, struct goroutine *g, int64_t now)
+{
+    struct activity *a = part;
+    (void)g;
+    (void)now;
+    a->lost = true;
+    return true;
 }
 
 static bool window_begins(void *part, int64_t ns)
@@ -461,6 +497,7 @@ static bool window_ends(void *part, int64_t ns)
     advance(a, ns);
     stretch_end(a, ns, a->lone);
     if (a->alone && ns_between(a->alone_since_ns, ns) >= ALONE_LEAST_NS &&
+        is_known(a, a->alone_since_ns) &&
         !alone_count(a, (int64_t)a->lone, ns_between(a->alone_since_ns, ns)))
         return false;
     if (a->sums.procs == 0)
@@ -509,10 +546,11 @@ const struct analysis_part activity_part = {
     .trace_begins = trace_begins,
     .window_begins = window_begins,
     .window_ends = window_ends,
-    .kinds = PART_RANGES | PART_TASKS | PART_KIND(METRIC) | PART_KIND(LOG),
+    .kinds = PART_RANGES | PART_TASKS | PART_KIND(METRIC) | PART_KIND(LOG) | PART_KIND(SYNC),
     .event = take_event,
     .proc = take_proc,
     .leaves = take_transition,
+    .lost = lost,
 };
 
 void trail_analysis_activity(const trail_analysis *analysis, trail_activity *activity)

@@ -72,9 +72,11 @@ struct activity {
     int64_t running, runnable, procs_running; /* current values */
     int64_t max_procs, most_running;
     int64_t lock_waiters;
-    int64_t most_known; /* more that run are corrected: max_procs; -1 if `inferred` */
-    bool inferred;      /* which goroutines run is not recorded now, but inferred */
-    uint64_t lone;      /* XOR of the IDs of all running goroutines: the ID, if one runs */
+    int64_t most_known;     /* more that run are corrected: max_procs; -1 if `inferred` */
+    bool inferred;          /* which goroutines run is not recorded now, but inferred */
+    bool lost;              /* since the last Sync, a state became unknown */
+    int64_t known_since_ns; /* the end of the last time with unknown states */
+    uint64_t lone;          /* XOR of the IDs of all running goroutines: the ID, if one runs */
     int64_t serial_ns, queue_ns;
     int64_t queue_at[ACTIVITY_PROCS]; /* queue_ns when the goroutine on the P began to run */
     enum stretch stretch;

@@ -89,13 +89,27 @@ bool follow_over(struct follow *follow, const struct follow_ops *ops, void *cont
     return end(follow, ops, context, g, event);
 }
 
+/* It was lost, and is in a state again. */
+static bool again(struct follow *follow, const struct follow_ops *ops, void *context,
+                  struct followed *g, const trail_event *event)
+{
+    bool created = event->transition.from == TRAIL_GO_NOT_EXIST;
+    return (g->name != 0 || event->transition.stack == 0 ||
+            follow_name(follow, ops, context, g, event)) &&
+           (!ops->leaves || ops->leaves(context, g, event)) &&
+           follow_enter(follow, ops, context, g, event, created ? NULL : &follow->sync_ns,
+                        follow->announced.heard);
+}
+
 bool follow_first(struct follow *follow, const struct follow_ops *ops, void *context,
                   const trail_event *event)
 {
     uint64_t id = (uint64_t)event->transition.id;
     bool created = event->transition.from == TRAIL_GO_NOT_EXIST;
-    int64_t since_ns = created ? event->time_ns : found_since(event, follow->sync_ns);
+    int64_t since_ns = created ? event->time_ns : follow->sync_ns;
     struct followed *g = idmap_find(&follow->alive, id);
+    if (g && g->state == TRAIL_GO_UNDETERMINED && ops->lost)
+        return again(follow, ops, context, g, event);
     if (g && !end(follow, ops, context, g, event))
         return false; /* another goroutine had its ID */
     g = ops->make(context);

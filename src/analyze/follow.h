@@ -63,6 +63,11 @@ struct follow_ops {
     /* Called before it loses its P in a system call. May be NULL. */
     bool (*loses_proc)(void *context, struct followed *g, const trail_event *event);
     /*
+     * Called when its state becomes unknown, at damage: it keeps its object, with the state
+     * TRAIL_GO_UNDETERMINED, until an event shows it again. NULL: it ends there.
+     */
+    bool (*lost)(void *context, struct followed *g, const trail_event *event);
+    /*
      * Called when it has ended; the object belongs to the consumer again. g->state is
      * TRAIL_GO_NOT_EXIST if it has left its last state, TRAIL_GO_UNDETERMINED if it never had one,
      * and its current state if another goroutine begins with its ID.
@@ -93,15 +98,6 @@ void follow_init(struct follow *follow, const trail_reader *reader, struct names
 
 /* Frees all but the objects of goroutines, which belong to the consumer. */
 void follow_free(struct follow *follow);
-
-/*
- * Returns since when a state lasts that is found by an event: the last Sync; one that is implied
- * behind damage, since the event, because what was before is unknown.
- */
-static inline int64_t found_since(const trail_event *event, int64_t sync_ns)
-{
-    return event->flags & TRAIL_EVENT_IMPLIED ? event->time_ns : sync_ns;
-}
 
 /* Called at the first event, and at each Sync. */
 static inline void follow_sync(struct follow *follow, int64_t now)
@@ -207,6 +203,11 @@ FOLLOW_INLINE bool follow_enter(struct follow *follow, const struct follow_ops *
                follow_tell(ops, context, g, event,
                            heard ? announced_name(&follow->announced, follow->names, 0) : 0,
                            found_ns);
+    }
+    if (to == TRAIL_GO_UNDETERMINED && ops->lost) {
+        g->since_ns = event->time_ns;
+        g->state = TRAIL_GO_UNDETERMINED;
+        return ops->lost(context, g, event);
     }
     return follow_over(follow, ops, context, g, event);
 }

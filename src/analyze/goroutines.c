@@ -77,10 +77,39 @@ static bool ends(void *context, struct followed *followed, const trail_event *ev
     if (g->state == TRAIL_GO_NOT_EXIST)
         g->credit = &all->nothing;
     bool good = analysis_goroutine_ends(analysis, g, event->time_ns, event->time_ns);
+    if (g->lost)
+        slab_put(&all->lost_slab, idmap_remove(&all->lost, (uint64_t)g->id));
     g->id = TRAIL_NONE;
     g->next_free = all->free_list;
     all->free_list = g;
     return good;
+}
+
+/* The time until an event shows it again is no state's. */
+static bool lost(void *context, struct followed *followed, const trail_event *event)
+{
+    struct trail_analysis *analysis = context;
+    struct goroutines *all = &analysis->goroutines;
+    struct goroutine *g = goroutine_of(followed);
+    int64_t *counter = idmap_find(&all->lost, (uint64_t)g->id);
+    if (!counter) {
+        counter = slab_get(&all->lost_slab);
+        if (!counter || !idmap_put(&all->lost, (uint64_t)g->id, counter))
+            return false;
+    }
+    g->credit = counter;
+    g->lost = true;
+    return analysis_goroutine_lost(analysis, g, event->time_ns);
+}
+
+/* Returns for how long its state was unknown up to `now`. */
+static int64_t lost_until(const struct goroutines *all, const struct goroutine *g, int64_t now)
+{
+    const int64_t *counter = idmap_find(&all->lost, (uint64_t)g->id);
+    int64_t ns = counter ? *counter : 0;
+    if (counter && g->credit == counter)
+        ns_add(&ns, ns_between(g->since_ns, now));
+    return ns;
 }
 
 /* MARK: Transitions */
@@ -207,6 +236,9 @@ static bool found(void *context, struct followed *followed, const trail_event *e
     struct goroutine *g = goroutine_of(followed);
     int64_t since = counted_since(&analysis->goroutines, since_ns);
     bool p_released = g->state == TRAIL_GO_SYSCALL && event->proc < 0;
+    int64_t *unknown = g->lost ? idmap_find(&analysis->goroutines.lost, (uint64_t)g->id) : NULL;
+    if (unknown)
+        ns_add(unknown, ns_between(event->time_ns, since));
     if (!set_credit(analysis, g, event, reason))
         return false;
     ns_add(p_released ? &g->syscall_block_ns : g->credit, ns_between(since, event->time_ns));
@@ -228,6 +260,7 @@ static const struct follow_ops ops = {
     .enters = enters,
     .found = found,
     .loses_proc = loses_proc,
+    .lost = lost,
     .ends = ends,
 };
 
@@ -408,12 +441,14 @@ bool goroutine_times(const struct goroutines *goroutines, const struct goroutine
         less = &none;
     int64_t open = ns_between(g->since_ns, now);
     int64_t born = counted_since(goroutines, g->creation_ns);
+    int64_t lost_ns = g->lost ? lost_until(goroutines, g, now) : 0;
     *times = (trail_times){
         .exec_ns = g->exec_ns,
         .sched_wait_ns = g->sched_wait_ns,
         .syscall_ns = g->syscall_ns,
         .syscall_block_ns = g->syscall_block_ns,
-        .total_ns = ns_between(born, now),
+        .total_ns = ns_between(lost_ns, ns_between(born, now)),
+        .lost_ns = lost_ns,
         .block = lists,
         .range = lists ? lists + g->block_count : NULL,
         .block_count = g->block_count,
@@ -434,6 +469,7 @@ bool goroutine_times(const struct goroutines *goroutines, const struct goroutine
     ns_add(&times->syscall_ns, ns_between(less->syscall_ns, 0));
     ns_add(&times->syscall_block_ns, ns_between(less->syscall_block_ns, 0));
     ns_add(&times->total_ns, ns_between(less->total_ns, 0));
+    ns_add(&times->lost_ns, ns_between(less->lost_ns, 0));
     ns_add(&times->open_block_ns, ns_between(less->open_block_ns, 0));
     if (lists)
         copy_lists(g, now, less, lists, lists + g->block_count);
@@ -470,6 +506,8 @@ void goroutines_count_from(struct goroutines *goroutines, int64_t ns)
     const struct idmap *alive = &goroutines->follow.alive;
     goroutines->counted_from_ns = ns;
     goroutines->seen = alive->count;
+    IDMAP_EACH(slot, &goroutines->lost)
+        *(int64_t *)slot->value = 0;
     IDMAP_EACH(slot, alive)
         goroutine_count_from(slot->value, goroutines->follow.names, ns);
 }
@@ -488,6 +526,7 @@ void goroutines_init(struct goroutines *goroutines, const trail_reader *reader, 
 {
     *goroutines = (struct goroutines){
         .proc_slab = {.object_size = sizeof(struct proc)},
+        .lost_slab = {.object_size = sizeof(int64_t)},
         .counted_from_ns = INT64_MIN,
     };
     follow_init(&goroutines->follow, reader, names);
@@ -512,6 +551,8 @@ void goroutines_free(struct goroutines *goroutines)
     }
     follow_free(&goroutines->follow);
     idmap_free(&goroutines->procs);
+    idmap_free(&goroutines->lost);
+    slab_free(&goroutines->lost_slab);
     slab_free(&goroutines->proc_slab);
 }
 

@@ -62,6 +62,7 @@ struct goroutine {
             bool ran : 1;     /* start_ns is set */
             bool waited : 1;  /* its last wait was none in a system call */
             bool outside : 1; /* for waits: it has waited for something outside the program */
+            bool lost : 1;    /* its state was unknown for some time, or is */
             uint8_t counter;  /* index in `block` of the reason of its last wait */
         };
     };
@@ -110,7 +111,9 @@ struct goroutines {
     struct follow follow;
     struct goroutine *free_list; /* ended goroutines, reused with their lists */
     struct goroutine_chunk *chunks;
-    size_t chunk_used;  /* objects used of the newest chunk */
+    size_t chunk_used; /* objects used of the newest chunk */
+    struct idmap lost; /* goroutine -> int64_t: for how long its state was unknown, if it was */
+    struct slab lost_slab;
     struct idmap procs; /* -> struct proc */
     struct slab proc_slab;
     int64_t nothing;         /* counter for time that does not count */

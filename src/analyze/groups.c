@@ -105,6 +105,7 @@ bool groups_add(struct groups *groups, trail_name name, const trail_times *times
     ns_add(&group->sums.syscall_ns, times->syscall_ns);
     ns_add(&group->sums.syscall_block_ns, times->syscall_block_ns);
     ns_add(&group->sums.total_ns, times->total_ns);
+    ns_add(&group->sums.lost_ns, times->lost_ns);
     ns_add(&group->sums.open_block_ns, times->open_block_ns);
     for (int i = 0; groups->distributions && i < TRAIL_COLUMNS; i++)
         if (!trail_histogram_add(&group->columns[i], trail_times_column(times, (trail_column)i)))

@@ -77,6 +77,8 @@ struct analysis_part {
     part_transition enters;
     /* Called when a goroutine ends, or the trace does (then `end_ns` is 0). */
     bool (*ends)(void *part, struct goroutine *g, int64_t now, int64_t end_ns);
+    /* Called when its state becomes unknown, at damage, after `leaves`. */
+    bool (*lost)(void *part, struct goroutine *g, int64_t now);
     /* Called when a user region of the goroutine ends. */
     bool (*region_ends)(void *part, struct goroutine *g, const trail_region *region, int64_t now);
 };
@@ -160,6 +162,8 @@ FOLLOW_INLINE bool part_calls_transition(const struct part_calls *calls, struct 
 /* Calls `ends` and `region_ends` of all parts. Returns false on out of memory. */
 bool analysis_goroutine_ends(const struct trail_analysis *analysis, struct goroutine *g,
                              int64_t now, int64_t end_ns);
+bool analysis_goroutine_lost(const struct trail_analysis *analysis, struct goroutine *g,
+                             int64_t now);
 bool analysis_region_ends(const struct trail_analysis *analysis, struct goroutine *g,
                           const trail_region *region, int64_t now);
 

@@ -52,6 +52,15 @@ bool analysis_goroutine_ends(const struct trail_analysis *analysis, struct gorou
     return true;
 }
 
+bool analysis_goroutine_lost(const struct trail_analysis *analysis, struct goroutine *g,
+                             int64_t now)
+{
+    for (const struct made_part *made = analysis->parts; made->part; made++)
+        if (made->part->lost && !made->part->lost(made->object, g, now))
+            return false;
+    return true;
+}
+
 bool analysis_region_ends(const struct trail_analysis *analysis, struct goroutine *g,
                           const trail_region *region, int64_t now)
 {

@@ -618,6 +618,8 @@ __attribute__((noinline)) static bool enter_first(struct profiles *p, struct gor
     int64_t since = g->creation_ns > counted ? g->creation_ns : counted;
     if (!enter(p, g, event))
         return false;
+    if (g->lost) /* nor is anything known of the time before */
+        return true;
     g->found = event->transition.from == TRAIL_GO_UNDETERMINED;
     if (since == event->time_ns || !(state_types(p, g) & TYPE(RUNNING)))
         return true;

@@ -167,6 +167,12 @@ static bool end_all(void *part, struct goroutine *g, int64_t now, int64_t end_ns
     return good;
 }
 
+/* Whether they end, and when, is unknown. */
+static bool lose_all(void *part, struct goroutine *g, int64_t now)
+{
+    return end_all(part, g, now, 0);
+}
+
 static bool window_begins(void *part, int64_t ns)
 {
     const struct regions *regions = part;
@@ -240,6 +246,7 @@ const struct analysis_part regions_part = {
     .event = take_event,
     .begins = inherit,
     .ends = end_all,
+    .lost = lose_all,
 };
 
 size_t trail_analysis_regions(const trail_analysis *analysis, const trail_region **rows)

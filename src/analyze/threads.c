@@ -157,7 +157,7 @@ static bool go_transition(struct threads *threads, const trail_event *event)
     bool found = from == TRAIL_GO_UNDETERMINED;
     *g = (struct placed){
         .id = event->transition.id,
-        .since_ns = found ? found_since(event, threads->sync_ns) : event->time_ns,
+        .since_ns = found ? threads->sync_ns : event->time_ns,
         .thread = found ? TRAIL_NONE : event->thread,
         .proc = found ? TRAIL_NONE : event->proc,
         .state = (uint8_t)to,
@@ -210,8 +210,7 @@ static bool proc_transition(struct threads *threads, const trail_event *event)
         proc->syscalling = NULL;
         row->taken++;
     }
-    proc->since_ns =
-        from == TRAIL_PROC_UNDETERMINED ? found_since(event, threads->sync_ns) : event->time_ns;
+    proc->since_ns = from == TRAIL_PROC_UNDETERMINED ? threads->sync_ns : event->time_ns;
     proc->state = (uint8_t)to;
     if (from != TRAIL_PROC_IDLE || to != TRAIL_PROC_RUNNING)
         return true;

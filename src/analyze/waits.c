@@ -552,6 +552,18 @@ static bool count_worker(struct waits *waits, const struct goroutine *g, int64_t
     return true;
 }
 
+/* What it was doing is over. */
+static bool goroutine_lost(void *part, struct goroutine *g, int64_t now)
+{
+    struct waits *waits = part;
+    (void)now;
+    if (!blame_end(&waits->blame, g->id))
+        return false;
+    outside_forget(&waits->outside, g->id);
+    (void)idmap_remove(&waits->calls, (uint64_t)g->id);
+    return true;
+}
+
 static bool goroutine_ends(void *part, struct goroutine *g, int64_t now, int64_t end_ns)
 {
     struct waits *waits = part;
@@ -559,10 +571,8 @@ static bool goroutine_ends(void *part, struct goroutine *g, int64_t now, int64_t
         return false;
     (void)end_ns;
     note_spinner(waits, g, ran_for(g, now));
-    if (!blame_end(&waits->blame, g->id))
+    if (!goroutine_lost(waits, g, now))
         return false;
-    outside_forget(&waits->outside, g->id);
-    (void)idmap_remove(&waits->calls, (uint64_t)g->id);
     return waits->idle.first.count == 0 || !waits->analysis->counting || judge_idle(waits, g, now);
 }
 
@@ -796,6 +806,17 @@ static __attribute__((noinline)) void count_created(struct waits *waits, struct 
         group->most_alive = group->row.created - group->row.ended;
 }
 
+/* It was created, was found, or is in a state again. */
+static __attribute__((noinline)) void count_first(struct waits *waits, struct wait_group *group,
+                                                  const struct goroutine *g,
+                                                  const trail_event *event)
+{
+    if (g->lost && g->state == TRAIL_GO_UNDETERMINED)
+        group->row.ended -= group->row.ended > 0; /* it has not ended where it was lost */
+    else if (event->transition.from == TRAIL_GO_NOT_EXIST && !(event->flags & TRAIL_EVENT_IMPLIED))
+        count_created(waits, group, event);
+}
+
 static bool take_transition(void *part, struct goroutine *g, const trail_event *event)
 {
     struct waits *waits = part;
@@ -808,8 +829,8 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
         watch_waker(waits, g, event->goroutine);
     if (waits->analysis->counting) {
         group->row.ended += to <= TRAIL_GO_NOT_EXIST;
-        if (event->transition.from == TRAIL_GO_NOT_EXIST)
-            count_created(waits, group, event);
+        if (event->transition.from <= TRAIL_GO_NOT_EXIST)
+            count_first(waits, group, g, event);
         if (from > TRAIL_GO_NOT_EXIST && !count_left(waits, group, g, event))
             return false;
     }
@@ -995,6 +1016,7 @@ const struct analysis_part waits_part = {
     .event = take_log,
     .leaves = take_transition,
     .ends = goroutine_ends,
+    .lost = goroutine_lost,
 };
 
 size_t trail_analysis_waits(const trail_analysis *analysis, const trail_wait_group *const **rows)

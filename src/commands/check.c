@@ -24,8 +24,7 @@ struct request {
 };
 
 static const struct option rows[] = {
-    {'r', "repair", NULL,
-     "Go 1.5 to 1.21: repair what has no consistent order, and count the repairs",
+    {'r', "repair", NULL, "repair what has no consistent order, and count the repairs",
      TO_FLAG(struct request, repair)},
     {'l', "list", NULL, "with --repair: list the repairs", TO_FLAG(struct request, list)},
     {'n', "limit", "N", "with --list: at most N repairs (default 100)",
@@ -193,8 +192,7 @@ static void show_notes(const struct verdict *verdict)
                   stats->holes);
     if (stats->repairs > 0 && !verdict->request->repair)
         show_line("  inferred     %" PRIu64
-                  " state%s where events are lost: times next to them may be "
-                  "too long",
+                  " state%s where events are lost: what is not certain there is in no sum",
                   stats->repairs, plural_s(stats->repairs));
     if (stats->lost_bytes > 0)
         show_line("  lost         %s", show_bytes(text, stats->lost_bytes));
@@ -325,6 +323,8 @@ static void json_verdict(const struct verdict *verdict)
             json_string(&json, "first_misused", verdict->misused);
         if (verdict->request->repair)
             json_repairs(&json, verdict);
+        else if (stats->repairs > 0)
+            json_number(&json, "inferred", stats->repairs);
     }
     if (verdict->code != EXIT_GOOD)
         json_error(&json, "error", &verdict->error);

@@ -39,7 +39,7 @@ static const struct option rows[] = {
      TO_TEXT(struct request, convert.secret)},
     {'o', "output", "FILE", "where the trace goes (- is stdout, the default)",
      TO_TEXT(struct request, output)},
-    {0, "repair", NULL, "Go 1.21 and before: make a trace consistent whose events are not",
+    {0, "repair", NULL, "make a trace consistent whose events are not",
      TO_FLAG(struct request, reader.repair)},
     {0, "binary", "FILE", "Go 1.5 and 1.6: the program that the stacks are of",
      TO_TEXT(struct request, binary)},

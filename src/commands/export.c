@@ -78,7 +78,7 @@ static const struct option rows[] = {
      TO_FLAG(struct export_request, csv_safe)},
     {0, "schema", "SYSTEM", "no export: the statements that make the tables known to it",
      TO_TEXT(struct export_request, schema), .values = EXPORT_SCHEMAS},
-    {0, "repair", NULL, "Go 1.21 and before: make a trace consistent whose events are not",
+    {0, "repair", NULL, "make a trace consistent whose events are not",
      TO_FLAG(struct export_request, repair)},
     {0, "binary", "FILE", "Go 1.5 and 1.6: the program that the stacks are of",
      TO_TEXT(struct export_request, binary)},

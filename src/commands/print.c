@@ -97,7 +97,7 @@ static const struct option rows[] = {
      "never",
      TO_WORD(struct request, color, colors), .expects = "auto, always or never"},
     {0, "repair", NULL,
-     "Go 1.5 to 1.21: repair what has no consistent order; 'trail check --repair --list' lists "
+     "repair what has no consistent order; 'trail check --repair --list' lists "
      "what had to be assumed",
      TO_FLAG(struct request, reader.repair)},
     {0, "partial", NULL, "Go 1.5 to 1.21, in the format of Go's tools: print what is good, too",

@@ -107,6 +107,8 @@ static void json_activity(const struct request *request, struct json *json)
     json_signed(json, "idle_work_ns", a->idle_work_ns);
     json_signed(json, "idle_lock_ns", a->idle_lock_ns);
     json_signed(json, "idle_nothing_ns", a->idle_nothing_ns);
+    if (a->lost_ns > 0)
+        json_signed(json, "lost_ns", a->lost_ns);
     json_signed(json, "slice_ns", a->slice_ns);
     rows_json(&request->analysis, json, "slices", put_slice, a->slices, sizeof *a->slices,
               a->slice_count);
@@ -418,6 +420,17 @@ static void show_counts(const struct request *request, const char *name, bool ru
     free(ns);
 }
 
+static void show_lost(const struct request *request)
+{
+    char lost[SHOW_SIZE];
+    int64_t ns = request->activity.lost_ns;
+    if (ns > 0)
+        printf(
+            "lost events leave states unknown for %s, %.1f %% of the time: more %s may have run or "
+            "been ready there, and the row above does not count it\n",
+            show_duration(lost, ns), percent_of(ns, length_of(request)), word(request, TERM_tasks));
+}
+
 static void show_activity(const struct request *request)
 {
     const trail_activity *a = &request->activity;
@@ -437,6 +450,7 @@ static void show_activity(const struct request *request)
                "at most %" PRIu64 " count as running here, and all in the rows below\n",
                show_duration(inferred, a->inferred_ns), word(request, TERM_tasks), a->procs);
     }
+    show_lost(request);
 }
 
 /* The commands that show more of a finding, for copying. */

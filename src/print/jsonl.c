@@ -246,6 +246,8 @@ static void json_event(struct print *print, const trail_event *event)
     json_details(print, event);
     if (event->flags & TRAIL_EVENT_MISUSED)
         PRINT(print, ",\"misused\":true");
+    if (event->flags & TRAIL_EVENT_INFERRED)
+        PRINT(print, ",\"inferred\":true");
     json_stack_member(print, "stack", event->stack);
     PRINT(print, "}\n");
 }

@@ -442,19 +442,30 @@ static const struct phrase proc_phrases[TRAIL_PROC_STATES][TRAIL_PROC_STATES] = 
     [TRAIL_PROC_IDLE][TRAIL_PROC_IDLE] = {"is still idle", PASSIVE, STYLE_DIM},
 };
 
+/* A state begins or ends where events are lost. */
+static const struct phrase *inferred_phrase(const trail_event *event)
+{
+    static const struct phrase gone = {"is in an unknown state from here", PASSIVE, STYLE_DIM};
+    unsigned to = event->transition.to;
+    bool is_proc = event->transition.resource == TRAIL_RESOURCE_PROC;
+    if (is_proc && to > TRAIL_PROC_NOT_EXIST && to < TRAIL_PROC_STATES)
+        return &proc_phrases[TRAIL_PROC_UNDETERMINED][to];
+    if (!is_proc && to > TRAIL_GO_NOT_EXIST && to < TRAIL_GO_STATES)
+        return &go_phrases[TRAIL_GO_UNDETERMINED][to];
+    return &gone;
+}
+
 static const struct phrase *phrase_of(const trail_event *event)
 {
     static const struct phrase unknown = {"changes", PASSIVE, STYLE_PLAIN};
-    static const struct phrase lost = {"is unknown from here: events are lost", PASSIVE,
-                                       STYLE_WAIT};
     static const struct phrase steal = {"taken from a thread in a system call", PASSIVE,
                                         STYLE_SYSCALL};
     unsigned from = event->transition.from, to = event->transition.to;
     const struct phrase *phrase = &unknown;
+    if (event->flags & TRAIL_EVENT_INFERRED)
+        return inferred_phrase(event);
     if (event->wire == V2_ProcSteal)
         return &steal;
-    if (to == TRAIL_GO_UNDETERMINED)
-        return &lost;
     if (event->transition.resource == TRAIL_RESOURCE_PROC) {
         if (from < TRAIL_PROC_STATES && to < TRAIL_PROC_STATES)
             phrase = &proc_phrases[from][to];
@@ -648,6 +659,8 @@ static void text_line(struct print *print, const trail_event *event)
     kind.what(print, event);
     if (event->flags & TRAIL_EVENT_MISUSED)
         PRINT(print, " (misused)");
+    if (event->flags & TRAIL_EVENT_INFERRED)
+        PRINT(print, " (inferred: events are lost)");
     put_style(print, STYLE_PLAIN);
 }
 

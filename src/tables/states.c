@@ -39,6 +39,7 @@ static void put_span(struct trail_tables *tables, const struct span *span, int64
 {
     struct rows *rows = &tables->rows[TRAIL_TABLE_STATES];
     bool cut = span->since_ns < tables->from_ns;
+    bool ended = by && by->transition.to != TRAIL_GO_UNDETERMINED; /* else unknown where */
     int64_t begin_ns = cut ? tables->from_ns : span->since_ns;
     if (cut && end_ns <= begin_ns)
         return;
@@ -57,10 +58,10 @@ static void put_span(struct trail_tables *tables, const struct span *span, int64
     put_i64_if(rows, STATES_WAKER, row, woken, woken ? by->goroutine : 0);
     if (rows_want(rows, STATES_WAKER_STACK))
         put_stack(rows, STATES_WAKER_STACK, row, woken ? stack_of(tables, by->stack) : 0);
-    put_word_if(rows, STATES_NEXT_STATE, row, by != NULL,
-                by ? word_of_go_state(by->transition.to) : 0);
+    put_word_if(rows, STATES_NEXT_STATE, row, ended,
+                ended ? word_of_go_state(by->transition.to) : 0);
     put_u8(rows, STATES_HAS_BEGIN, row, span->has_begin && !cut);
-    put_u8(rows, STATES_HAS_END, row, by != NULL);
+    put_u8(rows, STATES_HAS_END, row, ended);
     put_wait(tables, row, span->wait);
 }
 
@@ -97,7 +98,7 @@ static inline bool enters(void *context, struct followed *g, const trail_event *
     struct span *span = span_of(g);
     const struct rows *rows = &tables->rows[TRAIL_TABLE_STATES];
     bool on = g->state == TRAIL_GO_RUNNING || g->state == TRAIL_GO_SYSCALL;
-    span->has_begin = true;
+    span->has_begin = !(event->flags & TRAIL_EVENT_INFERRED);
     span->thread = on ? event->thread : TRAIL_NONE;
     span->proc = on ? event->proc : TRAIL_NONE;
     span->wait = reason;

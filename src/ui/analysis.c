@@ -255,6 +255,8 @@ void analysis_json_times(const struct analysis *analysis, struct json *json,
     json_signed(json, "syscall_ns", times->syscall_ns);
     json_signed(json, "syscall_block_ns", times->syscall_block_ns);
     json_signed(json, "total_ns", times->total_ns);
+    if (times->lost_ns > 0)
+        json_signed(json, "lost_ns", times->lost_ns);
     json_reasons(analysis, json, times);
     json_kinds(analysis, json, times);
     json_named(analysis, json, "range_ns", times->range, times->range_count);

@@ -44,11 +44,10 @@ static inline bool event_is_implied(const trail_event *e)
     return (e->flags & TRAIL_EVENT_IMPLIED) && e->wire != V2_ProcSteal;
 }
 
-/* Whether damage ends a state: no record says that a state is unknown. */
+/* Whether it is inferred where events are lost: no record says that a state is unknown. */
 static inline bool event_is_of_damage(const trail_event *e)
 {
-    return (e->flags & TRAIL_EVENT_IMPLIED) &&
-           (e->wire == V2_GoStatus || e->wire == V2_ProcStatus || e->wire == V2_GCEnd);
+    return e->flags & TRAIL_EVENT_INFERRED;
 }
 
 /* Completes an event of event_writer_take; unless `written`, the event is counted as left out. */

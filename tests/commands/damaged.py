@@ -181,6 +181,84 @@ def a_damaged_generation_is_a_hole_and_the_next_are_read():
         equal(check["holes"], 1, version)
 
 
+# MARK: Events that are missing
+
+# Two threads and their goroutines; goroutine 3 waits until the first wakes it, 900 ns later.
+THREADS = f"""Trace Go1.26
+EventBatch gen=1 m={NOBODY} time=1000 size=auto
+Sync
+Frequency freq=1000000000
+ClockSnapshot dt=0 mono=64000 sec=1700000000 nsec=0
+EventBatch gen=1 m=5 time=1000 size=auto
+ProcStatus dt=1 p=0 pstatus=1
+GoStatus dt=1 g=1 m=5 gstatus=2
+GoStatus dt=1 g=3 m={NOBODY} gstatus=4
+GoBlock dt=97 reason_string=1 stack=0
+GoStart dt=100 g=2 g_seq=2
+GoUnblock dt=700 g=3 g_seq=1 stack=0
+GoStop dt=100 reason_string=2 stack=0
+EventBatch gen=1 m=6 time=1000 size=auto
+ProcStatus dt=2 p=1 pstatus=1
+GoStatus dt=1 g=2 m=6 gstatus=2
+GoStop dt=97 reason_string=2 stack=0
+GoStart dt=950 g=3 g_seq=2
+GoSyscallBegin dt=50 p_seq=1 stack=0
+GoSyscallEnd dt=200
+GoDestroy dt=100
+EventBatch gen=1 m={NOBODY} time=1000 size=auto
+Strings
+String id=1
+	data="chan receive"
+String id=2
+	data="runtime.Gosched"
+EndOfGeneration
+"""
+
+
+@test
+def what_contradicts_lost_events_is_shown_and_repaired():
+    """An event of goroutine 2 is missing, its sequence number has a gap: the others are as in the file."""
+    path = assembled("gap", THREADS)
+    strict = run_text("check", "--strict", path)
+    equal(strict[0], 1)
+    assert "failed to advance" in strict[1], strict
+    # All 14 events and two syncs, in both ways.
+    for args, code in (([], 1), (["--repair"], 0)):
+        check = answer("check", *args, path, code=code)
+        equal((check["good"], check["file_events"]), (code == 0, 14), args)
+    # Goroutine 2's start needed number 1, which is lost.
+    listed = good_text("check", "--repair", "--list", path)
+    assert "sequence" in listed and "time 1.2e-06s" in listed, listed
+
+
+@test
+def missing_statuses_are_inferred():
+    for line in ("ProcStatus dt=1 p=0 pstatus=1", "GoStatus dt=1 g=1 m=5 gstatus=2", f"GoStatus dt=1 g=3 m={NOBODY} gstatus=4"):
+        text = THREADS.replace("g_seq=2\nGoUnblock", "g_seq=1\nGoUnblock").replace(line + "\n", "")
+        whole = assembled("whole", THREADS.replace("g_seq=2\nGoUnblock", "g_seq=1\nGoUnblock"))
+        equal(answer("check", whole)["file_events"], 14)
+        check = answer("check", "--repair", assembled("status", text))
+        lost = line.startswith("GoStatus dt=1 g=1")  # its block names no goroutine
+        equal((check["good"], check["file_events"]), (True, 12 if lost else 13), line)
+
+
+@test
+def a_clock_that_steps_back_moves_no_event_of_another_thread():
+    text = THREADS.replace("g_seq=2\nGoUnblock", "g_seq=1\nGoUnblock")
+    text = text.replace("m=6 time=1000", "m=6 time=400")
+    check = answer("check", "--repair", assembled("clock", text))
+    equal((check["good"], check["file_events"]), (True, 14))
+
+
+@test
+def numbers_that_no_program_has_are_no_events():
+    """Chance bytes that are well-formed must not become goroutines: the rest of that batch is lost."""
+    text = THREADS.replace("GoStart dt=100 g=2 g_seq=2", "GoStart dt=100 g=2000000000000000 g_seq=99999999999")
+    path = assembled("chance", text)
+    equal(answer("check", path, code=1)["file_events"], 11)
+    assert "2000000000000000" not in good_text("print", "--format=jsonl", path, code=1)
+
+
 @test
 def the_hole_is_in_no_sum():
     data = bytearray(generations(6))

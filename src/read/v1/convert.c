@@ -223,13 +223,13 @@ static void put_stack(struct v1_convert *convert, trail_event *out, const struct
 
 /* MARK: Repairs: a former state ends, and the one that the next event requires begins */
 
-static void implied(struct v1_convert *convert, const struct v1_event *ev, trail_resource resource,
-                    int64_t id, unsigned from, unsigned to)
+static void infer(struct v1_convert *convert, const struct v1_event *ev, trail_resource resource,
+                  int64_t id, unsigned from, unsigned to)
 {
     trail_event *out = push(convert, v1_clock_ns(convert->clock, ev->ticks));
     out->kind = TRAIL_STATE_TRANSITION;
     out->wire = resource == TRAIL_RESOURCE_PROC ? V2_ProcStatus : V2_GoStatus;
-    out->flags = TRAIL_EVENT_IMPLIED;
+    out->flags = TRAIL_EVENT_IMPLIED | TRAIL_EVENT_INFERRED;
     out->transition.resource = (uint8_t)resource;
     out->transition.id = id;
     out->transition.from = (uint8_t)from;
@@ -238,7 +238,7 @@ static void implied(struct v1_convert *convert, const struct v1_event *ev, trail
 
 static void end_shown(struct v1_convert *convert, const struct v1_event *ev, struct v1_shown_g *g)
 {
-    implied(convert, ev, TRAIL_RESOURCE_GOROUTINE, (int64_t)g->id, g->state, TRAIL_GO_UNDETERMINED);
+    infer(convert, ev, TRAIL_RESOURCE_GOROUTINE, (int64_t)g->id, g->state, TRAIL_GO_UNDETERMINED);
     g->state = TRAIL_GO_UNDETERMINED;
 }
 
@@ -271,7 +271,7 @@ static __attribute__((cold, noinline)) int change_shown(struct v1_convert *conve
         fits = from <= TRAIL_GO_NOT_EXIST;
     }
     if (!fits && from > TRAIL_GO_NOT_EXIST)
-        implied(convert, ev, TRAIL_RESOURCE_GOROUTINE, (int64_t)id, TRAIL_GO_UNDETERMINED, from);
+        infer(convert, ev, TRAIL_RESOURCE_GOROUTINE, (int64_t)id, TRAIL_GO_NOT_EXIST, from);
     g->state = to == TRAIL_GO_NOT_EXIST ? TRAIL_GO_UNDETERMINED : (uint8_t)to;
     g->offset = ev->offset;
     g->lane = ev->lane ? ev->lane->order + 1 : 0;
@@ -323,9 +323,9 @@ static int lose(struct v1_convert *convert, const struct v1_event *ev)
     if (g->state == TRAIL_GO_RUNNING)
         end_shown(convert, ev, g);
     if (lane->seen && !lane->lost)
-        implied(convert, ev, TRAIL_RESOURCE_PROC, lane->proc,
-                lane->thread != TRAIL_NONE ? TRAIL_PROC_RUNNING : TRAIL_PROC_IDLE,
-                TRAIL_PROC_UNDETERMINED);
+        infer(convert, ev, TRAIL_RESOURCE_PROC, lane->proc,
+              lane->thread != TRAIL_NONE ? TRAIL_PROC_RUNNING : TRAIL_PROC_IDLE,
+              TRAIL_PROC_UNDETERMINED);
     convert->open_holes += !lane->lost;
     lane->lost = true;
     lane->losses++;
@@ -340,8 +340,8 @@ static void find_proc(struct v1_convert *convert, const struct v1_event *ev)
     convert->open_holes -= lane->lost;
     lane->lost = false;
     lane->seen = true;
-    implied(convert, ev, TRAIL_RESOURCE_PROC, lane->proc, TRAIL_PROC_UNDETERMINED,
-            ev->type == V1_ProcStart ? TRAIL_PROC_IDLE : TRAIL_PROC_RUNNING);
+    infer(convert, ev, TRAIL_RESOURCE_PROC, lane->proc, TRAIL_PROC_NOT_EXIST,
+          ev->type == V1_ProcStart ? TRAIL_PROC_IDLE : TRAIL_PROC_RUNNING);
 }
 
 /* MARK: Transitions */

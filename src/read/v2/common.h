@@ -58,7 +58,7 @@ struct v2_region_end;
 bool v2_regions_end(const struct v2_g *g, const struct v2_region_end *ends);
 void v2_regions_move(struct v2_g *from, const struct v2_region_end *ends, struct v2_g *to);
 
-/* End the ranges that are open where the trace is damaged (v2/hole.c), but for a stop-the-world. */
+/* End the ranges that are open where the trace is damaged (v2/hole.c). */
 void v2_end_ranges(struct step *s, const struct v2_ranges *ranges, trail_resource scope,
                    int64_t scope_id);
 void v2_end_gc(struct step *s);
@@ -66,6 +66,8 @@ void v2_end_gc(struct step *s);
 /* Creates a goroutine, NULL with *order->error if out of memory; destroys one. */
 struct v2_g *v2_create_g(struct v2_order *order, int64_t id, unsigned status);
 void v2_destroy_g(struct v2_order *order, struct v2_g *g);
+struct v2_p *v2_create_p(struct v2_order *order, int64_t id, unsigned status);
+void v2_destroy_p(struct v2_order *order, struct v2_p *p);
 
 /* Returns argument i of the event, not counting the time. */
 COMMON uint64_t arg(const struct step *s, unsigned i)
@@ -162,9 +164,15 @@ COMMON bool met(const struct step *s, unsigned needs)
     return !((needs & V2_NEED_NO_G) && now->g != TRAIL_NONE);
 }
 
+/* Where events are lost, the P of a thread may be unknown. */
+COMMON bool allows_no_p(const struct step *s, unsigned needs)
+{
+    return !s->brief && s->order->lenient && met(s, needs & ~(unsigned)V2_NEED_P);
+}
+
 #define REQUIRE(s, needs)                                                                          \
     do {                                                                                           \
-        if (UNLIKELY(!met(s, needs)))                                                              \
+        if (UNLIKELY(!met(s, needs)) && !allows_no_p(s, needs))                                    \
             return unmet(s, needs);                                                                \
     } while (0)
 
@@ -398,17 +406,19 @@ COMMON enum v2_step on_syscall_begin(struct step *s)
     if (!g)
         return V2_FAILED;
     struct v2_p *p = current_p(s);
-    if (!p)
+    if (!p && (s->brief || !o->lenient))
         return fail(s, "uninitialized proc %" PRId64 " found during %s", s->now.p, type_name(s));
-    if (!succeeds(o, p->seq, arg(s, 0)))
+    if (p && !succeeds(o, p->seq, arg(s, 0)))
         return fail(s,
                     "failed to advance %s: can't make sequence: %" PRIu64 " (gen=%" PRIu64
                     ") -> %" PRIu64 " (gen=%" PRIu64 ")",
                     type_name(s), p->seq.n, p->seq.generation, arg(s, 0), o->generation);
     STACK(s, arg(s, 1), &stack);
     g->status = V2_GO_SYSCALL;
-    p->status = V2_PROC_SYSCALL;
-    p->seq.n = arg(s, 0);
+    if (p) {
+        p->status = V2_PROC_SYSCALL;
+        p->seq.n = arg(s, 0);
+    }
     trail_event *e = emit_go(s, s->now.g, TRAIL_GO_RUNNING, TRAIL_GO_SYSCALL);
     e->stack = stack;
     e->transition.stack = stack;
@@ -422,13 +432,14 @@ COMMON enum v2_step on_syscall_end(struct step *s)
     if (!g)
         return V2_FAILED;
     struct v2_p *p = current_p(s);
-    if (!p)
+    if (!p && (s->brief || !s->order->lenient))
         return fail(s, "uninitialized proc %" PRId64 " found during %s", s->now.p, type_name(s));
-    if (p->status != V2_PROC_SYSCALL)
+    if (p && p->status != V2_PROC_SYSCALL)
         return fail(s, "expected proc %" PRId64 " in state %s, but got %s instead", s->now.p,
                     proc_status_name(V2_PROC_SYSCALL), proc_status_name(p->status));
     g->status = V2_GO_RUNNING;
-    p->status = V2_PROC_RUNNING;
+    if (p)
+        p->status = V2_PROC_RUNNING;
     emit_go(s, s->now.g, TRAIL_GO_SYSCALL, TRAIL_GO_RUNNING);
     return V2_ADVANCED;
 }

@@ -36,6 +36,8 @@ void v2_decode_problem(const uint8_t *at, const uint8_t *end, char *message, siz
                        type->name);
     else if (!uvarint_get(at + 1, end, &ticks))
         (void)snprintf(message, size, "found invalid uvarint for timestamp in %s", type->name);
+    else if (v2_decode_any(at, end, &(struct v2_wire_event){0}))
+        (void)snprintf(message, size, "found numbers in %s that no program has", type->name);
     else
         (void)snprintf(message, size, "found invalid uvarint in %s", type->name);
 }

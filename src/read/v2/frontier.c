@@ -1,16 +1,22 @@
 /* The parts of the merge that are not hot: other heap operations, and the selection of a merge. */
 #include "read/v2/merge.h"
 
+/* What is too late to be sound comes first, to be dropped. */
+static int64_t time_of(const struct v2_cursor *c)
+{
+    return c->last_ns <= c->bound_ns ? c->last_ns : INT64_MIN;
+}
+
 void v2_frontier_push(struct v2_frontier *frontier, struct v2_cursor *cursor)
 {
-    struct v2_head head = {.time_ns = cursor->last_ns, .cursor = cursor};
+    struct v2_head head = {.time_ns = time_of(cursor), .cursor = cursor};
     v2_heads_up(frontier->heads, frontier->count++, head);
 }
 
 void v2_frontier_update(struct v2_frontier *frontier, size_t i)
 {
     struct v2_head head = frontier->heads[i];
-    head.time_ns = head.cursor->last_ns;
+    head.time_ns = time_of(head.cursor);
     if (v2_heads_up(frontier->heads, i, head) == i)
         v2_heads_down(frontier->heads, frontier->count, i, head);
 }

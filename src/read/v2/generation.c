@@ -306,7 +306,7 @@ static int read_section(struct v2_generation *g, trail_batch_kind kind, const ui
 /* MARK: Batches */
 
 static int add_event_batch(struct v2_generation *g, const struct v2_batch_header *header, size_t at,
-                           trail_error *err)
+                           size_t gaps, trail_error *err)
 {
     if (g->batch_count >= V2_NO_BATCH || !GROW(g->batches, g->batch_capacity, g->batch_count + 1))
         return out_of_memory(err);
@@ -314,6 +314,7 @@ static int add_event_batch(struct v2_generation *g, const struct v2_batch_header
         .at = at,
         .size = (uint32_t)header->size,
         .next = V2_NO_BATCH,
+        .gaps = (uint32_t)gaps,
         .thread = header->thread,
         .time = header->time,
     };
@@ -357,7 +358,7 @@ static int index_batches(struct v2_generation *g, trail_error *err)
         if (g->min_time == 0 || header.time < g->min_time)
             g->min_time = header.time;
         if (kind == TRAIL_BATCH_EVENTS)
-            result = add_event_batch(g, &header, at + length, err);
+            result = add_event_batch(g, &header, at + length, gap, err);
         else if (kind == TRAIL_BATCH_EXPERIMENT)
             result = add_experiment(g, &header, data, err);
         else
@@ -367,6 +368,57 @@ static int index_batches(struct v2_generation *g, trail_error *err)
     }
     return 0;
 }
+
+/* MARK: Batches that damage has moved or copied */
+
+static int batch_by_time(const void *a, const void *b)
+{
+    const struct v2_batch *x = a, *y = b;
+    if (x->time != y->time)
+        return x->time < y->time ? -1 : 1;
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Returns the size of the well-formed events at the begin of a batch. */
+static size_t sound_size(const struct v2_generation *g, const struct v2_batch *batch)
+{
+    const uint8_t *begin = g->buffer + batch->at, *end = begin + batch->size, *at = begin;
+    struct v2_wire_event event;
+    while (at < end) {
+        const uint8_t *next = v2_decode_any(at, end, &event);
+        if (!next)
+            break;
+        at = next;
+    }
+    return (size_t)(at - begin);
+}
+
+/* A thread has no two batches of one time. */
+static bool is_copy(const struct v2_batch *a, const struct v2_batch *b)
+{
+    return a->time == b->time && a->thread == b->thread && a->thread != V2_NO_THREAD;
+}
+
+/* Orders the batches of a damaged generation by time. Of copies, the one with most events stays. */
+static void restore_order(struct v2_generation *g)
+{
+    size_t count = 0;
+    if (g->batch_count == 0)
+        return;
+    qsort(g->batches, g->batch_count, sizeof *g->batches, batch_by_time);
+    for (size_t i = 0; i < g->batch_count; i++) {
+        struct v2_batch *last = count > 0 ? &g->batches[count - 1] : NULL;
+        if (!last || !is_copy(last, &g->batches[i]))
+            g->batches[count++] = g->batches[i];
+        else if (sound_size(g, &g->batches[i]) > sound_size(g, last))
+            *last = g->batches[i];
+    }
+    g->batch_count = count;
+}
+
+/* MARK: Extent */
 
 /* The state of the generation after the batches read so far. */
 enum extent { EXTENT_MORE, EXTENT_END, EXTENT_NO_MORE, EXTENT_ERROR };
@@ -379,6 +431,7 @@ struct extent_state {
     bool any;         /* the generation has a batch */
     bool event_batch; /* the generation has a batch with events */
     bool misplaced;   /* the batch that ends the reading is good, but its generation is not */
+    size_t foreign;   /* up to here, no batch of the generation follows damage */
 };
 
 /* The source ends between two batches. */
@@ -479,7 +532,7 @@ static bool keep_cut(struct v2_generation *g, struct extent_state *s, trail_erro
         v2_batch_header(g->buffer + at, g->filled - at, g->version, &header, &length, NULL) !=
             V2_HEADER_OK ||
         header.generation == 0 || (s->any && header.generation != g->number) ||
-        !GROW(g->gaps, g->gap_capacity, g->gap_count + 1))
+        header.time < g->time_ticks / 2 || !GROW(g->gaps, g->gap_capacity, g->gap_count + 1))
         return false;
     g->number = header.generation;
     set_fault(g, err, g->offset + (int64_t)at);
@@ -490,6 +543,37 @@ static bool keep_cut(struct v2_generation *g, struct extent_state *s, trail_erro
     s->resync = g->filled + 1;
     error_clear(err);
     return true;
+}
+
+/*
+ * Where damage is followed at `at` by a batch of the next generation, one of this generation may
+ * come later: returns its place, or `at`.
+ */
+static size_t find_own(const struct v2_generation *g, struct extent_state *s, size_t at, size_t end)
+{
+    struct v2_batch_header header;
+    size_t length;
+    if (v2_batch_header(g->buffer + at, end - at, g->version, &header, &length, NULL) !=
+            V2_HEADER_OK ||
+        header.generation == g->number)
+        return at;
+    const struct v2_resync rules = {g->version, g->number, 0, g->time_ticks, false};
+    size_t from = at > s->foreign ? at : s->foreign;
+    size_t own = from < end ? from + v2_resync_find(&rules, g->buffer + from, end - from) : end;
+    if (own < end)
+        return own;
+    s->foreign = end;
+    return at;
+}
+
+/* Whether the mark at the end of the trace, at `end`, is that of a later generation. */
+static bool ends_later(const struct v2_generation *g, size_t from, size_t end)
+{
+    if (!g->at_end)
+        return false;
+    const struct v2_resync rules = {g->version, g->number, FAR_GENERATION, g->time_ticks, true};
+    return end + 1 == g->filled && g->buffer[end] == V2_EndOfGeneration &&
+           v2_resync_find(&rules, g->buffer + from, end - from) < end - from;
 }
 
 /*
@@ -504,13 +588,20 @@ static bool pass_over(struct v2_generation *g, struct extent_state *s, trail_err
         return false;
     if (!GROW(g->gaps, g->gap_capacity, g->gap_count + 1))
         return out_of_memory(err) == 0;
+    /* No more than was required: how much of the rest is here depends on the source. */
+    size_t limit = g->filled - s->at < V2_RESYNC_REACH ? g->filled : s->at + V2_RESYNC_REACH;
     /* A first batch that no other has followed may itself be damaged. */
     const bool sure = s->batches > 1 || g->offset > WIRE_HEADER_SIZE;
     const struct v2_resync rules = {g->version, s->any && sure ? g->number : 0, 1,
-                                    sure ? g->time_ticks : 0, g->at_end};
-    size_t end = from + v2_resync_find(&rules, g->buffer + from, g->filled - from);
-    if (end == g->filled && !(g->at_end && v2_resync_is_text(g->buffer + s->at, end - s->at)))
+                                    sure ? g->time_ticks : 0, limit == g->filled && g->at_end};
+    size_t end = from + v2_resync_find(&rules, g->buffer + from, limit - from);
+    if (end == limit && !(g->at_end && v2_resync_is_text(g->buffer + s->at, end - s->at)))
         return false;
+    if (s->any && sure && end < limit) {
+        if (ends_later(g, from, end))
+            return false;
+        end = find_own(g, s, end, limit);
+    }
     size_t at = end < s->at ? end : s->at;
     g->gaps[g->gap_count++] = (struct v2_gap){at, end};
     if (end > at && v2_resync_is_text(g->buffer + at, end - at)) {
@@ -540,6 +631,7 @@ bool v2_generation_resume(struct v2_generation *g, trail_error *err)
         size_t left = g->filled - at - found;
         size_t step = left > 0 || g->at_end ? found : found - V2_RESYNC_REACH / 2;
         g->lost_bytes += step;
+        g->behind_loss = true;
         g->used = at + step;
         if (left > 0)
             return true;
@@ -600,6 +692,34 @@ static enum extent extend(struct v2_generation *g, struct extent_state *s, trail
                : EXTENT_ERROR;
 }
 
+/* The generation ends in damage. Its last batch may have swallowed the begin of a later one. */
+static void give_back(struct v2_generation *g, struct extent_state *s)
+{
+    trail_error later;
+    if (require(g, s->at, V2_RESYNC_REACH, &later) < 0 ||
+        !GROW(g->gaps, g->gap_capacity, g->gap_count + 1))
+        return;
+    size_t left = g->filled - s->at,
+           limit = left < V2_RESYNC_REACH ? g->filled : s->at + V2_RESYNC_REACH;
+    const struct v2_resync rules = {g->version, g->number + 1, FAR_GENERATION, g->time_ticks,
+                                    left < V2_RESYNC_REACH};
+    size_t end = s->last + v2_resync_find(&rules, g->buffer + s->last, limit - s->last);
+    if (end >= s->at)
+        return;
+    g->gaps[g->gap_count++] = (struct v2_gap){end, end};
+    g->events_lost = true;
+    s->at = end;
+}
+
+/* Begins behind lost bytes: they may be the generation's own. */
+static void begin_behind_loss(struct v2_generation *g)
+{
+    if (!g->behind_loss || !GROW(g->gaps, g->gap_capacity, 1))
+        return;
+    g->gaps[g->gap_count++] = (struct v2_gap){0, 0};
+    g->events_lost = true;
+}
+
 /* Reads until the generation is complete, or as far as possible, with the reason in *behind. */
 static enum v2_load read_extent(struct v2_generation *g, trail_error *behind)
 {
@@ -609,10 +729,14 @@ static enum v2_load read_extent(struct v2_generation *g, trail_error *behind)
     g->gap_count = 0;
     g->events_lost = false;
     error_clear(&g->fault);
+    begin_behind_loss(g);
     do {
         extent = extend(g, &s, behind);
     } while (extent == EXTENT_MORE);
+    if (extent == EXTENT_ERROR && g->salvage && s.any && v2_is_damage(behind))
+        give_back(g, &s);
     g->used = s.at;
+    g->behind_loss = g->events_lost && g->gap_count > 0 && g->gaps[g->gap_count - 1].end == s.at;
     if (extent == EXTENT_NO_MORE)
         return V2_NO_MORE;
     if (extent == EXTENT_END)
@@ -688,6 +812,8 @@ static int assemble(struct v2_generation *g, trail_error *err)
         err->generation = (int64_t)g->number;
         return -1;
     }
+    if (g->events_lost)
+        restore_order(g);
     finish_samples(g);
     g->snapshot.trace_ns = v2_ticks_to_ns(g->ns_per_tick, (uint64_t)g->snapshot.trace_ns);
     return 0;
@@ -709,7 +835,29 @@ enum v2_load v2_generation_load(struct v2_generation *g, trail_error *err, trail
     }
     if (extent != V2_LOADED)
         return extent;
+    trail_error later; /* occurs again when the next generation is loaded */
+    g->looked_ahead = g->salvage && (g->events_lost || behind->code != TRAIL_OK) &&
+                      require(g, g->used, V2_RESYNC_REACH, &later) >= 0;
     return assemble(g, err) < 0 ? V2_LOAD_FAILED : V2_LOADED;
+}
+
+uint64_t v2_generation_next_time(const struct v2_generation *g, uint64_t thread)
+{
+    struct v2_batch_header header;
+    size_t length, left = g->filled - g->used,
+                   end = g->used + (left < V2_RESYNC_REACH ? left : V2_RESYNC_REACH);
+    const struct v2_resync rules = {g->version, g->number, FAR_GENERATION, g->time_ticks,
+                                    left < V2_RESYNC_REACH};
+    if (!g->looked_ahead)
+        return 0;
+    size_t at = g->used + v2_resync_find(&rules, g->buffer + g->used, end - g->used);
+    while (at < end && v2_batch_header(g->buffer + at, end - at, g->version, &header, &length,
+                                       NULL) == V2_HEADER_OK) {
+        if (!header.end_of_generation && header.generation > g->number && header.thread == thread)
+            return header.time;
+        at += length + (size_t)header.size;
+    }
+    return 0;
 }
 
 void v2_generation_free(struct v2_generation *g)

@@ -23,12 +23,13 @@
 
 /*
  * An event batch: `size` bytes at `at` of the buffer. Batches of one thread are linked in file
- * order.
+ * order, in a damaged generation by time.
  */
 struct v2_batch {
     size_t at;
     uint32_t size;
     uint32_t next; /* index, V2_NO_BATCH at the end */
+    uint32_t gaps; /* before it in the generation */
     uint64_t thread;
     uint64_t time;
 };
@@ -64,6 +65,8 @@ struct v2_generation {
     trail_error fault;               /* the first damage in this generation; TRAIL_OK: none */
     uint64_t time_ticks;             /* the earliest of a batch so far */
     bool events_lost;                /* of this generation: states after it are unknown */
+    bool behind_loss;                /* the next generation begins behind lost bytes */
+    bool looked_ahead;               /* bytes behind it were read: see v2_generation_next_time */
     double usual_ns_per_tick;        /* of the generation before, 0: unknown */
     uint64_t text_bytes, lost_bytes; /* of the trace so far */
     int64_t text_offset;             /* of the first text; -1: none */
@@ -106,6 +109,12 @@ int v2_generation_pass(struct v2_generation *generation, int64_t offset, trail_e
 
 /* Whether the error is of the trace's bytes, so that others may still be read. */
 bool v2_is_damage(const trail_error *err);
+
+/*
+ * Returns the time, in ticks, of the thread's first batch in the next generation; 0 if that is not
+ * known. It is looked for only in generations that are loaded with damage.
+ */
+uint64_t v2_generation_next_time(const struct v2_generation *generation, uint64_t thread);
 
 /*
  * Skips bytes behind the current generation up to a place where batches continue. Returns false if

@@ -12,6 +12,13 @@
 #endif
 
 #include "read/v2/common.h"
+#include "read/v2/force.h"
+
+/*
+ * Where events are lost, one that waits for a lost one must not wait until its thread lags behind all
+ * others: it has to be late by this much.
+ */
+#define LATE_NS 1000000
 
 /*
  * Converts ticks to ns. On Linux a tick is 64 ns, and integers give the same result as Go's
@@ -68,6 +75,20 @@ COMMON enum v2_step advance(struct v2_order *order, struct v2_cursor *c, int64_t
     return step;
 }
 
+/* Moves entry i, whose event was accepted, to the next one. */
+static enum v2_merge next_event(struct v2_order *order, struct v2_frontier *frontier, size_t i)
+{
+    struct v2_cursor *c = frontier->heads[i].cursor;
+    order->steps++;
+    if (c->at == c->end)
+        return V2_MERGE_END;
+    c->at = decode_next(&order->clock, c, c->at, &c->last_ns);
+    if (!c->at)
+        return V2_MERGE_MALFORMED;
+    v2_frontier_update(frontier, i);
+    return V2_MERGE_PAUSE;
+}
+
 /* The head has to wait: offers the others in order of time, and delivers one event. */
 static __attribute__((noinline)) enum v2_merge
 merge_another(struct v2_order *order, struct v2_frontier *frontier, size_t *which)
@@ -83,22 +104,22 @@ merge_another(struct v2_order *order, struct v2_frontier *frontier, size_t *whic
     for (size_t i = 1; i < frontier->count; i++) {
         struct v2_cursor *c = heads[i].cursor;
         struct v2_output before = order->output;
+        if (order->lenient && (uint64_t)heads[i].time_ns - (uint64_t)heads[0].time_ns > LATE_NS)
+            break;
         *which = i;
+        if (UNLIKELY(heads[i].time_ns > order->usual_end_ns))
+            return V2_MERGE_LATE;
         enum v2_step step = v2_order_advance_any(order, c);
+        if (step == V2_WAIT && v2_force_is_due(order, c))
+            return V2_MERGE_STUCK;
         if (step == V2_WAIT)
             continue;
         if (step == V2_FAILED)
             return V2_MERGE_FAILED;
-        order->steps++;
         order->before = before;
-        if (c->at == c->end)
-            return V2_MERGE_END;
-        c->at = decode_next(&order->clock, c, c->at, &c->last_ns);
-        if (!c->at)
-            return V2_MERGE_MALFORMED;
-        v2_frontier_update(frontier, i);
-        return V2_MERGE_PAUSE;
+        return next_event(order, frontier, i);
     }
+    *which = 0;
     return V2_MERGE_STUCK;
 }
 
@@ -179,5 +200,41 @@ bool v2_cursor_start(const struct v2_clock *clock, struct v2_cursor *cursor)
     if (at)
         cursor->at = at;
     return at != NULL;
+}
+
+enum v2_merge v2_merge_one(struct v2_order *order, struct v2_frontier *frontier, size_t *which)
+{
+    struct v2_cursor *c = frontier->heads[0].cursor;
+    struct v2_output before = order->output;
+    *which = 0;
+    if (!v2_force_is_plausible(order, c))
+        return V2_MERGE_MALFORMED;
+    bool ends_another = v2_force_ends_another(order, c);
+    if (ends_another)
+        v2_force_forget(order, c->m);
+    if (ends_another || v2_force_is_over(order, c)) {
+        order->dropped++;
+        order->steps--;
+        return next_event(order, frontier, 0);
+    }
+    enum v2_step step = v2_order_advance_any(order, c);
+    if (step == V2_FAILED)
+        return V2_MERGE_FAILED;
+    if (step == V2_WAIT)
+        return v2_force_is_due(order, c) ? V2_MERGE_STUCK : merge_another(order, frontier, which);
+    order->before = before;
+    return next_event(order, frontier, 0);
+}
+
+enum v2_merge v2_merge_forced(struct v2_order *order, struct v2_frontier *frontier, size_t which)
+{
+    struct v2_cursor *c = frontier->heads[which].cursor;
+    order->before = order->output;
+    if (!v2_force_is_plausible(order, c))
+        return V2_MERGE_MALFORMED;
+    bool good = v2_force(order, c) && v2_order_advance_any(order, c) == V2_ADVANCED;
+    order->steps -= !good;
+    order->dropped += !good;
+    return next_event(order, frontier, which);
 }
 #endif

@@ -35,6 +35,7 @@ enum v2_merge {
     V2_MERGE_END,      /* the batch of entry *which is at its end: its cursor needs the next */
     V2_MERGE_STUCK,    /* every thread waits: the trace is broken */
     V2_MERGE_FAILED,   /* *order->error is set, by the event of entry *which */
+    V2_MERGE_LATE,     /* every thread waits up to entry *which, which is late */
     V2_MERGE_MALFORMED /* the bytes at entry *which are no event; the previous event is dropped */
 };
 
@@ -49,6 +50,19 @@ typedef enum v2_merge v2_merge_fn(struct v2_order *order, struct v2_frontier *fr
 /* The merge for any CPU, the one for x86-64 with BMI2, and the faster one on this CPU. */
 v2_merge_fn v2_merge_any, v2_merge_bmi2;
 v2_merge_fn *v2_merge_best(void);
+
+/*
+ * As the above, for a lenient order: takes one event. STUCK: that of entry `*which` waits for a lost
+ * one.
+ */
+enum v2_merge v2_merge_one(struct v2_order *order, struct v2_frontier *frontier, size_t *which);
+
+/*
+ * Makes the model fit the event of entry `which`, which waits or has failed, and delivers it, or passes
+ * over it. At most V2_MAX_FORCED implied events precede it. Returns PAUSE, END or MALFORMED, also for
+ * what is well-formed by chance.
+ */
+enum v2_merge v2_merge_forced(struct v2_order *order, struct v2_frontier *frontier, size_t which);
 
 /*
  * Decodes the first event of the cursor's batch, which is not empty. Returns false if it is

@@ -61,6 +61,27 @@ static bool find_context_of_p(struct step *s, int64_t id)
     return false;
 }
 
+struct v2_p *v2_create_p(struct v2_order *o, int64_t id, unsigned status)
+{
+    struct v2_p *p = slab_get(&o->p_slab);
+    if (!p || !idmap_put(&o->ps, (uint64_t)id, p)) {
+        error_set(o->error, TRAIL_NO_MEMORY, "out of memory while ordering events");
+        return NULL;
+    }
+    p->id = id;
+    p->status = (uint8_t)status;
+    set_seq(o, &p->seq, 0);
+    return p;
+}
+
+void v2_destroy_p(struct v2_order *o, struct v2_p *p)
+{
+    idmap_remove(&o->ps, (uint64_t)p->id);
+    free(p->ranges.items);
+    p->id = TRAIL_NONE;
+    slab_put(&o->p_slab, p);
+}
+
 static enum v2_step on_proc_status(struct step *s)
 {
     struct v2_order *o = s->order;
@@ -84,13 +105,12 @@ static enum v2_step on_proc_status(struct step *s)
                         proc_status_name(p->status), proc_status_name(announced));
         }
     } else {
-        p = slab_get(&o->p_slab);
-        if (!p || !idmap_put(&o->ps, (uint64_t)id, p))
-            return v2_fail_memory(s);
-        p->id = id;
-        p->status = (uint8_t)status;
-        from =
-            o->generation == o->initial_generation ? TRAIL_PROC_UNDETERMINED : TRAIL_PROC_NOT_EXIST;
+        p = v2_create_p(o, id, status);
+        if (!p)
+            return V2_FAILED;
+        bool found =
+            o->generation == o->initial_generation && !idmap_find(&o->forgotten_ps, (uint64_t)id);
+        from = found ? TRAIL_PROC_UNDETERMINED : TRAIL_PROC_NOT_EXIST;
     }
     set_seq(o, &p->seq, 0);
     if (announced == V2_PROC_RUNNING || announced == V2_PROC_SYSCALL)
@@ -246,7 +266,8 @@ static enum v2_step on_go_status(struct step *s)
         g = v2_create_g(o, id, status);
         if (!g)
             return v2_fail_memory(s);
-        from = TRAIL_GO_UNDETERMINED;
+        from =
+            idmap_find(&o->forgotten_gs, (uint64_t)id) ? TRAIL_GO_NOT_EXIST : TRAIL_GO_UNDETERMINED;
     } else {
         return fail(s,
                     "found goroutine status for new goroutine after the first generation: "
@@ -711,27 +732,31 @@ enum v2_step v2_order_advance_any(struct v2_order *order, struct v2_cursor *c)
 
 /* MARK: Ends that damage hides */
 
-static bool ends_by_name(uint8_t type, trail_range *range)
-{
-    /* The kind of a stop-the-world is a string of a generation that is gone. */
-    *range = type == V2_GCSweepBegin ? TRAIL_RANGE_SWEEP : TRAIL_RANGE_MARK_ASSIST;
-    return type == V2_GCSweepBegin || type == V2_GCMarkAssistBegin;
-}
-
 void v2_end_ranges(struct step *s, const struct v2_ranges *ranges, trail_resource scope,
                    int64_t scope_id)
 {
-    trail_range range;
-    for (size_t i = 0; i < ranges->count; i++)
-        if (ends_by_name(ranges->items[i].type, &range))
-            emit_range(s, TRAIL_RANGE_END, range, scope, scope_id)->flags = TRAIL_EVENT_IMPLIED;
+    static const char stw[] = "stop-the-world"; /* its kind may be a string that is gone */
+    unsigned ended = 0;
+    for (size_t i = 0; i < ranges->count; i++) {
+        uint8_t type = ranges->items[i].type;
+        trail_range range = type == V2_STWBegin       ? TRAIL_RANGE_STW
+                            : type == V2_GCSweepBegin ? TRAIL_RANGE_SWEEP
+                                                      : TRAIL_RANGE_MARK_ASSIST;
+        if (ended & 1U << range)
+            continue; /* it has stops of several kinds, against the rules */
+        ended |= 1U << range;
+        trail_event *e = emit_range(s, TRAIL_RANGE_END, range, scope, scope_id);
+        e->flags = TRAIL_EVENT_IMPLIED | TRAIL_EVENT_INFERRED;
+        if (range == TRAIL_RANGE_STW)
+            e->range.name = tables_extra_string(s->order->tables, stw, sizeof stw - 1);
+    }
 }
 
 void v2_end_gc(struct step *s)
 {
     if (s->order->gc == V2_GC_RUNNING) {
         emit_gc(s, TRAIL_RANGE_END, 0);
-        s->output.next[-1].flags = TRAIL_EVENT_IMPLIED;
+        s->output.next[-1].flags = TRAIL_EVENT_IMPLIED | TRAIL_EVENT_INFERRED;
     }
 }
 
@@ -775,6 +800,9 @@ void v2_order_fini(struct v2_order *order)
     idmap_free(&order->gs);
     idmap_free(&order->ps);
     idmap_free(&order->ms);
+    idmap_free(&order->forgotten_gs);
+    idmap_free(&order->forgotten_ps);
+    idmap_free(&order->ended_gs);
     slab_free(&order->g_slab);
     slab_free(&order->p_slab);
     slab_free(&order->m_slab);
@@ -795,6 +823,9 @@ bool v2_order_generation(struct v2_order *order, uint64_t generation, double ns_
         .exact_until = whole ? UINT32_MAX : 0,
     };
     order->generation = generation;
+    idmap_clear(&order->forgotten_gs);
+    idmap_clear(&order->forgotten_ps);
+    idmap_clear(&order->ended_gs);
     for (int i = 0; i < TRAIL_RANGES; i++) {
         if (!names[i])
             continue;

@@ -35,6 +35,7 @@ struct v2_ranges {
 
 struct v2_region;
 struct v2_guess;
+struct v2_successors;
 
 /* Sequence numbers are per generation: n succeeds only n - 1 of the same generation. */
 struct v2_seq {
@@ -51,6 +52,7 @@ struct v2_g {
 };
 
 struct v2_p {
+    void *link; /* as in v2_g */
     int64_t id;
     uint8_t status;
     struct v2_seq seq;
@@ -90,6 +92,10 @@ struct v2_cursor {
     int64_t batch_ns;    /* time of the batch */
     uint32_t batch;      /* the reader's index of the thread's next batch */
     uint32_t last_batch; /* and of its last batch */
+    uint32_t gaps;       /* in the generation before the batch */
+    int64_t bound_ns;    /* no sound event of the batch is later, if the order is lenient */
+    bool looked_at;      /* the batch: see late in the reader */
+    bool pending;        /* the event is in the frontier; see the reader's doubt */
 };
 
 /* Nanoseconds per tick; `exact` is the same if it is an integer below 2^31, else 0. */
@@ -132,10 +138,21 @@ struct v2_order {
     enum v2_gc gc;
     trail_string_handle range_names[TRAIL_RANGES];
     struct slab g_slab, p_slab, m_slab;
-    bool strict;        /* a misused annotation is an error */
-    uint64_t misused;   /* annotations that were delivered as such */
-    uint64_t unknown;   /* IDs without string or stack, which a reader that is not strict drops */
-    struct v2_m nobody; /* the M for "no thread": its bindings last only one step */
+    /* Goroutines and Ps that are in no state since events of this generation were lost: see v2/hole.h. */
+    struct idmap forgotten_gs, forgotten_ps;
+    struct idmap ended_gs;                  /* in this generation, since then */
+    uint64_t highest_g;                     /* of the model at that time */
+    const struct v2_successors *successors; /* of this generation, if it is lenient */
+    int64_t usual_end_ns; /* where a later event must be looked at before it is taken */
+    bool lenient;         /* events are lost: see v2/force.h */
+    bool incomplete;      /* the generation's tables may be, too */
+    uint64_t forced;      /* events for which the model was changed */
+    uint64_t dropped;     /* events that could not be used even so */
+    uint64_t forced_work; /* threads that were searched for this */
+    bool strict;          /* a misused annotation is an error */
+    uint64_t misused;     /* annotations that were delivered as such */
+    uint64_t unknown;     /* IDs without string or stack, which a reader that is not strict drops */
+    struct v2_m nobody;   /* the M for "no thread": its bindings last only one step */
     trail_error *error;
     struct v2_guess *guess; /* the state before is not known: see v2/guess.h. NULL: it is */
 };

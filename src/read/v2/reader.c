@@ -12,21 +12,36 @@
 #include "base/grow.h"
 #include "read/reader.h"
 #include "read/source.h"
+#include "read/v2/force.h"
 #include "read/v2/generation.h"
 #include "read/v2/guess.h"
 #include "read/v2/hole.h"
 #include "read/v2/merge.h"
 #include "read/v2/parallel.h"
 #include "read/v2/skip.h"
+#include "read/v2/successors.h"
 #include "wire/wire.h"
 
-/* Events delivered in one batch where the caller offers no room; a step emits up to V2_MAX_EMIT. */
+/* Events delivered in one batch where the caller offers no room. */
 #define BATCH_EVENTS 128
-_Static_assert(READER_ROOM > V2_MAX_EMIT, "there is room for a step");
+
+/* The most that a step emits, with what is implied where events are lost before and behind it. */
+#define MAX_STEP (V2_MAX_EMIT + 3 * V2_MAX_FORCED)
+_Static_assert(READER_ROOM > MAX_STEP, "there is room for a step");
+
+/* An event this much later than the one before it, and than all batches, is looked at: see late. */
+#define MOMENT_NS INT64_C(10000000)
+
+/* Twice the usual length of a generation. */
+#define LENGTH_NS INT64_C(2000000000)
+
+/* Repairs that are kept, as in v1. */
+#define MOST_REPAIRS 10000
 
 enum v2_phase {
     PHASE_LOAD,   /* the next generation must be loaded */
     PHASE_HOLE,   /* it is loaded, behind damage: the states before it are being ended */
+    PHASE_DOUBT,  /* events of it are lost: the states that are not sure are being ended */
     PHASE_EVENTS, /* events of the current one are being delivered */
     PHASE_ERROR,  /* the final Sync was delivered; the error is next */
     PHASE_DONE
@@ -48,6 +63,7 @@ struct v2_reader {
     /* A reader that is not strict goes on behind damage, and returns the first one at the end. */
     trail_error first;
     struct v2_hole hole;
+    struct v2_successors successors; /* of a generation in which events are lost */
     /* A verdict by several threads: see v2/parallel.h. */
     struct v2_parallel *parallel;
     int64_t
@@ -55,8 +71,11 @@ struct v2_reader {
     uint64_t highest;         /* number of a generation */
     uint64_t lost_generation; /* its rest is left out; 0: none */
     uint64_t unknown;         /* order.unknown, as reported so far */
-    trail_event *full;        /* no step begins from here on */
-    trail_event events[BATCH_EVENTS + V2_MAX_EMIT];
+    trail_repair *repairs;    /* in order */
+    size_t repair_count, repair_capacity;
+    int64_t last_batch_ns; /* the begin of the generation's last batch */
+    trail_event *full;     /* no step begins from here on */
+    trail_event events[BATCH_EVENTS + MAX_STEP];
 };
 
 static struct v2_reader *v2(trail_reader *reader)
@@ -126,6 +145,34 @@ static int bad_event(struct v2_reader *r, const struct v2_cursor *c)
 }
 
 /*
+ * Returns the time that no sound event of the cursor's batch exceeds, that of the thread's next
+ * batch; INT64_MAX if that is not known. Chance bytes that are an event by their form may have any
+ * time.
+ */
+static int64_t time_of_next_batch(const struct v2_reader *r, const struct v2_cursor *c)
+{
+    const struct v2_generation *g = &r->generation;
+    uint64_t ticks = c->batch != V2_NO_BATCH ? g->batches[c->batch].time
+                                             : v2_generation_next_time(g, (uint64_t)c->thread);
+    int64_t next_ns = v2_ticks_to_ns(g->ns_per_tick, ticks);
+    return next_ns >= c->batch_ns ? next_ns : INT64_MAX;
+}
+
+static int64_t ns_later(int64_t time_ns, int64_t ns)
+{
+    int64_t later_ns;
+    return __builtin_add_overflow(time_ns, ns, &later_ns) ? INT64_MAX : later_ns;
+}
+
+static int64_t bound_of(const struct v2_reader *r, const struct v2_cursor *c)
+{
+    if (!r->order.lenient)
+        return INT64_MAX;
+    int64_t next_ns = time_of_next_batch(r, c);
+    return next_ns != INT64_MAX ? next_ns : ns_later(r->last_batch_ns, LENGTH_NS);
+}
+
+/*
  * Moves the cursor to the first event of its thread's next batch that is not empty. Returns 1, 0 if
  * there is none, -1 if the event is malformed.
  */
@@ -135,11 +182,14 @@ static int next_batch_of(struct v2_reader *r, struct v2_cursor *c)
     while (c->batch != V2_NO_BATCH) {
         const struct v2_batch *batch = &g->batches[c->batch];
         c->batch = batch->next;
+        c->gaps = batch->gaps;
         if (batch->size == 0)
             continue;
         c->at = g->buffer + batch->at;
         c->end = c->at + batch->size;
         c->batch_ns = v2_ticks_to_ns(g->ns_per_tick, batch->time);
+        c->looked_at = false;
+        c->bound_ns = bound_of(r, c);
         return v2_cursor_start(&r->order.clock, c) ? 1 : bad_event(r, c);
     }
     return 0;
@@ -191,14 +241,28 @@ static int link_batches(struct v2_reader *r)
     return 0;
 }
 
-/* As next_batch_of; a reader that is not strict leaves out batches that begin malformed. */
-static int next_good_batch_of(struct v2_reader *r, struct v2_cursor *c)
+/* Whether the generation ends in damage, where batches of any thread may be lost. */
+static bool is_cut(const struct v2_reader *r)
 {
+    return !r->order.strict && r->behind.code != TRAIL_OK;
+}
+
+/*
+ * As next_batch_of; a reader that is not strict leaves out batches that begin malformed. Sets *lost
+ * if events between this batch and the next are lost.
+ */
+static int next_good_batch_of(struct v2_reader *r, struct v2_cursor *c, bool *lost)
+{
+    const struct v2_generation *g = &r->generation;
+    uint32_t gaps = c->gaps;
     int started;
     do {
         started = next_batch_of(r, c);
+        *lost |= started < 0;
         r->generation.events_lost |= started < 0;
     } while (started < 0 && note_damage(r));
+    if (g->events_lost || is_cut(r))
+        *lost |= started > 0 ? c->gaps != gaps : g->gap_count > gaps || is_cut(r);
     return started;
 }
 
@@ -211,9 +275,12 @@ static int fill_frontier(struct v2_reader *r)
     f->count = 0;
     for (size_t i = 0; i < r->cursor_count; i++) {
         struct v2_cursor *c = &r->cursors[i];
-        int started = next_good_batch_of(r, c);
+        bool lost = false;
+        int started = next_good_batch_of(r, c, &lost);
         if (started < 0)
             return -1;
+        if (lost)
+            v2_force_unbind(c->m);
         if (started > 0)
             v2_frontier_push(f, c);
     }
@@ -267,17 +334,74 @@ static void append_error_behind(struct v2_reader *r)
                        (uint64_t)r->behind.offset, r->behind.message);
 }
 
+/* Whether the next event of the thread, if it has one in this generation, is in the file. */
+static bool is_whole(void *context, const struct v2_m *m)
+{
+    const struct v2_reader *r = context;
+    if (m->cursor_epoch != r->base.tables.epoch)
+        return r->generation.gap_count == 0 && !is_cut(r);
+    const struct v2_cursor *c = &r->cursors[m->cursor];
+    return c->pending || (r->generation.gap_count == c->gaps && !is_cut(r));
+}
+
+/* Notes which threads have events, and which of these are too late. */
+static void set_bounds(struct v2_reader *r)
+{
+    struct v2_frontier *f = &r->frontier;
+    size_t count = f->count;
+    for (size_t i = 0; i < r->cursor_count; i++)
+        r->cursors[i].pending = false;
+    f->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct v2_cursor *c = f->heads[i].cursor;
+        c->pending = true;
+        c->bound_ns = bound_of(r, c);
+        v2_frontier_push(f, c);
+    }
+}
+
+/* From here on, events of the generation may be lost. */
+static int doubt(struct v2_reader *r)
+{
+    if (r->order.lenient)
+        return 0;
+    r->order.lenient = r->generation.events_lost = true;
+    r->order.usual_end_ns = INT64_MAX;
+    r->order.successors = &r->successors;
+    r->phase = PHASE_DOUBT;
+    set_bounds(r); /* these are better */
+    return v2_successors_find(&r->successors, &r->generation) &&
+                   v2_hole_begin_within(&r->hole, &r->order, is_whole, r)
+               ? 0
+               : out_of_memory(r);
+}
+
+static int64_t last_batch_of(const struct v2_generation *g)
+{
+    uint64_t last = 0;
+    for (size_t i = 0; i < g->batch_count; i++)
+        last = g->batches[i].time > last ? g->batches[i].time : last;
+    return v2_ticks_to_ns(g->ns_per_tick, last);
+}
+
 /* Delivers the Sync of the generation that is loaded, and makes its events ready. */
 static int begin_generation(struct v2_reader *r)
 {
     struct v2_generation *g = &r->generation;
     r->next_sample = 0;
+    r->last_batch_ns = last_batch_of(g);
+    r->order.usual_end_ns = r->order.strict ? INT64_MAX : ns_later(r->last_batch_ns, MOMENT_NS);
+    r->order.incomplete = g->fault.code != TRAIL_OK || r->behind.code != TRAIL_OK;
+    r->order.lenient = false;
     count_generation(r);
     if (link_batches(r) < 0 || fill_frontier(r) < 0)
         return -1;
     r->phase = PHASE_EVENTS;
     deliver_sync(r, v2_ticks_to_ns(g->ns_per_tick, g->min_time), false);
-    return 0;
+    if (r->order.strict || !(g->events_lost || is_cut(r)))
+        return 0;
+    r->order.output.next[-1].flags = TRAIL_EVENT_INFERRED;
+    return doubt(r);
 }
 
 /* Delivers the final Sync; the first error, if there is one, is next. */
@@ -548,10 +672,9 @@ static int failed_at(struct v2_reader *r, const struct v2_cursor *c)
     return -1;
 }
 
-/* No thread can continue: reports the earliest event with its arguments. */
-static int stuck(struct v2_reader *r)
+/* No thread can continue: reports an event, the earliest, with its arguments. */
+static int stuck(struct v2_reader *r, const struct v2_cursor *c)
 {
-    const struct v2_cursor *c = r->frontier.heads[0].cursor;
     const struct v2_type_info *type = &v2_types[*c->event];
     struct v2_wire_event wire;
     char args[160] = "";
@@ -578,42 +701,163 @@ static void drop_step_before(struct v2_reader *r)
 }
 
 /* The batch of entry i is at its end: moves its thread to the next batch, or removes it. */
-static int end_of_batch(struct v2_reader *r, size_t i)
+static int end_of_batch(struct v2_reader *r, size_t i, bool lost)
 {
-    int next = next_good_batch_of(r, r->frontier.heads[i].cursor);
+    struct v2_cursor *c = r->frontier.heads[i].cursor;
+    int next = next_good_batch_of(r, c, &lost);
     if (next < 0)
         drop_step_before(r);
     if (next > 0)
         v2_frontier_update(&r->frontier, i);
     else
         v2_frontier_remove(&r->frontier, i);
-    return next < 0 ? -1 : 0;
+    if (next < 0 || (lost && !r->order.strict && doubt(r) < 0))
+        return -1;
+    if (lost && r->order.lenient)
+        v2_force_forget(&r->order, c->m);
+    return 0;
+}
+
+static int malformed(struct v2_reader *r, size_t which)
+{
+    drop_step_before(r);
+    if (bad_event(r, r->frontier.heads[which].cursor) == 0 || !note_damage(r))
+        return -1;
+    return end_of_batch(r, which, true);
+}
+
+/* Notes that an event contradicts others. Returns whether reading goes on with what it requires. */
+static bool becomes_lenient(struct v2_reader *r)
+{
+    if (r->order.strict || !v2_is_damage(&r->base.error))
+        return false;
+    if (!r->order.lenient && !r->base.options.repair)
+        (void)note_damage(r);
+    return true;
+}
+
+/* Counts that the model is made to fit an event, and stores it if repairs were asked for. */
+static bool add_repair(struct v2_reader *r, trail_repair_kind kind, const struct v2_cursor *c)
+{
+    trail_reader_stats *stats = &r->base.stats;
+    stats->repairs++;
+    stats->repairs_by_kind[kind]++;
+    if (!r->base.options.repair || r->repair_count == MOST_REPAIRS)
+        return true;
+    if (!GROW(r->repairs, r->repair_capacity, r->repair_count + 1))
+        return out_of_memory(r) == 0;
+    r->repairs[r->repair_count++] = (trail_repair){
+        .kind = kind,
+        .offset = r->generation.offset + (c->event - r->generation.buffer),
+        .proc = c->m->p_id,
+        .goroutine = c->m->g_id,
+        .time_ns = c->last_ns,
+    };
+    return true;
+}
+
+/* An event waits or has failed where others are lost: the model is made to fit it. */
+static int force(struct v2_reader *r, size_t which, trail_repair_kind kind)
+{
+    error_clear(&r->base.error);
+    if (!r->order.lenient)
+        return doubt(r); /* and then the event again */
+    if (!add_repair(r, kind, r->frontier.heads[which].cursor))
+        return -1;
+    enum v2_merge merged = v2_merge_forced(&r->order, &r->frontier, which);
+    if (r->base.error.code != TRAIL_OK && !v2_is_damage(&r->base.error))
+        return -1;
+    error_clear(&r->base.error);
+    if (merged == V2_MERGE_MALFORMED)
+        return malformed(r, which);
+    return merged == V2_MERGE_END ? end_of_batch(r, which, false) : 0;
+}
+
+/* Whether the event, which is late, has its time by damage: so that what is behind it is, too. */
+static bool is_too_late(const struct v2_reader *r, struct v2_cursor *c)
+{
+    int64_t next_ns = time_of_next_batch(r, c);
+    struct v2_cursor rest = *c;
+    if (next_ns != INT64_MAX)
+        return c->last_ns > next_ns;
+    if (c->looked_at)
+        return false;
+    c->looked_at = true;
+    while (v2_force_is_plausible(&r->order, &rest)) {
+        if (rest.at == rest.end)
+            return false;
+        rest.event = rest.at;
+        rest.at = v2_decode_any(rest.event, rest.end, &rest.wire);
+        if (!rest.at)
+            return true;
+    }
+    return true;
+}
+
+/* All batches have begun, and the event is late: it may have its time by damage. */
+static int late(struct v2_reader *r, struct v2_cursor *c)
+{
+    int64_t since_ns = v2_ticks_to_ns(r->generation.ns_per_tick, c->wire.ticks);
+    r->order.usual_end_ns = ns_later(c->last_ns, MOMENT_NS);
+    if (since_ns < MOMENT_NS || !is_too_late(r, c))
+        return 0;
+    error_set(&r->base.error, TRAIL_CORRUPT, "the time of an event is damaged");
+    set_position(r, c);
+    return note_damage(r) ? doubt(r) : -1;
+}
+
+/* Takes what a merge has returned. */
+static int merged_events(struct v2_reader *r, enum v2_merge merged, size_t which)
+{
+    struct v2_cursor *c = r->frontier.heads[which].cursor;
+    switch (merged) {
+    case V2_MERGE_PAUSE:
+        break;
+    case V2_MERGE_END:
+        return end_of_batch(r, which, false);
+    case V2_MERGE_STUCK:
+        (void)stuck(r, c);
+        return becomes_lenient(r) ? force(r, which, TRAIL_REPAIR_SEQUENCE) : -1;
+    case V2_MERGE_FAILED:
+        (void)failed_at(r, c);
+        return becomes_lenient(r) ? force(r, which, TRAIL_REPAIR_STATE) : -1;
+    case V2_MERGE_LATE:
+        return late(r, c);
+    case V2_MERGE_MALFORMED:
+        return malformed(r, which);
+    }
+    return 0;
+}
+
+/* Where events are lost: takes one event, and ends the states that are not sure. */
+static int merge_lenient(struct v2_reader *r)
+{
+    size_t which = 0;
+    const trail_event *begin = r->order.output.next;
+    const struct v2_cursor *c = r->frontier.heads[0].cursor;
+    enum v2_merge merged = V2_MERGE_MALFORMED;
+    if (c->last_ns <= c->bound_ns)
+        merged = v2_merge_one(&r->order, &r->frontier, &which);
+    if (merged_events(r, merged, which) < 0)
+        return -1;
+    v2_hole_check(&r->order, begin);
+    return 0;
 }
 
 /* Delivers events of the frontier, up to the next CPU sample. */
 static int merge_events(struct v2_reader *r)
 {
     const struct v2_generation *g = &r->generation;
-    int64_t until_ns =
-        r->next_sample < g->sample_count ? g->samples[r->next_sample].time_ns : INT64_MAX;
-    size_t which;
+    int64_t until_ns = r->order.usual_end_ns;
+    size_t which = 0;
+    if (r->order.lenient)
+        return merge_lenient(r);
+    if (r->frontier.heads[0].time_ns > until_ns)
+        return merged_events(r, V2_MERGE_LATE, which);
+    if (r->next_sample < g->sample_count && g->samples[r->next_sample].time_ns < until_ns)
+        until_ns = g->samples[r->next_sample].time_ns;
     enum v2_merge merged = r->merge(&r->order, &r->frontier, until_ns, r->full, &which);
-    struct v2_cursor *c = r->frontier.heads[which].cursor;
-    switch (merged) {
-    case V2_MERGE_PAUSE:
-        break;
-    case V2_MERGE_END:
-        return end_of_batch(r, which);
-    case V2_MERGE_STUCK:
-        return stuck(r);
-    case V2_MERGE_FAILED:
-        return failed_at(r, c);
-    case V2_MERGE_MALFORMED:
-        r->generation.events_lost = true;
-        drop_step_before(r);
-        return bad_event(r, c) < 0 && note_damage(r) ? end_of_batch(r, which) : -1;
-    }
-    return 0;
+    return merged_events(r, merged, which);
 }
 
 static bool sample_comes_first(const struct v2_reader *r)
@@ -638,7 +882,7 @@ static void count_whole_generation(struct v2_reader *r)
 /* Delivers events until the batch is full or the generation ends. Returns -1 on an error. */
 static int merge(struct v2_reader *r)
 {
-    while (r->order.output.next < r->full) {
+    while (r->order.output.next < r->full && r->phase == PHASE_EVENTS) {
         if (sample_comes_first(r)) {
             deliver_sample(r);
         } else if (r->frontier.count > 0) {
@@ -658,7 +902,7 @@ static long v2_next_batch(trail_reader *reader, const trail_event **events)
 {
     struct v2_reader *r = v2(reader);
     trail_event *batch = reader->room ? reader->room : r->events;
-    r->full = batch + (reader->room ? reader->room_size - V2_MAX_EMIT : BATCH_EVENTS);
+    r->full = batch + (reader->room ? reader->room_size - MAX_STEP : BATCH_EVENTS);
     r->order.output.next = batch;
     *events = batch;
     while (r->order.output.next == batch) {
@@ -670,6 +914,10 @@ static long v2_next_batch(trail_reader *reader, const trail_event **events)
         case PHASE_HOLE:
             if (v2_hole_emit(&r->hole, &r->order, r->full))
                 result = begin_generation(r);
+            break;
+        case PHASE_DOUBT:
+            if (v2_hole_emit(&r->hole, &r->order, r->full))
+                r->phase = PHASE_EVENTS;
             break;
         case PHASE_EVENTS:
             result = merge(r);
@@ -709,13 +957,22 @@ static size_t v2_experiment_batches(const trail_reader *reader,
     return r->generation.experiment_count;
 }
 
+static size_t v2_repairs(const trail_reader *reader, const trail_repair **repairs)
+{
+    const struct v2_reader *r = (const struct v2_reader *)reader;
+    *repairs = r->repairs;
+    return r->repair_count;
+}
+
 /* Frees all but the order. */
 static void release(struct v2_reader *r)
 {
     v2_parallel_close(r->parallel);
     v2_generation_free(&r->generation);
     v2_hole_free(&r->hole);
+    v2_successors_free(&r->successors);
     tables_free(&r->base.tables);
+    free(r->repairs);
     free(r->cursors);
     free(r->frontier.heads);
 }
@@ -775,6 +1032,7 @@ trail_reader *v2_reader_open(trail_source *source, int version, const trail_read
     static const struct reader_ops ops = {
         .next_batch = v2_next_batch,
         .experiment_batches = v2_experiment_batches,
+        .repairs = v2_repairs,
         .close = v2_close,
     };
     struct v2_reader *r = calloc(1, sizeof *r);
