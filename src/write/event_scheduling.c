@@ -180,7 +180,8 @@ static struct model_g *introduce_g(struct event_writer *w, int64_t id, unsigned 
 static struct model_m *syscall_thread(struct event_writer *w, const trail_event *e)
 {
     struct model_m *m = event_call_thread(w, e);
-    bool may_be_new = w->initial && m->g_id == TRAIL_NONE && !m->seen;
+    /* An event of another thread cannot change a thread that readers know. */
+    bool may_be_new = w->initial && m->g_id == TRAIL_NONE && (!m->seen || e->thread == m->id);
     return m->g_id == e->transition.id || may_be_new || !w->begun ? m : NULL;
 }
 
