@@ -52,11 +52,6 @@ static void put_cycle(struct row *row, const void *of)
     row_bytes(row, "reclaimed>", "reclaimed_bytes", cycle->reclaimed_bytes);
 }
 
-static int64_t length_of(const trail_gc_pause *pause)
-{
-    return pause->end_ns - pause->begin_ns;
-}
-
 static void put_pause(struct row *row, const void *of)
 {
     const trail_gc_pause *pause = of;
@@ -64,11 +59,11 @@ static void put_pause(struct row *row, const void *of)
     row_name(row, NULL, "name", pause->name);
     row_time(row, "at>", "begin_ns", pause->begin_ns);
     row_time(row, NULL, "end_ns", pause->end_ns);
-    row_duration(row, "for>", NULL, length_of(pause));
+    row_duration(row, "for>", NULL, pause_length(pause));
     row_id(row, "by_G>", "goroutine", pause->goroutine);
     row_name(row, "why<", NULL, pause->name);
     row_word(row, "to_see_it<", NULL,
-             follow_up_of(row->analysis, TRAIL_NONE, pause->begin_ns, length_of(pause), text));
+             follow_up_of(row->analysis, TRAIL_NONE, pause->begin_ns, pause_length(pause), text));
 }
 
 static void show_json(const struct request *request)
@@ -140,7 +135,7 @@ static void show_times(const struct request *request)
 static int longest_first(const void *a, const void *b)
 {
     const trail_gc_pause *p = a, *q = b;
-    int order = ORDER(length_of(q), length_of(p));
+    int order = ORDER(pause_length(q), pause_length(p));
     return order ? order : ORDER(p->begin_ns, q->begin_ns);
 }
 
@@ -149,7 +144,7 @@ static void show_pauses(const struct request *request, const trail_gc_pause *sor
     trail_histogram histogram = {0};
     char sum[SHOW_SIZE], p50[SHOW_SIZE], p99[SHOW_SIZE];
     for (size_t i = 0; i < request->pause_count; i++)
-        (void)trail_histogram_add(&histogram, length_of(&sorted[i]));
+        (void)trail_histogram_add(&histogram, pause_length(&sorted[i]));
     printf("\n%zu stop-the-world pause%s, %s in all (p50 %s, p99 %s); longest first:\n",
            request->pause_count, plural_s(request->pause_count),
            show_duration(sum, histogram.sum_ns),

@@ -92,8 +92,7 @@ static bool has_word(const void *context, const char *word)
 static bool is_wanted(const struct request *request, const trail_region *region)
 {
     trail_string name = trail_analysis_text(request->analysis.answers, region->name);
-    if (request->name &&
-        (name.size != strlen(request->name) || memcmp(name.data, request->name, name.size) != 0))
+    if (request->name && !text_is(name, request->name))
         return false;
     return in_list(&request->goroutines, (uint64_t)region->goroutine) &&
            in_list(&request->tasks, region->task);

@@ -9,6 +9,7 @@
 #include "base/grow.h"
 #include "base/match.h"
 #include "base/order.h"
+#include "base/text.h"
 #include "base/whole.h"
 #include "ui/empty.h"
 #include "ui/facts.h"
@@ -100,8 +101,7 @@ static bool has_word(const void *context, const char *word)
 static bool is_wanted(const struct request *request, const trail_task *task)
 {
     trail_string name = trail_analysis_text(request->analysis.answers, task->name);
-    if (request->name &&
-        (name.size != strlen(request->name) || memcmp(name.data, request->name, name.size) != 0))
+    if (request->name && !text_is(name, request->name))
         return false;
     for (size_t i = 0; i < request->ids.count; i++)
         if ((uint64_t)request->ids.ids[i] == task->id)

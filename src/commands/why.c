@@ -561,8 +561,7 @@ static int print_no_region(const struct request *request, const struct instead *
     size_t count = instead->answers ? trail_analysis_region_groups(instead->answers, &groups) : 0;
     for (size_t i = 0; i < count; i++) {
         trail_string name = trail_analysis_text(instead->answers, groups[i].name);
-        if (path_request->nth > 0 && name.size == strlen(path_request->region) &&
-            memcmp(name.data, path_request->region, name.size) == 0)
+        if (path_request->nth > 0 && text_is(name, path_request->region))
             return usage_error(request->analysis.command,
                                "no region '%s', number %" PRIu64
                                ", in the trace: there are %" PRIu64,

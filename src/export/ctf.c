@@ -150,7 +150,7 @@ static void put_u32(struct ctf *c, uint64_t value)
 static void put_string(struct ctf *c, trail_string text)
 {
     if (text.size == 0)
-        text = (trail_string){"-", 1};
+        text = text_from("-");
     if (!room(c, 3 * text.size + 1))
         return;
     c->size += utf8_repair(c->packet + c->size, text, UTF8_NUL_REPLACED);

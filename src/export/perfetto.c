@@ -671,8 +671,8 @@ static void put_process(struct perfetto *p)
     for (unsigned i = 0; i < TIMELINE_STATES; i++)
         put_interned(p, 2, name_iid(NAME_STATE, i),
                      text_from(timeline_state_name(&p->timeline, (enum timeline_state)i)));
-    put_interned(p, 2, name_iid(NAME_STATE, NAME_WAKE), (trail_string){"wake", 4});
-    put_interned(p, 2, name_iid(NAME_STATE, NAME_WAKE + 1), (trail_string){"CPU sample", 10});
+    put_interned(p, 2, name_iid(NAME_STATE, NAME_WAKE), text_from("wake"));
+    put_interned(p, 2, name_iid(NAME_STATE, NAME_WAKE + 1), text_from("CPU sample"));
     put_interned_data(p);
 }
 

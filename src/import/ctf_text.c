@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "import/forms.h"
 #include "import/lines.h"
 #include "import/scan.h"
@@ -231,11 +232,6 @@ static void take_state_dump(struct parsed *parsed)
         name_thread(parsed, parsed->fields, "name", tid);
 }
 
-static bool is_word(trail_string text, const char *word)
-{
-    return strlen(word) == text.size && memcmp(word, text.data, text.size) == 0;
-}
-
 /* Takes an address, "0x10", of the event's own fields. */
 static bool find_address(trail_string fields, const char *name, uint64_t *address)
 {
@@ -268,7 +264,7 @@ static bool take_ust(struct ust *ust, trail_string name, struct parsed *parsed, 
     struct ust_event event = {.time_ns = parsed->event.time_ns};
     size_t i = 0, count = sizeof ust_rows / sizeof *ust_rows;
     trail_string status;
-    while (i < count && !is_word(name, ust_rows[i].name))
+    while (i < count && !text_is(name, ust_rows[i].name))
         i++;
     *known = i < count;
     if (i == count)
@@ -296,7 +292,7 @@ static bool take_event(struct ust *ust, trail_string name, trail_string groups, 
     size_t i = 0, last = scan_find_last(groups, "}, {"), count = sizeof rows / sizeof *rows;
     parsed.event = (struct import_event){.time_ns = ns, .tid = IMPORT_TID_OF_CPU};
     parsed.fields = scan_part(groups, last == SIZE_MAX ? 0 : last + 3, groups.size);
-    while (i < count && !is_word(name, rows[i].name))
+    while (i < count && !text_is(name, rows[i].name))
         i++;
     if (i == count) {
         bool good = take_ust(ust, name, &parsed, groups, &is_ust);

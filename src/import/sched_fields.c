@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "import/scan.h"
 
 typedef enum sched_result sched_parser(struct import_model *model, trail_string fields,
@@ -13,8 +14,7 @@ typedef enum sched_result sched_parser(struct import_model *model, trail_string 
 /* A name that stands for one that the recorder has forgotten. */
 static void take_name(struct import_model *model, int32_t tid, trail_string name)
 {
-    static const char forgotten[] = "<...>";
-    if (name.size != strlen(forgotten) || memcmp(name.data, forgotten, name.size) != 0)
+    if (!text_is(name, "<...>"))
         import_thread_name(&model->threads, tid, name);
 }
 

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/idmap.h"
+#include "base/text.h"
 #include "import/forms.h"
 #include "import/lines.h"
 #include "import/scan.h"
@@ -188,11 +189,6 @@ static void put_event(struct reader *reader)
     reader->failed |= !import_model_put(reader->model, &reader->event);
 }
 
-static bool is_word(trail_string text, const char *word)
-{
-    return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
-}
-
 static void put_lost(struct reader *reader, int32_t cpu, int64_t time_ns, uint64_t count)
 {
     reader->stats->lost += count;
@@ -206,7 +202,7 @@ static bool take_perf_lost(struct reader *reader, const struct header *header)
 {
     trail_string fields = header->fields;
     uint64_t count = 1;
-    if (!is_word(header->name, "PERF_RECORD_LOST"))
+    if (!text_is(header->name, "PERF_RECORD_LOST"))
         return false;
     if (scan_word(&fields, "lost"))
         scan_spaces(&fields);
@@ -244,7 +240,7 @@ static void take_event(struct reader *reader, const struct header *header)
                                  .cpu = header->cpu,
                                  .tid = tid_of(reader, header),
                                  .in_interrupt = header->in_interrupt};
-    if (event.tid > 0 && event.tid == header->tid && !is_word(header->comm, "<...>"))
+    if (event.tid > 0 && event.tid == header->tid && !text_is(header->comm, "<...>"))
         import_thread_name(&reader->model->threads, header->tid, header->comm);
     reader->skip_stack = true;
     switch (sched_parse(reader->model, header->name, header->fields, &event)) {
@@ -269,7 +265,7 @@ static void take_event(struct reader *reader, const struct header *header)
 /* ftrace's stack is an event of its own, behind that which it belongs to. */
 static bool is_stack_event(const struct reader *reader, const struct header *header)
 {
-    return is_word(header->name, "<stack") && is_word(header->fields, "trace>") &&
+    return text_is(header->name, "<stack") && text_is(header->fields, "trace>") &&
            (!reader->has_event || reader->event.cpu == header->cpu);
 }
 
@@ -314,9 +310,9 @@ static void add_frame(struct reader *reader, trail_string text)
     scan_trim_end(&text);
     split_frame(text, &function, &file);
     /* perf's walk ends in these where it has lost its way. */
-    if (is_word(function, "[unknown]") && is_word(file, "[unknown]"))
+    if (text_is(function, "[unknown]") && text_is(file, "[unknown]"))
         return;
-    if (is_word(function, "[unknown]"))
+    if (text_is(function, "[unknown]"))
         function = file;
     if (reader->has_event && !reader->skip_stack &&
         !stack_builder_add(&reader->stack, function, file))

@@ -7,6 +7,7 @@
 #include "base/order.h"
 #include "base/share.h"
 #include "base/show.h"
+#include "base/text.h"
 #include "report/html.h"
 #include "report/overview.h"
 
@@ -298,7 +299,7 @@ static bool put_own(const struct tree *tree)
     for (size_t i = 0; i < count && i < MOST_OWN; i++) {
         const struct frame *frame = &tree->frames[list[i].frame];
         trail_string text = trail_analysis_text(tree->answers, frame->function);
-        html_cell_text(&table, text.size ? text : (trail_string){"(unknown)", 9});
+        html_cell_text(&table, text.size ? text : text_from("(unknown)"));
         if (tree->form->counts)
             html_cell_number(&table, (uint64_t)list[i].own);
         else

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/show.h"
+#include "base/text.h"
 #include "base/whole.h"
 #include "report/html.h"
 #include "report/plot.h"
@@ -123,7 +124,7 @@ static void put_names(const struct report *report, const struct moment *moment, 
         report_words(report, "{task_id}");
         out_i64(out, lane->id);
         out_str(out, "</b> <span class=\"name\">");
-        html_text(out, name.size ? name : (trail_string){"(unknown)", 9});
+        html_text(out, name.size ? name : text_from("(unknown)"));
         out_str(out, "</span></li>");
     }
     out_str(out, "</ol>");

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/show.h"
+#include "base/text.h"
 #include "report/flame.h"
 #include "report/html.h"
 
@@ -16,9 +17,8 @@ extern const size_t embedded_report_css_size, embedded_report_js_size, embedded_
 
 trail_string report_text(const struct report *report, trail_name name)
 {
-    static const char unknown[] = "(unknown)";
     trail_string text = trail_analysis_text(report->answers, name);
-    return text.size > 0 ? text : (trail_string){unknown, sizeof unknown - 1};
+    return text.size > 0 ? text : text_from("(unknown)");
 }
 
 void report_section(const struct report *report, const char *id, const char *title)

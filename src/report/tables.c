@@ -112,7 +112,7 @@ static trail_string place_text(const struct report *report, trail_stack stack, c
     const trail_place *places;
     size_t count = trail_analysis_stack(report->answers, stack, &places);
     if (count == 0)
-        return (trail_string){"-", 1};
+        return text_from("-");
     const trail_place *own = &places[trail_analysis_stack_own(report->answers, stack)];
     trail_string name = trail_analysis_text(report->answers, own->function);
     trail_string file = trail_analysis_text(report->answers, own->file);

@@ -328,7 +328,7 @@ static void print_kept(struct show *show)
 
 static void table_cell(struct show *show, size_t column, const struct cell *cell)
 {
-    char *text = shown_text(show, cell->null ? (trail_string){"NULL", 4} : cell->text);
+    char *text = shown_text(show, cell->null ? text_from("NULL") : cell->text);
     show->failed |= !text;
     if (show->rows >= TABLE_MEASURED) {
         print_kept(show);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "symbols/symbols.h"
 #include "ui/input.h"
 #include "ui/progress.h"
@@ -158,9 +159,8 @@ void analysis_nothing_ran(const struct analysis *analysis, enum term kind)
 
 trail_string analysis_text(const struct analysis *analysis, trail_name name)
 {
-    static const char unknown[] = "(unknown)";
     trail_string text = trail_analysis_text(analysis->answers, name);
-    return text.size > 0 ? text : (trail_string){unknown, sizeof unknown - 1};
+    return text.size > 0 ? text : text_from("(unknown)");
 }
 
 trail_string analysis_reason(const struct analysis *analysis, trail_name reason)

@@ -217,7 +217,7 @@ const char *option_values(const struct option *row, char *buf)
 static const struct option help_row = {'h', "help", NULL, "show this text", TAKE(1)};
 
 /* Where the texts of options begin, and where lines end. */
-enum { HELP_COLUMN = 28, HELP_WIDTH = 80, HELP_LINES = 24 };
+enum { HELP_COLUMN = 28, HELP_WIDTH = 80, HELP_LINES = 24, EXPLAINED_ALL = 64 };
 
 /* Prints a text in lines of whole words, all but the first behind `indent` spaces. */
 static void put_text(const char *text, int indent, FILE *to)
@@ -313,7 +313,7 @@ static void print_examples(const char *examples, int most, FILE *to)
 }
 
 /* The same with the texts of `explained` options, the names of the others, and few examples. */
-static void print_brief(const struct command *command, size_t explained, FILE *to)
+static void print_brief(const struct command *command, int explained, FILE *to)
 {
     const struct option *row = command->options;
     print_head(command, to);
@@ -339,26 +339,39 @@ static bool fits(const char *text)
     return lines <= HELP_LINES;
 }
 
-/* Prints as much of the help as fits a screen. */
-static void print_help(const struct command *command)
+/* Renders the help: all of it, or with the texts of `explained` options. The caller frees it; NULL:
+ * out of memory. */
+static char *render_help(const struct command *command, int explained)
 {
     char *text = NULL;
-    bool good = false;
-    for (int explained = 64; explained >= 0 && !good; explained--) {
-        size_t size;
-        free(text);
-        text = NULL;
-        FILE *to = open_memstream(&text, &size);
-        if (!to)
-            break;
-        if (explained == 64)
-            command_help(command, to);
-        else
-            print_brief(command, (size_t)explained, to);
-        good = fclose(to) != 0 || fits(text);
-    }
-    fputs(text ? text : "", stdout);
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    if (!to)
+        return NULL;
+    if (explained == EXPLAINED_ALL)
+        command_help(command, to);
+    else
+        print_brief(command, explained, to);
+    if (fclose(to) == 0)
+        return text;
     free(text);
+    return NULL;
+}
+
+/* Prints as much of the help as fits a screen. Returns OPTIONS_HELP, or EXIT_INOUT. */
+static int print_help(const struct command *command)
+{
+    int explained = EXPLAINED_ALL;
+    char *text = render_help(command, explained);
+    while (text && explained > 0 && !fits(text)) {
+        free(text);
+        text = render_help(command, --explained);
+    }
+    if (!text)
+        return exit_no_memory();
+    fputs(text, stdout);
+    free(text);
+    return OPTIONS_HELP;
 }
 
 /* MARK: Parsing */
@@ -506,10 +519,8 @@ int options_each(struct options *options, const struct command *command, int arg
         int wrong = next_option(options, &row);
         if (wrong || !row)
             return wrong;
-        if (row == &help_row) {
-            print_help(command);
-            return OPTIONS_HELP;
-        }
+        if (row == &help_row)
+            return print_help(command);
         if (row->type == OPTION_TAKE)
             wrong = take(request, row->id, options->value);
         else
