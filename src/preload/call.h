@@ -151,20 +151,23 @@ uint64_t limit_of_ms(int ms);
 uint64_t limit_of(const struct timespec *time);
 uint64_t limit_until(clockid_t clock, const struct timespec *until);
 
-/* The time limit ended the call. */
-ALWAYS void call_expired(struct call *call, uint64_t limit)
+/* The time limit ended the call, which blocked. */
+ALWAYS void call_limited(struct call *call, uint64_t limit)
 {
-    call->flags |= SHM_EXPIRED;
     call->release = (uint32_t)limit;
     call->limit = (uint32_t)(limit >> 32);
 }
 
-/* Marks the return, and whether the time limit ended the call; only then `limit` is evaluated. */
+/* Marks the return, and whether the time limit ended the call. `limit` is evaluated only if that
+ * blocked: event loops poll without waiting. */
 #define CALL_LIMITED(call, expired, limit)                                                         \
     do {                                                                                           \
         call_returned(call);                                                                       \
-        if (UNLIKELY(expired))                                                                     \
-            call_expired(call, limit);                                                             \
+        if (UNLIKELY(expired)) {                                                                   \
+            (call)->flags |= SHM_EXPIRED;                                                          \
+            if (call_blocked(call))                                                                \
+                call_limited(call, limit);                                                         \
+        }                                                                                          \
     } while (0)
 
 /* Whether the open call has blocked; without rseq, whether it may have. */
