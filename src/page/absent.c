@@ -24,9 +24,10 @@ unsigned cpu_quota_usable(void)
     return 1;
 }
 
-struct v2_parallel *v2_parallel_open(const trail_source *source, int version, unsigned threads)
+struct v2_parallel *v2_parallel_open(const trail_source *source, int version, bool strict,
+                                     unsigned threads)
 {
-    (void)source, (void)version, (void)threads;
+    (void)source, (void)version, (void)strict, (void)threads;
     return NULL;
 }
 

@@ -30,6 +30,7 @@ struct job {
 struct v2_parallel {
     const trail_source *source;
     int version;
+    bool strict;
     uint64_t size; /* of the source */
     unsigned threads;
     pthread_t thread[MOST_THREADS];
@@ -131,7 +132,7 @@ static struct job *claim(struct v2_parallel *p)
 static void run(struct v2_parallel *p, struct job *job)
 {
     (void)pthread_mutex_unlock(&p->lock);
-    struct v2_alone *alone = v2_alone_read(p->source, p->version, &job->extent);
+    struct v2_alone *alone = v2_alone_read(p->source, p->version, p->strict, &job->extent);
     (void)pthread_mutex_lock(&p->lock);
     job->alone = alone;
     job->state = JOB_DONE;
@@ -173,7 +174,8 @@ static void start(struct v2_parallel *p)
 
 /* MARK: The reader */
 
-struct v2_parallel *v2_parallel_open(const trail_source *source, int version, unsigned threads)
+struct v2_parallel *v2_parallel_open(const trail_source *source, int version, bool strict,
+                                     unsigned threads)
 {
     if (threads < 2 || !source_is_file(source) || trail_source_size(source) < SMALLEST_FILE)
         return NULL;
@@ -182,6 +184,7 @@ struct v2_parallel *v2_parallel_open(const trail_source *source, int version, un
         return NULL;
     p->source = source;
     p->version = version;
+    p->strict = strict;
     p->size = (uint64_t)trail_source_size(source);
     p->threads = threads < MOST_THREADS ? threads : MOST_THREADS;
     p->next_offset = WIRE_HEADER_SIZE;

@@ -21,10 +21,10 @@ struct v2_extent {
 struct v2_alone;
 
 /*
- * Reads a generation of a plain file. Returns NULL if anything is wrong with it, or might depend on
- * others. Any thread.
+ * Reads a generation of a plain file, by the rules of a reader that is `strict` or not. Returns NULL if
+ * anything is wrong with it, or might depend on others. Any thread.
  */
-struct v2_alone *v2_alone_read(const trail_source *source, int version,
+struct v2_alone *v2_alone_read(const trail_source *source, int version, bool strict,
                                const struct v2_extent *extent);
 void v2_alone_free(struct v2_alone *alone);
 
@@ -34,7 +34,8 @@ struct v2_parallel;
  * Returns NULL if the source is no plain file, a small one, or only one thread may be used. The source
  * must outlive it; the reader may go on reading it.
  */
-struct v2_parallel *v2_parallel_open(const trail_source *source, int version, unsigned threads);
+struct v2_parallel *v2_parallel_open(const trail_source *source, int version, bool strict,
+                                     unsigned threads);
 
 /*
  * Takes the generation at an offset, which is not before that of the last call. Returns NULL if the

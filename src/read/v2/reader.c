@@ -506,6 +506,15 @@ static bool begin_alone(struct v2_alone *a, const trail_source *source,
     return true;
 }
 
+/* Whether nothing was found to be wrong: what a reader that is not strict goes on behind. */
+static bool is_undamaged(const struct v2_reader *r)
+{
+    const struct v2_generation *g = &r->generation;
+    return r->first.code == TRAIL_OK && r->behind.code == TRAIL_OK && g->fault.code == TRAIL_OK &&
+           !g->events_lost && g->lost_bytes == 0 && g->text_bytes == 0 && r->order.misused == 0 &&
+           r->order.unknown == 0;
+}
+
 /* Orders the events, and forgets them. Returns false if anything is wrong. */
 static bool read_alone(struct v2_alone *a)
 {
@@ -518,16 +527,16 @@ static bool read_alone(struct v2_alone *a)
             return false;
     } while (r->phase == PHASE_EVENTS);
     a->events += (uint64_t)(r->order.output.next - r->events);
-    return r->base.stats.generations == 1;
+    return r->base.stats.generations == 1 && is_undamaged(r);
 }
 
-struct v2_alone *v2_alone_read(const trail_source *source, int version,
+struct v2_alone *v2_alone_read(const trail_source *source, int version, bool strict,
                                const struct v2_extent *extent)
 {
     struct v2_alone *a = calloc(1, sizeof *a);
     if (!a)
         return NULL;
-    init(&a->reader, version, true);
+    init(&a->reader, version, strict);
     bool good = begin_alone(a, source, extent) && read_alone(a);
     keep(a);
     release(&a->reader);
@@ -1047,7 +1056,7 @@ trail_reader *v2_reader_open(trail_source *source, int version, const trail_read
     r->generation.source = source;
     r->generation.offset = WIRE_HEADER_SIZE;
     if (is_for_several(options))
-        r->parallel = v2_parallel_open(source, version, options->threads);
+        r->parallel = v2_parallel_open(source, version, options->strict, options->threads);
     if (source_skip(source, WIRE_HEADER_SIZE, err) < 0 || skip_generations(r, err) < 0) {
         v2_close(&r->base);
         return NULL;
