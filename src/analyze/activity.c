@@ -102,7 +102,7 @@ static inline int64_t procs_now(const struct activity *a)
     return a->max_procs > 0 ? a->max_procs : a->most_running;
 }
 
-/* Who ran, who was ready and which Ps were idle is known. */
+/* Counts time in which all states are known. */
 static inline __attribute__((always_inline)) void count_known(struct activity *a, int64_t ns)
 {
     int64_t procs = procs_now(a);
