@@ -97,6 +97,14 @@ struct trail_source {
 
 static ssize_t fail_io(trail_source *s, int reason)
 {
+    if (reason == EBADMSG && s->unwrap)
+        return error_set(&s->error, TRAIL_CORRUPT,
+                         "the %s data are damaged: they do not match their checksum or cannot be "
+                         "decompressed",
+                         s->form);
+    if (reason == ENODATA && s->unwrap)
+        return error_set(&s->error, TRAIL_NOT_A_TRACE, "no file in the %s archive is a trace",
+                         s->form);
     return error_set(&s->error, TRAIL_IO, "cannot read %s: %s", s->name, strerror(reason));
 }
 
@@ -138,7 +146,7 @@ static ssize_t raw_read(trail_source *s, void *buf, size_t size)
     if (size > SSIZE_MAX)
         size = SSIZE_MAX;
     ssize_t n = s->read ? s->read(s->context, buf, size) : fd_read(s->fd, buf, size);
-    if (n < 0 && s->inner) {
+    if (n < 0 && s->inner && s->inner->error.code != TRAIL_OK) {
         s->error = s->inner->error;
         return -1;
     }

@@ -18,14 +18,19 @@ struct unwrap {
     const struct unwrap_form *form;
     trail_read_fn inner;
     void *context;
-    size_t at, end;   /* of `input` */
-    uint64_t left;    /* tar, zip, chunks: bytes up to the end of the part */
-    bool begun, over; /* in the archive's file, or behind what is to be read */
-    bool failed;      /* `inner` has */
-    uint32_t bits;    /* base64 */
+    size_t at, end;          /* of `input` */
+    uint64_t left;           /* tar, zip, chunks: bytes up to the end of the part */
+    bool begun, over;        /* in the archive's file, or behind what is to be read */
+    bool failed;             /* `inner` has */
+    bool damaged;            /* the form's own checks fail */
+    bool missing;            /* no file of the archive is a trace */
+    uint8_t head[TAR_BLOCK]; /* tar, zip: the begin of the file, up to head_size */
+    size_t head_at, head_size;
+    uint32_t bits; /* base64 */
     unsigned bit_count;
 #ifndef TRAIL_PLAIN_ONLY
-    bool inflating;
+    bool inflating, streamed; /* zip: the sizes and the checksum follow the data */
+    uint32_t crc, right_crc;
     z_stream z;
 #endif
     uint8_t input[INPUT_SIZE];
@@ -318,6 +323,42 @@ static ssize_t chunks_read(struct unwrap *u, uint8_t *buf, size_t size)
     return take_part(u, buf, size);
 }
 
+/* MARK: Archives */
+
+static bool get_all(struct unwrap *u, uint8_t *to, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        int c = get(u);
+        if (c < 0)
+            return false;
+        to[i] = (uint8_t)c;
+    }
+    return true;
+}
+
+static bool is_form(const uint8_t *data, size_t size);
+
+/* Whether a file begins like a trace, or like one that is compressed or in another form. */
+static bool is_trace(const uint8_t *head, size_t size)
+{
+    static const uint8_t gzip[] = {0x1f, 0x8b}, zstd[] = {0x28, 0xb5, 0x2f, 0xfd},
+                         xz[] = {0xfd, '7', 'z', 'X', 'Z'};
+    return size >= WIRE_HEADER_SIZE &&
+           (wire_header_parse(head) != 0 || memcmp(head, gzip, sizeof gzip) == 0 ||
+            memcmp(head, zstd, sizeof zstd) == 0 || memcmp(head, xz, sizeof xz) == 0 ||
+            is_form(head, size));
+}
+
+/* Copies from the begin of the file, which was looked at. */
+static ssize_t take_head(struct unwrap *u, uint8_t *buf, size_t size)
+{
+    size_t n = u->head_size - u->head_at;
+    n = n < size ? n : size;
+    memcpy(buf, u->head + u->head_at, n);
+    u->head_at += n;
+    return (ssize_t)n;
+}
+
 /* MARK: tar */
 
 /* The number in octal digits of a header, which blanks may precede. */
@@ -343,30 +384,32 @@ static bool tar_matches(const uint8_t *data, size_t size)
     return tar_number(data + 148, 8) == sum;
 }
 
-/* Skips members without content. Returns false if there is no other. */
+/* Finds the first file that is a trace. Returns false if there is none. */
 static bool tar_find_file(struct unwrap *u)
 {
     for (;;) {
         uint8_t header[TAR_BLOCK];
-        for (size_t i = 0; i < TAR_BLOCK; i++) {
-            int c = get(u);
-            if (c < 0)
-                return false;
-            header[i] = (uint8_t)c;
-        }
-        u->left = tar_number(header + 124, 12);
-        if (!tar_matches(header, TAR_BLOCK))
+        if (!get_all(u, header, TAR_BLOCK) || !tar_matches(header, TAR_BLOCK))
             return false;
-        if ((header[156] == '0' || header[156] == '\0') && u->left > 0)
+        uint64_t size = tar_number(header + 124, 12);
+        bool is_file = header[156] == '0' || header[156] == '\0';
+        u->head_size = !is_file ? 0 : size < sizeof u->head ? (size_t)size : sizeof u->head;
+        if (!get_all(u, u->head, u->head_size))
+            return false;
+        u->left = size - u->head_size;
+        if (is_trace(u->head, u->head_size))
             return true;
-        skip(u, (u->left + TAR_BLOCK - 1) / TAR_BLOCK * TAR_BLOCK);
+        skip(u, (size + TAR_BLOCK - 1) / TAR_BLOCK * TAR_BLOCK - u->head_size);
     }
 }
 
 static ssize_t tar_read(struct unwrap *u, uint8_t *buf, size_t size)
 {
-    u->over = !u->begun && !tar_find_file(u);
+    u->missing |= !u->begun && !tar_find_file(u);
+    u->over = u->missing;
     u->begun = true;
+    if (u->head_at < u->head_size && !u->over)
+        return take_head(u, buf, size);
     u->over |= u->left == 0;
     return u->over ? 0 : take_part(u, buf, size);
 }
@@ -376,6 +419,9 @@ static ssize_t tar_read(struct unwrap *u, uint8_t *buf, size_t size)
 #ifndef TRAIL_PLAIN_ONLY
 
 enum { ZIP_HEADER = 30, ZIP_STORED = 0, ZIP_DEFLATED = 8 };
+
+/* Of a file that is no trace and does not tell its size. */
+#define ZIP_MOST_PASSED (UINT64_C(1) << 30)
 
 static bool zip_matches(const uint8_t *data, size_t size)
 {
@@ -390,49 +436,125 @@ static uint32_t little(const uint8_t *at, unsigned bytes)
     return value;
 }
 
-/* Skips members without content. Returns false if there is no other, or it has a
- * method that is not supported. */
+/* Returns bytes of the present file, 0 at its end, with u->damaged if it is no end. */
+static ssize_t zip_bytes(struct unwrap *u, uint8_t *buf, size_t size)
+{
+    int have = u->left > 0 || u->streamed ? more(u) : 0;
+    if (have <= 0)
+        return have;
+    if (!u->inflating)
+        return take_part(u, buf, size);
+    size_t input = u->end - u->at;
+    input = !u->streamed && u->left < input ? (size_t)u->left : input;
+    u->z.next_in = u->input + u->at;
+    u->z.avail_in = (uInt)input;
+    u->z.next_out = buf;
+    u->z.avail_out = size > INPUT_SIZE ? (uInt)INPUT_SIZE : (uInt)size;
+    int result = inflate(&u->z, Z_NO_FLUSH);
+    u->at += input - u->z.avail_in;
+    u->left -= u->streamed ? 0 : input - u->z.avail_in;
+    u->damaged = result != Z_OK && result != Z_BUF_ERROR && result != Z_STREAM_END;
+    u->over = result == Z_STREAM_END;
+    return u->damaged ? 0 : u->z.next_out - buf;
+}
+
+/* What follows the data of a file whose size was not known before: perhaps a mark, CRC, two sizes. */
+static void zip_take_descriptor(struct unwrap *u)
+{
+    uint8_t words[16];
+    if (!get_all(u, words, 12))
+        return;
+    bool marked = memcmp(words, "PK\7\10", 4) == 0;
+    if (marked)
+        (void)get_all(u, words + 12, 4);
+    u->right_crc = little(words + (marked ? 4 : 0), 4);
+}
+
+/* Passes over the rest of a file that is no trace. Returns false if its end cannot be found. */
+static bool zip_pass(struct unwrap *u)
+{
+    uint8_t discarded[4096];
+    uint64_t size = 0;
+    if (!u->streamed) {
+        skip(u, u->left);
+        return true;
+    }
+    while (!u->over && size < ZIP_MOST_PASSED) {
+        ssize_t n = zip_bytes(u, discarded, sizeof discarded);
+        if (n < 0 || u->damaged || (n == 0 && !u->over))
+            return false;
+        size += (uint64_t)n;
+    }
+    zip_take_descriptor(u);
+    return u->over;
+}
+
+/* Begins the next file. Returns false if there is none, or its method is not supported. */
+static bool zip_begin_file(struct unwrap *u)
+{
+    uint8_t header[ZIP_HEADER];
+    if (!get_all(u, header, ZIP_HEADER) || !zip_matches(header, ZIP_HEADER) || (header[6] & 1))
+        return false;
+    unsigned method = little(header + 8, 2);
+    u->streamed = header[6] & 8;
+    u->right_crc = little(header + 14, 4);
+    u->left = little(header + 18, 4);
+    skip(u, (uint64_t)little(header + 26, 2) + little(header + 28, 2));
+    if (u->inflating)
+        (void)inflateEnd(&u->z);
+    u->z = (z_stream){0};
+    u->inflating = method == ZIP_DEFLATED && inflateInit2(&u->z, -MAX_WBITS) == Z_OK;
+    return u->inflating || (method == ZIP_STORED && !u->streamed);
+}
+
+/* Finds the first file that is a trace. Returns false if there is none. */
 static bool zip_find_file(struct unwrap *u)
 {
-    for (;;) {
-        uint8_t header[ZIP_HEADER];
-        for (size_t i = 0; i < ZIP_HEADER; i++) {
-            int c = get(u);
-            if (c < 0)
+    while (zip_begin_file(u)) {
+        u->over = false;
+        for (u->head_size = 0; u->head_size < sizeof u->head && !u->over;) {
+            ssize_t n = zip_bytes(u, u->head + u->head_size, sizeof u->head - u->head_size);
+            if (n < 0 || u->damaged)
                 return false;
-            header[i] = (uint8_t)c;
+            if (n == 0)
+                break;
+            u->head_size += (size_t)n;
         }
-        unsigned method = little(header + 8, 2);
-        bool streamed = header[6] & 8; /* the sizes follow the data */
-        u->left = little(header + 18, 4);
-        if (!zip_matches(header, ZIP_HEADER) || (header[6] & 1))
+        if (is_trace(u->head, u->head_size))
+            return true;
+        if (!zip_pass(u))
             return false;
-        skip(u, (uint64_t)little(header + 26, 2) + little(header + 28, 2));
-        if (u->left == 0 && !streamed)
-            continue;
-        u->inflating = method == ZIP_DEFLATED && inflateInit2(&u->z, -MAX_WBITS) == Z_OK;
-        return u->inflating || (method == ZIP_STORED && !streamed);
     }
+    return false;
+}
+
+/* The file is at its end. */
+static void zip_check(struct unwrap *u)
+{
+    if (u->streamed)
+        zip_take_descriptor(u);
+    u->damaged |= u->crc != u->right_crc;
 }
 
 static ssize_t zip_read(struct unwrap *u, uint8_t *buf, size_t size)
 {
-    u->over = !u->begun && !zip_find_file(u);
-    u->begun = true;
-    if (u->over || (!u->inflating && u->left == 0) || more(u) <= 0) {
-        u->over = true;
+    bool ended = u->begun && u->over;
+    if (!u->begun && !zip_find_file(u)) {
+        u->over = u->missing = true;
         return 0;
     }
-    if (!u->inflating)
-        return take_part(u, buf, size);
-    u->z.next_in = u->input + u->at;
-    u->z.avail_in = (uInt)(u->end - u->at);
-    u->z.next_out = buf;
-    u->z.avail_out = size > INPUT_SIZE ? (uInt)INPUT_SIZE : (uInt)size;
-    int result = inflate(&u->z, Z_NO_FLUSH);
-    u->at = u->end - u->z.avail_in;
-    u->over = result != Z_OK && result != Z_BUF_ERROR;
-    return u->z.next_out - buf;
+    u->begun = true;
+    ssize_t n = u->head_at < u->head_size ? take_head(u, buf, size) : 0;
+    if (n == 0 && !ended)
+        n = zip_bytes(u, buf, size);
+    if (n > 0)
+        u->crc = (uint32_t)crc32(u->crc, buf, (uInt)n);
+    bool whole = u->inflating ? u->over : u->left == 0;
+    bool over = n <= 0 || (whole && u->head_at == u->head_size);
+    if (over && whole && !u->damaged)
+        zip_check(u);
+    u->over = over;
+    return n;
 }
 
 #endif
@@ -451,6 +573,14 @@ static const struct unwrap_form forms[] = {
 #endif
     {"text", false, text_matches, text_read},
 };
+
+static bool is_form(const uint8_t *data, size_t size)
+{
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (!forms[i].of_trace && forms[i].matches(data, size))
+            return true;
+    return false;
+}
 
 const struct unwrap_form *unwrap_recognise(const uint8_t *data, size_t size,
                                            char name[UNWRAP_NAME_SIZE])
@@ -496,8 +626,8 @@ ssize_t unwrap_read(void *unwrap, void *buf, size_t size)
     ssize_t n = 0;
     while (n == 0 && !u->over)
         n = u->form->read(u, buf, size);
-    errno = EIO;
-    return n == 0 && u->failed ? -1 : n;
+    errno = u->failed ? EIO : u->damaged ? EBADMSG : ENODATA;
+    return n == 0 && (u->failed || u->damaged || u->missing) ? -1 : n;
 }
 
 void unwrap_end(struct unwrap *u)

@@ -421,6 +421,35 @@ def tarred(data):
     return out.getvalue()
 
 
+def archived(files):
+    """A tar, a zip and a zip that was written to a pipe, with these files."""
+    tar_out, zip_out, pipe_out = io.BytesIO(), io.BytesIO(), Pipe()
+    with tarfile.open(fileobj=tar_out, mode="w") as tar:
+        for name, data in files:
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    for out in (zip_out, pipe_out):
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, data in files:
+                archive.writestr(name, data)
+    return tar_out.getvalue(), zip_out.getvalue(), bytes(pipe_out.data)
+
+
+class Pipe(io.RawIOBase):
+    """Where nothing can be written again, so that sizes and checksums follow the data."""
+
+    def __init__(self):
+        self.data = bytearray()
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self.data += data
+        return len(data)
+
+
 def zipped(data, method):
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", method) as archive:
@@ -489,6 +518,29 @@ def a_compressed_trace_that_is_cut_is_read_up_to_there():
     code, out, err = run_text("print", written("form.gz", packed[: len(packed) - 60]))
     equal(code, 1)
     assert "generation 1" in out and "end too early" in err, err
+
+
+@test
+def the_trace_of_an_archive_is_found_among_other_files():
+    data = generations(3)
+    others = [("README", b"see app.trace\n" * 99), ("empty", b""), ("core", bytes(70000))]
+    for form in archived([*others, ("app.trace", data)]):
+        path = written("archive", form)
+        equal(good_text("print", path), good_text("print", written("plain", data)))
+        equal(run_text("check", "-q", "-", stdin=form)[0], 0)
+    for form in archived(others):
+        code, _, err = run_text("print", written("archive", form))
+        assert code == 1 and "archive is a trace" in err, (code, err)
+
+
+@test
+def a_damaged_archive_is_called_damaged():
+    data = generations(3)
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        archive = bytearray(zipped(data, method))
+        archive[len(archive) // 3] ^= 0x10
+        code, _, err = run_text("print", written("archive", archive))
+        assert code == 1 and "zip data are damaged" in err, (method, code, err)
 
 
 sys.exit(main())
