@@ -702,7 +702,7 @@ static bool fetch_magic(trail_source *s)
 static bool recognise(trail_source *s)
 {
     if (!s->memory && !fetch_magic(s))
-        return false;
+        return s->unwrap != NULL; /* what an archive lacks is an error of reading it */
     const struct codec *codec = codec_of(s->at, (size_t)(s->end - s->at));
     if (codec && !codec->init(s))
         return error_set(&s->error, TRAIL_NO_MEMORY, "no memory to decompress %s", s->name) == 0;

@@ -13,6 +13,7 @@
 
 #define INPUT_SIZE ((size_t)64 << 10)
 #define TAR_BLOCK  512
+#define HEX_LINE   4096
 
 struct unwrap {
     const struct unwrap_form *form;
@@ -28,6 +29,11 @@ struct unwrap {
     size_t head_at, head_size;
     uint32_t bits; /* base64 */
     unsigned bit_count;
+    char line[HEX_LINE]; /* hex dump: the next line */
+    bool repeats;        /* up to the next line's offset */
+    uint8_t last[32];    /* bytes of the last line */
+    size_t last_size;
+    uint64_t dumped; /* bytes so far */
 #ifndef TRAIL_PLAIN_ONLY
     bool inflating, streamed; /* zip: the sizes and the checksum follow the data */
     uint32_t crc, right_crc;
@@ -271,18 +277,52 @@ static ssize_t hex_line(const char *line, uint8_t *buf)
     return (ssize_t)n;
 }
 
-enum { HEX_LINE = 4096 };
+/* More equal bytes are not in a trace. */
+#define HEX_MOST_REPEATED (UINT64_C(1) << 26)
+
+/* The lines up to this offset, which the dump has as "*", are equal to the last one. */
+static void hex_repeat(struct unwrap *u, const char *line)
+{
+    uint64_t offset = strtoull(line, NULL, 16);
+    u->repeats = false;
+    if (u->last_size > 0 && offset > u->dumped && offset - u->dumped <= HEX_MOST_REPEATED)
+        u->left = offset - u->dumped;
+}
+
+static ssize_t hex_take_repeated(struct unwrap *u, uint8_t *buf, size_t size)
+{
+    size_t n = u->left < size ? (size_t)u->left : size;
+    for (size_t i = 0; i < n; i++)
+        buf[i] = u->last[(u->dumped + i) % u->last_size];
+    u->left -= n;
+    return (ssize_t)n;
+}
 
 /* `size` is more than a line of bytes: a source reads in large pieces. */
 static ssize_t hex_read(struct unwrap *u, uint8_t *buf, size_t size)
 {
-    char line[HEX_LINE];
     ssize_t n = 0;
     while (n == 0 && !u->over) {
-        /* Lines that a dump has left out are lost. */
-        u->over = size < sizeof line || !get_line(u, line, sizeof line) || line[0] == '*';
-        n = u->over ? 0 : hex_line(line, buf);
+        if (u->left > 0) {
+            n = hex_take_repeated(u, buf, size);
+            break;
+        }
+        u->over = size < HEX_LINE || (!u->line[0] && !get_line(u, u->line, HEX_LINE));
+        if (u->over)
+            break;
+        if (u->line[0] == '*')
+            u->repeats = true;
+        else if (u->repeats)
+            hex_repeat(u, u->line);
+        if (u->left > 0)
+            continue; /* and then the line */
+        n = u->line[0] == '*' ? 0 : hex_line(u->line, buf);
+        u->line[0] = '\0';
+        u->last_size = n > 0 && (size_t)n <= sizeof u->last ? (size_t)n : u->last_size;
+        if (n > 0 && (size_t)n == u->last_size)
+            memcpy(u->last, buf, u->last_size);
     }
+    u->dumped += n > 0 ? (uint64_t)n : 0;
     return n;
 }
 

@@ -534,6 +534,27 @@ def the_trace_of_an_archive_is_found_among_other_files():
 
 
 @test
+def equal_lines_that_a_dump_leaves_out_are_there():
+    """As hexdump -C and od print them: "*" for lines that are equal to the one before."""
+    text = "x" * 100
+    data = generations(3)
+    with open(assembled("long", THREADS.replace('"chan receive"', f'"{text}"').replace("g_seq=2\nGoUnblock", "g_seq=1\nGoUnblock")), "rb") as f:
+        long = f.read()
+    for bytes_ in (data, long):
+        lines, last = [], None
+        for i in range(0, len(bytes_), 16):
+            line = bytes_[i : i + 16]
+            if line != last:
+                lines.append(f"{i:08x}  {line[:8].hex(' ')}  {line[8:].hex(' ')}  |................|")
+            elif lines[-1] != "*":
+                lines.append("*")
+            last = line
+        lines.append(f"{len(bytes_):08x}")
+        equal(good("print", written("dump", "\n".join(lines).encode() + b"\n")), good("print", written("plain", bytes_)))
+    assert "*" in lines, lines  # of the long text
+
+
+@test
 def a_damaged_archive_is_called_damaged():
     data = generations(3)
     for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
