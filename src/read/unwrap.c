@@ -460,7 +460,7 @@ static ssize_t tar_read(struct unwrap *u, uint8_t *buf, size_t size)
 
 enum { ZIP_HEADER = 30, ZIP_STORED = 0, ZIP_DEFLATED = 8 };
 
-/* Of a file that is no trace and does not tell its size. */
+/* Of a file that is no trace whose size is not in its header. */
 #define ZIP_MOST_PASSED (UINT64_C(1) << 30)
 
 static bool zip_matches(const uint8_t *data, size_t size)
