@@ -102,7 +102,7 @@ static ssize_t fail_io(trail_source *s, int reason)
                          "the %s data are damaged: they do not match their checksum or cannot be "
                          "decompressed",
                          s->form);
-    if (reason == ENODATA && s->unwrap)
+    if (reason == ENOMSG && s->unwrap)
         return error_set(&s->error, TRAIL_NOT_A_TRACE, "no file in the %s archive is a trace",
                          s->form);
     return error_set(&s->error, TRAIL_IO, "cannot read %s: %s", s->name, strerror(reason));

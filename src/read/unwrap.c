@@ -666,7 +666,7 @@ ssize_t unwrap_read(void *unwrap, void *buf, size_t size)
     ssize_t n = 0;
     while (n == 0 && !u->over)
         n = u->form->read(u, buf, size);
-    errno = u->failed ? EIO : u->damaged ? EBADMSG : ENODATA;
+    errno = u->failed ? EIO : u->damaged ? EBADMSG : ENOMSG;
     return n == 0 && (u->failed || u->damaged || u->missing) ? -1 : n;
 }
 
