@@ -28,7 +28,7 @@ bool unwrap_is_undecided(const uint8_t *data, size_t size);
 /*
  * Begins to read what `inner` returns, which is in that form; NULL if out of memory. unwrap_read is
  * a trail_read_fn of the result. An error of `inner` is permanent; errno EBADMSG: the archive is
- * damaged. Of an archive, the first file that is a trace is read; ENODATA: there is none.
+ * damaged. Of an archive, the first file that is a trace is read; ENOMSG: there is none.
  */
 struct unwrap *unwrap_begin(const struct unwrap_form *form, trail_read_fn inner, void *context);
 ssize_t unwrap_read(void *unwrap, void *buf, size_t size);
