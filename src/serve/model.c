@@ -27,15 +27,14 @@ static bool read_batch(struct model *model)
     fair_lock_take(&model->lock);
     status->read = trail_source_position(model->source);
     status->maker = *trail_reader_maker(model->reader);
-    if (count > 0 && !trail_lanes_feed(model->lanes, events, count)) {
-        (void)error_set(&status->error, TRAIL_NO_MEMORY, "no memory for more of the trace");
-        status->damaged = true;
-        count = 0;
-    }
-    if (count < 0) {
+    bool kept = count <= 0 || trail_lanes_feed(model->lanes, events, count);
+    if (count < 0)
         status->error = *trail_reader_error(model->reader);
-        status->damaged = true;
-    }
+    if (!kept || (count < 0 && status->error.code == TRAIL_NO_MEMORY))
+        (void)error_set(&status->error, TRAIL_NO_MEMORY, "no memory for more of the trace");
+    status->damaged |= !kept || count < 0;
+    if (!kept)
+        count = 0;
     bool more = count > 0 && !model->stop;
     fair_lock_give(&model->lock);
     return more;

@@ -326,9 +326,11 @@ static void count_generation(struct v2_reader *r)
  */
 static void append_error_behind(struct v2_reader *r)
 {
+    if (r->behind.code == TRAIL_NO_MEMORY)
+        r->base.error = r->behind; /* nothing is wrong with the generation */
     char *message = r->base.error.message;
     size_t size = strlen(message);
-    if (r->behind.code != TRAIL_OK)
+    if (r->behind.code != TRAIL_OK && r->behind.code != TRAIL_NO_MEMORY)
         (void)snprintf(message + size, TRAIL_MESSAGE_MAX - size,
                        " (the generation is incomplete: at offset %#" PRIx64 ", %.200s)",
                        (uint64_t)r->behind.offset, r->behind.message);
