@@ -595,8 +595,9 @@ typedef struct trail_activity {
      * running and ready are inferred. */
     int64_t inferred_ns;
     /*
-     * Damaged traces: the time in which the state of a goroutine or P is unknown, from lost events to
-     * the next generation. It is not in available_ns and idle_*; more may have run or been ready in it.
+     * Damaged traces: the time in which the state of a goroutine or P is unknown, from lost events
+     * to the next generation. It is not in available_ns and idle_*; more may have run or been ready
+     * in it.
      */
     int64_t lost_ns;
 } trail_activity;

@@ -310,8 +310,9 @@ typedef enum trail_range {
 
 /*
  * A flag, with TRAIL_EVENT_IMPLIED: the event is inferred where events are lost. It ends a state or
- * range that may not have lasted longer (to TRAIL_GO_UNDETERMINED), or begins the state that the next
- * event requires (from TRAIL_GO_NOT_EXIST). On a Sync: events of the generation that begins are lost.
+ * range that may not have lasted longer (to TRAIL_GO_UNDETERMINED), or begins the state that the
+ * next event requires (from TRAIL_GO_NOT_EXIST). On a Sync: events of the generation that begins
+ * are lost.
  */
 #define TRAIL_EVENT_INFERRED 4
 
@@ -462,9 +463,10 @@ typedef struct trail_reader_options {
      * consistent, -1 if not; the stats are those of a reader that delivered everything. Saves the
      * second of two passes. Has no effect if annotations were misused, so that they can be listed.
      *
-     * v2, with `ahead`, of a plain file: several threads judge generations at the same time. Of each
-     * that another thread has judged, only the Sync is delivered and an event of kind TRAIL_BAD at the
-     * time of its last one; errors, stats and generations with misused annotations are as usual.
+     * v2, with `ahead`, of a plain file: several threads judge generations at the same time. Of
+     * each that another thread has judged, only the Sync is delivered and an event of kind
+     * TRAIL_BAD at the time of its last one; errors, stats and generations with misused annotations
+     * are as usual.
      */
     bool verdict_only;
     /*
@@ -482,8 +484,9 @@ typedef struct trail_reader_options {
      */
     bool ahead;
     /*
-     * With `ahead`: the most threads, the caller's included; no more are started than have work. 0: one
-     * for each processor that the process may use, by its affinity and its control group's quota.
+     * With `ahead`: the most threads, the caller's included; no more are started than have work. 0:
+     * one for each processor that the process may use, by its affinity and its control group's
+     * quota.
      */
     unsigned threads;
     trail_symbolize_fn symbolize; /* NULL: PCs stay unresolved */
@@ -535,8 +538,8 @@ typedef enum trail_recorded_what {
     /* A thread whose scheduling is or was not the default; after a change again. pid: its TID;
      * count: CPUs that it may use; name: "CPU 0; nice 5; SCHED_FIFO 10". */
     TRAIL_RECORDED_THREAD,
-    /* The kernel's wake-ups were not recorded beside its context switches: from when on a thread was
-     * ready after a wait is inferred. count: 1. */
+    /* The kernel's wake-ups were not recorded beside its context switches: from when on a thread
+     * was ready after a wait is inferred. count: 1. */
     TRAIL_RECORDED_READY
 } trail_recorded_what;
 
@@ -590,9 +593,9 @@ TRAIL_API long trail_reader_next_batch(trail_reader *reader, const trail_event *
 
 /*
  * Lends the thread of a reader with `ahead`: when it has nothing to read, or the caller waits for
- * events, that thread calls `work`, again if it returned true, after trail_reader_has_work was called.
- * Calls do not overlap. NULL for `work` ends this; no call is under way then. Returns false if the reader
- * has no thread.
+ * events, that thread calls `work`, again if it returned true, after trail_reader_has_work was
+ * called. Calls do not overlap. NULL for `work` ends this; no call is under way then. Returns false
+ * if the reader has no thread.
  */
 TRAIL_API bool trail_reader_lend(trail_reader *reader, bool (*work)(void *context), void *context);
 TRAIL_API void trail_reader_has_work(trail_reader *reader);
@@ -684,8 +687,8 @@ typedef struct trail_repair {
 TRAIL_API const char *trail_repair_kind_name(trail_repair_kind kind);
 
 /*
- * Returns the repairs, in order; complete once the first event was delivered (v1), or the last (v2).
- * The stats count all of them; at most the first 10,000 are kept here.
+ * Returns the repairs, in order; complete once the first event was delivered (v1), or the last
+ * (v2). The stats count all of them; at most the first 10,000 are kept here.
  */
 TRAIL_API size_t trail_reader_repairs(const trail_reader *reader, const trail_repair **repairs);
 

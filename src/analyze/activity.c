@@ -195,8 +195,8 @@ static __attribute__((noinline)) bool alone_count(struct activity *a, int64_t go
 
 /*
  * The number of goroutines with work may have changed. No change is from one goroutine alone to
- * another one. `lone` is XOR of the IDs of those that ran before it: the one that had work alone, but
- * for the moments in which it is ready. Returns false on out of memory.
+ * another one. `lone` is XOR of the IDs of those that ran before it: the one that had work alone,
+ * but for the moments in which it is ready. Returns false on out of memory.
  */
 static inline bool alone_check(struct activity *a, int64_t now, uint64_t lone)
 {

@@ -28,7 +28,8 @@ struct aside {
     struct item blocks[BLOCKS][BLOCK_ITEMS];
 };
 
-/* Takes the oldest block. Returns false if there is none, or another thread takes it; with the lock. */
+/* Takes the oldest block. Returns false if there is none, or another thread takes it; with the
+ * lock. */
 static bool take_oldest(struct aside *a)
 {
     if (a->taking || a->taken == a->given)

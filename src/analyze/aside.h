@@ -1,6 +1,6 @@
 /*
- * Aside: calls of an analysis that another thread makes in order, the reader's one while it has nothing
- * to read. For what is added up from events and looked at only in the end.
+ * Aside: calls of an analysis that another thread makes in order, the reader's one while it has
+ * nothing to read. For what is added up from events and looked at only in the end.
  */
 #ifndef TRAIL_ANALYZE_ASIDE_H
 #define TRAIL_ANALYZE_ASIDE_H

@@ -190,8 +190,8 @@ static bool overlap(const struct piece *piece, const struct blame_wait *wait, st
 }
 
 /*
- * Counts what of the wait belongs to those that the waker waited for, and what the waker did for the
- * rest of it. `rest` becomes what the waker is to blame for.
+ * Counts what of the wait belongs to those that the waker waited for, and what the waker did for
+ * the rest of it. `rest` becomes what the waker is to blame for.
  */
 static void pass_on(struct blame *blame, const struct blame_wait *wait, struct blame_past *own,
                     const struct blame_past *waker, struct piece *rest)

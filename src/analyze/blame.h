@@ -1,10 +1,10 @@
 /*
  * Blame: which function held other goroutines up, and for how long.
  *
- * A wait counts against the function that ended it, but for the parts of it in which that function's
- * goroutine waited for a lock itself: these count against the function that held that lock. So a
- * waiter that only passes a lock on is not blamed for the one that held it, and chains of locks count
- * against their last link.
+ * A wait counts against the function that ended it, but for the parts of it in which that
+ * function's goroutine waited for a lock itself: these count against the function that held that
+ * lock. So a waiter that only passes a lock on is not blamed for the one that held it, and chains
+ * of locks count against their last link.
  */
 #ifndef TRAIL_ANALYZE_BLAME_H
 #define TRAIL_ANALYZE_BLAME_H
@@ -23,8 +23,8 @@
 #define BLAME_TOGETHER_NS 50000
 
 /*
- * The length of a union of intervals, added roughly in order of time: the last stretches are kept, and
- * what comes to lie before them is left out.
+ * The length of a union of intervals, added roughly in order of time: the last stretches are kept,
+ * and what comes to lie before them is left out.
  */
 enum { BLAME_STRETCHES = 8 };
 struct blame_union {
@@ -77,7 +77,8 @@ struct blame_wait {
     trail_name function, place;
 };
 
-/* Waits for work or results of goroutines with one start function that those with another one ended. */
+/* Waits for work or results of goroutines with one start function that those with another one
+ * ended. */
 struct blame_pair {
     trail_name waiter, waker; /* start functions */
     trail_name wait, at;      /* of the longest */
@@ -112,7 +113,8 @@ bool blame_clear(struct blame *blame);
 /* Counts a wait. Returns false on out of memory. */
 bool blame_add(struct blame *blame, const struct blame_wait *wait);
 
-/* The goroutine was ready, but did not run; `name` is what that counts as. Returns false on out of memory. */
+/* The goroutine was ready, but did not run; `name` is what that counts as. Returns false on out of
+ * memory. */
 bool blame_ready(struct blame *blame, int64_t goroutine, int64_t begin_ns, int64_t end_ns,
                  trail_name name);
 

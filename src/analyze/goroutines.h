@@ -157,8 +157,8 @@ bool goroutines_finish(struct trail_analysis *analysis, int64_t now);
 void goroutines_free(struct goroutines *goroutines);
 
 /*
- * Returns the log's goroutine if the log reports that its last wait timed out, and that was none in a system call; NULL
- * otherwise.
+ * Returns the log's goroutine if the log reports that its last wait timed out, and that was none in
+ * a system call; NULL otherwise.
  */
 const struct goroutine *goroutine_timed_out(const struct trail_analysis *analysis,
                                             const trail_event *log);

@@ -34,7 +34,8 @@ struct holder {
 /* Returns the holder of the lock with this name: of several that with the least ID. */
 struct holder holders_find(const struct holders *holders, enum wire_wait kind, trail_name object);
 
-/* Returns where the condition that a goroutine waits for was signalled in vain before; 0: not known. */
+/* Returns where the condition that a goroutine waits for was signalled in vain before; 0: not
+ * known. */
 trail_name holders_signalled(const struct holders *holders, int64_t goroutine);
 
 extern const struct analysis_part holders_part;

@@ -2,8 +2,8 @@
  * Stuck: goroutines that wait for a lock when the trace or the window ends, the holders, and cycles
  * of goroutines that wait for each other.
  *
- * Go's traces do not record holders, nor which lock or channel a goroutine waits for: such a wait has
- * its place only.
+ * Go's traces do not record holders, nor which lock or channel a goroutine waits for: such a wait
+ * has its place only.
  */
 #ifndef TRAIL_ANALYZE_STUCK_H
 #define TRAIL_ANALYZE_STUCK_H

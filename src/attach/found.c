@@ -52,8 +52,8 @@ static uint64_t condition_words(void)
 /*
  * Returns the address by which the program knows the object; of a join the thread's TID, which is
  * the value of the futex. In a pthread_barrier_t a thread waits at the second word, in a
- * pthread_rwlock_t at the third or the fourth. The layout is that of this C library: the process can load a library built
- * with it.
+ * pthread_rwlock_t at the third or the fourth. The layout is that of this C library: the process
+ * can load a library built with it.
  */
 static uint64_t object_of(enum shm_wait wait, const uint64_t *arguments)
 {

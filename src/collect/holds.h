@@ -2,9 +2,9 @@
  * Which locks each thread holds: written as logs in front of waits that may last to the end of the
  * trace, so that a deadlock can be recognised in it (category "holds", text "mutex stats_mu").
  *
- * A lock that was taken before the recording began, or by a call that is not wrapped, has no hold in
- * the area. glibc notes the owner of a mutex, and the writer of a reader-writer lock, in the lock: it
- * is read while a thread waits for it.
+ * A lock that was taken before the recording began, or by a call that is not wrapped, has no hold
+ * in the area. glibc notes the owner of a mutex, and the writer of a reader-writer lock, in the
+ * lock: it is read while a thread waits for it.
  */
 #ifndef TRAIL_COLLECT_HOLDS_H
 #define TRAIL_COLLECT_HOLDS_H

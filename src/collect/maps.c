@@ -1,6 +1,7 @@
 /*
  * Reads the libraries that a program has loaded while it ran, and its shared memory, from the
- * kernel's list of its mappings. The program's own list (preload/modules.c) has those that were loaded at its start.
+ * kernel's list of its mappings. The program's own list (preload/modules.c) has those that were
+ * loaded at its start.
  *
  * A mapping is the address of a part of a file; the bias of its addresses is computed from the
  * file's program headers.

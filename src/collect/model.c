@@ -8,10 +8,10 @@
  * runnable until it runs again.
  *
  * If the kernel reports when threads were on a CPU (oncpu.h), a call is a wait only if the thread
- * slept in it, from then on. The wait ends when the kernel wakes the thread for the last time before
- * the call's end, or if that is not known, when its release is written or the thread is put on a
- * CPU. If it is woken in vain, as another took what it waits for, it waits again. A preempted thread
- * is runnable.
+ * slept in it, from then on. The wait ends when the kernel wakes the thread for the last time
+ * before the call's end, or if that is not known, when its release is written or the thread is put
+ * on a CPU. If it is woken in vain, as another took what it waits for, it waits again. A preempted
+ * thread is runnable.
  *
  * Only model.c, ops.c and states.c change states, so that the trace is consistent whatever the
  * records contain: an op that does not fit the state of its thread changes the state first, or is
@@ -491,8 +491,8 @@ static void run_next(struct trace *t)
     queue_advance(t);
 }
 
-/* The model waits for the record of a call's end for so long: see is_on_its_way. Releases are kept for
- * longer (trace.c). */
+/* The model waits for the record of a call's end for so long: see is_on_its_way. Releases are kept
+ * for longer (trace.c). */
 #define ON_ITS_WAY_NS ((uint64_t)3 * COLLECT_DELAY_NS)
 
 /*

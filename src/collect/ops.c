@@ -225,8 +225,8 @@ static void log_hold(struct collect *c, struct thread *thread, const struct op *
 }
 
 /*
- * A signal that came before the wait for it: category "signalled", text "main (app.c:12)". An object
- * without a name may have another one's address.
+ * A signal that came before the wait for it: category "signalled", text "main (app.c:12)". An
+ * object without a name may have another one's address.
  */
 static void log_lost_signal(struct collect *c, struct thread *thread, const struct op *op,
                             int64_t ns)

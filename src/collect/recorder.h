@@ -3,8 +3,8 @@
  * which trace has which processes: one has all, or each has its own.
  *
  * One area is always spare: the variable in the program's environment names the recorder's file
- * descriptor of the spare area. The process that claims the area (the program at its start, a program
- * that it executes, or a child) keeps it, and the descriptor then refers to the next spare.
+ * descriptor of the spare area. The process that claims the area (the program at its start, a
+ * program that it executes, or a child) keeps it, and the descriptor then refers to the next spare.
  */
 #ifndef TRAIL_COLLECT_RECORDER_H
 #define TRAIL_COLLECT_RECORDER_H

@@ -188,8 +188,8 @@ struct thread *thread_of(const struct collect *c, uint64_t serial);
 struct thread *thread_in_slot(const struct collect *c, uint32_t slot);
 struct thread *thread_with_tid(const struct collect *c, uint64_t tid);
 
-/* Returns the TID in our namespace. The kernel no longer knows a thread that has ended: it keeps the
- * recorded number. */
+/* Returns the TID in our namespace. The kernel no longer knows a thread that has ended: it keeps
+ * the recorded number. */
 uint64_t thread_tid(const struct collect *c, uint32_t tid);
 
 /*

@@ -54,7 +54,8 @@ struct verdict {
     char misused[MISUSED_SIZE]; /* the first misused annotation, in words */
     const char *form;           /* trail_source_compression */
     int64_t total;              /* bytes of the whole trace, -1 if unknown */
-    /* The reader's list of repairs: valid while the reader is open, which is until the verdict is shown. */
+    /* The reader's list of repairs: valid while the reader is open, which is until the verdict is
+     * shown. */
     const trail_repair *repair_list;
     size_t repair_count;
 };

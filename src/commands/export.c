@@ -262,8 +262,8 @@ static void print_no_span(const struct export_request *request, const trail_expo
 /* MARK: A collector */
 
 /*
- * A variable of OpenTelemetry's SDKs, "OTEL_EXPORTER_OTLP_..."; the one for traces comes first. *name is
- * set to its name. Returns NULL if neither is set; an empty one counts as not set.
+ * A variable of OpenTelemetry's SDKs, "OTEL_EXPORTER_OTLP_..."; the one for traces comes first.
+ * *name is set to its name. Returns NULL if neither is set; an empty one counts as not set.
  */
 static const char *exporter_variable(const char *const names[2], const char **name)
 {

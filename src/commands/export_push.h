@@ -1,6 +1,6 @@
 /*
- * Sends OTLP to a collector: each message is one request of OTLP/HTTP, sent again if the collector is
- * busy or not there. libcurl is loaded for it at run time.
+ * Sends OTLP to a collector: each message is one request of OTLP/HTTP, sent again if the collector
+ * is busy or not there. libcurl is loaded for it at run time.
  */
 #ifndef TRAIL_COMMANDS_EXPORT_PUSH_H
 #define TRAIL_COMMANDS_EXPORT_PUSH_H
@@ -20,8 +20,8 @@ struct push_options {
 };
 
 /*
- * Begins to send to the collector at `endpoint` ("http://localhost:4318"; "/v1/traces" is added unless
- * it has a path). `headers` are added to each request. Returns NULL after a message.
+ * Begins to send to the collector at `endpoint` ("http://localhost:4318"; "/v1/traces" is added
+ * unless it has a path). `headers` are added to each request. Returns NULL after a message.
  */
 struct push *push_begin(const char *endpoint, const struct push_options *options);
 

@@ -70,7 +70,8 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    /* A closed pipe is an error of writing: files and children are cleaned up first (finish_stdout). */
+    /* A closed pipe is an error of writing: files and children are cleaned up first
+     * (finish_stdout). */
     (void)signal(SIGPIPE, SIG_IGN);
     /* So is a limit of file sizes (setrlimit(2)): EFBIG. */
     (void)signal(SIGXFSZ, SIG_IGN);

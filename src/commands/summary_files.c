@@ -1,4 +1,5 @@
-/* Analyses several files one after the other, and sorts them by what their first finding would gain. */
+/* Analyses several files one after the other, and sorts them by what their first finding would
+ * gain. */
 #include "commands/summary_files.h"
 
 #include <dirent.h>

@@ -1,6 +1,7 @@
 /*
  * trail watch: exports the traces that appear in a folder, each once. The export of one trace is
- * `trail export --to=parquet`, or a command of the user; a trace is noted in a ledger when it is done.
+ * `trail export --to=parquet`, or a command of the user; a trace is noted in a ledger when it is
+ * done.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -68,7 +68,8 @@ static const struct event_description events[EVENTS_COUNT] = {
                       "int64_t goroutine; int64_t proc; int64_t thread; uint32_t stack;"},
 };
 
-/* Of a recording of threads. `thread` is the number in the trace, which exists before `tid` is known. */
+/* Of a recording of threads. `thread` is the number in the trace, which exists before `tid` is
+ * known. */
 static const struct event_description thread_events[EVENTS_COUNT] = {
     [EVENT_STACK] = {"stack", "uint32_t stack; uint32_t length; struct frame frames[length];"},
     [EVENT_GOROUTINE] = {"thread", "int64_t thread; string process; string name;"},

@@ -170,8 +170,8 @@ static bool was_sent_since(uint64_t object, uint64_t time)
            board_released_since(shm_group_signals(group_now), time);
 }
 
-/* Which signals, as far as that is known without asking the kernel: it sends one itself when a child
- * ends. */
+/* Which signals, as far as that is known without asking the kernel: it sends one itself when a
+ * child ends. */
 static uint64_t sent_by_kernel(const sigset_t *mask)
 {
     uint64_t bit = shm_signal_bit(SIGCHLD);

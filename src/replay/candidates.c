@@ -88,7 +88,8 @@ static bool put_locks(struct candidates *c, const struct chains *chains, enum ch
     return put_largest(c, chains, &sums, good, kind, factor);
 }
 
-/* The function that a class is counted for: the outermost one of the program, else the start function. */
+/* The function that a class is counted for: the outermost one of the program, else the start
+ * function. */
 static trail_name function_of(const struct chains *chains, const struct chain_class *class)
 {
     struct stack_row row = stacks_get(chains->stacks, class->to ? class->to : class->from);

@@ -99,9 +99,9 @@ static uint32_t number_of(const struct replay *r, const struct task *task)
 }
 
 /*
- * The thread with the least rank runs first. Linux: the one that has had the least CPU time. Go: the
- * one that has been ready for the longest time; others that it let go first in the trace it lets go
- * first again. A P looks for a worker of the garbage collector before anything else.
+ * The thread with the least rank runs first. Linux: the one that has had the least CPU time. Go:
+ * the one that has been ready for the longest time; others that it let go first in the trace it
+ * lets go first again. A P looks for a worker of the garbage collector before anything else.
  */
 static int64_t rank_of(const struct replay *r, const struct task *task)
 {

@@ -1,7 +1,7 @@
 /*
  * States: one row for each period that a goroutine spends in one state, added when it leaves the
- * state. Uses the same follower as the analysis of goroutines (analyze/follow.h), so the sums agree.
- * Periods are cut at the window's edges.
+ * state. Uses the same follower as the analysis of goroutines (analyze/follow.h), so the sums
+ * agree. Periods are cut at the window's edges.
  */
 #include <stdlib.h>
 #include <string.h>

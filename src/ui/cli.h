@@ -34,8 +34,8 @@ static inline int worse_exit(int a, int b)
 }
 
 /*
- * Set by input_options before any source is opened; see trail_source_limit_inflated and the reader's
- * option `threads`.
+ * Set by input_options before any source is opened; see trail_source_limit_inflated and the
+ * reader's option `threads`.
  */
 struct input_limits {
     uint64_t max_bytes, max_ratio;

@@ -27,8 +27,8 @@ struct table {
 /* Titles separated by spaces, each ending with < (left) or > (right); _ is printed as a space. */
 void table_begin(struct table *table, const char *titles);
 
-/* Adds titles on the right, in which terms of the vocabulary are replaced: {task}. An empty table is
- * zero-initialised. */
+/* Adds titles on the right, in which terms of the vocabulary are replaced: {task}. An empty table
+ * is zero-initialised. */
 void table_add_titles(struct table *table, const struct vocabulary *vocabulary, const char *titles);
 
 /* Adds the next cell, row by row. Text is escaped as in base/plain.h. */

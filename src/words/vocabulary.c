@@ -24,8 +24,8 @@ static const struct reason {
 };
 
 /*
- * The log is written directly before the thread waits, or at the end of a hold, mostly 1 ns apart: other
- * threads' events may come between.
+ * The log is written directly before the thread waits, or at the end of a hold, mostly 1 ns apart:
+ * other threads' events may come between.
  */
 #define LOG_APART_NS INT64_C(1000)
 

@@ -55,8 +55,9 @@ const char *words_titles(const struct vocabulary *vocabulary, const char *titles
 trail_string words_reason(const struct vocabulary *vocabulary, trail_string reason);
 
 /*
- * Makes a window, in ns since the first event, one that commands take and that shows what happened in it: it
- * begins with the trace at the earliest, and has the logs at its edges in which recordings name the lock.
+ * Makes a window, in ns since the first event, one that commands take and that shows what happened
+ * in it: it begins with the trace at the earliest, and has the logs at its edges in which
+ * recordings name the lock.
  */
 void words_window(const struct vocabulary *vocabulary, int64_t *from_ns, int64_t *ns);
 

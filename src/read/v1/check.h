@@ -3,7 +3,8 @@
  * with data of earlier ones: the stack of a goroutine's first start, the lanes of the GC and the
  * network poller, name and parent of a task that ends.
  *
- * A misused annotation is kept and marked (v1_event.misused). Repair: a state that contradicts an event is corrected, and the event is kept.
+ * A misused annotation is kept and marked (v1_event.misused). Repair: a state that contradicts an
+ * event is corrected, and the event is kept.
  */
 #ifndef TRAIL_READ_V1_CHECK_H
 #define TRAIL_READ_V1_CHECK_H

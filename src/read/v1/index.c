@@ -281,8 +281,8 @@ static bool fits(const struct v1_index *index, const struct tables *tables,
 }
 
 /*
- * Whether the trace may go on at `at`. A file has no marks to look for, so what is there must fit the
- * rest: a Batch of a P whose time advances, or a string or stack whose ID is not used yet.
+ * Whether the trace may go on at `at`. A file has no marks to look for, so what is there must fit
+ * the rest: a Batch of a P whose time advances, or a string or stack whose ID is not used yet.
  */
 static bool goes_on(const struct v1_index *index, const struct tables *tables, const uint8_t *at)
 {

@@ -51,8 +51,8 @@ void v2_drop_regions(struct v2_g *g);
 void v2_drop_tasks(struct v2_order *order);
 
 /*
- * Whether the ends are those of the goroutine's innermost regions, as far as it has any; and moves the
- * regions that are left behind the regions of *to. For v2/guess.c.
+ * Whether the ends are those of the goroutine's innermost regions, as far as it has any; and moves
+ * the regions that are left behind the regions of *to. For v2/guess.c.
  */
 struct v2_region_end;
 bool v2_regions_end(const struct v2_g *g, const struct v2_region_end *ends);

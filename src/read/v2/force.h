@@ -1,9 +1,9 @@
 /*
  * v2 force: where events are lost, the model is put into the state that the next event requires.
  *
- * What it contradicts is unknown from then on: it gets the implied events of a hole (v2/hole.h), and
- * then those of a status. An event that names neither goroutine nor P, on a thread of which they
- * are unknown, cannot be used.
+ * What it contradicts is unknown from then on: it gets the implied events of a hole (v2/hole.h),
+ * and then those of a status. An event that names neither goroutine nor P, on a thread of which
+ * they are unknown, cannot be used.
  */
 #ifndef TRAIL_READ_V2_FORCE_H
 #define TRAIL_READ_V2_FORCE_H
@@ -25,12 +25,13 @@ bool v2_force(struct v2_order *order, struct v2_cursor *cursor);
 /* Whether the cursor's event waits for one that is lost. */
 bool v2_force_is_due(const struct v2_order *order, const struct v2_cursor *cursor);
 
-/* Whether the cursor's event is a copy of one that was taken, or so late that the model is beyond it. */
+/* Whether the cursor's event is a copy of one that was taken, or so late that the model is beyond
+ * it. */
 bool v2_force_is_over(const struct v2_order *order, const struct v2_cursor *cursor);
 
 /*
- * Whether the cursor's event ends a goroutine of which later events are in the file: it is of another
- * one, whose start on the thread is lost.
+ * Whether the cursor's event ends a goroutine of which later events are in the file: it is of
+ * another one, whose start on the thread is lost.
  */
 bool v2_force_ends_another(const struct v2_order *order, const struct v2_cursor *cursor);
 

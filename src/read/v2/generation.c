@@ -745,7 +745,8 @@ static enum v2_load read_extent(struct v2_generation *g, trail_error *behind)
         behind->offset = g->offset + (int64_t)s.at;
         behind->generation = s.any ? (int64_t)g->number : TRAIL_NOWHERE;
     }
-    /* Up to 1.25, Go shows what precedes a batch that it cannot read, not one of a wrong generation. */
+    /* Up to 1.25, Go shows what precedes a batch that it cannot read, not one of a wrong
+     * generation. */
     bool shown = g->salvage || (g->version < 26 && !s.misplaced);
     return s.any && shown ? V2_LOADED : V2_LOAD_FAILED;
 }

@@ -8,7 +8,8 @@
  *
  * Up to 1.25 the end of a generation is not marked: it ends where a batch of the next one begins
  * (that batch is "spilled"), and an error after it is kept until the generation has been delivered.
- * From 1.26 on it ends with a byte of its own; for a strict reader, a generation without it is lost.
+ * From 1.26 on it ends with a byte of its own; for a strict reader, a generation without it is
+ * lost.
  *
  * A reader that is not strict passes over bytes that are no batches (v2/resync.h).
  */
@@ -102,8 +103,8 @@ enum v2_load v2_generation_load(struct v2_generation *generation, trail_error *e
                                 trail_error *behind);
 
 /*
- * Passes over generations that others have loaded: the source is then where loading them would have left
- * it, and the next one is that at `offset`. Returns -1 with *err on an error.
+ * Passes over generations that others have loaded: the source is then where loading them would have
+ * left it, and the next one is that at `offset`. Returns -1 with *err on an error.
  */
 int v2_generation_pass(struct v2_generation *generation, int64_t offset, trail_error *err);
 

@@ -4,13 +4,13 @@
  *
  * Each generation has the status of every goroutine and P that it uses. An order with a guess takes
  * the first status of an unknown one for the state in which the generation before has left it, and
- * notes that, as it notes all else that it takes for granted: that a goroutine or task it sees begin
- * did not exist, which P and goroutine a thread has had, which ranges were open. When the generation
- * before is ordered, v2_guess_holds compares the notes with its final state. If they agree, the order
- * with the guess has gone through the same steps as one that continued from that state would have,
- * and v2_guess_join makes its final state the common one. If not, or if the order has failed, the
- * generation is ordered anew from that state. What has no simple note makes the order fail: that
- * costs time only.
+ * notes that, as it notes all else that it takes for granted: that a goroutine or task it sees
+ * begin did not exist, which P and goroutine a thread has had, which ranges were open. When the
+ * generation before is ordered, v2_guess_holds compares the notes with its final state. If they
+ * agree, the order with the guess has gone through the same steps as one that continued from that
+ * state would have, and v2_guess_join makes its final state the common one. If not, or if the order
+ * has failed, the generation is ordered anew from that state. What has no simple note makes the
+ * order fail: that costs time only.
  */
 #ifndef TRAIL_READ_V2_GUESS_H
 #define TRAIL_READ_V2_GUESS_H
@@ -50,8 +50,8 @@ struct v2_guess {
 void v2_guess_free(struct v2_guess *guess);
 
 /*
- * Takes the statuses in front of a thread's first other event for what it has had. Call once for each
- * thread with events, before its first is offered. Returns false if out of memory.
+ * Takes the statuses in front of a thread's first other event for what it has had. Call once for
+ * each thread with events, before its first is offered. Returns false if out of memory.
  */
 bool v2_guess_thread(struct v2_order *order, struct v2_m *m, const uint8_t *at, const uint8_t *end);
 
@@ -71,8 +71,8 @@ bool v2_guess_region_ends(struct v2_guess *guess, int64_t goroutine, uint64_t ta
                           trail_string name);
 
 /*
- * Returns whether the range of a goroutine or P, `of` guess->gs or ps, may be open since before: it is
- * then noted.
+ * Returns whether the range of a goroutine or P, `of` guess->gs or ps, may be open since before: it
+ * is then noted.
  */
 bool v2_guess_range(const struct idmap *of, int64_t id, struct v2_ranges *ranges, uint8_t type);
 
@@ -84,8 +84,8 @@ bool v2_guess_holds(const struct v2_guess *guess, const struct v2_order *before,
                     const struct v2_order *after);
 
 /*
- * Makes *joint, whose state the guess has met, one that has gone through the steps of *after, which is
- * then empty. Returns false if out of memory; the states are then lost.
+ * Makes *joint, whose state the guess has met, one that has gone through the steps of *after, which
+ * is then empty. Returns false if out of memory; the states are then lost.
  */
 bool v2_guess_join(const struct v2_guess *guess, struct v2_order *joint, struct v2_order *after);
 

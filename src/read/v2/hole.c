@@ -241,7 +241,8 @@ bool v2_hole_emit(struct v2_hole *hole, struct v2_order *order, const trail_even
 
 /* MARK: Within a generation */
 
-/* The number that it had, or 1 if it had none in this generation, above the values of that: see below. */
+/* The number that it had, or 1 if it had none in this generation, above the values of that: see
+ * below. */
 static void remember(const struct v2_order *order, struct idmap *forgotten, uint64_t id,
                      struct v2_seq seq)
 {

@@ -5,8 +5,8 @@
  *
  * Within a generation of which events are lost, a state is kept only if it is sure that it lasts
  * until the next event of its goroutine or P: on a thread whose next event is in the file, or with
- * the next sequence number in the file (v2/successors.h). Other states end where they begin, and the
- * goroutine or P is in none until an event shows it again.
+ * the next sequence number in the file (v2/successors.h). Other states end where they begin, and
+ * the goroutine or P is in none until an event shows it again.
  */
 #ifndef TRAIL_READ_V2_HOLE_H
 #define TRAIL_READ_V2_HOLE_H
@@ -49,7 +49,8 @@ void v2_hole_check(struct v2_order *order, const trail_event *event);
 /* Whether a later event of the goroutine is in the file. */
 bool v2_hole_goes_on(const struct v2_order *order, const struct v2_g *g);
 
-/* Ends the state of a goroutine or P, if it has one, within a generation. Both emit at most three events. */
+/* Ends the state of a goroutine or P, if it has one, within a generation. Both emit at most three
+ * events. */
 void v2_hole_forget_g(struct v2_order *order, int64_t id);
 void v2_hole_forget_p(struct v2_order *order, int64_t id);
 void v2_hole_end_gc(struct v2_order *order);

@@ -15,8 +15,8 @@
 #include "read/v2/force.h"
 
 /*
- * Where events are lost, one that waits for a lost one must not wait until its thread lags behind all
- * others: it has to be late by this much.
+ * Where events are lost, one that waits for a lost one must not wait until its thread lags behind
+ * all others: it has to be late by this much.
  */
 #define LATE_NS 1000000
 

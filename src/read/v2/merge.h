@@ -52,15 +52,15 @@ v2_merge_fn v2_merge_any, v2_merge_bmi2;
 v2_merge_fn *v2_merge_best(void);
 
 /*
- * As the above, for a lenient order: takes one event. STUCK: that of entry `*which` waits for a lost
- * one.
+ * As the above, for a lenient order: takes one event. STUCK: that of entry `*which` waits for a
+ * lost one.
  */
 enum v2_merge v2_merge_one(struct v2_order *order, struct v2_frontier *frontier, size_t *which);
 
 /*
- * Makes the model fit the event of entry `which`, which waits or has failed, and delivers it, or passes
- * over it. At most V2_MAX_FORCED implied events precede it. Returns PAUSE, END or MALFORMED, also for
- * what is well-formed by chance.
+ * Makes the model fit the event of entry `which`, which waits or has failed, and delivers it, or
+ * passes over it. At most V2_MAX_FORCED implied events precede it. Returns PAUSE, END or MALFORMED,
+ * also for what is well-formed by chance.
  */
 enum v2_merge v2_merge_forced(struct v2_order *order, struct v2_frontier *frontier, size_t which);
 

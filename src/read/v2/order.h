@@ -138,7 +138,8 @@ struct v2_order {
     enum v2_gc gc;
     trail_string_handle range_names[TRAIL_RANGES];
     struct slab g_slab, p_slab, m_slab;
-    /* Goroutines and Ps that are in no state since events of this generation were lost: see v2/hole.h. */
+    /* Goroutines and Ps that are in no state since events of this generation were lost: see
+     * v2/hole.h. */
     struct idmap forgotten_gs, forgotten_ps;
     struct idmap ended_gs;                  /* in this generation, since then */
     uint64_t highest_g;                     /* of the model at that time */

@@ -61,8 +61,8 @@ static bool read_header(const struct v2_parallel *p, uint64_t at, struct v2_batc
 }
 
 /*
- * Finds the generation at `from`: up to its end mark, or up to 1.25 to the next generation or the end
- * of the file. Returns false if it ends otherwise.
+ * Finds the generation at `from`: up to its end mark, or up to 1.25 to the next generation or the
+ * end of the file. Returns false if it ends otherwise.
  */
 static bool find_extent(const struct v2_parallel *p, uint64_t from, struct v2_extent *extent)
 {

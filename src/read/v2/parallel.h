@@ -3,8 +3,8 @@
  * the reader's thread joins them in order, and reads alone, too, what no other has begun.
  *
  * A generation's extent is found by its batch headers. Where they are not those of an undamaged
- * trace, or a generation is wrong in itself, there is nothing to take and the reader goes on as if it
- * were the only thread, so that its errors and their positions are the same.
+ * trace, or a generation is wrong in itself, there is nothing to take and the reader goes on as if
+ * it were the only thread, so that its errors and their positions are the same.
  */
 #ifndef TRAIL_READ_V2_PARALLEL_H
 #define TRAIL_READ_V2_PARALLEL_H
@@ -21,8 +21,8 @@ struct v2_extent {
 struct v2_alone;
 
 /*
- * Reads a generation of a plain file, by the rules of a reader that is `strict` or not. Returns NULL if
- * anything is wrong with it, or might depend on others. Any thread.
+ * Reads a generation of a plain file, by the rules of a reader that is `strict` or not. Returns
+ * NULL if anything is wrong with it, or might depend on others. Any thread.
  */
 struct v2_alone *v2_alone_read(const trail_source *source, int version, bool strict,
                                const struct v2_extent *extent);
@@ -31,8 +31,8 @@ void v2_alone_free(struct v2_alone *alone);
 struct v2_parallel;
 
 /*
- * Returns NULL if the source is no plain file, a small one, or only one thread may be used. The source
- * must outlive it; the reader may go on reading it.
+ * Returns NULL if the source is no plain file, a small one, or only one thread may be used. The
+ * source must outlive it; the reader may go on reading it.
  */
 struct v2_parallel *v2_parallel_open(const trail_source *source, int version, bool strict,
                                      unsigned threads);

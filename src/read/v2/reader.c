@@ -481,7 +481,8 @@ static void keep(struct v2_alone *a)
     a->maker = a->reader.base.tables.maker;
 }
 
-/* Takes the bytes of the generation, and the state of its threads. Returns false if it cannot be used. */
+/* Takes the bytes of the generation, and the state of its threads. Returns false if it cannot be
+ * used. */
 static bool begin_alone(struct v2_alone *a, const trail_source *source,
                         const struct v2_extent *extent)
 {
@@ -585,9 +586,9 @@ static void add_stats(trail_reader_stats *sum, const struct v2_reader *r, bool g
 }
 
 /*
- * Delivers the Sync of a generation that was joined, and one event that stands for the rest. Each time
- * is the larger of the event's own and of one more than that of the event before, so the last one
- * depends on how many there are.
+ * Delivers the Sync of a generation that was joined, and one event that stands for the rest. Each
+ * time is the larger of the event's own and of one more than that of the event before, so the last
+ * one depends on how many there are.
  */
 static void deliver_ends(struct v2_reader *r, const struct v2_alone *a)
 {
@@ -602,8 +603,8 @@ static void deliver_ends(struct v2_reader *r, const struct v2_alone *a)
 }
 
 /*
- * Takes the next generation if another thread has read it. Returns 1 if so, 0 if it must be read, -1 on
- * an error.
+ * Takes the next generation if another thread has read it. Returns 1 if so, 0 if it must be read,
+ * -1 on an error.
  */
 static int join(struct v2_reader *r)
 {

@@ -2,8 +2,9 @@
  * v2 successors: the numbered events of a generation in which others are lost.
  *
  * A goroutine leaves the states waiting and ready, and a P leaves idle and a system call, by an
- * event with its next sequence number; a GC cycle ends likewise. If that event is in the file, nothing of the goroutine or P
- * before it is lost, so the state lasts until then. If not, the state may have ended at any time.
+ * event with its next sequence number; a GC cycle ends likewise. If that event is in the file,
+ * nothing of the goroutine or P before it is lost, so the state lasts until then. If not, the state
+ * may have ended at any time.
  */
 #ifndef TRAIL_READ_V2_SUCCESSORS_H
 #define TRAIL_READ_V2_SUCCESSORS_H
