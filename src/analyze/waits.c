@@ -553,15 +553,21 @@ static bool count_worker(struct waits *waits, const struct goroutine *g, int64_t
 }
 
 /* What it was doing is over. */
-static bool goroutine_lost(void *part, struct goroutine *g, int64_t now)
+static bool forget(struct waits *waits, const struct goroutine *g)
 {
-    struct waits *waits = part;
-    (void)now;
     if (!blame_end(&waits->blame, g->id))
         return false;
     outside_forget(&waits->outside, g->id);
     (void)idmap_remove(&waits->calls, (uint64_t)g->id);
     return true;
+}
+
+static bool goroutine_lost(void *part, struct goroutine *g, int64_t now)
+{
+    struct waits *waits = part;
+    (void)now;
+    waits->inferred = true;
+    return forget(waits, g);
 }
 
 static bool goroutine_ends(void *part, struct goroutine *g, int64_t now, int64_t end_ns)
@@ -571,7 +577,7 @@ static bool goroutine_ends(void *part, struct goroutine *g, int64_t now, int64_t
         return false;
     (void)end_ns;
     note_spinner(waits, g, ran_for(g, now));
-    if (!goroutine_lost(waits, g, now))
+    if (!forget(waits, g))
         return false;
     return waits->idle.first.count == 0 || !waits->analysis->counting || judge_idle(waits, g, now);
 }
@@ -727,10 +733,22 @@ static __attribute__((noinline)) bool note_ready(struct waits *waits, const stru
            blame_ready(&waits->blame, g->id, g->since_ns, now, waits->ready);
 }
 
+/*
+ * Whether the state begins or ends where events are lost: it has no length then, and is none of those
+ * that are counted. One that begins there is followed at once by the event that needs it.
+ */
+static inline bool is_inferred(const struct waits *waits, const trail_event *event, int64_t ns)
+{
+    return __builtin_expect(waits->inferred, 0) &&
+           ((event->flags & TRAIL_EVENT_INFERRED) || ns <= 1);
+}
+
 static bool count_left(struct waits *waits, struct wait_group *group, const struct goroutine *g,
                        const trail_event *event)
 {
     int64_t ns = ns_between(g->since_ns, event->time_ns);
+    if (is_inferred(waits, event, ns))
+        return true;
     if (g->state == TRAIL_GO_RUNNABLE && event->transition.to == TRAIL_GO_RUNNING) {
         longest_note(&group->row.ready_longest, ns, g->since_ns, g->id);
         if (__builtin_expect(ns >= BLAME_OTHERS_NS, 0) && !note_ready(waits, g, event->time_ns))
@@ -811,6 +829,7 @@ static __attribute__((noinline)) void count_first(struct waits *waits, struct wa
                                                   const struct goroutine *g,
                                                   const trail_event *event)
 {
+    waits->inferred |= (event->flags & TRAIL_EVENT_INFERRED) != 0;
     if (g->lost && g->state == TRAIL_GO_UNDETERMINED)
         group->row.ended -= group->row.ended > 0; /* it has not ended where it was lost */
     else if (event->transition.from == TRAIL_GO_NOT_EXIST && !(event->flags & TRAIL_EVENT_IMPLIED))

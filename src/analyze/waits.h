@@ -100,6 +100,7 @@ struct waits {
     struct idmap served;    /* goroutine -> number of short waits to send that it ended */
     struct idmap busy;      /* goroutine -> for how many microseconds it had work, as a pointer */
     struct spinner spinner; /* the one that ran for longest */
+    bool inferred;          /* a state was, where events are lost */
     bool is_go;             /* system calls have the stack that they were called from */
     trail_name sync, condition, sleep, send, yield; /* reasons */
     trail_name ready; /* "ready": what a holder without a CPU counts as */

@@ -167,4 +167,20 @@ def sums_of_what_is_left_are_not_larger():
     assert wrong <= count / 200, (wrong, count)
 
 
+def shortest(path):
+    """The shortest time for which any goroutine was ready or waited."""
+    _, out, _ = run_text("summary", "--json", path)
+    rows = [row["ready"] for row in json.loads(out)["waits"]] if out else []
+    return min((row["spread"]["min_ns"] for row in rows if row["count"]), default=None)
+
+
+@test
+def what_is_inferred_is_no_wait():
+    """A state that begins or ends where events are lost has no length."""
+    for i in range(0, DAMAGES, 3):
+        case = Case(i)
+        least = shortest(case.path)
+        assert least is None or least > 1, (case.name, least)
+
+
 main()
