@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Seeded damages of traces of Go 1.22 and later: how much of what is sound is shown, and what is said of it. TAP.
+"""Seeded damages of traces of Go 1.22 and later: the share of sound events that is shown, and what is said of the rest. TAP.
 
 The traces are simulated, so it is known what happened. The best possible reader would show each event whose bytes, and
 those of its batch before it, are still one behind the other: without them its thread and its time are lost.
@@ -16,13 +16,13 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import simulated  # noqa: E402
 from command import WORK, run, run_text  # noqa: E402
+from damage import KINDS, damaged  # noqa: E402
 from go_readers import go_of, go_prints  # noqa: E402
 from tap import main, test  # noqa: E402
 
 DAMAGES, TRACES, STEPS = (list(map(int, sys.argv[3:])) + [40, 8, 9000][len(sys.argv) - 3 :])[:3]
 VERSIONS = (22, 23, 25, 26)
-KINDS = ("cut", "overwritten", "removed", "duplicated", "swapped")
-SIZES = [size for size in (1, 16, 256, 4096, 65536)]
+SIZES = (1, 16, 256, 4096, 65536)
 # An event waits for a lost one for at most 1 ms.
 LATE_NS = 1_100_000
 NAMES = {getattr(simulated, name): text for name, text in (
@@ -34,29 +34,10 @@ NAMES = {getattr(simulated, name): text for name, text in (
 simulations = [simulated.Simulation(VERSIONS[i % 4], i, STEPS, 6) for i in range(TRACES)]
 
 
-def damaged(data, kind, r):
-    """A damaged copy, and the parts of the original that are in it, each in one piece."""
-    n = len(data)
-    size = min(r.choice(SIZES), n // 4)
-    at = r.randrange(simulated.HEADER, n - size)
-    other = r.randrange(simulated.HEADER, n - size)
-    if kind == "cut":
-        return data[:at], [(0, at)]
-    if kind == "removed":
-        return data[:at] + data[at + size :], [(0, at), (at + size, n)]
-    if kind == "duplicated":
-        return data[: at + size] + data[at:], [(0, at + size), (at, n)]
-    first, second = min(at, other), max(at, other)
-    if kind == "overwritten" or second < first + size:
-        return data[:at] + r.randbytes(size) + data[at + size :], [(0, at), (at + size, n)]
-    pieces = [(0, first), (second, second + size), (first + size, second), (first, first + size), (second + size, n)]
-    return b"".join(data[a:b] for a, b in pieces), pieces
-
-
 class Case:
     def __init__(self, i):
         self.simulation, self.kind = simulations[i % TRACES], KINDS[i // TRACES % 5]
-        data, pieces = damaged(bytes(self.simulation.trace), self.kind, random.Random(i))
+        data, pieces = damaged(bytes(self.simulation.trace), simulated.HEADER, self.kind, SIZES, random.Random(i))
         self.path = os.path.join(WORK, "damaged.trace")
         with open(self.path, "wb") as f:
             f.write(data)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Seeded damages of traces of Go 1.21 and before: how much of what is sound is shown, and what is said of it. TAP.
+"""Seeded damages of traces of Go 1.21 and before: the share of sound events that is shown, and what is said of the rest. TAP.
 
 The records are parsed here. The best possible reader would show each event that is in one piece with its batch's begin:
 its time is relative to all events between.
@@ -15,10 +15,10 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from command import ROOT, WORK, run, run_text  # noqa: E402
+from damage import KINDS, damaged  # noqa: E402
 from tap import main, test  # noqa: E402
 
 DAMAGES = int(sys.argv[3]) if len(sys.argv) > 3 else 30
-KINDS = ("cut", "overwritten", "removed", "duplicated", "swapped")
 SIZES = (1, 16, 256, 4096, 16384)
 HEADER = 16
 BATCH, STRING, USER_LOG = 1, 37, 48
@@ -76,28 +76,10 @@ class Trace:
 TRACES = [Trace("load-go1.19"), Trace("load-go1.21")]
 
 
-def damaged(data, kind, r):
-    """A damaged copy, and the parts of the original that are in it, each in one piece."""
-    n = len(data)
-    size = min(r.choice(SIZES), n // 4)
-    at, other = r.randrange(HEADER, n - size), r.randrange(HEADER, n - size)
-    if kind == "cut":
-        return data[:at], [(0, at)]
-    if kind == "removed":
-        return data[:at] + data[at + size :], [(0, at), (at + size, n)]
-    if kind == "duplicated":
-        return data[: at + size] + data[at:], [(0, at + size), (at, n)]
-    first, second = min(at, other), max(at, other)
-    if kind == "overwritten" or second < first + size:
-        return data[:at] + r.randbytes(size) + data[at + size :], [(0, at), (at + size, n)]
-    pieces = [(0, first), (second, second + size), (first + size, second), (first, first + size), (second + size, n)]
-    return b"".join(data[a:b] for a, b in pieces), pieces
-
-
 class Case:
     def __init__(self, i):
         self.trace, self.kind = TRACES[i % 2], KINDS[i // 2 % 5]
-        data, pieces = damaged(self.trace.data, self.kind, random.Random(i))
+        data, pieces = damaged(self.trace.data, HEADER, self.kind, SIZES, random.Random(i))
         self.path = os.path.join(WORK, "damaged.trace")
         with open(self.path, "wb") as f:
             f.write(data)

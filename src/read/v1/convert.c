@@ -705,6 +705,8 @@ static __attribute__((cold, noinline)) int convert_repaired(struct v1_convert *c
     if (ev->lane && (ev->lane->lost || !(ev->lane->seen || convert->starting)) &&
         ev->proc == ev->lane->proc)
         find_proc(convert, ev);
+    if (ev->type == V1_UserLog && convert->shown->collecting)
+        return 0; /* its text would be copied twice */
     bool starts = ev->type == V1_GoStart || ev->type == V1_GoStartLabel;
     if ((ev->lane && starts && replace_running(convert, ev) < 0) || convert_one(convert, ev) < 0)
         return -1;

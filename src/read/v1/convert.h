@@ -60,7 +60,7 @@ struct v1_convert {
 };
 
 /*
- * `shown` is NULL or must outlive it; while that collects, what is converted is of no use. Returns
+ * `shown` is NULL or must outlive it; in its collecting pass the output is meaningless. Returns
  * false if out of memory. Call v1_convert_fini in any case.
  */
 bool v1_convert_init(struct v1_convert *convert, struct tables *tables,

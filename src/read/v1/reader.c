@@ -9,10 +9,10 @@
  *   emit     merge -> final order -> check -> convert, batch by batch (v1_convert)
  *
  * Partial: what can be read of a bad trace is delivered before the error. If not strict, the index
- * goes on behind damage, repairs are made as with that option, and the trace is
- * converted twice, so that states with an unknown end are in no sum (v1_shown). If strict, the
- * emitting pass meets the error of the judging one at the same place and stops there. Without a
- * Frequency record 2.5 GHz / 64 is assumed.
+ * goes on behind damage, repairs are made as with that option, and the trace is converted twice,
+ * so that states with an unknown end are in no sum (v1_shown). If strict, the emitting pass meets
+ * the error of the judging one at the same place and stops there. Without a Frequency record 2.5
+ * GHz / 64 is assumed.
  *
  * Repairs are made by each pass in the same way, and recorded once:
  *

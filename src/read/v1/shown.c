@@ -4,13 +4,13 @@
 #include <stdlib.h>
 
 #include "base/grow.h"
+#include "base/order.h"
 
 static int compare_begins(const void *a, const void *b)
 {
     const struct v1_begin *x = a, *y = b;
-    if (x->offset != y->offset)
-        return x->offset < y->offset ? -1 : 1;
-    return x->g < y->g ? -1 : x->g > y->g;
+    int order = ORDER(x->offset, y->offset);
+    return order ? order : ORDER(x->g, y->g);
 }
 
 static void free_goroutines(struct v1_shown *shown)
@@ -96,7 +96,7 @@ static int compare_ids(const void *a, const void *b)
 {
     const struct v1_shown_g *x = *(struct v1_shown_g *const *)a;
     const struct v1_shown_g *y = *(struct v1_shown_g *const *)b;
-    return x->id < y->id ? -1 : x->id > y->id;
+    return ORDER(x->id, y->id);
 }
 
 size_t v1_shown_sort_lasting(struct v1_shown *shown)
