@@ -1,10 +1,11 @@
 /*
  * A thread that waits for 100 x 2 ms, until the time is over, while others use its CPU, which all threads are bound to.
- * Prints its time on the run queue by the kernel's count, in ns (/proc/TID/schedstat), and how much of its waits came after
- * what the recorder waits for. late HOW: one of the table below.
+ * Prints its time on the run queue by the kernel's count, in ns (/proc/TID/schedstat): in all, and within the waits; and how
+ * much of its waits the recorder cannot know. late HOW: one of the table below.
  *
  * late held: the time limit of a wait for a condition variable is over while main() has the mutex. Prints the limit.
  */
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
@@ -249,26 +250,47 @@ static long long beyond(struct timespec begin)
     return late > 0 ? late : 0;
 }
 
+/* What the kernel counts of this thread: ns on the run queue, and how often it got the CPU. */
+struct counts {
+    unsigned long long delay, turns;
+};
+
+/* By a call that the recorder leaves alone. */
+static struct counts count(int fd)
+{
+    struct counts now;
+    char text[128] = "";
+    CHECK(syscall(SYS_pread64, fd, text, sizeof text - 1, 0L) > 0);
+    CHECK(sscanf(text, "%*u %llu %llu", &now.delay, &now.turns) == 2);
+    return now;
+}
+
 static void *waits(void *how)
 {
-    unsigned long long ran, delay;
-    long long unknown = 0;
     struct timespec begin;
+    struct counts before, after;
+    unsigned long long within = 0;
+    long long unknown = 0;
     char path[64];
-    FILE *file;
+    int fd;
     size_t way = 0;
     while (strcmp(ways[way].name, how) != 0)
         CHECK(++way < sizeof ways / sizeof ways[0]);
     CHECK(pthread_setname_np(pthread_self(), "waits") == 0);
+    snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", (int)gettid());
+    CHECK((fd = open(path, O_RDONLY)) >= 0);
     for (int i = 0; i < 100; i++) {
+        before = count(fd);
         CHECK(clock_gettime(CLOCK_MONOTONIC, &begin) == 0);
         ways[way].wait();
         unknown += beyond(begin);
+        after = count(fd);
+        within += after.delay - before.delay;
+        /* It lost the CPU before it slept, or after. */
+        if (after.turns - before.turns != 1)
+            unknown += (long long)(after.delay - before.delay);
     }
-    snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", (int)gettid());
-    file = fopen(path, "r");
-    CHECK(file && fscanf(file, "%llu %llu", &ran, &delay) == 2 && fclose(file) == 0);
-    printf("%llu %lld\n", delay, unknown);
+    printf("%llu %llu %lld\n", after.delay, within, unknown);
     return NULL;
 }
 

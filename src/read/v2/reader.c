@@ -155,7 +155,7 @@ static int64_t time_of_next_batch(const struct v2_reader *r, const struct v2_cur
     uint64_t ticks = c->batch != V2_NO_BATCH ? g->batches[c->batch].time
                                              : v2_generation_next_time(g, (uint64_t)c->thread);
     int64_t next_ns = v2_ticks_to_ns(g->ns_per_tick, ticks);
-    return next_ns >= c->batch_ns ? next_ns : INT64_MAX;
+    return ticks > 0 && next_ns >= c->batch_ns ? next_ns : INT64_MAX;
 }
 
 static int64_t ns_later(int64_t time_ns, int64_t ns)
