@@ -52,7 +52,11 @@ enum {
     TRAIL_ANALYZE_THREADS = 4096,  /* threads (Ms) and Ps */
     TRAIL_ANALYZE_PATH = 8192,     /* the critical path that options.path selects */
     TRAIL_ANALYZE_LOCKS = 16384,   /* waits by lock; options.locks selects goroutines */
-    TRAIL_ANALYZE_FIND = 32768     /* hits of options.find, reported as they are found */
+    TRAIL_ANALYZE_FIND = 32768,    /* hits of options.find, reported as they are found */
+    /* All findings, with what they are made from; mmu_flags[0] must be TRAIL_MMU_OF_FINDINGS. */
+    TRAIL_ANALYZE_ALL_FINDINGS = TRAIL_ANALYZE_FINDINGS | TRAIL_ANALYZE_GROUPS |
+                                 TRAIL_ANALYZE_REGION_GROUPS | TRAIL_ANALYZE_DISTRIBUTIONS |
+                                 TRAIL_ANALYZE_MMU | TRAIL_ANALYZE_GC | TRAIL_ANALYZE_ACTIVITY
 };
 
 /* What a profile counts, per stack. */
@@ -75,7 +79,8 @@ enum {
     TRAIL_MMU_SWEEP = 8,
     TRAIL_MMU_PER_PROC = 16,  /* the utilisation of each P, instead of all together */
     TRAIL_MMU_CORRECTED = 32, /* count background workers once, which Go counts twice */
-    TRAIL_MMU_DEFAULT = TRAIL_MMU_STW | TRAIL_MMU_BACKGROUND | TRAIL_MMU_ASSIST
+    TRAIL_MMU_DEFAULT = TRAIL_MMU_STW | TRAIL_MMU_BACKGROUND | TRAIL_MMU_ASSIST,
+    TRAIL_MMU_OF_FINDINGS = TRAIL_MMU_DEFAULT | TRAIL_MMU_CORRECTED
 };
 
 /*

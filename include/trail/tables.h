@@ -58,6 +58,7 @@ typedef enum trail_table_id {
     TRAIL_TABLE_REGIONS,
     TRAIL_TABLE_LOGS,
     TRAIL_TABLE_SAMPLES,
+    TRAIL_TABLE_FINDINGS,
     TRAIL_TABLES
 } trail_table_id;
 
@@ -92,7 +93,7 @@ typedef struct trail_tables_options {
      * Time window in ns since the first event, edges included. Events, logs and samples lie in it.
      * States are cut at its edges, so that durations count only the time inside; has_begin and
      * has_end are false there. Goroutines, tasks and regions alive in it have the times spent in
-     * it, and their uncut begin. Stacks, frames and strings cover everything read up to its end,
+     * it, and their uncut begin. Findings are those of the window. Stacks, frames and strings cover everything read up to its end,
      * with the same numbers as without a window.
      */
     bool has_from, has_to;

@@ -60,7 +60,7 @@ static int parse_request(struct request *request, int argc, char **argv)
     if (request->limit == 0)
         request->limit = LIMIT;
     analysis->options.what = REPORT_ANALYSES;
-    analysis->options.mmu_flags[0] = REPORT_MMU;
+    analysis->options.mmu_flags[0] = TRAIL_MMU_OF_FINDINGS;
     analysis->options.profile.types = REPORT_PROFILES;
     if (code != EXIT_GOOD)
         return code;

@@ -33,10 +33,8 @@ struct files {
 
 void summary_files_want(trail_analysis_options *options)
 {
-    options->what |= TRAIL_ANALYZE_GROUPS | TRAIL_ANALYZE_MMU | TRAIL_ANALYZE_GC |
-                     TRAIL_ANALYZE_ACTIVITY | TRAIL_ANALYZE_REGION_GROUPS |
-                     TRAIL_ANALYZE_DISTRIBUTIONS | TRAIL_ANALYZE_FINDINGS;
-    options->mmu_flags[0] = TRAIL_MMU_DEFAULT | TRAIL_MMU_CORRECTED;
+    options->what |= TRAIL_ANALYZE_ALL_FINDINGS;
+    options->mmu_flags[0] = TRAIL_MMU_OF_FINDINGS;
 }
 
 static void file_free(struct file *file)

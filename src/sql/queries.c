@@ -7,6 +7,9 @@
 
 /* clang-format off */
 const struct sql_named sql_queries[] = {
+    {"findings", "what is wrong in each trace, by what it would gain",
+     "SELECT file, kind, gain_ns, function, object, text FROM findings\n"
+     "ORDER BY is_note, gain_ns DESC, file, finding"},
     {"kinds", "how many events of each kind and type there are",
      "SELECT file, kind, type, count(*) AS events FROM events GROUP BY ALL ORDER BY file, events DESC, kind, type"},
     {"states", "where the goroutines' time went, by state and reason",

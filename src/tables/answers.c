@@ -1,13 +1,16 @@
 /*
- * Tables whose rows come from trail_analysis: goroutines, tasks, regions. Filled at the end.
+ * Tables whose rows come from trail_analysis: goroutines, tasks, regions, findings. Filled at the end.
  */
 #include "tables/producer.h"
+
+#include <string.h>
 
 unsigned answers_needed(const struct trail_tables *tables)
 {
     return (wants_table(tables, TRAIL_TABLE_GOROUTINES) ? TRAIL_ANALYZE_GOROUTINES : 0u) |
            (wants_table(tables, TRAIL_TABLE_TASKS) ? TRAIL_ANALYZE_TASKS : 0u) |
-           (wants_table(tables, TRAIL_TABLE_REGIONS) ? TRAIL_ANALYZE_REGIONS : 0u);
+           (wants_table(tables, TRAIL_TABLE_REGIONS) ? TRAIL_ANALYZE_REGIONS : 0u) |
+           (wants_table(tables, TRAIL_TABLE_FINDINGS) ? TRAIL_ANALYZE_ALL_FINDINGS : 0u);
 }
 
 static trail_string name_of(struct trail_tables *tables, trail_name name)
@@ -89,6 +92,33 @@ static bool regions_fill(struct trail_tables *tables)
     return true;
 }
 
+static bool findings_fill(struct trail_tables *tables)
+{
+    struct rows *rows = &tables->rows[TRAIL_TABLE_FINDINGS];
+    const trail_finding *finding;
+    size_t count = trail_analysis_findings(tables->answers, &finding);
+    if (!rows_room(rows, count))
+        return false;
+    for (; count > 0; count--, finding++) {
+        size_t row = rows->count++;
+        const bool has_goroutine = finding->has_moment && finding->goroutine != TRAIL_NONE;
+        put_i32(rows, FINDINGS_FINDING, row, (int32_t)row);
+        put_text(rows, FINDINGS_KIND, row,
+                 text_of_bytes(tables, finding->kind, strlen(finding->kind)));
+        put_text(rows, FINDINGS_TEXT, row,
+                 text_of_bytes(tables, finding->text, strlen(finding->text)));
+        put_i64(rows, FINDINGS_GAIN_NS, row, finding->gain_ns);
+        put_u8(rows, FINDINGS_IS_NOTE, row, finding->note);
+        put_text_if(rows, FINDINGS_FUNCTION, row, name_of(tables, finding->function));
+        put_text_if(rows, FINDINGS_OBJECT, row, name_of(tables, finding->object));
+        put_i64_if(rows, FINDINGS_GOROUTINE, row, has_goroutine, finding->goroutine);
+        put_i64_if(rows, FINDINGS_TASK, row, finding->task != TRAIL_NONE, finding->task);
+        put_i64_if(rows, FINDINGS_BEGIN_NS, row, finding->has_moment, finding->begin_ns);
+        put_i64_if(rows, FINDINGS_END_NS, row, finding->has_moment, finding->end_ns);
+    }
+    return true;
+}
+
 bool answers_fill(struct trail_tables *tables)
 {
     if (trail_analysis_finish(tables->answers) < 0)
@@ -98,6 +128,8 @@ bool answers_fill(struct trail_tables *tables)
     if (wants_table(tables, TRAIL_TABLE_TASKS) && !tasks_fill(tables))
         return false;
     if (wants_table(tables, TRAIL_TABLE_REGIONS) && !regions_fill(tables))
+        return false;
+    if (wants_table(tables, TRAIL_TABLE_FINDINGS) && !findings_fill(tables))
         return false;
     return !tables->names.failed && !tables->failed;
 }

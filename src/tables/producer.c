@@ -57,6 +57,7 @@ static bool init_tables(struct trail_tables *tables, trail_error *err)
     tables->wants_stacks = wants_stacks(tables);
     trail_analysis_options analysis = {
         .what = answers_needed(tables),
+        .mmu_flags = {TRAIL_MMU_OF_FINDINGS},
         .has_from = tables->options.has_from,
         .has_to = tables->options.has_to,
         .from_ns = tables->options.from_ns,

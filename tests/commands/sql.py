@@ -205,6 +205,21 @@ def goroutines_are_those_of_the_analysis():
             equal(int(row["block_ns"]), sum(g["block_ns"].values()))
 
 
+@test
+def findings_are_those_of_the_summary():
+    found = 0
+    for trace in TRACES:
+        right = json.loads(good("summary", "--json", trace))["findings"]
+        rows = table(trace, "findings")
+        equal([int(row["finding"]) for row in rows], list(range(len(right))))
+        keys = ("kind", "text", "gain_ns", "function", "object", "goroutine", "task", "begin_ns", "end_ns")
+        equal([{k: row[k] for k in keys} for row in rows], [{k: whole(of.get(k)) for k in keys} for of in right])
+        notes = [row["is_note"] for row in rows]
+        equal(notes, sorted(notes))
+        found += len(right)
+    assert found > 0
+
+
 def columns(trace, name, wanted, *options):
     """Rows of a table as tuples of these columns, as text: of large tables, quickly."""
     rows = csv.reader(io.StringIO(good("export", "--to=csv", f"--table={name}", *options, trace).decode()))
@@ -844,7 +859,7 @@ def every_query_with_a_name_answers():
     names = re.findall(r"^@(\S+)", good("sql", ".queries").decode(), re.M)
     assert len(names) >= 12, names
     answers = collections.Counter()
-    for trace in EXAMPLES[1], EXAMPLES[3], assembled("everything-1.26"):
+    for trace in EXAMPLES[1], EXAMPLES[3], assembled("everything-1.26"), os.path.join(ROOT, "examples", "traces", "shop-c.trace"):
         lines = good("sql", "--json", trace, stdin="".join(f"@{name}\n" for name in names).encode()).splitlines()
         equal(len(lines), len(names))
         for name, line in zip(names, lines):
