@@ -172,7 +172,11 @@ NAMED = {
     "a frequency of 0": lambda go, trail, trace: "frequency event found (it is 0)" in trail[2],
     "two frames of an address": lambda go, trail, trace: has_two_frames(trace),
     "a frame without strings": lambda go, trail, trace: has_unnamed_frame(trace),
-    "an end of a generation among events": lambda go, trail, trace: "(EndOfGeneration)" in trail[2],
+    "an end of a generation among events": lambda go, trail, trace: (
+        "(EndOfGeneration)" in trail[2]
+        # As the first event of a batch it ends Go's generation before the next one's batches come.
+        or ("missing end-of-generation" in trail[2] and "missing end-of-generation" not in go[2])
+    ),
     "a status with a stack in 1.22": lambda go, trail, trace: trace[5:7] == b"22" and b"\x30" in trace,
     "a clock snapshot among events": lambda go, trail, trace: "(ClockSnapshot)" in trail[2],
     "a table that is cut": lambda go, trail, trace: go[0] and "invalid uvarint in a table batch" in trail[2],
