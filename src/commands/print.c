@@ -71,10 +71,9 @@ static const struct option_word colors[] = {
 
 static const struct option rows[] = {
     {'f', "format", "FORM",
-     "the form of the output: text: one event a line, for people (default) go: as 'go tool trace "
-     "-d=parsed' of Go 1.26 and 1.27 go-v1: as 'go tool trace -d' of Go 1.21 (traces of Go 1.5 to "
-     "1.21) wire: the records of the file, unordered; 'trail assemble' reads it jsonl: one JSON "
-     "object an event",
+     "text (one event a line; the default), jsonl (one JSON object an event), wire (the records of "
+     "the file, unordered, for 'trail assemble'), go (as 'go tool trace -d=parsed' of Go 1.26 and "
+     "1.27) or go-v1 (as 'go tool trace -d' of Go 1.21, for traces of Go 1.5 to 1.21)",
      TO_PARSED(struct request, format, int, parse_format), .values = "text go go-v1 wire jsonl"},
     {'g', "goroutine", "N,...", "only what these goroutines did or had done to them",
      TO_IDS(struct request, goroutines, "gG")},

@@ -119,7 +119,7 @@ static const struct option rows[] = {
     {'o', "output", "FILE", "where the trace goes (PROGRAM.trace)",
      TO_TEXT(struct recording, options.output)},
     {'p', "pid", "PID",
-     "start no program: record process PID, which runs already, until it ends, --duration, or "
+     "attach to the running process PID and record it until it ends, --duration, or "
      "Ctrl-C; it goes on",
      TO_PARSED(struct recording, options.process, pid_t, take_pid)},
     {0, "duration", "TIME", "record for this time; the program goes on",

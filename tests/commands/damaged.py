@@ -232,6 +232,21 @@ def what_contradicts_lost_events_is_shown_and_repaired():
 
 
 @test
+def what_waits_for_a_lost_event_is_found_before_all_others_are_over():
+    """Goroutine 2's start needs number 1, which is lost. Another thread has an event 50 ms later, and one after 51 ms."""
+    later = ["GoStatus dt=1 g=4 m=7 gstatus=3", "UserLog dt=50000000 task=0 key_string=1 value_string=2 stack=0"]
+    text = THREADS.replace(
+        "EventBatch gen=1 m=6",
+        "\n".join(["EventBatch gen=1 m=7 time=1000 size=auto", *later, later[1].replace("50000000", "1000000"), "EventBatch gen=1 m=6"]), 1
+    )
+    _, out, _ = run("print", "--format=jsonl", assembled("lag", text))
+    events = [json.loads(line) for line in out.splitlines()]
+    times = {e["m"]: e["time_ns"] - 64000 for e in events if e.get("type") in ("GoStart", "GoUnblock", "UserLog")}
+    # The last of each thread: 1998 ns after the batches' time, 2050 ns, 51 ms.
+    assert max(times[5], times[6]) < 10_000_000 < 50_000_000 < times[7], (times, out)
+
+
+@test
 def missing_statuses_are_inferred():
     for line in ("ProcStatus dt=1 p=0 pstatus=1", "GoStatus dt=1 g=1 m=5 gstatus=2", f"GoStatus dt=1 g=3 m={NOBODY} gstatus=4"):
         text = THREADS.replace("g_seq=2\nGoUnblock", "g_seq=1\nGoUnblock").replace(line + "\n", "")

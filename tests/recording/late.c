@@ -1,7 +1,7 @@
 /*
  * A thread that waits for 100 x 2 ms, until the time is over, while others use its CPU, which all threads are bound to.
- * Prints its time on the run queue by the kernel's count, in ns (/proc/TID/schedstat): in all, and within the waits; and how
- * much of its waits the recorder cannot know. late HOW: one of the table below.
+ * Prints its time on the run queue by the kernel's count, in ns (/proc/TID/schedstat): in all, and within the waits; by how
+ * much the waits were too long; and how much of that the recorder cannot know. late HOW: one of the table below.
  *
  * late held: the time limit of a wait for a condition variable is over while main() has the mutex. Prints the limit.
  */
@@ -240,14 +240,13 @@ static void prepare(void)
 /* A wait that lasts for so much longer than it should is written before its end is known. */
 #define WRITTEN_NS 150000000
 
-static long long beyond(struct timespec begin)
+/* How much longer than it should a wait has lasted. */
+static long long late_since(struct timespec begin)
 {
     struct timespec end;
-    long long late;
     CHECK(clock_gettime(CLOCK_MONOTONIC, &end) == 0);
-    late = (end.tv_sec - begin.tv_sec) * 1000000000LL + end.tv_nsec - begin.tv_nsec -
-           length.tv_nsec - WRITTEN_NS;
-    return late > 0 ? late : 0;
+    return (end.tv_sec - begin.tv_sec) * 1000000000LL + end.tv_nsec - begin.tv_nsec -
+           length.tv_nsec;
 }
 
 /* What the kernel counts of this thread: ns on the run queue, and how often it got the CPU. */
@@ -270,7 +269,7 @@ static void *waits(void *how)
     struct timespec begin;
     struct counts before, after;
     unsigned long long within = 0;
-    long long unknown = 0;
+    long long late = 0, unknown, one;
     char path[64];
     int fd;
     size_t way = 0;
@@ -279,18 +278,21 @@ static void *waits(void *how)
     CHECK(pthread_setname_np(pthread_self(), "waits") == 0);
     snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", (int)gettid());
     CHECK((fd = open(path, O_RDONLY)) >= 0);
+    unknown = (long long)count(fd).delay; /* also of the time before it began */
     for (int i = 0; i < 100; i++) {
         before = count(fd);
         CHECK(clock_gettime(CLOCK_MONOTONIC, &begin) == 0);
         ways[way].wait();
-        unknown += beyond(begin);
+        one = late_since(begin);
+        late += one;
+        unknown += one > WRITTEN_NS ? one - WRITTEN_NS : 0;
         after = count(fd);
         within += after.delay - before.delay;
         /* It lost the CPU before it slept, or after. */
         if (after.turns - before.turns != 1)
             unknown += (long long)(after.delay - before.delay);
     }
-    printf("%llu %llu %lld\n", after.delay, within, unknown);
+    printf("%llu %llu %lld %lld\n", after.delay, within, late, unknown);
     return NULL;
 }
 

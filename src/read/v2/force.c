@@ -242,7 +242,7 @@ static bool may_come(const struct v2_order *o, bool is_proc, uint64_t id, uint64
 bool v2_force_is_due(const struct v2_order *o, const struct v2_cursor *c)
 {
     struct v2_wire_event wire;
-    if (!o->lenient || !o->successors || !v2_decode_any(c->event, c->end, &wire))
+    if (!o->successors || !v2_decode_any(c->event, c->end, &wire))
         return false;
     uint64_t id = wire.arg[0], n = wire.arg[1];
     const struct v2_g *g;

@@ -21,6 +21,13 @@
 #define LATE_NS 1000000
 
 /*
+ * Where no damage is known, an event whose turn does not come for this long waits for a thread that
+ * lost its CPU between a sequence number and the time, or for an event that is lost or has its time
+ * by damage.
+ */
+#define LAG_NS 10000000
+
+/*
  * Converts ticks to ns. On Linux a tick is 64 ns, and integers give the same result as Go's
  * floating point.
  */
@@ -101,13 +108,18 @@ merge_another(struct v2_order *order, struct v2_frontier *frontier, size_t *whic
             heads[j] = heads[j - 1];
         heads[j] = moving;
     }
+    *which = 0;
+    if (!order->lenient && v2_force_is_due(order, heads[0].cursor))
+        return V2_MERGE_STUCK;
     for (size_t i = 1; i < frontier->count; i++) {
         struct v2_cursor *c = heads[i].cursor;
         struct v2_output before = order->output;
-        if (order->lenient && (uint64_t)heads[i].time_ns - (uint64_t)heads[0].time_ns > LATE_NS)
+        uint64_t lag_ns = (uint64_t)heads[i].time_ns - (uint64_t)heads[0].time_ns;
+        if (order->lenient && lag_ns > LATE_NS)
             break;
         *which = i;
-        if (UNLIKELY(heads[i].time_ns > order->usual_end_ns))
+        if (UNLIKELY(heads[i].time_ns > order->usual_end_ns) ||
+            (UNLIKELY(lag_ns > LAG_NS) && !order->strict && heads[i].time_ns > order->looked_ns))
             return V2_MERGE_LATE;
         enum v2_step step = v2_order_advance_any(order, c);
         if (step == V2_WAIT && v2_force_is_due(order, c))

@@ -143,8 +143,9 @@ struct v2_order {
     struct idmap forgotten_gs, forgotten_ps;
     struct idmap ended_gs;                  /* in this generation, since then */
     uint64_t highest_g;                     /* of the model at that time */
-    const struct v2_successors *successors; /* of this generation, if it is lenient */
+    const struct v2_successors *successors; /* of this generation; NULL: no event lags */
     int64_t usual_end_ns; /* where a later event must be looked at before it is taken */
+    int64_t looked_ns;    /* of the last event that was looked at */
     bool lenient;         /* events are lost: see v2/force.h */
     bool incomplete;      /* the generation's tables may be, too */
     uint64_t forced;      /* events for which the model was changed */

@@ -362,6 +362,15 @@ static void set_bounds(struct v2_reader *r)
     }
 }
 
+/* From here on, an event that waits for one which is not in the file is found. */
+static bool find_successors(struct v2_reader *r)
+{
+    if (r->order.successors)
+        return true;
+    r->order.successors = &r->successors;
+    return v2_successors_find(&r->successors, &r->generation);
+}
+
 /* From here on, events of the generation may be lost. */
 static int doubt(struct v2_reader *r)
 {
@@ -369,11 +378,9 @@ static int doubt(struct v2_reader *r)
         return 0;
     r->order.lenient = r->generation.events_lost = true;
     r->order.usual_end_ns = INT64_MAX;
-    r->order.successors = &r->successors;
     r->phase = PHASE_DOUBT;
     set_bounds(r); /* these are better */
-    return v2_successors_find(&r->successors, &r->generation) &&
-                   v2_hole_begin_within(&r->hole, &r->order, is_whole, r)
+    return find_successors(r) && v2_hole_begin_within(&r->hole, &r->order, is_whole, r)
                ? 0
                : out_of_memory(r);
 }
@@ -405,6 +412,8 @@ static int begin_generation(struct v2_reader *r)
     r->order.usual_end_ns =
         r->order.strict || is_undamaged(r) ? INT64_MAX : ns_later(r->last_batch_ns, MOMENT_NS);
     r->order.incomplete = g->fault.code != TRAIL_OK || r->behind.code != TRAIL_OK;
+    r->order.looked_ns = INT64_MIN;
+    r->order.successors = NULL;
     r->order.lenient = false;
     count_generation(r);
     if (link_batches(r) < 0 || fill_frontier(r) < 0)
@@ -808,11 +817,15 @@ static bool is_too_late(const struct v2_reader *r, struct v2_cursor *c)
     return true;
 }
 
-/* All batches have begun, and the event is late: it may have its time by damage. */
+/* The event is late: all batches have begun, or all events before it wait. Damage may be why. */
 static int late(struct v2_reader *r, struct v2_cursor *c)
 {
     int64_t since_ns = v2_ticks_to_ns(r->generation.ns_per_tick, c->wire.ticks);
-    r->order.usual_end_ns = ns_later(c->last_ns, MOMENT_NS);
+    r->order.looked_ns = c->last_ns;
+    if (r->frontier.heads[0].time_ns < c->last_ns && !find_successors(r))
+        return out_of_memory(r);
+    if (r->order.usual_end_ns != INT64_MAX)
+        r->order.usual_end_ns = ns_later(c->last_ns, MOMENT_NS);
     if (since_ns < MOMENT_NS || !is_too_late(r, c))
         return 0;
     error_set(&r->base.error, TRAIL_CORRUPT, "the time of an event is damaged");
