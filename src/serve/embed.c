@@ -142,7 +142,7 @@ static void put_asset(struct out *out, const char *begin, const char *name, cons
     out_str(out, end);
 }
 
-/* Everything is in the head, because the page replaces its body. */
+/* Everything goes into the head, because the page replaces its body. */
 static void put_head(const struct embed *embed, struct out *out)
 {
     out_str(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
