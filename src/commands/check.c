@@ -1,6 +1,6 @@
 /*
  * trail check: reads a trace with every check enabled, and prints a verdict per file: what is
- * wrong, where, and how much before it is good.
+ * wrong, where, and how much before that is good.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ struct verdict {
     char misused[MISUSED_SIZE]; /* the first misused annotation, in words */
     const char *form;           /* trail_source_compression */
     int64_t total;              /* bytes of the whole trace, -1 if unknown */
-    /* The reader's list of repairs: valid while the reader is open, which is until the verdict is
+    /* The reader's list of repairs: valid while the reader is open, that is, until the verdict is
      * shown. */
     const trail_repair *repair_list;
     size_t repair_count;
@@ -171,7 +171,7 @@ static void show_repairs(const struct verdict *verdict)
         printf("    ... and %" PRIu64 " more\n", verdict->stats.repairs - verdict->request->limit);
 }
 
-/* What is remarkable in a trace, good or bad. */
+/* Shows what is remarkable in a trace, good or bad. */
 static void show_notes(const struct verdict *verdict)
 {
     const trail_reader_stats *stats = &verdict->stats;

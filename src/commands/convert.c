@@ -48,7 +48,7 @@ static const struct option rows[] = {
 
 /* MARK: The command line */
 
-/* 1.23, go1.23 or 23; 0: not a version that can be written. */
+/* Returns the number for 1.23, go1.23 or 23; 0: not a version that can be written. */
 static int version_of(const char *text)
 {
     static const int versions[] = {22, 23, 25, 26};
@@ -69,7 +69,7 @@ static int parse_to(void *context, int id, const char *value)
     struct request *request = context;
     int64_t ns;
     (void)id;
-    /* A time has a unit, a version has none: 1.5s. */
+    /* A time has a unit, 1.5s; a version has none. */
     if (parse_time(value + (*value == '+'), &ns))
         return window_to(request->command, &request->window, value);
     int version = version_of(value);
@@ -164,7 +164,7 @@ static int convert_source(struct request *request, trail_source *source)
     return code;
 }
 
-/* Converts the trace, when the goroutines to keep are known. */
+/* Converts the trace, once the goroutines to keep are known. */
 static int convert_input(struct request *request)
 {
     struct input input;

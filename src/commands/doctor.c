@@ -49,7 +49,7 @@ static void os_release(const char *key, char *value, size_t size)
         (void)fclose(file);
 }
 
-/* The archive of Debian's packages with debug information. */
+/* Returns the archive of Debian's packages with debug information. */
 static void archive_of_symbols(char *text, size_t size)
 {
     char id[64], codename[64];
@@ -124,7 +124,7 @@ static void add_frames(struct facts *facts, const struct debug_info *info)
     }
 }
 
-/* The C library of this command, which is usually the program's, too. */
+/* Adds the C library of this command, which is usually the program's, too. */
 static void add_libc_names(struct facts *facts)
 {
     Dl_info place;
@@ -249,7 +249,7 @@ static int end_facts(struct facts *facts, bool as_json, const char *word)
 
 /* MARK: A process */
 
-/* Without touching the process. */
+/* Does not touch the process. */
 static void add_process(struct facts *facts, pid_t pid)
 {
     struct preload preload;

@@ -29,7 +29,7 @@ static const struct export_format formats[] = {
 
 enum { FORMAT_COUNT = sizeof formats / sizeof *formats };
 
-/* A space in front of each. */
+/* Each is preceded by a space. */
 #define FORMAT(name, ...) " " #name
 static const char format_names[] =
 #include "export/formats.def"
@@ -186,7 +186,7 @@ static int check_usage(struct export_request *request, const struct options *opt
     return EXIT_GOOD;
 }
 
-/* OpenTelemetry's variables come first, and options replace what they say. */
+/* OpenTelemetry's variables come first, and options override them. */
 static int take_environment(struct export_request *request)
 {
     const char *attributes = getenv("OTEL_RESOURCE_ATTRIBUTES"),
@@ -206,7 +206,7 @@ static int take_environment(struct export_request *request)
 
 /* MARK: Profiles */
 
-/* Takes the same words as 'trail profile'. */
+/* Accepts the same words as 'trail profile'. */
 int export_profile(struct export_request *request)
 {
     char format[32], from[64], to[64], type[64], *goroutine = NULL, *name = NULL;
@@ -262,8 +262,9 @@ static void print_no_span(const struct export_request *request, const trail_expo
 /* MARK: A collector */
 
 /*
- * A variable of OpenTelemetry's SDKs, "OTEL_EXPORTER_OTLP_..."; the one for traces comes first.
- * *name is set to its name. Returns NULL if neither is set; an empty one counts as not set.
+ * Returns a variable of OpenTelemetry's SDKs, "OTEL_EXPORTER_OTLP_..."; the one for traces takes
+ * precedence. *name is set to its name. Returns NULL if neither is set; an empty one counts as
+ * unset.
  */
 static const char *exporter_variable(const char *const names[2], const char **name)
 {
@@ -280,7 +281,8 @@ static const char *exporter_variable(const char *const names[2], const char **na
     exporter_variable(                                                                             \
         (const char *const[]){"OTEL_EXPORTER_OTLP_TRACES_" key, "OTEL_EXPORTER_OTLP_" key}, name)
 
-/* Takes what the environment says of sending. Returns an exit code, after a message on an error. */
+/* Reads the environment's settings for sending. Returns an exit code, after a message on an
+ * error. */
 static int take_exporter(struct push_options *options)
 {
     const char *name, *value = EXPORTER_VARIABLE("PROTOCOL", &name);
@@ -312,7 +314,7 @@ static int take_exporter(struct push_options *options)
     return EXIT_GOOD;
 }
 
-/* Sends to a collector what else goes to the output. */
+/* Sends to a collector what would otherwise go to the output. */
 static int stream_to_endpoint(struct export_request *request, trail_reader *reader)
 {
     struct push_options options = {0};

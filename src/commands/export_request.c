@@ -1,4 +1,4 @@
-/* Reads the trace of an export, and says what came of it. */
+/* Reads the trace of an export, and reports the result. */
 #include "commands/export_request.h"
 
 #include <inttypes.h>

@@ -83,7 +83,7 @@ static int parse_request(struct request *request, int argc, char **argv)
     return parse_words(request, &options);
 }
 
-/* Whether it is or ends a wait; of other steps `reason` is a name chosen by the program. */
+/* Whether the step is or ends a wait; for other steps `reason` is a name chosen by the program. */
 static bool is_wait(const trail_hit_step *step)
 {
     return strcmp(step->what, "block") == 0 || strcmp(step->what, "wake") == 0 ||
@@ -145,7 +145,7 @@ static void json_end(struct request *request)
 
 /* MARK: For people */
 
-/* Whether it has a waker: a wait, or a wake-up. */
+/* Whether the step has a waker: a wait, or a wake-up. */
 static bool has_waker(const trail_hit_step *step)
 {
     return strcmp(step->what, "block") == 0 || strcmp(step->what, "wake") == 0;
@@ -221,7 +221,7 @@ static bool visit(void *context, const trail_hit *hit)
     return request->hits < request->limit;
 }
 
-/* Called after the pass. Returns EXIT_BAD without hits, as grep does. */
+/* Called after the pass. Returns EXIT_BAD if there were no hits, as grep does. */
 static int show_end(void *context)
 {
     struct request *request = context;

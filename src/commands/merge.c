@@ -17,7 +17,7 @@
 /* An input trace: its command line, and its state while it is read. */
 struct part {
     const char *word;
-    char *name; /* before "=", or derived from the file's */
+    char *name; /* from before "=", or derived from the file's */
     bool has_offset;
     int64_t offset_ns;
     struct input input;
@@ -113,7 +113,7 @@ static bool name_taken(const struct request *request, const char *name)
     return false;
 }
 
-/* Returns "web-2" for "web", or with the first free number. NULL on out of memory. */
+/* Returns "web-2" for "web", or with the first free number. NULL if out of memory. */
 static char *next_name(const struct request *request, const char *base)
 {
     for (unsigned n = 2;; n++) {
@@ -126,8 +126,8 @@ static char *next_name(const struct request *request, const char *base)
     }
 }
 
-/* Returns "web" for "/var/traces/web.trace.gz"; a duplicate becomes "web-2". NULL on out of memory.
- */
+/* Returns "web" for "/var/traces/web.trace.gz"; a duplicate becomes "web-2". NULL if out of
+ * memory. */
 static char *name_of_file(const struct request *request, const char *word)
 {
     static const char *const ends[] = {".gz", ".zst", ".xz", ".trace", ".out"};
@@ -146,7 +146,7 @@ static char *name_of_file(const struct request *request, const char *word)
     return name;
 }
 
-/* Takes NAME=FILE or FILE; a file with "=" in its name is "./a=b". */
+/* Parses NAME=FILE or FILE; a file with "=" in its name is "./a=b". */
 static int take_word(struct request *request, const char *word)
 {
     struct part *part = &request->parts[request->count];
@@ -325,7 +325,7 @@ static int write_parts(struct request *request, trail_merge *merge)
     return close_trace_file(&file, request->output, made && code != EXIT_INOUT, code);
 }
 
-/* The largest input, whose position is shown as progress. */
+/* Returns the largest input, whose position is shown as progress. */
 static const trail_source *largest(const struct request *request)
 {
     const trail_source *found = request->parts[0].source;

@@ -118,7 +118,7 @@ static const struct option rows[] = {
     {0},
 };
 
-/* The curve with background workers counted once comes first: it is that of the summary. */
+/* The curve that counts background workers once comes first: the summary uses it. */
 static void want_curves(trail_analysis_options *options, unsigned flags)
 {
     bool is_counted_twice = flags & TRAIL_MMU_BACKGROUND;
@@ -134,7 +134,7 @@ static int parse_request(struct request *request, int argc, char **argv)
     return code;
 }
 
-/* 10 us, 30 us, 100 us, ... as long as they are shorter than the trace. */
+/* 10 us, 30 us, 100 us, ... while they are shorter than the trace. */
 static void default_windows(struct request *request)
 {
     const trail_analysis_span *span = &request->analysis.span;
@@ -164,7 +164,7 @@ static void json_curve(const struct request *request, struct json *json, const c
     json_close(json, ']');
 }
 
-/* A list per window, in the requested order. */
+/* Prints a list per window, in the requested order. */
 static void json_quantiles(const struct request *request, struct json *json, const char *key,
                            unsigned curve)
 {

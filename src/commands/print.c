@@ -127,7 +127,7 @@ static int unknown_kind(const struct request *request, trail_view view, const ch
     return usage_error(request->command, "no kind of event '%s'", name);
 }
 
-/* Kinds of events depend on the view: called when --format is known. */
+/* Which kinds of events there are depends on the view, so this is called once --format is known. */
 static int finish_kinds(struct request *request)
 {
     trail_view view = request->reader.view;

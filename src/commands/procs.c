@@ -1,5 +1,5 @@
 /*
- * trail procs: what each P did: ran goroutines, was kept by system calls, looked for work, was
+ * trail procs: what each P did: ran goroutines, was held by system calls, looked for work, was
  * idle.
  */
 #include "base/share.h"

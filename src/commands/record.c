@@ -2,7 +2,7 @@
  * trail record: runs a program with libtrail-preload.so in it, and writes the execution trace of
  * its threads.
  *
- * The program writes raw records into memory that it shares with this process, which makes them
+ * The program writes raw records into memory that it shares with this process, which turns them
  * into a trace (src/collect/).
  */
 #include <errno.h>
@@ -36,20 +36,20 @@
 #include "ui/values.h"
 #include "words/vocabulary.h"
 
-/* Between lines of progress. */
+/* Interval between lines of progress. */
 #define PROGRESS_NS 500000000
 
-/* Time after a signal before a message that trail waits for the program to end. */
+/* How long after a signal to report that trail waits for the program to end. */
 #define PATIENCE_NS INT64_C(1500000000)
 
-/* Processes that the program started may be about to end with it: time before a message about them.
- */
+/* Processes that the program started may be about to end with it: how long to wait before a message
+ * about them. */
 #define NOTICE_NS 500000000
 
 /* The title of a process that ended before its command line or modules could be read. */
 #define NO_TITLE "(ended at once)"
 
-/* Between looks at the libraries of a process that runs already. */
+/* Interval between looks at the libraries of a process that was already running. */
 #define LOOK_NS 500000000
 
 struct recording {
@@ -69,8 +69,8 @@ struct recording {
     struct program program;
     struct recorder recorder;
     struct child child;
-    struct attach attach; /* with --pid */
-    int64_t looked_ns;    /* when its libraries were looked at; CLOCK_MONOTONIC */
+    struct attach attach; /* for --pid */
+    int64_t looked_ns;    /* when its libraries were last examined; CLOCK_MONOTONIC */
 };
 
 /* MARK: Options */
@@ -200,7 +200,7 @@ static int take_skip_frames(void *context, int id, const char *path)
     return skip_frames_read(path, &r->skip_frames);
 }
 
-/* What is decided when a program starts cannot be asked of one that runs. */
+/* Options that take effect when a program starts cannot apply to a running one. */
 static int check_with_pid(const struct recording *r, const struct command *command, int words)
 {
     if (words > 0 || r->options.shm)
@@ -274,7 +274,7 @@ static int choose_libomp(struct recording *r)
     return EXIT_GOOD;
 }
 
-/* Its file's name, or else its first thread's. */
+/* Writes the name of its file, or else of its first thread. */
 static void name_of_process(pid_t pid, char *name, size_t size)
 {
     char link[64], path[PATH_MAX];
@@ -287,7 +287,7 @@ static void name_of_process(pid_t pid, char *name, size_t size)
     (void)snprintf(name, size, "%.*s", (int)strcspn(path_name(path), " "), path_name(path));
 }
 
-/* NAME.trace in the current folder. */
+/* Chooses NAME.trace in the current folder. */
 static void choose_output(struct recording *r)
 {
     char name[64] = "app";
@@ -302,8 +302,8 @@ static void choose_output(struct recording *r)
 
 /* MARK: Running */
 
-/* Called in the new process, before exec: it may be recorded, and its own output is kept apart from
- * a trace. */
+/* Called in the new process, before exec: the program may be recorded, and its own output is kept
+ * apart from a trace. */
 static void before_program(void *context)
 {
     struct recording *r = context;
@@ -321,7 +321,7 @@ static bool start_program(struct recording *r)
     (void)snprintf(preload, sizeof preload, "%s%s%s%s%s%s%s", r->program.first,
                    *r->program.first ? ":" : "", r->preload.path, *r->libomp ? ":" : "", r->libomp,
                    others && *others ? ":" : "", others ? others : "");
-    /* OpenMP loads the first tool that accepts: the user's. */
+    /* OpenMP loads the first tool that accepts: the user's comes first. */
     (void)snprintf(tools, sizeof tools, "%s%s%s", other_tools ? other_tools : "",
                    other_tools && *other_tools ? ":" : "", r->preload.openmp);
     /* ThreadSanitizer has a tool of its own, without which it ignores OpenMP's barriers. */
@@ -344,7 +344,7 @@ static void print_patience(struct recording *r)
     print_message("%s goes on; one more signal ends the recording without it", r->argv[0]);
 }
 
-/* Prints one line on stderr, overwriting the last. */
+/* Prints one line on stderr, overwriting the previous one. */
 static void show_progress(struct recording *r)
 {
     struct collect_summary summary;
@@ -370,7 +370,7 @@ static void end_progress(const struct recording *r)
         terminal_control(stderr, "\r\033[K");
 }
 
-/* Starts the viewer when there is a file to show. */
+/* Starts the viewer once there is a file to show. */
 static void start_viewer(struct recording *r)
 {
     const struct recorded *program = r->recorder.program;
@@ -380,7 +380,7 @@ static void start_viewer(struct recording *r)
     r->view = false;
 }
 
-/* Waits until the next step, and does it. */
+/* Waits for the next step, and takes it. */
 static void wait_and_step(struct recording *r)
 {
     if (child_wait(&r->child, recorder_pause_ns(&r->recorder),
@@ -390,9 +390,9 @@ static void wait_and_step(struct recording *r)
 }
 
 /*
- * The program has ended, and processes that it started may go on. Most end with it. Those that do
- * not, such as daemons, are recorded on with --children, so that a recording without it ends with
- * the program, as the command alone would.
+ * The program has ended, and processes that it started may still run. Most end with it. Those that
+ * do not, such as daemons, are recorded further with --children, whereas a recording without it
+ * ends with the program, as the command alone would.
  */
 static void follow_children(struct recording *r)
 {
@@ -509,7 +509,7 @@ static bool leave(struct attaching *a)
     return attach_leave(a->attach, &a->err);
 }
 
-/* The recorder takes steps meanwhile: it hands the memory out. */
+/* The recorder takes steps in the meantime: it hands the memory out. */
 static bool attach_do(struct recording *r, bool (*action)(struct attaching *a))
 {
     struct attaching a = {
@@ -539,7 +539,7 @@ static bool renew(struct attaching *a)
     return attach_renew(a->attach, &a->err);
 }
 
-/* Libraries that the process loads are recorded, too: looked for twice a second. */
+/* Libraries that the process loads are recorded, too: checks for them twice a second. */
 static void look_for_libraries(struct recording *r)
 {
     int64_t now = (int64_t)clock_ns(CLOCK_MONOTONIC);
@@ -561,7 +561,7 @@ static bool is_alive(pid_t pid)
     return !ended;
 }
 
-/* Records a process that runs until it ends, a signal, or the end of the recording. */
+/* Records a running process until it ends, a signal, or the end of the recording. */
 static void record_process(struct recording *r)
 {
     child_none(&r->child);
@@ -588,7 +588,7 @@ static size_t count_processes(const struct recording *r)
     return count;
 }
 
-/* Returns the rows of all processes, in the order of their beginning; NULL: memory is out. */
+/* Returns the rows of all processes, in the order in which they began; NULL: out of memory. */
 static struct record_summary_process *make_rows(const struct recording *r, size_t count)
 {
     struct record_summary_process *all = calloc(count + 1, sizeof *all);
@@ -605,7 +605,7 @@ static struct record_summary_process *make_rows(const struct recording *r, size_
     return all;
 }
 
-/* The summary of the trace that all processes share. */
+/* Prints the summary of the trace that all processes share. */
 static void print_shared(const struct recording *r, struct record_summary_process *all,
                          size_t count, int64_t cpu_ns)
 {
@@ -619,10 +619,10 @@ static void print_shared(const struct recording *r, struct record_summary_proces
                          all ? record_summary_about(all, count, about) : NULL);
 }
 
-/* Of more processes only the first has a summary of its own. */
+/* If there are more processes, only the first has a summary of its own. */
 #define FEW_PROCESSES 3
 
-/* Of each trace that a process has for itself. */
+/* Prints the summary of each process that has its own trace. */
 static void print_own(const struct recording *r, size_t count, int64_t cpu_ns)
 {
     struct collect_summary summary;
@@ -630,7 +630,7 @@ static void print_own(const struct recording *r, size_t count, int64_t cpu_ns)
         if (count > FEW_PROCESSES && p != r->recorder.program)
             continue;
         account_summarize(&r->recorder, p, &summary);
-        /* The time of what was executed in its place would be in it. */
+        /* The CPU time would include that of the program executed in its place. */
         record_summary_print(&summary, p->to->path, summary.left ? -1 : cpu_ns, NULL);
     }
 }

@@ -1,6 +1,6 @@
 /*
  * trail report: one HTML file about a trace, to open from disk or to mail. The trace is read twice:
- * once for all figures, and once for what goroutines did in the moments that these refer to.
+ * once for all figures, and once for what goroutines did at the moments that these refer to.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -127,7 +127,7 @@ static int feed_moments(struct request *request, trail_reader *reader, trail_sou
     return more < 0 ? print_output_error(request->output, ENOMEM) : EXIT_GOOD;
 }
 
-/* Second pass: the moments. Damage of the trace was reported by the first. */
+/* Second pass: the moments. Damage was reported by the first pass. */
 static int read_moments(struct request *request, trail_reader **reader, trail_source **source)
 {
     struct analysis *analysis = &request->analysis;

@@ -1,8 +1,8 @@
 /*
  * trail sql: SQL queries on traces, answered by DuckDB over the tables of tables.h.
  *
- * Arguments are files until one is a query: it begins with @, or contains a space and is not the
- * name of a file.
+ * Arguments are files up to the first query, which begins with @, or contains a space and is not
+ * the name of a file.
  */
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -180,7 +180,7 @@ static int show_schema(const char *name)
 
 /* MARK: The macro since_start */
 
-/* The time of a trace's first event; what is wrong with the trace its tables report. */
+/* Returns the time of a trace's first event; its tables report what is wrong with the trace. */
 static int64_t begin_of(struct sql_tables *tables, size_t file)
 {
     trail_error err;
@@ -261,7 +261,7 @@ static int no_query(const char *name)
     return EXIT_USAGE;
 }
 
-/* Runs a query, or a command with a dot; a result of SQL is printed if it is to be `shown`. */
+/* Runs a query, or a command with a dot; prints the result of SQL if `shown`. */
 static int run_one(struct session *session, const char *text, bool shown)
 {
     const char *rest = rest_of(text, ".show");
@@ -315,7 +315,7 @@ static char *statement_end(char *at)
     return NULL;
 }
 
-/* Returns the begin of a statement, after white space and comments. */
+/* Returns the start of a statement, after white space and comments. */
 static const char *statement_begin(const char *at)
 {
     for (;;) {
@@ -348,7 +348,8 @@ static char *run_whole(struct session *session, char *text, int *code)
     return text;
 }
 
-/* Runs all statements of a text. JSON and CSV are one document: the result of the last statement. */
+/* Runs all statements of a text. JSON and CSV are one document: the result of the last
+ * statement. */
 static int run_all(struct session *session, const char *query)
 {
     char *text = strdup(query), *at = text;
@@ -389,7 +390,7 @@ static void lines_begin(struct lines *lines)
     memcpy(&lines->remember, &remember, sizeof remember);
 }
 
-/* Returns the next line without its newline, to be freed by the caller; NULL at the end. */
+/* Returns the next line without its newline, which the caller frees; NULL at the end. */
 static char *lines_next(const struct lines *lines, const char *prompt)
 {
     char *line = NULL;
@@ -414,7 +415,7 @@ static char *lines_next(const struct lines *lines, const char *prompt)
     return line;
 }
 
-/* Appends a line to an incomplete statement. Returns false on out of memory. */
+/* Appends a line to an incomplete statement. Returns false if out of memory. */
 static bool append(char **text, const char *line)
 {
     char *grown = NULL;
@@ -464,7 +465,7 @@ static int prompt(struct session *session)
 
 /* MARK: The session */
 
-/* Reports files that cannot be opened once, not for each query; the others are answered for. */
+/* Reports files that cannot be opened once, not for each query; queries run on the others. */
 static int open_inputs(struct session *session)
 {
     struct sql_tables *tables = &session->tables;
@@ -554,7 +555,8 @@ static int take_format(void *context, int id, const char *value)
     return EXIT_GOOD;
 }
 
-/* Whether it is a query, not a file: @NAME, .schema, or several words that do not name a file. */
+/* Whether it is a query rather than a file: @NAME, .schema, or several words that do not name a
+ * file. */
 static bool is_query(const char *word)
 {
     if (*word == '@' || *word == '.')

@@ -1,7 +1,7 @@
 /*
- * trail stuck: which thread waits for which in processes that run. src/stuck looks; this prints
- * deadlocks, then threads with what they wait for and their stacks, those with the same ones
- * together.
+ * trail stuck: which thread waits for which in running processes. src/stuck examines them; this
+ * prints deadlocks, then threads with what they wait for and their stacks, grouping those that are
+ * alike.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -113,8 +113,8 @@ static void state_text(const struct stuck_thread *thread, char *text, size_t siz
         (void)snprintf(text, size, "%s", texts[thread->state]);
 }
 
-/* What a thread of a cycle waits for: "waits for mutex a_mu", "waits to read pipe, whose other end
- * ...". */
+/* Writes what a thread of a cycle waits for: "waits for mutex a_mu", "waits to read pipe, whose
+ * other end ...". */
 static void wanted_text(const struct stuck_thread *thread, char *text, size_t size)
 {
     static const char waiting[] = "waiting";
@@ -212,7 +212,7 @@ static void frame_text(const struct stuck_frame *frame, char *text, size_t size)
         (void)snprintf(text, size, "0x%" PRIx64, frame->pc);
 }
 
-/* Without the frames that started the thread's function, unless all are wanted. */
+/* Leaves out the frames that started the thread's function, unless all are wanted. */
 static void print_stack(const struct stuck_thread *thread, size_t most)
 {
     char text[PLACE_TEXT_SIZE];
@@ -229,7 +229,7 @@ static void print_stack(const struct stuck_thread *thread, size_t most)
         puts("    ... its callers are not known without a stop");
 }
 
-/* The deadlocked first, then those that others wait for, then those that wait for a thread. */
+/* Deadlocked threads first, then those that others wait for, then those that wait for a thread. */
 static unsigned rank_of(const struct stuck_thread *thread)
 {
     return thread->cycle                 ? 0
@@ -239,10 +239,10 @@ static unsigned rank_of(const struct stuck_thread *thread)
                                          : 4;
 }
 
-/* A thread to print, and what it is like. */
+/* A thread to print, and a hash to group it by. */
 struct row {
     const struct stuck_thread *thread;
-    uint64_t likeness; /* of its state, stack and name */
+    uint64_t likeness; /* hash of its state, stack and name */
 };
 
 static uint64_t hash_text(uint64_t hash, const char *text)
@@ -263,7 +263,7 @@ static uint64_t likeness_of(const struct stuck_thread *thread)
     return hash;
 }
 
-/* Those that others wait for are shown alone. */
+/* Threads that others wait for are shown alone. */
 static bool is_alike(const struct row *a, const struct row *b)
 {
     const struct stuck_thread *x = a->thread, *y = b->thread;
@@ -277,7 +277,7 @@ static int by_likeness(const void *a, const void *b)
     return order ? order : ORDER(x->thread->held->tid, y->thread->held->tid);
 }
 
-/* Threads that are alike, which lie in a row. */
+/* Threads that are alike, consecutive in the list. */
 struct group {
     const struct row *rows;
     size_t count;
@@ -291,8 +291,7 @@ static int by_rank(const void *a, const void *b)
     return order ? order : ORDER(x->held->tid, y->held->tid);
 }
 
-/* Sorts the list and fills in the groups, of which there is room for as many; returns their number.
- */
+/* Sorts the list and fills in the groups, at most `count`; returns their number. */
 static size_t gather(struct row *list, size_t count, struct group *groups)
 {
     size_t found = 0;
@@ -328,8 +327,8 @@ static void print_heading(const struct group *group)
 /* MARK: What has changed */
 
 /*
- * Whether the thread is as at the last look; remembers it in `history`, which has what each TID was
- * like, as a pointer that is not NULL.
+ * Whether the thread is the same as at the last look; stores it in `history`, which maps each TID
+ * to what it was like, as a pointer that is not NULL.
  */
 static bool is_as_before(struct idmap *history, const struct row *row)
 {
@@ -350,7 +349,7 @@ static bool has_musl(const struct held *held)
     return false;
 }
 
-/* What the threads of a program do not show; NULL: nothing. */
+/* Returns what could not be seen of a program's threads; NULL: nothing. */
 static const char *what_is_missing(const struct stuck_process *process)
 {
     struct program program;
@@ -391,7 +390,7 @@ static void print_process_heading(const struct stuck_process *process, size_t ch
     putchar('\n');
 }
 
-/* Of processes that were not asked for: others wait for the thread, or it is part of a cycle. */
+/* For processes that were not requested: others wait for the thread, or it is part of a cycle. */
 static bool is_relevant(const struct stuck_thread *thread)
 {
     return thread->cycle || thread->waiters;
@@ -569,7 +568,7 @@ static bool add_children(struct pids *pids)
     const struct dirent *entry;
     bool good = true;
     DIR *folder;
-    /* A copy: the list may move while it grows. */
+    /* Copies the list, which may move while it grows. */
     given.list = malloc((given.count + 1) * sizeof *given.list);
     if (!given.list)
         return false;

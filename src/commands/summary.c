@@ -1,7 +1,7 @@
 /*
  * trail summary: a trace on one screen: use of its Ps, where the time of goroutines went, the
- * largest waits, garbage collection, heap, tasks and regions. Figures of one point in time have the
- * command that shows it beside them.
+ * largest waits, garbage collection, heap, tasks and regions. Figures about a point in time are
+ * followed by the command that shows it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -77,7 +77,7 @@ static void put_longest(struct row *row, const trail_longest *longest, const cha
     json_close(row->json, '}');
 }
 
-/* The command that shows a time, for copying. */
+/* Writes the command that shows a time, for copying. */
 static void put_command(struct row *row, const char *title, const trail_longest *longest)
 {
     char text[FOLLOW_UP_SIZE];
@@ -373,7 +373,7 @@ static void show_head(const struct request *request)
               plural_s(span->events));
 }
 
-/* Where the program only waited for others, the process that worked comes first. */
+/* If the program only waited for others, the process that worked comes first. */
 static void show_worker(const struct request *request)
 {
     struct summary_process *list;
@@ -395,7 +395,7 @@ static bool nothing_ran(const struct request *request)
     return request->analysis.span.goroutines == 0;
 }
 
-/* Of the three lines of activity. */
+/* Returns the width of the labels of the three activity lines. */
 static int label_width(const struct request *request)
 {
     size_t widest = strlen(word(request, TERM_slots_idle)), least = sizeof "running " - 1;
@@ -453,7 +453,7 @@ static void show_activity(const struct request *request)
     show_lost(request);
 }
 
-/* The commands that show more of a finding, for copying. */
+/* Prints the commands that show more about a finding, for copying. */
 static void put_commands(const struct request *request, const trail_finding *finding)
 {
     char command[FOLLOW_UP_SIZE], file[FOLLOW_UP_SIZE];
@@ -506,7 +506,7 @@ static void put_part(struct table *table, const char *state, trail_string what, 
     table_text(table, what);
 }
 
-/* What a wait was for, for people. */
+/* Returns what a wait was for, in words. */
 static trail_string reason_text(const struct request *request, trail_string reason)
 {
     return words_reason(&request->analysis.vocabulary, reason);
@@ -726,7 +726,7 @@ static void panel_show(const struct analysis *analysis, size_t limit)
 
 const struct panel panel_summary = {panel_want, panel_show};
 
-/* A line for each of several files. */
+/* Prints a line for each of several files. */
 static int run_files(struct analysis *analysis, const struct options *options)
 {
     int code = analysis_word(analysis, options->words[0]);
@@ -750,7 +750,7 @@ static int run(const struct command *command, int argc, char **argv)
         return run_files(&request.analysis, &options);
     if (code == EXIT_GOOD)
         code = analysis_words(&request.analysis, &options);
-    /* Only the tiles have locks. */
+    /* Only the tiles show locks. */
     if (request.analysis.json)
         request.analysis.options.what |= TILES_ANALYSES;
     code = analysis_answer(&request.analysis, code, show, &request);

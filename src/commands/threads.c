@@ -52,7 +52,7 @@ static int show(void *context)
     size_t count = trail_analysis_threads(analysis->answers, &list);
     if (analysis->json || analysis->vocabulary.of != TRAIL_MADE_BY_RECORD)
         return running_show(analysis, &kind, list, count);
-    /* A goroutine is a thread: print what trail goroutines prints. */
+    /* A goroutine is a thread here: prints what trail goroutines prints. */
     struct groups_view view = groups_of_goroutines(analysis);
     int code = groups_show_goroutines(&view);
     if (code == EXIT_GOOD)

@@ -25,7 +25,7 @@
 /* The server ends this long after the last request: the page polls the status. */
 #define IDLE_NS (INT64_C(300) * 1000000000)
 
-/* How long a page takes to open at most. */
+/* How long a page may take to open. */
 #define OPENING_MS 500
 
 struct address {
@@ -123,11 +123,12 @@ struct served {
 /* What the server's handler needs. */
 struct site {
     const struct request *request;
-    pthread_rwlock_t lock; /* protects the two below: requests read, reading anew writes */
+    pthread_rwlock_t lock; /* protects the two below: requests take it for reading, reopening the
+                            * files for writing */
     struct api api;
     struct served *served; /* the traces, as many as the API has */
-    pthread_mutex_t again; /* one reads anew at a time */
-    const char *assets;    /* folder with the files of the page; NULL: those built in */
+    pthread_mutex_t again; /* only one thread reopens the files at a time */
+    const char *assets;    /* folder with the files of the page; NULL: the built-in ones */
 };
 
 static struct api api_of(const struct request *request, const struct served *served)
@@ -141,7 +142,7 @@ static struct api api_of(const struct request *request, const struct served *ser
     return api;
 }
 
-/* Reading rests while a page opens, until it has the data of its first picture. */
+/* Pauses reading while a page opens, until it has the data of its first picture. */
 static void page_opens(const struct site *site)
 {
     for (size_t i = 0; i < site->api.count; i++)
@@ -234,7 +235,7 @@ static bool is_stale(const struct site *site)
     return false;
 }
 
-/* Opens the files as they are now, in place of those that were read. Returns whether they are. */
+/* Replaces the traces by the files as they are now. Returns whether that succeeded. */
 static bool read_anew(struct site *site)
 {
     struct served *fresh = calloc(API_TRACES, sizeof *fresh), *old = site->served;
@@ -256,7 +257,7 @@ static bool read_anew(struct site *site)
     return true;
 }
 
-/* /api/again: reads a changed file anew, once, however many pages ask. */
+/* /api/again: reopens a changed file, once, however many pages ask. */
 static void answer_again(struct site *site, struct http_answer *answered)
 {
     static const char good[] = "{\"again\":true}",
@@ -270,7 +271,7 @@ static void answer_again(struct site *site, struct http_answer *answered)
                                      .size = done ? sizeof good - 1 : sizeof bad - 1};
 }
 
-/* A file of the page, or an answer of the API. */
+/* Answers with a file of the page, or from the API. */
 static void answer_one(struct site *site, const struct http_request *asked,
                        struct http_answer *answered)
 {
@@ -341,7 +342,7 @@ static void block_signals(sigset_t *signals)
     (void)sigprocmask(SIG_BLOCK, signals, NULL);
 }
 
-/* Requests in a row must not keep a page waiting that reads anew. */
+/* A stream of requests must not starve a page that reopens the files. */
 static void init_lock(pthread_rwlock_t *lock)
 {
     pthread_rwlockattr_t attributes;
@@ -372,7 +373,7 @@ static int view(const struct request *request)
     return code;
 }
 
-/* The analyses read the file themselves: this reports errors in it before the first. */
+/* The analyses read the file themselves: this reports errors in it before the first one does. */
 static int check_skip_frames(const struct request *request)
 {
     const char **patterns = NULL;
@@ -381,7 +382,7 @@ static int check_skip_frames(const struct request *request)
     return code;
 }
 
-/* Standard input can be one trace only, and only one can be followed by its end. */
+/* Standard input can be only one trace, and can signal the end of only one that is followed. */
 static int check_words(const struct request *request)
 {
     bool is_stdin = strcmp(request->words[0], "-") == 0;

@@ -1,7 +1,7 @@
 /*
  * trail watch: exports the traces that appear in a folder, each once. The export of one trace is
- * `trail export --to=parquet`, or a command of the user; a trace is noted in a ledger when it is
- * done.
+ * `trail export --to=parquet`, or a command given by the user; a finished trace is noted in a
+ * ledger.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -30,14 +30,14 @@ enum { OPT_SETTLE = 1 };
 #define LEDGER    ".trail-watch"
 #define SETTLE_NS INT64_C(2000000000)
 
-/* Pause before a file that could not be handled is tried again. */
+/* How long to wait before retrying a file that could not be handled. */
 #define RETRY_MS 60000
 
 struct request {
     const struct command *command;
     const char *folder, *output, *host, *run;
     bool once;
-    int64_t settle_ns; /* a file that was not changed for so long is complete */
+    int64_t settle_ns; /* a file that has not changed for this long is complete */
 };
 
 static const struct option rows[] = {
@@ -65,16 +65,16 @@ struct watch {
     int signals; /* readable when the command is to end */
     int changes; /* of inotify */
     bool ended;
-    bool waits; /* a file has to be looked at again */
-    bool fresh; /* one of them was changed only now: its writer may not have finished */
-    bool last;  /* with --once: files that are still being written are left out */
+    bool waits; /* a file has to be examined again */
+    bool fresh; /* one of them has just changed: its writer may not have finished */
+    bool last;  /* with --once: files still being written are left out */
     bool failed;
     int code;
 };
 
 /* MARK: Files */
 
-/* Whether it begins as a trace does, or is compressed: then the export finds out. */
+/* Whether it begins like a trace, or is compressed, in which case the export finds out. */
 static bool may_be_trace(int folder, const char *name)
 {
     static const char *const packed[] = {"\x1f\x8b", "\x28\xb5\x2f\xfd", "\3757zXZ"};
@@ -136,7 +136,8 @@ static int run_one(const struct request *request, const char *path)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* A damaged trace is done when its good part is. One that could not be read or written stays. */
+/* A damaged trace is done once its good part is. One that could not be read or written is
+ * retried. */
 static void handle(struct watch *watch, const char *name, const struct stat *file)
 {
     const struct request *request = watch->request;
@@ -161,7 +162,7 @@ static void handle(struct watch *watch, const char *name, const struct stat *fil
     free(path);
 }
 
-/* Whether the name says that the file gets another one when it is complete. */
+/* Whether the name shows that the file will be renamed when it is complete. */
 static bool is_temporary(const char *name)
 {
     static const char *const ends[] = {".tmp", ".part", "~"};
@@ -172,7 +173,7 @@ static bool is_temporary(const char *name)
     return *name == '.';
 }
 
-/* Looks at a file; `complete`: its writer has closed it. */
+/* Examines a file; `complete`: its writer has closed it. */
 static void look_at(struct watch *watch, const char *name, bool complete)
 {
     struct stat file;
@@ -202,7 +203,7 @@ static bool is_to_end(const struct watch *watch)
     return watch->ended || poll(&signals, 1, 0) != 0;
 }
 
-/* In the order of their names, which mostly have numbers or times in them. */
+/* In order of name, which usually contains a number or time. */
 static void look_at_all(struct watch *watch)
 {
     struct dirent **entries = NULL;
@@ -242,7 +243,7 @@ static void take_changes(struct watch *watch)
     }
 }
 
-/* What is there, once: files that were changed just now get the time to be complete. */
+/* Handles what is there, once: files that have just changed get time to be completed. */
 static void watch_once(struct watch *watch)
 {
     struct pollfd signals = {.fd = watch->signals, .events = POLLIN};
@@ -260,7 +261,7 @@ static void watch_once(struct watch *watch)
     look_at_all(watch);
 }
 
-/* Until a signal comes. */
+/* Runs until a signal comes. */
 static void watch_changes(struct watch *watch)
 {
     while (!is_to_end(watch)) {
@@ -295,7 +296,7 @@ static int begin(struct watch *watch)
     char *path = NULL;
     watch->folder = open(request->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     watch->changes = inotify_init1(IN_CLOEXEC);
-    /* First the changes, then what is there: nothing is missed between. */
+    /* Watches first, then lists what is there, so that nothing in between is missed. */
     if (watch->folder < 0 || watch->changes < 0 || !open_signals(watch) ||
         inotify_add_watch(watch->changes, request->folder,
                           IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF) < 0) {
