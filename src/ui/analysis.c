@@ -1,4 +1,4 @@
-/* What all commands for analyses share: options, the pass, messages, JSON. */
+/* What all analysis commands share: options, the pass, messages, JSON. */
 #include "ui/analysis.h"
 
 #include <inttypes.h>
@@ -55,7 +55,7 @@ static int print_damage(const struct analysis *analysis, const trail_error *err)
     return code;
 }
 
-/* Prints the reason of an empty answer. */
+/* Prints why an answer is empty. */
 static void print_window(const struct analysis *analysis)
 {
     const trail_analysis_span *span = &analysis->span;
@@ -195,7 +195,7 @@ static void json_named(const struct analysis *analysis, struct json *json, const
     json_close(json, '}');
 }
 
-/* By Go's reason, adding up kinds with the same one. */
+/* Writes waits by Go's reason, adding up kinds with the same one. */
 static void json_reasons(const struct analysis *analysis, struct json *json,
                          const trail_times *times)
 {
@@ -229,7 +229,7 @@ void analysis_json_wait(const struct analysis *analysis, struct json *json, trai
         json_text(json, "object", trail_analysis_text(analysis->answers, what.object));
 }
 
-/* By kind, where kinds are recorded. */
+/* Writes waits by kind, if kinds are recorded. */
 static void json_kinds(const struct analysis *analysis, struct json *json, const trail_times *times)
 {
     bool any = false;

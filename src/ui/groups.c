@@ -85,7 +85,7 @@ static void show_table(const struct groups_view *view, const trail_group *groups
     table_print(&table);
 }
 
-/* All on one scale, to be comparable; the tallest column of each is full. */
+/* Uses one scale for all, so that they are comparable; the tallest column of each is full. */
 static void show_spreads(const struct groups_view *view, const trail_group *groups, size_t count)
 {
     char from[SHOW_SIZE], to[SHOW_SIZE];

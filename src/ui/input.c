@@ -1,4 +1,4 @@
-/* An input that is read several times, also from stdin. */
+/* An input that is read several times, even from stdin. */
 #include "ui/input.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static int input_fail(trail_error *err, trail_code code, const char *message)
     return -1;
 }
 
-/* Reads all that comes from the descriptor into memory. */
+/* Reads everything from the descriptor into memory. */
 static int take_all(struct input *input, int fd, trail_error *err)
 {
     size_t capacity = 0;

@@ -118,7 +118,7 @@ static const struct option_word *find_word(const struct option_word *words, cons
     return NULL;
 }
 
-/* "locks,io". */
+/* Parses "locks,io". */
 static bool parse_words(const struct option_word *words, const char *text, uint64_t *numbers)
 {
     bool any = *text != '\0';
@@ -216,10 +216,10 @@ const char *option_values(const struct option *row, char *buf)
 
 static const struct option help_row = {'h', "help", NULL, "show this text", TAKE(1)};
 
-/* Where the texts of options begin, and where lines end. */
+/* The column of the options' texts, and the limits of lines and screens. */
 enum { HELP_COLUMN = 28, HELP_WIDTH = 80, HELP_LINES = 24, EXPLAINED_ALL = 64 };
 
-/* Prints a text in lines of whole words, all but the first behind `indent` spaces. */
+/* Prints a text in lines of whole words; all lines but the first are indented by `indent`. */
 static void put_text(const char *text, int indent, FILE *to)
 {
     for (int at = indent; *text;) {
@@ -339,8 +339,8 @@ static bool fits(const char *text)
     return lines <= HELP_LINES;
 }
 
-/* Renders the help: all of it, or with the texts of `explained` options. The caller frees it; NULL:
- * out of memory. */
+/* Renders the help: in full, or with the texts of only `explained` options. The caller frees it;
+ * NULL: out of memory. */
 static char *render_help(const struct command *command, int explained)
 {
     char *text = NULL;
@@ -391,7 +391,7 @@ static const struct option *next_row(const struct command *command, const struct
     row = row ? row + 1 : command->options;
     if (row->name || command->no_input)
         return row->name ? row : NULL;
-    /* The end of the command's rows, or of the others. */
+    /* Where the command's rows end; input_options follow, or nothing. */
     const struct option *end = input_options;
     while (end->name)
         end++;
@@ -435,7 +435,8 @@ static const struct option *find_long(const struct command *command, const char 
     return row;
 }
 
-/* As the functions below: sets *row, and its value in *options. Returns EXIT_GOOD or EXIT_USAGE. */
+/* Sets *row, and its value in *options, like the functions below. Returns EXIT_GOOD or
+ * EXIT_USAGE. */
 static int long_option(struct options *options, const char *word, const struct option **row)
 {
     const char *equals = strchr(word, '=');
@@ -473,7 +474,7 @@ static int short_option(struct options *options, const struct option **row)
     return find_value(options, *row, attached);
 }
 
-/* The rest of the command line is arguments. */
+/* Takes the rest of the command line as arguments. */
 static void take_words(struct options *options)
 {
     if (options->command->has_command)
@@ -482,7 +483,7 @@ static void take_words(struct options *options)
         options->words[options->word_count++] = options->argv[options->at++];
 }
 
-/* Sets the next option; NULL: none left. */
+/* Sets *row to the next option; NULL: none left. */
 static int next_option(struct options *options, const struct option **row)
 {
     options->value = "";

@@ -20,7 +20,7 @@ static size_t count_of(const char *const *patterns)
     return count;
 }
 
-/* Takes ownership of the text. Returns false on out of memory. */
+/* Takes ownership of the text. Returns false if out of memory. */
 static bool add(const char ***patterns, char *text)
 {
     size_t count = count_of(*patterns);

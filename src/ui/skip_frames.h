@@ -10,7 +10,7 @@
     "file:*/pool/*"
 
 /*
- * Appends the patterns in a file to *patterns, NULL-terminated, to be freed by skip_frames_free.
+ * Appends the patterns in a file to *patterns, NULL-terminated, which skip_frames_free frees.
  * Returns EXIT_GOOD, or EXIT_USAGE or EXIT_INOUT after a message with file and line.
  */
 int skip_frames_read(const char *path, const char ***patterns);

@@ -9,7 +9,7 @@ static int take(const struct command *command, const char *word, bool relative, 
 {
     if (parse_time(word + relative, ns))
         return EXIT_GOOD;
-    /* Probably a time of the trace's own clock, as the tables of trail sql have it. */
+    /* Probably a time on the trace's own clock, as in the tables of trail sql. */
     if (word[0] && !word[strspn(word, "0123456789")])
         return usage_error(command,
                            "'%s' has no unit; %sns counts from the first event, and in trail sql "
