@@ -169,8 +169,8 @@ static bool look_at_libraries(struct attach *a, trail_error *err)
     if (is_static)
         return refuse(
             err,
-            "process %d has no shared C library (it is linked statically): examine it "
-            "with 'trail stuck', or record the scheduler: 'perf sched record', then 'trail import'",
+            "process %d has no shared C library (it is linked statically): examine it with 'trail "
+            "stuck', or record the scheduler: 'perf sched record', then 'trail import'",
             a->pid);
     return refuse(err,
                   "process %d: its loader's list of libraries has no glibc that is mapped as the "
@@ -299,10 +299,9 @@ static bool call_there(struct attach *a, struct remote_call *call, const struct 
         }
         (void)nanosleep(&(struct timespec){0, 5000000}, NULL);
     }
-    error_set(
-        err, TRAIL_IO,
-        "no thread of process %d waited at a safe place in a system call within 10 s: try again",
-        (int)a->pid);
+    error_set(err, TRAIL_IO,
+              "no thread of process %d was at a safe place in a system call within 10 s: try again",
+              (int)a->pid);
     return false;
 }
 

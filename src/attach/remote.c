@@ -398,8 +398,8 @@ static bool has_all_code(const struct remote *r, const struct doing *doing)
     if (has_code(r, &doing->call->function) && has_code(r, &doing->code->sigreturn) &&
         has_code(r, &doing->code->store))
         return true;
-    error_set(doing->err, TRAIL_IO, "process %d has executed another program meanwhile: try again",
-              r->pid);
+    error_set(doing->err, TRAIL_IO,
+              "process %d has executed another program in the meantime: try again", r->pid);
     return false;
 }
 

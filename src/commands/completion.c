@@ -439,7 +439,7 @@ static int run(const struct command *command, int argc, char **argv)
     else if (strcmp(shell, "fish") == 0)
         fish();
     else
-        return usage_error(command, "which shell? bash, zsh or fish");
+        return usage_error(command, "no shell given: bash, zsh or fish");
     return EXIT_GOOD;
 }
 

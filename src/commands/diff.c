@@ -76,7 +76,7 @@ static const struct option rows[] = {
     {0, "per", "second|task:NAME",
      "sums and counts for each second of the traces, or for each task of that type that ended",
      TO_PARSED(struct request, per, struct per, parse_per)},
-    {'n', "limit", "N", "at most N rows a table (default 30; 0: all)",
+    {'n', "limit", "N", "at most N rows per table (default 30; 0: all)",
      TO_LIMIT(struct request, limit), .expects = "a number"},
     SKIP_FRAMES_ROW,
     ANALYSIS_ROWS,

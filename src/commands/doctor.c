@@ -103,18 +103,18 @@ static void add_frames(struct facts *facts, const struct debug_info *info)
     unsigned framed = info->framed, functions = info->functions;
     switch (info->frames) {
     case FRAMES_YES:
-        fact(facts, FACT_OK, name, NULL, "yes: %u of %u functions looked at have one", framed,
+        fact(facts, FACT_OK, name, NULL, "yes: %u of %u functions examined have one", framed,
              functions);
         break;
     case FRAMES_NO:
         fact(facts, FACT_NOTE, name, todo,
-             "no: %u of %u functions looked at have one; stacks are unwound by its tables, which "
+             "no: %u of %u functions examined have one; stacks are unwound by its tables, which "
              "costs more",
              framed, functions);
         break;
     case FRAMES_MIXED:
         fact(facts, FACT_NOTE, name, todo,
-             "mixed: %u of %u functions looked at have one; stacks are unwound by its tables, "
+             "mixed: %u of %u functions examined have one; stacks are unwound by its tables, "
              "which costs more",
              framed, functions);
         break;
@@ -206,7 +206,7 @@ static void add_program(struct facts *facts, const struct program *program)
     }
     if (program->unread) {
         fact(facts, FACT_NOTE, "recording", NULL,
-             "%s may be run, but not read: what it is cannot be known", program->runs);
+             "%s may be executed but not read: its kind is not known", program->runs);
         return;
     }
     fact(facts, FACT_OK, "recording", NULL, "dynamically linked with glibc: it can be recorded");

@@ -137,14 +137,14 @@ static int check_format(struct export_request *request)
         request->format = format_by_suffix(request->output);
     const struct export_format *format = request->format;
     if (!format)
-        return usage_error(request->command, "in which format? --to=%s", format_names + 1);
+        return usage_error(request->command, "no format given: --to=%s", format_names + 1);
     bool tables = format->nature == EXPORT_TABLES || format->nature == EXPORT_CSV;
     if (request->type && format->nature != EXPORT_PROFILE)
-        return usage_error(request->command, "--type is for profiles, and %s is none",
+        return usage_error(request->command, "--type is for profiles, which %s is not",
                            format->name);
     if ((request->table || request->host || request->day) && !tables)
         return usage_error(request->command,
-                           "--table, --host and --day are for tables, and %s is none",
+                           "--table, --host and --day are for tables, which %s is not",
                            format->name);
     if ((request->endpoint || request->resource.count > 0) && format->nature != EXPORT_SPANS)
         return usage_error(request->command, "--endpoint and --resource are for otlp, not for %s",
@@ -163,8 +163,9 @@ static int check_format(struct export_request *request)
 static int check_usage(struct export_request *request, const struct options *options)
 {
     if (options->word_count != 1)
-        return usage_error(request->command, options->word_count == 0 ? "which trace? (- is stdin)"
-                                                                      : "one trace at a time");
+        return usage_error(request->command, options->word_count == 0
+                                                 ? "no trace given (- is stdin)"
+                                                 : "one trace at a time");
     request->word = options->words[0];
     if (request->output && strcmp(request->output, "-") == 0)
         request->output = NULL;
@@ -256,7 +257,7 @@ int export_profile(struct export_request *request)
 static void print_no_span(const struct export_request *request, const trail_export_stats *stats)
 {
     if (request->format->nature == EXPORT_SPANS && stats->spans == 0)
-        print_message("%s: no task and no region is in it", source_title(request->word));
+        print_message("%s: it has no tasks and no regions", source_title(request->word));
 }
 
 /* MARK: A collector */
@@ -377,7 +378,7 @@ static void list_formats(FILE *to)
 static int answer(struct export_request *request, const struct options *options)
 {
     if (request->schema)
-        return options->word_count > 0 ? usage_error(request->command, "a schema is of no trace")
+        return options->word_count > 0 ? usage_error(request->command, "a schema needs no trace")
                                        : export_schema(request, request->schema);
     int code = check_usage(request, options);
     return code == EXIT_GOOD ? request->format->run(request) : code;
@@ -400,9 +401,8 @@ const struct command command_export = {
     COMMAND_ROW(export),
     .synopsis = "--to=FORMAT [options] TRACE [-o FILE]",
     .list = list_formats,
-    .details =
-        "Of a damaged trace it is the good part, and the exit status is 1. A file is written "
-        "beside and gets its name when it is complete.",
+    .details = "For a damaged trace, the good part is written and the exit status is 1. A file "
+               "appears under its name only when it is complete.",
     .examples = "  trail export --to=chrome app.trace -o app.json\n"
                 "  trail export --to=chrome --from=1.5s --to=+20ms app.trace -o moment.json\n"
                 "  trail export --to=folded --type=offcpu app.trace | flamegraph.pl >wait.svg\n"

@@ -341,7 +341,7 @@ struct push *push_begin(const char *endpoint, const struct push_options *options
     if (push->handle && set_options(push, options))
         return push;
     print_message("--endpoint=%s: %s", endpoint,
-                  push->url ? "no memory" : "this is an address like http://localhost:4318");
+                  push->url ? "no memory" : "this must be an address like http://localhost:4318");
     push_free(push);
     return NULL;
 }

@@ -103,7 +103,7 @@ static int find_all(struct tables_request *tables)
     size_t end = strlen(suffix);
     if (tables->all && size > end && strcmp(request->output + size - end, suffix) == 0)
         code = usage_error(request->command,
-                           "which table? --table=NAME; without it -o is a folder for all");
+                           "no table given: --table=NAME; without it -o is a folder for all");
     if (code == EXIT_GOOD)
         code = find_host(tables);
     if (code == EXIT_GOOD)
@@ -230,7 +230,7 @@ static void print_count(const struct export_request *request, int code, uint64_t
     const char *title = source_title(request->word);
     bool window = request->window.has_from || request->window.has_to;
     if (code == EXIT_BAD && count > 0)
-        print_message("%s: what is good of it was exported: %" PRIu64 " row%s", title, count,
+        print_message("%s: the good part was exported: %" PRIu64 " row%s", title, count,
                       plural_s(count));
     else if (code == EXIT_GOOD && count == 0 && window)
         print_message("%s: no row is in that window", title);

@@ -31,7 +31,7 @@ static const struct option rows[] = {
      "decode everything: events by kind, goroutines, strings, stacks, tasks, the exact duration, "
      "damage",
      TO_FLAG(struct request, full)},
-    {'j', "json", NULL, "one JSON object a file", TO_FLAG(struct request, json)},
+    {'j', "json", NULL, "one JSON object per file", TO_FLAG(struct request, json)},
     WORDS_ROW(struct request, words),
     {0},
 };
@@ -744,7 +744,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (code != EXIT_GOOD)
         return code;
     if (options.word_count == 0)
-        return usage_error(command, "which file? (- is stdin)");
+        return usage_error(command, "no file given (- is stdin)");
     for (int i = 0; i < options.word_count; i++) {
         if (i > 0 && !request.json)
             putchar('\n');

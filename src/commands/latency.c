@@ -43,7 +43,7 @@ struct request {
 static const struct option rows[] = {
     {'n', "limit", "N", "at most N stacks of each kind (default 10; 0: all)",
      TO_LIMIT(struct request, limit), .expects = "a number"},
-    {0, "idle", NULL, "waits for work stand among the others, not behind them",
+    {0, "idle", NULL, "show waits for work among the others, not last",
      TO_FLAG(struct request, idle)},
     GOROUTINE_FILTER_ROWS(struct request, filter),
     SKIP_FRAMES_ROW,

@@ -28,7 +28,7 @@ struct request {
 static const struct option rows[] = {
     {'n', "limit", "N", "at most N locks, and N chains (default 10; 0: all)",
      TO_LIMIT(struct request, limit), .expects = "a number"},
-    {'s', "stacks", NULL, "show whole stacks, a line a frame", TO_FLAG(struct request, stacks)},
+    {'s', "stacks", NULL, "show whole stacks, one frame per line", TO_FLAG(struct request, stacks)},
     {'c', "channels", NULL, "waits for channels and select as well",
      TO_FLAG(struct request, analysis.options.locks.channels)},
     {0, "match", "WORDS", "locks whose name, kind or stacks contain all these words, and no -word",

@@ -213,7 +213,7 @@ static int check_offsets(const struct request *request)
 static int check_usage(struct request *request, const struct options *options)
 {
     if (options->word_count == 0)
-        return usage_error(request->command, "which traces?");
+        return usage_error(request->command, "no traces given");
     if (strcmp(request->output, "-") == 0 && isatty(STDOUT_FILENO))
         return usage_error(request->command, NO_BINARY_ON_TERMINAL);
     request->count = 0;
@@ -288,7 +288,7 @@ static int print_damage(const struct request *request, const trail_merge *merge)
             code = worse_exit(code, print_error(request->parts[k].word, err));
     }
     if (code == EXIT_BAD)
-        print_message("what is good of it was merged");
+        print_message("the good part was merged");
     return code;
 }
 
@@ -384,7 +384,7 @@ const struct command command_merge = {
         "for others --offset or --align=start says how they are aligned. Numbers of the second "
         "trace's goroutines and threads begin with 1000000000, those of its Ps with 1000, and so "
         "on; names of start functions with the trace's: 'web: main.main'. The heap and GOMAXPROCS "
-        "are sums. Of a damaged trace it is the good part, and the exit status is 1.",
+        "are sums. For a damaged trace, the good part is written and the exit status is 1.",
     .examples = "  trail merge web.trace db.trace -o both.trace && trail summary both.trace\n"
                 "  trail merge web=host1/app.trace db=host2/app.trace -o both.trace\n"
                 "  trail merge old.trace new.trace --offset=new=1.5s -o both.trace\n"

@@ -56,8 +56,8 @@ static int parse_windows(const struct command *command, void *member, const char
         if (windows->count == MOST_WINDOWS)
             return usage_error(command, "at most %d windows", MOST_WINDOWS);
         if (!next_word(&list, word, sizeof word) || !parse_time(word, &ns) || ns == 0)
-            return usage_error(command, "'%s' is no length of a window; those are like 10us,1ms",
-                               word);
+            return usage_error(command,
+                               "'%s' is not the length of a window; those are like 10us,1ms", word);
         windows->ns[windows->count++] = ns;
     } while (*list);
     return EXIT_GOOD;
@@ -94,8 +94,8 @@ static int parse_quantiles(const struct command *command, void *member, const ch
         double share = good ? strtod(word, &end) : 0;
         good = good && end != word && *end == '\0' && share >= 0 && share <= 1;
         if (!good)
-            return usage_error(command, "'%s' is no share of the windows; those are like 0.5,0.99",
-                               word);
+            return usage_error(command,
+                               "'%s' is not a share of the windows; those are like 0.5,0.99", word);
         quantiles->shares[quantiles->count++] = share;
     } while (*list);
     return EXIT_GOOD;

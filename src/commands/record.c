@@ -100,7 +100,7 @@ static int take_rotate(const struct command *command, void *member, const char *
     if (parse_size(value, &limits->rotate_bytes) ||
         (parse_time(value, &limits->rotate_ns) && limits->rotate_ns > 0))
         return EXIT_GOOD;
-    return usage_error(command, "'%s' is no value for this option", value);
+    return usage_error(command, "'%s' is not a value for this option", value);
 }
 
 static int take_pid(const struct command *command, void *process, const char *value)
@@ -108,7 +108,7 @@ static int take_pid(const struct command *command, void *process, const char *va
     char *end;
     long pid = strtol(value, &end, 10);
     if (end == value || *end || pid <= 0 || pid > INT32_MAX)
-        return usage_error(command, "'%s' is no process ID", value);
+        return usage_error(command, "'%s' is not a process ID", value);
     *(pid_t *)process = (pid_t)pid;
     return EXIT_GOOD;
 }
@@ -119,22 +119,22 @@ static const struct option rows[] = {
     {'o', "output", "FILE", "where the trace goes (PROGRAM.trace)",
      TO_TEXT(struct recording, options.output)},
     {'p', "pid", "PID",
-     "start no program: record process PID, which runs already, until it ends, --duration, or "
-     "Ctrl-C; it goes on",
+     "start no program: record the running process PID until it ends, --duration, or Ctrl-C; it "
+     "keeps running",
      TO_PARSED(struct recording, options.process, pid_t, take_pid)},
-    {0, "duration", "TIME", "record for this time; the program goes on",
+    {0, "duration", "TIME", "record for this long; the program keeps running",
      TO_TIME(struct recording, options.duration_ns), .least = 1},
     {0, "cpu-samples", "HZ",
      "have the kernel sample each thread's stack at this rate, by its CPU time",
      TO_NUMBER(struct recording, options.cpu_samples), .least = 1, .most = 10000},
     {0, "flight", "TIME",
-     "keep the newest part, of this length, in memory; it is written when the program ends, in "
-     "whatever way, and on a signal",
+     "keep only the newest part, of this length, in memory; it is written when the program ends, "
+     "however it ends, and on a signal",
      TO_TIME(struct recording, options.limits.flight_ns), .least = 1},
-    {0, "heap", NULL, "record how much memory of malloc the program has at each time",
+    {0, "heap", NULL, "record how much malloc memory the program uses over time",
      TO_FLAG(struct recording, options.heap)},
     {0, "children", NULL,
-     "record the processes that it starts until they end, too: also those that outlive it",
+     "record the processes that it starts until they end, even if they outlive it",
      TO_FLAG(struct recording, options.outliving)},
     {0, "no-children", NULL, "do not record the processes that it starts",
      TO_FLAG(struct recording, alone)},
@@ -157,18 +157,18 @@ static const struct option rows[] = {
      "run a program that gcc has built with LLVM's OpenMP library, which reports parallel "
      "regions, tasks, barriers and locks",
      TO_FLAG(struct recording, openmp)},
-    {0, "split", NULL, "a trace for each process, with its PID in the name, not one of all",
+    {0, "split", NULL, "one trace per process, with its PID in the name, not one for all",
      TO_FLAG(struct recording, options.split)},
     {0, "switches", "WHEN",
      "record the kernel's context switches: auto (the default): where it permits that; off; need: "
      "refuse to record without",
      TO_WORD(struct recording, options.switches, switches)},
     {0, "max-switches", "RATE",
-     "not while a CPU switches threads more often per second, as each switch takes about a "
-     "microsecond longer; 0: no limit (25000)",
+     "pause it while a CPU switches threads more often per second, because each switch takes about "
+     "a microsecond longer; 0: no limit (25000)",
      TO_NUMBER(struct recording, options.max_switches), .most = 1000000000},
     {0, "cpu-signal", NULL,
-     "take these samples by a timer signal (PROF) in the program, where the kernel gives none",
+     "take these samples by a timer signal (PROF) in the program, if the kernel provides none",
      TO_FLAG(struct recording, options.cpu_signal)},
     {0, "attach-shm", "FILE",
      "start no program: wait for those that find FILE by the variables of 'trail env', until "
@@ -223,7 +223,7 @@ static int read_options(struct recording *r, const struct command *command, int 
         return code;
     r->argv = options.words;
     if (r->options.cpu_signal && !r->options.cpu_samples)
-        return usage_error(command, "--cpu-signal is about --cpu-samples=HZ: how many a second?");
+        return usage_error(command, "--cpu-signal needs --cpu-samples=HZ");
     if (r->alone && (r->options.split || r->options.outliving))
         return usage_error(command, "--no-children records one process: not with --children or "
                                     "--split, which are about several");
@@ -240,7 +240,7 @@ static int read_options(struct recording *r, const struct command *command, int 
     if (r->options.process)
         return check_with_pid(r, command, options.word_count);
     if (!r->options.shm && options.word_count == 0)
-        return usage_error(command, "which program? trail record -- PROGRAM [ARGUMENT...]");
+        return usage_error(command, "no program given: trail record -- PROGRAM [ARGUMENT...]");
     return EXIT_GOOD;
 }
 
@@ -341,7 +341,7 @@ static void print_patience(struct recording *r)
     if (r->patience_printed || !r->child.asked || now - r->child.asked_ns < PATIENCE_NS)
         return;
     r->patience_printed = true;
-    print_message("%s goes on; one more signal ends the recording without it", r->argv[0]);
+    print_message("%s is still running; one more signal ends the recording without it", r->argv[0]);
 }
 
 /* Prints one line on stderr, overwriting the previous one. */
@@ -407,10 +407,10 @@ static void follow_children(struct recording *r)
         noticed = true;
         if (!r->quiet)
             print_message(r->options.outliving
-                              ? "%s has ended; what it has started is recorded until it ends, too, "
-                                "or Ctrl-C"
-                              : "the recording has ended with %s; what it has started goes on: "
-                                "--children records that until it ends, too",
+                              ? "%s has ended; processes that it started are recorded until they "
+                                "end, or Ctrl-C"
+                              : "the recording has ended with %s; processes that it started are "
+                                "still running: --children records them until they end",
                           r->argv[0]);
         if (!r->options.outliving)
             break;
@@ -428,7 +428,7 @@ static void run_program(struct recording *r)
     }
     end_progress(r);
     if (r->child.given_up)
-        print_message("the recording has ended; %s goes on as process %d", r->argv[0],
+        print_message("the recording has ended; %s continues as process %d", r->argv[0],
                       (int)r->child.pid);
     if (!r->child.given_up && (r->options.outliving || recorder_has_others(&r->recorder)))
         follow_children(r);
@@ -448,8 +448,7 @@ static void finish(struct recording *r)
     recorder_finish(&r->recorder);
     if (r->recorder.refused)
         print_message("refused to record %" PRIu64
-                      " process%s that claimed to be of the program, but "
-                      "%s not",
+                      " process%s that claimed to be of the program, but %s not",
                       r->recorder.refused, r->recorder.refused == 1 ? "" : "es",
                       r->recorder.refused == 1 ? "was" : "were");
 }
@@ -658,10 +657,10 @@ static void print_summaries(const struct recording *r)
     free(all);
     record_summary_print_executed(&recorder->executed, turned_away);
     if (turned_away > 0)
-        print_message("%" PRIu64
-                      " process%s not recorded: processes started faster than the recorder could "
-                      "take them up",
-                      turned_away, turned_away == 1 ? " was" : "es were");
+        print_message(
+            "%" PRIu64
+            " process%s not recorded: processes started faster than the recorder could accept them",
+            turned_away, turned_away == 1 ? " was" : "es were");
 }
 
 /* Reports losses that no summary counts. */
@@ -669,17 +668,16 @@ static void print_cut_files(void)
 {
     uint64_t pages = mapped_files_cut();
     if (pages)
-        print_message(
-            "a file became shorter while it was read, the shared memory or a library of the "
-            "program: %" PRIu64 " page%s of it missing",
-            pages, pages == 1 ? " is" : "s are");
+        print_message("the shared memory or a library of the program became shorter while it was "
+                      "read: %" PRIu64 " page%s of it missing",
+                      pages, pages == 1 ? " is" : "s are");
     print_refused_file();
 }
 
 static void print_pause(const struct recording *r)
 {
     char pause[DURATION_SIZE];
-    print_message("a thread of process %d was held up for at most %s", (int)r->options.process,
+    print_message("a thread of process %d was delayed by up to %s", (int)r->options.process,
                   show_duration_as(pause, r->attach.paused_ns, DURATION_WORDS));
 }
 

@@ -135,8 +135,8 @@ static void print_recorder(const struct collect_summary *s)
     fputs(strcmp(between, "lost: ") == 0 ? "nothing lost\n" : "\n", stderr);
     if (s->unnamed)
         fprintf(stderr,
-                "  %" PRIu64 " %s without a name, as the recording was to end at once: "
-                "'trail symbolize' adds names\n",
+                "  %" PRIu64 " %s without a name, as the recording was to end at once: 'trail "
+                "symbolize' adds names\n",
                 s->unnamed, numbered(s->unnamed, "place", "places"));
 }
 
@@ -197,8 +197,9 @@ void record_summary_print(const struct collect_summary *s, const char *path, int
                 "; the kernel does not permit reading the program's memory\n",
                 s->refused_stacks);
     if (s->left)
-        fputs("  not recorded: what was executed in its place, which did not load the recorder\n",
-              stderr);
+        fputs(
+            "  not recorded: the program executed in its place, which did not load the recorder\n",
+            stderr);
     print_heap(s);
     print_recorder(s);
     print_findings(path);
@@ -286,10 +287,9 @@ static void print_left(const struct record_summary_process *processes, size_t co
                                      found > 1 ? ", " : "", TITLE_WIDTH, p->title, p->pid);
     }
     if (found > 0)
-        show_error_line(
-            "  recorded in part: %s%s, for what was executed in its place did not load the "
-            "recorder",
-            text, found > MOST_EXECUTED ? ", ..." : "");
+        show_error_line("  recorded in part: %s%s, because the program executed in its place did "
+                        "not load the recorder",
+                        text, found > MOST_EXECUTED ? ", ..." : "");
 }
 
 void record_summary_print_all(struct record_summary_process *processes, size_t all, int program)

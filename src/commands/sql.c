@@ -60,7 +60,7 @@ static const struct option rows[] = {
      TO_WINDOW_FROM(struct request, window)},
     {0, "to", "TIME", "only time up to here; +3ms counts from --from",
      TO_WINDOW_TO(struct request, window)},
-    {'j', "json", NULL, "an array of objects, one a row", TAKE(SQL_JSON)},
+    {'j', "json", NULL, "an array of objects, one per row", TAKE(SQL_JSON)},
     {0, "csv", NULL, "comma-separated values, with a line of titles", TAKE(SQL_CSV)},
     {0, "csv-safe", NULL,
      "the same, with an apostrophe before text that a spreadsheet would compute",
@@ -68,9 +68,9 @@ static const struct option rows[] = {
     {0, "memory-limit", "SIZE",
      "memory that DuckDB may use: 500M, 4G (its own default: 80 % of the machine's)",
      TO_PARSED(struct request, duckdb.memory, const char *, take_memory)},
-    {0, "spill", "DIR", "where what is more than that goes; without it the query fails",
+    {0, "spill", "DIR", "where to store what exceeds that; without it the query fails",
      TO_TEXT(struct request, duckdb.spill)},
-    {0, "threads", "N", "threads that DuckDB may use (one a file, at most one a CPU)",
+    {0, "threads", "N", "threads that DuckDB may use (one per file, at most one per CPU)",
      TO_PARSED(struct request, duckdb.threads, const char *, take_threads)},
     {0, "allow-files", NULL, "queries may read and write files: COPY, read_parquet(...)",
      TO_FLAG(struct request, duckdb.files)},
@@ -583,7 +583,7 @@ static int take_words(struct request *request, const struct options *options)
     request->file_count = (size_t)count;
     bool facts = request->query && *request->query == '.';
     if (count == 0 && !facts)
-        return usage_error(request->command, "which trace?");
+        return usage_error(request->command, "no trace given");
     for (int i = 0; i < count && !request->query; i++)
         if (strcmp(options->words[i], "-") == 0)
             return usage_error(request->command, "the trace is on stdin: the query must be a word");

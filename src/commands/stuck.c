@@ -36,7 +36,8 @@ struct request {
 };
 
 static const struct option rows[] = {
-    {'j', "json", NULL, "one JSON object, with --repeat one a line", TO_FLAG(struct request, json)},
+    {'j', "json", NULL, "one JSON object, with --repeat one per line",
+     TO_FLAG(struct request, json)},
     {0, "children", NULL, "the processes that it has started, too",
      TO_FLAG(struct request, children)},
     {0, "repeat", "TIME", "look again each TIME, and show what has changed",
@@ -375,14 +376,15 @@ static void print_process_heading(const struct stuck_process *process, size_t ch
               process->held.groups > 1 ? "each " : "", process->held.groups > 1 ? "at most " : "",
               stopped);
     if (process->held.groups > 1)
-        show_line("    in %zu groups, so not seen at one instant; deadlocks were looked at twice",
+        show_line("    in %zu groups, so not seen at one instant; deadlocks were confirmed by a "
+                  "second look",
                   process->held.groups);
     if (missing)
         show_line("    %s", missing);
     if (process->hangs)
-        show_line("    no thread can go on: each waits for another, without a time limit");
+        show_line("    no thread can continue: each waits for another, without a time limit");
     if (process->is_related)
-        puts("    not asked for: others wait for these threads of it");
+        puts("    not requested: others wait for these threads of it");
     else if (changed < process->held.count)
         show_line("    %zu as before", process->held.count - changed);
     if (process->held.unstopped)
@@ -637,12 +639,13 @@ static int read_pids(const struct command *command, const struct options *option
         errno = 0;
         long pid = strtol(options->words[i], &end, 10);
         if (errno || *end || pid <= 0 || pid > INT32_MAX)
-            return usage_error(command, "'%s' is no process ID; 'pgrep NAME' lists those of a name",
+            return usage_error(command,
+                               "'%s' is not a process ID; 'pgrep NAME' lists those of a name",
                                options->words[i]);
         if (!add_pid(pids, (pid_t)pid))
             return print_output_error("the processes", ENOMEM);
     }
-    return pids->count ? EXIT_GOOD : usage_error(command, "which process? Give its ID");
+    return pids->count ? EXIT_GOOD : usage_error(command, "no process given: give its ID");
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -669,7 +672,7 @@ const struct command command_stuck = {
     .synopsis = "[options] PID...",
     .details =
         "Stops the threads of a process for some milliseconds, copies their registers, stacks and "
-        "what they wait for, and lets them go on. Shows deadlocks; then each thread: what it "
+        "what they wait for, and lets them continue. Shows deadlocks; then each thread: what it "
         "waits for, the holder of that, and its stack. Needs no preparation of the process. Exit "
         "status: 0, also if there is a deadlock; 3 if the process may not be read.",
     .examples = "  trail stuck $(pidof server)\n"

@@ -37,7 +37,7 @@ struct request {
 static const struct option rows[] = {
     {'n', "limit", "N", "at most N rows in each table (default 6; 0: all)",
      TO_LIMIT(struct request, limit), .expects = "a number"},
-    {0, "idle", NULL, "waits for work stand among the others, not behind them",
+    {0, "idle", NULL, "show waits for work among the others, not last",
      TO_FLAG(struct request, idle)},
     SKIP_FRAMES_ROW,
     ANALYSIS_ROWS,
@@ -437,8 +437,8 @@ static void show_activity(const struct request *request)
     int64_t idle = a->idle_work_ns + a->idle_lock_ns + a->idle_nothing_ns;
     show_counts(request, "running", false);
     show_counts(request, "ready", true);
-    printf("%-*s %.1f %% of their time: %.1f %% nothing to do, %.1f %% waiting for locks, "
-           "%.1f %% although work was ready\n",
+    printf("%-*s %.1f %% of their time: %.1f %% nothing to do, %.1f %% waiting for locks, %.1f %% "
+           "although work was ready\n",
            label_width(request), word(request, TERM_slots_idle), percent_of(idle, a->available_ns),
            percent_of(a->idle_nothing_ns, a->available_ns),
            percent_of(a->idle_lock_ns, a->available_ns),
@@ -446,8 +446,8 @@ static void show_activity(const struct request *request)
     if (a->inferred_ns > 0) {
         char inferred[SHOW_SIZE];
         printf("inferred for %s: context switches were not recorded; of the %s that ran or were "
-               "ready there, "
-               "at most %" PRIu64 " count as running here, and all in the rows below\n",
+               "ready there, at most %" PRIu64
+               " count as running here, and all in the rows below\n",
                show_duration(inferred, a->inferred_ns), word(request, TERM_tasks), a->procs);
     }
     show_lost(request);

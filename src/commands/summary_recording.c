@@ -73,7 +73,7 @@ static void show_missed(const trail_reader *reader)
             missed, missed == 1 ? "" : "es");
     show_why(reader, TRAIL_RECORDED_MISSED);
     if (show_names(reader, TRAIL_RECORDED_LEFT, "recorded in part: ") > 0)
-        printf("\n  what was executed in its place did not load the recorder\n");
+        printf("\n  the program executed in its place did not load the recorder\n");
     show_why(reader, TRAIL_RECORDED_LEFT);
 }
 

@@ -71,7 +71,7 @@ static void print_lacking(const struct modules *modules)
     for (struct module_file file = {0}; modules_next(modules, &file);) {
         if (file.state != MODULE_HAS_NAMES)
             continue;
-        fputs(bare++ == 0 ? "trail: names without lines, for want of debug information: " : ", ",
+        fputs(bare++ == 0 ? "trail: names without lines, for lack of debug information: " : ", ",
               stderr);
         put_name(&file);
     }

@@ -76,7 +76,7 @@ const struct command command_threads = {
     COMMAND_ROW(threads),
     .synopsis = "[options] FILE",
     .details =
-        "A row a thread (M), from its first event on: how long goroutines ran on it or were in "
+        "One row per thread (M), from its first event on: how long goroutines ran on it or were in "
         "system calls, how often, and how often it took a P.",
     .examples = "  trail threads app.trace\n"
                 "  trail threads --from=1s --to=+200ms --json app.trace",

@@ -55,7 +55,7 @@ static int parse_address(const struct command *command, void *member, const char
     int64_t port = 0;
     if (size >= sizeof address->host ||
         (colon && (!parse_id(colon + 1, "", &port) || port > 65535)))
-        return usage_error(command, "'%s' is no address like 127.0.0.1:8080", text);
+        return usage_error(command, "'%s' is not an address like 127.0.0.1:8080", text);
     memcpy(address->host, text, size);
     address->host[size] = '\0';
     address->port = (uint16_t)port;
@@ -67,7 +67,7 @@ static const struct option rows[] = {
      "serve on this address: HOST:PORT, :PORT or HOST (default 127.0.0.1 and a free port)",
      TO_PARSED(struct request, address, struct address, parse_address)},
     {0, "no-open", NULL, "do not open a browser", TO_FLAG(struct request, no_open)},
-    {0, "keep", NULL, "serve until Ctrl-C, also when no page is open any more",
+    {0, "keep", NULL, "serve until Ctrl-C, even when no page is open",
      TO_FLAG(struct request, keep)},
     {0, "idle", "TIME", "end this time after the last request (300s)",
      TO_TIME(struct request, idle_ns), .expects = "a time like 300s"},
@@ -318,7 +318,7 @@ static int serve(const struct request *request, struct site *site, const sigset_
                    request->address.host[0] ? request->address.host : "127.0.0.1", http_port(http),
                    http_token(http));
     if (!is_local(request->address.host))
-        print_message("whoever reaches %s and knows this address can read the trace",
+        print_message("anyone who can reach %s and knows this address can read the trace",
                       request->address.host);
     printf("%s\n", url);
     (void)fflush(stdout);
@@ -394,8 +394,8 @@ static int check_words(const struct request *request)
     if (request->count == 1)
         return EXIT_GOOD;
     if (is_stdin || strcmp(request->words[1], "-") == 0 || request->follow || request->save)
-        return usage_error(request->command, "two traces are compared when they are files: "
-                                             "no -, --follow or --save");
+        return usage_error(request->command,
+                           "two traces are compared when they are files: no -, --follow or --save");
     return EXIT_GOOD;
 }
 
@@ -407,7 +407,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (code != EXIT_GOOD)
         return code;
     if (options.word_count == 0 || options.word_count > API_TRACES)
-        return usage_error(command, options.word_count == 0 ? "which file? (- is stdin)"
+        return usage_error(command, options.word_count == 0 ? "no file given (- is stdin)"
                                                             : "two files at most");
     request.count = (size_t)options.word_count;
     for (size_t i = 0; i < request.count; i++)

@@ -46,10 +46,9 @@ static const struct option rows[] = {
     {0, "host", "NAME", "the machine that the traces are of (this one)",
      TO_TEXT(struct request, host)},
     {0, "run", "COMMAND",
-     "no export: run this by a shell for each trace, whose path is $TRAIL_FILE",
+     "no export: run this command in a shell for each trace, with its path in $TRAIL_FILE",
      TO_TEXT(struct request, run)},
-    {0, "once", NULL,
-     "handle what is there, and end; files that were changed just now are waited for",
+    {0, "once", NULL, "handle what is there, and end; waits for files that have just changed",
      TO_FLAG(struct request, once)},
     {0, "settle", "TIME",
      "a file that is found is complete if it was not changed for this time (2s); one that is "
@@ -152,7 +151,7 @@ static void handle(struct watch *watch, const char *name, const struct stat *fil
             watch->ended = true;
         }
     } else {
-        print_message("%s: not done (exit code %d); it is tried again later", path, code);
+        print_message("%s: not done (exit code %d); it will be retried", path, code);
         watch->code = worse_exit(watch->code, EXIT_INOUT);
         watch->failed = watch->waits = true;
     }
@@ -193,7 +192,7 @@ static void look_at(struct watch *watch, const char *name, bool complete)
         handle(watch, name, &file);
         return;
     }
-    print_message("%s/%s: no trace; left alone", watch->request->folder, name);
+    print_message("%s/%s: not a trace; left alone", watch->request->folder, name);
     (void)ledger_add(&watch->ledger, name, &file);
 }
 
@@ -355,9 +354,9 @@ static int run(const struct command *command, int argc, char **argv)
     if (code != EXIT_GOOD)
         return code;
     if (options.word_count != 1)
-        return usage_error(command, "which folder? trail watch DIR -o DIR");
+        return usage_error(command, "no folder given: trail watch DIR -o DIR");
     if (!request.output)
-        return usage_error(command, "where do the tables go? --output=DIR");
+        return usage_error(command, "no output given: --output=DIR");
     request.folder = options.words[0];
     return watch_folder(&request);
 }
@@ -365,13 +364,11 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_watch = {
     COMMAND_ROW(watch),
     .synopsis = "[options] DIR -o DIR",
-    .details =
-        "Exports each trace that is in the folder or appears in it to Parquet files, once, as "
-        "trail export does. A file in the output folder lists the traces that are done. Names "
-        "that begin with a dot or end in .tmp, .part or ~ are ignored. A signal ends it. The exit "
-        "status is 1 if a trace was damaged, of which the good part was exported, and 3 if one "
-        "could "
-        "not be exported.",
+    .details = "Exports each trace that is in the folder or appears in it to Parquet files, once, "
+               "as trail export does. A file in the output folder lists the traces that are done. "
+               "Names that begin with a dot or end in .tmp, .part or ~ are ignored. A signal ends "
+               "it. The exit status is 1 if a trace was damaged, of which the good part was "
+               "exported, and 3 if one could not be exported.",
     .examples = "  trail watch /var/traces --host=web1 -o /srv/traces\n"
                 "  trail watch --once /var/traces -o /srv/traces\n"
                 "  trail watch /var/traces -o /srv/done --run='cp \"$TRAIL_FILE\" /backup'",

@@ -131,7 +131,7 @@ static int parse_scaled(struct request *request, enum change_kind kind, const ch
         return exit_no_memory();
     if (!sign || sign == name || !parse_factor(sign + 1, &change.factor))
         return usage_error(request->analysis.command,
-                           "'%s' is no name and factor from 0.001 to 1000, as in %s", value,
+                           "'%s' is not a name and factor from 0.001 to 1000, as in %s", value,
                            examples[kind]);
     *sign = '\0';
     change.name = name;
@@ -162,7 +162,7 @@ static int parse_goal(struct request *request, const char *value)
     colon = strrchr(name, ':');
     if (strncmp(name, "task:", 5) != 0 || colon <= name + 5 || colon[1] != 'p')
         return usage_error(request->analysis.command,
-                           "'%s' is no goal: end, task:NAME:p99, rate:REGION or waits", value);
+                           "'%s' is not a goal: end, task:NAME:p99, rate:REGION or waits", value);
     goal->of = GOAL_TASK;
     goal->name = name + 5;
     goal->quantile = strtod(colon + 2, &end) / 100;
@@ -188,7 +188,7 @@ static int parse_option(void *context, int id, const char *value)
         return parse_scaled(request, CHANGE_IO, value);
     case OPT_CPUS:
         if (!parse_id(value, "", &cpus) || cpus < 1 || cpus > 65536)
-            return usage_error(request->analysis.command, "'%s' is no number of CPUs", value);
+            return usage_error(request->analysis.command, "'%s' is not a number of CPUs", value);
         return add_change(request, &(struct change){.kind = CHANGE_CPUS, .cpus = (unsigned)cpus});
     case OPT_NO_GC:
         return add_change(request, &(struct change){.kind = CHANGE_NO_GC});
@@ -468,9 +468,8 @@ static int check(struct request *request, bool *good)
         !ask(request, NULL, 0, &request->unchanged))
         return exit_no_memory();
     if (request->off >= 1)
-        return cannot_answer(request,
-                             "replayed unchanged, the threads wait for each other for ever: "
-                             "the trace does not show all wake-ups.");
+        return cannot_answer(request, "replayed unchanged, the threads wait for each other for "
+                                      "ever: the trace does not show all wake-ups.");
     if (fabs(request->off) > OFF_MOST)
         return cannot_answer(request,
                              "replayed unchanged, it takes %.1f %% %s than in the trace: how its "

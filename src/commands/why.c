@@ -50,7 +50,7 @@ static const struct option rows[] = {
      TAKE(OPT_WINDOW)},
     {'n', "limit", "N", "show the N longest segments (default 40; with --json: all)",
      TAKE(OPT_LIMIT)},
-    {'s', "stacks", NULL, "show stacks, a line a frame", TO_FLAG(struct request, stacks)},
+    {'s', "stacks", NULL, "show stacks, one frame per line", TO_FLAG(struct request, stacks)},
     SKIP_FRAMES_ROW,
     ANALYSIS_ROWS,
     {0},
@@ -90,7 +90,7 @@ static int parse_number(const struct request *request, const char *letters, cons
 {
     if (parse_id(value, letters, number))
         return EXIT_GOOD;
-    return usage_error(request->analysis.command, "'%s' is no number", value);
+    return usage_error(request->analysis.command, "'%s' is not a number", value);
 }
 
 static int parse_option(void *context, int id, const char *value)

@@ -219,7 +219,7 @@ bool command_line(struct exchange *exchange, const struct command_files *files, 
 {
     const struct allowed *command = find_command(exchange);
     if (command && compares(command) && !files->other)
-        exchange_refuse(exchange, 400, "%s is about two traces: trail view A B", command->command);
+        exchange_refuse(exchange, 400, "%s needs two traces: trail view A B", command->command);
     if (command && exchange->request)
         http_each_query(exchange->request, check_parameter,
                         &(struct check){.exchange = exchange, .command = command});

@@ -81,8 +81,8 @@ static int check_size(const struct packer *packer, trail_error *err)
     if (packer->taken <= EMBED_MOST)
         return 0;
     return error_set(err, TRAIL_USAGE,
-                     "more than %d MB do not go into one file: take a part of the trace out with "
-                     "'trail convert --from=TIME --to=TIME'",
+                     "a file can hold at most %d MB: take a part of the trace out with 'trail "
+                     "convert --from=TIME --to=TIME'",
                      (int)(EMBED_MOST >> 20));
 }
 

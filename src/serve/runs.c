@@ -81,7 +81,7 @@ static const char *why_end(struct runs *runs, const struct http_request *request
     if (is_stopped(runs))
         return "the server ends";
     if (request && http_is_gone(request))
-        return "nobody waits for it";
+        return "the client has gone";
     return now_ms() > until_ms ? "it takes too long" : NULL;
 }
 
@@ -318,7 +318,7 @@ bool runs_are_stale(const struct runs *runs)
 static bool check_file(const struct intake *intake, struct exchange *exchange)
 {
     if (intake && intake_is_overwritten(intake))
-        exchange_refuse(exchange, 409, "the file has changed since it was read: read it anew");
+        exchange_refuse(exchange, 409, "the file has changed since it was read: read it again");
     return exchange->status == 0;
 }
 
@@ -401,7 +401,7 @@ void runs_answer_sql(struct runs *runs, struct exchange *exchange)
     if (!query || !*query || strlen(query) > MOST_QUERY)
         exchange_refuse(exchange, 400, "query is SQL, of at most %d bytes", MOST_QUERY);
     else if (!runs_can_sql(runs))
-        exchange_refuse(exchange, 501, "DuckDB is not there: see docs/sql.md");
+        exchange_refuse(exchange, 501, "DuckDB is not installed: see docs/sql.md");
     if (exchange->status != 0 || !query || !find_file(runs->intake, exchange, path))
         return;
     WORDS_ADD(&words, "trail", "sql", "--json", "--memory-limit=1G", "--", path);

@@ -21,8 +21,9 @@ void analysis_speak(struct analysis *analysis)
 int analysis_words(struct analysis *analysis, const struct options *options)
 {
     if (options->word_count != 1)
-        return usage_error(analysis->command, options->word_count == 0 ? "which file? (- is stdin)"
-                                                                       : "one file at a time");
+        return usage_error(analysis->command, options->word_count == 0
+                                                  ? "no file given (- is stdin)"
+                                                  : "one file at a time");
     return analysis_word(analysis, options->words[0]);
 }
 
@@ -50,8 +51,8 @@ static int print_damage(const struct analysis *analysis, const trail_error *err)
 {
     int code = print_error(analysis->word, err);
     if (analysis->answers)
-        print_message("%s: what %s is of the part that could be read", source_title(analysis->word),
-                      analysis->streams ? "is shown" : "follows");
+        print_message("%s: what %s covers only the part that could be read",
+                      source_title(analysis->word), analysis->streams ? "is shown" : "follows");
     return code;
 }
 

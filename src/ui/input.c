@@ -107,9 +107,10 @@ void print_repairs(const char *word, const trail_reader *reader)
     trail_reader_stats stats;
     trail_reader_get_stats(reader, &stats);
     if (stats.repairs > 0 && trail_version_is_v2(trail_reader_version(reader)))
-        print_message("%s: %" PRIu64 " state%s inferred where events are lost; what is not certain "
-                      "there is in no sum",
-                      source_title(word), stats.repairs, plural_s(stats.repairs));
+        print_message(
+            "%s: %" PRIu64
+            " state%s inferred where events are lost; sums leave out what is uncertain there",
+            source_title(word), stats.repairs, plural_s(stats.repairs));
     else if (stats.repairs > 0)
         print_message("%s: %" PRIu64 " repair%s; 'trail check --repair --list' lists them",
                       source_title(word), stats.repairs, plural_s(stats.repairs));

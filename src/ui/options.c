@@ -10,11 +10,11 @@
 #include "ui/values.h"
 
 const struct option input_options[] = {
-    {0, "max-inflated", "SIZE", "the most that compressed input may give",
+    {0, "max-inflated", "SIZE", "limit of decompressed input",
      TO_SIZE_LIMIT(struct input_limits, max_bytes), .expects = "a size like 100G, or 0 for any"},
-    {0, "max-ratio", "N", "compressed input may give N times its size",
+    {0, "max-ratio", "N", "decompressed input may be N times as large",
      TO_LIMIT(struct input_limits, max_ratio), .expects = "a number like 1000, or 0 for any"},
-    {0, "threads", "N", "the most threads that read and process a trace",
+    {0, "threads", "N", "maximum number of threads that read and process a trace",
      TO_NUMBER(struct input_limits, threads), .least = 1, .most = 1024,
      .expects = "a number from 1 to 1024"},
     {0},
@@ -190,14 +190,14 @@ static int take_value(const struct options *options, const struct option *row, v
     if (row->type == OPTION_IDS)
         return parse_id_list(options->value, row->letters, to)
                    ? EXIT_GOOD
-                   : usage_error(options->command, "'%s' is no list of numbers like 18 or 18,22",
+                   : usage_error(options->command, "'%s' is not a list of numbers like 18 or 18,22",
                                  options->value);
     if (put_value(row, to, options->value))
         return EXIT_GOOD;
     if (row->expects)
         return usage_error(options->command, "--%s is %s, not '%s'", row->name, row->expects,
                            options->value);
-    return usage_error(options->command, "'%s' is no value for this option", options->value);
+    return usage_error(options->command, "'%s' is not a value for this option", options->value);
 }
 
 const char *option_values(const struct option *row, char *buf)
@@ -281,7 +281,7 @@ void command_help(const struct command *command, FILE *to)
         option_help(row, to);
     option_help(&help_row, to);
     if (!command->no_input)
-        fputs("\nHow much compressed input may give can be limited: see trail(1).\n", to);
+        fputs("\nTo limit decompressed size, see trail(1).\n", to);
     if (command->examples)
         fprintf(to, "\nExamples:\n%s\n", command->examples);
 }

@@ -6,7 +6,8 @@
 #define TRAIL_UI_SKIP_FRAMES_H
 
 #define SKIP_FRAMES_HELP                                                                           \
-    "name no place by functions that match a line of FILE, such as pool::*, nor by files: "        \
+    "do not name places after functions that match a line of FILE, such as pool::*, nor after "    \
+    "files: "                                                                                      \
     "file:*/pool/*"
 
 /*

@@ -15,7 +15,7 @@ static int take(const struct command *command, const char *word, bool relative, 
                            "'%s' has no unit; %sns counts from the first event, and in trail sql "
                            "since_start(begin_ns) gives such times",
                            word, word);
-    return usage_error(command, "'%s' is no time; times are like 1.5s, 20ms, 300us, 5ns", word);
+    return usage_error(command, "'%s' is not a time; times are like 1.5s, 20ms, 300us, 5ns", word);
 }
 
 int window_from(const struct command *command, void *member, const char *word)

@@ -298,7 +298,7 @@ static inline bool ids_known(const struct v2_writer *w, const struct rule *rule,
 static bool check_type(struct v2_writer *w, unsigned type, unsigned count, const uint64_t *args)
 {
     if (type >= V2_TYPES || w->rules[type].args == NOT_WRITTEN)
-        return fail(w, TRAIL_USAGE, "type %u is no event of format 1.%d", type, w->version);
+        return fail(w, TRAIL_USAGE, "type %u is not an event of format 1.%d", type, w->version);
     if (w->rules[type].args != count)
         return fail(w, TRAIL_USAGE, "%s has %u arguments, not %u", v2_types[type].name,
                     w->rules[type].args, count);
