@@ -81,9 +81,9 @@ static bool look_at_status(pid_t pid, trail_error *err)
     return true;
 }
 
-/* Simulators of processors: the kernel shows the state of the simulator, not of its program. */
+/* Processor emulators: the kernel shows the state of the emulator, not of its program. */
 static const struct {
-    const char *file; /* a folder of their code, or how the name of its file begins */
+    const char *file; /* a folder of their code, or the beginning of their file's name */
     const char *name;
 } simulators[] = {
     /* clang-format off */
@@ -129,7 +129,7 @@ static bool look_at_mapped_files(const struct attach *a, trail_error *err)
     return false;
 }
 
-/* By its mapped files: a program that was started through musl's loader has no list of libraries. */
+/* Decided by its mapped files: a program started through musl's loader has no list of libraries. */
 static bool uses_musl(pid_t pid)
 {
     char path[64], line[PATH_MAX + 128];
@@ -169,8 +169,8 @@ static bool look_at_libraries(struct attach *a, trail_error *err)
     if (is_static)
         return refuse(
             err,
-            "process %d has no shared C library (it is linked statically): examine it "
-            "with 'trail stuck', or record the scheduler: 'perf sched record', then 'trail import'",
+            "process %d has no shared C library (it is linked statically): examine it with 'trail "
+            "stuck', or record the scheduler: 'perf sched record', then 'trail import'",
             a->pid);
     return refuse(err,
                   "process %d: its loader's list of libraries has no glibc that is mapped as the "
@@ -261,7 +261,7 @@ static void note_pause(struct attach *a, int64_t ns)
         a->paused_ns = ns;
 }
 
-/* Tries once. */
+/* Tries a call once. */
 static enum remote_outcome try_call(struct attach *a, struct remote_call *call,
                                     const struct listener *listener, trail_error *err)
 {
@@ -283,7 +283,7 @@ static enum remote_outcome try_call(struct attach *a, struct remote_call *call,
     return outcome;
 }
 
-/* Calls a function as soon as a thread can. */
+/* Calls a function as soon as a thread can do so. */
 static bool call_there(struct attach *a, struct remote_call *call, const struct listener *listener,
                        trail_error *err)
 {
@@ -299,10 +299,9 @@ static bool call_there(struct attach *a, struct remote_call *call, const struct 
         }
         (void)nanosleep(&(struct timespec){0, 5000000}, NULL);
     }
-    error_set(
-        err, TRAIL_IO,
-        "no thread of process %d waited at a safe place in a system call within 10 s: try again",
-        (int)a->pid);
+    error_set(err, TRAIL_IO,
+              "no thread of process %d was at a safe place in a system call within 10 s: try again",
+              (int)a->pid);
     return false;
 }
 
@@ -330,7 +329,7 @@ static bool explain_load(struct attach *a, trail_error *err)
     return false;
 }
 
-/* Finds them once: the file may be replaced while the process is recorded. */
+/* Finds the functions once: the file may be replaced while the process is recorded. */
 static bool find_functions(struct attach *a, trail_error *err)
 {
     const struct {
@@ -381,7 +380,7 @@ struct answer_data {
 
 /*
  * Whether the process has executed another program since it joined. False if it cannot be read: a
- * process that has given up its rights is still the same.
+ * process that has dropped its privileges is still the same.
  */
 static bool is_replaced(const struct attach *a)
 {

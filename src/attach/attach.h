@@ -47,8 +47,8 @@ struct attach_found {
 typedef void attach_found_fn(void *context, const struct attach_found *found);
 
 /*
- * Join and leave the recording that `word` (from recorder_variable) names; false with *err. Call
- * them from a short-lived thread: its end releases whatever it still holds of the process.
+ * Join and leave the recording that `word` (from recorder_variable) names; false with *err. Called
+ * from a short-lived thread, whose end releases whatever it still holds of the process.
  */
 bool attach_join(struct attach *a, const char *word, attach_found_fn *found, void *context,
                  trail_error *err);
@@ -57,7 +57,7 @@ bool attach_leave(struct attach *a, trail_error *err);
 /* Whether the process has loaded or unloaded libraries since the last call, or since it joined. */
 bool attach_has_changed(struct attach *a);
 
-/* Wraps libraries that were loaded since. Same rules as attach_join. */
+/* Wraps libraries loaded since. Same rules as attach_join. */
 bool attach_renew(struct attach *a, trail_error *err);
 
 #endif

@@ -50,7 +50,7 @@ static uint64_t condition_words(void)
 }
 
 /*
- * Returns the address by which the program knows the object; of a join the thread's TID, which is
+ * Returns the address by which the program knows the object; for a join, the thread's TID, which is
  * the value of the futex. In a pthread_barrier_t a thread waits at the second word, in a
  * pthread_rwlock_t at the third or the fourth. The layout is that of this C library: the process
  * can load a library built with it.
@@ -82,7 +82,7 @@ static uint32_t descriptor_of(enum shm_wait wait, uint64_t argument)
     return has && argument < SHM_DESCRIPTORS ? (uint32_t)argument + 1 : 0;
 }
 
-/* Such frames before the call's caller are left out of its stack. */
+/* Frames of the C library before the call's caller are left out of its stack. */
 static bool is_of_libc(const struct stuck_frame *frame)
 {
     return strncmp(frame->module, "libc.so", 7) == 0 ||
@@ -114,7 +114,7 @@ static uint64_t find_start(const struct stuck_thread *thread)
     return 0;
 }
 
-/* What a thread does now: STILL_WAITS is a wait in the call in which it was found. */
+/* What a thread does now; STILL_WAITS: it waits in the call in which it was found. */
 enum now { RUNS, WAITS, STILL_WAITS };
 
 static enum now look_again(pid_t pid, const struct held_thread *held)

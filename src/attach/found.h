@@ -1,4 +1,5 @@
-/* The waits of a process's threads, found as by `trail stuck`, in the form of a recording. */
+/* Passes on the waits of a process's threads, found as by `trail stuck`, in the form of a
+ * recording. */
 #ifndef TRAIL_ATTACH_FOUND_H
 #define TRAIL_ATTACH_FOUND_H
 

@@ -17,7 +17,7 @@
 
 #define MOST_HEADERS        64
 #define MOST_ENTRIES        2048 /* of a dynamic section */
-#define MOST_MODULES        4096 /* a link map may be a circle */
+#define MOST_MODULES        4096 /* a link map may be circular */
 #define MOST_CONTRADICTIONS 8
 #define MOST_CODE           ((size_t)64 << 20)
 #define PAGE                UINT64_C(4096)
@@ -116,7 +116,7 @@ static uint64_t debug_of_program(const struct image *image, const struct program
     return 0;
 }
 
-/* The same where the loader itself was executed, with the program as its argument. */
+/* The same if the loader itself was executed, with the program as its argument. */
 static uint64_t debug_of_loader(const struct image *image, const struct program *program)
 {
     const Elf64_Phdr *dynamic = header_of(&program->headers, PT_DYNAMIC, 0);
@@ -278,7 +278,7 @@ bool image_find(struct image *image, pid_t pid, const char *name)
             continue;
         if (read_module(image, &module))
             return true;
-        /* Each of them reads the list of mappings. */
+        /* Each comparison reads the list of mappings. */
         errno = EINVAL;
         if (++contradictions == MOST_CONTRADICTIONS)
             return false;

@@ -1,10 +1,10 @@
 /*
  * Finds modules and the addresses of their functions in the memory of another process.
  *
- * Modules are found in the program's link map, and symbols in the tables that the loader uses. Names
- * in /proc/PID/maps alone do not distinguish a library from a file that was mapped to be read, or
- * from the library of another namespace (dlmopen(3)). The link map must agree with the mappings, and
- * code that is to be called must be in memory as it is in the module's file.
+ * Modules are found in the program's link map, and symbols in the tables that the loader uses.
+ * Names in /proc/PID/maps alone do not distinguish a library from a file that was mapped to be
+ * read, or from the library of another namespace (dlmopen(3)). The link map must agree with the
+ * mappings, and code to be called must be the same in memory as in the module's file.
  *
  * The memory is hostile input: each number is copied and checked before it is used.
  */
@@ -24,14 +24,14 @@ struct image {
     uint64_t code, end;             /* its first executable segment */
     uint64_t code_offset;           /* of that segment in the file */
     uint64_t map, map_end;          /* the mapping of the segment's begin */
-    char path[4096];                /* as /proc/PID/maps has it */
+    char path[4096];                /* as in /proc/PID/maps */
 };
 
 /*
- * Finds the first module whose file name begins with `name`, such as "libc.so", or whose path is
- * `name`. Returns false if the program has not loaded it: errno is 0. Otherwise errno is the reason:
- * EINVAL if the link map and the mappings contradict each other, EAGAIN while the loader is at work,
- * ENOENT if there is no link map, or an error of reading the process.
+ * Finds the first module whose file name begins with `name`, for example "libc.so", or whose path
+ * is `name`. Returns false if the program has not loaded it: errno is 0. Otherwise errno is the
+ * reason: EINVAL if the link map and the mappings contradict each other, EAGAIN while the loader is
+ * changing them, ENOENT if there is no link map, or an error of reading the process.
  */
 bool image_find(struct image *image, pid_t pid, const char *name);
 
@@ -44,15 +44,16 @@ uint64_t image_symbol(const struct image *image, const char *name);
 /* Returns the address of a byte sequence in the module's code; 0: none. */
 uint64_t image_bytes(const struct image *image, const void *bytes, size_t size);
 
-/* Code to execute, with its first bytes: the process may run another program by then. */
+/* Code to execute, with its first bytes, because the process may be running another program by
+ * then. */
 struct image_code {
     uint64_t address; /* 0: none */
     uint8_t bytes[16];
 };
 
 /*
- * Opens the module's file, after checking that its headers and build ID are those in memory. Returns
- * a descriptor, which the caller closes, or -1 with *err.
+ * Opens the module's file, after checking that its headers and build ID match those in memory.
+ * Returns a descriptor, which the caller closes, or -1 with *err.
  */
 int image_file(const struct image *image, trail_error *err);
 

@@ -100,7 +100,7 @@ static bool is_syscall(int status)
 
 /*
  * Resumes the thread after a stop and delivers the signal that caused it. A thread that a signal is
- * to stop stays stopped.
+ * to stop remains stopped.
  */
 static void go_on(const struct remote *r, int status, bool to_syscall)
 {
@@ -167,7 +167,7 @@ static bool copy_back(const struct remote *r, uint64_t at, void *to, size_t size
 
 /* MARK: The frame */
 
-/* The registers with which the thread continues if the kernel restores them. */
+/* Fills in the registers with which the thread continues if the kernel restores them. */
 static void fill_registers(mcontext_t *context, const struct user_regs_struct *regs)
 {
     greg_t *g = context->gregs;
@@ -203,7 +203,7 @@ static void fill_registers(mcontext_t *context, const struct user_regs_struct *r
 
 /*
  * Converts the vector registers' state to the form of a signal frame; returns its size, including
- * the word behind it.
+ * the word after it.
  */
 static size_t fill_xstate(const struct remote *r, uint8_t *to)
 {
@@ -242,8 +242,8 @@ static bool write_frame(struct remote *r, const struct remote_code *code,
 }
 
 /*
- * The function returns to the instructions that store its result, if there are any, and then to the
- * frame's address.
+ * The function returns to the instructions that store its result, if any, and then to the frame's
+ * address.
  */
 static bool begin_call(struct remote *r, const struct remote_code *code,
                        const struct remote_call *call)
@@ -255,7 +255,7 @@ static bool begin_call(struct remote *r, const struct remote_code *code,
         arguments[i] = call->arguments[i] + (call->is_offset[i] ? r->data_at : 0);
     regs.rsp = r->frame_at;
     if (code->store.address) {
-        /* Three more words; they keep the alignment, and the frame's address stays in place. */
+        /* Three more words; they preserve the alignment, and the frame's address is unchanged. */
         regs.rsp -= 16;
         if (!copy_there(r, regs.rsp, to, sizeof to))
             return false;
@@ -326,14 +326,14 @@ static bool has_code(const struct remote *r, const struct image_code *code)
                                   memcmp(bytes, code->bytes, sizeof bytes) == 0);
 }
 
-/* A stop has these calls fail with EINTR where the kernel could as well restart them. */
+/* A stop makes these calls fail with EINTR although the kernel could restart them. */
 static void allow_restart(struct user_regs_struct *regs)
 {
     if ((int64_t)regs->rax == -EINTR && held_may_be_ended_by_stop((long)regs->orig_rax))
         regs->rax = (uint64_t)-ERESTARTNOHAND;
 }
 
-/* Lets a thread go on in the call in which it was stopped. */
+/* Lets a thread continue in the call in which it was stopped. */
 static void restart_call(const struct remote *r)
 {
     struct user_regs_struct regs;
@@ -346,7 +346,7 @@ static void restart_call(const struct remote *r)
 /*
  * The thread is about to return from the frame. Instead it skips that system call, stops, and gets
  * the registers of its first stop: only then does the kernel restart the call it was in. If this
- * process ends before that, the thread executes the code of the frame's end again.
+ * process ends before that, the thread executes the frame's end again.
  */
 static bool restore(struct remote *r, uint64_t sigreturn)
 {
@@ -398,12 +398,12 @@ static bool has_all_code(const struct remote *r, const struct doing *doing)
     if (has_code(r, &doing->call->function) && has_code(r, &doing->code->sigreturn) &&
         has_code(r, &doing->code->store))
         return true;
-    error_set(doing->err, TRAIL_IO, "process %d has executed another program meanwhile: try again",
-              r->pid);
+    error_set(doing->err, TRAIL_IO,
+              "process %d has executed another program in the meantime: try again", r->pid);
     return false;
 }
 
-/* A thread that has not stopped in time is detached by the end of this one. */
+/* A thread that has not stopped in time is detached when the calling thread ends. */
 static void do_in_thread(void *context)
 {
     struct doing *doing = context;

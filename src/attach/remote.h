@@ -4,10 +4,10 @@
  *
  * The call looks to the thread like a signal handler: the kernel's frame for one (rt_sigframe) with
  * all of the thread's registers is on its stack, and the function returns to the C library's code
- * that has the kernel restore them (sigreturn(2)). So the thread continues correctly whenever this
- * process ends: the kernel releases it, the function runs to its end, and only the system call may
- * fail with EINTR. If this process is still alive, it restores the registers when the function
- * returns, and the kernel restarts the call with the rest of its time limit.
+ * that makes the kernel restore them (sigreturn(2)). So the thread continues correctly whenever
+ * this process ends: the kernel releases it, the function runs to its end, and at worst the system
+ * call fails with EINTR. If this process is still alive, it restores the registers when the
+ * function returns, and the kernel restarts the call with the rest of its time limit.
  *
  * Only on x86-64. All functions must be called by one thread of this process.
  */
@@ -22,11 +22,10 @@
 
 #include "attach/image.h"
 
-/* In the process's C library. */
+/* Code in the process's C library. */
 struct remote_code {
     struct image_code sigreturn; /* ends a signal handler */
-    struct image_code
-        store; /* stores rax where rbx points to, pops rbx, returns; 0: there is none */
+    struct image_code store;     /* stores rax where rbx points to, pops rbx, returns; 0: none */
 };
 
 struct remote_call {
@@ -34,7 +33,7 @@ struct remote_call {
     /* Copied onto the thread's stack, and back when the function has returned. */
     void *data;
     size_t size;
-    /* Up to three. `is_offset`: an offset into the data, whose address is added. */
+    /* At most three. `is_offset`: an offset into the data, to whose address it is added. */
     uint64_t arguments[3];
     bool is_offset[3];
     uint64_t result; /* 0 if remote_code.store is 0 */

@@ -12,7 +12,7 @@
 /* Minimum room on the stack, for a signal frame with all vector registers and for the loader. */
 #define ROOM (UINT64_C(64) << 10)
 
-/* Functions that hold locks which the loader takes, or use data which it changes. */
+/* Functions that hold locks taken by the loader, or use data changed by it. */
 static bool is_unsafe_function(const char *name)
 {
     static const char *const words[] = {"alloc", "free", "memalign", "arena",       "tcache",

@@ -11,7 +11,7 @@
 
 struct arena_block;
 
-/* Zero-initialized is empty and ready to use. Not thread-safe. */
+/* Zero-initialized: empty and ready to use. Not thread-safe. */
 struct arena {
     struct arena_block *newest;
     size_t used; /* bytes allocated from the newest block */

@@ -9,7 +9,7 @@
 
 #include "base/small_file.h"
 
-/* Reads "KEY NUMBER" of a file in the folder; -1: it is not there. */
+/* Reads "KEY NUMBER" from a file in the folder; -1: not found. */
 static int64_t number_behind(const char *folder, const char *file, const char *key)
 {
     char path[320], text[1024];
@@ -56,7 +56,7 @@ static bool has_cpu(const char *list)
     return false;
 }
 
-/* Takes the least limit of a control group and of those that it is in. */
+/* Takes the smallest limit of a control group and its ancestors. */
 static void take_limits(struct cpu_quota *quota, const char *base, const char *group, bool is_v1)
 {
     char folder[sizeof quota->folder];

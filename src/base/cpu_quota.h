@@ -8,7 +8,7 @@
 
 /* A control group's limit (cpu.max of cgroup v2, cpu.cfs_quota_us of v1), and its throttled time. */
 struct cpu_quota {
-    char folder[256]; /* "": there is no limit */
+    char folder[256]; /* "": no limit */
     bool is_v1;
     uint64_t thousandths; /* of a CPU */
     int64_t first_ns, last_ns;
@@ -17,7 +17,7 @@ struct cpu_quota {
 /* Finds the limit of a process, if it has one; *quota is zero before. */
 void cpu_quota_find(struct cpu_quota *quota, pid_t pid);
 
-/* Returns the throttled time so far; what it was before, if the group is gone. */
+/* Returns the throttled time so far; the last known value if the group is gone. */
 int64_t cpu_quota_throttled_ns(const struct cpu_quota *quota);
 
 /* Returns how many CPUs this thread may use at once, rounded up: at least 1. */

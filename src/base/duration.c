@@ -42,8 +42,8 @@ static char *put_event(char *to, int64_t ns, int64_t unit)
 }
 
 /*
- * The value is rounded, so that its decimals end within two digits. A recording writes one for each
- * hold: digits by hand take a tenth of printf's time.
+ * The value is rounded to few decimals, so that they end within two digits. A recording writes one
+ * for each hold: writing digits by hand takes a tenth of printf's time.
  */
 static char *put_log(char *to, int64_t ns, int64_t unit)
 {
@@ -64,7 +64,8 @@ static const struct {
     char *(*put)(char *to, int64_t ns, int64_t unit);
     bool gap;
     bool rounded; /* to a multiple of a power of ten, before the unit is chosen */
-    bool near;    /* what rounds to a whole larger unit is in that: 1.00 ms, not 1000 us */
+    bool near;    /* a value that rounds up to the next unit is shown in that: 1.00 ms, not 1000
+                   * us */
 } forms[DURATION_FORMS] = {
     [DURATION_COLUMN] = {put_column, true, false, false},
     [DURATION_WORDS] = {put_words, true, false, true},
@@ -137,7 +138,7 @@ const char *duration_us_in(const char *text)
 
 int64_t duration_unit(const char *name, size_t size)
 {
-    static const char *const signs[] = {MICRO_SIGN "s", "\xce\xbcs"}; /* and the Greek letter */
+    static const char *const signs[] = {MICRO_SIGN "s", "\xce\xbcs"}; /* also the Greek letter */
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
         if (strlen(signs[i]) == size && memcmp(signs[i], name, size) == 0)
             return 1000;

@@ -1,6 +1,6 @@
 /*
- * Durations as text in the units s, ms, us and ns, and back. The texts are ASCII, for files; where
- * people read UTF-8, a micro sign takes the place of the u (duration_us_in).
+ * Durations as text in the units s, ms, us and ns, and back. The texts are ASCII, for files; for
+ * display in UTF-8, a micro sign replaces the u (duration_us_in).
  */
 #ifndef TRAIL_BASE_DURATION_H
 #define TRAIL_BASE_DURATION_H
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DURATION_SIZE 64 /* enough for each function below, and a micro sign */
+#define DURATION_SIZE 64 /* enough for each function below, including a micro sign */
 #define MICRO_SIGN    "\xc2\xb5"
 
 /* The forms of a duration, each with its reason. */

@@ -17,12 +17,12 @@
  */
 bool grow_array(void *array, size_t *capacity, size_t wanted, size_t element_size);
 
-/* The same for a pointer and a size_t, both lvalues. Mostly costs one comparison. */
+/* The same for a pointer and a size_t, both lvalues. Usually costs one comparison. */
 #define GROW(array, capacity, wanted)                                                              \
     ((wanted) <= (capacity) || grow_array(&(array), &(capacity), (wanted), sizeof *(array)))
 
 /*
- * The same for one of many lists that mostly have one or two elements: begins with exactly the
+ * The same for one of many lists that usually have one or two elements: begins with exactly the
  * wanted room, and doubles from there.
  */
 #define GROW_SMALL(array, capacity, wanted)                                                        \

@@ -49,7 +49,7 @@ uint64_t hash_random(void)
     uint64_t number;
     if (getentropy(&number, sizeof number) == 0)
         return number;
-    /* Where the program was loaded, when, and how often this happened. */
+    /* Mixes where the program was loaded, the time, and the number of calls. */
     return hash_mix(hash_mix((uint64_t)(uintptr_t)&calls, (uint64_t)time(NULL)), ++calls);
 }
 

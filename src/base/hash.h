@@ -16,11 +16,11 @@ uint64_t hash_mix(uint64_t hash, uint64_t word);
 
 uint64_t hash_bytes(const void *data, size_t size);
 
-/* The same with two random words of this process. Begin with 0. */
+/* The same, keyed with two random words of this process. Begin with 0. */
 uint64_t hash_keyed_mix(uint64_t hash, uint64_t word);
 uint64_t hash_keyed_bytes(uint64_t hash, const void *data, size_t size);
 
-/* A random number, of little quality where the system has none. */
+/* Returns a random number, of low quality if the system provides none. */
 uint64_t hash_random(void);
 
 #endif

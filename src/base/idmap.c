@@ -10,9 +10,9 @@
 #define IDMAP_FIRST_LOG2 4
 
 /*
- * Runs of hashed IDs in a table half full are longer than n slots with a probability of about
- * exp(-0.19 n) each: 5 in a million, unless the IDs were chosen. With chosen ones a look-up takes
- * half a run, which is still in few cache lines.
+ * Runs of hashed IDs in a half-full table are longer than n slots with a probability of about
+ * exp(-0.19 n) each: 5 in a million, unless the IDs were chosen. With chosen IDs a look-up takes
+ * half a run, which still fits in few cache lines.
  */
 #define LONGEST_RUN 64
 
@@ -54,7 +54,7 @@ static bool grow(struct idmap *map)
     return rehash(map, 64 - map->shift + 1, map->times, false);
 }
 
-/* The number of used slots around slot `i`, or LONGEST_RUN + 1 if there are more. */
+/* Returns the number of used slots around slot `i`, or LONGEST_RUN + 1 if there are more. */
 static size_t run_around(const struct idmap *map, size_t i)
 {
     size_t length = 1;
@@ -65,7 +65,7 @@ static size_t run_around(const struct idmap *map, size_t i)
     return length;
 }
 
-/* Without memory for other slots the map is only slower. */
+/* If there is no memory for other slots the map is only slower. */
 static void shorten_run(struct idmap *map)
 {
     (void)rehash(map, 64 - map->shift, hash_random() | 1, true);

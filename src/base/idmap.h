@@ -1,12 +1,12 @@
 /*
  * ID map: from any 64-bit ID to a pointer. Open addressing with linear probing, at most half full,
  * and deletion by shifting back, so that the table stays as small as the number of live goroutines
- * while millions pass through.
+ * while millions come and go.
  *
- * The hash is multiplication by `times`. The first one spreads runs of IDs well and is the same in
- * every process. But IDs come from files and may be chosen to be neighbours in the table: when a run
- * of used slots gets too long, `times` is drawn at random, which makes the hash universal
- * (Dietzfelbinger et al., "A reliable randomized algorithm for the closest-pair problem", 1997).
+ * The hash is multiplication by `times`. The initial value spreads runs of IDs well and is the same
+ * in every process. But IDs come from files and may be chosen to collide: when a run of used slots
+ * gets too long, `times` is drawn at random, which makes the hash universal (Dietzfelbinger et al.,
+ * "A reliable randomized algorithm for the closest-pair problem", 1997).
  */
 #ifndef TRAIL_BASE_IDMAP_H
 #define TRAIL_BASE_IDMAP_H
@@ -20,7 +20,7 @@ struct idmap_slot {
     void *value; /* NULL: the slot is free */
 };
 
-/* Zero-initialized is empty and ready to use. Not thread-safe. */
+/* Zero-initialized: empty and ready to use. Not thread-safe. */
 struct idmap {
     struct idmap_slot *slots;
     size_t mask;    /* number of slots - 1; the number is a power of two */
@@ -49,7 +49,7 @@ static inline void *idmap_find(const struct idmap *map, uint64_t id)
     return NULL;
 }
 
-/* Returns the entry behind `slot`, the first one for NULL; NULL if there is none. */
+/* Returns the entry after `slot`, the first one for NULL; NULL if there is none. */
 static inline const struct idmap_slot *idmap_next(const struct idmap *map,
                                                   const struct idmap_slot *slot)
 {
@@ -61,8 +61,9 @@ static inline const struct idmap_slot *idmap_next(const struct idmap *map,
 }
 
 /*
- * Returns a copy of all entries by ascending ID, which the caller frees; NULL: out of memory. For
- * loops whose order reaches an output: that of IDMAP_EACH depends on the hash, which may be drawn.
+ * Returns a copy of all entries sorted by ID, which the caller frees; NULL: out of memory. For
+ * loops whose order reaches an output: the order of IDMAP_EACH depends on the hash, which may be
+ * random.
  */
 struct idmap_slot *idmap_sorted(const struct idmap *map);
 
@@ -70,7 +71,7 @@ struct idmap_slot *idmap_sorted(const struct idmap *map);
 #define IDMAP_EACH(slot, map)                                                                      \
     for (const struct idmap_slot *slot = NULL; (slot = idmap_next(map, slot)) != NULL;)
 
-/* Sets the value of `id` (not NULL). Returns false if out of memory. */
+/* Sets `id` to a value other than NULL. Returns false if out of memory. */
 bool idmap_put(struct idmap *map, uint64_t id, void *value);
 
 /* Removes `id` and returns its value; NULL if it is not in the map. */

@@ -6,7 +6,7 @@
 #include "base/hash.h"
 
 struct intern_entry {
-    struct intern_entry *next; /* of the same hash */
+    struct intern_entry *next; /* with the same hash */
     uint64_t number;
     size_t size;
     unsigned char data[];

@@ -14,7 +14,7 @@
 #include "base/arena.h"
 #include "base/idmap.h"
 
-/* Zero-initialized is empty and ready to use. Not thread-safe. */
+/* Zero-initialized: empty and ready to use. Not thread-safe. */
 struct intern {
     struct idmap map; /* hash -> struct intern_entry */
     struct arena arena;
@@ -22,8 +22,8 @@ struct intern {
 };
 
 /*
- * Returns the number of `size` bytes, which are copied if they are new; *fresh is set to whether
- * they are. Returns 0 if out of memory; the table is then unchanged.
+ * Returns the number of `size` bytes, which are copied if they are new; sets *fresh accordingly.
+ * Returns 0 if out of memory; the table is then unchanged.
  */
 uint64_t intern_put(struct intern *intern, const void *data, size_t size, bool *fresh);
 

@@ -1,5 +1,5 @@
 /*
- * JSON: values in the form that all of trail writes, and a writer that sets the commas.
+ * JSON: values in the form that all of trail writes, and a writer that adds the commas.
  *
  * Text may be any bytes: each byte that is not UTF-8 becomes U+FFFD, and characters that control a
  * terminal are escaped. Integers beyond 2^53 in either direction are decimal strings, so that no
@@ -19,7 +19,7 @@ bool json_put_text(struct out *out, trail_string text);
 
 #define JSON_EXACT (INT64_C(1) << 53)
 
-/* Writes "key": without a comma in front. The key must need no escapes. */
+/* Writes "key": without a preceding comma. The key must not need escapes. */
 static inline void json_put_key(struct out *out, const char *key)
 {
     out_char(out, '"');
@@ -71,7 +71,8 @@ struct json {
 
 void json_open(struct json *json, const char *key, char bracket);
 void json_close(struct json *json, char bracket);
-void json_key(struct json *json, trail_string key); /* any bytes; the next value's key is NULL */
+void json_key(struct json *json, trail_string key); /* any bytes; pass NULL as the next value's
+                                                     * key */
 void json_string(struct json *json, const char *key, const char *value);
 void json_text(struct json *json, const char *key, trail_string value); /* any bytes */
 void json_number(struct json *json, const char *key, uint64_t value);

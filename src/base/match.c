@@ -1,4 +1,4 @@
-/* Matches names against what a user is looking for. */
+/* Matches names against the text that a user searches for. */
 #include "base/match.h"
 
 #include <inttypes.h>

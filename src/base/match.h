@@ -1,4 +1,4 @@
-/* What people look for: parts of texts, in upper or lower case. */
+/* Searches as typed by users: parts of texts, in upper or lower case. */
 #ifndef TRAIL_BASE_MATCH_H
 #define TRAIL_BASE_MATCH_H
 
@@ -12,13 +12,13 @@ bool match_part(trail_string text, const char *part);
 bool match_number(int64_t number, const char *part);
 
 /*
- * Whether something has all words of `filter`, and none of those written "-word": the filter of the
- * viewer (web/src/lanes.ts). `has` is called with each word, without the "-".
+ * Whether something has all words of `filter`, and none of those written "-word": the viewer's
+ * filter (web/src/lanes.ts). `has` is called with each word, without the "-".
  */
 bool match_all(const char *filter, bool (*has)(const void *context, const char *word),
                const void *context);
 
-/* Whether a name and a number contain them. */
+/* Whether a name and a number match the filter. */
 bool match_words(trail_string name, int64_t number, const char *filter);
 
 #endif

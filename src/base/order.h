@@ -1,4 +1,5 @@
-/* Orders for qsort(3): negative, 0 or positive, as x is before y, equal or behind. */
+/* Orders for qsort(3): negative, 0 or positive if x comes before y, is equal to it or comes
+ * after. */
 #ifndef TRAIL_BASE_ORDER_H
 #define TRAIL_BASE_ORDER_H
 
@@ -6,7 +7,7 @@
 
 #define ORDER(x, y) (((x) > (y)) - ((x) < (y)))
 
-/* Of int64_t, ascending. */
+/* For int64_t, ascending. */
 static inline int order_numbers(const void *a, const void *b)
 {
     const int64_t *x = a, *y = b;

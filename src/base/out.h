@@ -105,7 +105,7 @@ static inline char *u64_put(char *to, uint64_t value)
  */
 char *scaled_put(char *to, uint64_t value, uint64_t unit);
 
-/* Writes in decimal. */
+/* Writes a decimal number. */
 static inline void out_u64(struct out *out, uint64_t value)
 {
     if (value < 10)
@@ -124,10 +124,11 @@ static inline void out_i64(struct out *out, int64_t value)
     }
 }
 
-/* Writes in lower case hexadecimal, at least `digits` digits (at most 16), without a prefix. */
+/* Writes a lower-case hexadecimal number, at least `digits` digits (at most 16), without a
+ * prefix. */
 void out_hex(struct out *out, uint64_t value, unsigned digits);
 
-/* Writes in decimal with leading zeros, at least `digits` digits (at most 20). */
+/* Writes a decimal number with leading zeros, at least `digits` digits (at most 20). */
 void out_u64_padded(struct out *out, uint64_t value, unsigned digits);
 
 /* For rare output; the result is truncated to 1 KiB. */

@@ -99,7 +99,7 @@ char *output_hidden(const char *path, const char *ending)
                                                                                        : hidden;
 }
 
-/* The same, made of the file's number. */
+/* Returns the same kind of name, made from the file's inode number. */
 static char *hidden_by_number(const struct output *output, const char *path)
 {
     char number[24];

@@ -37,9 +37,9 @@ bool output_open(struct output *output, const char *path, trail_error *err);
 bool output_open_beside(struct output *output, const char *path, trail_error *err);
 
 /*
- * Returns the temporary name "FOLDER/.NAME.ENDING" for what gets the name `path` later; NULL: out of
- * memory. If the process is killed it remains, but readers of folders ignore names that begin with a
- * dot. The caller frees it.
+ * Returns the temporary name "FOLDER/.NAME.ENDING" for a file or folder that is later named `path`;
+ * NULL: out of memory. If the process is killed it remains, but readers of folders ignore names
+ * that begin with a dot. The caller frees it.
  */
 char *output_hidden(const char *path, const char *ending);
 

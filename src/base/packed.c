@@ -71,7 +71,7 @@ static void *gzip_begin(void)
     return z;
 }
 
-/* Of at most UINT_MAX bytes. */
+/* Compresses at most UINT_MAX bytes. */
 static bool gzip_put_part(struct packed *packed, const void *data, size_t size, enum step step)
 {
     static const int flushes[] = {Z_NO_FLUSH, Z_SYNC_FLUSH, Z_FINISH};

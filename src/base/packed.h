@@ -1,6 +1,6 @@
 /*
- * Output that is compressed if the file's name says so: zstd for "x.zst", gzip for "x.gz", else as
- * it is. A sink before another one:
+ * Output that is compressed as the file's name requests: zstd for "x.zst", gzip for "x.gz", else
+ * unchanged. It is a sink in front of another one:
  *
  *     struct packed packed;
  *     if (!packed_open(&packed, path, output_sink(&output)))
@@ -19,22 +19,22 @@ struct packer;
 
 struct packed {
     trail_sink to;
-    const struct packer *packer; /* NULL: as it is */
+    const struct packer *packer; /* NULL: not compressed */
     void *state;                 /* of the compressing library */
 };
 
-/* Returns false with errno set on out of memory; nothing is then to be closed. */
+/* Returns false with errno set if out of memory; nothing needs closing then. */
 bool packed_open(struct packed *packed, const char *path, trail_sink to);
 
 /* Returns the sink. `packed` must outlive it, and not move. */
 trail_sink packed_sink(struct packed *packed);
 
-/* Writes what has not been written yet: the output can be read up to here if it is cut after it.
- * Returns false with errno set. */
+/* Writes everything pending: if the output is truncated later, it can be read up to here. Returns
+ * false with errno set. */
 bool packed_flush(struct packed *packed);
 
-/* Ends the compressed data, which is necessary also after a failed write. Returns false with errno
- * set if they are not complete. */
+/* Ends the compressed data, which is also necessary after a failed write. Returns false with errno
+ * set if the data are incomplete. */
 bool packed_close(struct packed *packed);
 
 #endif

@@ -1,10 +1,10 @@
-/* Powers: a histogram with a bar for each power of two, as it is drawn. */
+/* Powers: a histogram with a bar for each power of two, ready to be drawn. */
 #ifndef TRAIL_BASE_POWERS_H
 #define TRAIL_BASE_POWERS_H
 
 #include <trail/analyze.h>
 
-/* `last` is less than `first` if it is empty. */
+/* `last` is less than `first` if the histogram is empty. */
 struct powers {
     uint64_t counts[64];
     uint64_t most; /* the greatest count */

@@ -1,6 +1,6 @@
 /*
  * Text in quotes as written by Go's strconv.Quote, and back (strconv.Unquote). Go's tools print
- * names, log messages and the data of records so.
+ * names, log messages and the data of records this way.
  */
 #ifndef TRAIL_BASE_QUOTE_H
 #define TRAIL_BASE_QUOTE_H
@@ -8,7 +8,7 @@
 #include "base/out.h"
 
 /*
- * Writes `size` bytes in double quotes: printable characters as they are, \a \b \f \n \r \t \v \\
+ * Writes `size` bytes in double quotes: printable characters unchanged, \a \b \f \n \r \t \v \\
  * \", other control characters and bytes that are not UTF-8 as \x.., the rest as \u.... and
  * \U.........
  */

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 /*
- * O_PATH finds the file without opening it. What is opened through /proc is then the file that was
- * examined, whatever the path names meanwhile.
+ * O_PATH finds the file without opening it. The file then opened through /proc is the one that was
+ * examined, whatever the path names by then.
  */
 int regular_file_open(const char *path, bool (*allowed)(const struct stat *status),
                       struct stat *status)

@@ -1,4 +1,4 @@
-/* Reads values that the kernel has in small files. */
+/* Reads values that the kernel provides in small files. */
 #include "base/small_file.h"
 
 #include <ctype.h>

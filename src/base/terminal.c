@@ -1,4 +1,4 @@
-/* The filter of everything that is written to a terminal. */
+/* Filters everything that is written to a terminal. */
 #include "base/terminal.h"
 
 #include <ctype.h>

@@ -47,7 +47,7 @@ static inline bool text_take(trail_string *text, const char *prefix)
     return true;
 }
 
-/* Returns the part of a path behind the last slash. */
+/* Returns the part of a path after the last slash. */
 static inline const char *path_name(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -116,8 +116,9 @@ static const struct width {
     {0x1f900, 0x1f9ff, 2}, {0x20000, 0x3fffd, 2},
 };
 
-/* The code of the character that begins at `text`, and in *size its bytes. Each byte that belongs to
-   no character stands alone: one that could continue a character has no column, another has one. */
+/* Returns the code of the character that begins at `text`, and in *size its number of bytes. Each
+ * byte that is not part of a character stands alone: one that could continue a character has no
+ * column, any other has one. */
 static uint32_t code_at(const char *text, size_t *size)
 {
     const uint32_t combining = 0x300;

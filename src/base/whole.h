@@ -1,13 +1,13 @@
 /*
- * Integers from floating-point numbers. C leaves the conversion of values out of range undefined
- * (C11 6.3.1.4), and damaged traces yield NaN and out-of-range values: they are converted here.
+ * Converts floating-point numbers to integers. C leaves the conversion of out-of-range values
+ * undefined (C11 6.3.1.4), and damaged traces yield NaN and such values: all conversions use this.
  */
 #ifndef TRAIL_BASE_WHOLE_H
 #define TRAIL_BASE_WHOLE_H
 
 #include <stdint.h>
 
-/* Rounds towards zero; values out of range give the nearest integer, NaN gives 0. */
+/* Rounds towards zero; out-of-range values give the nearest integer, NaN gives 0. */
 static inline int64_t whole_of(double value)
 {
     if (value >= 0x1p63)

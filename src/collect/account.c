@@ -22,7 +22,7 @@ void account_summarize(const struct recorder *r, const struct recorded *process,
     *summary = process->summary;
     for (size_t i = 0; i < process->former_count; i++)
         account_add(summary, process->formers[i]);
-    /* What is true of the program that it executes now. */
+    /* These hold only for the program that the process executes now. */
     if (process->collect) {
         summary->left = false;
         account_add(summary, process->collect);
@@ -35,7 +35,8 @@ void account_summarize(const struct recorder *r, const struct recorded *process,
     summary->lost_wakings = switches_lost_wakings(r->switches);
 }
 
-/* Of a process that polls for others; one that serves them polls more often. */
+/* A process that polls only to wait for others polls rarely; one that serves them polls more
+ * often. */
 #define FEW_WAITS 4
 
 bool account_only_waits(const struct collect_summary *summary)
@@ -50,7 +51,7 @@ bool account_only_waits(const struct collect_summary *summary)
            summary->running_ns < all / 10;
 }
 
-/* Takes times and places out, and leaves the counts. */
+/* Clears times and places; keeps the counts. */
 static void leave_times_out(struct collect_summary *summary)
 {
     summary->running_ns = summary->ready_ns = summary->short_ns = 0;
@@ -58,7 +59,7 @@ static void leave_times_out(struct collect_summary *summary)
     memset(summary->worst, 0, sizeof summary->worst);
 }
 
-/* Whether the program only waits, and a process that it has started does not. */
+/* Whether the program only waits while a process that it started does not. */
 static bool program_only_waits(const struct recorder *r)
 {
     bool program = false, others = false;

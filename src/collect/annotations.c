@@ -28,7 +28,7 @@ static const char *name_of(struct collect *c, uint32_t number)
     return size ? keep_name(c, number, text, size) : "";
 }
 
-/* Returns the trace's ID of a task: another program of the trace may use its number, too. */
+/* Returns the trace's ID of a task: another program in the trace may use the same number. */
 static uint64_t task_of(const struct collect *c, uint64_t number)
 {
     return number ? number + ((uint64_t)c->number << 40) : 0;
@@ -82,7 +82,7 @@ static void begin_region(struct collect *c, struct thread *thread, const struct 
           stack);
 }
 
-/* The end of a region that is not the innermost one is left out. */
+/* The end of a region is dropped unless that region is the innermost. */
 static void end_region(struct collect *c, struct thread *thread, const struct op *op,
                        uint64_t stack, int64_t ns)
 {

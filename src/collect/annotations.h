@@ -10,10 +10,10 @@ struct collect;
 struct op;
 struct thread;
 
-/* Owned by annotations.c. Zero-initialised is empty. */
+/* Owned by annotations.c. Zero-initialised: empty. */
 struct annotations {
-    struct idmap tasks; /* that are open, by the trace's ID */
-    struct idmap texts; /* the number of each, in the collector's arena */
+    struct idmap tasks; /* open tasks, by the trace's ID */
+    struct idmap texts; /* texts by number, in the collector's arena */
 };
 
 /* Writes the event of an OP_ANNOTATION. */

@@ -16,7 +16,7 @@
 /* Clocks of different CPUs may differ by this much: a time may be later than now. */
 #define SKEW_NS 1000000
 
-/* A program has at most as much memory as addresses. */
+/* A program cannot have more memory than addresses. */
 #define HEAP_MAX (INT64_C(1) << 47)
 
 struct area {
@@ -30,14 +30,15 @@ struct area {
     uint64_t now;          /* a recent reading of the clock */
     uint64_t damage;
     uint32_t chunks_left;        /* chunks that this step may still enter */
-    bool last;                   /* no chunk is entered twice */
-    uint32_t executed_seen;      /* of the header's executed_count */
-    bool executed_stuck;         /* the next one was being written at the last call */
-    uint32_t words_seen;         /* of stacks and texts that were read */
-    uint8_t held[SHM_CHUNKS];    /* the chunk is in a chain that is being read */
-    uint8_t visited[SHM_CHUNKS]; /* ... was in one, in the last step */
-    uint8_t words_counted[SHM_STACK_WORDS / 8]; /* one bit a stack or text: counted in words_seen */
-    uint8_t waited[SHM_THREADS / 8];            /* one bit a slot that was announced as waiting */
+    bool last;                   /* each chunk is entered at most once */
+    uint32_t executed_seen;      /* how far the header's executed_count was read */
+    bool executed_stuck;         /* the next entry was being written at the last call */
+    uint32_t words_seen;         /* words of the stacks and texts read so far */
+    uint8_t held[SHM_CHUNKS];    /* the chunk is in a chain being read */
+    uint8_t visited[SHM_CHUNKS]; /* ... was in one, during the last step */
+    uint8_t words_counted[SHM_STACK_WORDS / 8]; /* one bit per stack or text: counted in
+                                                 * words_seen */
+    uint8_t waited[SHM_THREADS / 8];            /* one bit per slot that was announced as waiting */
 };
 
 void area_count_damage(struct area *area)
@@ -133,7 +134,7 @@ struct area *area_make(const struct area_options *options, const struct ticks *t
         return NULL;
     }
     area = make_in(*fd, options, ticks, err);
-    /* Processes that map the memory may write it, but not truncate it. */
+    /* Processes that map the memory may write to it, but not truncate it. */
     if (area && fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
         (void)error_set(err, TRAIL_IO, "cannot seal the memory that is shared with the program: %s",
                         strerror(errno));
@@ -246,8 +247,8 @@ void area_refuse(struct area *area)
 
 /* MARK: Times */
 
-/* Whether a time lies between the making of the area and now, within the skew. Clamps it into that
- * range. */
+/* Whether a time lies between the creation of the area and now, within the skew. Clamps it into
+ * that range. */
 static bool bring_into_range(struct area *area, uint64_t *time)
 {
     if (__builtin_expect(*time > area->now, 0))
@@ -324,8 +325,8 @@ struct area_losses area_losses(const struct area *area)
                                 __atomic_load_n(&header->turned_away, __ATOMIC_RELAXED)};
 }
 
-/* Copies one; false if it is being written. What was never finished, by a process that was killed,
- * is passed over. */
+/* Copies one entry; false if it is being written. Skips entries left unfinished by a process that
+ * was killed. */
 static bool copy_executed(struct area *area, struct shm_executed *to)
 {
     const struct shm_executed *from =
@@ -366,9 +367,7 @@ static void give_back(uint64_t *head, uint32_t index, uint32_t *link)
         !__atomic_compare_exchange_n(head, &old, next, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
 
-/*
- * Empties the chunk: a link that leads to it again without its having been taken finds no records.
- */
+/* Empties the chunk, so that a stale link to it finds no records. */
 static void free_chunk(struct area *area, uint32_t index)
 {
     struct shm_chunk *chunk = shm_chunk(area->shared, index);
@@ -393,7 +392,7 @@ static int64_t sane_heap(int64_t bytes)
 struct area_thread area_thread(const struct area *area, uint32_t slot)
 {
     const struct shm_thread *shared = &area->shared->threads[slot];
-    /* Pairs with the stores in preload/record.c: what is read after it belongs to this state. */
+    /* Pairs with the stores in preload/record.c: what is read afterwards belongs to this state. */
     uint32_t state = __atomic_load_n(&shared->state, __ATOMIC_ACQUIRE);
     return (struct area_thread){
         .state = state <= SHM_ENDED ? (enum shm_thread_state)state : SHM_FREE,
@@ -437,7 +436,7 @@ static bool is_chunk(uint32_t index)
     return index != 0 && index < SHM_CHUNKS;
 }
 
-/* Ends a chain whose link is not sound. */
+/* Ends a chain whose link is invalid. */
 static bool break_chain(struct area *area, struct area_cursor *cursor)
 {
     area->damage++;
@@ -466,7 +465,7 @@ static bool move_on(struct area *area, uint32_t slot, struct area_cursor *cursor
     return true;
 }
 
-/* Checks what a record has besides its times. */
+/* Checks all fields of a record except its times. */
 static bool has_sound_fields(const struct shm_record *r)
 {
     switch (r->kind) {
@@ -487,8 +486,8 @@ static bool has_sound_fields(const struct shm_record *r)
     }
 }
 
-/* Checks the times: within the recording, and a wait ends after its begin. A hold with an
- * impossible begin gets none. */
+/* Checks that the times lie within the recording and that a wait ends after it begins. The begin of
+ * a hold is cleared if it is impossible. */
 static bool has_sound_times(struct area *area, struct shm_record *r)
 {
     if (r->kind == SHM_TEXT)
@@ -558,7 +557,7 @@ void area_free_thread(struct area *area, uint32_t slot, struct area_cursor *curs
 bool area_open_call(struct area *area, uint32_t slot, struct area_open *open)
 {
     const struct shm_thread *shared = &area->shared->threads[slot];
-    /* The program writes the fields before the time, and another call has another time. */
+    /* The program writes the fields before the time, and every call has its own time. */
     uint64_t time = __atomic_load_n(&shared->open_time, __ATOMIC_ACQUIRE);
     if (!time)
         return false;
@@ -580,13 +579,13 @@ bool area_open_call(struct area *area, uint32_t slot, struct area_open *open)
         return false;
     if (open->stack >= SHM_STACK_WORDS)
         open->stack = 0;
-    /* In other waits the value is left from the last lock. */
+    /* For other waits the value is left over from the last lock. */
     if (!shm_is_lock(open->wait) && open->wait != SHM_COND)
         open->held_pc = 0;
     return true;
 }
 
-/* The lock of a slot, as far as its words are of one lock. */
+/* Reads the lock in a slot if its words are consistent. */
 static bool read_hold(const struct shm_object *shared, size_t slot, struct area_hold *hold)
 {
     uint64_t object = __atomic_load_n(&shared->held, __ATOMIC_ACQUIRE);
@@ -608,7 +607,7 @@ static bool read_hold(const struct shm_object *shared, size_t slot, struct area_
            __atomic_load_n(&shared->held, __ATOMIC_RELAXED) == object;
 }
 
-/* A lock that a thread holds to read. */
+/* Reads a lock that a thread holds for reading. */
 static bool read_reading(const struct shm_reading *shared, uint32_t serial, struct area_hold *hold)
 {
     uint64_t object = __atomic_load_n(&shared->object, __ATOMIC_ACQUIRE);
@@ -643,8 +642,8 @@ size_t area_holds(const struct area *area, struct area_hold *holds)
 
 /* MARK: Tables */
 
-/* Whether the words of a stack or text fit into the table together with those that were read
- * before. Counts each once. */
+/* Whether the words of a stack or text fit into the table together with those read so far. Counts
+ * each stack or text once. */
 static bool count_words(struct area *area, uint32_t number, size_t words)
 {
     uint8_t *byte = &area->words_counted[number / 8], bit = (uint8_t)(1u << number % 8);

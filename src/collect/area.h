@@ -3,9 +3,11 @@
  * written by the recorded program, possibly by mistake, and are as untrusted as a file:
  *
  *   - Everything is copied first and checked in the copy; only the copy leaves this file.
- *   - Indices lie inside their tables; a chunk belongs to one chain at a time; a step visits each chunk at most once
- *     on average, and the last step each chunk at most once: its work is bounded by the area's size.
- *   - Times lie between the making of the area and now. Kinds, waits and numbers are within their tables.
+ *   - Indices lie inside their tables; a chunk belongs to one chain at a time; a step visits each
+ *     chunk at most once on average, and the last step at most once: the work is bounded by the
+ *     area's size.
+ *   - Times lie between the creation of the area and now. Kinds, waits and numbers are within their
+ *     tables.
  *   - Stacks and texts fit together into the table that they come from.
  *   - Options are the collector's own copies; those in the area are not read again.
  *   - The memory is sealed: it cannot be truncated. A file can: see collect/mapped_files.h.
@@ -22,7 +24,7 @@
 #include "collect/ticks.h"
 #include "shm/shm.h"
 
-/* How often the coarse clock is stored while there is one. */
+/* How often the coarse clock is stored while it is in use. */
 #define AREA_TICK_NS 1000000
 
 /* What the program is asked to do. */
@@ -30,7 +32,7 @@ struct area_options {
     uint32_t groups; /* bits of enum shm_group */
     uint32_t stacks; /* enum shm_stacks */
     bool children, heap, all_holds;
-    int board; /* the recorder's descriptor of the board; 0: there is none */
+    int board; /* the recorder's descriptor of the board; 0: none */
     int64_t min_wait_ns;
     int64_t hold_ns;    /* 0: every hold */
     uint64_t sample_ns; /* 0: no samples by a timer */
@@ -39,9 +41,9 @@ struct area_options {
 struct area;
 
 /*
- * Makes an area: in memory, whose only name is *fd, which the caller closes; or in the file `path`,
- * which replaces an existing one when the area is ready. `ticks` is the clock of the area's times,
- * and must live as long as the area. NULL with *err. area_close accepts NULL.
+ * Makes an area: in memory whose only name is *fd, which the caller closes; or in the file `path`,
+ * replacing an existing one once the area is ready. `ticks` is the clock of the area's times and
+ * must outlive the area. NULL with *err. area_close accepts NULL.
  */
 struct area *area_make(const struct area_options *options, const struct ticks *ticks, int *fd,
                        trail_error *err);
@@ -49,46 +51,47 @@ struct area *area_make_file(const char *path, const struct area_options *options
                             const struct ticks *ticks, trail_error *err);
 void area_close(struct area *area);
 
-/* Returns an area over memory that the caller owns; its times are later than `opened`. NULL when
- * memory is out. */
+/* Returns an area over memory that the caller owns; its times are later than `opened`. NULL if out
+ * of memory. */
 struct area *area_over(struct shm_area *memory, const struct area_options *options,
                        const struct ticks *ticks, uint64_t opened);
 
 /* MARK: What the collector writes */
 
-/* Stores the coarse clock, about every millisecond; 0: there is none. */
+/* Stores the coarse clock, about every millisecond; 0 turns it off. */
 void area_tick(struct area *area, uint64_t ticks);
 
 /* Sets which calls the program records from now on: bits of enum shm_group. */
 void area_set_groups(struct area *area, uint32_t groups);
 
-/* Sets the process that may claim it. */
+/* Sets the only process that may claim the area. */
 void area_set_root(struct area *area, pid_t pid);
 
-/* No process can claim it from now on. */
+/* From now on no process can claim the area. */
 void area_refuse(struct area *area);
 
 /* MARK: Its life */
 
-/* Returns the PID of the process that has claimed it, in the PID namespace of that process; 0:
+/* Returns the PID of the process that has claimed the area, in that process's PID namespace; 0:
  * none. */
 pid_t area_claimed(const struct area *area);
 
-/* Whether a process has used it after claiming it, even if the claim was overwritten. */
+/* Whether a process has used the area after claiming it, even if the claim was overwritten. */
 bool area_is_in_use(const struct area *area);
 
-/* When it was claimed; 0: not known yet. */
+/* When the area was claimed; 0: not known yet. */
 uint64_t area_claimed_at(const struct area *area);
 
-/* Where the process has mapped it; 0: not known yet. */
+/* Where the process has mapped the area; 0: not known yet. */
 uint64_t area_mapped_at(const struct area *area);
 
-/* Whether a forked child has not decided yet whether it is recorded. */
+/* Whether a forked child has yet to decide whether it is recorded. */
 bool area_is_forking(const struct area *area);
 
 /* The file or memory that processes map, to compare with /proc/PID/maps. */
 struct area_inode {
-    dev_t device; /* 0: not compared, as some file systems show another one there */
+    dev_t device; /* 0: do not compare, because some file systems show another one in
+                   * /proc/PID/maps */
     ino_t inode;
 };
 struct area_inode area_inode(const struct area *area);
@@ -99,29 +102,29 @@ const struct area_options *area_options(const struct area *area);
 uint64_t area_min_wait_ticks(const struct area *area);
 uint64_t area_hold_ticks(const struct area *area);
 
-/* What the program counted as lost; and what was left out here because it contradicts the rules. */
+/* What the program counted as lost, and what was dropped here because it contradicts the rules. */
 struct area_losses {
     uint64_t stacks, threads, samples;
-    uint64_t turned_away; /* processes that wanted an area, and got none */
+    uint64_t turned_away; /* processes that asked for an area and got none */
 };
 struct area_losses area_losses(const struct area *area);
 uint64_t area_damage(const struct area *area);
-/* Counts damage that was found by comparing what was read. */
+/* Counts damage found by comparing records with each other. */
 void area_count_damage(struct area *area);
 
 /*
- * Copies the programs that the process has executed in other processes since the last call to `to`,
- * which has room for SHM_EXECUTED. Returns their number; *missed is the number of entries that were
- * overwritten before they were read.
+ * Copies to `to`, which has room for SHM_EXECUTED, the programs that child processes have executed
+ * since the last call. Returns their number; *missed is the number of entries overwritten before
+ * they were read.
  */
 size_t area_executed(struct area *area, struct shm_executed *to, uint64_t *missed);
 
 /* MARK: Threads */
 
-/* A thread of a process that runs already, and what it waits for. */
+/* A thread of a process that is already running, and what it waits for. */
 struct area_waiting {
     uint32_t tid;
-    uint64_t start;  /* a PC in the function that it began in; 0: main, or not known */
+    uint64_t start;  /* a PC in its start function; 0: main, or not known */
     uint8_t wait;    /* enum shm_wait; SHM_NO_WAIT: it runs, or waits for something else */
     uint64_t object; /* its address; 0: none */
     uint32_t detail; /* the descriptor + 1; 0: none */
@@ -129,15 +132,15 @@ struct area_waiting {
     size_t count;
 };
 
-/* Adds a thread to an area that is not claimed yet; or drops all that were added. */
+/* Adds a thread to an area that has not been claimed yet; drops all that were added. */
 void area_announce(struct area *area, const struct area_waiting *waiting);
 void area_forget_announced(struct area *area);
 
-/* Whether the thread in a slot was added as one that waits. */
+/* Whether the thread in a slot was announced as waiting. */
 bool area_waited_before(const struct area *area, uint32_t slot);
 
-/* Returns the number of slots that were ever used, with the unused slot 0: valid indices are 1 and
- * up, below it. */
+/* Returns the number of slots ever used, counting the unused slot 0: valid indices are 1 to one
+ * below it. */
 uint32_t area_threads(const struct area *area);
 
 /* A copy of a slot. */
@@ -150,20 +153,20 @@ struct area_thread {
 };
 struct area_thread area_thread(const struct area *area, uint32_t slot);
 
-/* Returns the live bytes that no slot has: of before the area, and of threads without a slot or
- * that have ended. */
+/* Returns the live bytes that belong to no slot: those from before the area, and those of threads
+ * that have ended or never had a slot. */
 int64_t area_heap_rest(const struct area *area);
 /* Keeps the live bytes of a slot that is about to be freed. */
 void area_keep_heap(struct area *area, int64_t bytes);
 
-/* The position in a thread's chain up to which it was read. Zero-initialised is its beginning. */
+/* How far a thread's chain has been read. Zero-initialised: its beginning. */
 struct area_cursor {
     uint32_t chunk; /* 0: none yet */
     uint32_t at;
-    bool broken; /* a link is not sound: nothing more is read */
+    bool broken; /* a link is invalid: nothing more is read */
 };
 
-/* Begins a step, which reads at most as much as the area has room for; `last`: nothing is read
+/* Begins a step, which reads at most as much as the area can hold; `last`: nothing is read
  * twice. */
 void area_begin_step(struct area *area, bool last);
 
@@ -171,16 +174,16 @@ void area_begin_step(struct area *area, bool last);
 bool area_is_exhausted(const struct area *area);
 
 /*
- * Copies the next record of a thread's chain; false: no more for now. Chunks that were read go back
- * to the free list.
+ * Copies the next record of a thread's chain; false: no more for now. Chunks that have been read
+ * return to the free list.
  */
 bool area_next(struct area *area, uint32_t slot, struct area_cursor *cursor,
                struct shm_record *record);
 
-/* Frees the slot and last chunk of a thread that has ended and was read to its end. */
+/* Frees the slot and last chunk of a thread that has ended, once all its records have been read. */
 void area_free_thread(struct area *area, uint32_t slot, struct area_cursor *cursor);
 
-/* Copies the call that a thread is in; false: it is in none, or the copy is not consistent. */
+/* Copies the call that a thread is in; false: none, or the copy is inconsistent. */
 struct area_open {
     uint64_t time, object, pc;
     uint64_t held_pc; /* where the lock's holder took it; 0: not known */
@@ -190,41 +193,43 @@ struct area_open {
 };
 bool area_open_call(struct area *area, uint32_t slot, struct area_open *open);
 
-/* A lock that a thread has, as far as is known: one that shares its slot with another may be
+/* A lock that a thread holds, as far as is known: a lock that shares its slot with another may be
  * missing. */
 struct area_hold {
-    uint64_t object, pc; /* the lock, as waits for it call it, and where it was taken */
+    uint64_t object, pc; /* the lock, by the number that waits for it use, and where it was taken */
     uint64_t since;      /* in ticks; 0: not known */
     uint32_t serial;     /* of the thread */
-    uint8_t wait;        /* what waiting for it is called: a lock's enum shm_wait */
-    uint32_t detail;     /* of a file lock the descriptor + 1 */
-    bool is_owner;       /* by the lock itself: when and where it was taken is not recorded */
+    uint8_t wait;        /* the lock's kind, by the enum shm_wait of waiting for it */
+    uint32_t detail;     /* for a file lock, the descriptor + 1 */
+    bool is_owner;       /* known from the lock itself: when and where it was taken is not
+                          * recorded */
 };
 
-/* All of them, into holds[SHM_OBJECTS]. Returns how many. */
+/* Copies all holds into holds[SHM_OBJECTS]. Returns their number. */
 size_t area_holds(const struct area *area, struct area_hold *holds);
 
 /* MARK: Tables */
 
-/* Copies the PCs of a stack, innermost first, to pcs[SHM_STACK_FRAMES]. Returns how many; 0: there
- * is no such stack. */
+/* Copies the PCs of a stack, innermost first, to pcs[SHM_STACK_FRAMES]. Returns their number; 0: no
+ * such stack. */
 size_t area_stack(struct area *area, uint32_t number, uint64_t *pcs);
 
-/* Adds a stack to the table. Returns its number; 0: there is no room. */
+/* Adds a stack to the table. Returns its number; 0: no room. */
 uint32_t area_add_stack(struct area *area, const uint64_t *pcs, size_t count);
 
-/* Copies the bytes of a text to text[SHM_TEXT_MAX]. Returns how many; 0: there is no such text. */
+/* Copies the bytes of a text to text[SHM_TEXT_MAX]. Returns their number; 0: no such text. */
 size_t area_text(struct area *area, uint32_t number, char *text);
 
-/* Returns the number of the fork that made the process; 0: none is known. */
+/* Returns the number of the fork that made the process; 0: not known. */
 uint32_t area_fork(const struct area *area);
 
 /* Returns how often the descriptor `fd`, below SHM_DESCRIPTORS, was closed. */
 uint32_t area_generation(const struct area *area, uint32_t fd);
 
 /*
- * Returns the lines of modules if their version is not *version, which becomes theirs. Ended by
- * NUL; the caller frees them. NULL: unchanged, or being written, or memory is out (*no_memory).
+ * Returns the module lines if their version differs from *version, which is updated.
+ * NUL-terminated; the caller frees them. NULL: unchanged, or being written, or out of memory
+ * (*no_memory).
  */
 char *area_modules(const struct area *area, uint32_t *version, bool *no_memory);
 

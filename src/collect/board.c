@@ -9,7 +9,7 @@
 #include "collect/unix_peer.h"
 #include "shm/board.h"
 
-/* Each takes some microseconds. */
+/* Each answer takes some microseconds. */
 #define ANSWERS_A_STEP 64
 
 void board_open(struct board *board)
@@ -45,7 +45,7 @@ void board_answer(struct board *board)
     if (!board->shared)
         return;
     count = __atomic_load_n(&board->shared->ask_count, __ATOMIC_ACQUIRE);
-    /* Those before were overwritten. */
+    /* Older requests were overwritten. */
     if (count - board->answered > BOARD_ASKS)
         board->answered = count - BOARD_ASKS;
     for (int i = 0; i < ANSWERS_A_STEP && board->answered != count; i++)

@@ -10,20 +10,21 @@ struct area_hold;
 struct shm_board;
 
 struct board {
-    int fd;                   /* -1: there is none */
-    struct shm_board *shared; /* NULL: there is none */
-    uint32_t answered;        /* how many requests for peers were */
+    int fd;                   /* -1: none */
+    struct shm_board *shared; /* NULL: none */
+    uint32_t answered;        /* requests for peers answered so far */
 };
 
 /* Without a board, releases do not reach other processes. */
 void board_open(struct board *board);
 
-/* Answers which sockets are the peers of those that processes asked for; called in each step. */
+/* Reports to processes which sockets are the peers of those that they asked about; called in each
+ * step. */
 void board_answer(struct board *board);
 
 /*
- * Copies the locks of whole files that a process has for itself, by the PID that it knows itself,
- * into holds[BOARD_HOLDS]. Returns how many.
+ * Copies to holds[BOARD_HOLDS] the locks of whole files that a process holds exclusively; the PID
+ * is the one in the process's own namespace. Returns their number.
  */
 #define BOARD_HOLDS 4096
 size_t board_holds(const struct board *board, pid_t pid, struct area_hold *holds);

@@ -1,6 +1,4 @@
-/*
- * See cfi_table.h. The layout is that which cfi_find reads (LSB Core, "The .eh_frame_hdr section").
- */
+/* See cfi_table.h. cfi_find reads this layout (LSB Core, "The .eh_frame_hdr section"). */
 #include "collect/cfi_table.h"
 
 #include <stdlib.h>
@@ -13,7 +11,7 @@
  */
 struct head {
     uint8_t version, frame_encoding, count_encoding, table_encoding;
-    int32_t frames; /* is not used */
+    int32_t frames; /* unused */
     uint32_t count;
 };
 

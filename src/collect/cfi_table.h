@@ -11,7 +11,7 @@
 #include "host/unwind_cfi.h"
 
 /*
- * Returns the bytes that the table for the entries from `frames` on takes; 0: there are no entries.
+ * Returns the size in bytes of the table for the entries from `frames` on; 0: there are no entries.
  */
 size_t cfi_table_size(const struct cfi_module *module, uintptr_t frames);
 

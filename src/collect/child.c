@@ -48,7 +48,7 @@ static bool ends_programs(int number)
     return number == SIGTERM || number == SIGINT || number == SIGHUP || number == SIGQUIT;
 }
 
-/* How long after a signal the user is taken to wait for the end. */
+/* For this long after a signal the user is assumed to be waiting for the end. */
 #define HURRIED_NS INT64_C(3000000000)
 
 bool child_is_hurried(void *context)
@@ -121,7 +121,8 @@ static void look_after(struct child *child)
         (void)kill(getpid(), SIGSTOP);
 }
 
-/* The program gets the first signal; if it goes on, the recorder leaves it at the second. */
+/* The first signal goes to the program; if the program keeps running, the second makes the recorder
+ * leave it. */
 static void pass_on(struct child *child, int number)
 {
     if (ends_programs(number) && child->asked++ > 0)
@@ -147,7 +148,7 @@ int child_wait(struct child *child, int64_t ns, int ours)
     }
     if (number == SIGCHLD)
         look_after(child);
-    /* The terminal sends its signals to the program as well. */
+    /* The terminal sends its signals to the program directly. */
     else if (number > 0 &&
              (info.si_code == SI_USER || info.si_code == SI_QUEUE || number == SIGCONT))
         pass_on(child, number);

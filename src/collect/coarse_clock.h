@@ -17,7 +17,7 @@ struct coarse_clock {
     bool running; /* the thread has been started */
     bool wanted, ending;
     void (*tick)(void *context,
-                 bool going); /* stores the clock; with `going` false, stores that there is none */
+                 bool going); /* stores the clock; with `going` false, turns it off */
     void *context;
 };
 

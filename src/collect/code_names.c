@@ -13,22 +13,22 @@
 #include "words/place.h"
 
 /*
- * For readers one PC is one frame, and programs of one trace have other code at the same address:
- * the PCs of each but the first have its number above them. (After 32768 programs the numbers begin
- * again.)
+ * Readers take a PC for one frame, but the programs of one trace have different code at the same
+ * address: every program but the first puts its number into the upper bits of its PCs. (After 32768
+ * programs the numbers start over.)
  */
 #define PROGRAM_SHIFT 49
 
-/* All are searched for each new PC. */
+/* Each new PC searches all modules. */
 #define MAX_MODULES 4096
 
-/* The least time between two readings of the kernel's list of mappings. */
+/* The shortest interval between two readings of the kernel's list of mappings. */
 #define MAPS_APART_NS 20000000
 
 struct module {
     trail_module map;
-    bool preload; /* a library of trail: its frames are not shown */
-    bool openmp;  /* a run-time library of OpenMP: its innermost frames are not shown */
+    bool preload; /* one of trail's libraries: its frames are not shown */
+    bool openmp;  /* an OpenMP run-time library: its innermost frames are not shown */
     bool gone;    /* unloaded: other code may be mapped there */
 };
 
@@ -86,7 +86,8 @@ static bool read_module(struct collect *c, char *line)
 }
 
 /*
- * Reads the area's lines if they have changed. If they change meanwhile, the next call reads them.
+ * Reads the area's lines if they have changed. Lines that change during the reading are left to the
+ * next call.
  */
 static void read_modules(struct collect *c)
 {
@@ -114,7 +115,7 @@ static const struct module *module_at(const struct collect *c, uint64_t pc, enum
     return NULL;
 }
 
-/* Adds a library that the program has loaded since. */
+/* Adds a library that the program has loaded since the last reading. */
 static void add_map(const trail_module *map, void *context)
 {
     struct collect *c = context;
@@ -152,7 +153,7 @@ static const struct module *find_module(struct collect *c, uint64_t pc)
     return module ? module : module_at(c, pc, UNLOADED);
 }
 
-/* Returns the module whose file would have the variable: the last that begins before it. */
+/* Returns the module whose file would contain the variable: the last one that begins before it. */
 static const struct module *data_module(const struct collect *c, uint64_t address)
 {
     const struct module *found = NULL;
@@ -173,7 +174,7 @@ static bool find_generated(struct collect *c, uint64_t address, trail_symbol *sy
     return found;
 }
 
-/* Of generated code: it has no file, so its frames are those of frame pointers. */
+/* Stands for generated code, which has no file and is walked by frame pointers. */
 static const trail_module generated;
 
 static const trail_module *find_map(void *context, uint64_t pc)
@@ -267,7 +268,7 @@ static trail_string stand_in(struct collect *c, const struct module *module, uin
     return keep(c, text_from(text));
 }
 
-/* Makes frames of what the resolver returns; one without names if it returns nothing. */
+/* Makes frames from what the resolver returns; a single unnamed frame if it returns nothing. */
 static struct named_pc *resolve(struct collect *c, uint64_t pc)
 {
     const struct module *module = find_module(c, pc);
@@ -304,8 +305,8 @@ static struct named_pc *resolve(struct collect *c, uint64_t pc)
     return named;
 }
 
-/* Code may be listed only after it was seen: Java's virtual machine writes its list when it is
- * asked to. */
+/* Code may be listed only after it was seen: the Java virtual machine writes its list on
+ * request. */
 static void name_late(struct collect *c, uint64_t pc, struct named_pc *named)
 {
     trail_symbol code;
@@ -337,14 +338,14 @@ size_t code_add_frames(struct collect *c, uint64_t pc, struct v2_frame *frames, 
     return count;
 }
 
-/* Whether a frame is of an OpenMP library, or of trail itself. */
+/* Whether a frame belongs to an OpenMP library or to trail itself. */
 static bool is_runtime(struct collect *c, uint64_t pc)
 {
     const struct named_pc *named = code_named_pc(c, pc);
     return named && (named->preload || named->openmp);
 }
 
-/* Returns the first frame that is shown: one of OpenMP itself only if there is no other. */
+/* Returns the first frame to show: a frame of OpenMP itself only if there is no other. */
 static size_t innermost(struct collect *c, const uint64_t *pcs, size_t n)
 {
     size_t i = 0;
@@ -353,14 +354,14 @@ static size_t innermost(struct collect *c, const uint64_t *pcs, size_t n)
     return i < n ? i : 0;
 }
 
-/* Whether a frame is of generated code that may have a name later. */
+/* Whether a frame is generated code that may get a name later. */
 static bool is_unlisted(struct collect *c, uint64_t pc)
 {
     const struct named_pc *named = code_named_pc(c, pc);
     return named && named->unlisted;
 }
 
-/* Writes the frames of a stack of the area; *unlisted: some may have names later. */
+/* Writes the frames of a stack of the area; *unlisted: some may get names later. */
 static size_t fill_stack(struct collect *c, uint64_t key, struct v2_frame *frames, bool *unlisted)
 {
     uint64_t pcs[SHM_STACK_FRAMES];
@@ -396,12 +397,12 @@ static struct named_stack *make_stack(struct collect *c, uint64_t key)
     return stack;
 }
 
-/* Takes the names that its frames have got since. */
+/* Adds the names that the stack's frames have got since. */
 static void fill_again(struct collect *c, uint64_t key, struct named_stack *stack)
 {
     struct v2_frame frames[V2_MAX_FRAMES];
     bool unlisted;
-    /* The program may have written another stack there. */
+    /* The program may have overwritten the stack. */
     if (fill_stack(c, key, frames, &unlisted) != stack->count)
         return;
     memcpy(stack->frames, frames, stack->count * sizeof frames[0]);
@@ -462,7 +463,8 @@ const struct v2_frame *code_own_function(struct collect *c, uint64_t address)
     const struct named_pc *named;
     const struct v2_frame *frame;
     read_modules(c);
-    /* Only code that is known: words of the program lead to no look at its maps. */
+    /* Only code in known modules: an arbitrary word from the program must not trigger a reading of
+     * its maps. */
     if (!module_at(c, address, LOADED) || !(named = code_named_pc(c, address + 1)))
         return NULL;
     frame = &named->frames[named->count - 1];

@@ -59,14 +59,14 @@ void collect_tick(struct collect *c, uint64_t ticks)
     area_tick(c->area, ticks);
 }
 
-/* Switches are given to their threads when they are this old, so that both clocks were read before
- * and after them; none before the records of what the thread did until then. */
+/* Switches are passed to their threads at this age, so that both clocks have been read before and
+ * after them; but never before the records of what the thread did until then. */
 #define SWITCH_DELAY_NS (COLLECT_DELAY_NS / 2)
 
 /*
- * Reads the last records of the program that claimed the area: it has ended, or the process has
- * executed another one, which began at `next` ticks (0: not known). The kernel's records from then
- * on belong to the next program.
+ * Reads the last records of the program that claimed the area. Either the process has ended, or it
+ * has executed another program, which began at `next` ticks (0: not known) and to which the
+ * kernel's records from then on belong.
  */
 static void end_program(struct collect *c, uint64_t next)
 {
@@ -107,7 +107,7 @@ void collect_end(struct collect *c, const struct area *next)
 {
     uint64_t claimed = next ? area_claimed_at(next) : 0;
     if (c->ended) {
-        /* It had left, and the next program claimed its area before that was noticed. */
+        /* The process had left, and the next program claimed its area before that was noticed. */
         if (claimed)
             collect_ended_before(c, claimed);
         return;
@@ -129,7 +129,8 @@ bool collect_is_written(const struct collect *c)
 
 /*
  * Whether the process has executed another program: the area is no longer where the former program
- * had mapped it. False if the memory may not be read, as when the program has other rights.
+ * had mapped it. False if the memory may not be read, for example because the program runs with
+ * other privileges.
  */
 static bool has_executed(struct collect *c)
 {
@@ -139,21 +140,21 @@ static bool has_executed(struct collect *c)
     if (!at || c->refused || c->options.process.pid == 0)
         return false;
     if (process_vm_readv(c->options.process.pid, &here, 1, &there, 1, 0) < 0) {
-        /* Not tried again: a security module may log each try. */
+        /* Not retried: a security module may log each attempt. */
         c->refused = errno == EPERM;
         return errno == EFAULT;
     }
     return magic != SHM_MAGIC;
 }
 
-/* Whether the process has ended, so that its PID may be another's by now. */
+/* Whether the process has ended, so that its PID may have been reused. */
 static bool is_ended(const struct collect *c)
 {
     struct pollfd end = {c->options.pidfd, POLLIN, 0};
     return c->options.pidfd >= 0 && poll(&end, 1, 0) > 0;
 }
 
-/* The next program may claim an area soon. Until then nothing is known of it. */
+/* The next program may claim an area soon. Until then nothing is known about it. */
 static void leave_program(struct collect *c)
 {
     end_program(c, 0);
@@ -304,7 +305,7 @@ void collect_summary_add(struct collect_summary *sum, const struct collect_summa
     sum->heap_peak = other->heap_peak > sum->heap_peak ? other->heap_peak : sum->heap_peak;
     sum->gcc_openmp |= other->gcc_openmp;
     sum->faults += other->faults;
-    /* Of all processes at the same times. */
+    /* All processes have the same unseen times. */
     sum->unseen_ns = other->unseen_ns > sum->unseen_ns ? other->unseen_ns : sum->unseen_ns;
     sum->samples += other->samples;
     sum->lost_samples += other->lost_samples;

@@ -30,7 +30,7 @@ struct board;
 struct collect;
 struct trace;
 
-/* The least time between an op and its being written. */
+/* The minimum age at which an op is written. */
 #define COLLECT_DELAY_NS 200000000
 
 /* MARK: The trace */
@@ -43,7 +43,7 @@ struct trace_options {
     bool switches;             /* collect_switch will be called */
     bool wakings;              /* ... also with each SWITCH_WOKEN */
     bool labelled;             /* names have the process even while the trace has only one */
-    const struct board *board; /* NULL: locks of files are not known; outlives the trace */
+    const struct board *board; /* NULL: names of file locks are not known; outlives the trace */
     /* Called between generations, with the time at which the next begins. May be NULL. */
     void (*generation)(void *context, int64_t ns);
     void *generation_context;
@@ -62,15 +62,15 @@ struct trace *trace_open(const struct trace_options *options, trail_error *err);
 
 /*
  * Writes the ops that are old enough; called every few milliseconds, after the collectors' steps.
- * Programs of which the trace has no collector yet begin after `limit` (ticks; UINT64_MAX: there
+ * Programs that have no collector in the trace yet begin after `limit` (ticks; UINT64_MAX: there
  * will be none).
  */
 void trace_step(struct trace *t, uint64_t limit);
 
-/* Ends the generation, so that the sink has all before it. */
+/* Ends the generation, so that the sink gets everything before it. */
 void trace_cut(struct trace *t);
 
-/* The size so far; whether it has reached max_bytes. */
+/* Returns the size so far; whether it has reached max_bytes. */
 uint64_t trace_bytes(const struct trace *t);
 bool trace_is_full(const struct trace *t);
 
@@ -84,17 +84,17 @@ bool trace_is_full(const struct trace *t);
 #define COLLECT_HURRY_NS 1000000000
 bool trace_finish(struct trace *t, trail_error *err);
 
-/* Notes what the recording took or missed; called by `ends`. */
+/* Writes a row about what the recording took or missed; called by `ends`. */
 void trace_recorded(struct trace *t, const trail_recorded *row);
 
-/* Its length; how many threads were alive at once. */
+/* Returns the trace's length; the largest number of threads alive at once. */
 int64_t trace_wall_ns(const struct trace *t);
 uint64_t trace_most_threads(const struct trace *t);
 
-/* Whether the kernel shows when threads run, but not when they are woken. */
+/* Whether the kernel reports when threads run, but not when they are woken. */
 bool trace_infers_ready(const struct trace *t);
 
-/* The caller has closed all its collectors. */
+/* Closes the trace, after the caller has closed all its collectors. */
 void trace_close(struct trace *t);
 
 /* MARK: A program */
@@ -102,21 +102,22 @@ void trace_close(struct trace *t);
 struct collect_options {
     struct trace *trace;    /* outlives the collector */
     struct area *area;      /* owned by the collector from now on */
-    struct process process; /* that has claimed the area */
-    int pidfd;              /* the same; -1: not known; outlives the collector's steps */
+    struct process process; /* the one that has claimed the area */
+    int pidfd;              /* of the process; -1: not known; outlives the collector's steps */
     struct ticks *ticks;    /* the area's; outlives the collector */
-    /* In front of its threads' names, if the trace has several processes; NULL: it has one. May
-     * change; outlives the collector. */
+    /* Prefix of its threads' names if the trace has several processes; NULL: only one. May change;
+     * outlives the collector. */
     const char *label;
     struct collect
-        *former; /* of the program that the process executed before, which has ended; NULL: none */
+        *former; /* the collector of the program that the process executed before, which has ended;
+                  * NULL: none */
     trail_resolve_fn resolve; /* NULL: no names */
-    /* Writes the name of the variable at an address of a module's file, for a lock; false: not
+    /* Writes the name of the variable at an address in a module's file, to name a lock; false: not
      * known. NULL: no names. */
     bool (*object)(void *context, const trail_module *module, uint64_t address, char *text,
                    size_t size);
     guards_fn *guards;              /* see stack_guards.h; NULL: holders are not inferred */
-    void *resolve_context;          /* of all three */
+    void *resolve_context;          /* for the three functions above */
     const char *const *skip_frames; /* see frame_rank; NULL: none */
 };
 
@@ -124,38 +125,40 @@ struct collect_options {
 struct collect *collect_open(const struct collect_options *options, trail_error *err);
 
 /*
- * Takes a context switch of the process's threads; called before the next step. Without switches,
- * the times in which a thread was only ready are inferred from its records.
+ * Takes a context switch of one of the process's threads; called before the next step. Without
+ * switches, the times in which a thread was only ready are inferred from its records.
  */
 void collect_switch(struct collect *c, const struct switch_record *record);
-/* Whether a thread of the process has the TID, as far as is known. */
+/* Whether a thread of the process is known to have this TID. */
 bool collect_has_thread(const struct collect *c, uint32_t tid);
 /* Takes a CPU sample; called before the next step. */
 void collect_sample(struct collect *c, const struct cpu_sample *sample);
 
-/* Stores the coarse clock; called about every AREA_TICK_NS while it is wanted. 0: it stops. */
+/* Stores the coarse clock; called about every AREA_TICK_NS while it is wanted. 0 turns it off. */
 void collect_tick(struct collect *c, uint64_t ticks);
 
 /* Takes the new records; called every few milliseconds, before the trace's step. */
 void collect_step(struct collect *c);
 
-/* Of the last step. */
+/* Rates during the last step. */
 struct collect_rates {
-    uint64_t records; /* records that were taken */
+    uint64_t records; /* records taken */
     bool many_locks;  /* a coarse clock costs less than reading the clock for each lock */
 };
 struct collect_rates collect_rates(const struct collect *c);
 
 /*
- * The program has ended: takes the last records. Its threads end with it in the trace, which goes
- * on. If the process has executed another one, that has claimed `next`; NULL: it has ended as well.
+ * The program has ended: takes its last records. Its threads end in the trace, which continues.
+ * `next` is the area claimed by the program that the process has executed; NULL: the process has
+ * ended as well.
  */
 void collect_end(struct collect *c, const struct area *next);
 
-/* The program, or its recording, ends with the trace: takes the last records. */
+/* Takes the last records when the program, or its recording, ends together with the trace. */
 void collect_end_with_trace(struct collect *c);
 
-/* Whether the trace has all of a program that has ended: the collector may be closed. */
+/* Whether everything of a program that has ended is in the trace, so that the collector may be
+ * closed. */
 bool collect_is_written(const struct collect *c);
 
 /* Sets which calls the program records from now on. */
@@ -166,11 +169,11 @@ bool collect_has_left(const struct collect *c);
 
 struct area *collect_area(const struct collect *c);
 
-/* Returns the process's number; if it had ended before its claim was read, the one of the claim,
- * which no one confirmed. */
+/* Returns the process's PID; if the process had ended before its claim was read, the unconfirmed
+ * PID of the claim. */
 pid_t collect_pid(const struct collect *c);
 
-/* Whether a forked child has not decided yet whether it is recorded. */
+/* Whether a forked child has yet to decide whether it is recorded. */
 bool collect_forking(const struct collect *c);
 
 /* MARK: The summary */
@@ -180,8 +183,8 @@ struct collect_wait_place {
     uint64_t count;
     uint8_t wait;    /* enum shm_wait */
     char place[200]; /* the function that waited */
-    /* Of the longest wait: the functions that had taken the lock, and that ended it; empty: not
-     * known. */
+    /* Of the longest wait: the function that had taken the lock, and the one that ended the wait;
+     * empty: not known. */
     char holder[200], waker[200];
 };
 
@@ -190,15 +193,15 @@ struct collect_summary {
     uint64_t threads, most_threads;
     int64_t running_ns, ready_ns;
     int64_t wait_ns[SHM_WAITS];
-    int64_t short_ns; /* of waits too short to be recorded; without switches, of their calls */
+    int64_t short_ns; /* in waits too short to be recorded; without switches, in their calls */
     uint64_t waits, waits_with_waker;
     uint64_t events, stacks;
     uint64_t lost_records, lost_stacks, lost_threads;
-    uint64_t turned_away; /* other processes, which were not recorded: they came too many at once */
+    uint64_t turned_away; /* other processes that were not recorded because too many came at once */
     uint64_t damage;      /* records and links that contradict the rules of the area */
-    uint64_t unnamed;     /* PCs for whose names there was no time */
+    uint64_t unnamed;     /* PCs that were left unnamed for lack of time */
     bool left; /* the process has executed another program that has not claimed an area */
-    uint64_t refused_stacks; /* of open calls: the kernel did not let them be read */
+    uint64_t refused_stacks; /* stacks of open calls that the kernel did not let us read */
     bool heap_wanted;        /* set by the recorder */
     bool has_heap;           /* an allocation was recorded */
     int64_t heap_peak;

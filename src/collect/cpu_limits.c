@@ -13,8 +13,8 @@
 #include "base/small_file.h"
 #include "collect/parts.h"
 
-/* Threads that are looked at each time; settings that are kept; and how often a quota is looked
- * for: the program may be moved into a control group. */
+/* Threads examined per look; settings kept; and how often to look for a quota, since the program
+ * may be moved to another control group. */
 enum { MOST_LOOKS = 16, MOST_SETTINGS = 4096, QUOTA_LOOKS = 8 };
 
 struct cpu_setting {
@@ -24,7 +24,7 @@ struct cpu_setting {
 
 /* MARK: Threads */
 
-/* Adds "0-2,4". */
+/* Writes a CPU set as "0-2,4". */
 static void put_cpus(const cpu_set_t *set, char *text, size_t size)
 {
     size_t used = 0;
@@ -64,7 +64,8 @@ static const char *class_name(int class)
     }
 }
 
-/* Writes what is not the default: "CPU 0; nice 5; SCHED_FIFO 10". False: there is no such thread. */
+/* Describes settings that are not the default: "CPU 0; nice 5; SCHED_FIFO 10". False: no such
+ * thread. */
 static bool describe(pid_t tid, cpu_set_t *set, char *text, size_t size)
 {
     char cpus[64] = "", nice_text[16] = "", class_text[32] = "";
@@ -91,7 +92,7 @@ static bool describe(pid_t tid, cpu_set_t *set, char *text, size_t size)
     return true;
 }
 
-/* Keeps a setting that is not the thread's last one, or the default. */
+/* Keeps a setting unless it is the thread's last one, or the default. */
 static void keep_setting(struct cpu_limits *limits, uint32_t tid, const cpu_set_t *set,
                          const char *text)
 {
@@ -107,7 +108,7 @@ static void keep_setting(struct cpu_limits *limits, uint32_t tid, const cpu_set_
     (void)snprintf(setting->text, sizeof setting->text, "%s", text);
 }
 
-/* Whether a thread runs, or could: it wants a CPU. */
+/* Whether a thread runs or is ready: it wants a CPU. */
 static bool wants_cpu(pid_t pid, uint32_t tid)
 {
     char path[64], text[512];
@@ -177,7 +178,7 @@ int64_t cpu_limits_children_ns(pid_t pid)
     const char *end;
     unsigned long long user = 0, system = 0;
     (void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    /* cutime and cstime are the fields 16 and 17 of proc(5); ") S" ends with the third. */
+    /* cutime and cstime are fields 16 and 17 in proc(5); ") S" ends with the third. */
     if (!small_file_text(path, text, sizeof text) || !(end = strrchr(text, ')')) ||
         sscanf(end + 3, "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu", &user,
                &system) != 2)
@@ -185,7 +186,8 @@ int64_t cpu_limits_children_ns(pid_t pid)
     return jiffies_to_ns(user + system);
 }
 
-/* Sums what is not idle of the first line of /proc/stat: user, nice, system, irq, softirq, steal. */
+/* Adds up the non-idle times in the first line of /proc/stat: user, nice, system, irq, softirq,
+ * steal. */
 static int64_t busy_ns(void)
 {
     char text[512];
@@ -207,7 +209,7 @@ void cpu_limits_machine(struct cpu_limits *limits, int64_t recorded_ns)
 
 /* MARK: Rows */
 
-/* Writes the CPUs of those threads that wanted one in nine of ten looks or more. */
+/* Writes the CPUs of the threads that wanted one in at least nine of ten looks. */
 static void write_cpus(const struct cpu_limits *limits, struct trace *trace)
 {
     char text[128] = "";

@@ -17,36 +17,37 @@
 struct collect;
 struct trace;
 
-/* CPU time since the machine was started, and CLOCK_MONOTONIC. */
+/* CPU time since boot, and CLOCK_MONOTONIC. */
 struct cpu_reading {
     int64_t at_ns, busy_ns, recorded_ns;
 };
 
 #define CPU_LIMITS_SETS 8
 
-/* Zero-initialized has nothing; cpu_limits_dispose releases what it has. */
+/* Zero-initialised: empty; cpu_limits_dispose frees the contents. */
 struct cpu_limits {
     struct cpu_reading first, last;
     struct cpu_quota quota;
-    /* Sets of CPUs that threads may use, and how often one with it was found to want a CPU. */
+    /* Sets of CPUs that threads may use, and how often a thread with such a set wanted a CPU. */
     struct cpu_set_count {
         cpu_set_t set;
         uint64_t count;
     } sets[CPU_LIMITS_SETS];
     size_t set_count;
-    struct cpu_setting *settings; /* of threads: each that differs from the thread's last */
+    struct cpu_setting *settings; /* of threads: each differs from the thread's previous one */
     size_t count, capacity;
     struct idmap last_of; /* TID to the number of its last setting */
     uint64_t looks;
 };
 
-/* Between looks. */
+/* The interval between looks. */
 #define CPU_LIMITS_NS 100000000
 
-/* Looks at some threads of a process, and for the quota of the first process's control group. */
+/* Looks at some threads of a process, and for the CPU quota of the first process's control
+ * group. */
 void cpu_limits_look(struct cpu_limits *limits, pid_t pid, const struct collect *collect);
 
-/* Returns the CPU time of a process's children that it has waited for, in ns. */
+/* Returns the CPU time of the children that a process has waited for, in ns. */
 int64_t cpu_limits_children_ns(pid_t pid);
 
 /* Reads the machine's CPU time. `recorded_ns`: the CPU time of the recorded processes so far. */

@@ -1,12 +1,12 @@
-/* Reads the clock for the work: see deadline.h. */
+/* Keeps the time limits of the collector's work: see deadline.h. */
 #include "collect/deadline.h"
 
 #include "collect/parts.h"
 
-/* No names are looked for in the last moments before the end. */
+/* In the last moments before the end, code is left unnamed. */
 #define WITHOUT_NAMES_NS 300000000
 
-/* The clock is read once in so many pieces of work. */
+/* The clock is read once per this many pieces of work. */
 #define PIECES 1024
 
 void deadline_set(struct trace *t, uint64_t ns)

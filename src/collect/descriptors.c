@@ -18,7 +18,7 @@
 #include "base/intern.h"
 #include "collect/parts.h"
 
-#define LOOKUPS_A_STEP 40         /* a step is 10 ms if much is recorded, else 40 */
+#define LOOKUPS_A_STEP 40         /* a step takes 10 ms under heavy recording, else 40 */
 #define GOOD_FOR_NS    1000000000 /* looked up again after this: closed by an unwrapped call? */
 #define TABLES_PAUSE   20         /* reading the tables takes at most a twentieth of the time */
 #define MIN_PAUSE_NS   50000000
@@ -37,17 +37,17 @@ struct descriptor {
 struct descriptors {
     struct descriptor of[SHM_DESCRIPTORS];
     struct intern intern;
-    const char **names; /* by number - 1 */
+    const char **names; /* name numbers start at 1: index + 1 */
     size_t name_count, name_room;
-    size_t lists;     /* of the names */
+    size_t lists;     /* names of several descriptors */
     unsigned lookups; /* look-ups that this step may still make */
-    uint64_t now_ns;  /* when it began */
+    uint64_t now_ns;  /* when this step began */
     /* The kernel's tables of sockets: inode to 1 + the start of its text. */
     struct idmap sockets;
     char *text;
     size_t text_count, text_room;
     uint64_t tables_ns; /* when the tables may be read again */
-    uint64_t sets_ns;   /* the same of the lists of epoll sets */
+    uint64_t sets_ns;   /* the same for the lists of epoll sets */
 };
 
 static void begin_step(struct descriptors *d)
@@ -62,7 +62,7 @@ void descriptors_step(struct collect *c)
         begin_step(c->descriptors);
 }
 
-/* The first that is asked for a name may look it up in the same step. */
+/* The first request for a name creates it, with look-ups left for the same step. */
 static struct descriptors *descriptors_of(struct collect *c)
 {
     if (c->descriptors)
@@ -86,7 +86,7 @@ void descriptors_free(struct descriptors *d)
     free(d);
 }
 
-/* Returns the number of a name; 0: there are too many, or memory is out. */
+/* Returns the number of a name; 0: too many names, or out of memory. */
 static uint32_t number_of(struct descriptors *d, const char *text, size_t size)
 {
     bool fresh;
@@ -143,7 +143,8 @@ static bool address_text(const char *hex, unsigned port, char *text, size_t size
     return true;
 }
 
-/* Reads a line of tcp, tcp6, udp or udp6: the peer, or the socket's own address if it has none. */
+/* Reads a line of tcp, tcp6, udp or udp6: the peer's address, or the socket's own if it has no
+ * peer. */
 static void read_inet(struct descriptors *d, const char *line)
 {
     char local[33], remote[33], text[64];
@@ -157,7 +158,7 @@ static void read_inet(struct descriptors *d, const char *line)
         add_socket(d, inode, text);
 }
 
-/* Reads a line of unix, if the socket has a name. */
+/* Reads a line of `unix` if the socket has a name. */
 static void read_unix(struct descriptors *d, const char *line)
 {
     char path[MAX_UNIX_PATH + 1], text[MAX_UNIX_PATH + 8];
@@ -176,7 +177,7 @@ static void read_table(struct descriptors *d, int pid, const char *name)
     file = fopen(path, "re");
     if (!file)
         return;
-    /* The first line has the names of the columns. */
+    /* The first line has the column titles. */
     for (unsigned i = 0; i <= MAX_SOCKETS && fgets(line, sizeof line, file); i++) {
         if (i == 0)
             continue;
@@ -188,7 +189,7 @@ static void read_table(struct descriptors *d, int pid, const char *name)
     fclose(file);
 }
 
-/* When what took from `begin` to now may be done again. */
+/* Returns when work that took from `begin` until now may be repeated. */
 static uint64_t pause_after(uint64_t begin)
 {
     uint64_t end = clock_ns(CLOCK_MONOTONIC), pause = (end - begin) * TABLES_PAUSE;
@@ -220,8 +221,8 @@ static const char *socket_text(struct descriptors *d, int pid, uint64_t inode)
 
 /* MARK: Looking up */
 
-/* Returns the number of a name: one line of limited length, as paths come from the program. A long
- * one keeps its end. */
+/* Returns the number of a name, kept as one line of limited length because paths come from the
+ * program. Of a long name the end is kept. */
 static uint32_t keep_name(struct descriptors *d, const char *text)
 {
     char name[MAX_NAME + 1];
@@ -238,7 +239,8 @@ static uint32_t keep_name(struct descriptors *d, const char *text)
 }
 
 /*
- * Reads the PID of a pidfd's process, as the program knows it. 0: it has ended, and was waited for.
+ * Reads the PID of a pidfd's process in the program's namespace. 0: it has ended and was waited
+ * for.
  */
 static unsigned pid_of_pidfd(int pid, unsigned fd)
 {
@@ -248,7 +250,7 @@ static unsigned pid_of_pidfd(int pid, unsigned fd)
     snprintf(path, sizeof path, "/proc/%d/fdinfo/%u", pid, fd);
     file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file)) {
-        /* The last is of the innermost namespace. */
+        /* The last number is that of the innermost namespace. */
         const char *number = strncmp(line, "NSpid:", 6) == 0 ? strrchr(line, '\t') : NULL;
         if (number)
             found = (unsigned)strtoul(number, NULL, 10);
@@ -263,8 +265,8 @@ static bool is_pidfd(const char *target)
     return strcmp(target, "anon_inode:[pidfd]") == 0 || strncmp(target, "pidfd:", 6) == 0;
 }
 
-/* The kernel lists all members under the set's lock, which epoll_wait takes as well: not often if
- * there are many. */
+/* The kernel lists all members under the set's lock, which epoll_wait also takes: rarely if there
+ * are many. */
 static bool read_members(struct collect *c, struct descriptors *d, unsigned fd, char *text)
 {
     uint64_t begin = clock_ns(CLOCK_MONOTONIC);
@@ -276,7 +278,8 @@ static bool read_members(struct collect *c, struct descriptors *d, unsigned fd, 
     return found;
 }
 
-/* Returns the number of its name; *settled: another look-up would not find a better one. */
+/* Returns the number of the descriptor's name; *settled: a repeated look-up would not find a better
+ * one. */
 static uint32_t look_up(struct collect *c, struct descriptors *d, unsigned fd, bool *settled)
 {
     const int pid = (int)c->options.process.pid;
@@ -347,7 +350,7 @@ const char *descriptors_name(struct collect *c, uint32_t detail, uint32_t genera
         uint32_t name;
         d->lookups--;
         name = look_up(c, d, fd, &settled);
-        /* A pidfd whose process has ended keeps the name that it had. */
+        /* A pidfd whose process has ended keeps its name. */
         if (!is_same(c, fd, generation) || (known && name && !settled))
             return known ? d->names[of->name - 1] : NULL;
         *of = (struct descriptor){generation, name, settled ? d->now_ns : 0};

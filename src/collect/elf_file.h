@@ -20,19 +20,19 @@ struct elf_file {
     Elf64_Phdr headers[ELF_FILE_HEADERS];
 };
 
-/* False: not a 64-bit ELF file that can be read. The caller closes an opened one. */
+/* False: not a readable 64-bit ELF file. The caller closes a file that was opened. */
 bool elf_file_open(struct elf_file *elf, const char *path);
 void elf_file_close(struct elf_file *elf);
 
-/* Returns the first header of a type; NULL: there is none. */
+/* Returns the first header of a type; NULL: none. */
 const Elf64_Phdr *elf_file_find(const struct elf_file *elf, uint32_t type);
 
-/* Describes a section that is loaded with the program as a part of the file; false: there is none
- * of that name. */
+/* Describes a section that is loaded from the file with the program; false: no section of that
+ * name. */
 bool elf_file_section(const struct elf_file *elf, const char *name, Elf64_Phdr *part);
 
-/* Returns the p_filesz bytes of a header's part of the file, which the caller frees; NULL: they
- * cannot be read. */
+/* Returns the p_filesz bytes that a header describes, which the caller frees; NULL: they cannot be
+ * read. */
 char *elf_file_read(const struct elf_file *elf, const Elf64_Phdr *header);
 
 #endif

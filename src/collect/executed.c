@@ -6,7 +6,7 @@
 
 #include "base/grow.h"
 
-/* Of a shell that starts programs for days. */
+/* Limits the list for a shell that starts programs for days. */
 #define MOST 65536
 
 static struct executed_program *find(const struct executed_list *list, uint32_t pid)
@@ -25,7 +25,7 @@ void executed_arrived(struct executed_list *list, pid_t pid)
         *found = list->items[--list->count];
 }
 
-/* NULL: there is no room. */
+/* NULL: no room. */
 static struct executed_program *add(struct executed_list *list, uint32_t pid, const char *name)
 {
     struct executed_program *to = find(list, pid);

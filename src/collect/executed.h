@@ -1,7 +1,7 @@
 /*
- * Programs that recorded processes have executed in others, by vfork or posix_spawn. One that loads
- * the recorder claims an area; of the rest nothing else is known: static and privileged programs,
- * and those with another environment.
+ * Programs that recorded processes have executed in child processes, by vfork or posix_spawn. Those
+ * that load the recorder claim an area; nothing else is known about the rest: static or privileged
+ * programs, and programs started with another environment.
  */
 #ifndef TRAIL_COLLECT_EXECUTED_H
 #define TRAIL_COLLECT_EXECUTED_H
@@ -15,21 +15,23 @@
 struct executed_program {
     uint32_t pid;
     enum wire_missed why;
-    char name[sizeof((struct shm_executed *)0)->name]; /* as the program gave it: any bytes */
+    char name[sizeof((struct shm_executed *)0)->name]; /* as given by the program: any bytes */
 };
 
 /* Those that have not claimed an area yet. */
 struct executed_list {
     struct executed_program *items;
     size_t count, capacity;
-    uint64_t unknown; /* too many at once, or no memory: whether they are recorded is not known */
+    uint64_t unknown; /* too many at once, or out of memory: not known whether they are recorded */
 };
 
-/* Adds what a process has executed since the last call, unless it is recorded already. */
+/* Adds what a process has executed since the last call, except programs that are already
+ * recorded. */
 void executed_take(struct executed_list *list, struct area *area,
                    bool (*is_recorded)(const void *context, pid_t pid), const void *context);
 
-/* One was found running without the recorder: adds it if it is not there yet, and finds out why. */
+/* Adds a program that was found running without the recorder, unless it is listed, and finds out
+ * why it has none. */
 void executed_found(struct executed_list *list, pid_t pid, const char *name);
 
 /* The process with this PID has claimed an area. */

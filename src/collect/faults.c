@@ -8,8 +8,7 @@
 #include "collect/maps.h"
 #include "collect/parts.h"
 
-/* The list of mapped files is read again for an address that it does not have, and when it is
- * older. */
+/* The list of mapped files is read again if it lacks an address and is older than this. */
 #define READ_AGAIN_NS 50000000
 #define GOOD_FOR_NS   1000000000
 

@@ -1,7 +1,7 @@
 /*
  * Major page faults: a thread touches memory whose page has to be read from the disk first, and
- * waits for that as it would in a read. The kernel reports each when the page is there, with the
- * address, the registers and the top of the stack; the context switches before it are the wait.
+ * waits for it as in a read. The kernel reports each when the page is there, with the address, the
+ * registers and the top of the stack; the context switches before it are the wait.
  *
  *     out - in - fault    or, in several parts,    out - in - out - in - fault
  *
@@ -16,11 +16,11 @@
 struct collect;
 struct switch_record;
 
-/* Where a thread had a fault, and for what it waited. */
+/* Where a thread had a fault, and what it waited for. */
 struct fault {
-    uint64_t stack; /* of the area; 0: not known */
-    const char
-        *file; /* lives as long as the collector; NULL: memory of no file, which was swapped out */
+    uint64_t stack;   /* of the area; 0: not known */
+    const char *file; /* lives as long as the collector; NULL: swapped-out memory that belongs to no
+                * file */
 };
 
 /* The mapped files of the process, in the order of their addresses, as of read_ns. Owned by

@@ -15,7 +15,7 @@
 
 #include "collect/parts.h"
 
-/* How long a record that is being written is waited for: a thread that is stopped there must not
+/* How long to wait for a record that is being written: a thread stopped at that point must not
  * delay all others. */
 #define MAX_WRITING_NS 2000000000
 
@@ -35,7 +35,8 @@ static struct op *add_block(struct collect *c, struct thread *thread, uint64_t t
     op->object = wait == SHM_SLEEP ? 0 : object;
     op->object2 = held_pc;
     op->stack = stack;
-    /* -1 is not a descriptor, nor are the numbers that stdio has for streams without one. */
+    /* Neither -1 nor the numbers that stdio gives to streams without a descriptor are
+     * descriptors. */
     op->detail = detail <= INT32_MAX && wait != SHM_SLEEP ? detail : 0;
     op->name = shm_is_numbered(object) ? numbered_name(c, object)
                                        : descriptors_name(c, op->detail, generation);
@@ -48,8 +49,8 @@ static struct op *add_block(struct collect *c, struct thread *thread, uint64_t t
     return op;
 }
 
-/* Returns the name of a wait for several descriptors, which the last record has named; NULL: it was
- * not for several. */
+/* Returns the name that the last record gave to a wait for several descriptors; NULL: it was for
+ * one. */
 static const char *name_of_several(struct collect *c, struct thread *thread,
                                    const struct shm_record *r)
 {
@@ -57,7 +58,7 @@ static const char *name_of_several(struct collect *c, struct thread *thread,
     return polled->kind == SHM_POLLED && polled->time == r->time ? polled_name(c, polled) : NULL;
 }
 
-/* Completes the op of an open call: the record of its end has more. */
+/* Completes the op of an open call with what only the record of its end has. */
 static struct op *complete_block(struct collect *c, struct thread *thread,
                                  const struct shm_record *r)
 {
@@ -74,14 +75,14 @@ static struct op *complete_block(struct collect *c, struct thread *thread,
     return NULL;
 }
 
-/* Returns what the releases that may have ended a wait are found by. */
+/* Returns a record by whose fields the releases that may have ended a wait are found. */
 static struct shm_record ended_by(const struct thread *thread, const struct shm_record *r)
 {
     const struct shm_record *by = &thread->feed.interrupted;
     struct shm_record ended = *r;
     if (r->wait == SHM_SLEEP)
         ended.object = 0;
-    /* A wait for several futexes is for the first one, and ended by the release of any. */
+    /* A wait for several futexes is recorded with the first one, but the release of any ends it. */
     if (r->wait == SHM_FUTEX && r->object2)
         ended.object = r->object2;
     if (by->kind == SHM_INTERRUPTED && by->time == r->time) {
@@ -94,8 +95,8 @@ static struct shm_record ended_by(const struct thread *thread, const struct shm_
     return ended;
 }
 
-/* By how much the kernel lets timers of ordinary threads expire later (PR_SET_TIMERSLACK); and
- * those of select, poll and epoll_wait, as a part of their length, and at most. */
+/* How much later the kernel may fire the timers of ordinary threads (PR_SET_TIMERSLACK); for
+ * select, poll and epoll_wait, a fraction of their length, and at most this. */
 #define SLACK_NS       50000
 #define POLL_SLACK     1000
 #define POLL_SLACK_MAX 100000000
@@ -109,8 +110,8 @@ static uint64_t slack_ns(uint8_t wait, uint64_t length_ns)
 }
 
 /*
- * A thread is ready from the end of its sleep, or of its time limit, on, and not only when it is on
- * a CPU. Returns when that is, for a wait of `us`; 0: not known.
+ * A thread is ready from the end of its sleep or time limit, not only once it is on a CPU. Returns
+ * that time for a wait of `us`; 0: not known.
  */
 static uint64_t length_over(const struct collect *c, uint64_t begin, uint8_t wait, uint64_t us)
 {
@@ -119,7 +120,7 @@ static uint64_t length_over(const struct collect *c, uint64_t begin, uint8_t wai
     return begin + ticks_of_ns(c->ticks, us * 1000 + slack_ns(wait, us * 1000));
 }
 
-/* The same of a limit (shm_limit) by a clock. */
+/* The same for a limit by a clock (shm_limit). */
 static uint64_t clock_over(const struct collect *c, uint64_t limit)
 {
     int64_t ns = (int64_t)((limit & UINT64_MAX >> 2) % (INT64_MAX / 1000)) * 1000;
@@ -141,15 +142,15 @@ static uint64_t limit_over(const struct collect *c, const struct shm_record *r)
     return limit >> 63 ? clock_over(c, limit) : length_over(c, r->time, r->wait, limit);
 }
 
-/* What was before the trace's watermark is written. */
+/* Everything before the trace's watermark may have been written: no earlier time is used. */
 static void be_ready(struct collect *c, struct thread *thread, uint64_t over)
 {
     oncpu_is_ready(c, thread, over < c->trace->watermark ? c->trace->watermark : over);
 }
 
 /*
- * The thread was ready from the end of its sleep, or its time limit, on, unless the kernel's
- * wake-ups are read, which show it. Returns when that was; 0: not known.
+ * Makes the thread ready from the end of its sleep or time limit, unless the kernel's wake-ups are
+ * read, which show it. Returns that time; 0: not known.
  */
 static uint64_t end_timed(struct collect *c, struct thread *thread, const struct shm_record *r)
 {
@@ -182,7 +183,7 @@ static void take_waited(struct collect *c, struct thread *thread, const struct s
     releases_wait_ended(c, &ended);
     if (c->trace->failed)
         return;
-    /* The place for the wait for the mutex, if releases_match finds that there was one. */
+    /* Reserves an op for the wait for the mutex, in case releases_match finds one. */
     if (r->wait == SHM_COND && (op = op_add(c, thread, OP_NOTHING, r->end)) != NULL) {
         op->object = r->object2;
         op->stack = r->stack;
@@ -211,16 +212,16 @@ static void take_released(struct collect *c, struct thread *thread, const struct
     op->pc = r->wait == SHM_FILE_LOCK ? 0 : r->object2;
     op->flags = r->flags;
     op->release = release_add(c, thread, r);
-    /* Before the wait that it ended is written: that may be in a process that does not know where
-     * the lock was taken. */
+    /* Must happen before the wait that the release ended is written, possibly by a process that
+     * does not know where the lock was taken. */
     if (shm_is_shared(r->object) && shm_is_lock(r->wait) && r->object2)
         lock_names_shared(c, r->object, r->object2, r->stack, r->end ? r->end : r->time);
 }
 
 /*
- * Whether the thread is a signal handler that ran before the first instruction of another thread,
- * with a slot of its own. Its events go to another M: the kernel's records of the TID belong to the
- * thread that its creator announced.
+ * Whether the thread is a signal handler, with a slot of its own, that ran before the first
+ * instruction of another thread. Its events go to another M: the kernel's records of the TID belong
+ * to the thread that its creator announced.
  */
 static bool is_handler_of(struct collect *c, struct thread *thread)
 {
@@ -249,7 +250,7 @@ static void take_started(struct collect *c, struct thread *thread, const struct 
         return;
     }
     thread_identify(c, thread);
-    /* A slot is used again by others; the first thread in it has its number. */
+    /* Slots are reused; the first thread in this one has the slot's number. */
     if (c->trace->options.switches && r->object == 0 && area_waited_before(c->area, thread->slot))
         oncpu_begins_off(c, thread, r->time);
 }
@@ -263,7 +264,7 @@ static void take_created(struct collect *c, struct thread *thread, const struct 
         op->object = thread_serial(c, r->object);
         op->object2 = r->object2;
         op->stack = r->stack;
-        /* Without memory for it the thread is not named after what it runs. */
+        /* If there is no memory for it, the thread is not named after what it runs. */
         op->given = given->vtable ? malloc(sizeof *given) : NULL;
         if (op->given)
             *op->given = *given;
@@ -305,7 +306,7 @@ static void take_annotation(struct collect *c, struct thread *thread, const stru
     }
 }
 
-/* Whether a record of this kind may come now in the life of its thread. */
+/* Whether a record of this kind may come at this point of its thread's life. */
 static bool fits_life(struct thread *thread, uint8_t kind)
 {
     if (thread->feed.life == LIFE_EXITED ||
@@ -337,8 +338,8 @@ static void take_record(struct collect *c, struct thread *thread, const struct s
         thread_identify(c, thread);
         break;
     case SHM_NAMED:
-        /* Set at once, not by an op: a name given soon after the start names the goroutine from its
-         * first event on. */
+        /* Set at once, not by an op: a name given soon after the start then names the goroutine
+         * from its first event. */
         memcpy(thread->name, &r->object, sizeof r->object);
         memcpy(thread->name + sizeof r->object, &r->object2, sizeof r->object2);
         thread->name[sizeof thread->name - 1] = '\0';
@@ -399,13 +400,13 @@ static void take_record(struct collect *c, struct thread *thread, const struct s
 
 /* MARK: Draining */
 
-/* The descriptor is taken to be the one that the call began with. */
+/* Assumes that the descriptor is the one that the call began with. */
 static uint32_t generation_of(const struct collect *c, uint32_t detail)
 {
     return detail && detail <= SHM_DESCRIPTORS ? area_generation(c->area, detail - 1) : 0;
 }
 
-/* Whether a call waits in a ring of io_uring. Looks the descriptor's name up, of any call. */
+/* Whether a call waits in an io_uring ring. Looks up the descriptor's name for any call. */
 static bool is_ring(struct collect *c, const struct area_open *open)
 {
     const char *name = open->detail <= SHM_DESCRIPTORS && open->wait != SHM_SLEEP
@@ -426,7 +427,7 @@ static uint32_t sleep_length(struct collect *c, const struct area_open *open)
     if (c->refused || c->options.process.pid == 0)
         return 0;
     if (process_vm_readv(c->options.process.pid, &here, 1, &there, 1, 0) != sizeof time) {
-        /* Not tried again: a security module may log each try. */
+        /* Not retried: a security module may log each attempt. */
         c->refused |= errno == EPERM;
         return 0;
     }
@@ -436,8 +437,7 @@ static uint32_t sleep_length(struct collect *c, const struct area_open *open)
     return (uint32_t)(time.tv_sec * 1000000 + (time.tv_nsec + 999) / 1000);
 }
 
-/* A thread that is still in a sleep that is over has no CPU, perhaps for longer than the model
- * waits. */
+/* A thread still in a sleep that is over lacks a CPU, perhaps for longer than the model waits. */
 static void watch_sleep(struct collect *c, struct thread *thread, const struct area_open *open)
 {
     struct thread_feed *feed = &thread->feed;
@@ -461,7 +461,7 @@ static void take_open(struct collect *c, struct thread *thread, uint64_t before)
         return;
     if (open.wait == SHM_SLEEP && !c->trace->options.wakings)
         watch_sleep(c, thread, &open);
-    /* Looks the name up now, while the descriptor is open, and the process there. */
+    /* Looks the name up now, while the descriptor is still open or the process still exists. */
     if (shm_is_path(open.object) || shm_is_pollfds(open.object))
         numbered_read_open(c, thread, &open);
     else if (shm_is_numbered(open.object))
@@ -478,7 +478,7 @@ static void take_open(struct collect *c, struct thread *thread, uint64_t before)
     thread->feed.open_time = open.time;
 }
 
-/* Adds what a slot has counted since it was read last. */
+/* Adds what a slot has counted since it was last read. */
 static void take_counts(struct collect *c, struct thread *thread, const struct area_thread *shared)
 {
     uint64_t waited = (uint64_t)(shared->short_waits - thread->feed.short_waits) * SHM_SHORT;
@@ -493,7 +493,7 @@ static void take_counts(struct collect *c, struct thread *thread, const struct a
 static void thread_ended(struct collect *c, struct thread *thread, const struct area_thread *shared)
 {
     c->summary.lost_records += shared->lost;
-    /* It was never started, or there was no room for its last record. */
+    /* The thread never started, or there was no room for its last record. */
     if (thread->feed.life != LIFE_EXITED)
         (void)op_add(c, thread, OP_EXIT, c->feed.fed_at);
     thread->feed.life = LIFE_EXITED;
@@ -503,7 +503,7 @@ static void thread_ended(struct collect *c, struct thread *thread, const struct 
     thread->feed.ended = true;
 }
 
-/* Returns the thread of a slot that is in use; NULL: the slot is damaged, or memory is out. */
+/* Returns the thread of a slot that is in use; NULL: the slot is damaged, or out of memory. */
 static struct thread *thread_at(struct collect *c, uint32_t slot, const struct area_thread *shared)
 {
     struct thread *thread = thread_in_slot(c, slot);
@@ -522,7 +522,7 @@ static void lower(uint64_t *time, uint64_t to)
         *time = to;
 }
 
-/* What a thread stored before this time is there for a step that begins now. */
+/* Whatever a thread stored before this time is visible to a step that begins now. */
 static uint64_t visible_at(const struct collect *c)
 {
     uint64_t late = ticks_of_ns(c->ticks, STORED_LATE_NS);
@@ -530,8 +530,8 @@ static uint64_t visible_at(const struct collect *c)
 }
 
 /*
- * A record that is being written may be of a wait that ended after the thread's last one, and after
- * the last step had begun that found none.
+ * A record being written may be of a wait that ended after the thread's last recorded one, and
+ * after the start of the last step that found no such record.
  */
 static void note_writing(struct collect *c, struct thread *thread, bool writing, uint64_t *limit)
 {
@@ -546,8 +546,8 @@ static void note_writing(struct collect *c, struct thread *thread, bool writing,
 }
 
 /*
- * Takes the records of a slot; lowers *limit and `ended_until` to before records that are being
- * written or were not read yet.
+ * Takes the records of a slot; lowers *limit and `ended_until` to before any record that is being
+ * written or has not been read.
  */
 static void feed_slot(struct collect *c, uint32_t slot, uint64_t delayed, bool last,
                       uint64_t *limit)
@@ -574,7 +574,7 @@ static void feed_slot(struct collect *c, uint32_t slot, uint64_t delayed, bool l
     }
 }
 
-/* Returns the time up to which all is known, as far as `limit` says. No thread delays the others
+/* Returns the time, at most `limit`, up to which everything is known. No thread delays the others
  * for longer than MAX_WRITING_NS. */
 static uint64_t least_limit(const struct collect *c, uint64_t limit, uint64_t now)
 {
@@ -590,8 +590,8 @@ static uint64_t least_limit(const struct collect *c, uint64_t limit, uint64_t no
  * coarse clock a thousand times a second costs from 5 ms of CPU time a second to 30 ms on a virtual
  * machine: as much as 250,000 locks or more.
  */
-#define MANY_LOCKS 500000 /* a second: the coarse clock begins; */
-#define FEW_LOCKS  200000 /* ... below this it ends */
+#define MANY_LOCKS 500000 /* per second: the coarse clock is turned on; */
+#define FEW_LOCKS  200000 /* ... below this it is turned off */
 
 /* Computes the rates since the last step, when the totals were `holds` and `records`. */
 static void compute_rates(struct collect *c, uint64_t holds, uint64_t records)
@@ -618,7 +618,8 @@ int64_t feed_short_ns(const struct collect *c)
 
 /* MARK: A step */
 
-/* The threads that were looked at before the first that waits for a lock without a known holder. */
+/* Looks again at the threads that were read before it turned out that one waits for a lock without
+ * a known holder. */
 static void look_for_guards(struct collect *c, uint32_t threads)
 {
     for (uint32_t slot = 1; slot < threads && !c->trace->failed; slot++) {
@@ -634,8 +635,8 @@ static void look_for_guards(struct collect *c, uint32_t threads)
 void feed_all(struct collect *c, bool last)
 {
     uint64_t delay = ticks_of_ns(c->ticks, COLLECT_DELAY_NS), now = ticks_now(c->ticks);
-    /* Relative to the last step, however late this one is: waits that ended since then are matched
-     * in the next. */
+    /* Relative to the last step, however late this one is: waits that ended since are matched in
+     * the next step. */
     uint64_t limit = c->feed.fed_at > delay ? c->feed.fed_at - delay : 0;
     uint32_t threads = area_threads(c->area);
     uint64_t holds = c->feed.holds, records = c->feed.records;
@@ -646,7 +647,8 @@ void feed_all(struct collect *c, bool last)
     open_stacks_step(c);
     area_begin_step(c->area, last);
     /*
-     * `writing` and open calls are read after the clock: what begins now is later than the limit.
+     * `writing` and open calls are read after the clock: whatever begins now is later than the
+     * limit.
      */
     for (uint32_t slot = 1; slot < threads && !c->trace->failed; slot++)
         feed_slot(c, slot, now - delay, last, &limit);

@@ -1,6 +1,6 @@
 /*
- * The feed: takes the records of all threads out of the area, makes ops of them, and sets the
- * watermark up to which all ops are known.
+ * The feed: takes the records of all threads out of the area, turns them into ops, and sets the
+ * watermark before which all ops are known.
  */
 #ifndef TRAIL_COLLECT_FEED_H
 #define TRAIL_COLLECT_FEED_H
@@ -12,19 +12,19 @@
 
 /* Owned by feed.c. Times in ticks. */
 struct feed {
-    uint64_t fed_at;         /* the start of the last step: the records of before have been taken */
+    uint64_t fed_at;         /* the start of the last step: earlier records have been taken */
     uint64_t fed_before;     /* the start of the step before that */
     uint64_t ended_until;    /* the records of waits that ended before this have been taken */
     uint64_t holds, records; /* of all threads so far */
-    uint64_t short_ticks;    /* spent in calls whose waits were too short to be recorded */
+    uint64_t short_ticks;    /* spent in calls whose waits were too short to record */
     struct collect_rates rates;
-    uint64_t rates_at; /* when they were computed */
+    uint64_t rates_at; /* when the rates were computed */
 };
 
 /* Takes all records; `last`: the program has ended. Sets c->watermark. */
 void feed_all(struct collect *c, bool last);
 
-/* The time that threads spent in calls whose waits were too short to be recorded. */
+/* Returns the time that threads spent in calls whose waits were too short to record. */
 int64_t feed_short_ns(const struct collect *c);
 
 #endif

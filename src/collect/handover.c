@@ -1,4 +1,4 @@
-/* Gives the area to processes that ask for it by a message: see handover.h. */
+/* Gives the area to processes that ask for it with a message: see handover.h. */
 #include "collect/handover.h"
 
 #include <inttypes.h>
@@ -59,8 +59,8 @@ union credentials {
     char space[CMSG_SPACE(sizeof(struct ucred))];
 };
 
-/* Reads a request: its word, and the PID of the process (0: not known). Returns the size of the
- * word; -1: none. */
+/* Reads a request: its word, and the PID of the process (0: not known). Returns the word's size;
+ * -1: no request. */
 static ssize_t take_request(const struct handover *handover, char asked[SHM_WORD_SIZE],
                             struct sockaddr_un *from, socklen_t *length, pid_t *pid)
 {
@@ -88,7 +88,7 @@ void handover_serve(struct handover *handover, int area)
     struct sockaddr_un from;
     socklen_t length;
     pid_t pid;
-    /* Any process may ask: a step answers a limited number. */
+    /* Any process may ask: the number of answers per step is limited. */
     for (int i = 0; i < ASKED_A_STEP && handover->fd >= 0; i++) {
         ssize_t n = take_request(handover, asked, &from, &length, &pid);
         if (n < 0)

@@ -1,7 +1,7 @@
 /*
- * Gives the spare area to processes that cannot open it under /proc, as they run as another user or
- * have no /proc. Such a process sends one half of the word in the program's environment to an
- * abstract Unix socket, and gets the area with the other half.
+ * Gives the spare area to processes that cannot open it under /proc because they run as another
+ * user or have no /proc. Such a process sends one half of the word in its environment to an
+ * abstract Unix socket, and gets the area together with the other half.
  */
 #ifndef TRAIL_COLLECT_HANDOVER_H
 #define TRAIL_COLLECT_HANDOVER_H
@@ -10,18 +10,18 @@
 
 #include "shm/shm.h"
 
-/* How many processes that were given the area last are remembered. */
+/* How many of the last processes that were given the area are remembered. */
 #define HANDOVER_GIVEN 64
 
 struct handover {
-    int fd; /* -1: there is none */
+    int fd; /* -1: none */
     char word[SHM_WORD_SIZE + 1];
     pid_t given[HANDOVER_GIVEN]; /* PIDs in our namespace, from the kernel's credentials */
-    unsigned given_count; /* of all time: the newest is at (given_count - 1) % HANDOVER_GIVEN */
+    unsigned given_count;        /* in total: the newest is at (given_count - 1) % HANDOVER_GIVEN */
 };
 
-/* Opens the socket; `area` is the descriptor that the environment names. Without a socket all else
- * works. */
+/* Opens the socket; `area` is the descriptor that the environment names. Everything else works
+ * without the socket. */
 void handover_open(struct handover *handover, int area);
 
 /* Gives the area to all processes that have asked. */

@@ -1,4 +1,4 @@
-/* Collects the heap's moves, and decides which of them become events: see heap.h. */
+/* Collects changes of the heap's size, and decides which become events: see heap.h. */
 #include "collect/heap.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "base/grow.h"
 #include "collect/parts.h"
 
-/* A smaller change is not written, nor one of less than a thousandth of the live heap. */
+/* Smaller changes are not written, nor changes of less than a thousandth of the live heap. */
 #define LEAST_BYTES 1024
 
 static void add_move(struct collect *c, uint64_t time, int64_t bytes)
@@ -35,12 +35,12 @@ void heap_look(struct collect *c, struct thread *thread, uint64_t time, int64_t 
     struct area_open open;
     if (bytes == thread->heap)
         return;
-    /* A thread in a call has not allocated since its begin, except within the C library. */
+    /* A thread in a call has not allocated since the call began, except within the C library. */
     if (area_open_call(c->area, thread->slot, &open) && open.time < time)
         time = open.time;
     /*
-     * The records were read after the counter: with a later one among them, the counter is out of
-     * date. One that is not there yet has the counter's own value, or a time after `time`.
+     * The records were read after the counter: if one of them is later, the counter is out of date.
+     * A record not yet visible has the counter's own value, or a time after `time`.
      */
     if (thread->heap_at <= time)
         heap_take(c, thread, time, bytes);
@@ -49,7 +49,7 @@ void heap_look(struct collect *c, struct thread *thread, uint64_t time, int64_t 
 void heap_look_at_rest(struct collect *c)
 {
     int64_t rest = area_heap_rest(c->area);
-    /* The first value is what was live when the recording began. */
+    /* The first value is the live heap when the recording began. */
     if (rest != c->heap.rest)
         add_move(c, c->heap.rest ? ticks_now(c->ticks) : 0,
                  (int64_t)((uint64_t)rest - (uint64_t)c->heap.rest));
@@ -80,7 +80,7 @@ static bool is_worth_writing(const struct heap *heap)
            heap->written - heap->live >= least;
 }
 
-/* Returns the sum, limited to what no program can have, so that sums do not overflow. */
+/* Returns the sum, limited to what a program can have, so that sums do not overflow. */
 static int64_t sum_of(int64_t live, int64_t bytes)
 {
     const int64_t most = INT64_MAX / 4;
@@ -90,7 +90,7 @@ static int64_t sum_of(int64_t live, int64_t bytes)
     return sum;
 }
 
-/* The program's share of the trace's heap: a trace has one. */
+/* Updates the program's share of the trace's heap, of which there is only one. */
 static void write_share(struct collect *c, int64_t bytes)
 {
     c->trace->heap = sum_of(c->trace->heap, bytes - c->heap.share);

@@ -1,7 +1,7 @@
 /*
- * The live heap over time: by how much the threads' counters moved, and when. Most moves are found
- * by reading the counters in each step; quick and large ones come as records, with their exact
- * times. They are sorted together, and written between the ops of their time.
+ * The live heap over time: by how much the threads' counters changed, and when. Most changes are
+ * found by reading the counters in each step; quick and large ones come as records with exact
+ * times. They are sorted together, and written between the ops by time.
  */
 #ifndef TRAIL_COLLECT_HEAP_H
 #define TRAIL_COLLECT_HEAP_H
@@ -13,7 +13,7 @@
 struct collect;
 struct thread;
 
-/* The live heap grew by `bytes`, or shrank. */
+/* The live heap grew, or shrank if negative, by `bytes`. */
 struct heap_move {
     uint64_t time; /* ticks */
     int64_t bytes;
@@ -21,36 +21,37 @@ struct heap_move {
 
 /* Owned by heap.c. */
 struct heap {
-    struct heap_move *moves;   /* from the first to the last that is not written */
+    struct heap_move *moves;   /* from the first that is not written to the last */
     size_t first, count, room; /* moves[first], up to moves[count] */
-    int64_t rest;              /* how much of the area's rest is among the moves */
+    int64_t rest;              /* the part of the area's rest that is already among the moves */
     int64_t live;
     int64_t written; /* as of the last event; -1: none in this generation */
     int64_t share;   /* of the trace's heap, which is the sum over its programs */
 };
 
-/* The thread's counter was `bytes` at a time. */
+/* Takes a value of the thread's counter, `bytes` at `time`. */
 void heap_take(struct collect *c, struct thread *thread, uint64_t time, int64_t bytes);
 
 /*
- * A slot's counter was read as `bytes`, not before `time`, and then the records of its thread.
+ * Takes a slot's counter, read as `bytes` no earlier than `time` and before the records of its
+ * thread.
  */
 void heap_look(struct collect *c, struct thread *thread, uint64_t time, int64_t bytes);
 
-/* The area's counter of what no thread has. */
+/* Takes the area's counter of bytes that belong to no thread. */
 void heap_look_at_rest(struct collect *c);
 
 /* Called after a step's last move: sorts the moves. */
 void heap_sort(struct collect *c);
 
 /* Returns whether the moves before `before` need an event: *time is its time in ticks (0: now),
- * *bytes the trace's live heap at that time. */
+ * *bytes the trace's live heap then. */
 bool heap_next(struct collect *c, uint64_t before, uint64_t *time, uint64_t *bytes);
 
-/* A generation begins: it has no event of the heap yet. */
+/* Called when a generation begins, which has no heap event yet. */
 void heap_begin_generation(struct collect *c);
 
-/* The program has ended, and the trace goes on without its heap. */
+/* The program has ended: the trace continues without its heap. */
 void heap_end(struct collect *c);
 
 void heap_dispose(struct collect *c);

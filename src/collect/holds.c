@@ -8,17 +8,16 @@
 #include "collect/parts.h"
 #include "wire/waits.h"
 
-/* More locks of one thread are left out: a log for each would fill the trace. */
+/* A thread's further locks are left out: a log for each would fill the trace. */
 enum { MOST_HOLDS = 256 };
 
-/* Owners of locks that are read, a step. */
+/* Lock owners read per step. */
 enum { MOST_OWNERS = 64 };
 
 /* MARK: Owners */
 
 /*
- * What glibc has of a lock's owner: its TID as it is in the process's own PID namespace, while the
- * lock is taken.
+ * Returns the owner that glibc stores in a locked lock: a TID in the process's own PID namespace.
  */
 static uint32_t owner_of(struct collect *c, const struct thread *thread,
                          const struct area_open *open)
@@ -44,7 +43,7 @@ static bool is_in(const struct area_hold *holds, size_t count, uint64_t object)
     return false;
 }
 
-/* Whether a thread waits for a lock of this process of which no hold is known. */
+/* Whether a thread waits for a lock of this process for which no hold is known. */
 static bool lacks_holder(struct collect *c, const struct area_open *open,
                          const struct area_hold *holds, size_t count)
 {
@@ -54,8 +53,8 @@ static bool lacks_holder(struct collect *c, const struct area_open *open,
 }
 
 /*
- * Returns the thread that has the lock for which another one waits; NULL: not known. What was read
- * during the same wait stands when the process has ended, as it was killed perhaps.
+ * Returns the thread that holds the lock for which another waits; NULL: not known. What was read
+ * during the same wait remains valid after the process has ended, perhaps because it was killed.
  */
 static const struct thread *find_owner(struct collect *c, struct thread *thread,
                                        const struct area_open *open)
@@ -69,7 +68,7 @@ static const struct thread *find_owner(struct collect *c, struct thread *thread,
     return thread->feed.owner_time == open->time ? thread_of(c, thread->feed.owner) : NULL;
 }
 
-/* Appends the owners of locks for which threads wait; returns the number of holds then. */
+/* Appends the owners of locks for which threads wait; returns the new number of holds. */
 static size_t add_owners(struct collect *c, struct area_hold *holds, size_t count, size_t max)
 {
     uint32_t threads = area_threads(c->area), read = 0;
@@ -104,7 +103,8 @@ static void share_holds(void *context, const struct shared_mapping *m)
     }
 }
 
-/* A process knows which of its locks others share once there are others: it has taken some before. */
+/* A process learns which of its locks are shared only when there are other processes: it has taken
+ * some of them before. */
 static void share_old_holds(struct collect *c)
 {
     bool is_old = false;
@@ -114,7 +114,7 @@ static void share_old_holds(struct collect *c)
         maps_each_shared((int)c->options.process.pid, share_holds, &c->holds);
 }
 
-/* Reads the locks of all threads, once a step. Returns false when memory is out. */
+/* Reads the locks of all threads, once per step. Returns false if out of memory. */
 static bool read_holds(struct collect *c)
 {
     struct holds *holds = &c->holds;
@@ -137,7 +137,7 @@ static bool read_holds(struct collect *c)
     return true;
 }
 
-/* Returns what waits for the lock call it; NULL: not known. */
+/* Returns the name that waits for the lock use; NULL: not known. */
 static const char *name_of(struct collect *c, const struct area_hold *hold)
 {
     if (hold->wait != SHM_FILE_LOCK)
@@ -171,7 +171,7 @@ void holds_name_shared(struct collect *c, uint64_t object, uint64_t time)
     }
 }
 
-/* The locks that do not record their holder. */
+/* Logs the locks that do not record their holder. */
 static void log_guards(struct collect *c, struct thread *thread, int64_t ns)
 {
     const struct thread_feed *feed = &thread->feed;

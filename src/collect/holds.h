@@ -1,10 +1,10 @@
 /*
- * Which locks each thread holds: written as logs in front of waits that may last to the end of the
+ * Which locks each thread holds: written as logs before waits that may last to the end of the
  * trace, so that a deadlock can be recognised in it (category "holds", text "mutex stats_mu").
  *
- * A lock that was taken before the recording began, or by a call that is not wrapped, has no hold
- * in the area. glibc notes the owner of a mutex, and the writer of a reader-writer lock, in the
- * lock: it is read while a thread waits for it.
+ * A lock that was taken before the recording began, or by an unwrapped call, has no hold in the
+ * area. glibc stores the owner of a mutex, and the writer of a reader-writer lock, in the lock: it
+ * is read while a thread waits for it.
  */
 #ifndef TRAIL_COLLECT_HOLDS_H
 #define TRAIL_COLLECT_HOLDS_H
@@ -17,28 +17,28 @@ struct area_hold;
 struct collect;
 struct thread;
 
-/* Owned by holds.c. Zero-initialised is empty. */
+/* Owned by holds.c. Zero-initialised: empty. */
 struct holds {
-    struct area_hold *list; /* room for SHM_OBJECTS and BOARD_HOLDS, of all threads */
+    struct area_hold *list; /* in all threads; room for SHM_OBJECTS and BOARD_HOLDS */
     size_t count;
     bool known; /* read in this step */
 };
 
-/* A new step begins: the locks are read again when they are needed. */
+/* Called when a step begins: the locks are read again when needed. */
 void holds_forget(struct collect *c);
 
 /*
- * Names a lock that processes share after where it was taken, if one of them has held it since
- * before `time`, when the wait for it began, and it has no name yet: a process that waits for it
- * does not know that place.
+ * Names a lock that processes share after the place where it was taken, if it has no name yet and
+ * one of the processes has held it since before `time`, when the wait for it began: a process that
+ * waits for it does not know that place.
  */
 void holds_name_shared(struct collect *c, uint64_t object, uint64_t time);
 
 /* Logs the locks that a running thread holds. */
 void holds_log(struct collect *c, struct thread *thread, int64_t ns);
 
-/* Logs those of a thread that runs or is ready when it is killed or the trace ends; one that is
- * ready, and has some, runs for the moment. */
+/* Logs the locks of a thread that runs or is ready when it is killed or the trace ends; a ready
+ * thread that holds some runs for a moment to log them. */
 void holds_log_last(struct collect *c, struct thread *thread, int64_t ns);
 
 void holds_dispose(struct collect *c);

@@ -10,16 +10,18 @@
 #include "base/arena.h"
 #include "host/clock.h"
 
-/* More of the file is not read, and more of all that took its place. */
+/* The limit on what is read from one file, and on what is read from all files that replaced each
+ * other. */
 #define MOST_BYTES      (64u << 20)
 #define MOST_BYTES_EVER (256u << 20)
 /*
- * The file is not looked at more often: most addresses without a name will have none later either.
+ * The shortest interval between looks at the file: most addresses without a name will never get
+ * one.
  */
 #define LOOKS_APART_NS 100000000
 /* MARK: Reading */
 
-/* Opens a regular file of a user, or root's; -1: it is none. Anyone may write to /tmp. */
+/* Opens a regular file owned by a user or by root; -1: it is not one. Anyone may write to /tmp. */
 static int open_of(const char *path, uid_t user, struct stat *info)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -32,7 +34,7 @@ static int open_of(const char *path, uid_t user, struct stat *info)
     return -1;
 }
 
-/* The last names are looked up when the process has ended: then its list is found only if its /tmp
+/* The last names are looked up after the process has ended, when its list is found only if its /tmp
  * is ours. */
 static int open_list(const struct process *process, struct stat *info)
 {
@@ -52,8 +54,8 @@ static int open_list(const struct process *process, struct stat *info)
     return fd;
 }
 
-/* Reads what the file has more. A line that is longer than the buffer is skipped in parts, which
- * have no numbers. */
+/* Reads what was added to the file. A line longer than the buffer is skipped in parts, which have
+ * no numbers. */
 static void read_more(struct jit *jit, struct arena *arena, int fd)
 {
     char buffer[65536];
@@ -75,7 +77,7 @@ static void read_more(struct jit *jit, struct arena *arena, int fd)
     jit_list_sort(&jit->list);
 }
 
-/* Reads the last bytes of what was read so far. */
+/* Reads the last bytes of the part read so far. */
 static size_t read_tail(const struct jit *jit, int fd, char tail[static sizeof jit->tail])
 {
     size_t size = jit->read < sizeof jit->tail ? (size_t)jit->read : sizeof jit->tail;
@@ -83,8 +85,8 @@ static size_t read_tail(const struct jit *jit, int fd, char tail[static sizeof j
     return got > 0 ? (size_t)got : 0;
 }
 
-/* Whether another list is in the file, which may be the same file: Java's virtual machine writes
- * all of it anew. */
+/* Whether the file has been replaced or rewritten: the Java virtual machine writes the whole list
+ * anew. */
 static bool is_another(const struct jit *jit, int fd, const struct stat *info)
 {
     char tail[sizeof jit->tail];
@@ -92,7 +94,7 @@ static bool is_another(const struct jit *jit, int fd, const struct stat *info)
            memcmp(tail, jit->tail, jit->tail_size) != 0;
 }
 
-/* False: there is nothing new. */
+/* False: nothing new. */
 static bool look(struct jit *jit, struct arena *arena, const struct process *process)
 {
     int64_t now = (int64_t)clock_ns(CLOCK_MONOTONIC);

@@ -11,22 +11,22 @@
 #include "collect/jit_list.h"
 #include "collect/process.h"
 
-/* The list of one process. Zero-initialised has not been looked at. */
+/* The list of one process. Zero-initialised: not read yet. */
 struct jit {
     struct jit_list list;
     uint64_t read;      /* bytes of the file so far: whole lines */
-    uint64_t read_ever; /* of all files, and of what was written in their place */
+    uint64_t read_ever; /* from all files, including what replaced them */
     uint64_t inode;     /* of the file; 0: none was found */
     int64_t looked_ns;  /* at the file; CLOCK_MONOTONIC */
-    bool no_memory;     /* names are missing */
+    bool no_memory;     /* out of memory: names are missing */
     size_t tail_size;
-    char tail[64]; /* the last bytes that were read: others there are those of another list */
+    char tail[64]; /* the last bytes read: different bytes there belong to another list */
 };
 
 /*
- * Finds the name of an address, with file and line where the name has them. Reads what the list has
- * more if the address is not found; names lie in the arena, which is the same in each call. False:
- * not in the list.
+ * Finds the name of an address, with file and line if the name contains them. Reads new lines of
+ * the list if the address is not found; names lie in the arena, which must be the same in each
+ * call. False: not in the list.
  */
 bool jit_find(struct jit *jit, struct arena *arena, const struct process *process, uint64_t address,
               trail_symbol *symbol);

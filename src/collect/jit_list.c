@@ -11,8 +11,8 @@
 
 #define MOST_CODE 1000000
 #define MOST_NAME 512
-/* Code that was replaced by longer code at a lower address is rare: so many pieces before an
- * address are looked at. */
+/* Code replaced by longer code at a lower address is rare: only this many pieces before an address
+ * are tried. */
 #define LOOK_BACK 8
 
 /* MARK: Adding */
@@ -86,7 +86,7 @@ static const struct jit_code *code_at(const struct jit_list *list, uint64_t addr
     return found;
 }
 
-/* Takes the number behind the last ':' of a text from it. False: there is none. */
+/* Takes the number after the last ':' off a text. False: there is none. */
 static bool take_number(trail_string *text, uint64_t *number)
 {
     size_t at = text->size;
@@ -103,8 +103,8 @@ static bool take_number(trail_string *text, uint64_t *number)
     return true;
 }
 
-/* Node.js: "JS:*name /path/file.js:LINE:COLUMN", where the character before the name is how it was
- * compiled. */
+/* Node.js: "JS:*name /path/file.js:LINE:COLUMN"; the character before the name shows how the code
+ * was compiled. */
 static bool read_node(trail_string name, trail_symbol *symbol)
 {
     const char kinds[] = "~*^+'";

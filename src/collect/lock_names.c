@@ -24,8 +24,8 @@ static bool variable_text(struct collect *c, uint64_t address, char *text, size_
 }
 
 /*
- * The same of any object. Processes that were forked have different objects at one address: where a
- * trace has several processes, "stats_mu of server (4711)".
+ * The same for any object. Forked processes have different objects at one address: if a trace has
+ * several processes, "stats_mu of server (4711)".
  */
 static bool object_text(struct collect *c, uint64_t address, char *text, size_t size)
 {
@@ -41,13 +41,13 @@ static bool object_text(struct collect *c, uint64_t address, char *text, size_t 
     return is_variable;
 }
 
-/* What processes share has one name in all of them. */
+/* Objects that processes share have one name in all of them. */
 static struct idmap *objects_with(struct collect *c, uint64_t address)
 {
     return shm_is_shared(address) ? &c->trace->objects : &c->object_names;
 }
 
-/* In place of the time of the hold that has named a lock: none has, and the name has no place. */
+/* Stands for the time of the hold that named a lock if no hold did: the name has no place. */
 static uint64_t without_place = UINT64_MAX;
 
 bool lock_names_has(struct collect *c, uint64_t address)
@@ -102,7 +102,7 @@ void lock_names_forget(struct collect *c, uint64_t address)
 
 /* MARK: Locks */
 
-/* Names a lock that processes share without a place, until a hold of it is known. */
+/* Names a shared lock without a place, until a hold of it is known. */
 static const char *keep_without_place(struct collect *c, uint64_t address, const char *name)
 {
     if (!idmap_put(&c->trace->holds, address, &without_place))
@@ -182,7 +182,7 @@ static const char *keep_text(struct collect *c, const char *text)
     return kept;
 }
 
-/* Returns the text for all waits with a stack, whose objects' addresses are not known. */
+/* Returns the text shared by all waits with this stack, whose objects' addresses are not known. */
 static const char *placed_object(struct collect *c, struct named_stack *stack, uint64_t key,
                                  const struct runtime_wait *wait)
 {
@@ -195,7 +195,7 @@ static const char *placed_object(struct collect *c, struct named_stack *stack, u
     return stack->runtime_object;
 }
 
-/* libstdc++ waits for all atomics but those of int at a word of a table, which several share. */
+/* libstdc++ waits for any atomic except int through a table of words that atomics share. */
 static bool is_shared_word(struct collect *c, const struct op *op)
 {
     return strstr(lock_names_object(c, op->object), "__waiter_pool_base::_S_for") != NULL;
@@ -251,8 +251,8 @@ void lock_names_wait(struct collect *c, struct op *op)
 
 /* MARK: Holds */
 
-/* The outer frames of the release, if its stack is known: the thread was in the same functions when
- * it took the lock. */
+/* Appends the outer frames of the release, if its stack is known: the thread was in the same
+ * functions when it took the lock. */
 static uint64_t hold_stack(struct collect *c, uint64_t pc, const struct named_stack *stack)
 {
     struct v2_frame frames[V2_MAX_FRAMES];
@@ -262,7 +262,7 @@ static uint64_t hold_stack(struct collect *c, uint64_t pc, const struct named_st
         outer++;
     for (size_t i = 0; i < count; i++)
         found |= !code_is_wrapper(c, &frames[i]);
-    /* The first function of the program took the lock, or called a function that did and has
+    /* The program's innermost function took the lock, or called a function that did and has
      * returned. */
     if (stack && outer < stack->count && found)
         outer++;

@@ -9,50 +9,51 @@
 struct collect;
 struct op;
 
-/* An object's name, "stats_mu" or "0x7f...", in a trace of several processes with its own. Lives as
- * long as the collector; of what processes share, as the trace. */
+/* An object's name, "stats_mu" or "0x7f...", with the process's if the trace has several. Lives as
+ * long as the collector; the name of a shared object, as long as the trace. */
 const char *lock_names_object(struct collect *c, uint64_t address);
 
 /*
- * The same of a lock. One without a symbol is named after where it was first seen locked: "0x7f...
- * (first seen locked in Queue::push queue.cc:41)", by a hold that began at `pc` or, if that is not
- * known, by a wait with the stack `key`. The wait does not name a lock that processes share, as its
- * holder may be in another one: without `pc` that has no place, until a hold gives it one.
+ * The same for a lock. A lock without a symbol is named after where it was first seen locked:
+ * "0x7f... (first seen locked in Queue::push queue.cc:41)", by a hold that began at `pc` or, if
+ * that is not known, by a wait with the stack `key`. A wait does not give a place to a lock that
+ * processes share, because the holder may be another process: without `pc` such a lock has no place
+ * until a hold gives it one.
  */
 const char *lock_names_lock(struct collect *c, uint64_t address, uint64_t pc, uint64_t key);
 
 /*
- * Names a lock that processes share after a hold that began at `time`. Processes are not read in
- * the order of time: an earlier hold renames what a later one has named.
+ * Names a shared lock after a hold that began at `time`. Processes are not read in order of time:
+ * an earlier hold replaces the name given by a later one.
  */
 void lock_names_shared(struct collect *c, uint64_t address, uint64_t pc, uint64_t key,
                        uint64_t time);
 
-/* Whether the object has a name already; of a lock that processes share, whether that is final. */
+/* Whether the object has a name already; for a shared lock, whether that name is final. */
 bool lock_names_has(struct collect *c, uint64_t address);
 bool lock_names_has_place(struct collect *c, uint64_t address);
 
-/* A locked file's name, as the last wait for it has it; NULL: nothing has waited for it. */
+/* Returns a locked file's name from the last wait for it; NULL: nothing has waited for it. */
 const char *lock_names_file(const struct collect *c, uint64_t file);
 
-/* A wait has this name for a locked file. */
+/* Sets a locked file's name, taken from a wait for it. */
 void lock_names_file_is(struct collect *c, uint64_t file, const char *name);
 
-/* Changes the wait of an op that begins one, its object and its name to what its stack shows
+/* Changes the wait, object and name of an op that begins a wait to what its stack shows
  * (words/runtimes.h). */
 void lock_names_wait(struct collect *c, struct op *op);
 
-/* Whether a stack waits for a lock of which nothing records the holder. */
+/* Whether a stack waits for a lock whose holder is not recorded anywhere. */
 bool lock_names_hides_holder(struct collect *c, uint64_t key);
 
-/* Whether a stack waits for a condition, and has given its mutex up, whose guard is still there. */
+/* Whether a stack waits for a condition: it has released its mutex, whose guard is still there. */
 bool lock_names_gives_up(struct collect *c, uint64_t key);
 
 /* The object has ended: later objects at its address are different. */
 void lock_names_forget(struct collect *c, uint64_t address);
 
-/* The stack of a lock's acquisition, as the trace's ID: its PC, within what the release's stack has
- * in common with it. */
+/* Returns the trace's ID for the stack of a lock's acquisition: its PC, below the frames that it
+ * shares with the release's stack. */
 uint64_t lock_names_hold(struct collect *c, uint64_t pc, uint64_t release);
 
 #endif

@@ -6,11 +6,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* State of the signal handler, which has no other place for it. Written by the handler alone. */
+/* Number of replaced pages: global because a signal handler has no other state. Written only by the
+ * handler. */
 static uint64_t cut;
 static uintptr_t page_size;
 
-/* Both functions are plain system calls: they are safe in a signal handler. */
+/* Both calls are plain system calls, safe in a signal handler. */
 static void fill_page(int number, siginfo_t *info, void *context)
 {
     uintptr_t page = (uintptr_t)info->si_addr & ~(page_size - 1);

@@ -21,7 +21,7 @@ struct mapping {
     char path[512];
 };
 
-/* Reads a part of a file; false: the line has none. */
+/* Reads the mapping of a part of a file; false: the line is not one. */
 static bool read_line(const char *line, const char *root, struct mapping *m)
 {
     char permissions[5];
@@ -36,9 +36,7 @@ static bool read_line(const char *line, const char *root, struct mapping *m)
     return true;
 }
 
-/*
- * Computes the bias: an address of the mapping less the file's own. False: not code of an ELF file.
- */
+/* Computes the bias: a mapped address minus the file's own. False: not code of an ELF file. */
 static bool find_bias(const struct mapping *m, uint64_t *bias)
 {
     struct elf_file elf;

@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "shm/shm.h"
 
-/* Returns the size of what was read, and ends it with a zero; 0: nothing can be read. */
+/* Returns the number of bytes read, and terminates them with NUL; 0: nothing can be read. */
 static size_t read_entry(pid_t pid, const char *name, char *text, size_t size)
 {
     char path[96];
@@ -33,7 +33,7 @@ static size_t read_entry(pid_t pid, const char *name, char *text, size_t size)
 
 /* MARK: Why */
 
-/* A longer environment is not known to lack anything. */
+/* If the environment is longer, it is not known whether a variable is missing. */
 #define ENVIRONMENT ((size_t)256 * 1024)
 
 static bool lacks_variables(pid_t pid)
@@ -64,7 +64,7 @@ static bool is_privileged(pid_t pid)
     return false;
 }
 
-/* Whether the program's file asks for a loader; *musl: for musl's. True if it cannot be read. */
+/* Whether the program's file requests a loader; *musl: musl's. True if the file cannot be read. */
 static bool has_loader(pid_t pid, bool *musl)
 {
     char text[8192];
@@ -120,10 +120,10 @@ enum wire_missed missed_why(pid_t pid)
 
 /* MARK: Which */
 
-/* By then it has loaded what it loads, or executed another program. */
+/* After this time a program has loaded its libraries, or executed another program. */
 #define LOADED_NS INT64_C(200000000)
 
-/* How many generations of processes are looked through. */
+/* How many generations of processes are searched. */
 #define MAX_DEPTH 8
 
 static bool is_loaded(pid_t pid)

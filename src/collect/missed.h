@@ -14,9 +14,9 @@
 enum wire_missed missed_why(pid_t pid);
 
 /*
- * Calls `found` for the children of a process's first thread that have executed a program of their
- * own and were started a while ago, and instead for the children of those that have not: of what
- * clone(2) made without the C library nothing else is known. Those that `is_recorded` are left out.
+ * Calls `found` for each child of a process's first thread that executed a program of its own and
+ * started a while ago. A child that has not executed one is replaced by its children: nothing else
+ * is known about what clone(2) made without the C library. Skips those that `is_recorded`.
  */
 struct missed_search {
     bool (*is_recorded)(const void *context, pid_t pid);

@@ -8,10 +8,10 @@
  * runnable until it runs again.
  *
  * If the kernel reports when threads were on a CPU (oncpu.h), a call is a wait only if the thread
- * slept in it, from then on. The wait ends when the kernel wakes the thread for the last time
+ * slept in it, and from then on. The wait ends when the kernel wakes the thread for the last time
  * before the call's end, or if that is not known, when its release is written or the thread is put
- * on a CPU. If it is woken in vain, as another took what it waits for, it waits again. A preempted
- * thread is runnable.
+ * on a CPU. If it is woken in vain, because another thread took what it waits for, it waits again.
+ * A preempted thread is runnable.
  *
  * Only model.c, ops.c and states.c change states, so that the trace is consistent whatever the
  * records contain: an op that does not fit the state of its thread changes the state first, or is
@@ -30,17 +30,18 @@
 
 /* MARK: Switches */
 
-/* A shorter preemption is not shown. */
+/* Shorter preemptions are not shown. */
 #define MIN_PREEMPTED_NS 10000
 
-/* Returns how long the thread, which was switched out just now, stays off its CPU. */
+/* Returns how long the thread, just switched out, stays off its CPU. */
 static int64_t off_for(const struct collect *c, const struct thread *thread)
 {
     return oncpu_next_in(c, thread) - ticks_to_ns(c->ticks, thread->oncpu.off_time);
 }
 
 /*
- * Switched out outside of wrapped calls: in a page fault, in malloc's lock, in another system call.
+ * Handles a thread that is switched out outside of wrapped calls: in a page fault, in malloc's
+ * lock, in another system call.
  */
 static void out_elsewhere(struct collect *c, struct thread *thread, int64_t ns)
 {
@@ -84,7 +85,7 @@ static void switched_out(struct collect *c, struct thread *thread, const struct 
         out_elsewhere(c, thread, ns);
 }
 
-/* Counts time off the CPU that was too short to be written. */
+/* Counts time off the CPU that was too short to write. */
 static void count_moment_off(struct collect *c, struct thread *thread, int64_t ns)
 {
     int64_t off = ns - thread->oncpu.off_since;
@@ -100,13 +101,13 @@ static void count_moment_off(struct collect *c, struct thread *thread, int64_t n
         c->moments_ns += off;
 }
 
-/* Whether the thread, which is within a wait, has been off its CPU by itself, not preempted. */
+/* Whether the thread, which is in a wait, went off its CPU by itself and was not preempted. */
 static bool is_asleep(const struct thread *thread)
 {
     return thread->g.in_call && !(thread->g.state == G_RUNNABLE && thread->oncpu.preempted);
 }
 
-/* Whether the thread, which is woken within a wait, sleeps again in the same wait: in vain. */
+/* Whether the thread, woken within a wait, was woken in vain: it sleeps again in the same wait. */
 static bool is_woken_in_vain(const struct thread *thread)
 {
     return thread->g.state != G_RUNNABLE && thread->g.call.wait_number == thread->g.current_wait &&
@@ -114,8 +115,8 @@ static bool is_woken_in_vain(const struct thread *thread)
 }
 
 /*
- * Whether the thread is on a CPU only for a moment of a wait that goes on: that is counted, but not
- * shown. One that spins waits on the CPU; one that is killed has waited to the end.
+ * Whether the thread is on a CPU only for a moment of a wait that continues: counted, but not
+ * shown. A spinning thread waits on the CPU; a killed one has waited to the end.
  */
 static bool is_moment(const struct thread *thread)
 {
@@ -125,7 +126,7 @@ static bool is_moment(const struct thread *thread)
                                  oncpu_is_killed(thread) || is_woken_in_vain(thread));
 }
 
-/* Returns the end of the call that the thread is in, if it goes on to there. */
+/* Returns the end of the call that the thread is in, if the call lasts until then. */
 static const struct op *end_of_call(const struct thread *thread)
 {
     return thread->g.in_call && oncpu_is_wake(thread) ? oncpu_wake(thread) : NULL;
@@ -144,10 +145,11 @@ static void switched_in(struct collect *c, struct thread *thread, int64_t ns)
         op_go_on(c, thread, end_of_call(thread), ns);
 }
 
-/* The greatest distance of a release and a wake-up that the clocks have in the wrong order. */
+/* The greatest distance at which a release and a wake-up may appear in the wrong order because of
+ * the clocks. */
 #define WAKE_SKEW_NS 20000
 
-/* Whether the release that wakes the thread at `ns` is yet to be written. */
+/* Whether the release that wakes the thread at `ns` has yet to be written. */
 static bool is_before_release(const struct collect *c, const struct thread *thread, int64_t ns)
 {
     const struct op *wake = end_of_call(thread);
@@ -187,8 +189,7 @@ static bool is_inferred(const struct collect *c)
     return c->unseen.since_ns || c->unseen.wakings;
 }
 
-/* Logs whether states are known from here on, if that has changed. Only a goroutine that runs can
- * log. */
+/* Logs a change in whether states are known from here on. Only a running goroutine can log. */
 static void log_readiness(struct collect *c, struct thread *thread, int64_t ns)
 {
     bool inferred = is_inferred(c) || c->unseen.unlogged;
@@ -200,7 +201,7 @@ static void log_readiness(struct collect *c, struct thread *thread, int64_t ns)
           names_string(c, inferred ? WIRE_READINESS_INFERRED : WIRE_READINESS_KERNEL), 0);
 }
 
-/* Whether it is only known from its switches that the thread does not run. */
+/* Whether only the thread's switches show that it does not run. */
 static bool is_off_by_switches(const struct thread *thread)
 {
     bool waits = thread->g.state == G_SYSCALL &&
@@ -239,7 +240,7 @@ static void do_switch(struct collect *c, struct thread *thread, const struct cpu
         woken(c, thread, ns);
         break;
     case SWITCH_EXIT:
-        /* A thread that was killed during a wait stays in that state. */
+        /* A thread killed during a wait stays in that state. */
         if (thread->g.state == G_RUNNING && !thread->g.in_call && !oncpu_does_more(thread)) {
             if (c->states.alive > 1)
                 holds_log_last(c, thread, ns);
@@ -268,13 +269,13 @@ static void do_switch(struct collect *c, struct thread *thread, const struct cpu
 
 /* MARK: Generations */
 
-/* Whether there is a generation. */
+/* Whether a generation has begun. */
 static bool has_begun(const struct trace *t)
 {
     return t->out.generation > 0;
 }
 
-/* The programs of a trace lose their switches at the same times. */
+/* All programs of a trace lose their switches at the same times. */
 static void note_readiness(struct trace *t)
 {
     bool unseen = !t->options.switches;
@@ -293,7 +294,8 @@ static int64_t wall_of(int64_t ns)
     return (int64_t)clock_ns(CLOCK_REALTIME) - (now - ns);
 }
 
-/* What readers of a generation need to know of a program, before its first event there. */
+/* Writes what readers of a generation need to know about a program, before its first event
+ * there. */
 static void introduce(struct collect *c)
 {
     uint64_t generation = v2_writer_generation(c->trace->out.out);
@@ -352,7 +354,7 @@ static void queue_build(struct trace *t)
         queue_down(model->queue, model->queue_count, i, model->queue[i]);
 }
 
-/* The thread at the top has no more, or its next one is later. */
+/* The first thread in the queue has nothing more, or its next item is later. */
 static void queue_advance(struct trace *t)
 {
     struct model *model = &t->model;
@@ -370,7 +372,7 @@ static bool is_full(const struct trace *t, int64_t ns)
     return ns - t->out.begin_ns >= t->options.generation_ns || thread_writer_is_full(&t->out);
 }
 
-/* Does what is next of a thread, at `ns`. */
+/* Does what comes next for a thread, at `ns`. */
 static void do_next(struct collect *c, struct thread *thread, int64_t ns)
 {
     if (oncpu_is_next(thread)) {
@@ -379,8 +381,8 @@ static void do_next(struct collect *c, struct thread *thread, int64_t ns)
             do_switch(c, thread, &sw, ns);
     } else {
         struct op op;
-        /* A thread that does something is on a CPU, even if the switch was lost; in a call it may
-         * be a signal handler. */
+        /* A thread that acts is on a CPU, even if the switch was lost; within a call it may be a
+         * signal handler that acts. */
         if (!oncpu_is_done_by_others(thread)) {
             thread->oncpu.off = false;
             if (thread->g.state == G_RUNNABLE && !thread->g.in_call)
@@ -424,7 +426,7 @@ static void write_samples(const struct trace *t, int64_t before_ns)
         write_samples_of(c, before_ns);
 }
 
-/* Writes the event on a P, as Go does: of a running thread, or of `writer`, which gets one for the
+/* Writes the event on a P, as Go does: that of a running thread, or one that `writer` gets for the
  * moment. */
 static void write_heap_event(struct thread *writer, int64_t ns, uint64_t bytes)
 {
@@ -436,8 +438,8 @@ static void write_heap_event(struct thread *writer, int64_t ns, uint64_t bytes)
         state_give_proc(writer->of, writer, ns);
 }
 
-/* Writes what the heap was before the next op, of `writer`. Before the first generation nothing is
- * written. */
+/* Writes the heap as it was before the next op, that of `writer`. Before the first generation
+ * nothing is written. */
 static void write_heap(const struct trace *t, struct thread *writer, uint64_t before)
 {
     uint64_t time, bytes;
@@ -449,7 +451,7 @@ static void write_heap(const struct trace *t, struct thread *writer, uint64_t be
     }
 }
 
-/* The last thread of a process has ended, others of the trace go on: without its heap. */
+/* The last thread of a process has ended while others continue: removes its heap from the trace. */
 static void end_heap(struct trace *t, struct collect *c)
 {
     struct thread *running = state_any_running(t);
@@ -458,7 +460,7 @@ static void end_heap(struct trace *t, struct collect *c)
         EVENT(running->of, running, thread_writer_tick(&t->out), V2_HeapAlloc, (uint64_t)t->heap);
 }
 
-/* Whether the trace has a thread now. */
+/* Whether the trace has a live thread. */
 static bool has_threads(const struct trace *t)
 {
     const struct thread *thread;
@@ -471,7 +473,7 @@ static bool has_threads(const struct trace *t)
     return false;
 }
 
-/* Does what is next of all threads: of the first in the queue. */
+/* Does what comes next in the trace: the first thread in the queue acts. */
 static void run_next(struct trace *t)
 {
     struct thread *thread = t->model.queue[0];
@@ -491,14 +493,14 @@ static void run_next(struct trace *t)
     queue_advance(t);
 }
 
-/* The model waits for the record of a call's end for so long: see is_on_its_way. Releases are kept
+/* The model waits this long for the record of a call's end: see is_on_its_way. Releases are kept
  * for longer (trace.c). */
 #define ON_ITS_WAY_NS ((uint64_t)3 * COLLECT_DELAY_NS)
 
 /*
- * Whether the thread was woken in a call whose end is not recorded yet, as on a busy machine it may
- * take long to get a CPU, or not matched yet, as with the end of a process that is not noticed: its
- * waker is not known.
+ * Whether the waker of the thread is not known yet: it was woken in a call whose end is not
+ * recorded, because a busy machine may be slow to give it a CPU, or not matched, because the end of
+ * a process has not been noticed.
  */
 static bool is_on_its_way(const struct trace *t, const struct thread *thread)
 {
@@ -542,7 +544,7 @@ static bool is_name_on_its_way(struct trace *t, const struct thread *thread)
     return !is_read_since(t, model->nameless_at);
 }
 
-/* Whether anything before the watermark is not written. */
+/* Whether anything before the watermark has not been written. */
 static bool has_more(const struct trace *t)
 {
     return t->model.queue_count && oncpu_next_time(t->model.queue[0]) < t->watermark;
@@ -581,14 +583,14 @@ static void write_idle(struct trace *t)
                  V2_PROC_IDLE);
 }
 
-/* Returns the time of the end: a trace that is full ends with its last event. */
+/* Returns the time of the end: a full trace ends with its last event. */
 static int64_t end_ns(struct collect *c)
 {
     return trace_is_full(c->trace) ? thread_writer_tick(&c->trace->out)
                                    : next_ns(c, c->trace->end_ticks);
 }
 
-/* The thread is alive at the end. */
+/* Ends a thread that is alive when the trace ends. */
 static void end_with_trace(struct collect *c, struct thread *thread)
 {
     int64_t end = end_ns(c);
@@ -601,8 +603,8 @@ static void end_with_trace(struct collect *c, struct thread *thread)
     }
 }
 
-/* The time of threads that are alive at the end is counted as well. The trace ends when the last
- * program ended. */
+/* Also counts the time of threads that are alive at the end. The trace ends when the last program
+ * ended. */
 void model_end(struct trace *t)
 {
     struct thread *thread, *last = NULL;
@@ -636,7 +638,7 @@ void model_summarize(const struct collect *c, struct collect_summary *summary)
     summary->unseen_ns = c->unseen.ns;
     if (c->unseen.since_ns && c->last_ns > c->unseen.since_ns)
         summary->unseen_ns += c->last_ns - c->unseen.since_ns;
-    /* Where switches are not known, the moments of short waits are not either. */
+    /* Without switches, the moments of short waits are not known either. */
     if (c->trace->options.switches && !summary->unseen_ns && summary->short_ns > c->moments_ns)
         summary->short_ns = c->moments_ns;
     if (c->trace->options.switches && c->moments_ns > summary->short_ns)

@@ -16,16 +16,16 @@ struct thread;
 
 /* When a program's context switches were lost or not recorded. Owned by model.c. */
 struct unseen {
-    int64_t since_ns; /* 0: they are known */
-    int64_t ns;       /* in all spans that have ended */
-    bool wakings;     /* wake-ups are lost */
-    bool unlogged;    /* a span has begun that no log has */
-    bool logged;      /* what the last log of WIRE_READINESS says: inferred */
+    int64_t since_ns; /* 0: the switches are known */
+    int64_t ns;       /* total length of the spans that have ended */
+    bool wakings;     /* wake-ups are being lost */
+    bool unlogged;    /* a span has begun that is not in any log */
+    bool logged;      /* what the last WIRE_READINESS log states: inferred */
 };
 
 /* Owned by model.c. */
 struct model {
-    struct thread **queue; /* a heap, by the time of what is next of each thread */
+    struct thread **queue; /* a heap, by the time of each thread's next item */
     size_t queue_count, queue_room;
     int64_t begin_ns; /* of the first generation */
     /* The op that waits for a lock without a name: its thread and its time; and when that was first
@@ -42,8 +42,8 @@ void model_end(struct trace *t);
 /* Begins a new generation. */
 void model_cut(struct trace *t);
 
-/* Of the moments off a CPU that no wait explains, how many ns calls account for: sets short_ns and
- * adds the others. */
+/* Explains moments off a CPU that belong to no wait: sets short_ns to the part that short calls
+ * account for, and adds the rest. */
 void model_summarize(const struct collect *c, struct collect_summary *summary);
 
 void model_dispose(struct trace *t);

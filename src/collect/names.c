@@ -1,4 +1,4 @@
-/* The texts of the trace that waits and holds have again and again: see names.h. */
+/* Caches the texts that waits and holds repeat: see names.h. */
 #include "collect/names.h"
 
 #include <inttypes.h>
@@ -15,8 +15,8 @@ uint64_t names_string(struct collect *c, const char *text)
     return v2_writer_string(c->trace->out.out, text_from(text));
 }
 
-/* Few descriptors and locks are waited for all the time: those texts are not made again for each
- * wait. */
+/* The same few descriptors and locks are waited for all the time: their texts are not rebuilt for
+ * each wait. */
 static size_t wait_slot(unsigned wait, const char *name)
 {
     return ((uintptr_t)name / 16 * SHM_WAITS + wait) % KNOWN_WAITS;
@@ -43,7 +43,7 @@ uint64_t names_wait(struct collect *c, unsigned wait, const char *name, const ch
     return id;
 }
 
-/* Returns a text that is always the same, once a generation. */
+/* Returns the ID of a constant text, written once per generation. */
 static uint64_t fixed_text(struct collect *c, struct known_text *known, const char *text)
 {
     uint64_t generation = v2_writer_generation(c->trace->out.out);

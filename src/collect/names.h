@@ -1,4 +1,4 @@
-/* Texts of the trace: those of waits and holds are made once a generation. */
+/* Texts of the trace: those of waits and holds are made once per generation. */
 #ifndef TRAIL_COLLECT_NAMES_H
 #define TRAIL_COLLECT_NAMES_H
 
@@ -9,7 +9,7 @@
 struct collect;
 struct trace;
 
-/* A text that is in the trace, of one generation. */
+/* A text in the trace, valid in one generation. */
 struct known_text {
     uint64_t generation, id;
     const char *name;
@@ -18,16 +18,16 @@ struct known_text {
 
 #define KNOWN_WAITS 256
 
-/* Owned by names.c. Zero-initialised is empty. */
+/* Owned by names.c. Zero-initialised: empty. */
 struct names {
     struct known_text waits[KNOWN_WAITS], reasons[SHM_WAITS], wait_category, held_category;
 };
 
-/* The trace's ID of a text. */
+/* Returns the trace's ID of a text. */
 uint64_t names_string(struct collect *c, const char *text);
 
 /* The text of a wait's log, "read /var/lib/x", and its category. The text is kept for the next wait
- * for what has this name. */
+ * for an object with the same name. */
 uint64_t names_wait(struct collect *c, unsigned wait, const char *name, const char *object);
 uint64_t names_wait_category(struct collect *c);
 
@@ -35,11 +35,11 @@ uint64_t names_wait_category(struct collect *c);
 uint64_t names_held_category(struct collect *c);
 uint64_t names_reason(struct collect *c, uint8_t wait);
 
-/* Returns the kept text; 0: there is none. `name` lives as long as the collector, and its address
- * stands for it. */
+/* Returns the ID of a kept text; 0: none. `name` must live as long as the collector: its address
+ * identifies it. */
 uint64_t names_known_wait(const struct collect *c, unsigned wait, const char *name);
 
-/* Both clocks at a time of the trace, where the format has no event for them. */
+/* Writes readings of both clocks at a time of the trace, where the format has no event for them. */
 void names_clock(struct trace *t, int64_t ns, int64_t wall_ns);
 
 #endif

@@ -13,7 +13,7 @@
 #include "collect/parts.h"
 
 #define LOOKUPS_A_STEP 20
-#define GOOD_FOR_NS    1000000000 /* looked up again after this: the number may be another's */
+#define GOOD_FOR_NS    1000000000 /* looked up again after this: the number may have been reused */
 #define MAX_NAMES      65536
 #define PAGE           UINT64_C(4096)
 
@@ -37,7 +37,7 @@ static unsigned number_of(uint64_t object)
     return (unsigned)object;
 }
 
-/* Behind the words of the wait: "semaphore set 5", "read message queue 5". */
+/* The words that follow those of the wait: "semaphore set 5", "read message queue 5". */
 static const char *words_of(uint64_t object)
 {
     switch (object >> 56) {
@@ -59,8 +59,8 @@ void numbered_text(uint64_t object, char *text, size_t size)
 }
 
 /*
- * Reads what a child of the program is called: the kernel confirms that the number is a child's. In
- * a PID namespace of its own, the program's numbers are not ours.
+ * Reads the name of a child of the program: the kernel confirms that the number is a child's. In a
+ * PID namespace of its own, the program's numbers differ from ours.
  */
 static bool child_name(const struct process *parent, unsigned pid, char name[64])
 {
@@ -91,7 +91,8 @@ static bool has_our_ids(const struct process *process)
            readlink(path, theirs, sizeof theirs - 1) > 0 && strcmp(ours, theirs) == 0;
 }
 
-/* Reads the key of a semaphore set or message queue; false: it has none, or may not be read. */
+/* Reads the key of a semaphore set or message queue; false: it has none, or reading is not
+ * permitted. */
 static bool key_of(uint64_t object, uint32_t *key)
 {
     struct semid_ds set = {0};
@@ -125,7 +126,7 @@ static bool look_up(struct collect *c, uint64_t object, char *text, size_t size)
     return true;
 }
 
-/* Returns where the object's name is kept; NULL: there are too many. */
+/* Returns where the object's name is kept; NULL: too many objects. */
 static struct numbered_name *place_of(struct collect *c, uint64_t object)
 {
     struct numbered_name *place = idmap_find(&c->numbered.names, object);

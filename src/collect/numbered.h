@@ -1,8 +1,8 @@
 /*
- * Names for what a wait is for that has a number of the kernel's and is no descriptor
+ * Names for objects of waits that have a number of the kernel's but are not descriptors
  * (shm_is_numbered): processes, System V semaphore sets and message queues, and paths. A process's
- * name is read when a call has waited for it, as long as it is a child of the program. A path is
- * read from the program's memory while the call has not returned.
+ * name is read after a call has waited for it, while it is a child of the program. A path is read
+ * from the program's memory before the call returns.
  */
 #ifndef TRAIL_COLLECT_NUMBERED_H
 #define TRAIL_COLLECT_NUMBERED_H
@@ -22,7 +22,7 @@ struct numbered {
     unsigned lookups;   /* that this step may still make */
 };
 
-/* Called at the begin of a step: more look-ups may be made. */
+/* Called at the start of a step: renews its allowance of look-ups. */
 void numbered_step(struct collect *c);
 
 /* Returns the object's name, "1234 (sort)"; it lives as long as the collector. NULL: only its
@@ -30,12 +30,12 @@ void numbered_step(struct collect *c);
 const char *numbered_name(struct collect *c, uint64_t object);
 
 /*
- * Reads the path or the descriptors that an open call has (shm_is_path, shm_is_pollfds), or else
- * the operations of a ring of io_uring, into the thread's feed.
+ * Reads into the thread's feed the path or the descriptors of an open call (shm_is_path,
+ * shm_is_pollfds), or else the operations of an io_uring ring.
  */
 void numbered_read_open(struct collect *c, struct thread *thread, const struct area_open *open);
 
-/* Writes what is known of any such object: its number; empty: a path. */
+/* Writes the number of such an object; empty for a path. */
 void numbered_text(uint64_t object, char *text, size_t size);
 
 void numbered_free(struct collect *c);

@@ -1,4 +1,5 @@
-/* Gives the kernel's switches to their threads, and orders them beside the ops: see oncpu.h. */
+/* Gives the kernel's switches to their threads, and orders them relative to the ops: see
+ * oncpu.h. */
 #include "collect/oncpu.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 
 /* MARK: Coming in */
 
-/* Takes a record for the thread's switch cost. */
+/* Uses a record to measure what a switch costs the thread. */
 static void count_switch(struct collect *c, const struct switch_record *record)
 {
     struct thread *thread;
@@ -57,7 +58,7 @@ bool collect_has_thread(const struct collect *c, uint32_t tid)
     return !c->ended && thread_with_tid(c, tid) != NULL;
 }
 
-/* Inserts a switch in the order of time: records of another CPU may have been read first. */
+/* Inserts a switch in order of time: records of another CPU may have been read first. */
 static void insert(struct collect *c, struct thread *thread, const struct cpu_switch *sw)
 {
     struct oncpu *o = &thread->oncpu;
@@ -75,8 +76,8 @@ static void insert(struct collect *c, struct thread *thread, const struct cpu_sw
     o->at[i] = *sw;
 }
 
-/* Inserts a switch in, as much earlier than its record as the switch costs, but not before what
- * precedes it. */
+/* Inserts a switch in, earlier than its record by what the switch costs, but not before the
+ * preceding switch. */
 static void insert_in(struct collect *c, struct thread *thread, const struct cpu_switch *in)
 {
     struct oncpu *o = &thread->oncpu;
@@ -113,7 +114,7 @@ static void insert_all(struct collect *c, uint64_t time, enum switch_kind kind)
         insert(c, thread, &(struct cpu_switch){.time = time, .kind = kind});
 }
 
-/* Records of unknown threads are missing from `time` on. */
+/* From `time` on, records of unknown threads are missing. */
 static void begin_lost(struct collect *c, uint64_t time)
 {
     struct lost_spans *lost = &c->switches.lost;
@@ -150,7 +151,7 @@ static void give(struct collect *c, const struct kernel_switch *pending)
     }
 }
 
-/* By time; those of one time as they were read. */
+/* By time; those with the same time in the order read. */
 static int by_time(const void *a_, const void *b_)
 {
     const struct kernel_switch *a = *(struct kernel_switch *const *)a_;
@@ -161,9 +162,8 @@ static int by_time(const void *a_, const void *b_)
 }
 
 /*
- * Gives switches in the order of time, as those of the CPUs, and the wake-ups, were read one after
- * another, and each that comes late is inserted into its thread's. Gaps keep their begins and ends
- * together.
+ * Hands switches out in order of time, merging those of the CPUs and the wake-ups; a late switch is
+ * inserted among its thread's. Gaps keep their begins and ends together.
  */
 static void give_all(struct collect *c, struct kernel_switch **due, size_t count, bool has_gap)
 {
@@ -188,7 +188,7 @@ void oncpu_feed(struct collect *c, int64_t before_ns)
     }
     for (size_t i = 0; i < list->count; i++) {
         const struct switch_record *record = &list->at[i].record;
-        /* The end of a span does not come before its begin. */
+        /* The end of a span never comes before its begin. */
         bool late = record->kind == SWITCH_FOUND ? lost_is_late : record->ns >= before_ns;
         if (record->kind == SWITCH_LOST)
             lost_is_late = late;
@@ -245,7 +245,8 @@ static const struct op *first_op(const struct thread *thread)
     return op_in_ring(thread, 0);
 }
 
-/* The greatest distance of a switch and an op that the clocks have in the wrong order. */
+/* The greatest distance at which a switch and an op may appear in the wrong order because of the
+ * clocks. */
 #define SKEW_NS 100000
 
 bool oncpu_is_done_by_others(const struct thread *thread)
@@ -261,7 +262,7 @@ static bool belongs_to_out(uint64_t out, uint64_t op, uint64_t in)
     return op < out || op - out < in - op;
 }
 
-/* Whether it is about wake-ups, and no switch. */
+/* Whether the record is about wake-ups rather than a switch. */
 static bool is_beside(const struct cpu_switch *sw)
 {
     return sw->kind == SWITCH_WOKEN || sw->kind == SWITCH_WAKINGS_LOST ||
@@ -276,7 +277,7 @@ static const struct cpu_switch *next_in(const struct oncpu *o, size_t i)
     return i < o->first + o->count && o->at[i].kind == SWITCH_IN ? &o->at[i] : NULL;
 }
 
-/* Whether the thread leaves its CPU, which the i-th switch is, before `op`, by the clocks. */
+/* Whether the thread's i-th switch, out of its CPU, comes before `op`, allowing for the clocks. */
 static bool is_out_first(const struct thread *thread, size_t i, const struct op *op)
 {
     const struct oncpu *o = &thread->oncpu;
@@ -288,7 +289,7 @@ static bool is_out_first(const struct thread *thread, size_t i, const struct op 
     return in->time <= op->time || !belongs_to_out(out->time, op->time, in->time);
 }
 
-/* The same of a thread that is off its CPU: whether it is put on one before `op`. */
+/* The same for a thread that is off its CPU: whether it is put on one before `op`. */
 static bool is_in_first(const struct oncpu *o, const struct op *op)
 {
     const struct cpu_switch *next = &o->at[o->first], *in = next_in(o, o->first);
@@ -323,8 +324,8 @@ bool oncpu_has_next(const struct thread *thread)
 }
 
 /*
- * The time of the thread's first switch. A switch in that ends a wait is not before the release
- * that woke the thread: the kernel's clock is another, and what a switch costs is inferred.
+ * The time of the thread's first switch. A switch in that ends a wait is never before the release
+ * that woke the thread: the kernel's clock differs, and the cost of a switch is inferred.
  */
 static uint64_t first_switch_time(const struct thread *thread)
 {
@@ -364,8 +365,8 @@ const struct op *oncpu_wake(const struct thread *thread)
     return NULL;
 }
 
-/* Returns when a cancellation ended the call that the thread is in; UINT64_MAX: none did, or that
- * is not known. */
+/* Returns when a cancellation ended the call that the thread is in; UINT64_MAX: not cancelled, or
+ * not known. */
 static uint64_t cancelled_at(const struct thread *thread)
 {
     const struct op *wake = oncpu_wake(thread);
@@ -406,7 +407,8 @@ bool oncpu_is_killed(const struct thread *thread)
     return exits;
 }
 
-/* By how much later the kernel ends a thread that it has woken for that, while others are ready. */
+/* How much later the kernel may end a thread that it has woken for that, while other threads are
+ * ready. */
 #define KILLED_NS 10000000
 
 bool oncpu_is_killed_now(const struct thread *thread)
@@ -426,8 +428,8 @@ int64_t oncpu_next_in(const struct collect *c, const struct thread *thread)
 }
 
 /*
- * The kernel reports a fault within this time of a CPU after the thread was switched in, unless it
- * waits again first.
+ * The kernel reports a fault within this much CPU time after the thread was switched in, unless the
+ * thread waits again first.
  */
 #define FAULT_NS 100000
 
@@ -452,7 +454,7 @@ const struct fault *oncpu_fault(const struct collect *c, const struct thread *th
     return NULL;
 }
 
-/* It does not if it sleeps again before the call's end. */
+/* The thread does not continue to the call's end if it sleeps again first. */
 bool oncpu_is_wake(const struct thread *thread)
 {
     const struct oncpu *o = &thread->oncpu;

@@ -1,12 +1,12 @@
 /*
- * When a thread was on a CPU, beside its ops: the kernel's switches in the order of its time.
+ * When a thread was on a CPU, beside its ops: the kernel's switches in order of time.
  *
  * The program's clock and the kernel's differ by about a microsecond, in either direction. So an op
  * and a switch are not ordered by their times alone, but by the rule that a thread that is off its
  * CPU does nothing. An op between a switch out and the next switch in is moved to the nearer one:
- * before the switch out, as the begin of the wait in which the thread was switched out, or after
- * the switch in, as its end. Only the wait for the mutex of a condition variable may begin while
- * the thread is off: it begins when another thread gives the signal.
+ * before the switch out, as the beginning of the wait in which the thread was switched out, or
+ * after the switch in, as its end. Only the wait for the mutex of a condition variable may begin
+ * while the thread is off: it begins when another thread gives the signal.
  */
 #ifndef TRAIL_COLLECT_ONCPU_H
 #define TRAIL_COLLECT_ONCPU_H
@@ -26,26 +26,27 @@ struct thread;
 struct cpu_switch {
     uint64_t time; /* ticks */
     enum switch_kind kind;
-    struct fault fault; /* of a SWITCH_FAULT */
+    struct fault fault; /* for SWITCH_FAULT */
 };
 
-/* Of a thread. */
+/* A thread's switches. */
 struct oncpu {
-    struct cpu_switch *at; /* which the model has not taken yet: [first, first + count) */
+    struct cpu_switch *at; /* not yet taken by the model: [first, first + count) */
     size_t first, count, room;
     struct switch_cost cost;
     bool off; /* off its CPU, since off_time */
     uint64_t off_time;
-    /* Moments that are counted but not shown. Times in ns; -1: not now. */
+    /* Moments that are counted but not shown. Times in ns; -1: not in one. */
     int64_t on_since;  /* on a CPU within a wait */
-    int64_t on_ns;     /* ... in all of this wait */
-    int64_t off_since; /* off it for a moment */
-    bool preempted;    /* ... as it was preempted */
+    int64_t on_ns;     /* ... so far in this wait */
+    int64_t off_since; /* off the CPU for a moment */
+    bool preempted;    /* ... because it was preempted */
     bool woken;        /* the thread is ready as soon as its release is written */
 };
 
 /*
- * When records were lost or not made, the newest last; the end is UINT64_MAX while they are. Ticks.
+ * Spans in which records were lost or not made, the newest last; in an open span the end is
+ * UINT64_MAX. Ticks.
  */
 #define LOST_SPANS 64
 struct lost_spans {
@@ -55,16 +56,16 @@ struct lost_spans {
     size_t count;
 };
 
-/* The kernel's records that no thread has yet: they may be earlier than its first record is read.
- * Owned by oncpu.c. */
+/* The kernel's records that have not been given to a thread yet: they may be earlier than the
+ * thread's first record. Owned by oncpu.c. */
 struct kernel_switches {
     struct kernel_switch {
         struct switch_record record;
         struct fault fault;
-        bool late; /* not given in this step */
+        bool late; /* not given out in this step */
     } * at;
     size_t count, room;
-    struct kernel_switch **due; /* in this step */
+    struct kernel_switch **due; /* to be given out in this step */
     size_t due_room;
     struct lost_spans lost;
 };
@@ -74,55 +75,55 @@ bool oncpu_is_known(const struct collect *c, uint64_t time);
 
 /* MARK: Coming in */
 
-/* Reads the kernel's count of CPU time of a thread, if one is due; called in each step. */
+/* Reads the kernel's count of a thread's CPU time, if one is due; called in each step. */
 void oncpu_read_count(struct collect *c);
 
-/* Gives each thread its switches before a time. */
+/* Gives each thread its switches that are earlier than a time. */
 void oncpu_feed(struct collect *c, int64_t before_ns);
 void oncpu_dispose(struct collect *c);
 
-/* The thread was off its CPU when it was first seen, at `time` (ticks), in the wait that begins
- * there. */
+/* The thread was off its CPU when first seen, at `time` (ticks), in the wait that begins there. */
 void oncpu_begins_off(struct collect *c, struct thread *thread, uint64_t time);
 
-/* The thread, which waits, could run from `time` (ticks) on. */
+/* The waiting thread is ready from `time` (ticks) on. */
 void oncpu_is_ready(struct collect *c, struct thread *thread, uint64_t time);
 
-/* The process has executed another program: the kernel's records that are left are of that. */
+/* The process has executed another program: the remaining kernel records belong to that. */
 void oncpu_take_over(struct collect *c, struct collect *former);
 
 /* MARK: Beside the ops */
 
-/* Whether a thread has an op or a switch that is not written. */
+/* Whether a thread has an op or a switch that has not been written. */
 bool oncpu_has_next(const struct thread *thread);
 
-/* Whether a switch, not an op, is the thread's next; the time of what is next. It has one. */
+/* Whether the thread's next item is a switch rather than an op; the time of that item. There must
+ * be one. */
 bool oncpu_is_next(const struct thread *thread);
 uint64_t oncpu_next_time(const struct thread *thread);
 
-/* Removes the thread's first switch. There is one. */
+/* Removes and returns the thread's first switch. There must be one. */
 struct cpu_switch oncpu_take(struct thread *thread);
 
-/* Whether the thread need not have done its next op itself, at that time. */
+/* Whether the thread's next op may be something that it did not do itself at that time. */
 bool oncpu_is_done_by_others(const struct thread *thread);
 
-/* When the thread, which is off its CPU, is put on one, in ns; INT64_MAX: not known. */
+/* Returns when the thread, which is off its CPU, is put on one, in ns; INT64_MAX: not known. */
 int64_t oncpu_next_in(const struct collect *c, const struct thread *thread);
 
-/* Whether the thread does anything more itself, as far as is known. */
+/* Whether the thread itself does anything more, as far as is known. */
 bool oncpu_does_more(const struct thread *thread);
 
-/* The end of the call that the thread is in; NULL: not known yet. */
+/* Returns the end of the call that the thread is in; NULL: not known yet. */
 const struct op *oncpu_wake(const struct thread *thread);
 
-/* The same if nothing comes before it: what comes later may end another call. */
+/* The same if nothing precedes it: anything later may end another call. */
 const struct op *oncpu_next_end(const struct thread *thread);
 
 /* Returns the page fault for which the thread has just been switched out; NULL: none, or not known
  * yet. */
 const struct fault *oncpu_fault(const struct collect *c, const struct thread *thread);
 
-/* Whether the thread, which is off its CPU, is put on one without a record that it was woken. */
+/* Whether the thread, which is off its CPU, is put on one without a record of its wake-up. */
 bool oncpu_lacks_waking(const struct thread *thread);
 
 /* Whether the kernel puts the thread on a CPU, now or next, only to end it. */
@@ -131,15 +132,15 @@ bool oncpu_is_killed_now(const struct thread *thread);
 /* Whether the thread ends within the call that it is in. */
 bool oncpu_is_killed(const struct thread *thread);
 
-/* Whether the thread, which is in a call, was cancelled before `time`: what it sleeps in while its
- * stack is unwound is another wait. */
+/* Whether the thread, which is in a call, was cancelled before `time`: sleeping while its stack is
+ * unwound is another wait. */
 bool oncpu_is_unwound(const struct thread *thread, uint64_t time);
 
-/* Whether a signal handler does something before the call's end. */
+/* Whether a signal handler acts before the call's end. */
 bool oncpu_is_interrupted(const struct thread *thread);
 
-/* Whether a thread that is switched in within a call, now or next, goes on from there to the
- * call's end. */
+/* Whether a thread that is switched in within a call, now or next, continues to the end of the
+ * call. */
 bool oncpu_is_wake(const struct thread *thread);
 
 #endif

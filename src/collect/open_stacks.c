@@ -10,11 +10,11 @@
 
 /* A call that has been open for less may still return. */
 #define OPEN_NS     20000000
-#define OPEN_STACKS 64 /* a step */
+#define OPEN_STACKS 64 /* per step */
 #define PAGE        4096
 #define PAGES       16
 
-/* Copies memory page by page, as it may end at any page. Returns how many bytes. */
+/* Copies memory page by page, because it may end at any page. Returns the number of bytes. */
 static size_t read_pages(int pid, uint64_t from, void *to, size_t size)
 {
     struct iovec here = {to, size}, there[PAGES + 1];
@@ -35,8 +35,8 @@ static size_t read_pages(int pid, uint64_t from, void *to, size_t size)
     return got > 0 ? (size_t)got : 0;
 }
 
-/* By the TID, as the first thread may have ended. It must be the process's before and after the
- * copy. */
+/* Uses the TID, because the first thread may have ended. It must belong to the process before and
+ * after the copy. */
 size_t open_copy(struct collect *c, const struct thread *thread, const struct area_open *open,
                  uint64_t from, void *to, size_t size)
 {
@@ -52,7 +52,7 @@ size_t open_copy(struct collect *c, const struct thread *thread, const struct ar
                : 0;
 }
 
-/* A sample's PC is the instruction itself; the call's is its return address. */
+/* A sample's PC is the interrupted instruction; a call's is its return address. */
 static struct cpu_sample copy_stack(struct collect *c, const struct thread *thread,
                                     const struct area_open *open, uint8_t *stack, size_t size)
 {
@@ -90,7 +90,7 @@ uint32_t open_stack(struct collect *c, struct thread *thread, const struct area_
 {
     if (open->stack || area_options(c->area)->stacks == SHM_STACKS_NONE)
         return open->stack;
-    /* A wait of OpenMP: the call that reported it has returned; its place is the stack. */
+    /* An OpenMP wait: the call that reported it has returned, so its place is the stack. */
     if (open->sp == 0)
         return area_add_stack(c->area, &open->pc, 1);
     if (thread->feed.stack_time == open->time)

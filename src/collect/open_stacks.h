@@ -20,32 +20,31 @@ struct thread;
 
 /* Owned by open_stacks.c. */
 struct open_stacks {
-    unsigned read;      /* in this step */
+    unsigned read;      /* stacks read in this step */
     bool guards_matter; /* a thread waits for a lock that does not record its holder */
 };
 
 /*
- * The number of an open call's stack; 0: it has none. A stack that the program has not taken is
- * read from outside when the call has lasted for a while; a step reads a limited number.
+ * Returns the number of an open call's stack; 0: none. A stack that the program has not taken is
+ * read from outside once the call has lasted for a while; the number per step is limited.
  */
 uint32_t open_stack(struct collect *c, struct thread *thread, const struct area_open *open);
 
-/* Looks for the locks that a thread has by its stack, once an open call, if a thread waits for a lock
- * that does not record its holder. */
+/* Finds the locks that a thread holds from its stack, once per open call, if some thread waits for
+ * a lock that does not record its holder. */
 void open_guards(struct collect *c, struct thread *thread, const struct area_open *open);
 
-/* Whether the call has lasted for so long that its stack and its object are worth a look from
- * outside. */
+/* Whether the call has lasted long enough to read its stack and object from outside. */
 bool open_is_long(const struct collect *c, const struct area_open *open);
 
 /*
- * Copies memory of the program that does not change while the thread is in the call. Returns how
- * many bytes; 0: none, or the call has returned meanwhile.
+ * Copies memory of the program that does not change while the thread is in the call. Returns the
+ * number of bytes; 0: none, or the call has returned in the meantime.
  */
 size_t open_copy(struct collect *c, const struct thread *thread, const struct area_open *open,
                  uint64_t from, void *to, size_t size);
 
-/* A step begins. */
+/* Called when a step begins. */
 void open_stacks_step(struct collect *c);
 
 #endif

@@ -1,4 +1,4 @@
-/* Does ops: see ops.h. */
+/* Executes ops: see ops.h. */
 #include "collect/ops.h"
 
 #include <inttypes.h>
@@ -37,7 +37,7 @@ static void do_create(struct collect *c, struct thread *thread, const struct op 
     state_enter(c, child, G_RUNNABLE, ns);
 }
 
-/* The first thread of the process that a fork made; NULL: it is not recorded, or its begin is not
+/* Returns the first thread of the process that a fork made; NULL: not recorded, or its begin is not
  * known yet. */
 static struct thread *forked_thread(const struct trace *t, uint64_t number)
 {
@@ -49,8 +49,8 @@ static struct thread *forked_thread(const struct trace *t, uint64_t number)
 }
 
 /*
- * Until the child's first record it waits: for the kernel to copy the process, and to be recorded.
- * Go 1.22 cannot create what waits.
+ * Until its first record the child waits: for the kernel to copy the process, and to be recorded.
+ * Go 1.22 cannot create a waiting goroutine.
  */
 static void do_fork(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
@@ -67,7 +67,7 @@ static void do_fork(struct collect *c, struct thread *thread, const struct op *o
 /* Writes the name of the thread that a join waits for; empty: not known. */
 static void joined_name(struct collect *c, const struct op *op, char *text, size_t size)
 {
-    /* The C library gives a thread's handle to the next one. */
+    /* The C library reuses a thread's handle. */
     const struct thread *target = thread_joined(c, op->object, op->time);
     *text = '\0';
     if (target)
@@ -75,7 +75,8 @@ static void joined_name(struct collect *c, const struct op *op, char *text, size
 }
 
 /*
- * A pidfd is called "process 1234"; the words of a wait for a child process have the word already.
+ * A pidfd is called "process 1234"; the words for a wait for a child process already contain the
+ * word.
  */
 static const char *without_kind(const char *name)
 {
@@ -83,7 +84,7 @@ static const char *without_kind(const char *name)
     return strncmp(name, word, sizeof word - 1) == 0 ? name + sizeof word - 1 : name;
 }
 
-/* Whether the op of a wait has the place where the holder took the lock. */
+/* Whether the op of a wait contains the place where the holder took the lock. */
 static bool is_lock_of_memory(uint8_t wait)
 {
     return shm_is_lock(wait) && wait != SHM_FILE_LOCK;
@@ -98,7 +99,7 @@ bool op_lacks_name(struct collect *c, const struct op *op)
     return !lock_names_has(c, op->object);
 }
 
-/* Whether an op waits for a variable of the program, or for memory that several processes share. */
+/* Whether an op waits for a variable of the program, or for shared memory. */
 static bool is_for_variable(const struct op *op)
 {
     return op->object && op->wait != SHM_JOIN && op->wait != SHM_OMP_WORK && !op->detail &&
@@ -107,8 +108,8 @@ static bool is_for_variable(const struct op *op)
            !shm_is_pollfds(op->object);
 }
 
-/* Returns the name of a lock. One that processes share is named by whichever of them knows where it
- * was taken. */
+/* Returns the name of a lock. A shared lock is named by any process that knows where it was
+ * taken. */
 static const char *lock_name(struct collect *c, const struct op *op)
 {
     bool shared = shm_is_shared(op->object);
@@ -117,7 +118,7 @@ static const char *lock_name(struct collect *c, const struct op *op)
     return lock_names_lock(c, op->object, op->object2, shared ? 0 : op->stack);
 }
 
-/* Returns the name of the object of a wait; its address stands for it. NULL: it is not kept. */
+/* Returns the name of a wait's object; its address identifies it. NULL: not kept. */
 static const char *kept_name(struct collect *c, const struct op *op)
 {
     if (op->name || !is_for_variable(op))
@@ -125,8 +126,8 @@ static const char *kept_name(struct collect *c, const struct op *op)
     return shm_is_lock(op->wait) ? lock_name(c, op) : lock_names_object(c, op->object);
 }
 
-/* Writes the name of the object of a wait, "stats_mu", "/var/lib/x", "fd 7"; empty: it has none.
- * `name` is the kept one. */
+/* Writes the name of a wait's object, "stats_mu", "/var/lib/x", "fd 7"; empty: none. `name` is the
+ * kept one. */
 static void wait_object(struct collect *c, const struct op *op, const char *name, char *text,
                         size_t size)
 {
@@ -142,10 +143,10 @@ static void wait_object(struct collect *c, const struct op *op, const char *name
 }
 
 /*
- * Writes the object of a wait as a log in front of it: category "wait", text "mutex stats_mu",
- * "read /var/lib/x", "accept 127.0.0.1:8080", "join worker"; where the object has no name, the kind
- * alone: "poll". A sleep has none, as its reason is enough. Readers that do not know it show it as
- * a log.
+ * Writes the object of a wait as a log before it: category "wait", text "mutex stats_mu", "read
+ * /var/lib/x", "accept 127.0.0.1:8080", "join worker"; if the object has no name, only the kind:
+ * "poll". A sleep has no log, because its reason is enough. Readers that do not know this category
+ * show a log.
  */
 static void log_wait(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
@@ -166,8 +167,8 @@ static void log_wait(struct collect *c, struct thread *thread, const struct op *
 }
 
 /*
- * Writes that a time limit ended the wait: behind it a log of the same category, "timed out". Of a
- * call that the kernel's context switches show to have been no wait there is none.
+ * Writes that a time limit ended the wait: a log of the same category after it, "timed out". Not
+ * for a call that was no wait according to the kernel's context switches.
  */
 static void log_end(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
@@ -188,7 +189,8 @@ static char *put_word(char *to, const char *end, const char *word)
 }
 
 /*
- * Writes "mutex stats_mu 110ms" without printf, which would take longer than all else about a hold.
+ * Writes "mutex stats_mu 110ms" without printf, which would take longer than everything else about
+ * a hold.
  */
 static void hold_text(char text[HOLD_SIZE], const struct op *op, const char *name, int64_t ns)
 {
@@ -204,8 +206,8 @@ static void hold_text(char text[HOLD_SIZE], const struct op *op, const char *nam
 
 /*
  * Writes a hold that a thread waited for, or that was long: category "held", text "mutex stats_mu
- * 110ms", where it was taken. With "~" its begin is accurate to a millisecond: locks were taken
- * very often then.
+ * 110ms", where it was taken. "~" marks a begin that is only accurate to a millisecond, because
+ * locks were taken very often then.
  */
 static void log_hold(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
@@ -225,7 +227,7 @@ static void log_hold(struct collect *c, struct thread *thread, const struct op *
 }
 
 /*
- * A signal that came before the wait for it: category "signalled", text "main (app.c:12)". An
+ * Writes a signal sent before the wait for it: category "signalled", text "main (app.c:12)". An
  * object without a name may have another one's address.
  */
 static void log_lost_signal(struct collect *c, struct thread *thread, const struct op *op,
@@ -244,10 +246,10 @@ static void log_lost_signal(struct collect *c, struct thread *thread, const stru
 void op_block(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
     uint64_t stack = code_stack(c, op->stack, op->pc);
-    /* The thread was woken in vain, and the wait goes on. */
+    /* The thread was woken in vain, and the wait continues. */
     bool again = op->wait_number && op->wait_number == thread->g.current_wait;
     state_run(c, thread, ns);
-    /* No end is known: the wait has lasted for longer than most, or until the process ended. */
+    /* No end is known: the wait has lasted longer than most, or until the process ended. */
     if (!oncpu_does_more(thread) &&
         (op->wait != SHM_KERNEL || oncpu_next_in(c, thread) == INT64_MAX)) {
         holds_log(c, thread, ns);
@@ -266,7 +268,7 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
         c->summary.waits++;
     }
     if (thread->written.p < 0)
-        return; /* memory is out */
+        return; /* out of memory */
     if (wait_is_syscall(c, op->wait)) {
         EVENT(c, thread, ns, V2_GoSyscallBegin,
               thread_writer_next_of_p(&c->trace->out, &thread->written), stack);
@@ -280,9 +282,9 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
 }
 
 /*
- * Where the kernel's context switches are known, a call is a wait from when the thread leaves its
- * CPU by itself: the time that the call computes, or is preempted, is no wait. A thread that spins
- * waits on the CPU.
+ * If the kernel's context switches are known, a call is a wait from when the thread leaves its CPU
+ * voluntarily: time that the call computes or is preempted is not a wait. A spinning thread waits
+ * on the CPU.
  */
 static void do_block(struct collect *c, struct thread *thread, struct op *op, int64_t ns)
 {
@@ -300,8 +302,8 @@ static void do_block(struct collect *c, struct thread *thread, struct op *op, in
 }
 
 /*
- * Whether the kernel shows when a thread that waits can run: then a release only shows which thread
- * has woken it.
+ * Whether the kernel shows when a waiting thread becomes ready: a release then only shows which
+ * thread woke it.
  */
 static bool is_woken_by_kernel(const struct thread *thread)
 {
@@ -314,7 +316,7 @@ static bool is_woken_by_kernel(const struct thread *thread)
 }
 
 /* Unblocks the threads in the list that are still in the wait; frees the list. A thread that ends
- * can do that only now. */
+ * can no longer do so later. */
 static void wake_all(struct collect *c, struct thread *thread, struct woken *woken, uint64_t stack,
                      bool ends, int64_t ns)
 {
@@ -333,8 +335,8 @@ static void wake_all(struct collect *c, struct thread *thread, struct woken *wok
 }
 
 /*
- * The last thread has arrived at the end of OpenMP's parallel region. Its workers do not return
- * from there before the next region begins: from here on they wait for that.
+ * The last thread has arrived at the end of an OpenMP parallel region. Workers do not return from
+ * there before the next region begins: from here on they wait for that.
  */
 static void end_parallel_region(struct collect *c, struct thread *thread, const struct op *op,
                                 int64_t ns)
@@ -361,8 +363,8 @@ static void do_release(struct collect *c, struct thread *thread, struct op *op, 
 {
     if (!op->release)
         return;
-    /* A waiting thread may release a lock: the mutex of its condition variable, or one in a signal
-     * handler. */
+    /* A waiting thread may release a lock: the mutex of its condition variable, or a lock in a
+     * signal handler. */
     if (thread->g.state == G_NONE)
         state_run(c, thread, ns);
     log_hold(c, thread, op, ns);
@@ -371,7 +373,7 @@ static void do_release(struct collect *c, struct thread *thread, struct op *op, 
         end_parallel_region(c, thread, op, ns);
 }
 
-/* Unblocks a thread by the release that was written, or by the one that ended its call. */
+/* Unblocks a thread by the release just written, or by the one that ended its call. */
 static void unblock(struct collect *c, struct thread *thread, const struct op *wake, int64_t ns)
 {
     uint64_t serial = thread->g.waker ? thread->g.waker : wake ? wake->object : 0;
@@ -404,7 +406,7 @@ void op_go_on(struct collect *c, struct thread *thread, const struct op *wake, i
 
 void op_exit(struct collect *c, struct thread *thread, int64_t ns)
 {
-    /* A thread of which nothing was recorded is not in the trace, nor is its end. */
+    /* A thread without records is not in the trace, nor is its end. */
     if (thread->g.state != G_NONE) {
         state_run(c, thread, ns);
         wake_all(c, thread, thread->joiners, 0, true, ns);
@@ -414,13 +416,13 @@ void op_exit(struct collect *c, struct thread *thread, int64_t ns)
 }
 
 /*
- * What was waiting when the trace ended waits to its end: that shows a deadlock, also of a program
- * that was killed. Threads that a process has lost by executing another program have ended.
+ * A wait still open when the trace ends lasts to its end, which shows a deadlock even if the
+ * program was killed. Threads that a process lost by executing another program have ended.
  */
 static void do_gone(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
     bool waits;
-    /* That it went off its CPU may not be known. */
+    /* The record of its switch-out may be missing. */
     if (thread->g.state == G_RUNNING && thread->g.in_call)
         op_block(c, thread, &thread->g.call, ns);
     waits = thread->g.state == G_WAITING || thread->g.state == G_SYSCALL;
@@ -436,7 +438,7 @@ static void do_gone(struct collect *c, struct thread *thread, const struct op *o
 /* Drops an op of a thread that has ended, by the kernel's record or its own. */
 static void drop(struct collect *c, struct op *op)
 {
-    /* The ops of a wait's end come from the record of its begin: they are no damage. */
+    /* The op at a wait's end comes from the record of its begin, and is not damage. */
     if (op->kind != OP_EXIT && op->kind != OP_NOTHING && op->kind != OP_WAKE && op->kind != OP_GONE)
         collect_damage(c);
     if (op->release)

@@ -10,21 +10,21 @@ struct op;
 struct thread;
 
 /*
- * Whether an op is the first that waits for a lock that processes share, and it is not known where
- * that was taken: the holder may have released it since its records were read.
+ * Whether an op is the first to wait for a shared lock and it is not known where the lock was
+ * taken: the holder may have released it since its records were read.
  */
 bool op_lacks_name(struct collect *c, const struct op *op);
 
-/* Does what the op says, at a time of the trace. Takes over what the op owns. */
+/* Executes the op at a time of the trace. Takes ownership of what the op owns. */
 void op_do(struct collect *c, struct thread *thread, struct op *op, int64_t ns);
 
 /* The thread waits from now on, as the op describes. */
 void op_block(struct collect *c, struct thread *thread, const struct op *op, int64_t ns);
 
-/* The thread's wait ends; `wake` is the op of that end, NULL if it is not known yet. */
+/* The thread's wait ends; `wake` is the op at that end, NULL if not known yet. */
 void op_go_on(struct collect *c, struct thread *thread, const struct op *wake, int64_t ns);
 
-/* The same, but the thread is ready, and does not run yet. */
+/* The same, but the thread is ready and not yet running. */
 void op_ready(struct collect *c, struct thread *thread, const struct op *wake, int64_t ns);
 
 void op_exit(struct collect *c, struct thread *thread, int64_t ns);

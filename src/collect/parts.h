@@ -51,15 +51,15 @@ struct collect {
     struct collect *next_in_trace;
     uint32_t number;      /* of the program in the trace */
     uint32_t former_fork; /* of the program that the process executed before: see area_fork */
-    struct arena arena;   /* names, and what else lives as long as the collector */
+    struct arena arena;   /* names, and everything else that lives as long as the collector */
 
     bool refused;              /* the kernel does not let us read the program's memory */
-    bool ended;                /* the program has ended, and all its records were read */
+    bool ended;                /* the program has ended, and all its records have been read */
     uint64_t end_ticks;        /* ... when */
     uint64_t watermark;        /* set by the feed: all ops before it are known */
-    uint64_t generation;       /* of the trace, that has the program's modules */
-    int64_t first_ns, last_ns; /* of its first event and its last; first_ns 0: it has none */
-    /* Off a CPU, in calls too short to be recorded and those that are not wrapped. */
+    uint64_t generation;       /* the trace's generation to which the modules have been written */
+    int64_t first_ns, last_ns; /* of its first and last event; first_ns 0: none */
+    /* Time off a CPU in calls that were too short to record or not wrapped. */
     int64_t moments_ns;
     struct unseen unseen;
 
@@ -83,18 +83,18 @@ struct collect {
     struct collect_summary summary;
 };
 
-/* Returns what names of the process's threads and objects begin with; NULL: nothing. A process that
- * is the only one so far is not named, and what was named until then stays so. */
+/* Returns the prefix for names of the process's threads and objects; NULL: none. While a process is
+ * the only one, it gets no prefix, and earlier names remain as they are. */
 const char *collect_label(const struct collect *c);
 
-/* Sets the error: memory is out, and nothing more is taken. */
+/* Sets the error: out of memory; nothing more is taken. */
 void trace_no_memory(struct trace *t);
 void collect_no_memory(struct collect *c);
 
-/* Counts a record that contradicts others. The caller leaves it out. */
+/* Counts a record that contradicts others, which the caller drops. */
 void collect_damage(struct collect *c);
 
-/* The program has ended before `time`, in ticks, however late that was noticed. */
+/* The program ended before `time`, in ticks, however late that was noticed. */
 void collect_ended_before(struct collect *c, uint64_t time);
 
 #endif

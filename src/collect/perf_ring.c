@@ -78,7 +78,7 @@ static int open_all(struct perf_ring_list *list, struct perf_event_attr *attr, p
     return list->count ? 0 : ENODEV;
 }
 
-/* Returns the size of each buffer: a power of two, within the room. */
+/* Returns the size of each buffer: a power of two within the limits. */
 static size_t share(size_t room, size_t cpu_room, long cpus)
 {
     size_t size = page_size();

@@ -1,6 +1,6 @@
 /*
  * A perf event on one CPU with its ring buffer: a page with the positions of the kernel and of the
- * reader, and a power of two of pages with records (perf_event_open(2)).
+ * reader, followed by a power of two of data pages (perf_event_open(2)).
  */
 #ifndef TRAIL_COLLECT_PERF_RING_H
 #define TRAIL_COLLECT_PERF_RING_H
@@ -19,44 +19,44 @@ struct perf_ring {
     struct perf_event_mmap_page *page;
     size_t size; /* of the data */
     int64_t last_ns;
-    uint32_t last_tid; /* of switches.c: the last record's thread, and what it was */
+    uint32_t last_tid; /* for switches.c: the thread and kind of the last record */
     int last_kind;
 };
 
 /*
- * Opens the event on one CPU: for this process and those that it starts (`pid` 0), or for all that
- * run (-1). The buffer has `size` bytes, a power of two. False with errno.
+ * Opens the event on one CPU: for this process and those that it starts (`pid` 0), or for all
+ * processes (-1). The buffer has `size` bytes, a power of two. False with errno.
  */
 bool perf_ring_open(struct perf_ring *ring, struct perf_event_attr *attr, pid_t pid, int cpu,
                     size_t size);
 void perf_ring_close(struct perf_ring *ring);
 
 /* Copies the next record to `record`, of PERF_RING_RECORD bytes, and leaves it in the buffer;
- * false: there is none. */
+ * false: none. */
 bool perf_ring_peek(struct perf_ring *ring, struct perf_event_header *record);
 /* Removes the record that was copied. */
 void perf_ring_skip(struct perf_ring *ring, const struct perf_event_header *record);
-/* Copies and removes. */
+/* Copies the next record and removes it. */
 bool perf_ring_next(struct perf_ring *ring, struct perf_event_header *record);
 
-/* One ring for each CPU that is online. */
+/* One ring per online CPU. */
 struct perf_ring_list {
     struct perf_ring *rings;
     size_t count;
-    int *others; /* descriptors of events of other threads, which write into the same rings */
+    int *others; /* descriptors of other threads' events, which write into the same rings */
     size_t other_count, other_room;
 };
 
 /*
- * Opens the rings. `room` is the size of all buffers together, `cpu_room` the limit of one; they
- * are smaller if the user may not lock that much. False with errno.
+ * Opens the rings. `room` is the size of all buffers together, `cpu_room` the limit for one; they
+ * are smaller if the user may not lock that much memory. False with errno.
  */
 bool perf_rings_open(struct perf_ring_list *list, struct perf_event_attr *attr, pid_t pid,
                      size_t room, size_t cpu_room);
 void perf_rings_close(struct perf_ring_list *list);
 
-/* Opens the event for a thread of another process, and those that it creates, into the same rings.
- * False with errno. */
+/* Opens the event for a thread of another process, and the threads that it creates, into the same
+ * rings. False with errno. */
 bool perf_rings_add(struct perf_ring_list *list, struct perf_event_attr *attr, pid_t tid);
 
 #endif

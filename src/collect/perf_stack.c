@@ -1,9 +1,9 @@
-/* See perf_stack.h. All numbers are the kernel's, and checked against the record's size. */
+/* See perf_stack.h. All numbers come from the kernel, and are checked against the record's size. */
 #include "collect/perf_stack.h"
 
 #include <string.h>
 
-/* The kernel's numbers of the registers that a walk needs, in the order of the record. */
+/* The kernel's numbers of the registers that a walk needs, in record order. */
 #if defined(__x86_64__)
 enum { REG_FP = 6, REG_STACK = 7, REG_PC = 8, REG_ABI_64 = PERF_SAMPLE_REGS_ABI_64 };
 #elif defined(__aarch64__)

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Times are CLOCK_MONOTONIC's. The stack is valid during the call. */
+/* Times are CLOCK_MONOTONIC. The stack is valid during the call. */
 struct cpu_sample {
     int64_t ns;
     uint32_t pid, tid;
@@ -23,11 +23,11 @@ struct cpu_sample {
     size_t stack_size;
 };
 
-/* Has the event's samples end so, with `size` bytes of the stack. */
+/* Makes the event's samples end this way, with `size` bytes of the stack. */
 void perf_stack_want(struct perf_event_attr *attr, uint32_t size);
 
-/* Reads `size` bytes from `at` on into the sample's registers and stack, which is not copied.
- * False: it has none. */
+/* Reads `size` bytes at `at` as the sample's registers and stack, which is not copied. False: the
+ * sample has none. */
 bool perf_stack_read(const uint8_t *at, size_t size, struct cpu_sample *sample);
 
 #endif

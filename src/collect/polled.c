@@ -11,15 +11,15 @@
 
 #define ROOM POLLED_ROOM
 
-/* The newest generation of the descriptor that has these lower bits: it was closed since as often
- * as they differ. */
+/* Returns the newest generation of the descriptor with these lower bits; the difference is how
+ * often it was closed since. */
 static uint32_t generation_of(const struct collect *c, uint32_t polled)
 {
     uint32_t now = area_generation(c->area, polled % SHM_DESCRIPTORS);
     return now - ((now - (polled >> 14)) & SHM_POLLED_GENERATIONS);
 }
 
-/* Adds a descriptor to the text; false: there is no room for it, and "..." is added. */
+/* Adds a descriptor to the text; false: there was no room, and "..." was added. */
 static bool add(struct collect *c, char *text, uint32_t polled, bool is_first)
 {
     uint32_t detail = polled % SHM_DESCRIPTORS + 1;
@@ -35,7 +35,7 @@ static bool add(struct collect *c, char *text, uint32_t polled, bool is_first)
     return false;
 }
 
-/* Writes "3 descriptors: a, b, ..." behind `before`, of which `count` are known. */
+/* Writes "3 descriptors: a, b, ..." after `before`; `count` of them are known. */
 static void list(struct collect *c, const char *before, const uint32_t *polled, size_t count,
                  size_t total, char text[ROOM])
 {

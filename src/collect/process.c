@@ -1,4 +1,4 @@
-/* See process.h. All of it is read from /proc (proc(5)). */
+/* See process.h. Everything is read from /proc (proc(5)). */
 #include "collect/process.h"
 
 #include <dirent.h>
@@ -15,7 +15,7 @@
 
 /* MARK: What a process has mapped */
 
-/* A line of /proc/PID/maps that maps the file. */
+/* Whether a line of /proc/PID/maps maps the file. */
 static bool maps_file(const char *line, struct area_inode inode)
 {
     unsigned major_number, minor_number;
@@ -36,7 +36,7 @@ static enum process_claim look_at_maps(pid_t pid, struct area_inode inode)
     if (!file)
         return errno == EACCES || errno == EPERM ? PROCESS_UNKNOWN : PROCESS_GONE;
     errno = 0;
-    /* A process that has ended and was not waited for has no lines. */
+    /* A zombie has no lines. */
     while (found != PROCESS_CONFIRMED && fgets(line, sizeof line, file))
         found = maps_file(line, inode) ? PROCESS_CONFIRMED : PROCESS_NOT_OURS;
     if (found == PROCESS_GONE && (errno == EACCES || errno == EPERM))
@@ -47,8 +47,8 @@ static enum process_claim look_at_maps(pid_t pid, struct area_inode inode)
 
 /* MARK: Numbers */
 
-/* Returns the number of a status file's process or thread in its own namespace; *count: in how many
- * it has one. */
+/* Returns the ID of a process or thread in its own namespace, from its status file; *count: the
+ * number of namespaces in which it has an ID. */
 static uint32_t innermost_number(const char *path, unsigned *count)
 {
     char line[512], *at, *end;
@@ -82,7 +82,7 @@ uint32_t process_own_pid(const struct process *process)
     return innermost_number(path, &count);
 }
 
-/* What its status file says, whose lines are in this order. */
+/* Reads a status file, whose lines come in this order. */
 static struct process look_at(pid_t pid)
 {
     struct process process = {.pid = pid};
@@ -128,8 +128,8 @@ static pid_t parent_of(pid_t pid)
 
 #define COMMAND_LINE 512
 
-/* Reads the beginning of the command line, its arguments ended by zeros; without those at its end.
- * Returns its length. */
+/* Reads the beginning of the command line, its arguments ended by zeros; without the zeros at its
+ * end. Returns its length. */
 static size_t read_command_line(pid_t pid, char line[COMMAND_LINE])
 {
     char path[64];
@@ -149,7 +149,7 @@ static size_t read_command_line(pid_t pid, char line[COMMAND_LINE])
 void process_label(pid_t pid, char *text, size_t size)
 {
     char line[COMMAND_LINE], *name = line;
-    /* A server's text may have a slash as well, behind the first word. */
+    /* A server's title may contain a slash too, after the first word. */
     size_t first = read_command_line(pid, line) ? strcspn(line, " ") : 0;
     const char *slash = memrchr(line, '/', first);
     if (first == 0)
@@ -169,7 +169,7 @@ void process_title(pid_t pid, char *text, size_t size)
         (void)snprintf(text, size, "%.*s", (int)length, line);
 }
 
-/* The limit on ancestors: parents may change meanwhile. */
+/* The limit on ancestors: parents may change while they are read. */
 #define MAX_ANCESTORS 64
 
 bool process_descends(pid_t pid, const struct process_family *family)
@@ -205,15 +205,15 @@ static uint32_t find_entry(const char *folder, bool (*found)(const char *path, v
     return number;
 }
 
-/* Of processes in other namespaces, which have claimed under the PID that they have there. */
+/* Searches processes in other namespaces, which have claimed under their PID there. */
 struct claimant {
     uint32_t claimed;
     struct area_inode inode;
     char namespace[64]; /* our own */
     struct process_ours *ours;
-    const struct process_family *family; /* by descent, NULL: by what is mapped */
+    const struct process_family *family; /* searches by descent; NULL: by what is mapped */
     unsigned found;
-    pid_t last; /* that was found */
+    pid_t last; /* the last one found */
 };
 
 /* Reads which PID namespace a process is in; empty: not known. */
@@ -226,7 +226,7 @@ static void read_namespace(const char *folder, char *text, size_t size)
     text[n > 0 ? n : 0] = '\0';
 }
 
-/* Whether the process is in our own namespace: then it has claimed under the PID that it has here. */
+/* Whether the process is in our own namespace, and so has claimed under its PID here. */
 static bool is_ours(const struct claimant *claimant, const char *path, uint64_t pid)
 {
     char namespace[sizeof claimant->namespace];
@@ -292,8 +292,8 @@ enum process_claim process_find(pid_t claimed, struct area_inode inode, struct p
         *process = look_at(claimed);
         return claim;
     }
-    /* In our namespace another process may have this number, also one that may not be read; the one
-     * that claimed has it in its own. */
+    /* In our namespace another process may have this PID, even one that may not be read; the
+     * claimant has it in its own. */
     nested = find_claimant(&claimant);
     if (!nested)
         return claim;

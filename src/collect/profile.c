@@ -1,4 +1,4 @@
-/* Keeps CPU samples in the order of time: see profile.h. */
+/* Keeps CPU samples in order of time: see profile.h. */
 #include "collect/profile.h"
 
 #include <stdlib.h>

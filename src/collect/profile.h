@@ -1,4 +1,4 @@
-/* CPU samples, in the order of time, from when they were taken until the model has come to their
+/* Pending CPU samples, in order of time: from when they were taken until the model reaches their
  * times. */
 #ifndef TRAIL_COLLECT_PROFILE_H
 #define TRAIL_COLLECT_PROFILE_H
@@ -19,13 +19,13 @@ struct pending_sample {
     size_t count;
 };
 
-/* Owned by profile.c. Zero-initialised is empty. */
+/* Owned by profile.c. Zero-initialised: empty. */
 struct profile {
     struct pending_sample *samples; /* [first, first + count) */
     size_t first, count, room;
 };
 
-/* A sample that the program took itself (SHM_SAMPLED). */
+/* Adds a sample that the program took itself (SHM_SAMPLED). */
 void profile_record(struct collect *c, const struct thread *thread,
                     const struct shm_record *record);
 

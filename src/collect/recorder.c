@@ -1,4 +1,4 @@
-/* When what is done: the steps of a recording, the pauses between them, and its end. */
+/* Schedules the steps of a recording, the pauses between them, and its end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,22 +11,22 @@
 #include "collect/recorder_traces.h"
 
 /*
- * The pauses between steps. Each step wakes the recorder and so takes time from the program; but
- * descriptors are only named in the next step after their calls, so that it comes sooner if there
- * are many records or context switches.
+ * The pauses between steps. Each step wakes the recorder, which takes time from the program; but
+ * descriptors are named only in the step after their calls, so steps come sooner when there are
+ * many records or context switches.
  */
 #define STEP_NS      40000000
 #define BUSY_STEP_NS 10000000
 #define MIN_STEP_NS  1000000
 #define BUSY_RECORDS 500
 
-/* How long a forked child is waited for after its parent's end. There is a limit as the fork may
- * have failed. */
+/* How long to wait for a forked child after its parent's end: limited, because the fork may have
+ * failed. */
 #define FORK_NS 1000000000
 
 /* MARK: On and off */
 
-/* Sets which calls are recorded, in all processes. */
+/* Sets which calls are recorded in all processes. */
 static void set_groups(const struct recorder *r, uint32_t groups)
 {
     if (r->spare)
@@ -118,7 +118,7 @@ static void leave_live(struct recorder *r, const struct recorded *process)
         *link = process->next_live;
 }
 
-/* Reads the last records of a process, which ends before its trace or with it. */
+/* Reads the last records of a process, which ends before its trace or together with it. */
 static void complete(struct recorder *r, struct recorded *process, bool with_trace)
 {
     pthread_mutex_lock(&r->clock.lock);
@@ -134,7 +134,7 @@ static void complete(struct recorder *r, struct recorded *process, bool with_tra
     recorder_process_take_executed(r, process);
 }
 
-/* The process has ended. */
+/* Handles the end of a process. */
 static void end_process(struct recorder *r, struct recorded *process)
 {
     bool own = process->to != r->shared;
@@ -143,12 +143,12 @@ static void end_process(struct recorder *r, struct recorded *process)
         recorder_trace_finish(r, process->to);
 }
 
-/* The recording of all processes ends. */
+/* Ends the recording of all processes. */
 static void end_all(struct recorder *r)
 {
     for (struct recorded *p = r->processes; p; p = p->next) {
-        /* One that claimed its area since the last step may have ended as well: what waited for
-         * that was woken by it. */
+        /* A process that claimed its area since the last step may have ended as well, waking
+         * whatever waited for that. */
         if (!p->over)
             complete(r, p, p->to != r->shared || !recorder_process_has_ended(r, p));
         if (p->to != r->shared && !p->to->over)
@@ -185,15 +185,15 @@ static void keep_time(struct recorder *r)
         recorder_stop(r);
 }
 
-/* Shortens `pause` if something is due before its end, at `ns` (0: never). */
+/* Shortens `pause` if something is due earlier, at `ns` (0: never). */
 static int64_t until(int64_t pause, int64_t ns, int64_t now)
 {
     int64_t left = ns - now;
     return ns == 0 || left >= pause ? pause : left > MIN_STEP_NS ? left : MIN_STEP_NS;
 }
 
-/* Other claims often follow one, and wait for the next area: the pause is about as long as the time
- * since the last. */
+/* Claims often follow each other, and wait for the next area: the pause is about as long as the
+ * time since the last claim. */
 int64_t recorder_pause_ns(const struct recorder *r)
 {
     int64_t now = recorder_now_ns(), pause = (now - r->claimed_ns) / 4;
@@ -222,9 +222,7 @@ static void write_snapshots(struct recorder *r)
         recorder_trace_snapshot(r, r->shared);
 }
 
-/*
- * The rates of the last step decide when the next one comes, and whether there is a coarse clock.
- */
+/* The rates of the last step decide when the next one comes, and whether the coarse clock runs. */
 static void look_at_rates(struct recorder *r)
 {
     uint64_t records = 0;
@@ -236,11 +234,11 @@ static void look_at_rates(struct recorder *r)
         locks |= collect_rates(p->collect).many_locks;
     }
     r->busy = records > BUSY_RECORDS || r->samples || r->options.all_holds;
-    /* All holds are recorded with exact times. */
+    /* With all_holds, holds need exact times. */
     coarse_clock_want(&r->clock, locks && !r->options.all_holds && !r->stopped);
 }
 
-/* Whether a forked child has not decided yet whether it is recorded, for less than the limit. */
+/* Whether a forked child has yet to decide whether it is recorded, within the time limit. */
 static bool is_forking(const struct recorded *process)
 {
     return process->collect && collect_forking(process->collect) &&
@@ -253,7 +251,8 @@ static void fold(struct recorded *process, struct collect *collect)
     collect_close(collect);
 }
 
-/* Keeps only the summary of what the traces have: a server may have many children. */
+/* Keeps only the summaries of processes that are completely written: a server may have many
+ * children. */
 static void release_written(const struct recorder *r)
 {
     for (struct recorded *p = r->processes; p; p = p->next) {
@@ -265,7 +264,7 @@ static void release_written(const struct recorder *r)
                 p->formers[kept++] = p->formers[i];
         }
         p->former_count = kept;
-        /* It was so of a program that the process has left. */
+        /* That was true of a program that the process has left. */
         if (p->former_count == 0 && p->collect)
             p->summary.left = false;
         if (!p->over || !p->collect || is_forking(p) ||
@@ -277,7 +276,8 @@ static void release_written(const struct recorder *r)
 }
 
 /*
- * Between readings of the processes' titles. A process often sets its own soon after its beginning.
+ * The interval between readings of the processes' titles. A process often sets its title soon after
+ * it starts.
  */
 #define TITLE_NS 500000000
 
@@ -305,8 +305,8 @@ static int64_t recorded_cpu_ns(const struct recorder *r)
     return sum;
 }
 
-/* The part of its time that the recorder spends on this, however many processes there are: one in
- * so many. */
+/* The recorder spends at most one part in this many of its time on this, however many processes
+ * there are. */
 enum { COST_PART = 20 };
 
 static void look_at_cpus(struct recorder *r, int64_t now)
@@ -325,7 +325,7 @@ static void look_at_cpus(struct recorder *r, int64_t now)
     r->cpus_ns = now + (cost_ns * COST_PART > CPU_LIMITS_NS ? cost_ns * COST_PART : CPU_LIMITS_NS);
 }
 
-/* Takes the records of a process, and counts what that costs. */
+/* Takes the records of a process, and measures the cost. */
 static void step_process(struct recorder *r, struct recorded *process)
 {
     int64_t begin = (int64_t)clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -337,7 +337,7 @@ static void step_process(struct recorder *r, struct recorded *process)
     process->cost_ns += (int64_t)clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 }
 
-/* Writes what is known of all processes of a trace. */
+/* Writes everything known about the processes of a trace. */
 static void step_trace(struct recorder *r, struct recorded_trace *to, uint64_t limit)
 {
     if (to->over || r->stopped)
@@ -354,13 +354,13 @@ void recorder_step(struct recorder *r)
     uint64_t limit;
     if (r->stopped)
         return;
-    /* Read before all records and the spare: those then have the last records and claims of
+    /* Read before all records and the spare, so that these include the last records and claims of
      * processes that have ended. */
     for (struct recorded *p = r->processes; p; p = p->next)
         p->ended = !p->over && recorder_process_has_ended(r, p);
     now = recorder_now_ns();
     read_titles(r, now);
-    /* A process that is not known after this claims its area later. */
+    /* A process not known after this claims its area later. */
     limit = ticks_now(&r->ticks);
     recorder_hand_out(r);
     board_answer(&r->board);
@@ -392,8 +392,8 @@ void recorder_program_ended(struct recorder *r)
 }
 
 /*
- * Whether the claim of a child that came meanwhile is to be taken. One that could not be confirmed
- * is about to claim another area for the program that it executes: see `forgive`.
+ * Whether to take the claim of a child that has arrived in the meantime. A child that could not be
+ * confirmed is about to claim another area for the program that it executes: see `forgive`.
  */
 static bool is_claim_due(const struct recorder *r)
 {

@@ -1,6 +1,6 @@
 /*
- * The recording of a program and, if wanted, of its children: which process has which area, and
- * which trace has which processes: one has all, or each has its own.
+ * The recording of a program and, optionally, of its children: which process has which area, and
+ * which processes share a trace: all of them, or none.
  *
  * One area is always spare: the variable in the program's environment names the recorder's file
  * descriptor of the spare area. The process that claims the area (the program at its start, a
@@ -12,32 +12,32 @@
 #include "collect/recorder_state.h"
 
 /*
- * False with *err; the caller calls recorder_close in any case. The code is TRAIL_USAGE, and the
- * message names the option, if an option asks for what is not possible here.
+ * False with *err; the caller calls recorder_close in any case. If an option asks for something
+ * that is not possible here, the code is TRAIL_USAGE and the message names the option.
  */
 bool recorder_open(struct recorder *r, const struct recorder_options *options, trail_error *err);
 
-/* The value of the variable SHM_VARIABLE. */
+/* Writes the value of the variable SHM_VARIABLE. */
 void recorder_variable(const struct recorder *r, char *text, size_t size);
 
-/* Says what the threads of a process wait for that runs already, before it joins; or drops what was
- * said. */
+/* Announces what a thread of a running process waits for, before the process joins; drops all
+ * announcements. */
 void recorder_announce_thread(struct recorder *r, const struct area_waiting *waiting);
 void recorder_forget_threads(struct recorder *r);
 
 /* Called in the new process before it executes the program. */
 void recorder_announce(void *recorder);
 
-/* Takes and writes what there is, and assigns areas; called every few milliseconds. */
+/* Takes and writes what is available, and assigns areas; called every few milliseconds. */
 void recorder_step(struct recorder *r);
 
-/* Returns the time until recorder_step is to be called next. */
+/* Returns the time until the next call of recorder_step. */
 int64_t recorder_pause_ns(const struct recorder *r);
 
-/* The recording ends while the program goes on: steps do nothing from now on. */
+/* Ends the recording while the program continues: steps do nothing from now on. */
 void recorder_stop(struct recorder *r);
 
-/* The program has ended; processes that it started may go on. */
+/* The program has ended; processes that it started may continue. */
 void recorder_program_ended(struct recorder *r);
 
 /* Whether a process other than the program was recorded, or is about to be. */
@@ -46,7 +46,8 @@ bool recorder_has_others(const struct recorder *r);
 /* Whether a process is still recorded, or is about to be. */
 bool recorder_goes_on(const struct recorder *r);
 
-/* Flight recorder: requests a snapshot, which is written when all up to now has been read. */
+/* Flight recorder: requests a snapshot, which is written once everything up to now has been
+ * read. */
 void recorder_snapshot(struct recorder *r);
 
 /* The program has ended: completes all traces. */

@@ -1,6 +1,6 @@
 /*
- * The spare area, and the process that claims it: one that is recorded already has executed another
- * program, any other is new, if the kernel confirms it.
+ * The spare area and the process that claims it. A process that is recorded already has executed
+ * another program; any other is new, if the kernel confirms it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include "collect/recorder_kernel.h"
 #include "collect/recorder_traces.h"
 
-/* The claim of an area, by the PID that the process has in its own namespace. */
+/* A claim of an area, by the process's PID in its own namespace. */
 struct claim {
     pid_t number;
     struct process process;
@@ -82,7 +82,7 @@ void recorder_process_free(const struct recorder *r, struct recorded *process)
     free(process);
 }
 
-/* Whether a process with this PID, in its namespace, is recorded, or was. */
+/* Whether a process with this PID, in its own namespace, is or was recorded. */
 static bool was_recorded(const void *recorder, pid_t number)
 {
     const struct recorder *r = recorder;
@@ -98,7 +98,7 @@ void recorder_process_take_executed(struct recorder *r, struct recorded *process
     executed_take(&r->executed, collect_area(process->collect), was_recorded, r);
 }
 
-/* Whether what was read of a PID before was of this process: another one may have it by now. */
+/* Whether data read earlier by PID belonged to this process: the PID may have been reused. */
 static bool has_its_pid(const struct recorded *process)
 {
     return process->process.pid &&
@@ -152,11 +152,11 @@ void recorder_process_look_at(const struct recorder *r, struct recorded *process
     recorder_process_read_cpu(process);
 }
 
-/* A zombie has ended, too: it may stay one for long. */
+/* A zombie has ended, too, and may remain one for long. */
 bool recorder_process_has_ended(const struct recorder *r, const struct recorded *process)
 {
     struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
-    /* recorder_program_ended is called for the program; until then it has not ended. */
+    /* The program has not ended until recorder_program_ended is called for it. */
     if (process->pid == r->root && !r->options.shm && !r->options.process && !r->ended)
         return false;
     if (process->pidfd >= 0)
@@ -243,7 +243,7 @@ static void add_process(struct recorder *r, const struct claim *claim)
         process->pid = pid;
         process->number = claim->number;
         process->process = claim->process;
-        /* Nothing is waited for from a process that has ended. */
+        /* There is nothing to wait for from a process that has ended. */
         process->pidfd =
             claim->process.pid ? (int)syscall(SYS_pidfd_open, claim->process.pid, 0) : -1;
         process->began_ns = recorder_now_ns();
@@ -267,7 +267,7 @@ static void add_process(struct recorder *r, const struct claim *claim)
     if (pid != r->root)
         return;
     r->program = process;
-    /* Until it could join, a process that runs already was not recorded. */
+    /* A process that was already running is not recorded until it joins. */
     if (r->options.process)
         r->begin_ns = recorder_now_ns();
 }
@@ -295,7 +295,7 @@ static void take_missed(void *recorder, pid_t pid, const char *name)
     executed_found(&r->executed, pid, name);
 }
 
-/* Between looks; a program that runs for less is not found. */
+/* The interval between searches; a program that runs for less is not found. */
 #define MISSED_NS 250000000
 
 void recorder_look_for_missed(struct recorder *r)
@@ -317,12 +317,12 @@ void recorder_look_for_missed(struct recorder *r)
 /* MARK: Claims */
 
 /*
- * Finds the process that has claimed the spare. The kernel must confirm the PID in the claim: the
- * program is our child, which was not waited for yet; another process has mapped the area, or had
- * done so before its exec and descends from us, or was given the area by a message with its
- * credentials, or is the only one below us with this number. The first claim is always the
- * program's, even if the program has overwritten the PID, as no other process was started. False:
- * none of these.
+ * Finds the process that has claimed the spare. The kernel must confirm the PID in the claim:
+ * either it is our child and was not waited for yet; or the process has mapped the area; or it had
+ * mapped it before its exec and descends from us; or it was given the area by a message with its
+ * credentials; or it is the only one below us with this number. The first claim is always the
+ * program's, even if the program has overwritten the PID, because no other process was started.
+ * False: none of these.
  */
 static bool identify(struct recorder *r, struct claim *claim)
 {
@@ -347,7 +347,7 @@ static bool identify(struct recorder *r, struct claim *claim)
         claim->process.pid = process_find_nested(claim->number, &r->ours, &ours);
         claim->process.nested = claim->process.pid != 0;
     }
-    /* It may have ended between these looks. */
+    /* The process may have ended between these checks. */
     return claim->process.pid || found == PROCESS_GONE ||
            (kill(claim->number, 0) != 0 && errno == ESRCH);
 }
@@ -360,9 +360,8 @@ static void refuse(struct recorder *r, pid_t number)
 }
 
 /*
- * A forked daemon that has lost its parent and executes a program before its claim is read cannot
- * be distinguished from a foreign process; but the claim of the program that it executes, which
- * comes next, can.
+ * A forked daemon that has lost its parent and executes a program before its claim is read looks
+ * like a foreign process; but the next claim, by the program that it executes, can be recognised.
  */
 static void forgive(struct recorder *r, pid_t number)
 {
@@ -374,12 +373,12 @@ static void forgive(struct recorder *r, pid_t number)
     }
 }
 
-/* Whether the spare was claimed by a process that the kernel has given the number of a recorded
- * one, which has ended. */
+/* Whether the spare was claimed by a process that reuses the PID of a recorded process that has
+ * ended. */
 static bool is_other(const struct recorder *r, const struct recorded *process)
 {
-    /* What was forked is never another program of the same process. Until it has stored that, this
-     * is not known. */
+    /* A forked process is never another program of the same process. Until it has stored its fork,
+     * this is not known. */
     return area_fork(r->spare) != 0 ||
            (area_claimed_at(r->spare) == 0 && recorder_process_has_ended(r, process));
 }
@@ -402,7 +401,7 @@ void recorder_look_at_spare(struct recorder *r)
     if (r->options.shm && !r->root)
         r->root = claim.process.pid ? claim.process.pid : claim.number;
     process = find_recorded(r, claim.process.pid);
-    /* It has executed another program, and ended: the kernel does not confirm it any more. */
+    /* It has executed another program and ended, so the kernel no longer confirms it. */
     if (!process && !claim.process.pid) {
         process = find_recorded(r, claim.number);
         if (process && process->process.nested)
@@ -411,8 +410,7 @@ void recorder_look_at_spare(struct recorder *r)
     if (process && is_other(r, process))
         process = NULL;
     if (process) {
-        /* The last records of the former program. If it is gone already, they would be the new
-         * one's. */
+        /* The former program's last records. Once it is gone, they would be the new one's. */
         if (!collect_has_left(process->collect))
             recorder_read_kernel(r, r->claimed_ns);
         recorder_process_take_executed(r, process);

@@ -1,4 +1,4 @@
-/* What the kernel reports of the recorded processes: context switches and samples of CPU time. */
+/* The kernel's reports about the recorded processes: context switches and samples of CPU time. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,8 +60,8 @@ static void take_sample(void *recorder, const struct cpu_sample *sample)
     }
 }
 
-/* Gives the record of a wake-up, which has no PID, to the process with the thread; false: none is
- * known to have it. */
+/* Gives the record of a wake-up, which has no PID, to the process that has the thread; false: none
+ * is known to have it. */
 static bool give_waking(const struct recorder *r, const struct switch_record *record)
 {
     for (const struct recorded *p = r->live; p; p = p->next_live) {
@@ -73,7 +73,7 @@ static bool give_waking(const struct recorder *r, const struct switch_record *re
     return false;
 }
 
-/* Without memory for it the wait ends when the thread is switched in. */
+/* If there is no memory for it, the wait ends when the thread is switched in. */
 static void take_waking(struct recorder *r, const struct switch_record *record)
 {
     struct early_wakings *early = &r->early;
@@ -82,7 +82,7 @@ static void take_waking(struct recorder *r, const struct switch_record *record)
         early->at[early->count++] = (struct early_waking){.record = *record};
 }
 
-/* The steps in which the first records of a thread that was woken are read. */
+/* The number of steps after which the first records of a woken thread have been read. */
 #define EARLY_STEPS 3
 
 static void give_early_wakings(struct recorder *r)
@@ -122,7 +122,7 @@ void recorder_read_kernel(struct recorder *r, int64_t before_ns)
 
 /* MARK: Pauses */
 
-/* The events of all processes that are recorded. False: they cannot be opened. */
+/* Opens the events of all recorded processes again. False: they cannot be opened. */
 static bool resume_switches(const struct recorder *r)
 {
     pid_t *pids = NULL;

@@ -1,9 +1,9 @@
 /*
- * The object of a recording, which all its parts change. Each part uses only those below it:
+ * The state of a recording, which all its parts change. Each part uses only those below it:
  *
- *     recorder.c            when what is done: steps, pauses, the end
+ *     recorder.c            the schedule: steps, pauses, the end
  *     recorder_claims.c     the spare area, and the process that claims it
- *     recorder_traces.c     the traces, their files, and what fails of them
+ *     recorder_traces.c     the traces, their files, and their failures
  *     recorder_kernel.c     context switches and samples of all processes
  *     account.c             what was recorded and missed
  */
@@ -27,7 +27,7 @@
 
 enum recorder_switches { SWITCHES_AUTO, SWITCHES_OFF, SWITCHES_NEED };
 
-/* A failure of one trace: the others go on. */
+/* A failure of one trace: the others continue. */
 struct recorder_failure {
     const trail_error *error;
     const char *path; /* of the trace; NULL: the message names the file */
@@ -41,30 +41,31 @@ struct recorder_options {
     uint32_t groups; /* bits of enum shm_group */
     int64_t min_wait_ns, hold_ns;
     bool all_holds;
-    bool children;  /* the processes that it starts are recorded, too */
-    bool outliving; /* ... until they end, also those that outlive it */
+    bool children;  /* also record the processes that the program starts */
+    bool outliving; /* ... until they end, even if they outlive it */
     bool split;     /* each process has a trace of its own */
     bool heap;
     enum recorder_switches switches;
-    unsigned max_switches; /* a second of one CPU, above which they are not recorded; 0: no limit */
-    unsigned cpu_samples;  /* a second of CPU time; 0: none */
+    unsigned max_switches; /* per second and CPU, above which they are not recorded; 0: no limit */
+    unsigned cpu_samples;  /* per second of CPU time; 0: none */
     bool cpu_signal;       /* by a timer in the program */
     const char *shm; /* the area is this file, for other programs; NULL: for the started program */
-    pid_t process;   /* the program runs already, and is this process; 0: it is started */
+    pid_t process;   /* the running process to record; 0: the program is started */
     struct trace_limits limits;
     int64_t delay_ns;               /* when recording begins; 0: at once */
-    int64_t duration_ns;            /* how long it takes; 0: to the end */
+    int64_t duration_ns;            /* how long to record; 0: to the end */
     uint64_t max_size;              /* limit of a whole trace; 0: none */
-    const char *const *skip_frames; /* frames that name no place: see frame_rank; NULL: none */
+    const char *const *skip_frames; /* frames that do not name a place: see frame_rank; NULL:
+                                     * none */
     /* Whether the user wants the recording to end now; called while traces are completed. */
     bool (*is_hurried)(void *context);
     void *is_hurried_context;
-    /* Called for each failure, from all functions but recorder_open, on the calling thread. */
+    /* Called for each failure by all functions except recorder_open, on the calling thread. */
     void (*failed)(void *context, const struct recorder_failure *failure);
     void *failed_context;
 };
 
-/* A trace with its file. */
+/* A trace and its file. */
 struct recorded_trace {
     struct recorder *recorder;
     struct trace *trace;
@@ -74,34 +75,37 @@ struct recorded_trace {
     bool over;              /* it is complete */
 };
 
-/* A process. */
+/* A recorded process. */
 struct recorded {
-    pid_t pid;              /* in our namespace; part of the name of its own trace */
-    pid_t number;           /* in its own */
+    pid_t pid;              /* in our namespace; part of the file name of its own trace */
+    pid_t number;           /* in its own namespace */
     struct process process; /* as the kernel confirmed it */
-    int pidfd;              /* -1: not supported, or the process had ended already */
+    int pidfd;              /* -1: not supported, or the process had already ended */
     struct recorded_trace *to;
-    struct collect *collect; /* of the program that it executes; NULL: written, see summary */
-    /* Of the programs before, as long as the trace does not have all of them. */
+    struct collect *collect; /* of the program that it executes now; NULL: completely written, see
+                              * summary */
+    /* Of its earlier programs, until the trace has all of them. */
     struct collect **formers;
     size_t former_count, former_room;
-    struct collect_summary summary; /* of the programs whose collectors were closed */
+    struct collect_summary summary; /* of the programs whose collectors have been closed */
     char title[80];                 /* process_title, or the path of the program's file */
-    char label[80];   /* of its threads in a trace of several processes; "" if it has its own */
+    char label[80];   /* prefix of its threads in a trace of several processes; "" in a trace of its
+                       * own */
     int64_t began_ns; /* CLOCK_MONOTONIC */
-    int64_t cpu_ns;   /* its CPU time, when it was read last */
-    int64_t cost_ns;  /* of the recorder, for its records */
+    int64_t cpu_ns;   /* its CPU time at the last reading */
+    int64_t cost_ns;  /* the recorder's cost of reading its records */
     enum wire_missed
-        why; /* the program that it executes now, which has no collector, did not load the recorder */
-    bool titled;     /* `title` is of the program that it executes now */
-    bool ended;      /* it has ended; its last records are to be read */
-    bool over;       /* all its records were read */
+        why;     /* why the program that it executes now, which has no collector, did not load the
+              * recorder */
+    bool titled; /* `title` belongs to the program that it executes now */
+    bool ended;  /* it has ended; its last records have yet to be read */
+    bool over;   /* all its records have been read */
     int64_t over_ns; /* ... since; CLOCK_MONOTONIC */
     struct recorded *next, *next_live;
 };
 
-/* Wake-ups of threads that no process is known to have: the thread's first record may be read
- * later, or it is of another program. */
+/* Wake-ups of threads that are not known to belong to any process: the thread's first record may be
+ * read later, or it belongs to another program. */
 struct early_wakings {
     struct early_waking {
         struct switch_record record;
@@ -117,23 +121,24 @@ struct recorder {
     struct modules *modules;
     struct ticks ticks;
     pid_t root;
-    /* Of all areas. Its lock protects what its thread reads: the list of processes, their areas and
-     * the spare. */
+    /* For all areas. Its lock protects what its thread reads: the list of processes, their areas
+     * and the spare. */
     struct coarse_clock clock;
     struct area *spare;
     int fd; /* of the spare */
     struct board board;
     struct handover handover;
     struct recorded *processes;
-    struct recorded *live;    /* those that are not over: a build has thousands of others */
+    struct recorded *live;    /* not over yet: a build has thousands of finished ones */
     struct recorded *program; /* the first process; NULL: it has not claimed an area yet */
     struct recorded_trace
-        *shared;               /* of all processes; NULL: each has its own, or there is none yet */
+        *shared;               /* the trace of all processes; NULL: each has its own, or there is
+                                * none yet */
     struct samples *samples;   /* NULL: not wanted */
-    struct switches *switches; /* NULL: the kernel does not report them */
+    struct switches *switches; /* NULL: not reported by the kernel */
     struct switch_pause switch_pause;
     struct early_wakings early;
-    char why_not[256];   /* ... because */
+    char why_not[256];   /* why the kernel does not report them */
     int64_t begin_ns;    /* CLOCK_MONOTONIC */
     int64_t claimed_ns;  /* when an area was claimed last */
     int64_t titled_ns;   /* when the processes' titles were read last */
@@ -149,7 +154,7 @@ struct recorder {
     pid_t refused_numbers[RECORDER_REFUSED];
     struct process_ours ours;
     struct executed_list executed;
-    bool failed; /* an area could not be made: no further one is tried */
+    bool failed; /* an area could not be made: none is tried again */
 };
 
 static inline int64_t recorder_now_ns(void)

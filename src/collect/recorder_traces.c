@@ -1,4 +1,4 @@
-/* The traces of a recording: which process has which, their files, and what fails of them. */
+/* The traces of a recording: which process has which, their files, and their failures. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -34,9 +34,8 @@ bool recorder_is_shared(const struct recorder *r)
 }
 
 /*
- * Returns the path of a process's trace: the program's is out.trace, a child's out.PID.trace. What
- * comes later with a PID that is used already, which the kernel gives again, is out.PID.2.trace and
- * so on.
+ * Returns the path of a process's trace: out.trace for the program, out.PID.trace for a child,
+ * out.PID.2.trace and so on for a later process whose PID the kernel has reused.
  */
 static char *path_of(const struct recorder *r, pid_t pid)
 {
@@ -67,7 +66,7 @@ static void write_account(void *to)
     account_write(trace->recorder, trace);
 }
 
-/* Opens a trace and its file, whose path it takes over. NULL: the failure was reported. */
+/* Opens a trace and its file; takes ownership of `path`. NULL: the failure was reported. */
 static struct recorded_trace *open_trace(struct recorder *r, char *path)
 {
     struct recorded_trace *to = calloc(1, sizeof *to);

@@ -1,4 +1,4 @@
-/* The traces of a recording: which process has which, their files, and what fails of them. */
+/* The traces of a recording: which process has which, their files, and their failures. */
 #ifndef TRAIL_COLLECT_RECORDER_TRACES_H
 #define TRAIL_COLLECT_RECORDER_TRACES_H
 
@@ -6,13 +6,13 @@
 
 /* Reports a failure of one trace. `path` NULL: the message names the file. */
 void recorder_fail(struct recorder *r, const char *path, const trail_error *err);
-/* Reports a failure in the change from one file of a trace to the next. */
+/* Reports a failure in switching a trace from one file to the next. */
 void recorder_trace_look_for_loss(const struct recorder *r, struct recorded_trace *to);
 
-/* Whether all processes have one trace. */
+/* Whether all processes share one trace. */
 bool recorder_is_shared(const struct recorder *r);
-/* Returns the trace of a process, which is opened if it is the first of that trace. NULL: the
- * failure was reported. */
+/* Returns the trace of a process, opening it for the first process. NULL: the failure was
+ * reported. */
 struct recorded_trace *recorder_trace_for(struct recorder *r, pid_t pid);
 void recorder_trace_finish(struct recorder *r, struct recorded_trace *to);
 void recorder_trace_snapshot(struct recorder *r, struct recorded_trace *to);

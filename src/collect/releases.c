@@ -1,12 +1,12 @@
 /*
  * Matches waits with the releases that ended them.
  *
- * The record of a wait has the number that the last release of its object had when the wait ended.
- * For a lock that only one thread can hold, and for a barrier, that release ended the wait.
- * Condition variables and semaphores may have been released several times by then: the oldest
- * release since the wait began that has woken no thread yet is taken. For descriptors it is the
- * oldest since the wait began; any number of threads may poll for it. For a lock of a file it is
- * the last of a lock that excluded the one waited for.
+ * The record of a wait has the number of its object's last release when the wait ended. For a lock
+ * that only one thread can hold, and for a barrier, that release ended the wait. Condition
+ * variables and semaphores may have been released several times by then: the oldest release since
+ * the wait began that has not woken a thread yet is taken. For descriptors it is the oldest since
+ * the wait began, because any number of threads may poll for it. For a file lock it is the last
+ * release of a lock that excluded the one waited for.
  */
 #include "collect/releases.h"
 
@@ -20,12 +20,10 @@
 /* How many releases of other locks in the same slot are skipped. */
 #define MAX_TRIES 64
 
-/*
- * Waits that ended since the step began are kept for the next one, if there are at most this many.
- */
+/* Waits that ended since the step began are kept for the next one, up to this many. */
 #define MAX_ENDED 65536
 
-/* Releases of OpenMP's locks are recorded after they happened: at most this late, unless the thread
+/* Releases of OpenMP locks are recorded after they happened: this late at most, unless the thread
  * was preempted. */
 #define AFTER_THE_FACT_NS 20000000
 
@@ -34,21 +32,21 @@
 
 /* MARK: Releases */
 
-/* Numbers are those of the object's slot: of the board, or of the program's area. (Few programs are
- * there at once.) */
+/* Numbers count the releases of the object's slot: on the board, or in the program's area. (There
+ * are few programs at a time.) */
 static uint64_t release_key(const struct collect *c, uint64_t object, uint32_t number)
 {
     uint64_t program = shm_is_shared(object) ? 0 : 1 + c->number % ((1u << 18) - 1);
     return program << 45 | (uint64_t)(shm_object_slot(object) + 1) << 32 | number;
 }
 
-/* Returns the block of a release's key; NULL: none of its releases is there. */
+/* Returns the block of a release's key; NULL: it has no releases. */
 static struct release_block *block_of(const struct releases *r, uint64_t key)
 {
     return idmap_find(&r->by_number, key / RELEASE_BLOCK);
 }
 
-/* As block_of, but makes it; NULL when memory is out. */
+/* As block_of, but creates the block; NULL if out of memory. */
 static struct release_block *make_block(struct releases *r, uint64_t key)
 {
     struct release_block *block = block_of(r, key);
@@ -79,7 +77,7 @@ static bool put_key(struct releases *r, struct release *release)
     return true;
 }
 
-/* A program that overwrites the area may have used a number twice: then the newer release has the
+/* A program that overwrites the area may have used a number twice: the newer release then has the
  * place. */
 static void remove_key(struct releases *r, const struct release *release)
 {
@@ -172,8 +170,8 @@ static struct release *release_at(struct collect *c, uint64_t object, uint32_t n
 }
 
 /*
- * Returns the first number whose release is not older than `begin`; at most number + 1. Mostly it
- * is one of the last: they are looked at first, in growing steps.
+ * Returns the first number whose release is not older than `begin`; at most number + 1. It is
+ * usually one of the last, so these are tried first, in growing steps.
  */
 static uint32_t first_since(struct collect *c, uint64_t object, uint32_t number, uint64_t begin)
 {
@@ -202,7 +200,7 @@ static bool is_left_over(const struct release *r)
     return !r || r->all || !r->taken;
 }
 
-/* Returns the first number from `number` on whose release can end a wait. Shortens the way for the
+/* Returns the first number from `number` on whose release can end a wait. Shortens the path for the
  * next search. */
 static uint32_t next_left_over(struct collect *c, uint64_t object, uint32_t number)
 {
@@ -218,9 +216,9 @@ static uint32_t next_left_over(struct collect *c, uint64_t object, uint32_t numb
 }
 
 /*
- * Returns the oldest release since the wait began that has ended no wait yet. It may be newer than
- * the number in the wait's record: waits with higher numbers may have been matched with the older
- * releases.
+ * Returns the oldest release since the wait began that has not ended a wait yet. It may be newer
+ * than the number in the wait's record: waits with higher numbers may have been matched with the
+ * older releases.
  */
 static struct release *find_left_over(struct collect *c, uint64_t object, uint32_t number,
                                       uint64_t begin, uint64_t end)
@@ -267,8 +265,8 @@ static struct release *find_last(struct collect *c, uint64_t object, uint32_t nu
 }
 
 /*
- * The same of what several processes have: a write, or else the last close, which was the end of
- * the data if no process had the end any more.
+ * The same for an object of several processes: a write, or else the last close, which was the end
+ * of the data if no other process still had that end.
  */
 static struct release *find_shared(struct collect *c, uint64_t object, uint32_t number,
                                    uint8_t wait, uint64_t begin, uint64_t end)
@@ -294,7 +292,7 @@ static struct release *find_release(struct collect *c, uint64_t object, uint32_t
                             : find_left_over(c, object, number, begin, end);
 }
 
-/* Returns the op of a wait's end by its number; NULL: it is written already. */
+/* Returns the op of a wait's end by its number; NULL: already written. */
 static struct op *wake_op(const struct collect *c, uint64_t serial, uint64_t wake)
 {
     struct thread *thread = thread_of(c, serial);
@@ -303,8 +301,9 @@ static struct op *wake_op(const struct collect *c, uint64_t serial, uint64_t wak
 }
 
 /*
- * The op of a wait's end gets the waker: the kernel may show that the thread was woken before the
- * release is written, or the release is written already, as its thread waited long for a CPU.
+ * Sets the waker in the op of a wait's end: the kernel may show that the thread was woken before
+ * the release is written, or the release is already written because its thread waited long for a
+ * CPU.
  */
 static void set_waker(const struct collect *c, uint64_t waker, uint64_t stack, uint64_t serial,
                       uint64_t wake)
@@ -316,7 +315,7 @@ static void set_waker(const struct collect *c, uint64_t waker, uint64_t stack, u
     op->stack = stack;
 }
 
-/* The release will be written at its time. */
+/* Sets the time at which the release will be written. */
 static void set_release_time(const struct collect *c, uint64_t time, uint64_t serial, uint64_t wake)
 {
     struct op *op = wake_op(c, serial, wake);
@@ -347,7 +346,7 @@ static void add_woken(struct collect *c, struct release *release, uint64_t seria
 
 /* MARK: Matching */
 
-/* The end of `target` ends the wait. */
+/* Makes the end of `target` end the wait. */
 static void add_joiner(struct collect *c, struct thread *target, const struct ended_wait *wait)
 {
     struct woken *woken;
@@ -365,14 +364,14 @@ static void add_joiner(struct collect *c, struct thread *target, const struct en
 
 static void match_join(struct collect *c, const struct ended_wait *wait)
 {
-    /* The C library uses a thread's handle again. */
+    /* The C library reuses a thread's handle. */
     add_joiner(c, thread_joined(c, wait->record.object, wait->record.end), wait);
 }
 
 /* MARK: Children */
 
-/* The program that a process of the trace executed last; NULL: it has none. Numbers of other
- * namespaces mean others. */
+/* Returns the program that a process of the trace executed last; NULL: none. PIDs of other
+ * namespaces mean other processes. */
 static struct collect *program_of(const struct trace *t, const struct collect *parent, pid_t pid)
 {
     struct collect *found = NULL;
@@ -385,7 +384,7 @@ static struct collect *program_of(const struct trace *t, const struct collect *p
     return found;
 }
 
-/* Returns the process whose end may have ended the wait; 0: none's. */
+/* Returns the process whose end may have ended the wait; 0: none. */
 static pid_t awaited_process(const struct shm_record *r)
 {
     if (r->wait == SHM_FILE_LOCK)
@@ -393,7 +392,7 @@ static pid_t awaited_process(const struct shm_record *r)
     return r->wait == SHM_CHILD && shm_is_process(r->object) ? (pid_t)(uint32_t)r->object : 0;
 }
 
-/* The same, if it is recorded; NULL: it is not. */
+/* Returns the collector of that process; NULL: not recorded. */
 static struct collect *child_of(const struct trace *t, const struct ended_wait *wait)
 {
     const struct thread *thread = idmap_find(&t->threads, wait->serial);
@@ -423,7 +422,7 @@ static bool is_quiet_after(const struct collect *c, uint64_t time)
     return true;
 }
 
-/* Whether SIGCHLD, which no thread has sent, may have ended the wait. */
+/* Whether SIGCHLD, which is not sent by a thread, may have ended the wait. */
 static bool is_by_child(const struct shm_record *r)
 {
     return shm_is_signals(r->object) && r->object2 & shm_signal_bit(SIGCHLD) &&
@@ -431,8 +430,8 @@ static bool is_by_child(const struct shm_record *r)
 }
 
 /*
- * The only child that has ended during the wait, as far as the recorder has noticed; NULL: there is
- * none, or there are several, and it is not known which was the first.
+ * Returns the only child known to have ended during the wait; NULL: none, or several, and it is not
+ * known which was first.
  */
 static struct collect *ended_child(const struct trace *t, const struct collect *parent,
                                    const struct shm_record *r)
@@ -462,8 +461,8 @@ static void match_child(struct collect *child, const struct ended_wait *wait)
 }
 
 /*
- * A lock of a file: the last release of a lock that excluded this one; or the end of the process
- * that was found to have left one. If both are there, it is not known which was the last.
+ * A file lock: the last release of a lock that excluded this one; or the end of a process that had
+ * left one. If both exist, it is not known which was last.
  */
 static void match_file_lock(struct collect *c, const struct ended_wait *wait)
 {
@@ -484,7 +483,7 @@ static void match_file_lock(struct collect *c, const struct ended_wait *wait)
         match_child(holder, wait);
 }
 
-/* Whether a signal that was sent can have ended a wait of the thread. */
+/* Whether a sent signal can have ended a wait of the thread. */
 static bool ends_wait(const struct release *sent, uint64_t signals, const struct thread *thread)
 {
     unsigned number = (unsigned)(sent->part >> 56);
@@ -496,8 +495,8 @@ static bool ends_wait(const struct release *sent, uint64_t signals, const struct
     return to & SHM_SIGNAL_TID ? (to ^ SHM_SIGNAL_TID) == thread->tid : to == thread->handle;
 }
 
-/* Returns the first signal to the object since the wait began that can have ended it. One that was
- * taken wakes no other thread. */
+/* Returns the first signal to the object since the wait began that can have ended it. A signal that
+ * was taken cannot wake another thread. */
 static struct release *find_signal(struct collect *c, const struct ended_wait *wait,
                                    uint64_t object, uint32_t number)
 {
@@ -514,8 +513,8 @@ static struct release *find_signal(struct collect *c, const struct ended_wait *w
     return NULL;
 }
 
-/* A signal to the process, or else to its group, where each process has its own. Other namespaces
- * have other groups. */
+/* A signal to the process, or else to its group, where each process has its own copy. Other
+ * namespaces have other groups. */
 static void match_signal(struct collect *c, const struct ended_wait *wait)
 {
     const struct shm_record *r = &wait->record;
@@ -529,7 +528,7 @@ static void match_signal(struct collect *c, const struct ended_wait *wait)
         match_child(child, wait);
 }
 
-/* A call that did not return: if the thread was cancelled meanwhile, that ended it. */
+/* A call that did not return: if the thread was cancelled in the meantime, that ended the call. */
 static void match_left(struct collect *c, const struct ended_wait *wait)
 {
     const struct shm_record *r = &wait->record;
@@ -543,8 +542,8 @@ static void match_left(struct collect *c, const struct ended_wait *wait)
 }
 
 /*
- * A wait for a condition variable: until its signal, or its time limit; then, if the mutex was
- * released later than that, for the mutex.
+ * A wait for a condition variable lasts until its signal or time limit; if the mutex was released
+ * later than that, a wait for the mutex follows.
  */
 static void match_condition(struct collect *c, const struct ended_wait *wait)
 {
@@ -569,8 +568,8 @@ static void match_condition(struct collect *c, const struct ended_wait *wait)
 }
 
 /*
- * A lock of OpenMP: the release with the number ended the wait. It is recorded after it happened,
- * so that its time may be later than the end of the wait.
+ * An OpenMP lock: the release with the number ended the wait. It is recorded after the fact, so its
+ * time may be later than the end of the wait.
  */
 static void match_openmp_lock(struct collect *c, const struct ended_wait *wait)
 {
@@ -586,8 +585,8 @@ static void match_openmp_lock(struct collect *c, const struct ended_wait *wait)
 }
 
 /*
- * A barrier of OpenMP: if no thread had to wait for long, the release was not recorded, but the
- * last thread to arrive is known.
+ * An OpenMP barrier: if no thread had to wait for long, the release was not recorded, but the last
+ * thread to arrive is known.
  */
 static void match_openmp_barrier(struct collect *c, const struct ended_wait *wait)
 {
@@ -600,7 +599,7 @@ static void match_openmp_barrier(struct collect *c, const struct ended_wait *wai
         set_waker(c, last, 0, wait->serial, wait->op);
 }
 
-/* A worker of OpenMP: the next parallel region ended the wait. */
+/* An OpenMP worker: the next parallel region ended the wait. */
 static void match_openmp_work(struct collect *c, const struct ended_wait *wait)
 {
     const struct shm_record *r = &wait->record;
@@ -650,7 +649,7 @@ static void match(const struct trace *t, const struct ended_wait *wait)
     }
 }
 
-/* The wait is matched, or has no release that is recorded. */
+/* Marks a wait as matched, or as having no recorded release. */
 static void set_matched(const struct trace *t, const struct ended_wait *wait)
 {
     const struct thread *thread = idmap_find(&t->threads, wait->serial);
@@ -662,9 +661,9 @@ static void set_matched(const struct trace *t, const struct ended_wait *wait)
         op->unmatched = false;
 }
 
-/* Orders the waits for one object by their end: each was ended by a release before that, so that
- * those which end first have the fewest to choose from. A thread may lose its CPU between reading
- * the number of its record and the end. */
+/* Orders the waits for one object by their end: each was ended by an earlier release, so those that
+ * end first have the fewest to choose from. A thread may lose its CPU between reading the number of
+ * its record and the end. */
 static int by_end(const void *a_, const void *b_)
 {
     const struct shm_record *a = &((const struct ended_wait *)a_)->record;
@@ -676,7 +675,7 @@ static int by_end(const void *a_, const void *b_)
     return a->release < b->release ? -1 : a->release > b->release;
 }
 
-/* Whether the process whose thread waited has a child that is recorded. */
+/* Whether the process of the waiting thread has a recorded child. */
 static bool has_child(const struct trace *t, const struct ended_wait *wait)
 {
     const struct thread *thread = idmap_find(&t->threads, wait->serial);
@@ -687,7 +686,7 @@ static bool has_child(const struct trace *t, const struct ended_wait *wait)
     return false;
 }
 
-/* Whether the wait was for a child whose end the recorder has not noticed yet. */
+/* Whether the wait was for a child whose end has not been noticed yet. */
 static bool is_ending(const struct trace *t, const struct ended_wait *wait, uint64_t time,
                       uint64_t late)
 {
@@ -698,7 +697,7 @@ static bool is_ending(const struct trace *t, const struct ended_wait *wait, uint
 }
 
 /*
- * Waits that ended before `time` are all there, and so are their releases, which are recorded
+ * All waits that ended before `time` have been read, and so have their releases, which are recorded
  * before they happen.
  */
 void releases_match(struct trace *t, const struct ticks *ticks, uint64_t time)

@@ -15,13 +15,13 @@ struct thread;
 struct ticks;
 struct trace;
 
-/* A wait that a release ended, by the thread and the number of its wait. */
+/* A wait ended by a release: the thread and the number of its wait. */
 struct woken {
     struct woken *next;
     uint64_t serial, wait_number;
 };
 
-/* A release, from its record until it is written and too old to be matched. */
+/* A release, kept until it is written and too old to be matched. */
 struct release {
     uint64_t key; /* its slot and number */
     uint64_t time;
@@ -29,17 +29,17 @@ struct release {
     uint64_t serial; /* of the thread */
     uint32_t number;
     uint64_t stack;
-    uint64_t part; /* of a file lock or signal: the record's object2 */
+    uint64_t part; /* for a file lock or signal: the record's object2 */
     uint32_t skip; /* if taken: all releases from this one up to here are taken */
-    bool closes;   /* by closing an end, which others may still have */
+    bool closes;   /* by closing an end that other processes may still have open */
     bool all, taken, written;
     struct woken *woken;
     struct release *newer;
 };
 
 /*
- * Releases of one object's slot whose numbers follow each other: hundreds of thousands may be kept,
- * and a look-up of each by itself would mostly miss the processor's cache.
+ * Consecutive releases of one object's slot: hundreds of thousands may be kept, and looking up each
+ * separately would mostly miss the processor's cache.
  */
 #define RELEASE_BLOCK 16
 struct release_block {
@@ -47,40 +47,40 @@ struct release_block {
     struct release *at[RELEASE_BLOCK]; /* NULL: none */
 };
 
-/* A wait that has ended, and whose release has not been looked for. */
+/* A wait that has ended and whose release has not been looked up yet. */
 struct ended_wait {
     struct shm_record record;
-    uint64_t serial, number; /* the thread, and which of its waits */
-    uint64_t op;      /* of a condition variable: the op that may become the wait for the mutex */
-    uint64_t expired; /* when its time limit, which ended it, was over, in ticks; 0: not known */
+    uint64_t serial, number; /* the thread, and the number of the wait */
+    uint64_t op;      /* for a condition variable: the op that may become the wait for the mutex */
+    uint64_t expired; /* when the time limit that ended it expired, in ticks; 0: not known */
 };
 
-/* Of the trace. Owned by releases.c. Zero-initialised is empty. */
+/* Of the trace. Owned by releases.c. Zero-initialised: empty. */
 struct releases {
-    struct idmap by_number; /* and by the object's slot: blocks */
+    struct idmap by_number; /* by number and the object's slot: blocks */
     struct slab slab, blocks;
     struct release *oldest, *newest;
     struct ended_wait *ended;
     size_t ended_count, ended_room;
 };
 
-/* NULL when memory is out. */
+/* NULL if out of memory. */
 struct release *release_add(struct collect *c, struct thread *thread,
                             const struct shm_record *record);
 
 /*
- * The release is written, or dropped: a wait that is matched with it from now on gets its waker at
- * its own end. Returns the waits that were matched before, which the caller owns.
+ * Marks the release as written or dropped: a wait matched with it from now on gets its waker at its
+ * own end. Returns the waits matched before, which the caller owns.
  */
 struct woken *release_is_written(struct release *release);
 
-/* Adds a wait whose release is to be looked for. */
+/* Adds a wait whose release has yet to be found. */
 void releases_wait_ended(struct collect *c, const struct ended_wait *wait);
 
-/* Finds what ended the waits that ended before that time. */
+/* Finds what ended the waits that ended before `time`. */
 void releases_match(struct trace *t, const struct ticks *ticks, uint64_t time);
 
-/* Drops the releases that are written and of before that time. */
+/* Drops written releases that are older than `before`. */
 void releases_drop_old(struct trace *t, uint64_t before);
 
 void releases_dispose(struct releases *r);

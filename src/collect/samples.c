@@ -1,4 +1,4 @@
-/* See samples.h: the kernel's CPU clock of each thread as an event whose samples carry registers
+/* See samples.h: the kernel's CPU clock of each thread, as an event whose samples have registers
  * and stack. */
 #include "collect/samples.h"
 
@@ -10,7 +10,7 @@
 #include "collect/perf_ring.h"
 #include "collect/perf_stack.h"
 
-/* The size of all buffers; a sample has some 8 KiB. */
+/* The total size of the buffers; a sample takes some 8 KiB. */
 #define ROOM       (4u << 20)
 #define STACK_SIZE 8192
 

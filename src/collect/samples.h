@@ -15,8 +15,8 @@
 struct samples;
 
 /*
- * Opens samples, `rate` a second. NULL with errno. If the kernel does not let its own code be
- * sampled, as for most users, the samples are of the program's code only.
+ * Opens samples, `rate` per second. NULL with errno. If the kernel does not allow sampling of its
+ * own code, as for most users, the samples cover only the program's code.
  */
 struct samples *samples_open(unsigned rate);
 void samples_close(struct samples *samples);

@@ -1,7 +1,7 @@
 /*
- * See stack_copy.h. The part of a file with its tables is read into memory: the path comes from the
- * program, the file may be anything, and may change while it is read. The tables hold distances, so
- * that a PC that is moved by the same distance as the part finds the same rule.
+ * See stack_copy.h. The part of a file with its tables is read into memory, because the path comes
+ * from the program and the file may be anything and may change while it is read. The tables hold
+ * distances: a PC shifted by the same distance as the part finds the same rule.
  */
 #include "collect/stack_copy.h"
 
@@ -24,7 +24,7 @@
 
 /* MARK: Tables of files */
 
-/* A copy of the segment with the tables: the address `a` of the file is at base + a. */
+/* A copy of the segment with the tables: address `a` in the file is at base + a. */
 struct unwind_file {
     struct unwind_file *next;
     char *path;
@@ -33,10 +33,10 @@ struct unwind_file {
     struct cfi_module tables;
 };
 
-/* The limit of a segment. */
+/* The size limit of a segment. */
 #define MAX_SEGMENT_SIZE (UINT64_C(512) << 20)
 
-/* Returns the readable, not writable segment that contains `part`; NULL: there is none. */
+/* Returns the read-only segment that contains `part`; NULL: none. */
 static const Elf64_Phdr *segment_around(const struct elf_file *elf, const Elf64_Phdr *part)
 {
     for (size_t i = 0; i < elf->count; i++) {
@@ -59,7 +59,7 @@ static void place(struct unwind_file *file, const Elf64_Phdr *segment)
     file->tables.ranges = 1;
 }
 
-/* Puts a table of the functions in .eh_frame behind the segment: static programs have no
+/* Puts a table of the functions in .eh_frame after the segment: static programs have no
  * .eh_frame_hdr. */
 static void make_table(struct unwind_file *file, const Elf64_Phdr *segment,
                        const Elf64_Phdr *frames)
@@ -107,7 +107,7 @@ static struct unwind_file *open_file(struct unwind_files *files, trail_string pa
     return file;
 }
 
-/* Only on machines where stacks are walked by tables. */
+/* Used only on machines where stacks are walked by tables. */
 __attribute__((unused)) static const struct unwind_file *file_of(struct unwind_files *files,
                                                                  trail_string path)
 {
@@ -131,13 +131,13 @@ void unwind_files_free(struct unwind_files *files)
 
 /* MARK: Steps */
 
-/* A frame of the walk: the registers when the function that it called has returned. */
+/* A frame of the walk: the registers once the function that it called has returned. */
 struct copied_walk {
     const struct cpu_sample *sample;
     uint64_t pc, sp, fp;
 };
 
-/* Copies the word at an address of the program's stack. */
+/* Copies a word of the program's stack. */
 static bool word_at(const struct copied_walk *w, uint64_t at, uint64_t *word)
 {
     uint64_t offset = at - w->sample->sp;
@@ -231,10 +231,10 @@ size_t stack_copy_frames(struct unwind_files *files, const struct cpu_sample *sa
 {
     struct copied_walk w = {sample, sample->pc + 1, sample->sp, sample->fp};
     size_t count = 0;
-    /* Each step removes at least a word of the stack: it ends. */
+    /* Ends because each step removes at least one word of the stack. */
     while (count < max) {
         const trail_module *module = find(context, w.pc - 1);
-        /* The innermost PC is always written; an outer one ends the walk if it is not code. */
+        /* The innermost PC is always written; an outer PC that is not code ends the walk. */
         if (count && !module)
             break;
         if (sps)

@@ -1,12 +1,12 @@
-/* The locks that a thread has by the guards in its stack, as far as debug information shows them
- * (symbols/guards.h). */
+/* Finds the locks that a thread holds from the guard objects in its stack, as far as debug
+ * information shows them (symbols/guards.h). */
 #ifndef TRAIL_COLLECT_STACK_GUARDS_H
 #define TRAIL_COLLECT_STACK_GUARDS_H
 
 #include "collect/stack_copy.h"
 #include "symbols/guards.h"
 
-enum { MOST_GUARDS = 1024 }; /* of a thread; the outermost of more are not known */
+enum { MOST_GUARDS = 1024 }; /* per thread; outer ones beyond that are not known */
 
 struct guarded_lock {
     uint64_t lock;
@@ -19,8 +19,8 @@ typedef size_t guards_fn(void *context, const trail_module *module, uint64_t add
                          struct guard *guards, size_t max);
 
 /*
- * Writes the locks, at most `max`, and returns how many. This is inferred: a variable that was
- * moved or released before the end of its scope is there as well.
+ * Writes the locks, at most `max`, and returns their number. They are inferred: a guard that was
+ * moved from, or released before the end of its scope, is included as well.
  */
 size_t stack_guards(struct unwind_files *files, const struct cpu_sample *sample,
                     find_module_fn find, void *context, guards_fn *guards, void *guards_context,

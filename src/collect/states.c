@@ -19,7 +19,7 @@ static bool is_called_syscall(uint8_t wait)
     return strcmp(wait_kinds[wait].reason, "syscall") == 0;
 }
 
-/* A child's end ends the wait for it, if the trace has both. */
+/* A child's end ends the wait for it if both are in the trace. */
 bool wait_is_syscall(const struct collect *c, uint8_t wait)
 {
     return is_called_syscall(wait) && !(wait == SHM_CHILD && c->options.label);
@@ -41,8 +41,8 @@ uint64_t state_m(struct collect *c, struct thread *thread)
 {
     if (thread->written.m)
         return thread->written.m;
-    /* No two live Ms have the same ID: the kernel may use a TID again before the former thread's
-     * end is known. */
+    /* Live Ms must not share an ID: the kernel may reuse a TID before the former thread's end is
+     * known. */
     thread->written.m = thread->tid && !idmap_find(&c->trace->ms, thread->tid)
                             ? thread->tid
                             : (UINT64_C(1) << 32) + thread->serial;
@@ -105,7 +105,7 @@ void state_end_moment(struct oncpu *o, int64_t ns)
     o->on_since = -1;
 }
 
-/* Counts a wait, or the rest of one that went on after the thread was woken in vain. */
+/* Counts a wait, or the rest of one that continued after the thread was woken in vain. */
 static void count_at_site(struct thread *thread, int64_t spent)
 {
     struct wait_site *site = thread->g.site;
@@ -123,7 +123,7 @@ void state_enter(struct collect *c, struct thread *thread, enum g_state state, i
 {
     int64_t spent = ns - thread->g.since_ns;
     state_end_moment(&thread->oncpu, ns);
-    /* OpenMP's waits spin: that is not counted as running. */
+    /* OpenMP's waits spin: that does not count as running. */
     if ((thread->g.state == G_WAITING || thread->g.state == G_SYSCALL) &&
         wait_kinds[thread->g.wait].group == SHM_GROUP_OPENMP)
         thread->oncpu.on_ns = 0;
@@ -178,7 +178,7 @@ struct thread *state_any_running(const struct trace *t)
     return NULL;
 }
 
-/* Creates the goroutine of a thread that the trace does not have yet, on its own M. */
+/* Creates the goroutine of a thread that is not in the trace yet, on its own M. */
 static void appear(struct collect *c, struct thread *thread, int64_t ns)
 {
     if (thread->written.p < 0)
@@ -188,14 +188,14 @@ static void appear(struct collect *c, struct thread *thread, int64_t ns)
 }
 
 /*
- * Returns the stack of an unblock event. Each has one, as without it Go's profiles extend the wait:
- * a goroutine that goes on by itself has the stack of its wait; a thread that ended has its start
- * function.
+ * Returns the stack of an unblock event. Every such event has one, because without it Go's profiles
+ * extend the wait: a goroutine that continues by itself has the stack of its wait; for a thread
+ * that ended it is its start function.
  */
 static uint64_t unblock_stack(struct collect *c, const struct thread *waker,
                               const struct thread *thread, uint64_t stack)
 {
-    /* With a stack, the thread's own signal handler woke it. */
+    /* With a stack, the thread was woken by its own signal handler. */
     if (waker != thread || stack)
         return stack ? code_stack(c, stack, 0) : thread_name_routine(c, waker);
     return code_stack(c, thread->g.site ? thread->g.site->stack : 0, thread->g.wait_pc);

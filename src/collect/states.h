@@ -1,5 +1,5 @@
 /*
- * The states of goroutines and Ps, each change with its event (write/thread_writer.h). A P is a
+ * The states of goroutines and Ps; each change writes its event (write/thread_writer.h). A P is a
  * slot of concurrency: a thread that runs has the lowest one that was free when it began to run,
  * and gives it back when it blocks.
  */
@@ -24,39 +24,38 @@ struct wait_kind {
 
 extern const struct wait_kind wait_kinds[SHM_WAITS];
 
-/* Whether the wait is a system call that blocks; if not, another thread may end it. */
+/* Whether the wait is a blocking system call; otherwise another thread may end it. */
 bool wait_is_syscall(const struct collect *c, uint8_t wait);
 
-/* The reason that the trace has for a wait that is none. */
+/* Returns the trace's reason for a wait that is not a system call. */
 const char *wait_reason(uint8_t wait);
 
-/* Whether the wait is spent on a CPU, at first at least: then it need not have a context switch. */
+/* Whether the wait is spent on a CPU, at least at first: it then may have no context switch. */
 bool wait_is_spinning(uint8_t wait);
 
-/* Waits at one place, for the summary. */
+/* The waits at one place, for the summary. */
 struct wait_site {
     uint64_t stack;
     uint8_t wait;
     uint64_t count;
     int64_t total_ns, longest_ns;
-    /* Of the longest: where the lock's holder took it, and the waker if it is of the same program. */
+    /* Of the longest wait: where the lock's holder took it, and the waker if it belongs to the same
+     * program. */
     uint64_t holder_pc, waker_stack;
 };
 
 /* MARK: Threads */
 
-/* Of a program. Owned by states.c. Zero-initialised is empty. */
+/* Of one program. Owned by states.c. Zero-initialised: empty. */
 struct states {
     struct idmap sites; /* of waits */
-    uint64_t alive;     /* threads */
+    uint64_t alive;     /* number of live threads */
 };
 
-/*
- * The thread's ID as an M: its TID, or another number if a thread that is alive has that already.
- */
+/* Returns the thread's ID as an M: its TID, or another number if a live thread already has that. */
 uint64_t state_m(struct collect *c, struct thread *thread);
 
-/* A thread that runs on a P; NULL: none does. */
+/* Returns a thread that runs on a P; NULL: none. */
 struct thread *state_any_running(const struct trace *t);
 
 /* MARK: Events */
@@ -70,37 +69,37 @@ void state_event(struct collect *c, struct thread *thread, int64_t ns, unsigned 
         state_event(c, thread, ns, type, sizeof args_ / sizeof args_[0], args_);                   \
     } while (0)
 
-/* A generation begins: writes the status of all that is alive. */
+/* Called when a generation begins: writes the status of everything alive. */
 void state_write_statuses(struct trace *t);
 
 /* MARK: States */
 
-/* A wait's moments on a CPU are not shown, but counted: ends one. */
+/* Ends a moment on a CPU within a wait: such moments are counted, but not shown. */
 void state_end_moment(struct oncpu *o, int64_t ns);
 
-/* Changes the state, without an event. The time in the state before goes to the summary. */
+/* Changes the state without an event. The time in the previous state goes to the summary. */
 void state_enter(struct collect *c, struct thread *thread, enum g_state state, int64_t ns);
 
 void state_take_proc(struct collect *c, struct thread *thread, int64_t ns);
 void state_give_proc(struct collect *c, struct thread *thread, int64_t ns);
 
-/* `waker`, with its stack, wakes a thread that waits. */
+/* `waker`, with its stack, wakes a waiting thread. */
 void state_unblock(struct collect *c, struct thread *waker, struct thread *thread, int64_t ns,
                    uint64_t stack);
 
-/* The thread runs from now on, whatever its state is. */
+/* Makes the thread run, whatever its state. */
 void state_run(struct collect *c, struct thread *thread, int64_t ns);
 
-/* Counts a thread that has started. */
+/* Counts a new thread. */
 void state_begin(struct collect *c, struct thread *thread);
 
 /* Ends the thread's M and goroutine. */
 void state_end(struct collect *c, struct thread *thread, int64_t ns);
 
-/* The entry of the waits of a kind at a place; NULL when memory is out. */
+/* Returns the entry for waits of a kind at a place; NULL if out of memory. */
 struct wait_site *state_wait_site(struct collect *c, uint64_t stack, uint8_t wait);
 
-/* The three places with the longest waits; NULL behind the last. */
+/* Writes the three places with the longest waits; the unused entries are NULL. */
 void state_worst_sites(const struct collect *c, const struct wait_site *worst[3]);
 
 void states_dispose(struct collect *c);

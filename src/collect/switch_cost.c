@@ -6,12 +6,12 @@
 
 #include "base/small_file.h"
 
-/* The switches between two readings: of fewer, one that is in one of the counts only would be a large
- * part. */
+/* The number of switches between two readings: with fewer, a switch that is in only one of the
+ * counts would weigh too much. */
 #define LEAST_SWITCHES 32
 #define MOST_SWITCHES  1024
 
-/* A larger cost is another error. */
+/* A larger difference has another cause. */
 #define MOST_NS 50000
 
 void switch_cost_forget(struct switch_cost *cost)
@@ -48,9 +48,9 @@ static bool read_count(const struct switch_cost *cost, pid_t pid, uint64_t tid,
 }
 
 /*
- * Moves the costs of the thread and the program towards what they were since the last reading. The kernel
- * may have switched to the thread again since the records were read: such times are taken to be as
- * long as the others.
+ * Moves the costs of the thread and the program towards their values since the last reading. The
+ * kernel may have switched to the thread again since the records were read: such times are assumed
+ * to be as long as the others.
  */
 static void compare(struct switch_cost *cost, struct switch_costs *costs,
                     const struct switch_count *now)

@@ -1,4 +1,4 @@
-/* Decides by the rate of records: see switch_pause.h. */
+/* Pauses the context switches when their rate is too high: see switch_pause.h. */
 #include "collect/switch_pause.h"
 
 static void begin_window(struct switch_pause *pause, int64_t now_ns)

@@ -23,14 +23,14 @@
 #include "collect/wakings.h"
 
 /*
- * The size of all buffers, and of each: 32,000 records on each of up to 8 CPUs, 16,000 on each
- * of 16. A CPU that only switches makes 30,000 in a step (collect/recorder.c). Any user may lock
- * 516 KiB a CPU, and what ulimit -l allows.
+ * The size of all buffers, and of each: 32,000 records on each of up to 8 CPUs, 16,000 on each of
+ * 16. A CPU that does nothing but switch makes 30,000 in a step (collect/recorder.c). Any user may
+ * lock 516 KiB per CPU, and what ulimit -l allows.
  */
 #define ROOM     (8u << 20)
 #define CPU_ROOM (1u << 20)
 
-/* Events of threads that are opened while the program runs on: each is a descriptor, and takes some
+/* Limits the events opened for threads while the program runs: each is a descriptor, and takes some
  * microseconds. */
 #define MOST_THREAD_EVENTS 4096
 
@@ -40,24 +40,25 @@ struct switches {
     uint64_t lost;
     uint64_t lost_wakings; /* before the last pause */
     uint64_t busiest;      /* records of the busiest CPU: see switches_busiest */
-    size_t most_events;    /* of threads that run already; 0: as many as there may be descriptors */
-    /* A thread may have two events: one that it inherited, and one that was opened for it. */
+    size_t most_events;    /* of threads that are already running; 0: as many as there may be
+                            * descriptors */
+    /* Whether a thread may have two events: an inherited one, and one that was opened for it. */
     bool several;
-    struct cpu_sample fault; /* of the last record, if that is one */
+    struct cpu_sample fault; /* of the last record, if that is a fault */
     union {
-        uint64_t aligned; /* records have words of 8 bytes */
+        uint64_t aligned; /* records consist of words of 8 bytes */
         struct perf_event_header header;
         char bytes[PERF_RING_RECORD];
     } record;
 };
 
-/* Bytes of the stack of a page fault: buffers have room for some hundred faults between two
+/* Bytes of stack for a page fault: buffers have room for several hundred faults between two
  * readings. */
 #define FAULT_STACK 4096
 
 /* MARK: Records */
 
-/* The end of each record that is not a sample. */
+/* Trails each record that is not a sample. */
 struct sample_id {
     uint32_t pid, tid;
     uint64_t time;
@@ -174,7 +175,7 @@ static int add_threads(struct switches *s, pid_t pid, struct listing *listing)
             added = -1;
             break;
         }
-        /* A thread that has ended meanwhile needs none. */
+        /* A thread that has ended in the meantime needs none. */
         attr.enable_on_exec = 0;
         if (perf_rings_add(&s->rings, &attr, tid) || errno == ESRCH)
             added++;
@@ -196,7 +197,7 @@ static bool open_process(struct switches *s, pid_t pid)
     int added = 0, reason;
     s->several = true;
     allow_descriptors();
-    /* A thread that one has created before its events were opened. */
+    /* Threads may be created while the events are being opened. */
     for (int round = 0; round < 5 && (round == 0 || added > 0); round++)
         added = add_threads(s, pid, &listing);
     reason = errno;
@@ -296,7 +297,7 @@ static bool understand_fault(struct switches *s, struct switch_record *record)
     return true;
 }
 
-/* Reads a record; false: not one of a switch, a fault, a loss or an exit. */
+/* Reads a record; false: not a switch, fault, loss or exit. */
 static bool understand(struct switches *s, struct perf_ring *ring, struct switch_record *record)
 {
     const struct perf_event_header *header = &s->record.header;
@@ -322,7 +323,7 @@ static bool understand(struct switches *s, struct perf_ring *ring, struct switch
         record->kind = SWITCH_EXIT;
         return true;
     case PERF_RECORD_LOST:
-        /* From the last record that was delivered on. */
+        /* Lost since the last record that was delivered. */
         *record = (struct switch_record){.ns = ring->last_ns, .kind = SWITCH_LOST};
         return true;
     default:
@@ -336,8 +337,8 @@ static uint64_t lost_now(const struct switches *s)
     return lost->header.size >= sizeof *lost ? lost->lost : 0;
 }
 
-/* A thread cannot be switched twice in the same direction on one CPU: the second record is of its
- * second event. */
+/* A thread cannot be switched twice in the same direction on one CPU: the second record belongs to
+ * its second event. */
 static bool is_repeated(struct perf_ring *ring, const struct switch_record *record)
 {
     bool repeated;

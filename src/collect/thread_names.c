@@ -7,8 +7,8 @@
 #include "base/text.h"
 #include "collect/parts.h"
 
-/* Returns the outermost frame that is the program's, one with a name if there is one; NULL: there
- * is none. */
+/* Returns the outermost frame that belongs to the program, preferring one with a name; NULL:
+ * none. */
 static const struct v2_frame *outermost(struct collect *c, uint64_t key)
 {
     const struct named_stack *stack = key ? code_named_stack(c, key) : NULL;
@@ -32,10 +32,10 @@ static const char *argument_end(const char *text)
 static const char in_tuple[] = "_Invoker<std::tuple<";
 
 /*
- * Writes the name of what a thread of libstdc++ runs, from the name of the vtable of
+ * Writes the name of what a libstdc++ thread runs, from the name of the vtable of
  * std::thread::_State_impl<std::thread::_Invoker<std::tuple<CALLABLE, ARGUMENTS...> > >, where
- * CALLABLE may be std::async's own, whose name contains such a tuple again. False: not known, as
- * for a pointer to a function, of which the name has only the type.
+ * CALLABLE may be std::async's own, whose name contains such a tuple again. False: not known, for
+ * example a pointer to a function, whose name shows only the type.
  */
 static bool callable_name(const char *text, char *name, size_t size)
 {
@@ -52,7 +52,7 @@ static bool callable_name(const char *text, char *name, size_t size)
     return true;
 }
 
-/* Returns how many elements of the tuple that begins in a type are pointers to functions. */
+/* Returns how many elements of the tuple at the start of a type are pointers to functions. */
 static size_t count_pointers(const char *type)
 {
     const char *at = strstr(type, in_tuple), *end;
@@ -65,16 +65,16 @@ static size_t count_pointers(const char *type)
 }
 
 /*
- * Returns the function that a thread of libstdc++ was given a pointer to. The last element of a
- * tuple comes first, so that it is behind those among its arguments. A program without symbols has
- * the function that runs a lambda instead. NULL: not known.
+ * Returns the function whose pointer a libstdc++ thread was given. The last element of a tuple
+ * comes first in memory, so the function follows those among its arguments. In a program without
+ * symbols it may be the function that runs a lambda. NULL: not known.
  */
 static const struct v2_frame *given_function(struct collect *c, const struct thread *thread,
                                              const char *type)
 {
     const struct v2_frame *last = NULL;
     size_t found = 0, expected = *type ? count_pointers(type) : 1;
-    /* Behind it is what was left in the memory. */
+    /* What follows is leftover memory. */
     for (size_t i = 0; i < sizeof thread->given.words / sizeof thread->given.words[0]; i++) {
         if (*type && found == expected)
             break;
@@ -86,8 +86,8 @@ static const struct v2_frame *given_function(struct collect *c, const struct thr
 }
 
 /*
- * A thread without a start routine is the process's first, or was made by a call that is not
- * wrapped or before the recording.
+ * A thread without a start routine is the process's first, or was created by an unwrapped call or
+ * before the recording.
  */
 static struct v2_frame frame_without_routine(struct collect *c, const struct thread *thread)
 {
@@ -100,9 +100,9 @@ static struct v2_frame frame_without_routine(struct collect *c, const struct thr
 }
 
 /*
- * Finds the frame that names a goroutine: its start routine. A runtime starts all threads with the
- * same one: then it is what the thread was given to run, or the outermost function of the thread's
- * first stack. The function may lie in `name`. Returns false if nothing is known.
+ * Finds the frame that names a goroutine: its start routine. If a runtime starts all threads with
+ * the same routine, it is what the thread was given to run, or the outermost function of the
+ * thread's first stack. The function may lie in `name`. Returns false if nothing is known.
  */
 static bool routine_frame(struct collect *c, const struct thread *thread, char name[V2_MAX_STRING],
                           struct v2_frame *frame)
@@ -112,7 +112,7 @@ static bool routine_frame(struct collect *c, const struct thread *thread, char n
         *frame = frame_without_routine(c, thread);
         return true;
     }
-    /* A PC is a return address: behind the routine's first byte. */
+    /* Frames expect a return address: one byte into the routine. */
     named = code_named_pc(c, thread->routine + 1);
     if (!named)
         return false;
@@ -124,7 +124,7 @@ static bool routine_frame(struct collect *c, const struct thread *thread, char n
         bool known = thread->given.vtable &&
                      code_object(c, thread->given.vtable, type, sizeof type) &&
                      callable_name(type, name, V2_MAX_STRING);
-        /* What was seen to run has a line as well. */
+        /* A function that was seen running has a line as well. */
         if (seen && (!known || text_begins(seen->function, name)))
             *frame = *seen;
         else if (!known && (given = given_function(c, thread, type)) != NULL)

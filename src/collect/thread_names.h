@@ -1,4 +1,4 @@
-/* Names of threads, by their start routine or what a runtime has given them to run. */
+/* Names of threads, by their start routine or by what a runtime gave them to run. */
 #ifndef TRAIL_COLLECT_THREAD_NAMES_H
 #define TRAIL_COLLECT_THREAD_NAMES_H
 
@@ -12,7 +12,7 @@ struct thread;
 uint64_t thread_name_stack(struct collect *c, const struct thread *thread);
 uint64_t thread_name_routine(struct collect *c, const struct thread *thread);
 
-/* Writes the same as text; empty: not known. */
+/* Writes the name as text; empty: not known. */
 void thread_name_text(struct collect *c, const struct thread *thread, char *text, size_t size);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/grow.h"
 #include "collect/parts.h"
 
-/* How many newer threads with the same handle are skipped in a search. */
+/* How many newer threads with the same handle a search skips. */
 #define MAX_OLDER 4096
 
 /* MARK: Threads */
@@ -27,8 +27,8 @@ struct thread *thread_with_tid(const struct collect *c, uint64_t tid)
     return idmap_find(&c->threads.by_tid, tid);
 }
 
-/* From when on others can have the thread's handle: its creator may use it before the thread has
- * begun to run. */
+/* Returns the time from which others can have the thread's handle: its creator may use it before
+ * the thread has begun to run. */
 static uint64_t handle_since(const struct thread *thread)
 {
     return thread->created ? thread->created : thread->started;
@@ -100,8 +100,8 @@ struct thread *thread_new(struct collect *c, uint32_t slot, uint32_t number)
 }
 
 /*
- * Adds a thread to the list of threads with its handle, the newest first. Threads are read by slot,
- * so that a later one may come before an earlier one.
+ * Adds a thread to the list of threads with its handle, newest first. Threads are read by slot, so
+ * a later one may come before an earlier one.
  */
 static void handle_add(struct collect *c, struct thread *thread)
 {
@@ -152,7 +152,7 @@ static void thread_free(struct thread *thread)
     free(thread);
 }
 
-/* Removes a thread from the list of those that had its handle; the newest is in the map. */
+/* Removes a thread from the list of those that have had its handle; the newest is in the map. */
 static void handle_forget(struct collect *c, struct thread *thread)
 {
     struct thread *newer = idmap_find(&c->threads.by_handle, thread->handle);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The least time between the first two pairs, and between the others. */
+/* The shortest time between the first two pairs, and between the others. */
 #define FIRST_NS 500000
 #define APART_NS 50000000
 
@@ -60,7 +60,7 @@ void ticks_end(struct ticks *ticks)
     take_pair(ticks, FIRST_NS);
 }
 
-/* Limits the result to what 64 bits hold: the number to convert may be any. */
+/* Clamps the result to 64 bits: the number to convert may be anything. */
 static int64_t rounded(double value)
 {
     const double most = 4e18;

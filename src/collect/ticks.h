@@ -1,6 +1,6 @@
 /*
  * Converts readings of the program's clock to nanoseconds of CLOCK_MONOTONIC, by straight lines
- * between pairs of readings of both clocks that the collector takes while it runs. So times stay
+ * between pairs of readings of both clocks that the collector takes while it runs. Times thus stay
  * accurate in long recordings, and never decrease.
  */
 #ifndef TRAIL_COLLECT_TICKS_H
@@ -27,12 +27,12 @@ void ticks_init(struct ticks *ticks);
 /* Takes a second pair, at least half a millisecond later: spans can be converted to within 0.1 %,
  * but not times yet. */
 void ticks_settle(struct ticks *ticks);
-/* Takes another pair if the last is old enough. */
+/* Takes another pair if the last one is old enough. */
 void ticks_step(struct ticks *ticks);
 /* Takes the last pair. */
 void ticks_end(struct ticks *ticks);
 uint64_t ticks_now(const struct ticks *ticks);
-/* Accurate between the oldest anchor that is kept and the newest; beyond them the nearest line is
+/* Accurate between the oldest pair kept and the newest; beyond them the nearest line is
  * extended. */
 int64_t ticks_to_ns(const struct ticks *ticks, uint64_t at);
 /* The inverse. */

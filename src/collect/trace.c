@@ -63,7 +63,7 @@ void trace_forked(struct trace *t, uint64_t number, pid_t pid)
         trace_no_memory(t);
 }
 
-/* One that ends soon is not seen in /proc any more. */
+/* A process that ends soon disappears from /proc. */
 pid_t trace_parent(const struct trace *t, const struct collect *c)
 {
     uint32_t fork = area_fork(c->area) ? area_fork(c->area) : c->former_fork;
@@ -74,8 +74,8 @@ pid_t trace_parent(const struct trace *t, const struct collect *c)
 /* MARK: Steps */
 
 /*
- * Returns the time up to which all programs are known. Behind the last of them the trace waits as
- * well: whether it ends with them decides what becomes of their waits (OP_GONE).
+ * Returns the time up to which all programs are known. The trace also waits after the last program
+ * ends: what becomes of open waits depends on whether it ends with that program (OP_GONE).
  */
 static uint64_t known_until(const struct trace *t, uint64_t limit)
 {
@@ -92,9 +92,7 @@ static uint64_t known_until(const struct trace *t, uint64_t limit)
 /* Releases are kept for this many times COLLECT_DELAY_NS, for waits that are recorded late. */
 #define KEEP_DELAYS 4
 
-/*
- * Finds the release of each wait that has ended before a time from which on records may be missing.
- */
+/* Finds the release of each wait that ended before a time from which records may be missing. */
 static void match(struct trace *t, uint64_t time)
 {
     const struct ticks *ticks = t->programs ? t->programs->ticks : NULL;

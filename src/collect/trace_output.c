@@ -1,4 +1,4 @@
-/* The files of a trace, which are compressed, divided or limited in number: see trace_output.h. */
+/* The files of a trace: compressed, split, or only the newest kept: see trace_output.h. */
 #include "collect/trace_output.h"
 
 #include <errno.h>
@@ -124,7 +124,7 @@ static bool write_trace(void *context, const void *data, size_t size)
 {
     struct trace_output *t = context;
     const uint8_t *at = data;
-    /* The header comes first, and is written again at the begin of each further file. */
+    /* The header comes first, and is repeated at the start of each further file. */
     if (t->header_size < sizeof t->header) {
         size_t rest = sizeof t->header - t->header_size, part = size < rest ? size : rest;
         memcpy(t->header + t->header_size, at, part);
@@ -163,7 +163,7 @@ void trace_output_generation(void *context, int64_t ns)
             (void)put(t, t->header, t->header_size);
         t->begin_ns = ns;
     } else if (t->open) {
-        /* A compressed file that is truncated after this can be read up to here. */
+        /* A compressed file that is truncated later can be read up to here. */
         (void)packed_flush(&t->packed);
     }
 }

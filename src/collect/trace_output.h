@@ -1,8 +1,8 @@
 /*
  * The output of a trace that is being recorded: a file, stdout, a compressed file, a series of
- * files, or memory that keeps the newest generations only.
+ * files, or memory that keeps only the newest generations.
  *
- * This is possible because each generation of a trace can be read without those before it.
+ * This works because each generation of a trace can be read without the earlier ones.
  */
 #ifndef TRAIL_COLLECT_TRACE_OUTPUT_H
 #define TRAIL_COLLECT_TRACE_OUTPUT_H
@@ -15,8 +15,8 @@
 #include "base/packed.h"
 
 struct trace_limits {
-    int64_t flight_ns;     /* keep only this much, in memory; 0: write all at once */
-    uint64_t rotate_bytes; /* begin another file after this much; 0: do not */
+    int64_t flight_ns;     /* keep only this much, in memory; 0: write everything at once */
+    uint64_t rotate_bytes; /* begin another file after this much; 0: never */
     int64_t rotate_ns;
 };
 
@@ -30,24 +30,24 @@ struct kept {
 struct trace_output {
     struct trace_limits limits;
     const char *path; /* the first file's */
-    char *current;    /* the file that is being written; NULL: none yet */
+    char *current;    /* the file being written; NULL: none yet */
     unsigned files;
     struct output out;
     bool open;
-    struct packed packed; /* between `out` and what is written; open with it */
+    struct packed packed; /* compresses what is written to `out`; open as long as that is */
     int64_t begin_ns, now_ns;
-    uint64_t bytes; /* of the present file */
+    uint64_t bytes; /* in the current file */
     uint8_t header[16];
     size_t header_size;
     struct kept *kept;
     size_t kept_count, kept_room;
     bool no_memory;
-    /* Why a further file could not be begun, until trace_output_lost takes it; TRAIL_OK: nothing
+    /* Why a further file could not be started, until trace_output_lost takes it; TRAIL_OK: nothing
      * was lost. */
     trail_error lost;
 };
 
-/* Opens an output; the caller keeps `path`. False with *err: nothing is to be closed. */
+/* Opens an output; `path` must outlive it. False with *err: nothing needs closing. */
 bool trace_output_open(struct trace_output *t, const char *path, const struct trace_limits *limits,
                        trail_error *err);
 
@@ -57,11 +57,11 @@ trail_sink trace_output_sink(struct trace_output *t);
 /* Called between two generations: the next begins at `ns`. `context` is the struct trace_output. */
 void trace_output_generation(void *context, int64_t ns);
 
-/* Returns true once, with *err, if trace_output_generation could not complete a file or begin the
+/* Returns true once, with *err, if trace_output_generation could not complete a file or start the
  * next: the rest is lost. */
 bool trace_output_lost(struct trace_output *t, trail_error *err);
 
-/* Flight recorder: writes what is kept into a file of its own. False with *err. */
+/* Flight recorder: writes what is in memory to a file of its own. False with *err. */
 bool trace_output_snapshot(struct trace_output *t, trail_error *err);
 
 /*
@@ -69,8 +69,8 @@ bool trace_output_snapshot(struct trace_output *t, trail_error *err);
  */
 bool trace_output_close(struct trace_output *t, bool whole, trail_error *err);
 
-/* Returns the first name for `number` 0, else NAME.NUMBER.SUFFIX; the caller frees it. NULL when
- * memory is out. */
+/* Returns `path` for `number` 0, else NAME.NUMBER.SUFFIX; the caller frees it. NULL if out of
+ * memory. */
 char *numbered_path(const char *path, unsigned number);
 
 #endif

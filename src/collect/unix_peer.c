@@ -31,7 +31,7 @@ static bool ask(int fd, unsigned long inode)
     return send(fd, &request, sizeof request, 0) == (ssize_t)sizeof request;
 }
 
-/* Finds the attribute with the other end in an answer of `size` bytes. */
+/* Finds the attribute with the peer in an answer of `size` bytes. */
 static unsigned long find_peer(const struct nlmsghdr *header, size_t size)
 {
     if (!NLMSG_OK(header, size) || header->nlmsg_type != SOCK_DIAG_BY_FAMILY ||

@@ -10,7 +10,7 @@
 
 /* struct io_uring_sqe: code at 0, flags at 1, descriptor at 4. */
 #define ENTRY_SIZE 64
-/* Flag: the descriptor is an index of a table that the program has registered. */
+/* Flag: the descriptor is an index into a table that the program has registered. */
 #define FIXED_FILE   1
 #define MOST_ENTRIES 256
 #define ENTRIES_AT   UINT64_C(0x10000000) /* IORING_OFF_SQES */
@@ -22,7 +22,7 @@ struct uring_operation {
     int fd; /* -1: not known */
 };
 
-/* "read"; NULL: not known by a name. */
+/* Returns "read"; NULL: the code has no known name. */
 static const char *name_of(unsigned code)
 {
     static const char *const names[] = {
@@ -38,7 +38,7 @@ static const char *name_of(unsigned code)
 struct ring {
     uint64_t inode, mask, head, tail;
     size_t waiting;          /* operations */
-    unsigned of[MOST_CODES]; /* of these, with each code */
+    unsigned of[MOST_CODES]; /* ... by code */
 };
 
 static void read_line(const char *line, struct ring *ring, struct uring_operation *operations,
@@ -66,7 +66,7 @@ static void read_ring(pid_t pid, unsigned fd, struct ring *ring, struct uring_op
     FILE *file;
     (void)snprintf(path, sizeof path, "/proc/%d/fdinfo/%u", (int)pid, fd);
     file = fopen(path, "re");
-    /* The list of completions that had no room follows, which has lines of other forms. */
+    /* The list of completions that had no room follows, whose lines have other forms. */
     while (file && fgets(line, sizeof line, file) && strncmp(line, "CqOverflowList:", 15) != 0)
         read_line(line, ring, operations, most);
     if (file)
@@ -75,7 +75,7 @@ static void read_ring(pid_t pid, unsigned fd, struct ring *ring, struct uring_op
 
 /* MARK: The entries */
 
-/* Returns where the program has mapped the ring's entries, and the bytes mapped; 0: nowhere. */
+/* Returns where the program has mapped the ring's entries, and the mapped size; 0: nowhere. */
 static uint64_t entries_of(pid_t pid, const struct ring *ring, uint64_t *size)
 {
     char path[64], line[512];
@@ -98,7 +98,7 @@ static uint64_t entries_of(pid_t pid, const struct ring *ring, uint64_t *size)
     return found;
 }
 
-/* Copies the entries; returns their number, 0: they cannot be read, or are of another size. */
+/* Copies the entries; returns their number, 0: they cannot be read, or have another size. */
 static size_t copy_entries(pid_t pid, const struct ring *ring, uint8_t (*entries)[ENTRY_SIZE])
 {
     uint64_t size = 0, at, count = ring->mask + 1;
@@ -138,9 +138,9 @@ static void find_descriptors(unsigned code, const uint8_t (*entries)[ENTRY_SIZE]
 }
 
 /*
- * Writes up to `most` operations that wait, and returns how many there are. Their descriptors are
- * known as long as all that was ever submitted to the ring is still in its entries, and as many of
- * a kind as wait: none has ended.
+ * Writes up to `most` waiting operations, and returns how many there are. Their descriptors are
+ * known while all submissions ever made are still in the ring's entries, and there are as many
+ * entries of a kind as waiting operations: none has completed.
  */
 static size_t operations_waiting(pid_t pid, unsigned fd, struct uring_operation *operations,
                                  size_t most)

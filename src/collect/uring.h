@@ -1,11 +1,11 @@
 /*
- * What a ring of io_uring has to do, from outside: the operations that wait for a descriptor to be
- * ready are listed by the kernel (/proc/PID/fdinfo/RING, "PollList"), without the descriptors.
- * These are in the ring's entries, in the program's memory, which is hostile: they are copied, and
- * only used as numbers.
+ * The pending operations of an io_uring ring, read from outside. The kernel lists those that wait
+ * for a descriptor to become ready (/proc/PID/fdinfo/RING, "PollList"), but without the
+ * descriptors. These are in the ring's entries, in the program's memory, which is hostile: the
+ * entries are copied, and used only as numbers.
  *
- * Not listed are time limits, and what the kernel does in threads of its own, as reading from a
- * disk.
+ * Time limits are not listed, nor what the kernel does in threads of its own, such as reading from
+ * a disk.
  */
 #ifndef TRAIL_COLLECT_URING_H
 #define TRAIL_COLLECT_URING_H
@@ -14,17 +14,17 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Writes what a descriptor of the process is called; empty: not known. */
+/* Writes the name of one of the process's descriptors; empty: not known. */
 struct uring_files {
     void (*name)(void *context, int fd, char *text, size_t size);
     void *context;
 };
 
 /*
- * Writes the operations that wait in a ring, the first few: "2 operations of io_uring: read pipe,
- * recv"; false: there are none, or the kernel lists none. An operation has its file as long as all
- * that was ever submitted to the ring is still in its entries, and as many of a kind as wait: none
- * has ended.
+ * Writes the first few operations that wait in a ring: "2 operations of io_uring: read pipe, recv";
+ * false: none, or the kernel lists none. Files are named while all submissions ever made are still
+ * in the ring's entries, and there are as many entries of a kind as waiting operations: none has
+ * completed.
  */
 bool uring_text(pid_t pid, unsigned ring, const struct uring_files *files, char *text, size_t size);
 

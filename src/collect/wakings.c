@@ -23,7 +23,7 @@ struct wakings {
     size_t tid_offset; /* of the woken thread's ID in a sample's data */
     uint64_t lost;
     union {
-        uint64_t aligned; /* records have words of 8 bytes */
+        uint64_t aligned; /* records consist of words of 8 bytes */
         struct perf_event_header header;
         char bytes[PERF_RING_RECORD];
     } record;
@@ -44,14 +44,14 @@ struct waking_loss {
 
 /* MARK: Opening */
 
-/* Returns the number behind a word of a tracepoint's description; 0: there is none. */
+/* Returns the number after a word in a tracepoint's description; 0: none. */
 static unsigned long number_behind(const char *text, const char *word)
 {
     const char *at = strstr(text, word);
     return at ? strtoul(at + strlen(word), NULL, 10) : 0;
 }
 
-/* The tracepoint has the thread's number in the initial namespace; all else is in ours. */
+/* The tracepoint has the thread's ID in the initial namespace; everything else is in ours. */
 static bool is_in_first_namespace(void)
 {
     struct stat found;
@@ -118,7 +118,7 @@ static bool understand(const struct wakings *w, int64_t *ns, uint32_t *tid)
     return true;
 }
 
-/* Returns how many wake-ups the record says are lost; 0: it is another record. */
+/* Returns how many wake-ups the record reports as lost; 0: another kind of record. */
 static uint64_t lost_in(const struct wakings *w)
 {
     const struct waking_loss *loss = (const void *)w->record.bytes;
@@ -126,7 +126,7 @@ static uint64_t lost_in(const struct wakings *w)
                                                                                       : 0;
 }
 
-/* Reads one CPU's records. A loss lasts from the record before it to the next one. */
+/* Reads one CPU's records. A loss lasts from the preceding record to the next one. */
 static void read_ring(struct wakings *w, struct perf_ring *ring, int64_t before_ns,
                       wakings_take_fn *take, void *context)
 {

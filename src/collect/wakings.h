@@ -1,8 +1,8 @@
 /*
- * The kernel's tracepoint sched_waking: a thread that waits is woken, and can run from then on. It
- * is that of whatever runs on the CPU when the thread is woken, as the timer of a sleep interrupts
- * any program, so that all CPUs are watched, and wake-ups of other programs left out. Only root may
- * do that, or a user with CAP_PERFMON, where tracefs is mounted.
+ * The kernel's tracepoint sched_waking: a waiting thread is woken, and is ready from then on. The
+ * event belongs to whatever runs on the CPU at that moment, since for example the timer of a sleep
+ * interrupts any program; so all CPUs are watched, and wake-ups of other programs dropped. This
+ * requires root or CAP_PERFMON, and tracefs to be mounted.
  */
 #ifndef TRAIL_COLLECT_WAKINGS_H
 #define TRAIL_COLLECT_WAKINGS_H
@@ -17,16 +17,16 @@ enum waking_kind {
     WAKINGS_FOUND, /* ... to here */
 };
 
-/* `tid` is 0 of a loss. */
+/* `tid` is 0 for a loss. */
 typedef void wakings_take_fn(void *context, int64_t ns, uint32_t tid, enum waking_kind kind);
 
-/* `clock` is the clock ID of the records' times. NULL if they cannot be read. */
+/* `clock` is the clock ID for the records' times. NULL: they cannot be read. */
 struct wakings *wakings_open(int32_t clock);
 
-/* Calls `take` for each new record of before `before_ns`. */
+/* Calls `take` for each new record before `before_ns`. */
 void wakings_read(struct wakings *wakings, int64_t before_ns, wakings_take_fn *take, void *context);
 
-/* Returns how many wake-ups the kernel had no room for; they are of all programs. */
+/* Returns how many wake-ups the kernel had no room for, of all programs. */
 uint64_t wakings_lost(const struct wakings *wakings);
 
 void wakings_close(struct wakings *wakings);

@@ -26,7 +26,7 @@ static const struct option rows[] = {
     {0},
 };
 
-/* The minor number of "1.26", "Go1.26" or "26"; 0 if there is no such format. */
+/* Returns the minor number of "1.26", "Go1.26" or "26"; 0 if there is no such format. */
 static int version_of(const char *text)
 {
     if (strncmp(text, "go", 2) == 0 || strncmp(text, "Go", 2) == 0)

@@ -1,6 +1,6 @@
 /*
  * trail check: reads a trace with every check enabled, and prints a verdict per file: what is
- * wrong, where, and how much before it is good.
+ * wrong, where, and how much before that is good.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static const struct option rows[] = {
      TO_FLAG(struct request, strict)},
     {0, "go121", NULL, "Go 1.5 to 1.21: judge by the rules of Go 1.21's tools, with --strict",
      TO_FLAG(struct request, go121)},
-    {'j', "json", NULL, "one JSON object a file", TO_FLAG(struct request, json)},
+    {'j', "json", NULL, "one JSON object per file", TO_FLAG(struct request, json)},
     {'q', "quiet", NULL, "print nothing; the exit status is the answer",
      TO_FLAG(struct request, quiet)},
     {0},
@@ -54,7 +54,7 @@ struct verdict {
     char misused[MISUSED_SIZE]; /* the first misused annotation, in words */
     const char *form;           /* trail_source_compression */
     int64_t total;              /* bytes of the whole trace, -1 if unknown */
-    /* The reader's list of repairs: valid while the reader is open, which is until the verdict is
+    /* The reader's list of repairs: valid while the reader is open, that is, until the verdict is
      * shown. */
     const trail_repair *repair_list;
     size_t repair_count;
@@ -171,15 +171,15 @@ static void show_repairs(const struct verdict *verdict)
         printf("    ... and %" PRIu64 " more\n", verdict->stats.repairs - verdict->request->limit);
 }
 
-/* What is remarkable in a trace, good or bad. */
+/* Shows what is remarkable in a trace, good or bad. */
 static void show_notes(const struct verdict *verdict)
 {
     const trail_reader_stats *stats = &verdict->stats;
     if (stats->misused > 0)
-        show_line("  misused      %" PRIu64
-                  " region%s, tasks or logs against the rules (Go's tools "
-                  "reject this trace), first %s",
-                  stats->misused, plural_s(stats->misused), verdict->misused);
+        show_line(
+            "  misused      %" PRIu64
+            " region%s, tasks or logs against the rules (Go's tools reject this trace), first %s",
+            stats->misused, plural_s(stats->misused), verdict->misused);
     char text[SHOW_SIZE];
     if (strcmp(verdict->form, "none") != 0)
         show_line("  read from    %s", verdict->form);
@@ -193,7 +193,7 @@ static void show_notes(const struct verdict *verdict)
                   stats->holes);
     if (stats->repairs > 0 && !verdict->request->repair)
         show_line("  inferred     %" PRIu64
-                  " state%s where events are lost: what is not certain there is in no sum",
+                  " state%s where events are lost: sums leave out what is uncertain there",
                   stats->repairs, plural_s(stats->repairs));
     if (stats->lost_bytes > 0)
         show_line("  lost         %s", show_bytes(text, stats->lost_bytes));
@@ -389,7 +389,7 @@ static int run(const struct command *command, int argc, char **argv)
         return code;
     request.repair = request.repair || request.list;
     if (options.word_count == 0)
-        return usage_error(command, "which file? (- is stdin)");
+        return usage_error(command, "no file given (- is stdin)");
     for (int i = 0; i < options.word_count; i++)
         code = worse_exit(code, check_file(options.words[i], &request));
     return code;

@@ -16,8 +16,8 @@ static bool wants_file(const struct option *row)
            (strncmp(row->argument, "FILE", 4) == 0 || strcmp(row->argument, "DIR") == 0);
 }
 
-/* Prints the first line of a help text, without characters that shells interpret and the
- * punctuation before the next line. */
+/* Prints the first line of a help text, without characters that shells interpret or trailing
+ * punctuation. */
 static void put_help(const char *help)
 {
     size_t length = strcspn(help, "\n");
@@ -29,14 +29,14 @@ static void put_help(const char *help)
             putchar(help[i]);
 }
 
-/* The options of all commands that read traces, if it is one. */
+/* Returns the options shared by all commands that read traces, if this is one. */
 static const struct option *shared_rows(const struct command *command)
 {
     static const struct option none;
     return command->no_input ? &none : input_options;
 }
 
-/* What the words of a command are that are no options. */
+/* The kinds of words, other than options, that commands take. */
 enum words { FILES, QUERIES, PROGRAM, PIDS, SHELLS };
 
 static enum words words_of(const struct command *command)
@@ -123,9 +123,9 @@ static void bash_words(const struct command *command)
 }
 
 /*
- * The words are split here, at blanks: in COMP_WORDS "=" and "@" are words of their own or not,
- * depending on COMP_WORDBREAKS. Answers are whole words until the end, where the part is cut off that
- * the shell keeps.
+ * The words are split here, at blanks: whether "=" and "@" are words of their own in COMP_WORDS
+ * depends on COMP_WORDBREAKS. Answers are whole words until the end, where the part that the shell
+ * keeps is cut off.
  */
 static const char bash_begin[] =
     "# bash completion for trail\n"
@@ -370,7 +370,7 @@ static void fish_words(const struct command *command)
     printf("\n");
 }
 
-/* The words of a program that is to be recorded are completed as if trail record were not there. */
+/* The command line of a program to be recorded is completed as if trail record were not there. */
 static void fish_functions(void)
 {
     printf("# fish completion for trail\n"
@@ -439,7 +439,7 @@ static int run(const struct command *command, int argc, char **argv)
     else if (strcmp(shell, "fish") == 0)
         fish();
     else
-        return usage_error(command, "which shell? bash, zsh or fish");
+        return usage_error(command, "no shell given: bash, zsh or fish");
     return EXIT_GOOD;
 }
 

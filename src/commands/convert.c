@@ -48,7 +48,7 @@ static const struct option rows[] = {
 
 /* MARK: The command line */
 
-/* 1.23, go1.23 or 23; 0: not a version that can be written. */
+/* Returns the number for 1.23, go1.23 or 23; 0: not a version that can be written. */
 static int version_of(const char *text)
 {
     static const int versions[] = {22, 23, 25, 26};
@@ -69,7 +69,7 @@ static int parse_to(void *context, int id, const char *value)
     struct request *request = context;
     int64_t ns;
     (void)id;
-    /* A time has a unit, a version has none: 1.5s. */
+    /* A time has a unit, 1.5s; a version has none. */
     if (parse_time(value + (*value == '+'), &ns))
         return window_to(request->command, &request->window, value);
     int version = version_of(value);
@@ -134,10 +134,10 @@ static int convert_to(struct request *request, trail_reader *reader, struct trac
     if (made) {
         print_result(request, reader, &stats);
         if (code == EXIT_BAD)
-            print_message("%s: what is good of it was converted: %" PRIu64 " event%s",
+            print_message("%s: the good part was converted: %" PRIu64 " event%s",
                           source_title(request->word), stats.events, plural_s(stats.events));
     } else if (code == EXIT_GOOD && !file->output.reason) {
-        print_message("%s: no event is in %s", source_title(request->word),
+        print_message("%s: no event in %s", source_title(request->word),
                       request->convert.has_from || request->convert.has_to ? "that window" : "it");
         code = EXIT_BAD;
     }
@@ -164,7 +164,7 @@ static int convert_source(struct request *request, trail_source *source)
     return code;
 }
 
-/* Converts the trace, when the goroutines to keep are known. */
+/* Converts the trace, once the goroutines to keep are known. */
 static int convert_input(struct request *request)
 {
     struct input input;
@@ -220,14 +220,13 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_convert = {
     COMMAND_ROW(convert),
     .synopsis = "[options] TRACE --output=FILE",
-    .details =
-        "Writes the events of a trace of Go 1.5 to 1.27 as a trace that Go's tools of the chosen "
-        "version open. Of a damaged trace it is the good part, and the exit status is 1. With "
-        "--from and --to only a window is written, with what was alive when it began. The file is "
-        "written beside and gets its name when it is complete. Of some goroutines (--goroutine, "
-        "--name, --task) everything is kept, with those that woke them and garbage collection. "
-        "With --anonymize it can be published: of texts only those of the language's own library "
-        "stay; times, numbers, lines and addresses do.",
+    .details = "Writes the events of a trace of Go 1.5 to 1.27 as a trace that Go's tools of the "
+               "chosen version open. For a damaged trace, the good part is written and the exit "
+               "status is 1. With --from and --to only a window is written, with what was alive "
+               "when it began. The file appears under its name only when it is complete. With "
+               "--goroutine, --name or --task only these goroutines are kept, with those that woke "
+               "them and garbage collection. With --anonymize it can be published: only texts of "
+               "the language's own library stay, with all times, numbers, lines and addresses.",
     .examples = "  trail convert old.trace -o new.trace && go tool trace new.trace\n"
                 "  trail convert --to=go1.23 app.trace -o app-1.23.trace\n"
                 "  trail convert --from=1.5s --to=+20ms app.trace -o moment.trace\n"

@@ -88,7 +88,7 @@ static const char *text_of(const struct finder *f, trail_name name, char *buf, s
     return buf;
 }
 
-/* The nearest of the names that were compared, for a mistyped name. */
+/* The name nearest to a mistyped one, of those compared. */
 struct nearest {
     char text[512];
     unsigned distance;
@@ -122,8 +122,8 @@ static bool is_of_block(const struct finder *f, size_t i, uint64_t block)
 }
 
 /*
- * Puts "web: " into `buf`, of the program whose block begins with goroutine `first` of a merged
- * trace; "" if the trace is of one program.
+ * Writes "web: " to `buf` for the program whose block begins with goroutine `first` of a merged
+ * trace; "" if the trace has only one program.
  */
 static void find_program(const struct finder *f, size_t first, char *buf, size_t size)
 {
@@ -136,7 +136,8 @@ static void find_program(const struct finder *f, size_t first, char *buf, size_t
     }
 }
 
-/* Names of Go's runtime lack their program's in a merged trace, and can be selected with it. */
+/* In a merged trace, names of Go's runtime lack their program's name, but can be selected with
+ * it. */
 static bool matches_with(const char *pattern, const char *program, const char *name)
 {
     char text[PROGRAM_SIZE + NAME_SIZE];

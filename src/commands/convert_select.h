@@ -11,7 +11,7 @@
 
 #define SELECT_MOST 64 /* names of each kind */
 
-/* Zero-initialised selects all. */
+/* Zero-initialised: selects all. */
 struct selection {
     struct id_list goroutines, tasks;
     const char *names[SELECT_MOST], *task_names[SELECT_MOST];
@@ -20,7 +20,7 @@ struct selection {
 
 bool selection_is_some(const struct selection *selection);
 
-/* Options of a request with a `selection` in it. */
+/* Options for a request that has a `selection`. */
 /* clang-format off */
 #define SELECTION_ROWS(request, selection)                                                         \
     {'g', "goroutine", "N,...",                                                                    \
@@ -37,8 +37,8 @@ int selection_task(const struct command *command, void *selection, const char *v
 
 /*
  * Reads the trace, opened by `input` as often as necessary, and sets *ids to the selected
- * goroutines, ascending, to be freed by the caller. Returns EXIT_GOOD, or another code after a
- * message; errors of the trace itself are not reported.
+ * goroutines, ascending, which the caller frees. Returns EXIT_GOOD, or another code after a
+ * message; errors in the trace itself are not reported.
  */
 int selection_find(const struct selection *selection, const struct command *command,
                    struct input *input, const trail_reader_options *options, int64_t **ids,

@@ -17,7 +17,7 @@
 /* As in diff(1), and one for a damaged trace. */
 enum { DIFF_SAME = 0, DIFF_MET = 1, DIFF_DAMAGED = 4 };
 
-/* What is kept of a trace after its analysis is closed. */
+/* What remains of a trace after its analysis is closed. */
 struct side {
     const char *word;
     int64_t duration_ns;
@@ -76,7 +76,7 @@ static const struct option rows[] = {
     {0, "per", "second|task:NAME",
      "sums and counts for each second of the traces, or for each task of that type that ended",
      TO_PARSED(struct request, per, struct per, parse_per)},
-    {'n', "limit", "N", "at most N rows a table (default 30; 0: all)",
+    {'n', "limit", "N", "at most N rows per table (default 30; 0: all)",
      TO_LIMIT(struct request, limit), .expects = "a number"},
     SKIP_FRAMES_ROW,
     ANALYSIS_ROWS,
@@ -203,7 +203,7 @@ static double size_of_change(const struct diff_row *row)
     return size_of(row->of[1].value - row->of[0].value);
 }
 
-/* One scope after the other; in each, times before counts, the greatest change first. */
+/* Orders by scope; within a scope, times before counts, the greatest change first. */
 static int by_change(const void *a, const void *b)
 {
     const struct diff_row *x = a, *y = b;
@@ -326,7 +326,7 @@ static void put_figure(struct table *table, enum diff_unit unit, double value)
     table_word(table, value == 0 ? "-" : figure(buf, unit, value, false));
 }
 
-/* A value, which may be a share of 0; nothing if the trace has none. */
+/* Prints a value, which may be a share of 0; nothing if the trace has none. */
 static void put_value(struct table *table, enum diff_unit unit, const struct diff_measure *measure)
 {
     char buf[SHOW_SIZE];
@@ -336,7 +336,7 @@ static void put_value(struct table *table, enum diff_unit unit, const struct dif
         put_figure(table, unit, measure->value);
 }
 
-/* "new" and "gone" are what one of the traces does not have, not what is 0 there. */
+/* "new" and "gone" mark what one of the traces lacks, not what is 0 there. */
 static const char *percent(char *buf, const struct diff_measure of[2])
 {
     double a = of[0].value, b = of[1].value, ratio = diff_ratio(a, b);

@@ -10,7 +10,7 @@
 
 /* MARK: Fields */
 
-/* ".p99" and so on, "" for the value itself. */
+/* Returns ".p99" and so on, "" for the value itself. */
 static const char *field_suffix(enum diff_field field)
 {
     static const char *const suffixes[DIFF_FIELDS] = {"", ".count", ".p50", ".p99", ".max"};
@@ -67,7 +67,7 @@ static bool is_operator(char c)
 }
 
 /* Parses the name at `at`, unquoted or in quotes, in which \ escapes the next character. Returns
- * where it ends. */
+ * its end. */
 static size_t parse_name(struct diff_condition *c, size_t at)
 {
     size_t length = 0;
@@ -177,7 +177,8 @@ static bool is_field(const char *metric, const struct diff_row *row, enum diff_f
     return size > 0 && (size_t)size < sizeof path && diff_same_path(path, metric);
 }
 
-/* The distance of the text from the metric: of the path and, with less weight, of the name. */
+/* Returns the edit distance from the metric: that of the path and, with less weight, of the
+ * name. */
 static unsigned distance(const struct diff_condition *c, const struct diff_row *row,
                          const char *path)
 {
@@ -212,7 +213,7 @@ static int unknown_metric(const struct diff_condition *c, const struct command *
     return wrong(c, command, at, "no metric", c->metric, more);
 }
 
-/* Whether the value can be compared with the field. */
+/* Returns why the value cannot be compared with the field; NULL: it can. */
 static const char *unit_mistake(const struct diff_condition *c)
 {
     if (c->literal == DIFF_PERCENT)

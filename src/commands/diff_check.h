@@ -17,7 +17,7 @@
 enum diff_field { DIFF_VALUE, DIFF_COUNT_OF, DIFF_P50, DIFF_P99, DIFF_MAX, DIFF_FIELDS };
 enum diff_literal { DIFF_PLAIN, DIFF_TIME, DIFF_SIZE, DIFF_PERCENT };
 
-/* The text is the caller's. Its offsets are where a caret points in messages. */
+/* The text is the caller's. Offsets into it are where messages put the caret. */
 struct diff_condition {
     const char *text;
     char *metric, *name; /* name: "" for the whole trace */
@@ -44,7 +44,7 @@ void diff_condition_free(struct diff_condition *condition);
 
 double diff_field_of(const struct diff_measure *measure, enum diff_field field);
 
-/* Returns the change as a share of `a`; infinite from 0 to more, 0 from 0 to 0. */
+/* Returns the change as a fraction of `a`; infinite from 0 to more, 0 from 0 to 0. */
 double diff_ratio(double a, double b);
 
 #endif

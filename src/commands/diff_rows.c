@@ -8,14 +8,14 @@
 #include "report/overview.h"
 #include "ui/lock_name.h"
 
-/* Where new rows go: which trace, and which part of it. */
+/* Where new rows go: the trace, and the part of it. */
 struct collector {
     struct diff_rows *rows;
     const struct analysis *analysis;
     int side;
     enum diff_scope scope;
     trail_string name;              /* "" for the whole trace */
-    const trail_wait_group **waits; /* by the name of their group */
+    const trail_wait_group **waits; /* by their group's name */
     size_t wait_count;
 };
 
@@ -90,7 +90,7 @@ static void add_up(struct collector *c, trail_histogram *sum, const trail_histog
 
 /* MARK: Goroutines */
 
-/* Columns of goroutines' totals; the others are of single waits, below. */
+/* Columns of goroutines' totals; those of single waits are below. */
 static const struct {
     trail_column column;
     const char *path, *region_path;
@@ -105,14 +105,14 @@ static const struct {
 
 enum { COLUMNS = sizeof columns / sizeof *columns, LIFE_COLUMNS = COLUMNS - 1 };
 
-/* In system calls that are open at the end, counts the part without a P once, as blocked. */
+/* System calls that are open at the end count the part without a P once, as blocked. */
 static int64_t corrected(const trail_times *times, trail_column column)
 {
     trail_times once = trail_times_corrected(times);
     return trail_times_column(&once, column);
 }
 
-/* "block.chan_receive" */
+/* Returns "block.chan_receive". */
 static char *block_path(trail_string reason)
 {
     static const char prefix[] = "block.", none[] = "unknown";
@@ -130,7 +130,7 @@ static char *block_path(trail_string reason)
     return path;
 }
 
-/* By kind where it is recorded, else by reason. */
+/* Returns a path by kind if the kind is recorded, else by reason. */
 static char *wait_path(const struct collector *c, trail_name wait)
 {
     const trail_analysis *answers = c->analysis->answers;
@@ -308,7 +308,7 @@ static void collect_tasks(struct collector *c)
 
 /* MARK: Locks */
 
-/* A lock under a name that is comparable between traces; several locks may share it. */
+/* A lock under a name that is comparable between traces; several locks may share a name. */
 struct named_lock {
     char *name;
     const trail_lock *lock;
@@ -320,7 +320,7 @@ static int by_lock_name(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* The sum over several locks. Waits that did not end count as time, but not in the distribution. */
+/* Adds up several locks. Waits that did not end count as time, but not in the distribution. */
 static void sum_locks(struct collector *c, const char *name, const struct named_lock *locks,
                       size_t count)
 {

@@ -14,7 +14,8 @@ enum diff_scope { DIFF_WHOLE, DIFF_GOROUTINES, DIFF_TASKS, DIFF_REGIONS, DIFF_LO
 enum diff_unit { DIFF_NS, DIFF_COUNT, DIFF_BYTES, DIFF_SHARE };
 
 struct diff_measure {
-    bool there, spread; /* there: in that trace; spread: count and the members below are set */
+    bool there, spread; /* there: present in that trace; spread: count and the members below are
+                         * set */
     double value, count, p50, p99, max;
 };
 
@@ -26,7 +27,7 @@ struct diff_row {
     struct diff_measure of[2];
 };
 
-/* Zero-initialised is empty. */
+/* Zero-initialised: empty. */
 struct diff_rows {
     struct diff_row *rows;
     size_t count, capacity;
@@ -38,10 +39,10 @@ struct diff_rows {
     (TRAIL_ANALYZE_GROUPS | TRAIL_ANALYZE_DISTRIBUTIONS | TRAIL_ANALYZE_REGION_GROUPS |            \
      TRAIL_ANALYZE_ACTIVITY | TRAIL_ANALYZE_GC | TRAIL_ANALYZE_MMU | TRAIL_ANALYZE_LOCKS)
 
-/* Adds a row for every answer, as trace 0 or 1. */
+/* Adds a row for every answer, as that of trace 0 or 1. */
 void diff_rows_collect(struct diff_rows *rows, const struct analysis *analysis, int side);
 
-/* Called after both: joins the rows of the two traces. Returns false on out of memory. */
+/* Called after both: joins the rows of the two traces. Returns false if out of memory. */
 bool diff_rows_join(struct diff_rows *rows);
 
 /* Multiplies the rows that grow with the length of the window. */

@@ -49,7 +49,7 @@ static void os_release(const char *key, char *value, size_t size)
         (void)fclose(file);
 }
 
-/* The archive of Debian's packages with debug information. */
+/* Returns the archive of Debian's packages with debug information. */
 static void archive_of_symbols(char *text, size_t size)
 {
     char id[64], codename[64];
@@ -103,18 +103,18 @@ static void add_frames(struct facts *facts, const struct debug_info *info)
     unsigned framed = info->framed, functions = info->functions;
     switch (info->frames) {
     case FRAMES_YES:
-        fact(facts, FACT_OK, name, NULL, "yes: %u of %u functions looked at have one", framed,
+        fact(facts, FACT_OK, name, NULL, "yes: %u of %u functions examined have one", framed,
              functions);
         break;
     case FRAMES_NO:
         fact(facts, FACT_NOTE, name, todo,
-             "no: %u of %u functions looked at have one; stacks are unwound by its tables, which "
+             "no: %u of %u functions examined have one; stacks are unwound by its tables, which "
              "costs more",
              framed, functions);
         break;
     case FRAMES_MIXED:
         fact(facts, FACT_NOTE, name, todo,
-             "mixed: %u of %u functions looked at have one; stacks are unwound by its tables, "
+             "mixed: %u of %u functions examined have one; stacks are unwound by its tables, "
              "which costs more",
              framed, functions);
         break;
@@ -124,7 +124,7 @@ static void add_frames(struct facts *facts, const struct debug_info *info)
     }
 }
 
-/* The C library of this command, which is usually the program's, too. */
+/* Adds the C library of this command, which is usually the program's, too. */
 static void add_libc_names(struct facts *facts)
 {
     Dl_info place;
@@ -206,7 +206,7 @@ static void add_program(struct facts *facts, const struct program *program)
     }
     if (program->unread) {
         fact(facts, FACT_NOTE, "recording", NULL,
-             "%s may be run, but not read: what it is cannot be known", program->runs);
+             "%s may be executed but not read: its kind is not known", program->runs);
         return;
     }
     fact(facts, FACT_OK, "recording", NULL, "dynamically linked with glibc: it can be recorded");
@@ -249,7 +249,7 @@ static int end_facts(struct facts *facts, bool as_json, const char *word)
 
 /* MARK: A process */
 
-/* Without touching the process. */
+/* Does not touch the process. */
 static void add_process(struct facts *facts, pid_t pid)
 {
     struct preload preload;

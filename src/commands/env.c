@@ -42,7 +42,7 @@ static const struct option rows[] = {
 
 /* MARK: Forms */
 
-/* In single quotes, where only a quote is special. */
+/* Prints in single quotes, in which only a quote is special. */
 static void put_quoted(FILE *to, const char *text)
 {
     fputc('\'', to);
@@ -68,7 +68,7 @@ static void put_sh(const struct env *env)
     putchar('\n');
 }
 
-/* A quoted word of a unit: %% is a percent sign, \ and " are escaped. */
+/* Prints a quoted word for a systemd unit: %% is a percent sign, \ and " are escaped. */
 static void put_unit(const char *name, const char *before, const char *text)
 {
     printf("Environment=\"%s=%s", name, before);
@@ -99,7 +99,8 @@ static bool plain(const char *text)
     return true;
 }
 
-/* One line of words without characters special to shells, for docker run $(trail env ...). */
+/* Prints one line of words without characters special to shells, for docker run $(trail env
+ * ...). */
 static void put_docker(const struct env *env)
 {
     printf("-e LD_PRELOAD=%s -e TRAIL_SHM=path:%s -v %s:%s:ro -v %s:%s", env->library, env->shm,
@@ -171,7 +172,7 @@ static int check_shm(const struct command *command, const char *shm, const struc
     return EXIT_GOOD;
 }
 
-/* Prints `env` without its library, and perhaps without the shared memory. */
+/* Prints `env` without its library, and optionally without the shared memory. */
 static int print_env(const struct command *command, const struct form *form, struct env env)
 {
     char made[64];

@@ -29,7 +29,7 @@ static const struct export_format formats[] = {
 
 enum { FORMAT_COUNT = sizeof formats / sizeof *formats };
 
-/* A space in front of each. */
+/* Each is preceded by a space. */
 #define FORMAT(name, ...) " " #name
 static const char format_names[] =
 #include "export/formats.def"
@@ -137,14 +137,14 @@ static int check_format(struct export_request *request)
         request->format = format_by_suffix(request->output);
     const struct export_format *format = request->format;
     if (!format)
-        return usage_error(request->command, "in which format? --to=%s", format_names + 1);
+        return usage_error(request->command, "no format given: --to=%s", format_names + 1);
     bool tables = format->nature == EXPORT_TABLES || format->nature == EXPORT_CSV;
     if (request->type && format->nature != EXPORT_PROFILE)
-        return usage_error(request->command, "--type is for profiles, and %s is none",
+        return usage_error(request->command, "--type is for profiles, which %s is not",
                            format->name);
     if ((request->table || request->host || request->day) && !tables)
         return usage_error(request->command,
-                           "--table, --host and --day are for tables, and %s is none",
+                           "--table, --host and --day are for tables, which %s is not",
                            format->name);
     if ((request->endpoint || request->resource.count > 0) && format->nature != EXPORT_SPANS)
         return usage_error(request->command, "--endpoint and --resource are for otlp, not for %s",
@@ -163,8 +163,9 @@ static int check_format(struct export_request *request)
 static int check_usage(struct export_request *request, const struct options *options)
 {
     if (options->word_count != 1)
-        return usage_error(request->command, options->word_count == 0 ? "which trace? (- is stdin)"
-                                                                      : "one trace at a time");
+        return usage_error(request->command, options->word_count == 0
+                                                 ? "no trace given (- is stdin)"
+                                                 : "one trace at a time");
     request->word = options->words[0];
     if (request->output && strcmp(request->output, "-") == 0)
         request->output = NULL;
@@ -186,7 +187,7 @@ static int check_usage(struct export_request *request, const struct options *opt
     return EXIT_GOOD;
 }
 
-/* OpenTelemetry's variables come first, and options replace what they say. */
+/* OpenTelemetry's variables come first, and options override them. */
 static int take_environment(struct export_request *request)
 {
     const char *attributes = getenv("OTEL_RESOURCE_ATTRIBUTES"),
@@ -206,7 +207,7 @@ static int take_environment(struct export_request *request)
 
 /* MARK: Profiles */
 
-/* Takes the same words as 'trail profile'. */
+/* Accepts the same words as 'trail profile'. */
 int export_profile(struct export_request *request)
 {
     char format[32], from[64], to[64], type[64], *goroutine = NULL, *name = NULL;
@@ -256,14 +257,15 @@ int export_profile(struct export_request *request)
 static void print_no_span(const struct export_request *request, const trail_export_stats *stats)
 {
     if (request->format->nature == EXPORT_SPANS && stats->spans == 0)
-        print_message("%s: no task and no region is in it", source_title(request->word));
+        print_message("%s: it has no tasks and no regions", source_title(request->word));
 }
 
 /* MARK: A collector */
 
 /*
- * A variable of OpenTelemetry's SDKs, "OTEL_EXPORTER_OTLP_..."; the one for traces comes first.
- * *name is set to its name. Returns NULL if neither is set; an empty one counts as not set.
+ * Returns a variable of OpenTelemetry's SDKs, "OTEL_EXPORTER_OTLP_..."; the one for traces takes
+ * precedence. *name is set to its name. Returns NULL if neither is set; an empty one counts as
+ * unset.
  */
 static const char *exporter_variable(const char *const names[2], const char **name)
 {
@@ -280,7 +282,8 @@ static const char *exporter_variable(const char *const names[2], const char **na
     exporter_variable(                                                                             \
         (const char *const[]){"OTEL_EXPORTER_OTLP_TRACES_" key, "OTEL_EXPORTER_OTLP_" key}, name)
 
-/* Takes what the environment says of sending. Returns an exit code, after a message on an error. */
+/* Reads the environment's settings for sending. Returns an exit code, after a message on an
+ * error. */
 static int take_exporter(struct push_options *options)
 {
     const char *name, *value = EXPORTER_VARIABLE("PROTOCOL", &name);
@@ -312,7 +315,7 @@ static int take_exporter(struct push_options *options)
     return EXIT_GOOD;
 }
 
-/* Sends to a collector what else goes to the output. */
+/* Sends to a collector what would otherwise go to the output. */
 static int stream_to_endpoint(struct export_request *request, trail_reader *reader)
 {
     struct push_options options = {0};
@@ -375,7 +378,7 @@ static void list_formats(FILE *to)
 static int answer(struct export_request *request, const struct options *options)
 {
     if (request->schema)
-        return options->word_count > 0 ? usage_error(request->command, "a schema is of no trace")
+        return options->word_count > 0 ? usage_error(request->command, "a schema needs no trace")
                                        : export_schema(request, request->schema);
     int code = check_usage(request, options);
     return code == EXIT_GOOD ? request->format->run(request) : code;
@@ -398,9 +401,8 @@ const struct command command_export = {
     COMMAND_ROW(export),
     .synopsis = "--to=FORMAT [options] TRACE [-o FILE]",
     .list = list_formats,
-    .details =
-        "Of a damaged trace it is the good part, and the exit status is 1. A file is written "
-        "beside and gets its name when it is complete.",
+    .details = "For a damaged trace, the good part is written and the exit status is 1. A file "
+               "appears under its name only when it is complete.",
     .examples = "  trail export --to=chrome app.trace -o app.json\n"
                 "  trail export --to=chrome --from=1.5s --to=+20ms app.trace -o moment.json\n"
                 "  trail export --to=folded --type=offcpu app.trace | flamegraph.pl >wait.svg\n"

@@ -39,7 +39,7 @@ static int folder_open(struct folder *folder, const char *path)
     return code == EXIT_GOOD ? open_output(&folder->metadata, folder->metadata_path) : code;
 }
 
-/* The folder gets its name if it is complete. */
+/* Gives the folder its name if it is complete. */
 static int folder_close(struct folder *folder, const char *path, bool made, int code)
 {
     bool lost = folder->stream.reason || folder->metadata.reason;

@@ -6,7 +6,7 @@
 #include "base/grow.h"
 #include "base/text.h"
 
-/* Decodes in place; what is no code stays as it is. */
+/* Decodes in place; text that is not an escape is unchanged. */
 static void decode(char *text)
 {
     char *to = text;

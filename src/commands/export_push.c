@@ -10,7 +10,7 @@
 
 #include "import/proto_read.h"
 
-/* Of libcurl's ABI, which never changes: the numbers of options and results that are used. */
+/* The numbers of the options and results used from libcurl's ABI, which never change. */
 enum {
     CURL_WRITEDATA = 10001,
     CURL_URL = 10002,
@@ -37,7 +37,7 @@ enum {
     FUNCTION(void *, slist_append, (void *list, const char *text))                                 \
     FUNCTION(void, slist_free_all, (void *list))
 
-/* OpenTelemetry's SDKs wait so, too: 1 s, 2 s, 4 s, ...; a collector may ask for more. */
+/* Waits like OpenTelemetry's SDKs: 1 s, 2 s, 4 s, ...; a collector may ask for more. */
 enum { TRIES = 6, FIRST_WAIT_S = 1, MOST_WAIT_S = 60, TIMEOUT_MS = 30000, CONNECT_MS = 10000 };
 enum { REPLY_SIZE = 1024 };
 
@@ -54,7 +54,7 @@ struct push {
     } curl;
     void *handle, *headers;
     char *url;
-    char reply[REPLY_SIZE]; /* the begin of the collector's answer */
+    char reply[REPLY_SIZE]; /* the beginning of the collector's answer */
     size_t reply_size;
     char error[256]; /* CURL_ERROR_SIZE */
     bool gzip;
@@ -86,7 +86,7 @@ static bool load(struct curl *curl)
     return true;
 }
 
-/* Keeps the begin of the answer. */
+/* Keeps the beginning of the answer. */
 static size_t take_reply(char *data, size_t one, size_t size, void *context)
 {
     struct push *push = context;
@@ -100,8 +100,8 @@ static size_t take_reply(char *data, size_t one, size_t size, void *context)
 /* MARK: Requests */
 
 /*
- * Returns after how many seconds a message is sent again (OTLP specification, "Failures"): `own_s`, or what the collector
- * asks for if that is more; 0: it is not sent again.
+ * Returns the number of seconds after which to resend a message (OTLP specification, "Failures"):
+ * `own_s`, or what the collector asks for if that is more; 0: do not resend.
  */
 static long pause_before(const struct push *push, int result, long status, long own_s)
 {
@@ -134,7 +134,7 @@ static void report_and_wait(const struct push *push, int result, long status, lo
     (void)nanosleep(&(struct timespec){.tv_sec = pause_s}, NULL);
 }
 
-/* Moves the text to the begin of the reply, which it is a part of. */
+/* Moves the text, which is a part of the reply, to the reply's beginning. */
 static void keep_text(struct push *push, const struct proto *text)
 {
     push->reply_size = (size_t)(text->end - text->at);
@@ -142,7 +142,7 @@ static void keep_text(struct push *push, const struct proto *text)
     push->reply[push->reply_size] = '\0';
 }
 
-/* Returns the last part of a message with that number; an empty one without. */
+/* Returns the last field of a message with that number; empty if there is none. */
 static struct proto part_of(struct proto message, uint32_t id)
 {
     struct proto part = {.at = message.end, .end = message.end};
@@ -164,8 +164,8 @@ static uint64_t number_of(struct proto message, uint32_t id)
 }
 
 /*
- * Whether the collector has not taken some spans, though it answered with success. Then, and of an
- * error, only the text of the reply is kept.
+ * Whether the collector rejected some spans although it reported success. Of such an answer, or an
+ * error, only the text is kept.
  *
  *     ExportTraceServiceResponse: 1 partial_success: 1 rejected_spans, 2 error_message
  *     Status, of errors: 2 message
@@ -190,7 +190,7 @@ static bool read_json(const struct push *push)
     return *at >= '1' && *at <= '9';
 }
 
-/* Returns whether it says that some spans were rejected. */
+/* Returns whether it reports that some spans were rejected. */
 static bool read_reply(struct push *push, bool success)
 {
     const char *type = NULL, *protobuf = content_types[PUSH_PROTOBUF];
@@ -200,7 +200,7 @@ static bool read_reply(struct push *push, bool success)
                                                                   : success && read_json(push);
 }
 
-/* Returns the data with gzip, to be freed; NULL on out of memory. */
+/* Returns the gzipped data, which the caller frees; NULL if out of memory. */
 static void *compressed(const void *data, size_t size, size_t *compressed_size)
 {
     enum { GZIP = 15 + 16, MEMORY = 8 };
@@ -274,7 +274,7 @@ trail_sink push_sink(struct push *push)
     return (trail_sink){.write = write_message, .context = push};
 }
 
-/* "/v1/traces" behind an address without a path. */
+/* Adds "/v1/traces" to an address without a path. */
 static char *url_of(const char *endpoint)
 {
     const char *host = strstr(endpoint, "://"), *path = host ? strchr(host + 3, '/') : NULL;
@@ -341,7 +341,7 @@ struct push *push_begin(const char *endpoint, const struct push_options *options
     if (push->handle && set_options(push, options))
         return push;
     print_message("--endpoint=%s: %s", endpoint,
-                  push->url ? "no memory" : "this is an address like http://localhost:4318");
+                  push->url ? "no memory" : "this must be an address like http://localhost:4318");
     push_free(push);
     return NULL;
 }

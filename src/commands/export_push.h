@@ -1,6 +1,6 @@
 /*
- * Sends OTLP to a collector: each message is one request of OTLP/HTTP, sent again if the collector
- * is busy or not there. libcurl is loaded for it at run time.
+ * Sends OTLP to a collector: each message is one request of OTLP/HTTP, resent if the collector is
+ * busy or unreachable. libcurl is loaded for this at run time.
  */
 #ifndef TRAIL_COMMANDS_EXPORT_PUSH_H
 #define TRAIL_COMMANDS_EXPORT_PUSH_H
@@ -9,7 +9,7 @@
 
 struct push;
 
-/* Of requests and answers. */
+/* The encoding of requests and answers. */
 enum push_form { PUSH_PROTOBUF, PUSH_JSON };
 
 struct push_options {
@@ -20,12 +20,12 @@ struct push_options {
 };
 
 /*
- * Begins to send to the collector at `endpoint` ("http://localhost:4318"; "/v1/traces" is added
+ * Begins sending to the collector at `endpoint` ("http://localhost:4318"; "/v1/traces" is added
  * unless it has a path). `headers` are added to each request. Returns NULL after a message.
  */
 struct push *push_begin(const char *endpoint, const struct push_options *options);
 
-/* Each write to it is a request; a failure has been reported. */
+/* Each write to the sink is a request; failures are reported. */
 trail_sink push_sink(struct push *push);
 
 /* Returns EXIT_GOOD, or EXIT_INOUT if not all was accepted. */

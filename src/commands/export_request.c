@@ -1,4 +1,4 @@
-/* Reads the trace of an export, and says what came of it. */
+/* Reads the trace of an export, and reports the result. */
 #include "commands/export_request.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@ int export_result(const struct export_request *request, int result, bool lost,
     if (lost || code > EXIT_BAD)
         return code;
     if (stats->events == 0) {
-        print_message("%s: no event is in %s", title,
+        print_message("%s: no event in %s", title,
                       request->window.has_from || request->window.has_to ? "that window" : "it");
         return EXIT_BAD;
     }
@@ -26,8 +26,8 @@ int export_result(const struct export_request *request, int result, bool lost,
         return usage_error(request->command, "no such goroutine %s; 'trail goroutines' lists them",
                            request->window.has_from ? "in the window" : "in the trace");
     if (code == EXIT_BAD)
-        print_message("%s: what is good of it was exported: %" PRIu64 " event%s", title,
-                      stats->events, plural_s(stats->events));
+        print_message("%s: the good part was exported: %" PRIu64 " event%s", title, stats->events,
+                      plural_s(stats->events));
     *made = true;
     return code;
 }

@@ -21,16 +21,18 @@ struct export_request {
     const char *type;   /* of profiles; NULL: the default */
     const char *binary;
     const char *endpoint;               /* OTLP: of a collector; NULL: write to the output */
-    struct pairs resource, environment; /* OTLP: attributes of the resource, by option and in all */
+    struct pairs resource, environment; /* OTLP: attributes of the resource, from options and from
+                                         * the environment */
     bool repair, csv_safe;
     struct window window;
     struct id_list goroutines;
     const char *schema; /* print the schema for this system; NULL: no */
     const char *table, *host,
-        *day; /* for formats that write tables; NULL: all tables, the file's name, the day of the trace */
+        *day; /* for formats that write tables; NULL: all tables, the file's name, the day of the
+               * trace */
     const struct tables_request *tables; /* used by export_tables.c */
     struct input *input;                 /* what to read; NULL: the word */
-    trail_export_options options;        /* the options above, as the library takes them */
+    trail_export_options options;        /* the options above, in the library's form */
 };
 
 enum export_nature { EXPORT_EVENTS, EXPORT_SPANS, EXPORT_PROFILE, EXPORT_TABLES, EXPORT_CSV };

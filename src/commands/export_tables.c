@@ -26,7 +26,7 @@ struct tables_request {
     struct export_request *request;
     bool all; /* into a folder; else `only` */
     trail_table_id only;
-    char *file; /* the value of the column: the last part of the trace's path */
+    char *file; /* the value of the column: the last component of the trace's path */
     const char *host;
     char own_host[TRACE_HOST_SIZE];
     char id[TRACE_ID_SIZE];
@@ -49,7 +49,7 @@ static int find_table(struct tables_request *tables)
                        near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-/* Hosts are also names of folders. */
+/* Hosts are also used as folder names. */
 static int find_host(struct tables_request *tables)
 {
     static const char letters[] =
@@ -103,7 +103,7 @@ static int find_all(struct tables_request *tables)
     size_t end = strlen(suffix);
     if (tables->all && size > end && strcmp(request->output + size - end, suffix) == 0)
         code = usage_error(request->command,
-                           "which table? --table=NAME; without it -o is a folder for all");
+                           "no table given: --table=NAME; without it -o is a folder for all");
     if (code == EXIT_GOOD)
         code = find_host(tables);
     if (code == EXIT_GOOD)
@@ -123,7 +123,7 @@ static bool is_wanted(const struct tables_request *tables, int table)
 
 /* MARK: Folders */
 
-/* Returns the path of a table; NULL on out of memory. */
+/* Returns the path of a table; NULL if out of memory. */
 static char *path_of(const struct tables_request *tables, int table)
 {
     const char *output = tables->request->output;
@@ -162,7 +162,7 @@ static int open_files(const struct tables_request *tables, struct table_files *f
     return code;
 }
 
-/* Gives all files their names or, on an error, removes those that are new. */
+/* Gives all files their final names or, on an error, removes the new ones. */
 static int name_files(struct table_files *files)
 {
     bool fresh[TRAIL_TABLES] = {false};
@@ -230,7 +230,7 @@ static void print_count(const struct export_request *request, int code, uint64_t
     const char *title = source_title(request->word);
     bool window = request->window.has_from || request->window.has_to;
     if (code == EXIT_BAD && count > 0)
-        print_message("%s: what is good of it was exported: %" PRIu64 " row%s", title, count,
+        print_message("%s: the good part was exported: %" PRIu64 " row%s", title, count,
                       plural_s(count));
     else if (code == EXIT_GOOD && count == 0 && window)
         print_message("%s: no row is in that window", title);
@@ -320,7 +320,7 @@ static void put_quoted(FILE *to, const char *text)
         fprintf(to, *text == '\'' ? "''" : "%c", *text);
 }
 
-/* COPY without host and day, which are in the names of the folders. */
+/* Returns a COPY statement without host and day, which are in the names of the folders. */
 static char *copy_statement(const struct tables_request *tables, int table, const char *path)
 {
     char *sql = NULL;
@@ -342,7 +342,7 @@ struct parquet {
     struct folders folders;
 };
 
-/* Returns the path of a table; NULL on out of memory. */
+/* Returns the path of a table; NULL if out of memory. */
 static char *parquet_path(const struct tables_request *tables, const char *folder)
 {
     char *path = NULL;
@@ -353,7 +353,7 @@ static char *parquet_path(const struct tables_request *tables, const char *folde
     return path;
 }
 
-/* DuckDB opens the file by its name. */
+/* DuckDB opens the file by name. */
 static char *part_of(const char *path)
 {
     char ending[32];
@@ -388,7 +388,7 @@ static int copy_one(struct sql_tables *sql, const struct tables_request *tables,
     return code;
 }
 
-/* Gives all files their names or, on an error, removes those that are new. */
+/* Gives all files their final names or, on an error, removes the new ones. */
 static int name_parquet(const struct parquet *parquet)
 {
     bool fresh[TRAIL_TABLES] = {false};

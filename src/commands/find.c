@@ -25,7 +25,7 @@ struct request {
 static const struct option rows[] = {
     {'n', "limit", "N", "stop after N hits (default 100; 0: all)", TO_LIMIT(struct request, limit),
      .expects = "a number"},
-    {'s', "stacks", NULL, "show whole stacks, a line a frame", TO_FLAG(struct request, stacks)},
+    {'s', "stacks", NULL, "show whole stacks, one frame per line", TO_FLAG(struct request, stacks)},
     {'c', "count", NULL, "print only how many there are; all, without --limit",
      TO_FLAG(struct request, count)},
     GOROUTINE_FILTER_ROWS(struct request, filter),
@@ -83,7 +83,7 @@ static int parse_request(struct request *request, int argc, char **argv)
     return parse_words(request, &options);
 }
 
-/* Whether it is or ends a wait; of other steps `reason` is a name chosen by the program. */
+/* Whether the step is or ends a wait; for other steps `reason` is a name chosen by the program. */
 static bool is_wait(const trail_hit_step *step)
 {
     return strcmp(step->what, "block") == 0 || strcmp(step->what, "wake") == 0 ||
@@ -145,7 +145,7 @@ static void json_end(struct request *request)
 
 /* MARK: For people */
 
-/* Whether it has a waker: a wait, or a wake-up. */
+/* Whether the step has a waker: a wait, or a wake-up. */
 static bool has_waker(const trail_hit_step *step)
 {
     return strcmp(step->what, "block") == 0 || strcmp(step->what, "wake") == 0;
@@ -221,7 +221,7 @@ static bool visit(void *context, const trail_hit *hit)
     return request->hits < request->limit;
 }
 
-/* Called after the pass. Returns EXIT_BAD without hits, as grep does. */
+/* Called after the pass. Returns EXIT_BAD if there were no hits, as grep does. */
 static int show_end(void *context)
 {
     struct request *request = context;

@@ -78,7 +78,7 @@ static void show_json(const struct request *request)
 
 /* MARK: For people */
 
-/* The command that shows the longest mark phase. */
+/* Prints the command that shows the longest mark phase. */
 static void show_longest_cycle(const struct request *request)
 {
     int64_t begin, end, longest_begin = 0, longest = 0;
@@ -105,7 +105,8 @@ static void show_cycles(const struct request *request)
     show_longest_cycle(request);
 }
 
-/* Marking is a share of the time; pauses are so short that the worst column is full. */
+/* Marking is shown as a share of the time; pauses are so short that the worst column is scaled to
+ * be full. */
 static void show_times(const struct request *request)
 {
     const trail_analysis_span *span = &request->analysis.span;

@@ -135,7 +135,7 @@ static void put_region(struct row *row, const void *of)
     groups_put_times(row, &region->times);
 }
 
-/* The TID of the thread, which in recordings of trail record is the goroutine. */
+/* Writes the TID of the thread, which in recordings of trail record is the goroutine. */
 static void put_thread(struct row *row, int64_t goroutine)
 {
     const trail_thread *threads;
@@ -168,7 +168,7 @@ static void put_goroutine(struct row *row, const void *of)
                   g->region_count);
 }
 
-/* Sorted and limited only if that was asked for. */
+/* Sorted and limited only on request. */
 static void json_goroutines(const struct request *request, const trail_goroutine *const *list,
                             size_t wanted)
 {

@@ -92,7 +92,7 @@ struct answer {
 
 struct topic {
     const char *words;
-    struct answer answers[ANSWERS_MOST]; /* `line` NULL behind the last */
+    struct answer answers[ANSWERS_MOST]; /* the last is followed by a NULL `line` */
 };
 
 static const struct topic topics[] = {
@@ -105,7 +105,7 @@ static const struct topic topics[] = {
 
 enum { TOPICS = sizeof topics / sizeof *topics };
 
-/* "Deadlocks" -> "deadlock". A word that is too long for any becomes "". */
+/* "Deadlocks" -> "deadlock". A word too long for any topic becomes "". */
 static void normalise(const char *word, char normal[WORD_SIZE])
 {
     size_t size = strlen(word);
@@ -130,7 +130,7 @@ static bool has_word(const char *words, const char *wanted)
     return false;
 }
 
-/* How many of the words a topic has. */
+/* Returns how many of the words a topic has. */
 static int matches_of(const struct topic *topic, int count, char **words)
 {
     int matches = 0;
@@ -142,7 +142,7 @@ static int matches_of(const struct topic *topic, int count, char **words)
     return matches;
 }
 
-/* Prints the topics that have most of the words. Returns whether there is one. */
+/* Prints the topics that match most of the words. Returns whether there is one. */
 static bool print_topics(int count, char **words)
 {
     int most = 0;
@@ -172,7 +172,7 @@ static void print_option(const struct command *command, const struct option *opt
     printf("    %s\n", option->help);
 }
 
-/* Prints the options of that name, of all commands. Returns whether there is one. */
+/* Prints the options with that name, of all commands. Returns whether there is one. */
 static bool print_options(const char *word)
 {
     bool any = false;
@@ -191,7 +191,7 @@ static bool print_options(const char *word)
 
 /* MARK: The command */
 
-/* Names of commands and words of topics, for the suggestion. */
+/* Names of commands and words of topics, for suggestions. */
 struct help_names {
     char text[8192];
     const char *names[NAMES_MOST + 1];

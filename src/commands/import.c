@@ -1,6 +1,4 @@
-/*
- * trail import: makes a trace out of what another recorder wrote.
- */
+/* trail import: makes a trace from what another recorder wrote. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -120,7 +118,7 @@ static int write_trace(trail_source *source, const char *word, const struct requ
     progress_begin(&progress, source, PROGRESS_OUTPUT_MEANWHILE);
     bool made = import_trace(source, &sink, progress_step, &progress, &stats, &err) == 0;
     progress_end(&progress);
-    /* The tool's failure explains that nothing was understood. */
+    /* The tool's failure explains why nothing was understood. */
     made = tool_end(tool, !file.output.reason, &err) == 0 && made;
     print_problems(&stats);
     if (!made && !file.output.reason)
@@ -163,7 +161,7 @@ static int import_perf_data(const char *word, const struct request *request)
 /* A folder is a trace of LTTng: babeltrace2 prints it. */
 static int import_ctf(const char *word, const struct request *request)
 {
-    char path[PATH_MAX]; /* absolute, so that it is no option */
+    char path[PATH_MAX]; /* absolute, so that it is not taken for an option */
     char *argv[] = {"babeltrace2", "--clock-seconds", "--no-delta", path, NULL};
     if (realpath(word, path))
         return import_by_tool(argv, word, request, "babeltrace2 --clock-seconds FOLDER");

@@ -31,7 +31,7 @@ static const struct option rows[] = {
      "decode everything: events by kind, goroutines, strings, stacks, tasks, the exact duration, "
      "damage",
      TO_FLAG(struct request, full)},
-    {'j', "json", NULL, "one JSON object a file", TO_FLAG(struct request, json)},
+    {'j', "json", NULL, "one JSON object per file", TO_FLAG(struct request, json)},
     WORDS_ROW(struct request, words),
     {0},
 };
@@ -43,7 +43,7 @@ struct tally {
     uint64_t count, bytes;
 };
 
-/* What is known of a file. */
+/* What is known about a file. */
 struct info {
     const char *title;
     int version;
@@ -83,7 +83,6 @@ struct info {
 
 /* MARK: Batches */
 
-/* A uvarint at *at; false if there is none. */
 /* Counts an ID once. Returns false if out of memory. */
 static bool count_id(struct idmap *seen, uint64_t id)
 {
@@ -108,13 +107,13 @@ static bool get_uvarint(const uint8_t **at, const uint8_t *end, uint64_t *value)
 }
 
 /*
- * Generations of v2 in which the time of every event is read, not only those of the batches. A
- * short trace has a batch or two for each thread, whose begins say nothing of its length; in a
- * longer one they are close enough.
+ * The number of v2 generations in which the time of every event is read, not only those of the
+ * batches. A short trace has one or two batches per thread, whose begins do not show its length; in
+ * a longer one they are close enough.
  */
 enum { TIMED_GENERATIONS = 3 };
 
-/* Returns the time of the last event of a v2 batch; of its begin, if it has none. */
+/* Returns the time of the last event of a v2 batch; that of its begin, if it has no event. */
 static uint64_t last_event_ticks(const trail_batch *batch, const uint8_t *at, int version)
 {
     const uint8_t *end = at + batch->size;
@@ -132,7 +131,7 @@ static uint64_t last_event_ticks(const trail_batch *batch, const uint8_t *at, in
     return ticks;
 }
 
-/* The frequency and the clock reading of a v2 sync batch (types 8, 50 and 51, §5.1). */
+/* Reads the frequency and the clock reading of a v2 sync batch (types 8, 50 and 51, §5.1). */
 static void read_sync(struct info *info, const trail_batch *batch, const uint8_t *at)
 {
     const uint8_t *end = at + batch->size;
@@ -183,8 +182,8 @@ static bool skip_v1_record(const uint8_t **at, const uint8_t *end, int version)
 }
 
 /*
- * The Frequency record of a v1 file: in the footer, which has no Batch record before it, or,
- * in 1.21, first in the batches written at the end.
+ * Reads the Frequency record of a v1 file: in the footer, which has no Batch record before it, or,
+ * in 1.21, at the start of the batches written at the end.
  */
 static void read_v1_frequency(struct info *info, const trail_batch *batch, const uint8_t *at)
 {
@@ -202,7 +201,7 @@ static void read_v1_frequency(struct info *info, const trail_batch *batch, const
     }
 }
 
-/* Each generation of v2 names it, so the tables of later ones need not be read. */
+/* Each generation of v2 names the maker, so the tables of later ones need not be read. */
 static void find_maker(struct info *info, trail_walk *walk, const trail_batch *batch)
 {
     bool v2 = trail_version_is_v2(info->version);
@@ -214,8 +213,8 @@ static void find_maker(struct info *info, trail_walk *walk, const trail_batch *b
         (void)maker_in_batch(info->version, batch, data, &info->maker);
 }
 
-/* The wall clock of a format without readings; the line is in each generation, the first one's
- * counts. */
+/* Finds the wall clock in a format without readings; each generation has the line, and the first
+ * one's applies. */
 static void find_wall_line(struct info *info, trail_walk *walk, const trail_batch *batch)
 {
     trail_clock_snapshot clocks;
@@ -423,8 +422,8 @@ static int64_t duration_ns(const struct info *info)
     return info->timed ? ticks_ns(info, info->last_ticks - info->first_ticks) : -1;
 }
 
-/* Nanoseconds from the begin of the trace to the reading of the wall clock. Returns false if
- * unknown. */
+/* Computes the nanoseconds from the start of the trace to the reading of the wall clock. Returns
+ * false if unknown. */
 static bool wall_delay(const struct info *info, int64_t *delay)
 {
     bool later = info->wall_ticks >= info->first_ticks;
@@ -438,7 +437,7 @@ static bool wall_delay(const struct info *info, int64_t *delay)
     return info->wall_in_ns || *delay >= 0;
 }
 
-/* The wall clock at the begin of the trace. */
+/* Computes the wall clock at the start of the trace. */
 static bool wall_start(const struct info *info, int64_t *s, uint32_t *ns)
 {
     const int64_t second = 1000000000;
@@ -452,7 +451,7 @@ static bool wall_start(const struct info *info, int64_t *s, uint32_t *ns)
     return true;
 }
 
-/* The times of a trace depend on the begins of its batches until its first event is known. */
+/* Until its first event is known, a trace's times depend on the begins of its batches. */
 static const char *duration_quality(const struct info *info)
 {
     if (exact_duration(info))
@@ -508,7 +507,7 @@ static void put_count(const char *what, size_t count)
 
 static void show_full(const struct info *info, const struct vocabulary *vocabulary)
 {
-    /* In recordings of trail record a goroutine is a thread, which was counted. */
+    /* In recordings of trail record a goroutine is a thread, which has been counted. */
     if (vocabulary->of != TRAIL_MADE_BY_RECORD)
         put_count(term(vocabulary, TERM_tasks), info->goroutines.count);
     printf("  tasks        %zu\n", info->tasks.count);
@@ -538,7 +537,7 @@ static void show_times(const struct info *info)
         printf("  started      %s\n", show_wall(text, s, ns));
 }
 
-/* Nothing for Go, which the format implies. */
+/* Prints nothing for Go, which the format implies. */
 static void show_maker(const trail_maker *maker)
 {
     if (maker->made_by == TRAIL_MADE_BY_GO)
@@ -686,7 +685,7 @@ static void json_info(const struct info *info)
 
 /* MARK: Run */
 
-/* One pass over the input with `pass`. */
+/* Makes one pass over the input with `pass`. */
 static bool with_source(struct info *info, struct input *input,
                         int (*pass)(struct info *info, trail_source *source))
 {
@@ -745,7 +744,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (code != EXIT_GOOD)
         return code;
     if (options.word_count == 0)
-        return usage_error(command, "which file? (- is stdin)");
+        return usage_error(command, "no file given (- is stdin)");
     for (int i = 0; i < options.word_count; i++) {
         if (i > 0 && !request.json)
             putchar('\n');

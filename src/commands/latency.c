@@ -30,7 +30,7 @@ static const struct kind {
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* Stacks of each kind, unless --limit is given. */
+/* Stacks per kind, unless --limit is given. */
 enum { ROWS = 10 };
 
 struct request {
@@ -43,7 +43,7 @@ struct request {
 static const struct option rows[] = {
     {'n', "limit", "N", "at most N stacks of each kind (default 10; 0: all)",
      TO_LIMIT(struct request, limit), .expects = "a number"},
-    {0, "idle", NULL, "waits for work stand among the others, not behind them",
+    {0, "idle", NULL, "show waits for work among the others, not last",
      TO_FLAG(struct request, idle)},
     GOROUTINE_FILTER_ROWS(struct request, filter),
     SKIP_FRAMES_ROW,
@@ -132,7 +132,7 @@ static void show_json(const struct request *request)
 
 /* MARK: For people */
 
-/* The first frame shown: in Go the leaf, elsewhere the place. */
+/* Returns the first frame to show: in Go the leaf, elsewhere the place. */
 static uint32_t first_frame(const struct request *request, const trail_profile *profile,
                             const trail_profile_sample *sample)
 {
@@ -154,7 +154,7 @@ static uint32_t first_frame(const struct request *request, const trail_profile *
     return first;
 }
 
-/* Whether most of it are waits for work. */
+/* Whether most of its waits are waits for work. */
 static bool is_idle(const trail_profile_sample *sample)
 {
     return sample->idle_ns > sample->ns / 2;
@@ -173,7 +173,8 @@ static size_t put_kind(const struct request *request, const trail_profile_sample
     return (size_t)snprintf(text, size, "%.*s%s: ", length, kind.data, work);
 }
 
-/* "sync.(*Mutex).Lock < main.work < main.main": the leaf and what calls it; "mutex: work < main" by kind. */
+/* Prints the leaf and its callers, "sync.(*Mutex).Lock < main.work < main.main"; by kind, "mutex:
+ * work < main". */
 static void put_stack(const struct request *request, struct table *table,
                       const trail_profile *profile, const trail_profile_sample *sample)
 {
@@ -225,7 +226,7 @@ static void show_command(const struct request *request, const struct kind *kind,
            trail_histogram_quantile(times, 0.99));
 }
 
-/* Longest first; waits for work are last, unless they are asked for. */
+/* Longest first; waits for work come last unless they were requested. */
 static void put_rows(const struct request *request, struct table *table,
                      const trail_profile *profile)
 {

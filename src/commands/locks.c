@@ -28,7 +28,7 @@ struct request {
 static const struct option rows[] = {
     {'n', "limit", "N", "at most N locks, and N chains (default 10; 0: all)",
      TO_LIMIT(struct request, limit), .expects = "a number"},
-    {'s', "stacks", NULL, "show whole stacks, a line a frame", TO_FLAG(struct request, stacks)},
+    {'s', "stacks", NULL, "show whole stacks, one frame per line", TO_FLAG(struct request, stacks)},
     {'c', "channels", NULL, "waits for channels and select as well",
      TO_FLAG(struct request, analysis.options.locks.channels)},
     {0, "match", "WORDS", "locks whose name, kind or stacks contain all these words, and no -word",
@@ -101,13 +101,13 @@ static bool has_word(const void *context, const char *word)
            places_have(answers, lock->held, lock->held_count, word);
 }
 
-/* The locks that match. */
+/* The matching locks. */
 struct lock_list {
     const trail_lock **items;
     size_t count;
 };
 
-/* Returns false on out of memory. The caller frees the items. */
+/* Returns false if out of memory. The caller frees the items. */
 static bool list_wanted(const struct request *request, struct lock_list *list)
 {
     const trail_lock *const *locks;
@@ -234,7 +234,7 @@ static void put_chain(struct row *row, const void *of)
 
 /* MARK: JSON */
 
-/* What there is, also where not all locks are shown. */
+/* Prints totals even if not all locks are shown. */
 static void json_totals(const struct request *request, struct json *json, size_t wanted)
 {
     uint64_t open = 0;
@@ -265,7 +265,7 @@ static void show_json(const struct request *request, const struct lock_list *lis
 
 /* MARK: For people */
 
-/* Prints the command that shows what these goroutines did then. */
+/* Prints the command that shows what these goroutines did at that time. */
 static void show_command(const struct request *request, const char *goroutines, int64_t begin_ns,
                          int64_t ns)
 {
@@ -275,7 +275,7 @@ static void show_command(const struct request *request, const char *goroutines, 
     printf("    %s\n", follow_up_print(&request->analysis, &follow_up, command));
 }
 
-/* Prints "thread 4 work"; without a name the number alone. */
+/* Prints "thread 4 work"; only the number if it has no name. */
 static void put_goroutine(const struct request *request, int64_t id, trail_name name)
 {
     trail_string text = analysis_text(&request->analysis, name);
@@ -300,7 +300,7 @@ static void show_longest(const struct request *request, const char *title,
     show_command(request, goroutine, longest->begin_ns, longest->ns);
 }
 
-/* The text of places[at].stack among the first `count`: where another one has the same text, with
+/* Returns the text of places[at].stack among the first `count`; if another has the same text, with
  * what differs. */
 static void distinct_text(const struct request *request, const trail_lock_place *places,
                           size_t count, size_t at, char *text, size_t size)

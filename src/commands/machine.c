@@ -83,7 +83,8 @@ void machine_switches_fact(struct facts *facts)
 
 /* MARK: Sharing memory */
 
-/* In a child: whether it can open a descriptor of its parent through /proc. Its errno, or 0. */
+/* Tests in a child whether it can open a descriptor of its parent through /proc. Returns its errno,
+ * or 0. */
 static int try_parent(int fd)
 {
     char path[64];

@@ -9,7 +9,7 @@
 
 void machine_facts(struct facts *facts);
 
-/* The one fact of whether the kernel reports context switches. */
+/* Adds the fact whether the kernel reports context switches. */
 void machine_switches_fact(struct facts *facts);
 
 #endif

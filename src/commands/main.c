@@ -70,10 +70,10 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    /* A closed pipe is an error of writing: files and children are cleaned up first
+    /* A closed pipe is treated as a write error, so that files and children are cleaned up first
      * (finish_stdout). */
     (void)signal(SIGPIPE, SIG_IGN);
-    /* So is a limit of file sizes (setrlimit(2)): EFBIG. */
+    /* So is a file size limit (setrlimit(2)): EFBIG. */
     (void)signal(SIGXFSZ, SIG_IGN);
     terminal_guard();
     return finish_stdout(run(argc, argv));

@@ -17,7 +17,7 @@
 /* An input trace: its command line, and its state while it is read. */
 struct part {
     const char *word;
-    char *name; /* before "=", or derived from the file's */
+    char *name; /* from before "=", or derived from the file's */
     bool has_offset;
     int64_t offset_ns;
     struct input input;
@@ -113,7 +113,7 @@ static bool name_taken(const struct request *request, const char *name)
     return false;
 }
 
-/* Returns "web-2" for "web", or with the first free number. NULL on out of memory. */
+/* Returns "web-2" for "web", or with the first free number. NULL if out of memory. */
 static char *next_name(const struct request *request, const char *base)
 {
     for (unsigned n = 2;; n++) {
@@ -126,8 +126,8 @@ static char *next_name(const struct request *request, const char *base)
     }
 }
 
-/* Returns "web" for "/var/traces/web.trace.gz"; a duplicate becomes "web-2". NULL on out of memory.
- */
+/* Returns "web" for "/var/traces/web.trace.gz"; a duplicate becomes "web-2". NULL if out of
+ * memory. */
 static char *name_of_file(const struct request *request, const char *word)
 {
     static const char *const ends[] = {".gz", ".zst", ".xz", ".trace", ".out"};
@@ -146,7 +146,7 @@ static char *name_of_file(const struct request *request, const char *word)
     return name;
 }
 
-/* Takes NAME=FILE or FILE; a file with "=" in its name is "./a=b". */
+/* Parses NAME=FILE or FILE; a file with "=" in its name is "./a=b". */
 static int take_word(struct request *request, const char *word)
 {
     struct part *part = &request->parts[request->count];
@@ -213,7 +213,7 @@ static int check_offsets(const struct request *request)
 static int check_usage(struct request *request, const struct options *options)
 {
     if (options->word_count == 0)
-        return usage_error(request->command, "which traces?");
+        return usage_error(request->command, "no traces given");
     if (strcmp(request->output, "-") == 0 && isatty(STDOUT_FILENO))
         return usage_error(request->command, NO_BINARY_ON_TERMINAL);
     request->count = 0;
@@ -288,7 +288,7 @@ static int print_damage(const struct request *request, const trail_merge *merge)
             code = worse_exit(code, print_error(request->parts[k].word, err));
     }
     if (code == EXIT_BAD)
-        print_message("what is good of it was merged");
+        print_message("the good part was merged");
     return code;
 }
 
@@ -325,7 +325,7 @@ static int write_parts(struct request *request, trail_merge *merge)
     return close_trace_file(&file, request->output, made && code != EXIT_INOUT, code);
 }
 
-/* The largest input, whose position is shown as progress. */
+/* Returns the largest input, whose position is shown as progress. */
 static const trail_source *largest(const struct request *request)
 {
     const trail_source *found = request->parts[0].source;
@@ -384,7 +384,7 @@ const struct command command_merge = {
         "for others --offset or --align=start says how they are aligned. Numbers of the second "
         "trace's goroutines and threads begin with 1000000000, those of its Ps with 1000, and so "
         "on; names of start functions with the trace's: 'web: main.main'. The heap and GOMAXPROCS "
-        "are sums. Of a damaged trace it is the good part, and the exit status is 1.",
+        "are sums. For a damaged trace, the good part is written and the exit status is 1.",
     .examples = "  trail merge web.trace db.trace -o both.trace && trail summary both.trace\n"
                 "  trail merge web=host1/app.trace db=host2/app.trace -o both.trace\n"
                 "  trail merge old.trace new.trace --offset=new=1.5s -o both.trace\n"

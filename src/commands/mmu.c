@@ -56,8 +56,8 @@ static int parse_windows(const struct command *command, void *member, const char
         if (windows->count == MOST_WINDOWS)
             return usage_error(command, "at most %d windows", MOST_WINDOWS);
         if (!next_word(&list, word, sizeof word) || !parse_time(word, &ns) || ns == 0)
-            return usage_error(command, "'%s' is no length of a window; those are like 10us,1ms",
-                               word);
+            return usage_error(command,
+                               "'%s' is not the length of a window; those are like 10us,1ms", word);
         windows->ns[windows->count++] = ns;
     } while (*list);
     return EXIT_GOOD;
@@ -94,8 +94,8 @@ static int parse_quantiles(const struct command *command, void *member, const ch
         double share = good ? strtod(word, &end) : 0;
         good = good && end != word && *end == '\0' && share >= 0 && share <= 1;
         if (!good)
-            return usage_error(command, "'%s' is no share of the windows; those are like 0.5,0.99",
-                               word);
+            return usage_error(command,
+                               "'%s' is not a share of the windows; those are like 0.5,0.99", word);
         quantiles->shares[quantiles->count++] = share;
     } while (*list);
     return EXIT_GOOD;
@@ -118,7 +118,7 @@ static const struct option rows[] = {
     {0},
 };
 
-/* The curve with background workers counted once comes first: it is that of the summary. */
+/* The curve that counts background workers once comes first: the summary uses it. */
 static void want_curves(trail_analysis_options *options, unsigned flags)
 {
     bool is_counted_twice = flags & TRAIL_MMU_BACKGROUND;
@@ -134,7 +134,7 @@ static int parse_request(struct request *request, int argc, char **argv)
     return code;
 }
 
-/* 10 us, 30 us, 100 us, ... as long as they are shorter than the trace. */
+/* 10 us, 30 us, 100 us, ... while they are shorter than the trace. */
 static void default_windows(struct request *request)
 {
     const trail_analysis_span *span = &request->analysis.span;
@@ -164,7 +164,7 @@ static void json_curve(const struct request *request, struct json *json, const c
     json_close(json, ']');
 }
 
-/* A list per window, in the requested order. */
+/* Prints a list per window, in the requested order. */
 static void json_quantiles(const struct request *request, struct json *json, const char *key,
                            unsigned curve)
 {

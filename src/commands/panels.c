@@ -1,6 +1,6 @@
 /*
- * trail panels: what the panels of the viewer ask first, from one pass: a line for each of locks, latency, mmu and summary.
- * The viewer's server runs it (serve/ahead.def has the order).
+ * trail panels: the first requests of the viewer's panels, answered in one pass: a line each for
+ * locks, latency, mmu and summary. The viewer's server runs it (serve/ahead.def has the order).
  */
 #include "commands/panels.h"
 #include "ui/values.h"

@@ -1,16 +1,17 @@
 /*
- * Answers of several commands from one pass: each as the command's --json has it, without options that select anything.
+ * Answers of several commands from one pass: each like the command's --json without options that
+ * select anything.
  */
 #ifndef TRAIL_COMMANDS_PANELS_H
 #define TRAIL_COMMANDS_PANELS_H
 
 #include "ui/analysis.h"
 
-/* The part of a command. */
+/* A command's part. */
 struct panel {
-    /* Adds to the options what the answer needs, without taking anything away. */
+    /* Adds what the answer needs to the options, and removes nothing. */
     void (*want)(trail_analysis_options *options);
-    /* Prints the answer, a line. `limit` is for those whose command has all without one. */
+    /* Prints the answer, one line. `limit` is for commands that print everything unless limited. */
     void (*show)(const struct analysis *analysis, size_t limit);
 };
 

@@ -71,7 +71,8 @@ static const struct option_word colors[] = {
 
 static const struct option rows[] = {
     {'f', "format", "FORM",
-     "text (one event a line; the default), jsonl (one JSON object an event), wire (the records of "
+     "text (one event per line; the default), jsonl (one JSON object per event), wire (the records "
+     "of "
      "the file, unordered, for 'trail assemble'), go (as 'go tool trace -d=parsed' of Go 1.26 and "
      "1.27) or go-v1 (as 'go tool trace -d' of Go 1.21, for traces of Go 1.5 to 1.21)",
      TO_PARSED(struct request, format, int, parse_format), .values = "text go go-v1 wire jsonl"},
@@ -89,15 +90,15 @@ static const struct option rows[] = {
      TO_WINDOW_TO(struct request, window)},
     {'n', "limit", "N", "at most N events", TO_NUMBER(struct request, filter.limit), .least = 1,
      .expects = "a number from 1 on"},
-    {'s', "stacks", NULL, "text: show stacks, a line a frame", TO_FLAG(struct request, stacks)},
+    {'s', "stacks", NULL, "text: show stacks, one frame per line", TO_FLAG(struct request, stacks)},
     {0, "no-stacks", NULL, "jsonl: leave stacks out", TO_FLAG(struct request, no_stacks)},
     {0, "color", "WHEN",
      "when to use colours: auto (on a terminal, unless NO_COLOR is set; the default), always or "
      "never",
      TO_WORD(struct request, color, colors), .expects = "auto, always or never"},
     {0, "repair", NULL,
-     "repair what has no consistent order; 'trail check --repair --list' lists "
-     "what had to be assumed",
+     "repair what has no consistent order; 'trail check --repair --list' lists what had to be "
+     "assumed",
      TO_FLAG(struct request, reader.repair)},
     {0, "partial", NULL, "Go 1.5 to 1.21, in the format of Go's tools: print what is good, too",
      TO_FLAG(struct request, reader.partial)},
@@ -126,7 +127,7 @@ static int unknown_kind(const struct request *request, trail_view view, const ch
     return usage_error(request->command, "no kind of event '%s'", name);
 }
 
-/* Kinds of events depend on the view: called when --format is known. */
+/* Which kinds of events there are depends on the view, so this is called once --format is known. */
 static int finish_kinds(struct request *request)
 {
     trail_view view = request->reader.view;
@@ -168,9 +169,9 @@ static int finish_filter(struct request *request)
     request->filtered = filter->goroutine_count || filter->proc_count || filter->thread_count ||
                         filter->has_kinds || filter->has_from || filter->has_to || filter->limit;
     if (request->format == FORMAT_WIRE && request->filtered)
-        return usage_error(request->command,
-                           "--format=wire prints the records of the file as they stand: "
-                           "it cannot be filtered");
+        return usage_error(
+            request->command,
+            "--format=wire prints the records of the file as they stand: it cannot be filtered");
     return EXIT_GOOD;
 }
 
@@ -182,7 +183,7 @@ static int parse_request(struct request *request, int argc, char **argv)
     if (code != EXIT_GOOD)
         return code;
     if (options.word_count != 1)
-        return usage_error(request->command, options.word_count == 0 ? "which file? (- is stdin)"
+        return usage_error(request->command, options.word_count == 0 ? "no file given (- is stdin)"
                                                                      : "one file at a time");
     request->word = options.words[0];
     if (request->format == TRAIL_FORMAT_GO || request->format == TRAIL_FORMAT_GO_V1)
@@ -289,7 +290,7 @@ const struct command command_print = {
     COMMAND_ROW(print),
     .synopsis = "[options] FILE",
     .details =
-        "Prints the events in order, one a line. Conditions combine: an event is shown if it "
+        "Prints the events in order, one per line. Conditions combine: an event is shown if it "
         "meets each that is given. What arrives through a pipe is shown as it arrives.",
     .examples = "  trail print app.trace | less\n"
                 "  trail print --goroutine=18 --stacks app.trace\n"

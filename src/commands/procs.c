@@ -1,5 +1,5 @@
 /*
- * trail procs: what each P did: ran goroutines, was kept by system calls, looked for work, was
+ * trail procs: what each P did: ran goroutines, was held by system calls, looked for work, was
  * idle.
  */
 #include "base/share.h"
@@ -61,8 +61,8 @@ const struct command command_procs = {
     COMMAND_ROW(procs),
     .synopsis = "[options] FILE",
     .details =
-        "A row a P: how long goroutines ran on it, how long it was kept by one in a system call, "
-        "in use otherwise (looking for work, the runtime's own), and idle; and how often.",
+        "One row per P: how long goroutines ran on it, how long it was kept by one in a system "
+        "call, in use otherwise (looking for work, the runtime's own), and idle; and how often.",
     .examples = "  trail procs app.trace\n"
                 "  trail procs --from=1s --to=+200ms --json app.trace",
     .options = rows,

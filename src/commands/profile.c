@@ -94,7 +94,7 @@ static int parse_least(const struct command *command, void *least, const char *v
     char *end;
     double percent = strtod(value, &end);
     if (end == value || (*end && strcmp(end, "%") != 0) || !(percent >= 0 && percent <= 100))
-        return usage_error(command, "'%s' is no share from 0 to 100", value);
+        return usage_error(command, "'%s' is not a share from 0 to 100", value);
     *(double *)least = percent / 100;
     return EXIT_GOOD;
 }
@@ -212,12 +212,11 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_profile = {
     COMMAND_ROW(profile),
     .synopsis = "[options] FILE",
-    .details =
-        "Adds up by call stack: waits for channels and locks (sync), for the network (net), "
-        "system calls (syscall), time from ready to running (sched, by the waker's stack), CPU "
-        "samples (cpu), time running (running, by the stack where it ended), waits of any kind "
-        "(offcpu, by the waker's stack). net, sync, syscall and sched are what "
-        "'go tool trace -pprof' computes.",
+    .details = "Adds up by call stack: waits for channels and locks (sync), for the network (net), "
+               "system calls (syscall), time from ready to running (sched, by the waker's stack), "
+               "CPU samples (cpu), time running (running, by the stack where it ended), waits of "
+               "any kind (offcpu, by the waker's stack). net, sync, syscall and sched are what 'go "
+               "tool trace -pprof' computes.",
     .examples =
         "  trail profile app.trace\n"
         "  trail profile --type=sched -o sched.pb.gz app.trace && go tool pprof sched.pb.gz\n"

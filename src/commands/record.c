@@ -2,7 +2,7 @@
  * trail record: runs a program with libtrail-preload.so in it, and writes the execution trace of
  * its threads.
  *
- * The program writes raw records into memory that it shares with this process, which makes them
+ * The program writes raw records into memory that it shares with this process, which turns them
  * into a trace (src/collect/).
  */
 #include <errno.h>
@@ -36,20 +36,20 @@
 #include "ui/values.h"
 #include "words/vocabulary.h"
 
-/* Between lines of progress. */
+/* Interval between lines of progress. */
 #define PROGRESS_NS 500000000
 
-/* Time after a signal before a message that trail waits for the program to end. */
+/* How long after a signal to report that trail waits for the program to end. */
 #define PATIENCE_NS INT64_C(1500000000)
 
-/* Processes that the program started may be about to end with it: time before a message about them.
- */
+/* Processes that the program started may be about to end with it: how long to wait before a message
+ * about them. */
 #define NOTICE_NS 500000000
 
 /* The title of a process that ended before its command line or modules could be read. */
 #define NO_TITLE "(ended at once)"
 
-/* Between looks at the libraries of a process that runs already. */
+/* Interval between looks at the libraries of a process that was already running. */
 #define LOOK_NS 500000000
 
 struct recording {
@@ -69,8 +69,8 @@ struct recording {
     struct program program;
     struct recorder recorder;
     struct child child;
-    struct attach attach; /* with --pid */
-    int64_t looked_ns;    /* when its libraries were looked at; CLOCK_MONOTONIC */
+    struct attach attach; /* for --pid */
+    int64_t looked_ns;    /* when its libraries were last examined; CLOCK_MONOTONIC */
 };
 
 /* MARK: Options */
@@ -100,7 +100,7 @@ static int take_rotate(const struct command *command, void *member, const char *
     if (parse_size(value, &limits->rotate_bytes) ||
         (parse_time(value, &limits->rotate_ns) && limits->rotate_ns > 0))
         return EXIT_GOOD;
-    return usage_error(command, "'%s' is no value for this option", value);
+    return usage_error(command, "'%s' is not a value for this option", value);
 }
 
 static int take_pid(const struct command *command, void *process, const char *value)
@@ -108,7 +108,7 @@ static int take_pid(const struct command *command, void *process, const char *va
     char *end;
     long pid = strtol(value, &end, 10);
     if (end == value || *end || pid <= 0 || pid > INT32_MAX)
-        return usage_error(command, "'%s' is no process ID", value);
+        return usage_error(command, "'%s' is not a process ID", value);
     *(pid_t *)process = (pid_t)pid;
     return EXIT_GOOD;
 }
@@ -119,22 +119,22 @@ static const struct option rows[] = {
     {'o', "output", "FILE", "where the trace goes (PROGRAM.trace)",
      TO_TEXT(struct recording, options.output)},
     {'p', "pid", "PID",
-     "attach to the running process PID and record it until it ends, --duration, or "
-     "Ctrl-C; it goes on",
+     "attach to the running process PID and record it until it ends, --duration, or Ctrl-C; it "
+     "keeps running",
      TO_PARSED(struct recording, options.process, pid_t, take_pid)},
-    {0, "duration", "TIME", "record for this time; the program goes on",
+    {0, "duration", "TIME", "record for this long; the program keeps running",
      TO_TIME(struct recording, options.duration_ns), .least = 1},
     {0, "cpu-samples", "HZ",
      "have the kernel sample each thread's stack at this rate, by its CPU time",
      TO_NUMBER(struct recording, options.cpu_samples), .least = 1, .most = 10000},
     {0, "flight", "TIME",
-     "keep the newest part, of this length, in memory; it is written when the program ends, in "
-     "whatever way, and on a signal",
+     "keep only the newest part, of this length, in memory; it is written when the program ends, "
+     "however it ends, and on a signal",
      TO_TIME(struct recording, options.limits.flight_ns), .least = 1},
-    {0, "heap", NULL, "record how much memory of malloc the program has at each time",
+    {0, "heap", NULL, "record how much malloc memory the program uses over time",
      TO_FLAG(struct recording, options.heap)},
     {0, "children", NULL,
-     "record the processes that it starts until they end, too: also those that outlive it",
+     "record the processes that it starts until they end, even if they outlive it",
      TO_FLAG(struct recording, options.outliving)},
     {0, "no-children", NULL, "do not record the processes that it starts",
      TO_FLAG(struct recording, alone)},
@@ -157,18 +157,18 @@ static const struct option rows[] = {
      "run a program that gcc has built with LLVM's OpenMP library, which reports parallel "
      "regions, tasks, barriers and locks",
      TO_FLAG(struct recording, openmp)},
-    {0, "split", NULL, "a trace for each process, with its PID in the name, not one of all",
+    {0, "split", NULL, "one trace per process, with its PID in the name, not one for all",
      TO_FLAG(struct recording, options.split)},
     {0, "switches", "WHEN",
      "record the kernel's context switches: auto (the default): where it permits that; off; need: "
      "refuse to record without",
      TO_WORD(struct recording, options.switches, switches)},
     {0, "max-switches", "RATE",
-     "not while a CPU switches threads more often per second, as each switch takes about a "
-     "microsecond longer; 0: no limit (25000)",
+     "pause it while a CPU switches threads more often per second, because each switch takes about "
+     "a microsecond longer; 0: no limit (25000)",
      TO_NUMBER(struct recording, options.max_switches), .most = 1000000000},
     {0, "cpu-signal", NULL,
-     "take these samples by a timer signal (PROF) in the program, where the kernel gives none",
+     "take these samples by a timer signal (PROF) in the program, if the kernel provides none",
      TO_FLAG(struct recording, options.cpu_signal)},
     {0, "attach-shm", "FILE",
      "start no program: wait for those that find FILE by the variables of 'trail env', until "
@@ -200,7 +200,7 @@ static int take_skip_frames(void *context, int id, const char *path)
     return skip_frames_read(path, &r->skip_frames);
 }
 
-/* What is decided when a program starts cannot be asked of one that runs. */
+/* Options that take effect when a program starts cannot apply to a running one. */
 static int check_with_pid(const struct recording *r, const struct command *command, int words)
 {
     if (words > 0 || r->options.shm)
@@ -223,7 +223,7 @@ static int read_options(struct recording *r, const struct command *command, int 
         return code;
     r->argv = options.words;
     if (r->options.cpu_signal && !r->options.cpu_samples)
-        return usage_error(command, "--cpu-signal is about --cpu-samples=HZ: how many a second?");
+        return usage_error(command, "--cpu-signal needs --cpu-samples=HZ");
     if (r->alone && (r->options.split || r->options.outliving))
         return usage_error(command, "--no-children records one process: not with --children or "
                                     "--split, which are about several");
@@ -240,7 +240,7 @@ static int read_options(struct recording *r, const struct command *command, int 
     if (r->options.process)
         return check_with_pid(r, command, options.word_count);
     if (!r->options.shm && options.word_count == 0)
-        return usage_error(command, "which program? trail record -- PROGRAM [ARGUMENT...]");
+        return usage_error(command, "no program given: trail record -- PROGRAM [ARGUMENT...]");
     return EXIT_GOOD;
 }
 
@@ -274,7 +274,7 @@ static int choose_libomp(struct recording *r)
     return EXIT_GOOD;
 }
 
-/* Its file's name, or else its first thread's. */
+/* Writes the name of its file, or else of its first thread. */
 static void name_of_process(pid_t pid, char *name, size_t size)
 {
     char link[64], path[PATH_MAX];
@@ -287,7 +287,7 @@ static void name_of_process(pid_t pid, char *name, size_t size)
     (void)snprintf(name, size, "%.*s", (int)strcspn(path_name(path), " "), path_name(path));
 }
 
-/* NAME.trace in the current folder. */
+/* Chooses NAME.trace in the current folder. */
 static void choose_output(struct recording *r)
 {
     char name[64] = "app";
@@ -302,8 +302,8 @@ static void choose_output(struct recording *r)
 
 /* MARK: Running */
 
-/* Called in the new process, before exec: it may be recorded, and its own output is kept apart from
- * a trace. */
+/* Called in the new process, before exec: the program may be recorded, and its own output is kept
+ * apart from a trace. */
 static void before_program(void *context)
 {
     struct recording *r = context;
@@ -321,7 +321,7 @@ static bool start_program(struct recording *r)
     (void)snprintf(preload, sizeof preload, "%s%s%s%s%s%s%s", r->program.first,
                    *r->program.first ? ":" : "", r->preload.path, *r->libomp ? ":" : "", r->libomp,
                    others && *others ? ":" : "", others ? others : "");
-    /* OpenMP loads the first tool that accepts: the user's. */
+    /* OpenMP loads the first tool that accepts: the user's comes first. */
     (void)snprintf(tools, sizeof tools, "%s%s%s", other_tools ? other_tools : "",
                    other_tools && *other_tools ? ":" : "", r->preload.openmp);
     /* ThreadSanitizer has a tool of its own, without which it ignores OpenMP's barriers. */
@@ -341,10 +341,10 @@ static void print_patience(struct recording *r)
     if (r->patience_printed || !r->child.asked || now - r->child.asked_ns < PATIENCE_NS)
         return;
     r->patience_printed = true;
-    print_message("%s goes on; one more signal ends the recording without it", r->argv[0]);
+    print_message("%s is still running; one more signal ends the recording without it", r->argv[0]);
 }
 
-/* Prints one line on stderr, overwriting the last. */
+/* Prints one line on stderr, overwriting the previous one. */
 static void show_progress(struct recording *r)
 {
     struct collect_summary summary;
@@ -370,7 +370,7 @@ static void end_progress(const struct recording *r)
         terminal_control(stderr, "\r\033[K");
 }
 
-/* Starts the viewer when there is a file to show. */
+/* Starts the viewer once there is a file to show. */
 static void start_viewer(struct recording *r)
 {
     const struct recorded *program = r->recorder.program;
@@ -380,7 +380,7 @@ static void start_viewer(struct recording *r)
     r->view = false;
 }
 
-/* Waits until the next step, and does it. */
+/* Waits for the next step, and takes it. */
 static void wait_and_step(struct recording *r)
 {
     if (child_wait(&r->child, recorder_pause_ns(&r->recorder),
@@ -390,9 +390,9 @@ static void wait_and_step(struct recording *r)
 }
 
 /*
- * The program has ended, and processes that it started may go on. Most end with it. Those that do
- * not, such as daemons, are recorded on with --children, so that a recording without it ends with
- * the program, as the command alone would.
+ * The program has ended, and processes that it started may still run. Most end with it. Those that
+ * do not, such as daemons, are recorded further with --children, whereas a recording without it
+ * ends with the program, as the command alone would.
  */
 static void follow_children(struct recording *r)
 {
@@ -407,10 +407,10 @@ static void follow_children(struct recording *r)
         noticed = true;
         if (!r->quiet)
             print_message(r->options.outliving
-                              ? "%s has ended; what it has started is recorded until it ends, too, "
-                                "or Ctrl-C"
-                              : "the recording has ended with %s; what it has started goes on: "
-                                "--children records that until it ends, too",
+                              ? "%s has ended; processes that it started are recorded until they "
+                                "end, or Ctrl-C"
+                              : "the recording has ended with %s; processes that it started are "
+                                "still running: --children records them until they end",
                           r->argv[0]);
         if (!r->options.outliving)
             break;
@@ -428,7 +428,7 @@ static void run_program(struct recording *r)
     }
     end_progress(r);
     if (r->child.given_up)
-        print_message("the recording has ended; %s goes on as process %d", r->argv[0],
+        print_message("the recording has ended; %s continues as process %d", r->argv[0],
                       (int)r->child.pid);
     if (!r->child.given_up && (r->options.outliving || recorder_has_others(&r->recorder)))
         follow_children(r);
@@ -448,8 +448,7 @@ static void finish(struct recording *r)
     recorder_finish(&r->recorder);
     if (r->recorder.refused)
         print_message("refused to record %" PRIu64
-                      " process%s that claimed to be of the program, but "
-                      "%s not",
+                      " process%s that claimed to be of the program, but %s not",
                       r->recorder.refused, r->recorder.refused == 1 ? "" : "es",
                       r->recorder.refused == 1 ? "was" : "were");
 }
@@ -509,7 +508,7 @@ static bool leave(struct attaching *a)
     return attach_leave(a->attach, &a->err);
 }
 
-/* The recorder takes steps meanwhile: it hands the memory out. */
+/* The recorder takes steps in the meantime: it hands the memory out. */
 static bool attach_do(struct recording *r, bool (*action)(struct attaching *a))
 {
     struct attaching a = {
@@ -539,7 +538,7 @@ static bool renew(struct attaching *a)
     return attach_renew(a->attach, &a->err);
 }
 
-/* Libraries that the process loads are recorded, too: looked for twice a second. */
+/* Libraries that the process loads are recorded, too: checks for them twice a second. */
 static void look_for_libraries(struct recording *r)
 {
     int64_t now = (int64_t)clock_ns(CLOCK_MONOTONIC);
@@ -561,7 +560,7 @@ static bool is_alive(pid_t pid)
     return !ended;
 }
 
-/* Records a process that runs until it ends, a signal, or the end of the recording. */
+/* Records a running process until it ends, a signal, or the end of the recording. */
 static void record_process(struct recording *r)
 {
     child_none(&r->child);
@@ -588,7 +587,7 @@ static size_t count_processes(const struct recording *r)
     return count;
 }
 
-/* Returns the rows of all processes, in the order of their beginning; NULL: memory is out. */
+/* Returns the rows of all processes, in the order in which they began; NULL: out of memory. */
 static struct record_summary_process *make_rows(const struct recording *r, size_t count)
 {
     struct record_summary_process *all = calloc(count + 1, sizeof *all);
@@ -605,7 +604,7 @@ static struct record_summary_process *make_rows(const struct recording *r, size_
     return all;
 }
 
-/* The summary of the trace that all processes share. */
+/* Prints the summary of the trace that all processes share. */
 static void print_shared(const struct recording *r, struct record_summary_process *all,
                          size_t count, int64_t cpu_ns)
 {
@@ -619,10 +618,10 @@ static void print_shared(const struct recording *r, struct record_summary_proces
                          all ? record_summary_about(all, count, about) : NULL);
 }
 
-/* Of more processes only the first has a summary of its own. */
+/* If there are more processes, only the first has a summary of its own. */
 #define FEW_PROCESSES 3
 
-/* Of each trace that a process has for itself. */
+/* Prints the summary of each process that has its own trace. */
 static void print_own(const struct recording *r, size_t count, int64_t cpu_ns)
 {
     struct collect_summary summary;
@@ -630,7 +629,7 @@ static void print_own(const struct recording *r, size_t count, int64_t cpu_ns)
         if (count > FEW_PROCESSES && p != r->recorder.program)
             continue;
         account_summarize(&r->recorder, p, &summary);
-        /* The time of what was executed in its place would be in it. */
+        /* The CPU time would include that of the program executed in its place. */
         record_summary_print(&summary, p->to->path, summary.left ? -1 : cpu_ns, NULL);
     }
 }
@@ -658,10 +657,10 @@ static void print_summaries(const struct recording *r)
     free(all);
     record_summary_print_executed(&recorder->executed, turned_away);
     if (turned_away > 0)
-        print_message("%" PRIu64
-                      " process%s not recorded: processes started faster than the recorder could "
-                      "take them up",
-                      turned_away, turned_away == 1 ? " was" : "es were");
+        print_message(
+            "%" PRIu64
+            " process%s not recorded: processes started faster than the recorder could accept them",
+            turned_away, turned_away == 1 ? " was" : "es were");
 }
 
 /* Reports losses that no summary counts. */
@@ -669,17 +668,16 @@ static void print_cut_files(void)
 {
     uint64_t pages = mapped_files_cut();
     if (pages)
-        print_message(
-            "a file became shorter while it was read, the shared memory or a library of the "
-            "program: %" PRIu64 " page%s of it missing",
-            pages, pages == 1 ? " is" : "s are");
+        print_message("the shared memory or a library of the program became shorter while it was "
+                      "read: %" PRIu64 " page%s of it missing",
+                      pages, pages == 1 ? " is" : "s are");
     print_refused_file();
 }
 
 static void print_pause(const struct recording *r)
 {
     char pause[DURATION_SIZE];
-    print_message("a thread of process %d was held up for at most %s", (int)r->options.process,
+    print_message("a thread of process %d was delayed by up to %s", (int)r->options.process,
                   show_duration_as(pause, r->attach.paused_ns, DURATION_WORDS));
 }
 

@@ -16,7 +16,8 @@
 #include "ui/show.h"
 #include "wire/waits.h"
 
-/* Findings on the last screen, and of traces of at most how many bytes: those take about a second. */
+/* Findings on the last screen, and the maximum bytes of a trace for them, which take about a
+ * second. */
 enum { MOST_FINDINGS = 3, MOST_BYTES = 32 << 20 };
 
 /* The kind of each wait, as readers add them up. */
@@ -40,8 +41,8 @@ static void print_states(const struct collect_summary *s, int64_t cpu_ns)
     int64_t running = s->running_ns, waiting, unexplained = s->wait_ns[SHM_KERNEL], total;
     int64_t brief = s->switches ? 0 : s->short_ns;
     const char *between = "";
-    /* A thread counted as running was not on a CPU all the time: without context switches, short
-     * waits have no record of their cause. */
+    /* A thread counted as running was not always on a CPU: without context switches, the cause of
+     * short waits is not recorded. */
     if ((s->switches || s->unseen_ns) && cpu_ns >= 0 && running > cpu_ns) {
         brief = running - cpu_ns < s->short_ns ? running - cpu_ns : s->short_ns;
         unexplained += running - cpu_ns - brief;
@@ -134,8 +135,8 @@ static void print_recorder(const struct collect_summary *s)
     fputs(strcmp(between, "lost: ") == 0 ? "nothing lost\n" : "\n", stderr);
     if (s->unnamed)
         fprintf(stderr,
-                "  %" PRIu64 " %s without a name, as the recording was to end at once: "
-                "'trail symbolize' adds names\n",
+                "  %" PRIu64 " %s without a name, as the recording was to end at once: 'trail "
+                "symbolize' adds names\n",
                 s->unnamed, numbered(s->unnamed, "place", "places"));
 }
 
@@ -148,7 +149,7 @@ int64_t record_summary_cpu_ns(int who)
            ((int64_t)usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
 }
 
-/* Prints the first findings of the trace. Of one that is large they would take too long. */
+/* Prints the first findings of the trace. For a large trace they would take too long. */
 static void print_findings(const char *path)
 {
     struct stat of;
@@ -196,8 +197,9 @@ void record_summary_print(const struct collect_summary *s, const char *path, int
                 "; the kernel does not permit reading the program's memory\n",
                 s->refused_stacks);
     if (s->left)
-        fputs("  not recorded: what was executed in its place, which did not load the recorder\n",
-              stderr);
+        fputs(
+            "  not recorded: the program executed in its place, which did not load the recorder\n",
+            stderr);
     print_heap(s);
     print_recorder(s);
     print_findings(path);
@@ -263,7 +265,7 @@ const char *record_summary_about(const struct record_summary_process *processes,
     return text;
 }
 
-/* Those that only waited come last, and those that ran longest first. */
+/* Those that only waited come last; the others by running time, longest first. */
 static int by_cpu(const void *a, const void *b)
 {
     const struct record_summary_process *x = a, *y = b;
@@ -272,7 +274,7 @@ static int by_cpu(const void *a, const void *b)
     return order ? order : ORDER(x->pid, y->pid);
 }
 
-/* Of the program itself its own summary says it. */
+/* The program's own summary already reports it. */
 static void print_left(const struct record_summary_process *processes, size_t count, int program)
 {
     size_t found = 0;
@@ -285,10 +287,9 @@ static void print_left(const struct record_summary_process *processes, size_t co
                                      found > 1 ? ", " : "", TITLE_WIDTH, p->title, p->pid);
     }
     if (found > 0)
-        show_error_line(
-            "  recorded in part: %s%s, for what was executed in its place did not load the "
-            "recorder",
-            text, found > MOST_EXECUTED ? ", ..." : "");
+        show_error_line("  recorded in part: %s%s, because the program executed in its place did "
+                        "not load the recorder",
+                        text, found > MOST_EXECUTED ? ", ..." : "");
 }
 
 void record_summary_print_all(struct record_summary_process *processes, size_t all, int program)
@@ -319,7 +320,7 @@ void record_summary_print_all(struct record_summary_process *processes, size_t a
 
 /* MARK: Processes that were not recorded */
 
-/* Prints why one was not, and what would record it. False: it is not known. */
+/* Prints why a program was not recorded, and what would record it. False: not known. */
 static bool print_why(const char *name, uint32_t pid, enum wire_missed why)
 {
     const struct wire_missed_words *words = wire_missed_words(why);

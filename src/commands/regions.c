@@ -25,8 +25,8 @@ struct request {
     bool members;
     const trail_region *regions;
     size_t count;
-    /* Of JSON, by region: its number among those of its name that were begun in the trace, as trail
-     * why has it; 0: none. */
+    /* For JSON, by region: its number among those with its name that began in the trace, as in
+     * trail why; 0: none. */
     uint64_t *numbers;
 };
 
@@ -74,7 +74,7 @@ static bool in_list(const struct id_list *list, uint64_t id)
     return list->count == 0;
 }
 
-/* What --match looks at. */
+/* What --match examines. */
 struct candidate {
     const struct request *request;
     const trail_region *region;
@@ -98,7 +98,7 @@ static bool is_wanted(const struct request *request, const trail_region *region)
            in_list(&request->tasks, region->task);
 }
 
-/* Whether it has the words and the duration that are asked for. */
+/* Whether it has the requested words and duration. */
 static bool is_chosen(const struct request *request, const trail_region *region)
 {
     struct candidate candidate = {request, region};
@@ -106,7 +106,7 @@ static bool is_chosen(const struct request *request, const trail_region *region)
            (!request->match || match_all(request->match, has_word, &candidate));
 }
 
-/* Prints that nothing matches, with the nearest name. */
+/* Reports that nothing matches, with the nearest name. */
 static int print_none(const struct request *request)
 {
     struct nearest nearest = {.word = request->name};
@@ -126,7 +126,7 @@ static bool is_complete(const trail_region *region)
     return region->has_start && region->has_end;
 }
 
-/* One more than the greatest name. */
+/* Returns one more than the greatest name. */
 static size_t name_bound(const struct request *request)
 {
     size_t bound = 0;
@@ -152,7 +152,7 @@ static int by_length(const void *a, const void *b)
     return order ? order : ORDER(r, s);
 }
 
-/* Returns all regions in an order, which the caller frees; NULL on out of memory. */
+/* Returns all regions, sorted, in a list that the caller frees; NULL if out of memory. */
 static const trail_region **in_order(const struct request *request,
                                      int (*order)(const void *a, const void *b))
 {
@@ -165,7 +165,7 @@ static const trail_region **in_order(const struct request *request,
     return list;
 }
 
-/* Returns false on out of memory. */
+/* Returns false if out of memory. */
 static bool number_regions(struct request *request)
 {
     uint64_t *counts = calloc(name_bound(request) + 1, sizeof *counts);
@@ -186,8 +186,8 @@ struct median {
 };
 
 /*
- * Returns the median of the complete regions of each name, by name, of an even number the shorter
- * of the two; the caller frees it. NULL on out of memory.
+ * Returns, by name, the median of the complete regions, the shorter of the two middle ones if their
+ * number is even; the caller frees it. NULL if out of memory.
  */
 static struct median *find_medians(const struct request *request)
 {
@@ -239,7 +239,7 @@ static void json_regions(const struct request *request, const trail_region *cons
     analysis_json_end(&json);
 }
 
-/* The groups, each with its median. Returns EXIT_GOOD or, on out of memory, EXIT_INOUT. */
+/* Prints the groups, each with its median. Returns EXIT_GOOD or, if out of memory, EXIT_INOUT. */
 static int json_groups(struct request *request, const trail_group *groups, size_t count)
 {
     struct median *medians = find_medians(request);
@@ -263,7 +263,7 @@ static int json_groups(struct request *request, const trail_group *groups, size_
     return EXIT_GOOD;
 }
 
-/* The command that shows the first of the table. */
+/* Prints the command that shows the first region of the table. */
 static void show_first(const struct request *request, const trail_region *region)
 {
     const trail_analysis_span *span = &request->analysis.span;
@@ -274,7 +274,7 @@ static void show_first(const struct request *request, const trail_region *region
            follow_up_of(&request->analysis, region->goroutine, begin, end - begin, command));
 }
 
-/* Prints the command for the critical path of the longest region of a name: of the first that has
+/* Prints the command for the critical path of the longest region of a name: the first name that has
  * one. */
 static void show_why(const struct request *request, const trail_group *groups, size_t count)
 {

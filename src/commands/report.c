@@ -1,6 +1,6 @@
 /*
  * trail report: one HTML file about a trace, to open from disk or to mail. The trace is read twice:
- * once for all figures, and once for what goroutines did in the moments that these refer to.
+ * once for all figures, and once for what goroutines did at the moments that these refer to.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -127,7 +127,7 @@ static int feed_moments(struct request *request, trail_reader *reader, trail_sou
     return more < 0 ? print_output_error(request->output, ENOMEM) : EXIT_GOOD;
 }
 
-/* Second pass: the moments. Damage of the trace was reported by the first. */
+/* Second pass: the moments. Damage was reported by the first pass. */
 static int read_moments(struct request *request, trail_reader **reader, trail_source **source)
 {
     struct analysis *analysis = &request->analysis;
@@ -214,7 +214,7 @@ static int make(struct request *request)
     if (!request->analysis.answers)
         return code;
     if (request->analysis.span.events == 0) {
-        print_message("%s: no event is in %s: there is nothing to report",
+        print_message("%s: no event in %s: there is nothing to report",
                       source_title(request->analysis.word),
                       request->analysis.window.has_from ? "that window" : "it");
         return worse_exit(code, EXIT_BAD);
@@ -258,9 +258,9 @@ const struct command command_report = {
         "time, where the program ran and waited as flame graphs, histograms of latency, heap and "
         "garbage collection, tables, and what goroutines did in the worst moments. It needs no "
         "network and asks for nothing; without scripts all but sorting, zooming and searching "
-        "works. Of a damaged trace it is of the good part, with a note on top, and the exit "
-        "status is 1. The file is written beside and gets its name when it is complete. With "
-        "--embed it is the viewer of 'trail view' instead, with all of the trace in it.",
+        "works. Of a damaged trace it is of the good part, with a note on top, and the exit status "
+        "is 1. The file appears under its name only when it is complete. With --embed it is the "
+        "viewer of 'trail view' instead, with all of the trace in it.",
     .examples =
         "  trail report app.trace -o report.html\n"
         "  trail report --from=1s --to=+200ms --title='The slow second' app.trace -o "

@@ -1,8 +1,8 @@
 /*
  * trail sql: SQL queries on traces, answered by DuckDB over the tables of tables.h.
  *
- * Arguments are files until one is a query: it begins with @, or contains a space and is not the
- * name of a file.
+ * Arguments are files up to the first query, which begins with @, or contains a space and is not
+ * the name of a file.
  */
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -60,7 +60,7 @@ static const struct option rows[] = {
      TO_WINDOW_FROM(struct request, window)},
     {0, "to", "TIME", "only time up to here; +3ms counts from --from",
      TO_WINDOW_TO(struct request, window)},
-    {'j', "json", NULL, "an array of objects, one a row", TAKE(SQL_JSON)},
+    {'j', "json", NULL, "an array of objects, one per row", TAKE(SQL_JSON)},
     {0, "csv", NULL, "comma-separated values, with a line of titles", TAKE(SQL_CSV)},
     {0, "csv-safe", NULL,
      "the same, with an apostrophe before text that a spreadsheet would compute",
@@ -68,9 +68,9 @@ static const struct option rows[] = {
     {0, "memory-limit", "SIZE",
      "memory that DuckDB may use: 500M, 4G (its own default: 80 % of the machine's)",
      TO_PARSED(struct request, duckdb.memory, const char *, take_memory)},
-    {0, "spill", "DIR", "where what is more than that goes; without it the query fails",
+    {0, "spill", "DIR", "where to store what exceeds that; without it the query fails",
      TO_TEXT(struct request, duckdb.spill)},
-    {0, "threads", "N", "threads that DuckDB may use (one a file, at most one a CPU)",
+    {0, "threads", "N", "threads that DuckDB may use (one per file, at most one per CPU)",
      TO_PARSED(struct request, duckdb.threads, const char *, take_threads)},
     {0, "allow-files", NULL, "queries may read and write files: COPY, read_parquet(...)",
      TO_FLAG(struct request, duckdb.files)},
@@ -180,7 +180,7 @@ static int show_schema(const char *name)
 
 /* MARK: The macro since_start */
 
-/* The time of a trace's first event; what is wrong with the trace its tables report. */
+/* Returns the time of a trace's first event; its tables report what is wrong with the trace. */
 static int64_t begin_of(struct sql_tables *tables, size_t file)
 {
     trail_error err;
@@ -261,7 +261,7 @@ static int no_query(const char *name)
     return EXIT_USAGE;
 }
 
-/* Runs a query, or a command with a dot; a result of SQL is printed if it is to be `shown`. */
+/* Runs a query, or a command with a dot; prints the result of SQL if `shown`. */
 static int run_one(struct session *session, const char *text, bool shown)
 {
     const char *rest = rest_of(text, ".show");
@@ -315,7 +315,7 @@ static char *statement_end(char *at)
     return NULL;
 }
 
-/* Returns the begin of a statement, after white space and comments. */
+/* Returns the start of a statement, after white space and comments. */
 static const char *statement_begin(const char *at)
 {
     for (;;) {
@@ -348,7 +348,8 @@ static char *run_whole(struct session *session, char *text, int *code)
     return text;
 }
 
-/* Runs all statements of a text. JSON and CSV are one document: the result of the last statement. */
+/* Runs all statements of a text. JSON and CSV are one document: the result of the last
+ * statement. */
 static int run_all(struct session *session, const char *query)
 {
     char *text = strdup(query), *at = text;
@@ -389,7 +390,7 @@ static void lines_begin(struct lines *lines)
     memcpy(&lines->remember, &remember, sizeof remember);
 }
 
-/* Returns the next line without its newline, to be freed by the caller; NULL at the end. */
+/* Returns the next line without its newline, which the caller frees; NULL at the end. */
 static char *lines_next(const struct lines *lines, const char *prompt)
 {
     char *line = NULL;
@@ -414,7 +415,7 @@ static char *lines_next(const struct lines *lines, const char *prompt)
     return line;
 }
 
-/* Appends a line to an incomplete statement. Returns false on out of memory. */
+/* Appends a line to an incomplete statement. Returns false if out of memory. */
 static bool append(char **text, const char *line)
 {
     char *grown = NULL;
@@ -464,7 +465,7 @@ static int prompt(struct session *session)
 
 /* MARK: The session */
 
-/* Reports files that cannot be opened once, not for each query; the others are answered for. */
+/* Reports files that cannot be opened once, not for each query; queries run on the others. */
 static int open_inputs(struct session *session)
 {
     struct sql_tables *tables = &session->tables;
@@ -554,7 +555,8 @@ static int take_format(void *context, int id, const char *value)
     return EXIT_GOOD;
 }
 
-/* Whether it is a query, not a file: @NAME, .schema, or several words that do not name a file. */
+/* Whether it is a query rather than a file: @NAME, .schema, or several words that do not name a
+ * file. */
 static bool is_query(const char *word)
 {
     if (*word == '@' || *word == '.')
@@ -581,7 +583,7 @@ static int take_words(struct request *request, const struct options *options)
     request->file_count = (size_t)count;
     bool facts = request->query && *request->query == '.';
     if (count == 0 && !facts)
-        return usage_error(request->command, "which trace?");
+        return usage_error(request->command, "no trace given");
     for (int i = 0; i < count && !request->query; i++)
         if (strcmp(options->words[i], "-") == 0)
             return usage_error(request->command, "the trace is on stdin: the query must be a word");

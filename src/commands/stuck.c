@@ -1,7 +1,7 @@
 /*
- * trail stuck: which thread waits for which in processes that run. src/stuck looks; this prints
- * deadlocks, then threads with what they wait for and their stacks, those with the same ones
- * together.
+ * trail stuck: which thread waits for which in running processes. src/stuck examines them; this
+ * prints deadlocks, then threads with what they wait for and their stacks, grouping those that are
+ * alike.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -36,7 +36,8 @@ struct request {
 };
 
 static const struct option rows[] = {
-    {'j', "json", NULL, "one JSON object, with --repeat one a line", TO_FLAG(struct request, json)},
+    {'j', "json", NULL, "one JSON object, with --repeat one per line",
+     TO_FLAG(struct request, json)},
     {0, "children", NULL, "the processes that it has started, too",
      TO_FLAG(struct request, children)},
     {0, "repeat", "TIME", "look again each TIME, and show what has changed",
@@ -113,8 +114,8 @@ static void state_text(const struct stuck_thread *thread, char *text, size_t siz
         (void)snprintf(text, size, "%s", texts[thread->state]);
 }
 
-/* What a thread of a cycle waits for: "waits for mutex a_mu", "waits to read pipe, whose other end
- * ...". */
+/* Writes what a thread of a cycle waits for: "waits for mutex a_mu", "waits to read pipe, whose
+ * other end ...". */
 static void wanted_text(const struct stuck_thread *thread, char *text, size_t size)
 {
     static const char waiting[] = "waiting";
@@ -212,7 +213,7 @@ static void frame_text(const struct stuck_frame *frame, char *text, size_t size)
         (void)snprintf(text, size, "0x%" PRIx64, frame->pc);
 }
 
-/* Without the frames that started the thread's function, unless all are wanted. */
+/* Leaves out the frames that started the thread's function, unless all are wanted. */
 static void print_stack(const struct stuck_thread *thread, size_t most)
 {
     char text[PLACE_TEXT_SIZE];
@@ -229,7 +230,7 @@ static void print_stack(const struct stuck_thread *thread, size_t most)
         puts("    ... its callers are not known without a stop");
 }
 
-/* The deadlocked first, then those that others wait for, then those that wait for a thread. */
+/* Deadlocked threads first, then those that others wait for, then those that wait for a thread. */
 static unsigned rank_of(const struct stuck_thread *thread)
 {
     return thread->cycle                 ? 0
@@ -239,10 +240,10 @@ static unsigned rank_of(const struct stuck_thread *thread)
                                          : 4;
 }
 
-/* A thread to print, and what it is like. */
+/* A thread to print, and a hash to group it by. */
 struct row {
     const struct stuck_thread *thread;
-    uint64_t likeness; /* of its state, stack and name */
+    uint64_t likeness; /* hash of its state, stack and name */
 };
 
 static uint64_t hash_text(uint64_t hash, const char *text)
@@ -263,7 +264,7 @@ static uint64_t likeness_of(const struct stuck_thread *thread)
     return hash;
 }
 
-/* Those that others wait for are shown alone. */
+/* Threads that others wait for are shown alone. */
 static bool is_alike(const struct row *a, const struct row *b)
 {
     const struct stuck_thread *x = a->thread, *y = b->thread;
@@ -277,7 +278,7 @@ static int by_likeness(const void *a, const void *b)
     return order ? order : ORDER(x->thread->held->tid, y->thread->held->tid);
 }
 
-/* Threads that are alike, which lie in a row. */
+/* Threads that are alike, consecutive in the list. */
 struct group {
     const struct row *rows;
     size_t count;
@@ -291,8 +292,7 @@ static int by_rank(const void *a, const void *b)
     return order ? order : ORDER(x->held->tid, y->held->tid);
 }
 
-/* Sorts the list and fills in the groups, of which there is room for as many; returns their number.
- */
+/* Sorts the list and fills in the groups, at most `count`; returns their number. */
 static size_t gather(struct row *list, size_t count, struct group *groups)
 {
     size_t found = 0;
@@ -328,8 +328,8 @@ static void print_heading(const struct group *group)
 /* MARK: What has changed */
 
 /*
- * Whether the thread is as at the last look; remembers it in `history`, which has what each TID was
- * like, as a pointer that is not NULL.
+ * Whether the thread is the same as at the last look; stores it in `history`, which maps each TID
+ * to what it was like, as a pointer that is not NULL.
  */
 static bool is_as_before(struct idmap *history, const struct row *row)
 {
@@ -350,7 +350,7 @@ static bool has_musl(const struct held *held)
     return false;
 }
 
-/* What the threads of a program do not show; NULL: nothing. */
+/* Returns what could not be seen of a program's threads; NULL: nothing. */
 static const char *what_is_missing(const struct stuck_process *process)
 {
     struct program program;
@@ -376,14 +376,15 @@ static void print_process_heading(const struct stuck_process *process, size_t ch
               process->held.groups > 1 ? "each " : "", process->held.groups > 1 ? "at most " : "",
               stopped);
     if (process->held.groups > 1)
-        show_line("    in %zu groups, so not seen at one instant; deadlocks were looked at twice",
+        show_line("    in %zu groups, so not seen at one instant; deadlocks were confirmed by a "
+                  "second look",
                   process->held.groups);
     if (missing)
         show_line("    %s", missing);
     if (process->hangs)
-        show_line("    no thread can go on: each waits for another, without a time limit");
+        show_line("    no thread can continue: each waits for another, without a time limit");
     if (process->is_related)
-        puts("    not asked for: others wait for these threads of it");
+        puts("    not requested: others wait for these threads of it");
     else if (changed < process->held.count)
         show_line("    %zu as before", process->held.count - changed);
     if (process->held.unstopped)
@@ -391,7 +392,7 @@ static void print_process_heading(const struct stuck_process *process, size_t ch
     putchar('\n');
 }
 
-/* Of processes that were not asked for: others wait for the thread, or it is part of a cycle. */
+/* For processes that were not requested: others wait for the thread, or it is part of a cycle. */
 static bool is_relevant(const struct stuck_thread *thread)
 {
     return thread->cycle || thread->waiters;
@@ -569,7 +570,7 @@ static bool add_children(struct pids *pids)
     const struct dirent *entry;
     bool good = true;
     DIR *folder;
-    /* A copy: the list may move while it grows. */
+    /* Copies the list, which may move while it grows. */
     given.list = malloc((given.count + 1) * sizeof *given.list);
     if (!given.list)
         return false;
@@ -638,12 +639,13 @@ static int read_pids(const struct command *command, const struct options *option
         errno = 0;
         long pid = strtol(options->words[i], &end, 10);
         if (errno || *end || pid <= 0 || pid > INT32_MAX)
-            return usage_error(command, "'%s' is no process ID; 'pgrep NAME' lists those of a name",
+            return usage_error(command,
+                               "'%s' is not a process ID; 'pgrep NAME' lists those of a name",
                                options->words[i]);
         if (!add_pid(pids, (pid_t)pid))
             return print_output_error("the processes", ENOMEM);
     }
-    return pids->count ? EXIT_GOOD : usage_error(command, "which process? Give its ID");
+    return pids->count ? EXIT_GOOD : usage_error(command, "no process given: give its ID");
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -670,7 +672,7 @@ const struct command command_stuck = {
     .synopsis = "[options] PID...",
     .details =
         "Stops the threads of a process for some milliseconds, copies their registers, stacks and "
-        "what they wait for, and lets them go on. Shows deadlocks; then each thread: what it "
+        "what they wait for, and lets them continue. Shows deadlocks; then each thread: what it "
         "waits for, the holder of that, and its stack. Needs no preparation of the process. Exit "
         "status: 0, also if there is a deadlock; 3 if the process may not be read.",
     .examples = "  trail stuck $(pidof server)\n"

@@ -1,7 +1,7 @@
 /*
  * trail summary: a trace on one screen: use of its Ps, where the time of goroutines went, the
- * largest waits, garbage collection, heap, tasks and regions. Figures of one point in time have the
- * command that shows it beside them.
+ * largest waits, garbage collection, heap, tasks and regions. Figures about a point in time are
+ * followed by the command that shows it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ struct request {
 static const struct option rows[] = {
     {'n', "limit", "N", "at most N rows in each table (default 6; 0: all)",
      TO_LIMIT(struct request, limit), .expects = "a number"},
-    {0, "idle", NULL, "waits for work stand among the others, not behind them",
+    {0, "idle", NULL, "show waits for work among the others, not last",
      TO_FLAG(struct request, idle)},
     SKIP_FRAMES_ROW,
     ANALYSIS_ROWS,
@@ -77,7 +77,7 @@ static void put_longest(struct row *row, const trail_longest *longest, const cha
     json_close(row->json, '}');
 }
 
-/* The command that shows a time, for copying. */
+/* Writes the command that shows a time, for copying. */
 static void put_command(struct row *row, const char *title, const trail_longest *longest)
 {
     char text[FOLLOW_UP_SIZE];
@@ -373,7 +373,7 @@ static void show_head(const struct request *request)
               plural_s(span->events));
 }
 
-/* Where the program only waited for others, the process that worked comes first. */
+/* If the program only waited for others, the process that worked comes first. */
 static void show_worker(const struct request *request)
 {
     struct summary_process *list;
@@ -395,7 +395,7 @@ static bool nothing_ran(const struct request *request)
     return request->analysis.span.goroutines == 0;
 }
 
-/* Of the three lines of activity. */
+/* Returns the width of the labels of the three activity lines. */
 static int label_width(const struct request *request)
 {
     size_t widest = strlen(word(request, TERM_slots_idle)), least = sizeof "running " - 1;
@@ -437,8 +437,8 @@ static void show_activity(const struct request *request)
     int64_t idle = a->idle_work_ns + a->idle_lock_ns + a->idle_nothing_ns;
     show_counts(request, "running", false);
     show_counts(request, "ready", true);
-    printf("%-*s %.1f %% of their time: %.1f %% nothing to do, %.1f %% waiting for locks, "
-           "%.1f %% although work was ready\n",
+    printf("%-*s %.1f %% of their time: %.1f %% nothing to do, %.1f %% waiting for locks, %.1f %% "
+           "although work was ready\n",
            label_width(request), word(request, TERM_slots_idle), percent_of(idle, a->available_ns),
            percent_of(a->idle_nothing_ns, a->available_ns),
            percent_of(a->idle_lock_ns, a->available_ns),
@@ -446,14 +446,14 @@ static void show_activity(const struct request *request)
     if (a->inferred_ns > 0) {
         char inferred[SHOW_SIZE];
         printf("inferred for %s: context switches were not recorded; of the %s that ran or were "
-               "ready there, "
-               "at most %" PRIu64 " count as running here, and all in the rows below\n",
+               "ready there, at most %" PRIu64
+               " count as running here, and all in the rows below\n",
                show_duration(inferred, a->inferred_ns), word(request, TERM_tasks), a->procs);
     }
     show_lost(request);
 }
 
-/* The commands that show more of a finding, for copying. */
+/* Prints the commands that show more about a finding, for copying. */
 static void put_commands(const struct request *request, const trail_finding *finding)
 {
     char command[FOLLOW_UP_SIZE], file[FOLLOW_UP_SIZE];
@@ -506,7 +506,7 @@ static void put_part(struct table *table, const char *state, trail_string what, 
     table_text(table, what);
 }
 
-/* What a wait was for, for people. */
+/* Returns what a wait was for, in words. */
 static trail_string reason_text(const struct request *request, trail_string reason)
 {
     return words_reason(&request->analysis.vocabulary, reason);
@@ -726,7 +726,7 @@ static void panel_show(const struct analysis *analysis, size_t limit)
 
 const struct panel panel_summary = {panel_want, panel_show};
 
-/* A line for each of several files. */
+/* Prints a line for each of several files. */
 static int run_files(struct analysis *analysis, const struct options *options)
 {
     int code = analysis_word(analysis, options->words[0]);
@@ -750,7 +750,7 @@ static int run(const struct command *command, int argc, char **argv)
         return run_files(&request.analysis, &options);
     if (code == EXIT_GOOD)
         code = analysis_words(&request.analysis, &options);
-    /* Only the tiles have locks. */
+    /* Only the tiles show locks. */
     if (request.analysis.json)
         request.analysis.options.what |= TILES_ANALYSES;
     code = analysis_answer(&request.analysis, code, show, &request);

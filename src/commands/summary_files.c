@@ -28,7 +28,7 @@ struct file {
 struct files {
     struct file *list;
     size_t count, capacity;
-    size_t others; /* files of a folder that are no traces */
+    size_t others; /* files in a folder that are not traces */
 };
 
 void summary_files_want(trail_analysis_options *options)
@@ -46,7 +46,7 @@ static void file_free(struct file *file)
 
 /* MARK: One file */
 
-/* Reads the file; prints nothing. Returns the exit code; `answers` are set if there are any. */
+/* Reads the file without printing. Returns the exit code; `answers` are set if there are any. */
 static int read_file(struct analysis *a, const char *path, trail_error *err)
 {
     a->word = path;
@@ -88,7 +88,7 @@ static int64_t longest_task(const trail_analysis *answers)
     return ns;
 }
 
-/* Returns false on out of memory. */
+/* Returns false if out of memory. */
 static bool take_answers(const struct analysis *a, struct file *file)
 {
     const trail_finding *findings;
@@ -110,7 +110,7 @@ static bool take_answers(const struct analysis *a, struct file *file)
 
 /* MARK: All files */
 
-/* Adds the file, which is one of a folder if `listed`. Returns false on out of memory. */
+/* Adds the file; `listed` if it was found in a folder. Returns false if out of memory. */
 static bool add_file(struct files *files, const struct analysis *like, const char *path,
                      bool listed)
 {
@@ -145,7 +145,7 @@ static bool is_file(const char *path)
     return stat(path, &of) == 0 && S_ISREG(of.st_mode);
 }
 
-/* Adds the regular files of a folder, but for hidden ones. Returns the exit code. */
+/* Adds the regular files of a folder, except hidden ones. Returns the exit code. */
 static int add_folder(struct files *files, const struct analysis *like, const char *folder)
 {
     struct dirent **names;
@@ -169,7 +169,7 @@ static int add_folder(struct files *files, const struct analysis *like, const ch
     return code;
 }
 
-/* Hangs first, then by what would be gained; those that cannot be read last. */
+/* Hangs first, then by gain; unreadable files last. */
 static int by_gain(const void *a, const void *b)
 {
     const struct file *x = a, *y = b;
@@ -184,7 +184,7 @@ static int by_gain(const void *a, const void *b)
 
 /* MARK: Output */
 
-/* Its damage and its first finding. */
+/* Prints its damage and its first finding. */
 static void put_finding(struct row *row, const struct file *file)
 {
     char text[4096], where[200] = "", damage[TRAIL_MESSAGE_MAX + 256] = "";

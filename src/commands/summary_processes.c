@@ -1,4 +1,4 @@
-/* Times by process in a summary: see summary_processes.h. */
+/* Adds up times by process for a summary: see summary_processes.h. */
 #include "commands/summary_processes.h"
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 
 /*
  * Returns the row of the program, the process that began first: its row is written last. NULL if
- * the recording has one process, or that is not known.
+ * the recording has only one process, or if that is not known.
  */
 static const trail_recorded *program_of(const trail_reader *reader)
 {
@@ -67,7 +67,7 @@ static int by_running(const void *a_, const void *b_)
     return by_label(a, b);
 }
 
-/* Gives what was recorded before there were several processes to the program. */
+/* Assigns to the program what was recorded before there were several processes. */
 static void add_unnamed(struct summary_process *list, size_t *count, const trail_recorded *program,
                         const struct summary_process *unnamed)
 {
@@ -82,7 +82,7 @@ static void add_unnamed(struct summary_process *list, size_t *count, const trail
     add_process(to, unnamed);
 }
 
-/* Adds up neighbours with one label; returns how many are left. */
+/* Adds up neighbours with the same label; returns how many remain. */
 static size_t add_up(struct summary_process *list, size_t count)
 {
     size_t kept = 0;
@@ -98,8 +98,9 @@ static size_t add_up(struct summary_process *list, size_t count)
 }
 
 /*
- * Returns the process that a row is about; NULL: there is none. Several have the PID if the process has executed another
- * program, or if the kernel has given the number anew: then the one that the row names, or that ran longest.
+ * Returns the process that a row is about; NULL: none. Several have the PID if the process has
+ * executed another program, or if the kernel has reused the number: it is then the one that the row
+ * names, or that ran longest.
  */
 static struct summary_process *process_with(struct summary_process *list, size_t count,
                                             const trail_recorded *row)
@@ -115,7 +116,7 @@ static struct summary_process *process_with(struct summary_process *list, size_t
     return found;
 }
 
-/* Gives each process what its recording noted. */
+/* Gives each process its row from the recording. */
 static void find_recorded(const trail_reader *reader, const trail_recorded *program,
                           struct summary_process *list, size_t count)
 {

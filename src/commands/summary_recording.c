@@ -15,7 +15,7 @@ bool summary_recording_has(const trail_reader *reader)
     return trail_reader_recorded(reader, &rows) > 0;
 }
 
-/* What rows of one kind have together. */
+/* Adds up the rows of one kind. */
 static trail_recorded sum_of(const trail_reader *reader, trail_recorded_what what)
 {
     const trail_recorded *rows;
@@ -30,7 +30,7 @@ static trail_recorded sum_of(const trail_reader *reader, trail_recorded_what wha
     return sum;
 }
 
-/* Prints the names of those rows, "true (4711), ls (4712)"; returns how many there are. */
+/* Prints the names in those rows, "true (4711), ls (4712)"; returns their number. */
 static size_t show_names(const trail_reader *reader, trail_recorded_what what, const char *before)
 {
     const trail_recorded *rows;
@@ -73,7 +73,7 @@ static void show_missed(const trail_reader *reader)
             missed, missed == 1 ? "" : "es");
     show_why(reader, TRAIL_RECORDED_MISSED);
     if (show_names(reader, TRAIL_RECORDED_LEFT, "recorded in part: ") > 0)
-        printf("\n  what was executed in its place did not load the recorder\n");
+        printf("\n  the program executed in its place did not load the recorder\n");
     show_why(reader, TRAIL_RECORDED_LEFT);
 }
 

@@ -1,4 +1,4 @@
-/* What the recording of a trace of `trail record` took, and what it missed. */
+/* What the recording of a trace by `trail record` took, and what it missed. */
 #ifndef TRAIL_COMMANDS_SUMMARY_RECORDING_H
 #define TRAIL_COMMANDS_SUMMARY_RECORDING_H
 
@@ -7,10 +7,11 @@
 
 #include "base/json.h"
 
-/* Whether the trace has that; known after its last event. */
+/* Whether the trace has such rows; known after its last event. */
 bool summary_recording_has(const trail_reader *reader);
 
-/* Prints it as lines; or as an object with the key "recording", which is left out if the trace does not have it. */
+/* Prints them as lines; or as an object with the key "recording", which is omitted if the trace has
+ * none. */
 void summary_recording_show(const trail_reader *reader);
 void summary_recording_json(const trail_reader *reader, struct json *json);
 

@@ -58,7 +58,7 @@ static void put_name(const struct module_file *file)
     show_plain_on(stderr, text_from(path_name(file->path)));
 }
 
-/* Reports which modules lack what, and what to do. */
+/* Reports which modules lack what, and how to get it. */
 static void print_lacking(const struct modules *modules)
 {
     unsigned missing = 0, bare = 0;
@@ -71,7 +71,7 @@ static void print_lacking(const struct modules *modules)
     for (struct module_file file = {0}; modules_next(modules, &file);) {
         if (file.state != MODULE_HAS_NAMES)
             continue;
-        fputs(bare++ == 0 ? "trail: names without lines, for want of debug information: " : ", ",
+        fputs(bare++ == 0 ? "trail: names without lines, for lack of debug information: " : ", ",
               stderr);
         put_name(&file);
     }
@@ -126,7 +126,7 @@ static int copy(trail_source *source, struct modules *modules, const char *word,
     progress_end(&progress);
     if (!good && !file.output.reason)
         code = print_error(word, &err);
-    /* A damaged trace is copied to its end: what can be read of it can be read of the copy. */
+    /* A damaged trace is copied to its end: whatever can be read of it can be read of the copy. */
     bool made = good || (!file.output.reason && code == EXIT_BAD && err.code != TRAIL_UNSUPPORTED &&
                          err.code != TRAIL_NOT_A_TRACE);
     if (made)

@@ -73,7 +73,7 @@ static bool is_complete(const trail_task *task)
     return task->has_start && task->has_end;
 }
 
-/* Returns its duration, as far as it is in the trace. */
+/* Returns the part of its duration that is in the trace. */
 static int64_t duration(const struct analysis *analysis, const trail_task *task)
 {
     const trail_analysis_span *span = &analysis->span;
@@ -81,7 +81,7 @@ static int64_t duration(const struct analysis *analysis, const trail_task *task)
     return end - (task->has_start ? task->start_ns : span->begin_ns);
 }
 
-/* What --match looks at. */
+/* What --match examines. */
 struct candidate {
     const struct request *request;
     const trail_task *task;
@@ -109,14 +109,14 @@ static bool is_wanted(const struct request *request, const trail_task *task)
     return request->ids.count == 0 && task->id != TRAIL_BACKGROUND_TASK;
 }
 
-/* Whether the first one, by ID, stands for what belongs to no task, such as logs: it is shown only
- * if it is asked for. */
+/* Whether the first task, by ID, stands for everything outside of tasks, such as logs: it is shown
+ * only on request. */
 static bool has_background(const struct request *request)
 {
     return request->count > 0 && request->tasks[0].id == TRAIL_BACKGROUND_TASK;
 }
 
-/* Whether it has the words and the duration that are asked for. */
+/* Whether it has the requested words and duration. */
 static bool is_chosen(const struct request *request, const trail_task *task)
 {
     struct candidate candidate = {request, task};
@@ -149,14 +149,14 @@ static int by_duration(const void *a, const void *b, void *analysis)
     return order ? order : ORDER(t->id, u->id);
 }
 
-/* Those that are wanted, of any of these durations. */
+/* The requested tasks, with any of these durations. */
 struct task_list {
     const trail_task **items;
     size_t count, shown;
 };
 
-/* Longest first; JSON by ID, unless it is limited. Returns false on out of memory. The caller frees
- * the items. */
+/* Longest first; JSON by ID, unless limited. Returns false if out of memory. The caller frees the
+ * items. */
 static bool list_wanted(struct request *request, struct task_list *list)
 {
     bool json = request->analysis.json;
@@ -189,7 +189,7 @@ static void put_log(struct row *row, const void *of)
     row_text(row, "message<", "message", log->message);
 }
 
-/* Its lists, in JSON. */
+/* Writes the task's lists, in JSON. */
 static void put_lists(struct row *row, const trail_task *task)
 {
     const struct request *request = (const struct request *)row->analysis;
@@ -274,9 +274,10 @@ struct type {
     uint64_t count, incomplete, regions, logs;
     trail_histogram took;
     const trail_task *longest;     /* among complete tasks; NULL: none */
-    const trail_task *median;      /* the same; of an even number, the shorter of the two */
-    uint64_t longer;               /* complete tasks that were seen before the median */
-    struct spark_pieces under_way; /* of tasks with a begin or an end */
+    const trail_task *median;      /* the same; if their number is even, the shorter of the two
+                                    * middle ones */
+    uint64_t longer;               /* complete tasks seen before the median */
+    struct spark_pieces under_way; /* of tasks that have a begin or an end */
 };
 
 static void cover(const struct request *request, struct type *type, const trail_task *task)
@@ -294,7 +295,7 @@ struct types {
     size_t count, capacity;
 };
 
-/* Returns NULL on out of memory. Types are few. */
+/* Returns NULL if out of memory. There are few types. */
 static struct type *type_of(struct types *types, trail_name name)
 {
     for (size_t i = 0; i < types->count; i++)
@@ -399,7 +400,7 @@ static void print_histograms(const struct request *request, const struct type *t
     }
 }
 
-/* Returns false on out of memory. */
+/* Returns false if out of memory. */
 static bool find_medians(struct request *request, struct types *types)
 {
     struct task_list list = {0};

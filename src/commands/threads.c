@@ -52,7 +52,7 @@ static int show(void *context)
     size_t count = trail_analysis_threads(analysis->answers, &list);
     if (analysis->json || analysis->vocabulary.of != TRAIL_MADE_BY_RECORD)
         return running_show(analysis, &kind, list, count);
-    /* A goroutine is a thread: print what trail goroutines prints. */
+    /* A goroutine is a thread here: prints what trail goroutines prints. */
     struct groups_view view = groups_of_goroutines(analysis);
     int code = groups_show_goroutines(&view);
     if (code == EXIT_GOOD)
@@ -76,7 +76,7 @@ const struct command command_threads = {
     COMMAND_ROW(threads),
     .synopsis = "[options] FILE",
     .details =
-        "A row a thread (M), from its first event on: how long goroutines ran on it or were in "
+        "One row per thread (M), from its first event on: how long goroutines ran on it or were in "
         "system calls, how often, and how often it took a P.",
     .examples = "  trail threads app.trace\n"
                 "  trail threads --from=1s --to=+200ms --json app.trace",

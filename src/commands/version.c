@@ -18,7 +18,7 @@
 
 #define LONGEST_LOAD_MS 5000
 
-/* What is known of a library. Below PIPE_BUF, so that a pipe passes it in one piece. */
+/* What is known about a library. Below PIPE_BUF, so that a pipe passes it in one piece. */
 struct library {
     bool usable;
     char text[2000]; /* version and file; or why it is not usable */
@@ -26,7 +26,7 @@ struct library {
 
 /* MARK: In a child */
 
-/* "VERSION, FILE": the file that a function is in. */
+/* Writes "VERSION, FILE": the file that contains a function. */
 static void describe(struct library *library, const char *version, void *function)
 {
     Dl_info place;
@@ -79,7 +79,7 @@ static void look_for_libunwind(struct library *library)
 
 /* MARK: Outside */
 
-/* What the child has written; false: it has ended, or time is over, before it did. */
+/* Reads what the child has written; false: it has ended, or the time is up, before that. */
 static bool await(int fd, struct library *library, bool *over)
 {
     struct pollfd ready = {.fd = fd, .events = POLLIN};
@@ -119,7 +119,7 @@ static void look(void (*look_for)(struct library *library), struct library *libr
     (void)close(ends[0]);
     if (child > 0) {
         (void)kill(child, SIGKILL);
-        /* A child in a read that cannot be interrupted is left to init. */
+        /* A child in an uninterruptible read is left to init. */
         (void)waitpid(child, NULL, over ? WNOHANG : 0);
     }
 }

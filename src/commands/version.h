@@ -4,8 +4,8 @@
 #ifndef TRAIL_COMMANDS_VERSION_H
 #define TRAIL_COMMANDS_VERSION_H
 
-/* Ends with '+' where the source differed from the commit; "unknown" where the build could not
- * determine it. Defined in a file that the build generates. */
+/* Ends with '+' if the source differed from the commit; "unknown" if the build could not determine
+ * it. Defined in a file that the build generates. */
 extern const char version_commit[];
 
 void version_print(void);

@@ -25,7 +25,7 @@
 /* The server ends this long after the last request: the page polls the status. */
 #define IDLE_NS (INT64_C(300) * 1000000000)
 
-/* How long a page takes to open at most. */
+/* How long a page may take to open. */
 #define OPENING_MS 500
 
 struct address {
@@ -55,7 +55,7 @@ static int parse_address(const struct command *command, void *member, const char
     int64_t port = 0;
     if (size >= sizeof address->host ||
         (colon && (!parse_id(colon + 1, "", &port) || port > 65535)))
-        return usage_error(command, "'%s' is no address like 127.0.0.1:8080", text);
+        return usage_error(command, "'%s' is not an address like 127.0.0.1:8080", text);
     memcpy(address->host, text, size);
     address->host[size] = '\0';
     address->port = (uint16_t)port;
@@ -67,7 +67,7 @@ static const struct option rows[] = {
      "serve on this address: HOST:PORT, :PORT or HOST (default 127.0.0.1 and a free port)",
      TO_PARSED(struct request, address, struct address, parse_address)},
     {0, "no-open", NULL, "do not open a browser", TO_FLAG(struct request, no_open)},
-    {0, "keep", NULL, "serve until Ctrl-C, also when no page is open any more",
+    {0, "keep", NULL, "serve until Ctrl-C, even when no page is open",
      TO_FLAG(struct request, keep)},
     {0, "idle", "TIME", "end this time after the last request (300s)",
      TO_TIME(struct request, idle_ns), .expects = "a time like 300s"},
@@ -123,11 +123,12 @@ struct served {
 /* What the server's handler needs. */
 struct site {
     const struct request *request;
-    pthread_rwlock_t lock; /* protects the two below: requests read, reading anew writes */
+    pthread_rwlock_t lock; /* protects the two below: requests take it for reading, reopening the
+                            * files for writing */
     struct api api;
     struct served *served; /* the traces, as many as the API has */
-    pthread_mutex_t again; /* one reads anew at a time */
-    const char *assets;    /* folder with the files of the page; NULL: those built in */
+    pthread_mutex_t again; /* only one thread reopens the files at a time */
+    const char *assets;    /* folder with the files of the page; NULL: the built-in ones */
 };
 
 static struct api api_of(const struct request *request, const struct served *served)
@@ -141,7 +142,7 @@ static struct api api_of(const struct request *request, const struct served *ser
     return api;
 }
 
-/* Reading rests while a page opens, until it has the data of its first picture. */
+/* Pauses reading while a page opens, until it has the data of its first picture. */
 static void page_opens(const struct site *site)
 {
     for (size_t i = 0; i < site->api.count; i++)
@@ -234,7 +235,7 @@ static bool is_stale(const struct site *site)
     return false;
 }
 
-/* Opens the files as they are now, in place of those that were read. Returns whether they are. */
+/* Replaces the traces by the files as they are now. Returns whether that succeeded. */
 static bool read_anew(struct site *site)
 {
     struct served *fresh = calloc(API_TRACES, sizeof *fresh), *old = site->served;
@@ -256,7 +257,7 @@ static bool read_anew(struct site *site)
     return true;
 }
 
-/* /api/again: reads a changed file anew, once, however many pages ask. */
+/* /api/again: reopens a changed file, once, however many pages ask. */
 static void answer_again(struct site *site, struct http_answer *answered)
 {
     static const char good[] = "{\"again\":true}",
@@ -270,7 +271,7 @@ static void answer_again(struct site *site, struct http_answer *answered)
                                      .size = done ? sizeof good - 1 : sizeof bad - 1};
 }
 
-/* A file of the page, or an answer of the API. */
+/* Answers with a file of the page, or from the API. */
 static void answer_one(struct site *site, const struct http_request *asked,
                        struct http_answer *answered)
 {
@@ -317,7 +318,7 @@ static int serve(const struct request *request, struct site *site, const sigset_
                    request->address.host[0] ? request->address.host : "127.0.0.1", http_port(http),
                    http_token(http));
     if (!is_local(request->address.host))
-        print_message("whoever reaches %s and knows this address can read the trace",
+        print_message("anyone who can reach %s and knows this address can read the trace",
                       request->address.host);
     printf("%s\n", url);
     (void)fflush(stdout);
@@ -341,7 +342,7 @@ static void block_signals(sigset_t *signals)
     (void)sigprocmask(SIG_BLOCK, signals, NULL);
 }
 
-/* Requests in a row must not keep a page waiting that reads anew. */
+/* A stream of requests must not starve a page that reopens the files. */
 static void init_lock(pthread_rwlock_t *lock)
 {
     pthread_rwlockattr_t attributes;
@@ -372,7 +373,7 @@ static int view(const struct request *request)
     return code;
 }
 
-/* The analyses read the file themselves: this reports errors in it before the first. */
+/* The analyses read the file themselves: this reports errors in it before the first one does. */
 static int check_skip_frames(const struct request *request)
 {
     const char **patterns = NULL;
@@ -381,7 +382,7 @@ static int check_skip_frames(const struct request *request)
     return code;
 }
 
-/* Standard input can be one trace only, and only one can be followed by its end. */
+/* Standard input can be only one trace, and can signal the end of only one that is followed. */
 static int check_words(const struct request *request)
 {
     bool is_stdin = strcmp(request->words[0], "-") == 0;
@@ -393,8 +394,8 @@ static int check_words(const struct request *request)
     if (request->count == 1)
         return EXIT_GOOD;
     if (is_stdin || strcmp(request->words[1], "-") == 0 || request->follow || request->save)
-        return usage_error(request->command, "two traces are compared when they are files: "
-                                             "no -, --follow or --save");
+        return usage_error(request->command,
+                           "two traces are compared when they are files: no -, --follow or --save");
     return EXIT_GOOD;
 }
 
@@ -406,7 +407,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (code != EXIT_GOOD)
         return code;
     if (options.word_count == 0 || options.word_count > API_TRACES)
-        return usage_error(command, options.word_count == 0 ? "which file? (- is stdin)"
+        return usage_error(command, options.word_count == 0 ? "no file given (- is stdin)"
                                                             : "two files at most");
     request.count = (size_t)options.word_count;
     for (size_t i = 0; i < request.count; i++)

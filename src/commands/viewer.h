@@ -14,7 +14,7 @@ struct viewer {
 };
 
 /* Starts the viewer. `skip_frames` is the file of --skip-frames, or NULL. On failure it prints a
- * message on stderr, and the recording continues without. */
+ * message on stderr, and the recording continues without a viewer. */
 void viewer_start(struct viewer *viewer, const char *path, const char *skip_frames);
 
 /*

@@ -1,7 +1,7 @@
 /*
  * trail watch: exports the traces that appear in a folder, each once. The export of one trace is
- * `trail export --to=parquet`, or a command of the user; a trace is noted in a ledger when it is
- * done.
+ * `trail export --to=parquet`, or a command given by the user; a finished trace is noted in a
+ * ledger.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -30,14 +30,14 @@ enum { OPT_SETTLE = 1 };
 #define LEDGER    ".trail-watch"
 #define SETTLE_NS INT64_C(2000000000)
 
-/* Pause before a file that could not be handled is tried again. */
+/* How long to wait before retrying a file that could not be handled. */
 #define RETRY_MS 60000
 
 struct request {
     const struct command *command;
     const char *folder, *output, *host, *run;
     bool once;
-    int64_t settle_ns; /* a file that was not changed for so long is complete */
+    int64_t settle_ns; /* a file that has not changed for this long is complete */
 };
 
 static const struct option rows[] = {
@@ -46,10 +46,9 @@ static const struct option rows[] = {
     {0, "host", "NAME", "the machine that the traces are of (this one)",
      TO_TEXT(struct request, host)},
     {0, "run", "COMMAND",
-     "no export: run this by a shell for each trace, whose path is $TRAIL_FILE",
+     "no export: run this command in a shell for each trace, with its path in $TRAIL_FILE",
      TO_TEXT(struct request, run)},
-    {0, "once", NULL,
-     "handle what is there, and end; files that were changed just now are waited for",
+    {0, "once", NULL, "handle what is there, and end; waits for files that have just changed",
      TO_FLAG(struct request, once)},
     {0, "settle", "TIME",
      "a file that is found is complete if it was not changed for this time (2s); one that is "
@@ -65,16 +64,16 @@ struct watch {
     int signals; /* readable when the command is to end */
     int changes; /* of inotify */
     bool ended;
-    bool waits; /* a file has to be looked at again */
-    bool fresh; /* one of them was changed only now: its writer may not have finished */
-    bool last;  /* with --once: files that are still being written are left out */
+    bool waits; /* a file has to be examined again */
+    bool fresh; /* one of them has just changed: its writer may not have finished */
+    bool last;  /* with --once: files still being written are left out */
     bool failed;
     int code;
 };
 
 /* MARK: Files */
 
-/* Whether it begins as a trace does, or is compressed: then the export finds out. */
+/* Whether it begins like a trace, or is compressed, in which case the export finds out. */
 static bool may_be_trace(int folder, const char *name)
 {
     static const char *const packed[] = {"\x1f\x8b", "\x28\xb5\x2f\xfd", "\3757zXZ"};
@@ -136,7 +135,8 @@ static int run_one(const struct request *request, const char *path)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* A damaged trace is done when its good part is. One that could not be read or written stays. */
+/* A damaged trace is done once its good part is. One that could not be read or written is
+ * retried. */
 static void handle(struct watch *watch, const char *name, const struct stat *file)
 {
     const struct request *request = watch->request;
@@ -151,7 +151,7 @@ static void handle(struct watch *watch, const char *name, const struct stat *fil
             watch->ended = true;
         }
     } else {
-        print_message("%s: not done (exit code %d); it is tried again later", path, code);
+        print_message("%s: not done (exit code %d); it will be retried", path, code);
         watch->code = worse_exit(watch->code, EXIT_INOUT);
         watch->failed = watch->waits = true;
     }
@@ -161,7 +161,7 @@ static void handle(struct watch *watch, const char *name, const struct stat *fil
     free(path);
 }
 
-/* Whether the name says that the file gets another one when it is complete. */
+/* Whether the name shows that the file will be renamed when it is complete. */
 static bool is_temporary(const char *name)
 {
     static const char *const ends[] = {".tmp", ".part", "~"};
@@ -172,7 +172,7 @@ static bool is_temporary(const char *name)
     return *name == '.';
 }
 
-/* Looks at a file; `complete`: its writer has closed it. */
+/* Examines a file; `complete`: its writer has closed it. */
 static void look_at(struct watch *watch, const char *name, bool complete)
 {
     struct stat file;
@@ -192,7 +192,7 @@ static void look_at(struct watch *watch, const char *name, bool complete)
         handle(watch, name, &file);
         return;
     }
-    print_message("%s/%s: no trace; left alone", watch->request->folder, name);
+    print_message("%s/%s: not a trace; left alone", watch->request->folder, name);
     (void)ledger_add(&watch->ledger, name, &file);
 }
 
@@ -202,7 +202,7 @@ static bool is_to_end(const struct watch *watch)
     return watch->ended || poll(&signals, 1, 0) != 0;
 }
 
-/* In the order of their names, which mostly have numbers or times in them. */
+/* In order of name, which usually contains a number or time. */
 static void look_at_all(struct watch *watch)
 {
     struct dirent **entries = NULL;
@@ -242,7 +242,7 @@ static void take_changes(struct watch *watch)
     }
 }
 
-/* What is there, once: files that were changed just now get the time to be complete. */
+/* Handles what is there, once: files that have just changed get time to be completed. */
 static void watch_once(struct watch *watch)
 {
     struct pollfd signals = {.fd = watch->signals, .events = POLLIN};
@@ -260,7 +260,7 @@ static void watch_once(struct watch *watch)
     look_at_all(watch);
 }
 
-/* Until a signal comes. */
+/* Runs until a signal comes. */
 static void watch_changes(struct watch *watch)
 {
     while (!is_to_end(watch)) {
@@ -295,7 +295,7 @@ static int begin(struct watch *watch)
     char *path = NULL;
     watch->folder = open(request->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     watch->changes = inotify_init1(IN_CLOEXEC);
-    /* First the changes, then what is there: nothing is missed between. */
+    /* Watches first, then lists what is there, so that nothing in between is missed. */
     if (watch->folder < 0 || watch->changes < 0 || !open_signals(watch) ||
         inotify_add_watch(watch->changes, request->folder,
                           IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF) < 0) {
@@ -354,9 +354,9 @@ static int run(const struct command *command, int argc, char **argv)
     if (code != EXIT_GOOD)
         return code;
     if (options.word_count != 1)
-        return usage_error(command, "which folder? trail watch DIR -o DIR");
+        return usage_error(command, "no folder given: trail watch DIR -o DIR");
     if (!request.output)
-        return usage_error(command, "where do the tables go? --output=DIR");
+        return usage_error(command, "no output given: --output=DIR");
     request.folder = options.words[0];
     return watch_folder(&request);
 }
@@ -364,13 +364,11 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_watch = {
     COMMAND_ROW(watch),
     .synopsis = "[options] DIR -o DIR",
-    .details =
-        "Exports each trace that is in the folder or appears in it to Parquet files, once, as "
-        "trail export does. A file in the output folder lists the traces that are done. Names "
-        "that begin with a dot or end in .tmp, .part or ~ are ignored. A signal ends it. The exit "
-        "status is 1 if a trace was damaged, of which the good part was exported, and 3 if one "
-        "could "
-        "not be exported.",
+    .details = "Exports each trace that is in the folder or appears in it to Parquet files, once, "
+               "as trail export does. A file in the output folder lists the traces that are done. "
+               "Names that begin with a dot or end in .tmp, .part or ~ are ignored. A signal ends "
+               "it. The exit status is 1 if a trace was damaged, of which the good part was "
+               "exported, and 3 if one could not be exported.",
     .examples = "  trail watch /var/traces --host=web1 -o /srv/traces\n"
                 "  trail watch --once /var/traces -o /srv/traces\n"
                 "  trail watch /var/traces -o /srv/done --run='cp \"$TRAIL_FILE\" /backup'",

@@ -12,7 +12,9 @@
 #include "base/output.h"
 #include "ui/cli.h"
 
-/* "SIZE SECONDS.NANOSECONDS NAME\n"; NULL on out of memory. A name with a line end has it as "\n". */
+/* Returns "SIZE SECONDS.NANOSECONDS NAME
+ * "; NULL if out of memory. A line end in the name is written as "\
+ * ". */
 static char *line_of(const char *name, const struct stat *file)
 {
     char *line = NULL;
@@ -39,7 +41,7 @@ static bool keep(struct ledger *ledger, char *line)
     return true;
 }
 
-/* A line that a crash has cut off has no end: its file is handled again, and a new line begins. */
+/* A line cut off by a crash has no end: its file is handled again, and a new line begins. */
 static bool read_lines(struct ledger *ledger, FILE *from)
 {
     char *line = NULL;

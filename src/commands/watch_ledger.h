@@ -1,6 +1,6 @@
 /*
- * The ledger of trail watch: which files have been handled, in a file that survives a crash. A line is
- * added when a file is done; a file that is changed afterwards is another one.
+ * The ledger of trail watch: which files have been handled, in a file that survives a crash. A line
+ * is added when a file is done; a file that changes afterwards counts as another one.
  */
 #ifndef TRAIL_COMMANDS_WATCH_LEDGER_H
 #define TRAIL_COMMANDS_WATCH_LEDGER_H
@@ -9,17 +9,18 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-/* Zero-initialised is closed. */
+/* Zero-initialised: closed. */
 struct ledger {
     int fd; /* locked: one process at a time */
     char **lines;
     size_t count, capacity;
 };
 
-/* Reads the ledger, and makes it if it is not there. Returns an exit code, after a message on an error. */
+/* Reads the ledger, creating it if it does not exist. Returns an exit code, after a message on an
+ * error. */
 int ledger_open(struct ledger *ledger, const char *path);
 
-/* Whether a file of that name, size and time of change is in it. */
+/* Whether a file with that name, size and modification time is in it. */
 bool ledger_has(const struct ledger *ledger, const char *name, const struct stat *file);
 
 /* Adds a file. Returns false with errno set if it cannot be written. */

@@ -28,13 +28,14 @@ enum {
     OPT_GOAL,
 };
 
-/* A replay that differs by more than this from the trace proves nothing. */
+/* If the replay differs from the trace by more than this, it proves nothing. */
 #define OFF_MOST 0.05
-/* One that differs by more than this is less certain, as is a gain of no more than the difference. */
+/* If it differs by more than this, it is less certain, as is a gain no greater than the
+ * difference. */
 #define OFF_SURE 0.02
-/* Stalls of more than this part of the CPUs' time. */
+/* Stalls of more than this fraction of the CPUs' time. */
 #define STALL_SURE 0.1
-/* What is too small to be listed, as a part of the goal. */
+/* Smaller gains, as a fraction of the goal, are not listed. */
 #define GAIN_LEAST 0.005
 
 enum confidence { CONFIDENCE_LOW, CONFIDENCE_MEDIUM, CONFIDENCE_HIGH };
@@ -85,7 +86,7 @@ static const struct option rows[] = {
 
 /* MARK: Command line */
 
-/* Returns a copy that lives as long as the request; NULL on out of memory. */
+/* Returns a copy that lives as long as the request; NULL if out of memory. */
 static char *keep(struct request *request, const char *value)
 {
     char *copy = strdup(value);
@@ -113,7 +114,7 @@ static bool parse_factor(const char *text, double *factor)
            *factor >= 0.001 && *factor <= 1000;
 }
 
-/* NAME=FACTOR; the name may contain '='. */
+/* Parses NAME=FACTOR; the name may contain '='. */
 static int parse_scaled(struct request *request, enum change_kind kind, const char *value)
 {
     static const char *const examples[CHANGE_KINDS] = {
@@ -130,7 +131,7 @@ static int parse_scaled(struct request *request, enum change_kind kind, const ch
         return exit_no_memory();
     if (!sign || sign == name || !parse_factor(sign + 1, &change.factor))
         return usage_error(request->analysis.command,
-                           "'%s' is no name and factor from 0.001 to 1000, as in %s", value,
+                           "'%s' is not a name and factor from 0.001 to 1000, as in %s", value,
                            examples[kind]);
     *sign = '\0';
     change.name = name;
@@ -139,7 +140,7 @@ static int parse_scaled(struct request *request, enum change_kind kind, const ch
     return add_change(request, &change);
 }
 
-/* "task:NAME:p99", "rate:REGION", "end" or "waits". */
+/* Parses "task:NAME:p99", "rate:REGION", "end" or "waits". */
 static int parse_goal(struct request *request, const char *value)
 {
     struct replay_goal *goal = &request->goal;
@@ -161,7 +162,7 @@ static int parse_goal(struct request *request, const char *value)
     colon = strrchr(name, ':');
     if (strncmp(name, "task:", 5) != 0 || colon <= name + 5 || colon[1] != 'p')
         return usage_error(request->analysis.command,
-                           "'%s' is no goal: end, task:NAME:p99, rate:REGION or waits", value);
+                           "'%s' is not a goal: end, task:NAME:p99, rate:REGION or waits", value);
     goal->of = GOAL_TASK;
     goal->name = name + 5;
     goal->quantile = strtod(colon + 2, &end) / 100;
@@ -187,7 +188,7 @@ static int parse_option(void *context, int id, const char *value)
         return parse_scaled(request, CHANGE_IO, value);
     case OPT_CPUS:
         if (!parse_id(value, "", &cpus) || cpus < 1 || cpus > 65536)
-            return usage_error(request->analysis.command, "'%s' is no number of CPUs", value);
+            return usage_error(request->analysis.command, "'%s' is not a number of CPUs", value);
         return add_change(request, &(struct change){.kind = CHANGE_CPUS, .cpus = (unsigned)cpus});
     case OPT_NO_GC:
         return add_change(request, &(struct change){.kind = CHANGE_NO_GC});
@@ -205,7 +206,7 @@ static int parse_request(struct request *request, int argc, char **argv)
 
 /* MARK: Text */
 
-/* "--hold=stats_mu=0.5x", as given on a command line. */
+/* Returns "--hold=stats_mu=0.5x", as given on a command line. */
 static const char *option_of(const struct change *change, char *buf, size_t size)
 {
     static const char *const names[CHANGE_KINDS] = {
@@ -225,14 +226,14 @@ static const char *option_of(const struct change *change, char *buf, size_t size
     return buf;
 }
 
-/* The same for people: quoted for a shell if necessary. `buf` has FOLLOW_UP_SIZE bytes. */
+/* The same for display: quoted for a shell if necessary. `buf` has FOLLOW_UP_SIZE bytes. */
 static const char *option_shown(const struct change *change, char *buf)
 {
     char text[FOLLOW_UP_SIZE / 2];
     return shell_word(option_of(change, text, sizeof text), buf);
 }
 
-/* The value of the goal: "2.24 s" or "31.5 per second". */
+/* Returns the value of the goal: "2.24 s" or "31.5 per second". */
 static const char *value_text(const struct request *request, double value, char *buf)
 {
     if (request->goal.of == GOAL_RATE)
@@ -279,7 +280,7 @@ doubt(struct request *request, enum confidence most, const char *format, ...)
     va_end(arguments);
 }
 
-/* How far the replay can be trusted, whatever is asked. */
+/* How far the replay can be trusted, whatever the question. */
 static void doubt_trace(struct request *request)
 {
     const struct chains *chains = request->chains;
@@ -335,7 +336,7 @@ static void doubt_change(struct request *request, const struct change *change)
 
 /* MARK: Asking */
 
-/* Plays it with these changes. *value is negative if there is no answer. Returns false on out of
+/* Replays with these changes. *value is negative if there is no answer. Returns false if out of
  * memory. */
 static bool ask(const struct request *request, const struct change *changes, size_t count,
                 double *value)
@@ -347,7 +348,7 @@ static bool ask(const struct request *request, const struct change *changes, siz
     return good;
 }
 
-/* The value that the trace has; the replay's own differences cancel out. */
+/* Returns the trace's own value; the replay's own differences cancel out. */
 static double now_value(const struct request *request)
 {
     return request->goal.of == GOAL_END ? (double)replay_real_ns(request->chains)
@@ -372,8 +373,8 @@ static int greatest_first(const void *a, const void *b)
 }
 
 /*
- * Tries each candidate on top of the request's changes, which give `base`. *answers: those that
- * gain something, greatest first. Returns false on out of memory.
+ * Tries each candidate on top of the request's changes, which yield `base`. *answers: those that
+ * gain something, greatest first. Returns false if out of memory.
  */
 static bool ask_each(struct request *request, const struct candidates *candidates, double base,
                      struct answer *answers, size_t *count)
@@ -402,7 +403,7 @@ static bool ask_each(struct request *request, const struct candidates *candidate
 
 /* MARK: Cannot answer */
 
-/* Says why there is no answer. Returns the exit code. */
+/* Explains why there is no answer. Returns the exit code. */
 static __attribute__((format(printf, 2, 3))) int cannot_answer(const struct request *request,
                                                                const char *format, ...)
 {
@@ -451,7 +452,7 @@ static int print_not_found(const struct request *request, const struct change *c
     }
 }
 
-/* Returns EXIT_GOOD and true in *good if the replay can be asked. */
+/* Returns EXIT_GOOD, and true in *good if the replay can answer questions. */
 static int check(struct request *request, bool *good)
 {
     const struct chains *chains = request->chains;
@@ -467,9 +468,8 @@ static int check(struct request *request, bool *good)
         !ask(request, NULL, 0, &request->unchanged))
         return exit_no_memory();
     if (request->off >= 1)
-        return cannot_answer(request,
-                             "replayed unchanged, the threads wait for each other for ever: "
-                             "the trace does not show all wake-ups.");
+        return cannot_answer(request, "replayed unchanged, the threads wait for each other for "
+                                      "ever: the trace does not show all wake-ups.");
     if (fabs(request->off) > OFF_MOST)
         return cannot_answer(request,
                              "replayed unchanged, it takes %.1f %% %s than in the trace: how its "
@@ -589,7 +589,7 @@ static int answer_question(struct request *request, const struct candidates *can
     then = as_now(request, then);
     for (size_t i = 0; i < request->change_count; i++)
         doubt_change(request, &request->changes[i]);
-    /* There is room for no further change. */
+    /* No room for a further change. */
     count = 0;
     if (request->change_count < REPLAY_CHANGES &&
         !ask_each(request, candidates, then, answers, &count))

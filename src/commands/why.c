@@ -30,7 +30,7 @@ struct request {
     struct analysis analysis;
     char *region;
     uint64_t limit;
-    bool limited; /* the limit was given: it is one of JSON, too */
+    bool limited; /* the limit was given: it also applies to JSON */
     bool stacks;
     trail_path path;
     struct json json;
@@ -50,7 +50,7 @@ static const struct option rows[] = {
      TAKE(OPT_WINDOW)},
     {'n', "limit", "N", "show the N longest segments (default 40; with --json: all)",
      TAKE(OPT_LIMIT)},
-    {'s', "stacks", NULL, "show stacks, a line a frame", TO_FLAG(struct request, stacks)},
+    {'s', "stacks", NULL, "show stacks, one frame per line", TO_FLAG(struct request, stacks)},
     SKIP_FRAMES_ROW,
     ANALYSIS_ROWS,
     {0},
@@ -90,7 +90,7 @@ static int parse_number(const struct request *request, const char *letters, cons
 {
     if (parse_id(value, letters, number))
         return EXIT_GOOD;
-    return usage_error(request->analysis.command, "'%s' is no number", value);
+    return usage_error(request->analysis.command, "'%s' is not a number", value);
 }
 
 static int parse_option(void *context, int id, const char *value)
@@ -166,8 +166,8 @@ static int from_the_begin(const void *a, const void *b)
     return ORDER(y->place, x->place);
 }
 
-/* Finds the longest segments, and sorts them from the begin of the path to its end. Returns 0 if
- * that is good. */
+/* Finds the longest segments, and sorts them from the start of the path to its end. Returns 0 on
+ * success. */
 static int keep_longest(struct request *request)
 {
     int failed = trail_analysis_path_walk(request->analysis.answers, keep, request);
@@ -178,7 +178,7 @@ static int keep_longest(struct request *request)
 
 /* MARK: JSON */
 
-/* What the goroutine woken at the end of the segment waited for. */
+/* Writes what the goroutine woken at the end of the segment waited for. */
 static void put_awaited(struct row *row, const trail_path_segment *segment)
 {
     trail_wait_for what = trail_analysis_wait_for(row->analysis->answers, segment->awaited);
@@ -230,7 +230,7 @@ static const char *word_of(trail_path_of of)
     return words[of];
 }
 
-/* "running"; "blocked (chan receive)"; "waiting for mutex stats_mu". */
+/* Returns "running"; "blocked (chan receive)"; "waiting for mutex stats_mu". */
 static trail_string state_text(const struct analysis *analysis, trail_path_state state,
                                trail_name reason, char buf[WAIT_TEXT_SIZE])
 {
@@ -267,7 +267,7 @@ static void put_total(struct row *row, const void *of)
     row_duration(row, NULL, "ns", total->ns);
 }
 
-/* Writes the segments from the last to the first, or the longest of them if there is a limit. */
+/* Writes the segments from the last to the first, or only the longest if there is a limit. */
 static int json_segments(struct request *request)
 {
     struct json *json = &request->json;
@@ -464,8 +464,8 @@ static int show_text(struct request *request)
 /* MARK: What is not there */
 
 /*
- * What the trace has, for a request that matches nothing. It takes another pass over the file, so
- * that requests that match cost nothing; for stdin it is unknown.
+ * What the trace contains, for a request that matches nothing. It takes another pass over the file,
+ * so that requests that match cost nothing; for stdin it is unknown.
  */
 struct instead {
     trail_source *source;
@@ -503,7 +503,7 @@ static uint64_t apart(uint64_t a, uint64_t b)
     return a < b ? b - a : a - b;
 }
 
-/* "; the nearest is 7" */
+/* Returns "; the nearest is 7". */
 static const char *nearest_number(char *buf, bool found, uint64_t number)
 {
     *buf = '\0';

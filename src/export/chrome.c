@@ -1,7 +1,7 @@
 /*
  * Chrome's trace event format: one JSON object with an array of events. Goroutines, Ps, threads and
- * the runtime are four "processes"; each goroutine is a "thread" of the first. Of a recording of threads
- * they are its processes and threads, with the numbers that the system gave them.
+ * the runtime are four "processes"; each goroutine is a "thread" of the first. A recording of
+ * threads shows its processes and threads, with the numbers that the system gave them.
  *
  *     ph X      a span: ts, dur (us); sf and esf are the stacks at its begin and end
  *     ph b, e   regions, tasks and ranges, which do not nest with the goroutine's states
@@ -41,11 +41,11 @@ struct chrome {
     size_t node_count, node_capacity;
     uint32_t *by_stack; /* by trail_stack: node of the innermost frame; 0: not looked up */
     size_t stack_count, stack_capacity;
-    struct slab threads;    /* of_threads */
-    struct idmap processes; /* of_threads: the described ones, by PID */
+    struct slab threads;    /* for of_threads */
+    struct idmap processes; /* for of_threads: the described ones, by PID */
 };
 
-/* What a thread did before its numbers are known. */
+/* What a thread did before its numbers were known. */
 struct thread_span {
     int64_t begin_ns, end_ns;
     enum timeline_state state;
@@ -53,7 +53,7 @@ struct thread_span {
     trail_stack stack, end_stack;
 };
 
-/* A thread of a recording; the writer's data of a goroutine. */
+/* A thread of a recording; the writer's data for a goroutine. */
 struct chrome_thread {
     bool settled; /* its numbers are known, or will not be */
     int64_t pid, tid;
@@ -66,12 +66,12 @@ struct chrome_thread {
 /* MARK: Parts of an event */
 
 /*
- * Times are whole numbers of 1/4096 us, at or at most 0.25 ns after the nanosecond that they stand
- * for. Readers add ts and dur as doubles, and some subtract the first ts of a thread from both.
- * Decimal fractions do not survive this: an end would come to lie behind the begin of the next
- * span, which is then taken for nested. With binary fractions all of these numbers are exact (up to
- * 2^53 / 4096 us, 25 days), so an end is the next span's begin, and a nanosecond remains what both
- * rounding and truncating restore.
+ * Times are integral numbers of 1/4096 us, at or at most 0.25 ns after the nanosecond that they
+ * stand for. Readers add ts and dur as doubles, and some subtract the first ts of a thread from
+ * both. Decimal fractions do not survive this: an end would lie after the beginning of the next
+ * span, which would then be taken for nested. With binary fractions all of these numbers are exact
+ * (up to 2^53 / 4096 us, 25 days), so an end equals the next span's begin, and both rounding and
+ * truncating restore the nanosecond.
  */
 typedef __int128 ticks;
 #define TICKS_PER_US 4096
@@ -150,7 +150,7 @@ static uint64_t put_node(struct chrome *c, const struct frame_node *node)
     return number;
 }
 
-/* The node of a stack's innermost frame. */
+/* Returns the node of a stack's innermost frame. */
 static uint32_t stack_node(struct chrome *c, trail_stack stack)
 {
     struct stack_row row = stacks_get(&c->timeline.stacks, stack);
@@ -259,7 +259,7 @@ static void chrome_goroutine(void *writer, struct timeline_goroutine *g)
     PUT(c, "}}");
 }
 
-/* What a recording says of a wait. */
+/* Writes what a recording shows about a wait. */
 static void put_wait(struct chrome *c, const struct wait_facts *facts)
 {
     if (!facts)
@@ -272,7 +272,7 @@ static void put_wait(struct chrome *c, const struct wait_facts *facts)
     }
 }
 
-/* The reason goes into "args": it may have any bytes, the state's name has no quotes. */
+/* The reason goes into "args", because it may have any bytes; the state's name has no quotes. */
 static void put_state(struct chrome *c, enum timeline_state state, trail_name reason)
 {
     PUT(c, ",\"name\":\"");
@@ -324,8 +324,8 @@ static void put_thread_span(struct chrome *c, const struct chrome_thread *thread
 }
 
 /*
- * Gives the thread its place when its numbers are known, or at the end without: then it has its
- * number in the trace and PID 0. What it did until then is written now.
+ * Places the thread when its numbers are known, or at the end without them: it then has its number
+ * in the trace and PID 0. Writes what it did until then.
  */
 static void settle_thread(struct chrome *c, struct timeline_goroutine *g, bool at_end)
 {
@@ -373,7 +373,7 @@ static void thread_leave(struct chrome *c, struct timeline_goroutine *g, int64_t
 
 /* MARK: Spans and wake-ups */
 
-/* Where something of a goroutine is shown; false: nowhere yet. */
+/* Finds where a goroutine's events are shown; false: nowhere yet. */
 static bool place_of(struct chrome *c, struct timeline_goroutine *g, int64_t *process,
                      int64_t *thread)
 {
@@ -423,7 +423,7 @@ static void chrome_lane_leave(void *writer, struct timeline_lane *lane, int64_t 
     struct chrome *c = writer;
     int process = lane->is_thread ? THREADS : PROCS;
     if (c->timeline.of_threads)
-        return; /* the threads are there, and the slots are none of the program's */
+        return; /* threads are shown instead; the slots do not belong to the program */
     if (!lane->known) {
         char name[32];
         (void)snprintf(name, sizeof name, lane->is_thread ? "M%" PRId64 : "P%" PRId64, lane->id);
@@ -449,7 +449,7 @@ static void chrome_wake(void *writer, struct timeline_goroutine *waker,
 {
     struct chrome *c = writer;
     int64_t from, from_thread, to, to_thread;
-    /* A thread that has not run yet has no place for the end of an arrow. */
+    /* A thread that has not run yet cannot take the end of an arrow. */
     if (!place_of(c, waker, &from, &from_thread) || !place_of(c, g, &to, &to_thread))
         return;
     c->flows++;
@@ -472,7 +472,7 @@ static bool is_of_runtime(const struct timeline_span *span)
            (span->range == TRAIL_RANGE_GC || span->range == TRAIL_RANGE_STW);
 }
 
-/* The process and thread that show a span which is not the runtime's. */
+/* Finds the process and thread that show a span which is not the runtime's. */
 static int64_t span_place(struct chrome *c, const struct timeline_span *span, int64_t *process)
 {
     if (c->timeline.of_threads) {
@@ -509,7 +509,7 @@ static void put_u64_text(struct chrome *c, const char *key, uint64_t value)
     PUT(c, "\"");
 }
 
-/* The attribute that says which goroutine or thread something is of; `args` goes on. */
+/* Writes the attribute that identifies the goroutine or thread; `args` remains open. */
 static void put_who(struct chrome *c, int64_t goroutine)
 {
     const struct timeline_goroutine *g = timeline_goroutine_find(&c->timeline, goroutine);

@@ -6,7 +6,7 @@
  *     packet   magic u32, stream u32, first and last time u64, size in bits u64 twice, events
  *     event    id u8, time u64, fields
  *
- * `events` describes each event; the function of the same name writes its fields in that order. A
+ * `events` describes each event; the function with the same name writes its fields in that order. A
  * stack is written once, before the first event that refers to it.
  */
 #include <inttypes.h>
@@ -41,7 +41,7 @@ enum event_id {
 };
 
 struct event_description {
-    const char *name, *fields; /* NULL: there is none */
+    const char *name, *fields; /* NULL: unused */
 };
 
 static const struct event_description events[EVENTS_COUNT] = {
@@ -68,7 +68,7 @@ static const struct event_description events[EVENTS_COUNT] = {
                       "int64_t goroutine; int64_t proc; int64_t thread; uint32_t stack;"},
 };
 
-/* Of a recording of threads. `thread` is the number in the trace, which exists before `tid` is
+/* For a recording of threads. `thread` is the number in the trace, which exists before `tid` is
  * known. */
 static const struct event_description thread_events[EVENTS_COUNT] = {
     [EVENT_STACK] = {"stack", "uint32_t stack; uint32_t length; struct frame frames[length];"},
@@ -97,7 +97,7 @@ struct ctf {
     size_t size, capacity;
     int64_t first_ns, last_ns; /* of its events */
     uint64_t shift;            /* added to make times positive */
-    uint8_t *written;          /* by trail_stack: whether it was written */
+    uint8_t *written;          /* by trail_stack: whether it has been written */
     size_t written_count, written_capacity;
     bool has_clock;
     trail_clock_snapshot clock;
@@ -200,7 +200,8 @@ static void begin_event(struct ctf *c, enum event_id id)
     put_u64(c, stamp(c, now));
 }
 
-/* Writes the stack if that has not been done. Call it before the event that refers to it begins. */
+/* Writes the stack if that has not been done. Must be called before the event that refers to it
+ * begins. */
 static void define_stack(struct ctf *c, trail_stack stack)
 {
     if (stack == 0 || (stack < c->written_count && c->written[stack]))
@@ -403,7 +404,7 @@ static void put_types(struct out *out)
                    types[i].size, types[i].is_signed ? "true" : "false", types[i].name);
 }
 
-/* Seconds and nanoseconds since 1970 at time 0 of the stream. */
+/* Writes seconds and nanoseconds since 1970 at time 0 of the stream. */
 static void put_clock(const struct ctf *c, struct out *out)
 {
     int64_t s = 0, ns = 0;

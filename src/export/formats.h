@@ -1,6 +1,6 @@
 /*
- * The functions that write the formats that are a stream: STREAM(function) in the rows of
- * formats.def. Those that programs may call are also in include/trail/export.h.
+ * The functions that write the stream formats: STREAM(function) in the rows of formats.def. Those
+ * that programs may call are also in include/trail/export.h.
  */
 #ifndef TRAIL_EXPORT_FORMATS_H
 #define TRAIL_EXPORT_FORMATS_H

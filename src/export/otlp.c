@@ -45,13 +45,13 @@ struct span_note {
     struct otlp_times times;
     struct open_goroutine
         *owner;             /* of a task: the goroutine that began it; NULL: unknown, or ended */
-    struct span_note *next; /* the task that it began before and that is open */
+    struct span_note *next; /* the previous task that it began and that is still open */
 };
 
-/* The writer's data for a goroutine that is alive. */
+/* The writer's data for a live goroutine. */
 struct open_goroutine {
     struct span_note *tasks;
-    struct otlp_wait wait; /* that ended with the current transition; what 0: none */
+    struct otlp_wait wait; /* ended with the current transition; `what` 0: none */
 };
 
 struct otlp {
@@ -70,7 +70,7 @@ enum { KIND_INTERNAL = 1 };
 
 /* MARK: IDs */
 
-/* A bijective mix of the bits (splitmix64), except that 0, which is no valid ID, becomes 1. */
+/* Mixes the bits bijectively (splitmix64), except that 0, which is not a valid ID, becomes 1. */
 static uint64_t mixed(uint64_t x)
 {
     x += UINT64_C(0x9e3779b97f4a7c15);
@@ -90,7 +90,7 @@ static uint64_t region_id(const struct otlp *o, uint64_t number)
     return mixed(number ^ mixed(o->identity ^ 2));
 }
 
-/* The outermost known task. */
+/* Returns the outermost known task. */
 static uint64_t root_of(const struct otlp *o, uint64_t task)
 {
     for (int i = 0; i < MOST_LEVELS; i++) {
@@ -114,7 +114,7 @@ static struct span_note *note_of(const struct timeline_span *span)
     return (struct span_note *)(uintptr_t)span->writer;
 }
 
-/* The innermost enclosing region, if it belongs to the same task, or `span` has no task. */
+/* Returns the innermost enclosing region, if it belongs to the same task or `span` has no task. */
 static const struct span_note *region_around(const struct timeline_span *span)
 {
     for (const struct timeline_span *at = span->next; at; at = at->next)
@@ -123,7 +123,7 @@ static const struct span_note *region_around(const struct timeline_span *span)
     return NULL;
 }
 
-/* The trace of a task: that of its span while this is open. */
+/* Returns the trace of a task: that of its span while the span is open. */
 static struct trace_id trace_of_task(const struct otlp *o, uint64_t task)
 {
     const struct timeline_span *span = idmap_find(&o->timeline.tasks, task);
@@ -152,7 +152,8 @@ static void disown_task(struct span_note *note)
     note->owner = NULL;
 }
 
-/* A region in another goroutine than that which began its task takes the times from the task. */
+/* A region in a goroutine other than the one that began its task takes over the times from the
+ * task. */
 static void take_times(struct otlp *o, const struct timeline_span *region)
 {
     struct timeline_span *task =
@@ -178,7 +179,7 @@ static void place_region(struct otlp *o, const struct timeline_span *span, struc
     }
 }
 
-/* The writer's data for a goroutine; NULL on out of memory. */
+/* Returns the writer's data for a goroutine; NULL if out of memory. */
 static struct open_goroutine *open_goroutine(struct otlp *o, struct timeline_goroutine *g)
 {
     struct open_goroutine *own = (struct open_goroutine *)(uintptr_t)g->writer;
@@ -190,7 +191,7 @@ static struct open_goroutine *open_goroutine(struct otlp *o, struct timeline_gor
     return own;
 }
 
-/* From now on the times of the goroutine that has begun the task count for it. */
+/* From now on the times of the goroutine that began the task count for the task. */
 static void own_task(struct otlp *o, const struct timeline_span *span, struct span_note *note)
 {
     struct timeline_goroutine *g =
@@ -232,7 +233,7 @@ static bool is_of_threads(const struct otlp *o)
     return o->timeline.of_threads;
 }
 
-/* A goroutine's number, or a thread's system ID; TRAIL_NONE if that is not known. */
+/* Returns a goroutine's number, or a thread's system ID; TRAIL_NONE if that is not known. */
 static int64_t number_of(const struct otlp *o, int64_t goroutine)
 {
     const struct timeline_goroutine *g = timeline_goroutine_find(&o->timeline, goroutine);
@@ -263,7 +264,7 @@ static void each_span(struct timeline_goroutine *g,
     }
 }
 
-/* The part of the goroutine's state that is in the span, which may have begun during it. */
+/* Adds the part of the goroutine's state that lies in the span, which may have begun during it. */
 static void add_time(struct span_note *note, const struct timeline_goroutine *g, int64_t now,
                      bool innermost)
 {
@@ -290,7 +291,7 @@ static void otlp_leave(void *writer, struct timeline_goroutine *g, int64_t now, 
     struct open_goroutine *own =
         otlp_is_wait(g) && (g->writer || g->spans) ? open_goroutine(o, g) : NULL;
     (void)stack;
-    /* A wait in a system call goes on when its P is released. */
+    /* A wait in a system call continues when its P is released. */
     if (own && own->wait.what == 0)
         own->wait = (struct otlp_wait){
             .begin_ns = g->since_ns, .waker = TRAIL_NONE, .what = g->reason, .stack = g->stack};
@@ -321,7 +322,7 @@ static void otlp_gone(void *writer, struct timeline_goroutine *g, int64_t now)
     g->writer = 0;
 }
 
-/* What the goroutine is in while the span ends, and a wait that has no end. */
+/* Adds the goroutine's state at the end of the span, and a wait without an end. */
 static void add_open(struct otlp *o, struct span_note *note, int64_t now)
 {
     const struct timeline_span *span = note->span;
@@ -343,7 +344,7 @@ static void add_open(struct otlp *o, struct span_note *note, int64_t now)
 
 /* MARK: Logs */
 
-/* The open span that a log belongs to; NULL: none. */
+/* Returns the open span that a log belongs to; NULL: none. */
 static struct span_note *note_for_log(const struct otlp *o, const trail_event *event)
 {
     const struct timeline_span *task =
@@ -357,7 +358,7 @@ static struct span_note *note_for_log(const struct otlp *o, const trail_event *e
     return NULL;
 }
 
-/* Parses `digits` hexadecimal digits. Returns false if they are none, or all 0. */
+/* Parses `digits` hexadecimal digits. Returns false if they are not digits, or all 0. */
 static bool parse_hex(const char *at, size_t digits, uint64_t *value)
 {
     static const char letters[] = "0123456789abcdef";
@@ -372,7 +373,7 @@ static bool parse_hex(const char *at, size_t digits, uint64_t *value)
 }
 
 /*
- * Takes a log "traceparent", of the form of the header of that name (W3C, Trace Context, 3.2):
+ * Takes a log "traceparent", in the form of the header with that name (W3C, Trace Context, 3.2):
  * version, trace ID, the parent's span ID and flags. Returns false if it is another log.
  */
 static bool take_parent(struct span_note *note, trail_string category, trail_string message)
@@ -390,7 +391,7 @@ static bool take_parent(struct span_note *note, trail_string category, trail_str
     return true;
 }
 
-/* Whether trail record wrote the log for a wait or a lock, which are events by themselves. */
+/* Whether trail record wrote the log for a wait or a lock, which are events of their own. */
 static bool is_of_wait(trail_string category, trail_string message)
 {
     if (text_is(category, WIRE_HELD_CATEGORY))
@@ -437,7 +438,7 @@ static void put_time(struct otlp *o, enum otlp_field field, int64_t ns)
     otlp_number(&o->message, field, (uint64_t)ns + o->clock);
 }
 
-/* The attribute's value is to follow, and its end. */
+/* Begins an attribute; its value and end must follow. */
 static void open_attribute(struct otlp *o, enum otlp_field list, trail_string key)
 {
     otlp_open(&o->message, list);
@@ -510,7 +511,7 @@ static void put_wait(struct otlp *o, const struct otlp_wait *wait)
     otlp_close(&o->message);
 }
 
-/* Logs and waits, in the order of time. */
+/* Writes logs and waits in order of time. */
 static void put_events(struct otlp *o, struct span_note *note)
 {
     struct otlp_times *times = &note->times;
@@ -531,7 +532,7 @@ static void put_events(struct otlp *o, struct span_note *note)
                     times->dropped < UINT32_MAX ? times->dropped : UINT32_MAX);
 }
 
-/* How long the span's goroutine was in which state. */
+/* Writes how long the span's goroutine was in each state. */
 static void put_times(struct otlp *o, const struct otlp_times *times)
 {
     const int64_t *ns = times->ns;
@@ -550,7 +551,7 @@ static void put_times(struct otlp *o, const struct otlp_times *times)
                        sums[i].ns);
 }
 
-/* The goroutine, or the thread as OpenTelemetry's conventions name it. */
+/* Writes the goroutine, or the thread as named by OpenTelemetry's conventions. */
 static void put_who(struct otlp *o, int64_t goroutine)
 {
     const enum otlp_field list = OTLP_SPAN_ATTRIBUTES;

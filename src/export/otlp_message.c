@@ -114,7 +114,7 @@ void otlp_text(struct otlp_message *m, enum otlp_field field, trail_string text)
     (void)json_put_text(&m->text, text);
 }
 
-/* An ID's bytes are in the order of its hexadecimal digits. */
+/* The bytes of an ID are in the order of its hexadecimal digits. */
 static void put_id(struct otlp_message *m, enum otlp_field field, const uint64_t *words,
                    size_t count)
 {
@@ -168,7 +168,7 @@ void otlp_close(struct otlp_message *m)
         protobuf_part(&innermost(m)->bytes, fields[level->field].number, &level->bytes);
 }
 
-/* The outermost message, which is no field of another. */
+/* Begins the outermost message, which is not a field of another. */
 static void begin(struct otlp_message *m)
 {
     m->levels[0].array = OTLP_FIELDS;

@@ -9,17 +9,17 @@
 
 #include "timeline/timeline.h"
 
-/* The longest waits of a span that are kept. */
+/* How many of a span's longest waits are kept. */
 #define OTLP_WAITS 16
 
 struct otlp_wait {
     int64_t begin_ns, ns;
     int64_t waker;     /* TRAIL_NONE: unknown */
-    trail_name what;   /* the reason, or what a recording says of it: "mutex cache_mu" */
+    trail_name what;   /* the reason, or what a recording shows: "mutex cache_mu" */
     trail_stack stack; /* where */
 };
 
-/* Of an open span. */
+/* Times of an open span. */
 struct otlp_times {
     int64_t ns[TIMELINE_STATES];
     struct otlp_wait waits[OTLP_WAITS];
@@ -30,11 +30,12 @@ struct otlp_times {
 /* Keeps a wait if it is one of the longest. */
 void otlp_times_keep(struct otlp_times *times, const struct otlp_wait *wait);
 
-/* Puts the waits in the order of their begins. */
+/* Sorts the waits by their start. */
 void otlp_times_sort(struct otlp_times *times);
 
 /*
- * Whether a goroutine in this state waits for something: also in a call that a recording describes.
+ * Whether a goroutine in this state waits for something, possibly in a call that a recording
+ * describes.
  */
 static inline bool otlp_is_wait(const struct timeline_goroutine *g)
 {

@@ -15,13 +15,13 @@
  *     Frame            1 iid  2 function_name_id  3 mapping_id  4 rel_pc  5 source_path_iid
  *                      6 line_number
  *
- * A packet mostly takes about twenty bytes: its time is the difference to the previous packet (a
+ * A packet usually takes about twenty bytes: its time is the difference to the previous packet (a
  * clock of this sequence), and its name and stack are numbers defined by earlier packets. An event
  * that lies before the previous packet has an absolute time, on the trace's clock.
  *
  * Tracks: a process; in it the goroutines, each with its states and below them its regions and
- * ranges; Ps; threads; the runtime; tasks; counters. Of a recording of threads: the processes, and in each
- * its threads with their states, as the system numbers them.
+ * ranges; Ps; threads; the runtime; tasks; counters. Of a recording of threads: the processes, and
+ * in each its threads with their states, as the system numbers them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -76,7 +76,7 @@ struct perfetto {
     uint64_t last_track, flow, pending_flow;
     struct marks texts, reasons, functions, files, stacks;
     struct intern frames;   /* struct frame_key */
-    struct idmap processes; /* of_threads: the described ones, by PID */
+    struct idmap processes; /* for of_threads: the described ones, by PID */
     bool has_clocks;
     trail_clock_snapshot clocks;
 };
@@ -242,7 +242,7 @@ static inline uint64_t stack_iid(struct perfetto *p, trail_stack stack)
 
 /* MARK: Events */
 
-/* The fields of an event besides its type and track; 0: none. */
+/* The fields of an event besides its type and track; 0: absent. */
 struct event_fields {
     uint64_t name, stack, flow, flow_end;
 };
@@ -292,7 +292,8 @@ static void put_counter(struct perfetto *p, int64_t ns, uint64_t track, uint64_t
 {
     protobuf_number(&p->part, 9, COUNTER);
     protobuf_number(&p->part, 11, track);
-    protobuf_varint(&p->part, 30 << 3 | PROTOBUF_VARINT); /* not protobuf_number: 0 is a value */
+    protobuf_varint(&p->part, 30 << 3 | PROTOBUF_VARINT); /* not protobuf_number, because 0 is a
+                                                           * value here */
     protobuf_varint(&p->part, value);
     put_time(p, ns);
     protobuf_part(&p->packet, 11, &p->part);
@@ -313,7 +314,7 @@ static uint64_t label_iid(const struct timeline_goroutine *g)
     return name_iid(NAME_GOROUTINE, g->writer + g->relabelled);
 }
 
-/* A process of the recording; 0 is that of threads whose process is not in the trace. */
+/* Describes a process of the recording; 0 is that of threads whose process is not in the trace. */
 static void describe_process(struct perfetto *p, const struct timeline_thread *thread)
 {
     if (thread->pid == 0 || idmap_find(&p->processes, (uint64_t)thread->pid))
@@ -329,8 +330,8 @@ static void describe_process(struct perfetto *p, const struct timeline_thread *t
 }
 
 /*
- * Describes the track of a thread: when its numbers are known, or at the end without them. A track
- * is described once, and may be after its first events.
+ * Describes the track of a thread when its numbers are known, or at the end without them. A track
+ * is described once, possibly after its first events.
  */
 static void describe_thread(struct perfetto *p, struct timeline_goroutine *g, bool at_end)
 {
@@ -467,7 +468,8 @@ static void perfetto_lane_enter(void *writer, struct timeline_lane *lane)
 {
     struct perfetto *p = writer;
     if (p->timeline.of_threads)
-        return; /* the threads have tracks of their own, and the slots are none of the program's */
+        return; /* the threads have tracks of their own, and the slots do not belong to the
+                 * program */
     if (!lane->known)
         describe_lane(p, lane);
     uint64_t name =
@@ -485,7 +487,7 @@ static void perfetto_lane_leave(void *writer, struct timeline_lane *lane, int64_
 
 /* MARK: Ranges, regions, tasks */
 
-/* The second track of a goroutine or P, described when first needed. */
+/* Returns the second track of a goroutine or P, describing it on first use. */
 static uint64_t second_track(struct perfetto *p, uint64_t first, bool *known, const char *name)
 {
     if (!*known)
@@ -575,7 +577,7 @@ static void perfetto_log(void *writer, const trail_event *event)
     put_packet(p, NEEDS_STATE);
 }
 
-/* A recording of threads has no Ps and no collector: the heap in use is left. */
+/* A recording of threads has no Ps and no collector, only the heap in use. */
 static bool has_metric(const struct perfetto *p, trail_metric metric)
 {
     return !p->timeline.of_threads || metric == TRAIL_METRIC_HEAP_LIVE;
@@ -589,7 +591,7 @@ static void perfetto_metric(void *writer, const trail_event *event)
                     event->metric.value);
 }
 
-/* A sample belongs to a thread; if that is not known, it is an instant of its goroutine. */
+/* A sample belongs to a thread; if that is not known, it is an instant event of its goroutine. */
 static void perfetto_sample(void *writer, const trail_event *event, trail_stack stack)
 {
     struct perfetto *p = writer;
@@ -685,7 +687,7 @@ static void put_metric_track(struct perfetto *p, trail_metric metric, const char
     put_descriptor(p);
 }
 
-/* The tracks of what Go programs have. */
+/* Describes the tracks that only Go programs have. */
 static void put_runtime_tracks(struct perfetto *p)
 {
     put_track(p, TRACK_GOROUTINES, TRACK_PROCESS, "goroutines", ORDER_CHRONOLOGICAL);

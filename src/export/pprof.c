@@ -25,11 +25,11 @@ struct pprof {
     const trail_profile *profile;
     struct protobuf message, part, inner;
     struct intern strings, functions;
-    uint8_t *used; /* by frame, the one without name last: whether a sample refers to it */
+    uint8_t *used; /* by frame, the nameless one last: whether a sample refers to it */
     bool failed;
 };
 
-/* The index of a text in the string table. */
+/* Returns the index of a text in the string table. */
 static uint64_t put_string(struct pprof *p, trail_string text)
 {
     bool fresh;
@@ -53,7 +53,7 @@ static void put_value_type(struct pprof *p, unsigned field, const char *type, co
     protobuf_part(&p->message, field, &p->part);
 }
 
-/* The number of a frame's function, which is written when it first occurs. */
+/* Returns the number of a frame's function, which is written on first use. */
 static uint64_t put_function(struct pprof *p, const trail_profile_frame *frame)
 {
     bool fresh;

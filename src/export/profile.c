@@ -32,13 +32,13 @@ struct profile_words profile_words(trail_profile_type type)
     return words[type];
 }
 
-/* The value of a sample in formats that have only one. */
+/* Returns the value of a sample in formats that have only one. */
 static uint64_t value_of(const trail_profile *profile, uint64_t count, int64_t ns)
 {
     return profile_words(profile->type).time ? (uint64_t)ns : count;
 }
 
-/* The name of a frame's function, or else its address, written into `buf` of 24 bytes. */
+/* Returns the name of a frame's function, or else its address, written into `buf` of 24 bytes. */
 static trail_string frame_name(const struct text_profile *p, const trail_profile_frame *frame,
                                char *buf)
 {

@@ -43,7 +43,7 @@ static inline uint8_t *protobuf_put_fixed64(uint8_t *to, unsigned field, uint64_
     return to;
 }
 
-/* A message under construction. Zero-initialised it is empty and ready. */
+/* A message under construction. Zero-initialised: empty and ready. */
 struct protobuf {
     uint8_t *data;
     size_t size, capacity;
@@ -53,14 +53,14 @@ struct protobuf {
 /* Appends a varint without a tag. */
 void protobuf_varint(struct protobuf *to, uint64_t value);
 
-/* Adds a field. 0 is the default value, and is left out. */
+/* Adds a field. 0 is the default value, and is omitted. */
 void protobuf_number(struct protobuf *to, unsigned field, uint64_t value);
 
-/* The same where 0 is not left out: for one of the fields of which only one may be there. */
+/* The same, but does not omit 0: for a field of a oneof. */
 void protobuf_present_number(struct protobuf *to, unsigned field, uint64_t value);
 void protobuf_fixed64(struct protobuf *to, unsigned field, uint64_t value);
 
-/* Adds a field of bytes as they are. */
+/* Adds a field of bytes unchanged. */
 void protobuf_data(struct protobuf *to, unsigned field, const void *data, size_t size);
 
 /* Appends bytes without a tag and a size. */

@@ -1,6 +1,4 @@
-/*
- * Statements that create the tables in other systems, generated from their one definition.
- */
+/* Generates statements that create the tables in other systems from their one definition. */
 #include <string.h>
 #include <trail/tables.h>
 
@@ -73,7 +71,7 @@ static void clickhouse_columns(struct out *out, const struct dialect *dialect,
     }
 }
 
-/* The table itself; its name ends in `suffix`. */
+/* Writes the table itself; its name ends in `suffix`. */
 static void clickhouse_merge_tree(struct out *out, const struct dialect *dialect,
                                   const trail_table *table, const char *suffix)
 {

@@ -4,10 +4,11 @@
  *     [10.000300000] (+0.1) host sched_switch: { cpu_id = 0 }, { prev_comm = "sh", prev_tid = 7, ..., next_tid = 8 }
  *     [15:32:00.000300000] ...
  *
- * Groups of fields follow the name: of the packet, contexts, and last of the event. Events say on
- * which CPU they happened, but not in which thread: it is the one that runs there.
+ * The name is followed by groups of fields: those of the packet, contexts, and last those of the
+ * event. Events have their CPU, but not their thread: it is the one that runs on the CPU.
  *
- * So are events of programs' mutexes (ust.h), which need the context vtid for their thread:
+ * The same goes for events of programs' mutexes (ust.h), which need the context vtid for their
+ * thread:
  *
  *     [10.000300000] (+0.1) host lttng_ust_pthread:pthread_mutex_unlock: { cpu_id = 0 }, { vtid = 7 }, { mutex = 0x10, status = 0 }
  */
@@ -32,7 +33,7 @@ typedef bool ctf_parser(struct parsed *parsed);
 
 /* MARK: Fields */
 
-/* Sets `rest` to what is behind "NAME = ". */
+/* Sets `rest` to what follows "NAME = ". */
 static bool find_field(trail_string fields, const char *name, trail_string *rest)
 {
     size_t size = strlen(name);
@@ -58,7 +59,8 @@ static bool find_tid(trail_string fields, const char *name, int32_t *tid)
     return true;
 }
 
-/* Takes a name, "sh", for the thread. Names have quotes and backslashes escaped, and stay so. */
+/* Takes a name, "sh", for the thread. Quotes and backslashes in names are escaped, and remain
+ * so. */
 static void name_thread(const struct parsed *parsed, trail_string fields, const char *name,
                         int32_t tid)
 {
@@ -72,8 +74,8 @@ static void name_thread(const struct parsed *parsed, trail_string fields, const 
 }
 
 /*
- * The number of a state, "1" or "( "TASK_INTERRUPTIBLE" : container = 1 )": bits of Linux. Bits
- * above the lower eight mark a preempted thread, or are none of a reason to wait.
+ * Finds the number of a state, "1" or "( "TASK_INTERRUPTIBLE" : container = 1 )": bits of Linux.
+ * Bits above the lower eight mark a preempted thread, or do not describe a reason to wait.
  */
 static bool find_state(trail_string fields, uint8_t *left)
 {
@@ -168,7 +170,7 @@ static bool parse_end(struct parsed *p)
 /* docs/importing.md has the same rows. */
 static const struct {
     const char *name;
-    ctf_parser *parse; /* NULL: nothing but names */
+    ctf_parser *parse; /* NULL: only names are taken */
 } rows[] = {
     {"sched_switch", parse_switch},     {"sched_waking", parse_waking},
     {"sched_wakeup", parse_wakeup},     {"sched_wakeup_new", parse_wakeup_new},
@@ -182,7 +184,7 @@ static const struct {
 
 /* MARK: Lines */
 
-/* Takes "15:32:00.000300000": the time of the day. */
+/* Takes "15:32:00.000300000": the time of day. */
 static bool take_time_of_day(trail_string *text, int64_t *ns)
 {
     trail_string rest = *text;
@@ -224,7 +226,7 @@ static bool take_cpu(trail_string fields, int32_t *cpu)
     return true;
 }
 
-/* Names of threads that were there before the recording. */
+/* Takes the names of threads that existed before the recording. */
 static void take_state_dump(struct parsed *parsed)
 {
     int32_t tid;
@@ -248,7 +250,7 @@ static bool find_address(trail_string fields, const char *name, uint64_t *addres
 static const struct {
     const char *name;
     enum ust_kind kind;
-    bool has_status; /* 0: it succeeded */
+    bool has_status; /* 0: success */
 } ust_rows[] = {
     {"lttng_ust_pthread:pthread_mutex_lock_req", UST_REQUEST, false},
     {"lttng_ust_pthread:pthread_mutex_lock_acq", UST_ACQUIRE, true},
@@ -256,7 +258,7 @@ static const struct {
     {"lttng_ust_pthread:pthread_mutex_unlock", UST_UNLOCK, true},
 };
 
-/* Takes an event of a mutex; *known: whether it is one. Returns false if memory is out. */
+/* Takes an event of a mutex; *known: whether it is one. Returns false if out of memory. */
 static bool take_ust(struct ust *ust, trail_string name, struct parsed *parsed, trail_string groups,
                      bool *known)
 {
@@ -282,7 +284,7 @@ static bool take_ust(struct ust *ust, trail_string name, struct parsed *parsed, 
     return failed || ust_take(ust, &event);
 }
 
-/* Returns false if memory is out. */
+/* Returns false if out of memory. */
 static bool take_event(struct ust *ust, trail_string name, trail_string groups, int64_t ns)
 {
     struct import_model *model = ust->model;

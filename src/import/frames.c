@@ -1,7 +1,7 @@
 /*
- * Stacks and names as the trace's stacks. Readers keep one frame per PC and generation, and
- * addresses of several processes are not distinct: each distinct frame gets a number at which no
- * code can be.
+ * Converts stacks and names to the trace's stacks. Readers keep one frame per PC and generation,
+ * and addresses of several processes may be equal: each distinct frame gets a number where no code
+ * can be.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define FIRST_NUMBER (UINT64_C(1) << 48)
 
-/* Frames that are equal by their keyed hash only would share a PC: that does not happen. */
+/* Frames with equal keyed hashes would share a PC, which does not happen in practice. */
 static uint64_t frame_pc(struct import_threads *all, trail_string function, trail_string file)
 {
     uint64_t hash =

@@ -8,12 +8,12 @@
 #include "import/forms.h"
 #include "read/source.h"
 
-#define PEEK 64 /* bytes by which a form is known */
+#define PEEK 64 /* number of bytes that identify a form */
 
 struct form {
     const char *name;
     import_reader *read;
-    bool whole; /* events have no order: all are held */
+    bool whole; /* events are unordered: all are held */
 };
 
 static const struct form sched_text = {"text of perf script or ftrace", import_sched_text, false};
@@ -28,7 +28,7 @@ bool import_is_perf_data(trail_source *source)
            (memcmp(magic, "PERFILE2", 8) == 0 || memcmp(magic, "2ELIFREP", 8) == 0);
 }
 
-/* The form of an input that begins with these bytes; what has no form of its own is text. */
+/* Returns the form of an input that begins with these bytes; anything unrecognised is text. */
 static const struct form *form_of(const char *begin, size_t size)
 {
     size_t i = 0;
@@ -39,7 +39,7 @@ static const struct form *form_of(const char *begin, size_t size)
     return i < size && begin[i] == '[' ? &ctf_text : &sched_text;
 }
 
-/* Reads all, and writes what it means. */
+/* Reads everything, and writes its meaning. */
 static int read_all(const struct form *form, trail_source *source, struct import_model *model,
                     trail_error *err)
 {

@@ -1,4 +1,4 @@
-/* What functions of the kernel in a stack show: waits and interrupts. */
+/* Interprets functions of the kernel in a stack: waits and interrupts. */
 #include "import/kernel_frames.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ enum {
     WAITS
 };
 
-/* The words of trail record for the same waits. */
+/* The words that trail record uses for the same waits. */
 static const struct import_wait waits[WAITS] = {
 #define WAIT(name, group, kind, words, reason) [WAIT_##name] = {words, reason},
 #include "wire/waits.def"

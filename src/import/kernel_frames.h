@@ -1,19 +1,19 @@
-/* What functions of the kernel in a call stack show: what a thread waits for, and whether an
- * interrupt is handled. */
+/* What functions of the kernel in a call stack show: what a thread waits for, and whether it is
+ * handling an interrupt. */
 #ifndef TRAIL_IMPORT_KERNEL_FRAMES_H
 #define TRAIL_IMPORT_KERNEL_FRAMES_H
 
 #include "import/event.h"
 
 struct import_wait {
-    const char *words;  /* of the log in front of the wait (wire/waits.def) */
+    const char *words;  /* of the log before the wait (wire/waits.def) */
     const char *reason; /* of the event */
 };
 
-/* Returns what the stack waits for; NULL if no function in it shows that. */
+/* Returns what the stack waits for; NULL if none of its functions shows that. */
 const struct import_wait *import_wait_of(const struct import_stack *stack);
 
-/* Whether the stack has a function by which the kernel enters an interrupt. */
+/* Whether the stack contains a function by which the kernel enters an interrupt. */
 bool import_is_in_interrupt(const struct import_stack *stack);
 
 #endif

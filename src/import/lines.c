@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "read/source.h"
 
-/* Appends input to the buffer. Returns false at the end of the input, if the buffer is full, and on
+/* Appends input to the buffer. Returns false at the end of the input, if the buffer is full, or on
  * an error. */
 static bool read_more(struct lines *lines)
 {

@@ -1,5 +1,5 @@
-/* Lines of a source, one after the other, without their ends. What is beyond LINE_SIZE of a line is
- * a further line. */
+/* The lines of a source, one after the other, without their ends. The part of a line beyond
+ * LINE_SIZE counts as a further line. */
 #ifndef TRAIL_IMPORT_LINES_H
 #define TRAIL_IMPORT_LINES_H
 
@@ -8,11 +8,11 @@
 
 #define LINE_SIZE ((size_t)1 << 16)
 
-/* Zero-initialised but for `source`. */
+/* Zero-initialised except for `source`. */
 struct lines {
     trail_source *source;
     char *buf;
-    size_t at, end; /* what has been read and is not yet taken */
+    size_t at, end; /* what has been read and not taken yet */
     bool over;
     trail_error *err;
     bool failed;

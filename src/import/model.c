@@ -1,17 +1,18 @@
-/* Gives events of a recording their meaning, and changes the states of threads by it. */
+/* Interprets the events of a recording, and changes the states of threads accordingly. */
 #include "import/model.h"
 
 #include "import/kernel_frames.h"
 #include "wire/waits.h"
 
-/* The thread in whose context an event happened; NULL: the idle task, or not known. */
+/* Returns the thread in whose context an event happened; NULL: the idle task, or not known. */
 static struct import_thread *context_of(struct import_threads *all, const struct import_event *e)
 {
     struct import_cpu *cpu = import_cpu_of(all, e->cpu);
     struct import_thread *thread;
     if (e->tid == IMPORT_TID_OF_CPU && cpu && !all->out.ps[e->cpu].known && cpu->first > 0) {
         /*
-         * Nothing before has said which: what leaves the CPU first has been there from the begin.
+         * Nothing has shown yet which one: the first thread to leave the CPU has been there from
+         * the start.
          */
         thread = import_thread_of(all, cpu->first);
         if (thread)
@@ -42,7 +43,7 @@ static void do_switch(struct import_threads *all, const struct import_event *e)
         import_thread_run(all, to, e->cpu);
 }
 
-/* The thread that wakes another: what handles an interrupt is none. */
+/* Returns the thread that wakes another; an interrupt handler is not a thread. */
 static struct import_thread *waker_of(struct import_threads *all, const struct import_event *e)
 {
     const struct import_cpu *cpu;
@@ -54,8 +55,8 @@ static struct import_thread *waker_of(struct import_threads *all, const struct i
 }
 
 /*
- * A thread may be woken when it has decided to sleep, but has not left its CPU: it is ready as soon
- * as it has. Until then the wake-up is kept.
+ * A thread may be woken after it has decided to sleep but before it has left its CPU: it is then
+ * ready as soon as it leaves. Until then the wake-up is kept.
  */
 static void do_waking(struct import_threads *all, const struct import_event *e)
 {
@@ -69,8 +70,8 @@ static void do_waking(struct import_threads *all, const struct import_event *e)
         import_thread_wake(all, waker, thread, e->stack);
 }
 
-/* By an IPI, sched_wakeup is in the context of whatever ran on the target's CPU: sched_waking knows
- * better. */
+/* With an IPI, sched_wakeup is in the context of whatever ran on the target's CPU: sched_waking is
+ * more accurate. */
 static void do_wakeup(struct import_model *model, const struct import_event *e)
 {
     struct import_threads *all = &model->threads;
@@ -137,7 +138,7 @@ static void do_log(struct import_threads *all, struct import_thread *thread,
     import_thread_event(all, thread, V2_UserLog, 4, args);
 }
 
-/* Events of programs, which say nothing of CPUs: a thread that does something has a slot for it. */
+/* Handles events of programs, which have no CPUs: a thread that acts gets a slot for it. */
 static void do_span(struct import_threads *all, const struct import_event *e)
 {
     struct import_thread *thread = import_thread_of(all, e->tid);

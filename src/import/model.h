@@ -13,14 +13,14 @@ struct import_model {
     struct import_window window;
     void (*progress)(void *context); /* called at each event; NULL: none */
     void *progress_context;
-    bool has_waking; /* wake-ups name their wakers: sched_wakeup need not */
+    bool has_waking; /* wake-ups name their wakers, so sched_wakeup is not needed for that */
 };
 
-/* Takes an event with what it owns; events before it may be written. Returns false if out of
+/* Takes an event and what it owns; earlier events may be written. Returns false if out of
  * memory. */
 bool import_model_put(struct import_model *model, const struct import_event *event);
 
-/* Writes all events that are left. Returns false if out of memory. */
+/* Writes all remaining events. Returns false if out of memory. */
 bool import_model_end(struct import_model *model);
 
 #endif

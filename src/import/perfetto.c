@@ -1,6 +1,6 @@
 /*
  * Perfetto's traces: the kernel's scheduling events in FtraceEventBundle
- * (protos/perfetto/trace/ftrace), each CPU's by themselves: all are held and sorted.
+ * (protos/perfetto/trace/ftrace) come separately for each CPU, so all are held and sorted.
  * perfetto_tracks.h has the track events.
  */
 #include <inttypes.h>
@@ -33,15 +33,15 @@ enum {
     SCHED_FORK = 239
 };
 
-/* Of preempt_count in the events' common flags: TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ. */
+/* Bits of preempt_count in the events' common flags: TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ. */
 #define FLAGS_INTERRUPT 0x18u
 
 struct perfetto {
     struct import_model *model;
     struct import_stats *stats;
-    int32_t cpu;     /* of the bundle */
+    int32_t cpu;     /* the bundle's */
     bool has_states; /* an event of the kernel was taken */
-    bool failed;     /* memory is out */
+    bool failed;     /* out of memory */
 };
 
 /* MARK: Values */
@@ -54,7 +54,7 @@ static void take_name(struct perfetto *p, int64_t tid, const struct proto *text)
 }
 
 /*
- * How a thread left, by prev_state: 0, or the lowest bit of TASK_REPORT; from 256 on it was
+ * Returns how a thread left, by prev_state: 0, or the lowest bit of TASK_REPORT; from 256 on it was
  * preempted (Linux 4.14 and later: TASK_REPORT_MAX).
  */
 static enum import_left left_of(uint64_t state)
@@ -76,7 +76,7 @@ static bool is_tid(uint64_t number)
     return number <= IMPORT_TID_MAX;
 }
 
-/* Passes an event to the model; one whose numbers cannot be is counted. */
+/* Passes an event to the model, or counts it if its numbers are invalid. */
 static void put(struct perfetto *p, const struct import_event *event, bool good)
 {
     if (!good || event->time_ns <= 0 || event->cpu > IMPORT_CPU_MAX) {
@@ -90,13 +90,13 @@ static void put(struct perfetto *p, const struct import_event *event, bool good)
 
 /* MARK: Events */
 
-/* The fields of one event: those that several kinds have are read alike. */
+/* The fields of one event: those common to several kinds are read in the same way. */
 struct fields {
     uint64_t prev_state, prev_tid, next_tid;
     struct proto prev_name, next_name;
 };
 
-/* Reads fields of these numbers; 0: there is none. */
+/* Reads the fields with these numbers; 0: no such field. */
 static struct fields read_fields(struct proto *message, uint32_t prev_name, uint32_t prev_tid,
                                  uint32_t prev_state, uint32_t next_name, uint32_t next_tid)
 {
@@ -130,8 +130,7 @@ static void put_switch(struct perfetto *p, struct import_event *event, struct pr
     put(p, event, good);
 }
 
-/* A wake-up, a thread that begins, or one that ends; the thread that it is about has fields 1
- * and 2. */
+/* A wake-up, or the begin or end of a thread, whose TID and name are fields 1 and 2. */
 static void put_about(struct perfetto *p, struct import_event *event, struct proto *message,
                       enum import_kind kind)
 {
@@ -141,12 +140,12 @@ static void put_about(struct perfetto *p, struct import_event *event, struct pro
     event->other = good ? (int32_t)fields.next_tid : 0;
     if (kind == IMPORT_EXIT)
         event->tid = event->other;
-    if (kind != IMPORT_STARTED) /* whose name is still its parent's */
+    if (kind != IMPORT_STARTED) /* at that point its name is still its parent's */
         take_name(p, event->other, &fields.next_name);
     put(p, event, good);
 }
 
-/* The name of the new thread is its parent's; others follow in another bundle, or came before. */
+/* The new thread's name is its parent's; other names are in another bundle, before or after. */
 static void put_fork(struct perfetto *p, struct import_event *event, struct proto *message)
 {
     struct fields fields = read_fields(message, 0, 0, 0, 0, 4);
@@ -210,7 +209,7 @@ static void put_message(struct perfetto *p, struct import_event *event, struct p
     }
 }
 
-/* The time and the thread come before the event's own message, or behind it. */
+/* The time and the thread may precede the event's own message, or follow it. */
 static void read_event(struct perfetto *p, struct proto event)
 {
     struct import_event head = {.cpu = p->cpu, .tid = IMPORT_TID_OF_CPU};
@@ -247,7 +246,7 @@ enum {
 };
 enum { COMPACT_NAMES = 5 };
 
-/* The text of that number in the table. */
+/* Returns the text with that number in the table. */
 static struct proto name_of(struct proto compact, uint64_t number)
 {
     struct proto_field field;
@@ -257,7 +256,7 @@ static struct proto name_of(struct proto compact, uint64_t number)
     return (struct proto){0};
 }
 
-/* The next number of a column; one that is too short has zeros. */
+/* Returns the next number of a column; 0 after its end. */
 static uint64_t next_of(struct proto *column)
 {
     uint64_t number = 0;
@@ -326,7 +325,7 @@ static void read_compact(struct perfetto *p, struct proto compact)
 
 /* MARK: Packets */
 
-/* The number of the CPU comes first; the events behind need it. */
+/* The number of the CPU comes first: the events after it need it. */
 static void read_bundle(struct perfetto *p, struct proto bundle)
 {
     struct proto_field field;
@@ -385,7 +384,7 @@ static bool read_trace(struct perfetto *p, struct tracks *tracks, struct proto t
         read_packet(p, packet);
         tracks_packet(tracks, packet);
     }
-    /* The last packet of a recording that was cut off. */
+    /* The last packet of a truncated recording. */
     if (trace.bad)
         import_count_bad(p->stats);
     return !p->failed && tracks_mean(tracks, p->has_states);
@@ -409,8 +408,8 @@ int import_perfetto(trail_source *source, struct import_model *model, trail_erro
 }
 
 /*
- * Whether the fields of a packet of `length` bytes are some, as far as they are in `seen`. A text
- * may begin with a line end, which is the tag of a packet.
+ * Whether the part `seen` of a packet of `length` bytes consists of valid fields. A text may begin
+ * with a line end, which is also the tag of a packet.
  */
 static bool are_fields(struct proto seen, uint64_t length)
 {

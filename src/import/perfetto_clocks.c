@@ -1,4 +1,4 @@
-/* Converts times of the clocks of a Perfetto trace by its snapshots of them. */
+/* Converts times between the clocks of a Perfetto trace by its clock snapshots. */
 #include "import/perfetto_clocks.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 enum { SNAPSHOT_CLOCK = 1 };
 enum { CLOCK_ID = 1, CLOCK_TIME = 2, CLOCK_INCREMENTAL = 3, CLOCK_UNIT = 4 };
 
-/* About 146 years: differences of two times do not overflow. */
+/* About 146 years: the difference of two times does not overflow. */
 #define MOST_NS (INT64_MAX / 2)
 
 /* One clock in a snapshot. */
@@ -52,7 +52,7 @@ static bool to_ns(uint64_t time, uint64_t unit_ns, int64_t *ns)
 
 /* MARK: Snapshots */
 
-/* Finds what a clock showed. */
+/* Finds a clock's reading. */
 static bool find_reading(struct proto snapshot, uint64_t id, struct reading *reading)
 {
     while (next_reading(&snapshot, reading))
@@ -98,7 +98,7 @@ void clocks_free(struct perfetto_clocks *clocks)
         free(clocks->of[i].items);
 }
 
-/* The clock of the machine that the others are compared with: the trace's own, if it is there. */
+/* Finds the machine's clock to which the others are related: the trace's own, if present. */
 static bool find_base(struct proto snapshot, struct reading *base)
 {
     struct proto rest = snapshot;

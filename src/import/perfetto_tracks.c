@@ -57,21 +57,21 @@ enum {
 };
 enum { TYPE_NONE = 0, TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3 };
 
-/* A time in microseconds that can be one in nanoseconds. */
+/* The largest time in microseconds that can be converted to nanoseconds. */
 #define MOST_US (INT64_MAX / 2000)
 
 struct track {
-    uint32_t thread; /* + 1, in the threads of the spans; 0: the track is not a thread's */
+    uint32_t thread; /* index + 1 in the threads of the spans; 0: not a thread's track */
     const char *name;
 };
 
-/* What holds for the packets of one writer. */
+/* State that applies to the packets of one writer. */
 struct sequence {
     struct idmap names, categories; /* IID -> text */
     bool has_track;
-    uint64_t track;  /* of events that name none */
-    uint32_t thread; /* + 1: of its ThreadDescriptor */
-    int64_t time_us; /* of the last event that has the difference to the one before */
+    uint64_t track;  /* of events that do not name one */
+    uint32_t thread; /* index + 1: from its ThreadDescriptor */
+    int64_t time_us; /* of the last event with a relative time */
     uint64_t clock;
     struct sequence_clocks clocks;
 };
@@ -79,7 +79,7 @@ struct sequence {
 /* A packet's parts. */
 struct packet {
     uint64_t time, sequence, clock;
-    int64_t ns; /* its time; -1: it has one that cannot be */
+    int64_t ns; /* its time; -1: invalid */
     bool has_time, has_clock, cleared, dropped;
     struct proto clocks, event, interned, thread, defaults, track;
 };
@@ -163,8 +163,8 @@ static const char *keep(struct tracks *t, const struct proto *text)
 
 /* MARK: Tracks */
 
-/* The thread of a ThreadDescriptor, + 1; 0 if it has no TID. Its reference time is set if it has
- * one. */
+/* Returns the index + 1 of the thread in a ThreadDescriptor; 0 if it has no TID. Sets its reference
+ * time if it has one. */
 static uint32_t read_thread(struct tracks *t, struct proto descriptor, int64_t *time_us)
 {
     struct proto_field field;
@@ -189,7 +189,7 @@ static uint32_t read_thread(struct tracks *t, struct proto descriptor, int64_t *
     return thread + 1;
 }
 
-/* Returns the track, which may not be described; NULL if memory is out. */
+/* Returns the track, which may not be described yet; NULL if out of memory. */
 static struct track *track_of(struct tracks *t, uint64_t uuid)
 {
     struct track *track = idmap_find(&t->tracks, uuid);
@@ -225,8 +225,8 @@ static void learn_track(struct tracks *t, struct proto descriptor)
         track->name = keep(t, &name);
 }
 
-/* A track that is no thread's and has no thread that writes it is one by itself. Other numbers than
- * PIDs. */
+/* A track that belongs to no thread and has no writing thread becomes a thread by itself. It gets a
+ * number that is not a PID. */
 static uint32_t own_thread(struct tracks *t, const struct track *track, uint64_t uuid)
 {
     uint32_t thread = import_spans_thread(&t->spans, UINT64_MAX, uuid | UINT64_C(1) << 63);
@@ -237,7 +237,7 @@ static uint32_t own_thread(struct tracks *t, const struct track *track, uint64_t
 
 /* MARK: Sequences */
 
-/* Returns NULL if memory is out. */
+/* Returns NULL if out of memory. */
 static struct sequence *sequence_of(struct tracks *t, uint64_t id)
 {
     struct sequence *sequence = idmap_find(&t->sequences, id);
@@ -296,7 +296,7 @@ static void take_interned(struct tracks *t, struct sequence *sequence, struct pr
     }
 }
 
-/* What the packet says of its sequence holds for its own event, too. */
+/* What the packet changes in its sequence applies to its own event, too. */
 static void take_state(struct tracks *t, struct sequence *sequence, const struct packet *packet)
 {
     if (packet->dropped)
@@ -349,7 +349,7 @@ static void read_legacy(struct proto legacy, struct raw_event *raw)
     }
 }
 
-/* Flows are read when the event's thread and time are known. */
+/* Flows are read once the event's thread and time are known. */
 static void read_event(struct proto event, struct raw_event *raw)
 {
     struct proto_field field;
@@ -391,7 +391,7 @@ static void read_event(struct proto event, struct raw_event *raw)
     }
 }
 
-/* The time of any packet counts where each is the difference to the one before. */
+/* If times are relative, the time of any packet counts. */
 static void take_time(const struct tracks *t, struct sequence *sequence, struct packet *packet)
 {
     uint64_t clock = packet->has_clock ? packet->clock : sequence->clock;
@@ -400,7 +400,7 @@ static void take_time(const struct tracks *t, struct sequence *sequence, struct 
         packet->ns = -1;
 }
 
-/* Returns false if the event has no time that can be. */
+/* Returns false if the event has no valid time. */
 static bool time_of(struct tracks *t, struct sequence *sequence, const struct packet *packet,
                     const struct raw_event *raw, int64_t *ns)
 {
@@ -417,14 +417,14 @@ static bool time_of(struct tracks *t, struct sequence *sequence, const struct pa
            *ns >= 0;
 }
 
-/* The thread, + 1, that writes the sequence; 0: not known. */
+/* Returns the index + 1 of the thread that writes the sequence; 0: not known. */
 static uint32_t writer_of(struct tracks *t, const struct sequence *sequence)
 {
     const struct track *track = sequence->has_track ? track_of(t, sequence->track) : NULL;
     return track && track->thread ? track->thread : sequence->thread;
 }
 
-/* An event belongs to a thread, and is on its track; or on another, when it is a task's. */
+/* An event belongs to a thread, and is on its track; or, for a task, on another track. */
 struct place {
     uint32_t thread;
     bool is_task;
@@ -457,7 +457,7 @@ static const char *text_of(struct tracks *t, const struct proto *text, const str
     return known ? known : "";
 }
 
-/* Flows of the event: each links it to the one before with the same ID. */
+/* Passes on the event's flows: each links it to the previous event with the same ID. */
 static void put_flows(struct tracks *t, struct proto event, const struct span_event *at)
 {
     struct proto_field field;
@@ -481,7 +481,7 @@ static void count_unknown(struct tracks *t, const char *name, uint64_t number)
     import_count_unknown(t->spans.stats, (trail_string){text, (size_t)size});
 }
 
-/* An event of a type: a slice of a thread, or of another track. */
+/* Passes on an event of a type: a slice of a thread, or of another track. */
 static void put_typed(struct tracks *t, const struct raw_event *raw, struct place place,
                       struct span_event *event)
 {
@@ -494,7 +494,7 @@ static void put_typed(struct tracks *t, const struct raw_event *raw, struct plac
     import_spans_add(&t->spans, event);
 }
 
-/* An event whose meaning is a letter; docs/importing.md has the same rows. */
+/* Passes on an event whose meaning is a letter; docs/importing.md has the same rows. */
 static void put_legacy(struct tracks *t, const struct raw_event *raw, const char *category,
                        struct span_event *event)
 {

@@ -2,9 +2,9 @@
  * Perfetto's track events (protos/perfetto/trace/track_event): slices, instants and flows on
  * tracks, most of which are threads'. They become the events of spans.h.
  *
- * Packets of one writer are a sequence: what an interned number means, the clock and the track that
- * are not named, hold for it until it begins anew. Descriptions of tracks and the machine's clocks
- * may come after what needs them: all packets are looked at twice.
+ * The packets of one writer form a sequence: the meaning of interned numbers and the default clock
+ * and track apply to it until its state is reset. Descriptions of tracks and the machine's clocks
+ * may come after what needs them, so all packets are read twice.
  */
 #ifndef TRAIL_IMPORT_PERFETTO_TRACKS_H
 #define TRAIL_IMPORT_PERFETTO_TRACKS_H
@@ -23,15 +23,16 @@ bool tracks_init(struct tracks *tracks, struct import_model *model);
 void tracks_free(struct tracks *tracks);
 
 /*
- * First of all packets: takes descriptions of tracks, and the machine's clocks; then tracks_learnt.
+ * First pass, for all packets: takes descriptions of tracks, and the machine's clocks; then
+ * tracks_learnt.
  */
 void tracks_learn(struct tracks *tracks, struct proto packet);
 void tracks_learnt(struct tracks *tracks);
 
-/* Then, of all packets again: takes what is of a sequence, and events. */
+/* Second pass, for all packets: takes sequence state, and events. */
 void tracks_packet(struct tracks *tracks, struct proto packet);
 
-/* Passes what the events mean to the model. Returns false if memory is out. */
+/* Passes the meaning of the events to the model. Returns false if out of memory. */
 bool tracks_mean(struct tracks *tracks, bool has_states);
 
 #endif

@@ -9,7 +9,7 @@ bool proto_next_number(struct proto *list, uint64_t *number)
     *number = 0;
     for (unsigned shift = 0; shift < 64 && at < list->end; shift += 7) {
         uint64_t part = *at & 0x7f;
-        if (shift == 63 && part > 1) /* more than 64 bits */
+        if (shift == 63 && part > 1) /* exceeds 64 bits */
             break;
         *number |= part << shift;
         if (*at++ < 0x80) {
@@ -21,7 +21,7 @@ bool proto_next_number(struct proto *list, uint64_t *number)
     return false;
 }
 
-/* Takes bytes of a fixed size, which are little endian. */
+/* Takes little-endian bytes of a fixed size. */
 static bool take_fixed(struct proto *message, size_t size, uint64_t *number)
 {
     *number = 0;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Readers' times have 62 bits: two centuries of nanoseconds are enough for every clock. */
+/* Readers' times have 62 bits: two centuries of nanoseconds are enough for any clock. */
 #define SECONDS_MAX UINT64_C(4000000000)
 
 void scan_spaces(trail_string *text)

@@ -32,7 +32,7 @@ bool scan_word(trail_string *text, const char *word);
 /* Takes a decimal number of at most `max`. */
 bool scan_number(trail_string *text, uint64_t max, uint64_t *number);
 
-/* Takes seconds, "12345.678901" or with up to nine digits behind the point: *ns is at least 1. */
+/* Takes seconds, "12345.678901" or with up to nine digits after the point: *ns is at least 1. */
 bool scan_seconds(trail_string *text, int64_t *ns);
 
 /* Returns the offset of the first, or the last, occurrence of a word; SIZE_MAX if there is none. */

@@ -11,7 +11,7 @@ typedef enum sched_result sched_parser(struct import_model *model, trail_string 
 
 /* MARK: Parts */
 
-/* A name that stands for one that the recorder has forgotten. */
+/* A placeholder for a name that the recorder has forgotten. */
 static void take_name(struct import_model *model, int32_t tid, trail_string name)
 {
     if (!text_is(name, "<...>"))
@@ -28,8 +28,8 @@ static bool take_tid(trail_string *text, int32_t *tid)
 }
 
 /*
- * Takes "NAMEKEY123": a thread's name, which may have any characters, then its TID behind the last
- * `key`. What is behind the TID is left.
+ * Takes "NAMEKEY123": a thread's name, which may have any characters, then its TID after the last
+ * `key`. Leaves what follows the TID.
  */
 static bool take_thread(struct import_model *model, trail_string *text, const char *key,
                         int32_t *tid)
@@ -72,7 +72,7 @@ static bool sched_left(trail_string letters, uint8_t *left)
         {'I', IMPORT_SLEEPING},  {'K', IMPORT_BLOCKED},  {'W', IMPORT_BLOCKED},
         {'N', IMPORT_SLEEPING},
     };
-    /* "R+" was preempted; "D|W" has several bits, of which the first decides. */
+    /* "R+" was preempted; "D|W" has several bits, the first of which decides. */
     for (size_t i = 0; letters.size > 0 && i < sizeof of / sizeof *of; i++) {
         if (of[i].letter == *letters.data) {
             *left = of[i].left;
@@ -100,7 +100,8 @@ static bool take_state(trail_string letters, struct import_event *event)
 
 /* MARK: Events */
 
-/* The part before "==>": "prev_comm=sh prev_pid=7 prev_prio=120 prev_state=S" or "sh:7 [120] S". */
+/* Takes the part before "==>": "prev_comm=sh prev_pid=7 prev_prio=120 prev_state=S" or "sh:7 [120]
+ * S". */
 static bool take_previous(struct import_model *model, trail_string part, int32_t *tid,
                           struct import_event *event)
 {
@@ -161,7 +162,8 @@ static enum sched_result parse_wakeup_new(struct import_model *model, trail_stri
 }
 
 /*
- * "comm=sh pid=7 child_comm=sh child_pid=8"; trace-cmd: "comm=sh:7 child_comm=sh:8" is not known.
+ * "comm=sh pid=7 child_comm=sh child_pid=8"; trace-cmd's "comm=sh:7 child_comm=sh:8" is not
+ * supported.
  */
 static enum sched_result parse_fork(struct import_model *model, trail_string fields,
                                     struct import_event *event)
@@ -185,7 +187,7 @@ static enum sched_result parse_exit(struct import_model *model, trail_string fie
     return tid == 0 ? SCHED_BAD : SCHED_EVENT;
 }
 
-/* Where a thread goes is seen when it runs there. */
+/* Where a thread moves to is seen when it runs there. */
 static enum sched_result parse_migrate(struct import_model *model, trail_string fields,
                                        struct import_event *event)
 {
@@ -228,7 +230,7 @@ static enum sched_result parse_end(struct import_model *model, trail_string fiel
     return SCHED_EVENT;
 }
 
-/* Events that are recorded with the others by default and say nothing about states. */
+/* Events that are recorded with the others by default but show nothing about states. */
 static enum sched_result parse_nothing(struct import_model *model, trail_string fields,
                                        struct import_event *event)
 {

@@ -14,14 +14,14 @@
 
 enum sched_result {
     SCHED_EVENT,   /* *event is one for the model */
-    SCHED_NOTHING, /* known, and says nothing that is needed; its names may have been taken */
-    SCHED_UNKNOWN, /* not a name of an event that is known */
-    SCHED_BAD,     /* a known name, and fields that cannot be */
+    SCHED_NOTHING, /* known but not needed; its names may have been taken */
+    SCHED_UNKNOWN, /* the name of an unknown event */
+    SCHED_BAD,     /* a known name with invalid fields */
 };
 
 /*
- * Understands the fields of an event. *event has its time, CPU and thread; kind, other threads and
- * how a thread left are set. Names of threads are passed to the model.
+ * Parses the fields of an event. *event comes with its time, CPU and thread; sets its kind, other
+ * threads and how a thread left. Passes names of threads to the model.
  */
 enum sched_result sched_parse(struct import_model *model, trail_string name, trail_string fields,
                               struct import_event *event);

@@ -4,11 +4,10 @@
  *     perf      comm 123/124 [001] 12345.678901:  sched:sched_switch: prev_comm=...
  *     ftrace    comm-124 (123) [001] d..2. 12345.678901: sched_switch: prev_comm=...
  *
- * Both are one layout: a name with a TID, a CPU in brackets, flags in ftrace, a time, an event, its
- * fields. Names may have any characters, so that a line is read from the first "[CPU] time:" on, to
- * both sides. A call stack follows its event: lines of an address, a symbol and a file in perf; in
- * ftrace an event
- * "<stack trace>" of the same thread, and lines "=> symbol".
+ * Both have one layout: a name with a TID, a CPU in brackets, flags in ftrace, a time, an event,
+ * its fields. Names may have any characters, so a line is parsed outwards from the first "[CPU]
+ * time:". A call stack follows its event: in perf, lines of an address, a symbol and a file; in
+ * ftrace, an event "<stack trace>" of the same thread, and lines "=> symbol".
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,18 +25,18 @@ struct reader {
     struct lines lines;
     struct import_model *model;
     struct import_stats *stats;
-    struct import_event event; /* read last: its stack may follow */
+    struct import_event event; /* the last one read: its stack may follow */
     bool has_event;
-    bool skip_stack; /* that of an event which is not used */
+    bool skip_stack; /* it belongs to an event that is not used */
     /*
-     * perf in a container puts the container's IDs in front of an event whose fields have the
-     * host's. Once that is seen: the host's ID by the container's, as switches show it. The model
-     * knows the thread of a CPU where none has yet.
+     * In a container perf puts the container's IDs before an event whose fields have the host's.
+     * Once that is detected: maps the container's ID to the host's, as switches show them. The
+     * model provides the thread of a CPU for which none is known yet.
      */
     bool is_in_container;
     struct idmap host_ids; /* IDs as pointers */
     struct stack_builder stack;
-    bool failed; /* memory is out */
+    bool failed; /* out of memory */
 };
 
 struct header {
@@ -62,8 +61,8 @@ static bool take_cpu(trail_string *text, int32_t *cpu)
     return true;
 }
 
-/* ftrace's columns of flags: h, H, s, Z and z are interrupts, of which no other column has the
- * letters. */
+/* Whether a character in ftrace's columns of flags marks an interrupt: h, H, s, Z or z, which no
+ * other column uses. */
 static bool is_flag_of_interrupt(char c)
 {
     return c == 'h' || c == 'H' || c == 's' || c == 'z' || c == 'Z';
@@ -102,7 +101,7 @@ static bool take_place(trail_string *text, struct header *header)
     return true;
 }
 
-/* perf's ":-1    -1": a thread that has ended, and has no ID any more. */
+/* perf's ":-1    -1": a thread that has ended and no longer has an ID. */
 static bool is_ended_thread(trail_string text)
 {
     trail_string rest = text;
@@ -143,7 +142,7 @@ static bool parse_thread(trail_string text, struct header *header)
     return true;
 }
 
-/* "sched:sched_switch: prev_comm=...", which perf may put a period in front of. */
+/* "sched:sched_switch: prev_comm=...", which perf may precede with a period. */
 static bool parse_name(trail_string text, struct header *header)
 {
     trail_string rest = text;
@@ -211,7 +210,7 @@ static bool take_perf_lost(struct reader *reader, const struct header *header)
     return true;
 }
 
-/* The host's ID of the thread in front of an event. */
+/* Returns the host's ID of the thread before an event. */
 static int32_t tid_of(const struct reader *reader, const struct header *header)
 {
     uintptr_t id;
@@ -221,8 +220,8 @@ static int32_t tid_of(const struct reader *reader, const struct header *header)
     return id ? (int32_t)id : IMPORT_TID_OF_CPU;
 }
 
-/* The thread that leaves its CPU is the one in whose context the event is: its IDs are one, or of
- * two namespaces. */
+/* The thread that leaves its CPU is the one in whose context the event is: its two IDs are equal,
+ * or from two namespaces. */
 static void compare_ids(struct reader *reader, const struct header *header,
                         const struct import_event *event)
 {
@@ -262,7 +261,7 @@ static void take_event(struct reader *reader, const struct header *header)
     }
 }
 
-/* ftrace's stack is an event of its own, behind that which it belongs to. */
+/* ftrace's stack is an event of its own, after the one that it belongs to. */
 static bool is_stack_event(const struct reader *reader, const struct header *header)
 {
     return text_is(header->name, "<stack") && text_is(header->fields, "trace>") &&
@@ -276,7 +275,7 @@ static bool is_hex(char c)
     return scan_is_digit(c) || (c >= 'a' && c <= 'f');
 }
 
-/* Takes the address in front of a frame. */
+/* Takes the address before a frame. */
 static bool take_address(trail_string *text)
 {
     size_t size = 0;
@@ -309,7 +308,7 @@ static void add_frame(struct reader *reader, trail_string text)
     trail_string function, file;
     scan_trim_end(&text);
     split_frame(text, &function, &file);
-    /* perf's walk ends in these where it has lost its way. */
+    /* perf's walk ends in these when it has lost track. */
     if (text_is(function, "[unknown]") && text_is(file, "[unknown]"))
         return;
     if (text_is(function, "[unknown]"))
@@ -319,7 +318,7 @@ static void add_frame(struct reader *reader, trail_string text)
         reader->failed = true;
 }
 
-/* Takes a line of a stack. Returns false if it is none. */
+/* Takes a line of a stack. Returns false if it is not one. */
 static bool take_frame(struct reader *reader, trail_string line)
 {
     bool indented = line.size > 0 && scan_is_space(*line.data);
@@ -350,7 +349,7 @@ static bool take_ftrace_lost(struct reader *reader, trail_string line)
     return true;
 }
 
-/* What the tools write around events. */
+/* Whether the line is one that the tools write around events. */
 static bool is_remark(trail_string line)
 {
     return line.size == 0 || *line.data == '#' || scan_word(&line, "cpus=") ||

@@ -1,4 +1,4 @@
-/* The threads, names and events that a reader of spans holds. */
+/* The threads, names and events held by a reader of spans. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 /* MARK: Threads */
 
-/* The TID itself, if it is one and no other process has it, else a free number. */
+/* Returns the TID itself, if it is valid and no other process has it, else a free number. */
 static int32_t take_tid(struct import_spans *spans, uint64_t tid)
 {
     bool usable = tid > 0 && tid <= IMPORT_TID_MAX && !(spans->numbers[tid / 8] & 1u << tid % 8);
@@ -36,7 +36,7 @@ static uint32_t add_thread(struct import_spans *spans, uint64_t pid, uint64_t ti
     return (uint32_t)(number - 1);
 }
 
-/* Threads of equal hash take the next place, as in open addressing. */
+/* Threads with equal hashes take the next place, as in open addressing. */
 uint32_t import_spans_thread(struct import_spans *spans, uint64_t pid, uint64_t tid)
 {
     uint64_t hash = hash_keyed_mix(hash_keyed_mix(0, pid), tid);

@@ -1,9 +1,9 @@
 /*
- * What the events of programs mean. They have no states: a thread runs while it has a span, and
+ * Interprets the events of programs. They have no states: a thread runs while it has a span, and
  * waits otherwise. Spans are regions, asynchronous ones are tasks, instants are logs.
  *
  * A flow from a span of one thread to a span of another is a wake-up if the other did nothing
- * between the flow's begin and that span: then it waited for it.
+ * between the flow's begin and that span: it waited for it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -101,13 +101,14 @@ static void collect_spans(struct import_spans *spans)
 
 /* MARK: Regions */
 
-/* The spans of a thread that contain the present one, by their place in spans[]: in `open`. */
+/* Returns the innermost of the thread's spans that contain the current one; they are in `open`, by
+ * their index in spans[]. */
 static const struct span *innermost(const struct span_thread *thread)
 {
     return thread->open_count > 0 ? &thread->spans[thread->open[thread->open_count - 1]] : NULL;
 }
 
-/* Ends all regions that end until `ns`; the thread pauses unless it goes on at once. */
+/* Ends all regions that end by `ns`; the thread pauses unless it continues at once. */
 static void end_regions(struct import_spans *spans, struct span_thread *thread, int64_t ns)
 {
     const struct span *span;
@@ -119,7 +120,7 @@ static void end_regions(struct import_spans *spans, struct span_thread *thread, 
     }
 }
 
-/* A region must end before those around it. */
+/* Shortens a region so that it ends before those around it. */
 static void fit(struct import_spans *spans, const struct span_thread *thread, struct span *span)
 {
     const struct span *outer = innermost(thread);
@@ -149,7 +150,7 @@ static void emit_regions(struct import_spans *spans, struct span_thread *thread)
 }
 
 /*
- * Keeps in spans[] only when the thread runs: spans in no other, joined where one follows at once.
+ * Reduces spans[] to when the thread runs: outermost spans, joined if one follows another at once.
  */
 static void keep_runs(struct span_thread *thread)
 {
@@ -174,8 +175,8 @@ static int64_t act_time(const struct span_thread *thread, int64_t ns)
     return run && run->end_ns == ns && run->begin_ns < ns ? ns - 1 : ns;
 }
 
-/* Whether the thread waits from `ns` on until a run that the flow's end at `end_ns` is in, or
- * before. */
+/* Whether the thread waits from `ns` until a run that contains, or follows, the flow's end at
+ * `end_ns`. */
 static bool waits_for(const struct span_thread *thread, int64_t ns, int64_t end_ns)
 {
     size_t next = SEARCH(i, 0, thread->span_count, thread->spans[i].end_ns < end_ns);
@@ -198,7 +199,7 @@ static void do_flow(struct import_spans *spans, const struct span_event *from,
 
 /* MARK: Tasks */
 
-/* An asynchronous span that is open; those of one ID lie in each other. */
+/* An open asynchronous span; those with the same ID nest. */
 struct open_task {
     struct open_task *outer;
     uint64_t number;
@@ -232,7 +233,7 @@ static void end_task(struct import_spans *spans, struct idmap *tasks, const stru
 
 /* MARK: All */
 
-/* What needs no spans, and flows, which need those of both threads. */
+/* Passes on events that need no spans, and flows, which need those of both threads. */
 static void emit_others(struct import_spans *spans)
 {
     struct idmap tasks = {0}, flows = {0}; /* by ID */

@@ -25,7 +25,7 @@ bool stack_builder_add(struct stack_builder *builder, trail_string function, tra
     return true;
 }
 
-/* Copies the texts behind the frames. */
+/* Copies the texts after the frames. */
 static void fill(const struct stack_builder *builder, struct import_stack *stack)
 {
     char *text = (char *)(stack->frames + builder->count);

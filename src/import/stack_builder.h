@@ -1,17 +1,14 @@
-/* A call stack that is read line by line: frames are appended, then copied into one piece for an
- * event. */
+/* A call stack read line by line: frames are appended, then copied into one piece for an event. */
 #ifndef TRAIL_IMPORT_STACK_BUILDER_H
 #define TRAIL_IMPORT_STACK_BUILDER_H
 
 #include "import/event.h"
 #include "wire/wire.h"
 
-/*
- * Zero-initialised is empty. Texts are offsets until the end, because `text` moves when it grows.
- */
+/* Zero-initialised: empty. Texts are offsets until the end, because `text` moves when it grows. */
 struct stack_builder {
     struct {
-        size_t at, function, file; /* begin of the texts, and their sizes */
+        size_t at, function, file; /* offset of the texts, and their sizes */
     } frames[V2_MAX_FRAMES];
     size_t count;
     char *text;
@@ -22,8 +19,7 @@ struct stack_builder {
  * memory. */
 bool stack_builder_add(struct stack_builder *builder, trail_string function, trail_string file);
 
-/* Returns the stack, and begins with an empty one; NULL if there are no frames, or with *failed
- * set. */
+/* Returns the stack and starts an empty one; NULL if there are no frames, or with *failed set. */
 struct import_stack *stack_builder_take(struct stack_builder *builder, bool *failed);
 
 void stack_builder_free(struct stack_builder *builder);

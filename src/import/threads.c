@@ -7,7 +7,7 @@
 #include "base/grow.h"
 #include "import/kernel_frames.h"
 
-/* Numbers for threads whose TID was used before. */
+/* Numbers for threads whose TID has been used before. */
 #define EXTRA (UINT64_C(1) << 32)
 
 /* MARK: Making */
@@ -56,7 +56,7 @@ void import_thread_name(struct import_threads *all, int32_t tid, trail_string na
     own[size] = '\0';
 }
 
-/* There is a CPU of this number. */
+/* Notes that a CPU with this number exists. */
 static void import_cpu_seen(struct import_threads *all, int32_t cpu)
 {
     size_t known = all->out.p_count, count = (size_t)cpu + 1;
@@ -101,7 +101,7 @@ struct import_thread *import_thread_of(struct import_threads *all, int32_t tid)
     return thread;
 }
 
-/* Forgets a thread that ends; its TID may be used again. */
+/* Forgets a thread that ends; its TID may be reused. */
 static void forget(struct import_threads *all, struct import_thread *thread)
 {
     (void)idmap_remove(&all->threads, (uint64_t)thread->tid);
@@ -150,7 +150,7 @@ void import_threads_at(struct import_threads *all, int64_t ns)
 
 /* MARK: CPUs */
 
-/* Writes how many CPUs there are, whenever there are more. */
+/* Writes the number of CPUs whenever there are more. */
 static void announce_count(struct import_threads *all, const struct import_thread *thread)
 {
     if (all->announced < all->out.p_count)
@@ -176,7 +176,7 @@ static bool is_there_already(const struct import_threads *all, const struct impo
 }
 
 /*
- * Writes the thread's status at the begin of the generation, on its own M, which has no events yet.
+ * Writes the thread's status at the start of the generation, on its own M, which has no events yet.
  */
 static void declare(struct import_threads *all, struct import_thread *thread,
                     enum import_state state)
@@ -202,7 +202,7 @@ static void declare_running(struct import_threads *all, struct import_thread *th
 
 /* MARK: States */
 
-/* The log in front of a wait. */
+/* Writes the log before a wait. */
 static void say_wait(struct import_threads *all, const struct import_thread *thread,
                      const char *words)
 {
@@ -250,7 +250,7 @@ void import_thread_wait(struct import_threads *all, struct import_thread *thread
     thread->state = IMPORT_WAITING;
 }
 
-/* What a thread does that the recording shows elsewhere next is not known. */
+/* A thread that the recording next shows elsewhere: what it does until then is not known. */
 static void displace(struct import_threads *all, struct import_thread *thread)
 {
     all->stats->corrected++;
@@ -279,12 +279,12 @@ void import_thread_wake(struct import_threads *all, struct import_thread *waker,
     all->stats->wakeups_by_thread += by_thread;
 }
 
-/* Brings a thread into the trace that runs next. */
+/* Brings a thread that runs next into the trace. */
 static void appear(struct import_threads *all, struct import_thread *thread, int32_t number)
 {
     if (is_there_already(all, thread)) {
         thread_writer_show_p(&all->out, (size_t)number, thread->written.m, all->out.begin_ns);
-        /* Of a whole machine its wake-up would be recorded: it was ready before. */
+        /* If the whole machine was recorded, its wake-up would be: it was ready before. */
         declare(all, thread, all->complete ? IMPORT_READY : IMPORT_WAITING);
         return;
     }
@@ -300,7 +300,7 @@ void import_thread_run(struct import_threads *all, struct import_thread *thread,
     if (!cpu || (thread->state == IMPORT_RUNNING && thread->written.p == number))
         return;
     if (thread->state == IMPORT_RUNNING) {
-        thread->exiting = false; /* another thread has its TID, or it was recorded too late */
+        thread->exiting = false; /* another thread has its TID, or the exit was recorded too late */
         displace(all, thread);
     }
     if (import_running(all, number))

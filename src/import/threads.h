@@ -1,12 +1,12 @@
 /*
- * The threads and CPUs of an import, each change of their states with its event. CPUs are the Ps of
- * write/thread_writer.h.
+ * The threads and CPUs of an import; each change of their states writes its event. CPUs are the Ps
+ * of write/thread_writer.h.
  *
- * In the first generation, a thread or CPU that is seen for the first time has been there from the
- * begin: its status is written at the generation's first time, on the thread's own M, which has no
- * events yet. Later it has to be created (readers reject a new status in a later generation).
+ * In the first generation, a thread or CPU seen for the first time has existed from the start: its
+ * status is written at the generation's first time, on the thread's own M, which has no events yet.
+ * Later it has to be created (readers reject a new status in a later generation).
  *
- * Every function keeps the trace consistent: a caller may ask for any change at any time.
+ * Every function keeps the trace consistent: a caller may request any change at any time.
  */
 #ifndef TRAIL_IMPORT_THREADS_H
 #define TRAIL_IMPORT_THREADS_H
@@ -21,21 +21,21 @@ enum import_state { IMPORT_ABSENT, IMPORT_READY, IMPORT_RUNNING, IMPORT_WAITING 
 /* A life of a thread; freed when it ends. */
 struct import_thread {
     struct written_thread
-        written; /* `g` and `m`: the TID, or a number of its own if that is used again */
+        written; /* `g` and `m`: the TID, or another number if the TID is reused */
     int32_t tid;
     uint8_t state; /* enum import_state */
-    bool born;     /* its begin is in the recording: it was not there before */
+    bool born;     /* its begin is in the recording */
     bool exiting;  /* it ends when it leaves its CPU */
-    int32_t waker; /* woke it before it had left its CPU; 0: none did */
+    int32_t waker; /* the thread that woke it before it had left its CPU; 0: none */
 };
 
 struct import_cpu {
     bool has_first;
-    int32_t first;       /* the thread that its first event with a thread is of; has_first */
-    uint32_t interrupts; /* that it is in, nested */
+    int32_t first;       /* the thread of its first event that has one; has_first */
+    uint32_t interrupts; /* nesting depth of interrupts */
 };
 
-/* Owned by the model, changed here only. */
+/* Owned by the model, changed only here. */
 struct import_threads {
     struct thread_writer out;
     struct import_stats *stats;
@@ -44,11 +44,11 @@ struct import_threads {
     struct idmap frames;     /* hash of a frame -> struct frame_id: see frames.c */
     struct import_cpu *cpus; /* one for each of the writer's Ps */
     size_t cpu_room;
-    size_t announced; /* CPUs, as the trace has them */
-    uint8_t *used;    /* a bit for each TID that was in the trace */
-    uint64_t extra;   /* numbers of TIDs that were used again */
-    bool complete;    /* all of the machine was recorded: what the idle task did is there */
-    bool failed;      /* memory is out */
+    size_t announced; /* number of CPUs that the trace has */
+    uint8_t *used;    /* a bit for each TID that has been in the trace */
+    uint64_t extra;   /* number of TIDs that were reused */
+    bool complete;    /* the whole machine was recorded, including what the idle task did */
+    bool failed;      /* out of memory */
 };
 
 bool import_threads_init(struct import_threads *all, struct v2_writer *writer,
@@ -57,13 +57,13 @@ void import_threads_dispose(struct import_threads *all);
 
 /* MARK: What the readers know beforehand */
 
-/* The thread's name from here on. A thread has the name that was the newest when it was first
- * written. */
+/* Sets the thread's name from here on. In the trace a thread has the name that was the newest when
+ * it was first written. */
 void import_thread_name(struct import_threads *all, int32_t tid, trail_string name);
 
 /* MARK: Time */
 
-/* Goes on to `ns`, and at least by 1 ns; begins a generation if the present one is large. */
+/* Advances to `ns`, and by at least 1 ns; begins a generation if the current one is large. */
 void import_threads_at(struct import_threads *all, int64_t ns);
 
 /* MARK: Finding */
@@ -71,10 +71,10 @@ void import_threads_at(struct import_threads *all, int64_t ns);
 /* Returns the thread, which may be absent from the trace; NULL for TID 0 and if out of memory. */
 struct import_thread *import_thread_of(struct import_threads *all, int32_t tid);
 
-/* Returns NULL for a number that no CPU has, and if out of memory. */
+/* Returns NULL for a number that no CPU has, or if out of memory. */
 struct import_cpu *import_cpu_of(struct import_threads *all, int32_t cpu);
 
-/* The thread that runs on the CPU; NULL: none does. */
+/* Returns the thread that runs on the CPU; NULL: none. */
 static inline struct import_thread *import_running(const struct import_threads *all, int32_t cpu)
 {
     return (struct import_thread *)(void *)all->out.ps[cpu].running; /* its first member */
@@ -83,35 +83,35 @@ static inline struct import_thread *import_running(const struct import_threads *
 /* MARK: Changes */
 
 /*
- * An event on the CPU shows that the thread runs there. If it is the first of both, it has done so
- * from the begin.
+ * An event on the CPU shows that the thread runs there. If it is the first event of both, the
+ * thread has run there from the start.
  */
 void import_thread_is_on(struct import_threads *all, struct import_thread *thread, int32_t cpu);
 
 /* An event on the CPU shows that it is idle. */
 void import_cpu_is_idle(struct import_threads *all, int32_t cpu);
 
-/* The thread runs from now on. */
+/* Makes the thread run. */
 void import_thread_run(struct import_threads *all, struct import_thread *thread, int32_t cpu);
 
-/* The thread leaves its CPU; it is freed if it ends. Nothing if it does not run. */
+/* Makes the thread leave its CPU; frees it if it ends. Does nothing if it does not run. */
 void import_thread_leave(struct import_threads *all, struct import_thread *thread,
                          enum import_left left, const struct import_stack *stack);
 
-/* The thread waits for what the words say (wire/waits.def), with the reason "sync". Nothing if it
- * does not run. */
+/* Makes the thread wait for what the words describe (wire/waits.def), with the reason "sync". Does
+ * nothing if it does not run. */
 void import_thread_wait(struct import_threads *all, struct import_thread *thread,
                         const char *words);
 
-/* A thread that waits is ready; `waker` is NULL if it is not known, or none. */
+/* Makes a waiting thread ready; `waker` is NULL if there is none or it is not known. */
 void import_thread_wake(struct import_threads *all, struct import_thread *waker,
                         struct import_thread *thread, const struct import_stack *stack);
 
-/* A thread begins; a former one with its TID is left as it is. `parent` may be NULL. */
+/* Begins a thread; does not touch an earlier one with its TID. `parent` may be NULL. */
 void import_thread_begin(struct import_threads *all, struct import_thread *parent, int32_t tid,
                          const struct import_stack *stack);
 
-/* An event of a thread that runs; nothing if it does not. */
+/* Writes an event of a running thread; nothing if it does not run. */
 void import_thread_event(struct import_threads *all, struct import_thread *thread, unsigned type,
                          unsigned count, const uint64_t *args);
 
@@ -121,7 +121,7 @@ uint64_t import_text(struct import_threads *all, const char *text);
 uint64_t import_stack_id(struct import_threads *all, const struct import_stack *stack);
 uint64_t import_name_stack(struct import_threads *all, const struct import_thread *thread);
 
-/* The frames of a generation are forgotten. */
+/* Forgets the frames of a generation. */
 void import_frames_forget(struct import_threads *all);
 
 #endif

@@ -12,7 +12,7 @@
 
 extern char **environ;
 
-/* Starts it with `out` for its output. Returns 0 or an error number. */
+/* Starts it with `out` as its output. Returns 0 or an error number. */
 static int spawn(struct tool *tool, char *const *argv, int out)
 {
     posix_spawn_file_actions_t actions;
@@ -55,7 +55,7 @@ int tool_end(struct tool *tool, bool read, trail_error *err)
     int status = 0;
     if (tool->pid == 0)
         return 0;
-    (void)close(tool->fd); /* a tool that still writes is ended by SIGPIPE */
+    (void)close(tool->fd); /* a tool that is still writing is ended by SIGPIPE */
     while (waitpid(tool->pid, &status, 0) < 0 && errno == EINTR) {
     }
     if (!read || status == 0)

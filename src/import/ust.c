@@ -1,4 +1,4 @@
-/* Makes waits of LTTng's events about mutexes: see ust.h. */
+/* Infers waits from LTTng's events about mutexes: see ust.h. */
 #include "import/ust.h"
 
 #include <inttypes.h>
@@ -9,18 +9,18 @@
 struct ust_mutex {
     int32_t holder; /* 0: none */
     int64_t acquired_ns;
-    uint32_t depth; /* how often it has locked it */
+    uint32_t depth; /* how often the holder has locked it */
     int32_t releaser;
     int64_t released_ns;
 };
 
 struct ust_thread {
-    uint64_t mutex; /* that it has requested */
+    uint64_t mutex; /* the requested one */
     int64_t requested_ns;
     bool requests, waits;
 };
 
-/* Returns the value of the key, a new one if there is none; NULL if memory is out. */
+/* Returns the value of the key, a new one if there is none; NULL if out of memory. */
 static void *value_of(struct idmap *map, uint64_t key, size_t size, bool *fresh)
 {
     void *value = idmap_find(map, key);
@@ -47,7 +47,7 @@ static bool emit(struct ust *ust, enum import_kind kind, int64_t time_ns, int32_
     return (!text || event.text) && import_model_put(ust->model, &event);
 }
 
-/* The holder releases the mutex: the trace says for how long it had it. */
+/* The holder releases the mutex: writes the hold time to the trace. */
 static bool released(struct ust *ust, uint64_t address, const struct ust_mutex *mutex,
                      int64_t now_ns)
 {
@@ -57,7 +57,7 @@ static bool released(struct ust *ust, uint64_t address, const struct ust_mutex *
     return emit(ust, IMPORT_HELD, now_ns, mutex->holder, 0, text);
 }
 
-/* The thread has waited since its request. */
+/* The thread has been waiting since its request. */
 static bool wait_since_request(struct ust *ust, struct ust_thread *thread, int32_t tid)
 {
     char text[40];
@@ -74,8 +74,8 @@ static bool request(struct ust *ust, const struct ust_event *e, const struct ust
 }
 
 /*
- * The thread that has unlocked the mutex since the request, and when; 0: none did. As an unlock is
- * recorded behind it, this may still be the holder.
+ * Returns the thread that has unlocked the mutex since the request, and when; 0: none. Because an
+ * unlock is recorded after it happens, this may still be the holder.
  */
 static int32_t waker_of(const struct ust_mutex *mutex, const struct ust_thread *thread,
                         const struct ust_event *e, int64_t *when_ns)
@@ -95,7 +95,7 @@ static bool acquire(struct ust *ust, const struct ust_event *e, struct ust_mutex
     int64_t when_ns;
     int32_t waker =
         thread->requests && thread->mutex == e->mutex ? waker_of(mutex, thread, e, &when_ns) : 0;
-    /* It was free at the request by the events, which are behind. */
+    /* According to the events, which lag behind, it was free at the request. */
     if (waker != 0 && !thread->waits)
         good = wait_since_request(ust, thread, e->tid);
     if (mutex->holder != 0 && mutex->holder != e->tid)
@@ -113,7 +113,7 @@ static bool acquire(struct ust *ust, const struct ust_event *e, struct ust_mutex
 
 static bool unlock(struct ust *ust, const struct ust_event *e, struct ust_mutex *mutex)
 {
-    /* The unlock is recorded after it: another thread may have the mutex already. */
+    /* The unlock is recorded after it happens: another thread may have the mutex already. */
     if (mutex->holder != 0 && mutex->holder != e->tid)
         return true;
     if (mutex->depth > 1) {

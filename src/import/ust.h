@@ -1,12 +1,12 @@
 /*
- * Mutexes of a program as LTTng's wrapper of pthread records them
- * (liblttng-ust-pthread-wrapper.so): requests, acquisitions and unlocks. A thread waits from its
- * request on if another one holds the mutex, which wakes it; otherwise it runs. A release is a log of how
- * long the mutex was held.
+ * Mutexes of a program as LTTng's pthread wrapper records them (liblttng-ust-pthread-wrapper.so):
+ * requests, acquisitions and unlocks. If another thread holds the mutex, a thread waits from its
+ * request on and is woken by that thread; otherwise it runs. A release writes a log of the hold
+ * time.
  *
- * Each event is recorded behind what it is of, so that an unlock may come after the acquisition
- * that it allowed. A condition variable unlocks its mutex without an event: the next thread seems
- * to wait for a moment, and a hold goes on through a wait for a condition.
+ * Each event is recorded after what it describes, so an unlock may follow the acquisition that it
+ * allowed. A condition variable unlocks its mutex without an event: the next thread seems to wait
+ * for a moment, and a hold seems to continue through a wait for a condition.
  */
 #ifndef TRAIL_IMPORT_UST_H
 #define TRAIL_IMPORT_UST_H
@@ -23,14 +23,14 @@ struct ust_event {
     uint64_t mutex; /* its address */
 };
 
-/* Zero-initialised, but for the model. */
+/* Zero-initialised, except for the model. */
 struct ust {
     struct import_model *model;
     struct idmap mutexes; /* address -> struct ust_mutex */
     struct idmap threads; /* TID -> struct ust_thread */
 };
 
-/* Takes an event, of one that succeeded. Returns false if memory is out. */
+/* Takes an event that succeeded. Returns false if out of memory. */
 bool ust_take(struct ust *ust, const struct ust_event *event);
 void ust_free(struct ust *ust);
 

@@ -1,4 +1,4 @@
-/* Puts events in the order of their times: see window.h. */
+/* Sorts events by time: see window.h. */
 #include "import/window.h"
 
 #include <stdlib.h>

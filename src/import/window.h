@@ -1,15 +1,14 @@
 /*
- * The window: puts events into the order of time. Recorders write the events of each CPU in order,
- * but those of several CPUs only nearly so. The window holds a fixed number of events and delivers
- * the earliest; one that arrives when later ones have been delivered is late, and is left out and
- * counted.
+ * The window: sorts events by time. Recorders write the events of each CPU in order, but those of
+ * several CPUs only nearly so. The window holds a fixed number of events and delivers the earliest;
+ * an event that arrives after later ones have been delivered is late, and is dropped and counted.
  */
 #ifndef TRAIL_IMPORT_WINDOW_H
 #define TRAIL_IMPORT_WINDOW_H
 
 #include "import/event.h"
 
-/* Zero-initialised is empty; `size` is how many it holds, SIZE_MAX all. */
+/* Zero-initialised: empty; `size` is its capacity, SIZE_MAX: unlimited. */
 struct import_window {
     struct import_event *events;
     size_t count, room, size;
@@ -18,13 +17,13 @@ struct import_window {
     uint64_t late;
 };
 
-/* Takes an event with what it owns. Returns false if out of memory. */
+/* Takes an event and what it owns. Returns false if out of memory. */
 bool import_window_put(struct import_window *window, const struct import_event *event);
 
 /* Whether an event has to be taken out before the next is put in. */
 bool import_window_is_full(const struct import_window *window);
 
-/* Takes the earliest event out; the caller owns what it owns. Returns false if there is none. */
+/* Removes the earliest event, which the caller then owns. Returns false if there is none. */
 bool import_window_take(struct import_window *window, struct import_event *event);
 
 void import_event_free(struct import_event *event);

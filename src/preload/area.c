@@ -46,13 +46,13 @@ static uint32_t forked;
  * its parent's mapping, and is not counted. */
 static bool counted_fork;
 
-/* Set while a forked child begins, where locks of the C library may be held for ever. */
+/* Set while a forked child starts, when locks of the C library may be held forever. */
 static bool in_fork;
 
 /* The address of an area that was left, where another may be mapped; NULL: none. */
 static void *left;
 
-/* Areas that were left before every announced thread had read its slot. */
+/* Limits the areas left before every announced thread had read its slot. */
 #define KEPT 8
 static struct shm_area *kept[KEPT];
 
@@ -93,9 +93,8 @@ static enum claim claim(struct shm_header *header)
 }
 
 /*
- * Maps and claims the area that the variable names; NULL: there is none for this process. If
- * another process, or an earlier program of this one, has taken it, the collector soon provides the
- * next.
+ * Maps and claims the area that the variable names; NULL: none for this process. If another
+ * process, or an earlier program of this one, has taken it, the collector soon provides the next.
  */
 static struct shm_area *claim_area(const char *word)
 {
@@ -140,7 +139,7 @@ static bool try_rseq(void)
 static struct shm_area *mapped;
 static uint32_t recordings;
 
-/* The default stack size of threads as glibc computes it, and the first thread's maximum. */
+/* Computes glibc's default stack size of threads, which is also the first thread's maximum. */
 static uint64_t usual_stack_size(void)
 {
     struct rlimit limit;

@@ -28,7 +28,7 @@ static void nothing(void)
 
 /*
  * dlsym holds the loader's lock while it resolves an indirect function (gnu_indirect_function), so
- * no thread loads or unloads a library meanwhile.
+ * no thread can load or unload a library in the meantime.
  */
 __attribute__((used)) static void (*in_loader(void))(void)
 {
@@ -72,7 +72,7 @@ static void forget_all(void)
     unwind_forget();
 }
 
-/* The current recording's process; pid 0: unknown. Its number may be another's once it has ended. */
+/* The current recording's process; pid 0: unknown. Its PID may be reused once it has ended. */
 static struct {
     int pid;
     unsigned long long started; /* ticks since boot; 0: unknown */
@@ -95,7 +95,7 @@ static unsigned long long start_of(int pid, char *state)
     return started;
 }
 
-/* A zombie has ended, too: whoever killed it may not have waited for it. */
+/* A zombie has ended, too: the process that killed it may not have waited for it. */
 static bool recorder_has_ended(void)
 {
     char state = 0;

@@ -29,8 +29,8 @@ bool board_begins_several(void)
 }
 
 /*
- * A process other than the program was made by clone(2) or the like, unnoticed; what the program
- * executes in its own place, as env(1) does, is still alone.
+ * A process other than the program was made by clone(2) or the like, unnoticed; a program executed
+ * in place of this one, as by env(1), is still alone.
  */
 static bool is_one_of_several(const struct shm_header *header)
 {
@@ -243,7 +243,7 @@ static struct board_ends of_connection(int fd, int type, bool *settled)
                                .endless = type == SOCK_DGRAM};
 }
 
-/* The recorder soon finds the peer of a socket that no recorded process made. */
+/* The recorder will soon find the peer of a socket that no recorded process made. */
 static struct board_ends of_unix_socket(int fd, int type, const struct stat *status, bool *settled)
 {
     struct sockaddr_storage other;

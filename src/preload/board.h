@@ -8,20 +8,20 @@
 #include "preload/preload.h"
 #include "shm/board.h"
 
-/* NULL: there is none. */
+/* NULL: no board. */
 extern struct shm_board *board __attribute__((visibility("hidden")));
 
 /*
- * Whether there are, or were, other processes that are recorded as well, so that objects shared with
- * them are tracked: from just before the first is made. Queues, semaphore sets and file locks are on
- * the board in any case.
+ * Whether other recorded processes exist or existed, so that objects shared with them are tracked;
+ * set just before the first is made. Queues, semaphore sets and file locks are on the board in any
+ * case.
  */
 extern bool board_of_several __attribute__((visibility("hidden")));
 
 /* Maps the board that the area names from the process that `word` names (see SHM_VARIABLE). */
 void board_join(const char *word, const struct shm_header *header);
 
-/* Called before the process makes another. True if that is the first, and will be recorded. */
+/* Called before the process makes another. True if that is the first and will be recorded. */
 bool board_begins_several(void);
 
 /* MARK: Waiting */
@@ -53,7 +53,7 @@ uint32_t board_next_number(uint64_t object, uint64_t time);
 uint32_t board_number(uint64_t object);
 bool board_released_since(uint64_t object, uint64_t time);
 
-/* Reads what does not change while the process goes on, so that waits need no system call. */
+/* Reads what stays constant for the life of the process, so that waits need no system call. */
 void signals_prepare(void);
 
 /* Returns the object of the process's signals (signals.c); 0: they are not recorded. */
@@ -73,7 +73,7 @@ void signals_record(struct shm_record *record);
 /* The identities of an end and of its peer, the reader; equal for a pipe. 0: unknown. */
 struct board_ends {
     uint64_t own, peer;
-    bool endless; /* a close wakes no thread, as there is no end of file */
+    bool endless; /* a close wakes no thread, because there is no end of file */
 };
 
 /* Finds the identities for a descriptor; *settled is set if they will not change. */

@@ -51,7 +51,7 @@ static void record_generation(struct shm_record *record)
     }
 }
 
-/* There is room for it. */
+/* Adds a descriptor; there must be room. */
 static void add_polled(struct shm_record *record, unsigned fd, bool ready)
 {
     uint32_t generation = __atomic_load_n(&preload.area->generations[fd], __ATOMIC_ACQUIRE);
@@ -110,7 +110,7 @@ static uint64_t us_of(const struct timespec *time)
     return (uint64_t)time->tv_sec * 1000000 + ((uint64_t)time->tv_nsec + 999) / 1000;
 }
 
-/* Longer ones have no room in the record of a poll. */
+/* Longer limits do not fit into the record of a poll. */
 static uint64_t limit_of_us(uint64_t us)
 {
     return us <= UINT32_MAX ? shm_limit(SHM_LIMIT_LENGTH, us) : 0;
@@ -160,10 +160,12 @@ void call_record(const struct call *call)
                                 .flags = call->flags,
                                 .wait = slot->open_wait};
     bool writes;
-    /* The call was already recorded as left by a jump, which stayed in a signal handler. */
+    /* The call was already recorded as left because of a jump, but the jump stayed within a signal
+     * handler. */
     if (record.time == 0)
         return;
-    /* Before the end time is read, as the collector matches waits in the order of their ends. */
+    /* Before the end time is read, because the collector matches waits in the order of their
+     * ends. */
     writes = record_begin();
     record.end = clock_now();
     if (record.end < record.time)

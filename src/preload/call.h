@@ -17,8 +17,8 @@
  *
  * Whether it blocked: the kernel clears the thread's pointer to its restartable sequence when it
  * switches the thread out (rseq(2)). The wrapper points it to an empty sequence before the call and
- * reads it afterwards. That is two instructions; reading the clock again would cost as much as all
- * the rest. Without rseq the duration decides.
+ * reads it afterwards. That is two instructions; reading the clock again would cost as much as
+ * everything else. Without rseq the duration decides.
  */
 #ifndef TRAIL_PRELOAD_CALL_H
 #define TRAIL_PRELOAD_CALL_H
@@ -70,7 +70,7 @@ ALWAYS bool switches_happened(void)
 
 /*
  * Kinds of calls that nearly always block: their stack is taken before the call. For other kinds it
- * is taken where the last call from the same place blocked. So a long wait has its stack while it
+ * is taken if the last call from the same place blocked. So a long wait has its stack while it
  * lasts, and calls that do not block, as in a busy event loop, do not pay for one.
  */
 #define STACK_BEFORE                                                                               \
@@ -132,7 +132,8 @@ ALWAYS struct brief_call brief_begin(const struct unwind_start *caller, uint32_t
     return (struct brief_call){.open = call_open(caller, group, wait, object, detail, 0)};
 }
 
-/* Marks that the real function returned, not left by a cancellation or an exception. */
+/* Marks that the real function returned rather than being left by a cancellation or an
+ * exception. */
 ALWAYS void call_returned(struct call *call)
 {
     call->flags &= (uint8_t)~SHM_LEFT;
@@ -146,12 +147,12 @@ ALWAYS void call_returned(struct call *call)
         returned;                                                                                  \
     })
 
-/* The limits of waits (shm_limit); 0: not known. The kernel has accepted them. */
+/* Limits of waits (shm_limit); 0: not known. The kernel has already accepted the arguments. */
 uint64_t limit_of_ms(int ms);
 uint64_t limit_of(const struct timespec *time);
 uint64_t limit_until(clockid_t clock, const struct timespec *until);
 
-/* The time limit ended the call, which blocked. */
+/* Marks a call that blocked as ended by its time limit. */
 ALWAYS void call_limited(struct call *call, uint64_t limit)
 {
     call->release = (uint32_t)limit;
@@ -194,7 +195,7 @@ ALWAYS void call_close(void)
 
 ALWAYS void call_end(const struct call *call)
 {
-    /* No slot is left after a fork in a signal handler or after the end of the recording. */
+    /* No slot remains after a fork in a signal handler or after the end of the recording. */
     if (UNLIKELY(!self_has_slot()))
         return;
     if (UNLIKELY(call->counted != NULL)) {

@@ -69,8 +69,8 @@ ALWAYS bool is_awaited(enum shm_wait kind, const volatile void *object)
     return __VA_ARGS__
 
 /*
- * A signal that no thread waits for is lost. The first one of a condition variable is kept: a wait
- * that never ends may have needed it.
+ * A signal is lost if no thread waits for it. The first lost one of a condition variable is
+ * recorded: a wait that never ends may have needed it.
  */
 static void keep_lost_signal(const volatile void *condition, const struct unwind_start *caller)
 {
@@ -82,7 +82,7 @@ static void keep_lost_signal(const volatile void *condition, const struct unwind
         slot->first_read = shm_first_read((uint64_t)(uintptr_t)condition, stack);
 }
 
-/* Whether a signal may be awaited, or is the first one that was not. */
+/* Whether a thread may wait for the signal, or the signal is the first lost one. */
 ALWAYS bool signal_matters(const volatile void *condition)
 {
     return is_wanted(SHM_GROUP_CONDITIONS) &&
@@ -135,7 +135,7 @@ static bool take_semaphore(sem_t *semaphore)
     struct unwind_start caller = CALLER();                                                         \
     if (!is_recorded(SHM_GROUP_CONDITIONS))                                                        \
         return __VA_ARGS__;                                                                        \
-    /* The real function acts on a pending cancellation first, too. */                             \
+    /* Like the real function, acts on a pending cancellation first. */                            \
     pthread_testcancel();                                                                          \
     if ((valid) && take_semaphore(semaphore))                                                      \
         return 0;                                                                                  \
@@ -167,7 +167,7 @@ EXPORT int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespe
 
 /* MARK: Barriers */
 
-/* Every arrival is recorded: the last one before the end of a wait ended it. */
+/* Every arrival is recorded: the last one before a wait's end ended that wait. */
 EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 {
     struct unwind_start caller = CALLER();

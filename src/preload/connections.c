@@ -105,7 +105,7 @@ static bool meet(uint64_t half)
             !__atomic_compare_exchange_n(&halves[i], &other, 0, false, __ATOMIC_ACQ_REL,
                                          __ATOMIC_RELAXED))
             continue;
-        /* The descriptor may have been closed since. */
+        /* The descriptor may have been closed in the meantime. */
         if (half_of(fd, (uint16_t)(other >> 48), (uint16_t)(other >> 32)) != other)
             continue;
         descriptors_meet(fd, own);

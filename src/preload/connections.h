@@ -11,7 +11,7 @@
 
 #include "preload/descriptors.h"
 
-/* Whether a connect() that follows is to a port on which this process listens. */
+/* Whether a connect() about to be made is to a port on which this process listens. */
 bool connection_is_own(const struct sockaddr *address, socklen_t size);
 
 /* Whether such a connect() has happened. */
@@ -20,7 +20,7 @@ extern bool connections_own __attribute__((visibility("hidden")));
 /* Called after connect() to a port of the process, and after accept() if connections_own. */
 void connection_made(int fd, bool accepted);
 
-/* Forgets all ports and ends. No wrapper is called meanwhile. */
+/* Forgets all ports and ends. No wrapper may be running. */
 void connections_forget(void);
 
 #endif

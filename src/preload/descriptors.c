@@ -25,11 +25,12 @@ struct end {
     uint8_t many_sets; /* it is in more epoll sets than fit into the list */
     uint16_t waiters[END_WAITERS];
     uint64_t released;     /* time of its last release that is not on the board */
-    struct board_ends ids; /* if other processes may have it, too; 0: none */
-    /* When it got them, long after it was made; 0: before any wait. Threads that wait there since
-     * earlier are not on the board, and have the end's number as their object. */
+    struct board_ends ids; /* set if other processes may have the end, too; 0: none */
+    /* When it got its identities, long after it was made; 0: before any wait. Threads that have
+     * waited there since before that are not on the board, and have the end's number as their
+     * object. */
     uint64_t shared_at;
-    uint64_t signals; /* of a signalfd: ids.own is then not 0, but no identity */
+    uint64_t signals; /* of a signalfd: ids.own is then nonzero but not an identity */
     struct end_set sets[END_SETS];
 };
 
@@ -106,7 +107,7 @@ static void share_end(int fd, unsigned index)
 }
 
 /* False: the caller may be a child of vfork, which shares the memory but not the descriptors. The
- * thread itself waits meanwhile. */
+ * parent thread waits in the meantime. */
 static bool is_this_process(void)
 {
     return self.vforks == 0;
@@ -306,10 +307,11 @@ static void add_waiter(struct end *end)
         end->crowd = 1;
 }
 
-/* Whether the thread of a slot waits, since before a time, for the object or several descriptors. */
+/* Whether the thread of a slot has been waiting, since before a time, for the object or several
+ * descriptors. */
 static bool waits_for(const struct shm_thread *thread, uint64_t object, uint64_t before)
 {
-    /* 0 - 1: it does not wait. */
+    /* 0 - 1 wraps around: it does not wait. */
     return __atomic_load_n(&thread->open_time, __ATOMIC_ACQUIRE) - 1 < before - 1 &&
            (thread->open_object == object ||
             (thread->open_wait == SHM_POLL &&
@@ -328,10 +330,10 @@ static bool is_awaited(const struct end *end, uint64_t object, uint64_t before)
     return end->crowd && !end->shared_at;
 }
 
-/* Since whenever. */
+/* No limit on when the wait began. */
 #define EVER UINT64_MAX
 
-/* Records a release by the end's number if a thread waits since before a time. */
+/* Records a release by the end's number if a thread has been waiting since before a time. */
 static void release(struct end *end, enum side side, uint64_t before,
                     const struct unwind_start *caller)
 {
@@ -353,14 +355,14 @@ static void becomes_readable(struct end *end, uint64_t before, const struct unwi
     }
 }
 
-/* The same of an end that processes share, for threads that are not on the board. */
+/* The same for an end that processes share, for threads that are not on the board. */
 static void peer_becomes_readable(const struct end *end, const struct unwind_start *caller)
 {
     if (UNLIKELY(end->shared_at) && end->peer)
         becomes_readable(&ends[end->peer], end->shared_at, caller);
 }
 
-/* Possibly the end of file: other processes may still have the closed end open. */
+/* This may be the end of file: other processes may still have the closed end open. */
 static void close_shared(struct end *end, const struct unwind_start *caller)
 {
     uint64_t other = end->ids.endless ? 0 : shared_peer(end, TO_READ);
@@ -625,8 +627,8 @@ EXPORT int close(int fd)
 }
 
 /*
- * Gives an end that has been in this process alone the identity that others compute. Other threads
- * may use it meanwhile: the peer comes first.
+ * Gives an end that only this process has used the identity that others compute. Other threads may
+ * use it at the same time, so the peer is set first.
  */
 static void identify_late(struct end *end, int fd, uint64_t now)
 {
@@ -661,7 +663,7 @@ void descriptors_inherited(void)
     file_locks_inherited();
     if (!board_begins_several())
         return;
-    /* What is not of a FIFO may be shared from now on. */
+    /* Descriptors that are not FIFOs may be shared from now on. */
     if (descriptor_fifos)
         memset(descriptor_is_plain, 0, sizeof descriptor_is_plain);
     if (ends_used == 1)
@@ -684,7 +686,7 @@ void descriptors_exit(const struct unwind_start *caller)
 
 void descriptors_forget(void)
 {
-    /* Arrays that were never touched take no memory and are left alone. */
+    /* Arrays never touched take no memory, and are left alone. */
     if (ends_used > 1)
         memset(of_descriptor, 0, sizeof of_descriptor);
     if (board)

@@ -43,15 +43,15 @@ ALWAYS unsigned descriptor_end(int fd)
     return LIKELY((unsigned)fd < DESCRIPTORS) ? of_descriptor[fd] : 0;
 }
 
-/* Whether a descriptor without an end is known not to be shared with other processes. */
+/* Whether a descriptor without an end is known to be private to this process. */
 extern bool descriptor_is_plain[DESCRIPTORS] __attribute__((visibility("hidden")));
 
 /* Whether the process has opened FIFOs, which are tracked even in a recording of one process. */
 extern bool descriptor_fifos __attribute__((visibility("hidden")));
 
 /*
- * Whether the descriptor (or -1) is of a FIFO, whose other end may be in this process. If so, FIFOs
- * are tracked from now on. Keeps errno if the descriptor is open.
+ * Whether the descriptor (or -1) refers to a FIFO, whose other end may be in this process. If so,
+ * FIFOs are tracked from now on. Keeps errno if the descriptor is open.
  */
 bool descriptor_is_of_fifo(int fd);
 
@@ -61,7 +61,7 @@ unsigned descriptor_look(int fd);
 /* The same for a descriptor on first use; only for FIFOs if one process is recorded. */
 unsigned descriptor_first_used(int fd);
 
-/* Like descriptor_end, for a descriptor that is used, not only closed or duplicated. */
+/* Like descriptor_end, for a descriptor that is being used rather than closed or duplicated. */
 ALWAYS unsigned descriptor_used(int fd)
 {
     unsigned end = descriptor_end(fd);
@@ -111,12 +111,9 @@ void descriptor_shut(int fd, const struct unwind_start *caller);
 void descriptor_polled(int fd);
 /* Called for a readable descriptor after a poll that blocked. True: a release ended the wait. */
 bool descriptor_ready(int fd, struct call *call);
-/*
- * Called before epoll_wait: the calling thread may wait at those descriptors in the set that other
- * processes share.
- */
+/* Called before epoll_wait: the calling thread may wait at the shared descriptors in the set. */
 void descriptor_set_polled(int set);
-/* Called after an epoll_wait that blocked. False: none of the events is of a known end. */
+/* Called after an epoll_wait that blocked. False: none of the events belongs to a known end. */
 bool descriptor_in_events(int set, const struct epoll_event *events, int count, struct call *call);
 
 /* MARK: Connections */
@@ -142,7 +139,7 @@ void descriptors_inherited(void);
 /* Called when the process exits, which closes its ends. */
 void descriptors_exit(const struct unwind_start *caller);
 
-/* Forgets all ends, which may have changed unnoticed. No wrapper may run meanwhile. */
+/* Forgets all ends, which may have changed unnoticed. No wrapper may be running. */
 void descriptors_forget(void);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Keeps the recorder in the LD_PRELOAD of executed programs. Where that was replaced, as by `env
+ * Keeps the recorder in the LD_PRELOAD of executed programs. If it was replaced, as by `env
  * LD_PRELOAD=libjemalloc.so ./server`, the recorder is put back in front. An environment without
- * LD_PRELOAD, or without the recorder's variable, is left alone: clearing it was intended. This
+ * LD_PRELOAD, or without the recorder's variable, is left alone: it was cleared on purpose. This
  * also runs between vfork and exec, so it uses only async-signal-safe functions and no malloc.
  */
 #include <errno.h>
@@ -103,7 +103,7 @@ static char *append(char *to, const char *text, size_t size)
     return to + size;
 }
 
-/* Writes the list with the recorder behind the libraries that must come first. */
+/* Writes the list with the recorder after the libraries that must come first. */
 static void write_list(char *to, const char *list)
 {
     const char *rest = list, *end = entry_end(list);
@@ -257,7 +257,8 @@ static void take_arguments(char **to, size_t count, const char *first, va_list r
         to[i] = i == 0 ? (char *)(uintptr_t)first : va_arg(rest, char *);
 }
 
-/* Declares `arguments`, of `first` and the variable ones, and `rest`, behind their final NULL. */
+/* Declares `arguments`, made from `first` and the variable ones, and `rest`, which follows their
+ * final NULL. */
 #define LIST_OF(first)                                                                             \
     va_list rest;                                                                                  \
     va_start(rest, first);                                                                         \

@@ -21,10 +21,10 @@ struct exec_joined {
     size_t size;
 };
 
-/* Returns the bytes that the new environment needs; 0: unchanged. All are async-signal-safe. */
+/* Returns the size of the new environment; 0: unchanged. All are async-signal-safe. */
 size_t exec_join_size(char *const *environment);
 
-/* `room` has `size` bytes up to EXEC_ON_STACK. Without memory the environment is unchanged. */
+/* `room` has `size` bytes up to EXEC_ON_STACK. If out of memory, the environment is unchanged. */
 struct exec_joined exec_join(char *const *environment, void *room, size_t size);
 void exec_unjoin(struct exec_joined *joined);
 

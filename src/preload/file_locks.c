@@ -15,7 +15,7 @@ struct lock {
     uint64_t first, last; /* bytes */
     int32_t fd;           /* BOARD_BY_PROCESS: owned by the process, whatever the descriptor */
     bool exclusive;
-    /* Of a lock that is held. */
+    /* For a lock that is held. */
     int32_t by;
     uint32_t serial;
     uint64_t since;
@@ -47,7 +47,7 @@ static uint64_t object_of(const struct stat *status, enum family family)
 /*
  * The file that was last locked through a descriptor that has not been duplicated since. It saves
  * an unlock the fstat, which would add half its time. If the descriptor now refers to another file,
- * nothing is held of this one any more: see remove_left.
+ * no lock of this one is held any more: see remove_left.
  */
 static uint64_t locked_by[SHM_DESCRIPTORS];
 
@@ -249,7 +249,7 @@ static void give(const struct lock *lock, const struct unwind_start *caller)
 
 /*
  * An fcntl lock becomes shared, which ends waits for other shared ones. It is entered as shared
- * beforehand, because a thread that gets a lock removes entries that conflict with it.
+ * beforehand, because a thread that gets a lock removes conflicting entries.
  */
 static void weaken(const struct lock *lock, const struct unwind_start *caller)
 {
@@ -268,7 +268,7 @@ static void weaken(const struct lock *lock, const struct unwind_start *caller)
     }
 }
 
-/* Enters a lock that was taken, in place of the process's earlier locks of that range. */
+/* Enters a newly taken lock, replacing the process's earlier locks of that range. */
 static void take(struct lock *lock)
 {
     struct board_locks *at = locks_of(lock->object);
@@ -285,8 +285,8 @@ static void take(struct lock *lock)
 }
 
 /*
- * Called when a lock was taken: removes conflicting entries, which no process holds any more.
- * Returns the process that held them, if it was one. *known: the cause of the wait's end is
+ * Called when a lock was taken: removes conflicting entries, whose holders must be gone. Returns
+ * the process that held them, if it was a single one. *known: the cause of the wait's end is
  * certain.
  */
 static uint32_t remove_left(const struct lock *lock, bool *known)
@@ -463,7 +463,7 @@ void file_locks_opened(int fd)
         opened_in[fd] = inheritance;
 }
 
-/* Unmarks locks that a close in this process alone no longer releases. */
+/* Unmarks locks that a close in this process no longer releases by itself. */
 static void no_longer_alone(int fd)
 {
     for (size_t i = 0; file_locks_held && preload.area && i < ALL_LOCKS; i++) {
@@ -507,7 +507,7 @@ void file_locks_closed(int fd, const struct unwind_start *caller)
     give(&lock, caller);
 }
 
-/* Returns the next lock that the process holds, from index *at; NULL: there is no other. */
+/* Returns the next lock that the process holds, from index *at; NULL: no more. */
 static struct board_lock *next_held(size_t *at)
 {
     while (file_locks_held && *at < ALL_LOCKS) {

@@ -26,13 +26,14 @@ void file_locks_kept(void);
 
 /*
  * file_locks_opened: the process opened the descriptor, so its close releases flock's locks. The
- * other two are called before another process or descriptor shares one descriptor, or all of them.
+ * other two are called before one descriptor, or all of them, become shared with another process or
+ * descriptor.
  */
 void file_locks_opened(int fd);
 void file_locks_shared(int fd);
 void file_locks_inherited(void);
 
-/* Called in a forked child, which holds none. */
+/* Called in a forked child, which holds no locks. */
 void file_locks_forget(void);
 
 /* Whether the command locks or unlocks; the body of fcntl's wrappers for such commands. */

@@ -45,7 +45,7 @@ static uint64_t flushes(const FILE *file, const struct unwind_start *caller)
 /*
  * Most calls read or write a few bytes in the buffer, where any further check would be noticeable.
  * The wrapper handles only these; otherwise it jumps to a function that starts over, as if the
- * program had called that.
+ * program had called that function.
  */
 #define BUFFERED_CALL(result, name, is_there, wrap, arguments, ...)                                \
     NOINLINE result name##_through(__VA_ARGS__)                                                    \
@@ -270,8 +270,8 @@ EXPORT int getaddrinfo(const char *restrict node, const char *restrict service,
 }
 
 /*
- * One thread at a time is in it, and writes to a socket: others wait for a lock of the C library's
- * own. Both waits are named after the function. A format may have the caller's errno.
+ * Only one thread at a time writes to the socket: others wait for a lock inside the C library. Both
+ * waits are named after the function. A format may use the caller's errno.
  */
 #define SYSLOG(...)                                                                                \
     struct unwind_start caller = CALLER();                                                         \
@@ -310,7 +310,7 @@ ALWAYS uint64_t process_object(pid_t pid)
     return pid > 0 ? SHM_PROCESS | (uint64_t)pid : 0;
 }
 
-/* Names the process that ended the wait; if it is recorded as well, its end is known. */
+/* Names the process that ended the wait; its end is known if it is recorded as well. */
 ALWAYS void waited_for(const struct brief_call *call, pid_t pid)
 {
     if (UNLIKELY(board_of_several) && call->open && pid > 0 && self_has_slot())
@@ -402,8 +402,8 @@ static uint64_t set_object(int set, const struct sembuf *operation)
 }
 
 /*
- * Called before semaphore operations: those that add wake other processes. Returns the object of a
- * wait, the first semaphore to be reduced.
+ * Called before semaphore operations, whose additions wake other processes. Returns the object of a
+ * wait: the first semaphore to be decremented.
  */
 static uint64_t sets(int set, const struct sembuf *operations, size_t count,
                      const struct unwind_start *caller)

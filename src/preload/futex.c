@@ -68,7 +68,7 @@ __asm__(".text\n"
         ".type syscall, %function\n"
         "syscall:\n"
         ".cfi_startproc\n"
-        "hint 34\n" /* bti c; nothing where there is none */
+        "hint 34\n" /* bti c; a no-op on older processors */
         "cmp x0, 98\n"
         "b.eq preload_futex_call\n"
         "cmp x0, 426\n"
@@ -134,7 +134,7 @@ static uint64_t shared_futex(const uint32_t *word, int operation)
     return board_of_several && !(operation & FUTEX_PRIVATE_FLAG) ? memory_object(word) : 0;
 }
 
-/* Whether the release ends one wait or all depends on how many threads it may wake. */
+/* Depending on how many threads it may wake, the release ends one wait or all. */
 static void record_wake(const uint32_t *word, int operation, uint32_t count, const uint32_t *word2,
                         const struct unwind_start *caller)
 {
@@ -145,7 +145,7 @@ static void record_wake(const uint32_t *word, int operation, uint32_t count, con
         object_released(word2, SHM_FUTEX, SHM_ALL, caller);
 }
 
-/* Only FUTEX_WAIT has a length, and only PI futexes have their clock whatever the flag says. */
+/* Only FUTEX_WAIT takes a duration, and only PI futexes ignore the flag that selects the clock. */
 static uint64_t futex_limit(int operation, const struct timespec *timeout)
 {
     int command = operation & FUTEX_CMD_MASK;
@@ -201,7 +201,7 @@ static void count_others(const struct one_futex *futexes, unsigned count, int ch
 
 /*
  * Called instead of syscall(SYS_futex_waitv, ...), which returns the index of the futex whose wake
- * ended the wait. The wait is recorded for the first one until then.
+ * ended the wait. Until then the wait is recorded for the first futex.
  */
 long preload_futexes_call(long number, const struct one_futex *futexes, unsigned count,
                           unsigned flags, const struct timespec *until, clockid_t clock)
@@ -228,7 +228,8 @@ long preload_futexes_call(long number, const struct one_futex *futexes, unsigned
     return status;
 }
 
-/* Flag of io_uring_enter: the ring is an index of the thread's registered rings, no descriptor. */
+/* Flag of io_uring_enter: the ring is an index into the thread's registered rings, not a
+ * descriptor. */
 #define REGISTERED_RING (1u << 4)
 
 /* Called instead of syscall(SYS_io_uring_enter, ...). A call that only submits does not wait. */

@@ -1,8 +1,8 @@
 /*
- * The live heap, in libtrail-heap.so only, which is libtrail-preload.so with malloc and related
- * functions: each thread counts what it allocates and frees in its slot, and the collector sums
- * that up. A record, with the exact time, is written only if the count has changed by STEP and not
- * in the same millisecond as the last record, or by LEAP.
+ * The live heap; only in libtrail-heap.so, which is libtrail-preload.so plus malloc and related
+ * functions. Each thread counts in its slot what it allocates and frees, and the collector adds the
+ * counts up. A record, with the exact time, is written only if the count has changed by STEP since
+ * the last record and that was not in the same millisecond, or by LEAP.
  *
  * Sizes come from the malloc_usable_size of the library that provides the program's malloc. Nested
  * allocations within that library are counted once, by the outermost call.
@@ -21,7 +21,7 @@
 
 /* MARK: The real functions */
 
-/* An allocator may lack the rare ones; then the C library's are found, whose blocks differ. */
+/* An allocator may lack the rare functions; the C library's are then found, whose blocks differ. */
 #define FUNCTIONS(ROW)                                                                             \
     ROW(malloc)                                                                                    \
     ROW(calloc)                                                                                    \
@@ -141,7 +141,7 @@ static __attribute__((noinline)) void count_rest(int64_t bytes)
     (void)__atomic_add_fetch(at, bytes, __ATOMIC_RELAXED);
 }
 
-/* After a fork the slot is still the parent's, but there is no area. */
+/* After a fork in the child: the slot is still the parent's, but there is no area. */
 ALWAYS void count(int64_t bytes)
 {
     struct shm_thread *slot = self.slot;
@@ -315,7 +315,7 @@ EXPORT void *reallocarray(void *memory, size_t count_, size_t size)
 
 /*
  * operator new and delete. Those of jemalloc and tcmalloc do not call malloc; those of the C++
- * libraries do and pass through. All take up to three words: a size or pointer, a size or an
+ * libraries do, and are passed through. All take up to three words: a size or pointer, a size or an
  * alignment, an alignment or std::nothrow.
  */
 typedef void *cxx_function(uintptr_t one, uintptr_t two, uintptr_t three);
@@ -351,7 +351,8 @@ struct cxx {
     cxx_function *stand_in; /* used if no library has it */
 };
 
-/* For a library with a private C++ library, which searches the program first and finds wrappers. */
+/* For a library with a private C++ library, which searches the program first and finds the
+ * wrappers. */
 static void *new_by_malloc(uintptr_t size, uintptr_t two, uintptr_t three)
 {
     void *memory = malloc(size ? size : 1);

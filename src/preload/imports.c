@@ -4,7 +4,7 @@
  * A module's imports are words that its relocations name: .got.plt for calls, .got for addresses,
  * and tables of functions in its data (System V ABI, "Relocation"). A word is changed only if it
  * holds the real function's address, or points into its own module because the loader has not
- * resolved it yet. Anything that the program has put there stays.
+ * resolved it yet. Anything else that the program has put there stays.
  *
  * After relocation the loader makes some of these words read-only (PT_GNU_RELRO). They are made
  * writable for the change. The loader's lock must be held, or the loader might be relocating the

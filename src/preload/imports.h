@@ -1,6 +1,6 @@
 /*
  * Points the imports of a running program and its libraries at the wrappers, and back. Calls within
- * a module use no import and are not seen.
+ * a module do not go through an import and are not seen.
  */
 #ifndef TRAIL_PRELOAD_IMPORTS_H
 #define TRAIL_PRELOAD_IMPORTS_H
@@ -13,8 +13,8 @@ bool imports_prepare(void);
 
 /*
  * Point all imports of the real functions at the wrappers, or back. Return the number of changed
- * imports. No library may be loaded or unloaded meanwhile; other threads may call through the
- * imports.
+ * imports. No library may be loaded or unloaded during the change; other threads may call through
+ * the imports.
  */
 uint32_t imports_wrap(void);
 uint32_t imports_unwrap(void);

@@ -1,6 +1,6 @@
 /*
  * Wrappers for calls on file descriptors. Most are made from the IO rows of symbols.def: each row
- * names one of the macros below that take the call of the real function. Whether a call blocks is
+ * names one of the macros below, which take the call of the real function. Whether a call blocks is
  * known only afterwards: see call.h.
  */
 #include <stdarg.h>
@@ -12,7 +12,8 @@
 /* The body of a wrapper of a call on `fd` that wakes no known thread. */
 #define FD_CALL(kind, ...) BRIEF_CALL(SHM_GROUP_IO, kind, 0, (uint32_t)fd + 1, __VA_ARGS__)
 
-/* Called after a read, write or accept that was ended by a signal handler, not by the other end. */
+/* Called after a read, write or accept that was ended by a signal handler rather than by the
+ * peer. */
 static void interrupted(void)
 {
     if (!self_has_slot() || !open_blocked())
@@ -130,8 +131,8 @@ static void before_poll(const struct pollfd *fds, nfds_t count)
 }
 
 /*
- * Returns the object of a wait for several descriptors, which are named if it blocks. A single one
- * is the wait's detail instead.
+ * Returns the object of a wait for several descriptors, which are named if it blocks. If there is
+ * only one, it becomes the wait's detail instead.
  */
 ALWAYS uint64_t pollfds_object(const struct pollfd *fds, size_t count)
 {
@@ -275,14 +276,15 @@ static void after_select(struct call *call, struct selected *selected, int count
     after_select(&call, &selected, count, reads, writes, mask, ready);                             \
     return ready
 
-/* The C library reads the time before the call, too; the kernel overwrites it with what is left. */
+/* The C library also reads the time before the call; the kernel overwrites it with the remaining
+ * time. */
 #define SELECT(...)                                                                                \
     const struct timeval full = timeout ? *timeout : (struct timeval){0};                          \
     const struct timespec length = {full.tv_sec, full.tv_usec * 1000};                             \
     SELECT_CALL(NULL, limit_of(&length), __VA_ARGS__)
 #define SELECT_TIMED(...) SELECT_CALL(mask, limit_of(timeout), __VA_ARGS__)
 
-/* If no event is of a known end, the waker is unknown. */
+/* If none of the events belongs to a known end, the waker is unknown. */
 static void after_epoll(struct call *call, int set, const struct epoll_event *events,
                         const sigset_t *mask, int ready)
 {
@@ -372,7 +374,7 @@ ALWAYS uint64_t path_object(const char *path)
 
 /*
  * The descriptor is known only after the call. A FIFO is often closed before its name is looked up,
- * so its path is kept as well; keeping the path of every file waited for would be too much.
+ * so its path is recorded too; recording the path of every file waited for would be too much.
  */
 static void opened(const struct call *call, const char *path, int flags, int fd)
 {

@@ -4,8 +4,8 @@
  * libtrail-heap.so, freed) is recorded as well, because another lock may follow at the same
  * address.
  *
- * They are few: locks that a thread waited for or that were held for long. When the table is full,
- * the end of further locks is not recorded.
+ * There are few such locks: those that a thread waited for or that were held for long. When the
+ * table is full, the end of further locks is not recorded.
  */
 #ifndef TRAIL_PRELOAD_KNOWN_H
 #define TRAIL_PRELOAD_KNOWN_H

@@ -22,7 +22,8 @@
 #define KIND_SHARED     0x80 /* shared between processes */
 
 /*
- * Whether trying first equals locking: errorcheck mutexes and those with an owner fail differently.
+ * Whether trying first is equivalent to locking: errorcheck mutexes and those with an owner fail
+ * differently.
  */
 ALWAYS bool is_plain(const pthread_mutex_t *mutex)
 {
@@ -30,13 +31,13 @@ ALWAYS bool is_plain(const pthread_mutex_t *mutex)
     return !(kind & KIND_OWNER_DIES) && (kind & KIND_TYPE) != KIND_ERRORCHECK;
 }
 
-/* Whether it is a nested lock of a recursive mutex, which begins or ends no hold. */
+/* Whether this lock of a recursive mutex is nested, and so neither begins nor ends a hold. */
 ALWAYS bool is_nested(const pthread_mutex_t *mutex)
 {
     return (mutex->__data.__kind & KIND_TYPE) == KIND_RECURSIVE && mutex->__data.__count > 1;
 }
 
-/* Whether a thread waits for it in the kernel, or has waited. */
+/* Whether a thread waits or has waited for it in the kernel. */
 ALWAYS bool is_contended(const pthread_mutex_t *mutex)
 {
     int word = __atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED);
@@ -107,8 +108,8 @@ ALWAYS bool is_usual(const pthread_mutex_t *mutex)
 }
 
 /*
- * In a single-threaded process glibc locks without atomic operations but uses them to try. A free
- * mutex that is not shared between processes is then locked directly, which cannot wait.
+ * In a single-threaded process glibc locks without atomic operations, but uses them for trylock. A
+ * free mutex that is not shared between processes is then locked directly, which cannot wait.
  */
 ALWAYS bool is_free_for_one(const pthread_mutex_t *mutex)
 {
@@ -338,7 +339,7 @@ static void once_left(const struct once *once)
     running_once = once->outer;
 }
 
-/* Called instead of the routine, to record the release before waiting threads go on. */
+/* Called instead of the routine, to record the release before waiting threads continue. */
 static void run_once(void)
 {
     const struct once *once = running_once;
@@ -355,7 +356,7 @@ EXPORT int pthread_once(pthread_once_t *control, void (*routine)(void))
         return REAL(pthread_once)(control, routine);
     /*
      * Only threads that find the routine running wait for the once; the thread that runs it may
-     * have other waits in it.
+     * have other waits within it.
      */
     if (__atomic_load_n(control, __ATOMIC_RELAXED) != 0)
         return wait_for_lock(SHM_ONCE, control, &caller, false, 0,

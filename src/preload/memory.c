@@ -1,7 +1,7 @@
 /*
- * Finds the mapping of an address in the kernel's list, once for each mapping; a later mapping at
- * the same address goes unnoticed. Called only for objects declared as shared between processes,
- * when a thread waits for them or may.
+ * Finds the mapping of an address in the kernel's list, once per mapping; a later mapping at the
+ * same address goes unnoticed. Called only for objects declared as shared between processes, when a
+ * thread waits or may wait for them.
  */
 #include "preload/memory.h"
 
@@ -20,10 +20,10 @@ struct mapping {
     uint64_t offset;       /* of `start` */
 };
 
-/* Those below `known` do not change. */
+/* Entries below `known` never change. */
 static struct mapping mappings[MAPPINGS];
 static uint32_t known;
-static uint32_t reading; /* 1: a thread adds one */
+static uint32_t reading; /* 1: a thread is adding one */
 
 static const struct mapping *find(uintptr_t address)
 {
@@ -49,7 +49,7 @@ static bool read_line(const char *line, uintptr_t address, struct mapping *found
     return true;
 }
 
-/* Reads the list in pieces. Lines that are longer have long paths, which are not needed. */
+/* Reads the list in pieces. Lines longer than that have long paths, which are not needed. */
 static bool search(int fd, uintptr_t address, struct mapping *found)
 {
     char text[2048 + 1];

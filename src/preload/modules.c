@@ -2,7 +2,7 @@
  * Writes which code is mapped where: lines in the area, as in the trace's module map, at the
  * program's start and when it unloads a library. The collector finds loaded libraries in the
  * kernel's list; dlopen is not wrapped, because it searches the folders of its caller, which would
- * be the wrapper. Unloaded libraries stay listed, marked as such.
+ * then be the wrapper. Unloaded libraries stay listed, marked as such.
  */
 #include <string.h>
 
@@ -32,7 +32,7 @@ static void add_line(const char *line, void *context)
 #define LOADED   "trail.module "
 #define UNLOADED "trail.unloaded "
 
-/* How many bytes of unloaded libraries' lines are kept: the newest ones. */
+/* How many bytes to keep of unloaded libraries' lines: the newest ones. */
 #define UNLOADED_SIZE (64u << 10)
 
 /* The lines from before a change. Unused pages of the array take no memory. */
@@ -57,7 +57,7 @@ static bool is_listed(const char *rest, size_t size, const char *end)
 }
 
 /*
- * Keeps libraries that are no longer mapped in the list under another first word, as names for
+ * Keeps libraries that are no longer mapped in the list under another first word, because names for
  * their PCs may be looked up later.
  */
 static void add_unloaded(struct lines *lines)
@@ -90,7 +90,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
  */
 static PER_THREAD int within;
 
-/* Keeps the lines from before a change, or a fork. */
+/* Saves the lines before a change or a fork. */
 static void keep_former(const struct shm_area *area)
 {
     former_size = area->header.modules_used;
@@ -139,7 +139,8 @@ void modules_changed(void)
     __atomic_add_fetch(&header->modules_version, 1, __ATOMIC_ACQ_REL);
     modules_each(add_line, &lines);
     add_unloaded(&lines);
-    /* In a child forked by a signal handler meanwhile: the lines are the parent's. */
+    /* Otherwise this is a child forked by a signal handler in between: the lines are the
+     * parent's. */
     if (getpid() == pid) {
         __atomic_store_n(&header->modules_used, (uint32_t)(SHM_MODULES_SIZE - lines.room),
                          __ATOMIC_RELEASE);

@@ -9,7 +9,7 @@ void object_held_exactly(const volatile void *object, enum shm_wait kind, uintpt
     object_held_since(object, kind, pc, clock_now() | SHM_EXACT);
 }
 
-/* glibc's, declared in no header. */
+/* glibc's layout, declared in no header. */
 struct shown_semaphore {
     uint64_t value;
     uint32_t shared; /* not 0: between processes */
@@ -123,7 +123,7 @@ struct shm_reading *object_reading(const volatile void *object)
     return NULL;
 }
 
-/* The last one takes the place of one that has ended. */
+/* The last entry moves into the freed place. */
 static void leave_reading(struct shm_reading *reading)
 {
     struct shm_reading *last = &self.slot->reading[self.readings - 1];
@@ -135,7 +135,7 @@ static void leave_reading(struct shm_reading *reading)
         __atomic_store_n(&reading->object, last->object, __ATOMIC_RELEASE);
         last->object = 0;
     }
-    /* A signal handler that locks in between gives its own back. */
+    /* A signal handler that takes a lock in between releases it again. */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     self.readings--;
 }

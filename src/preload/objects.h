@@ -1,6 +1,6 @@
 /*
- * Common to all kinds of locks: the slot of the area that has the lock last taken, when and where,
- * the number of waiting threads and the number of the last release.
+ * Common to all kinds of locks: the area's slot with the lock last taken, when and where, the
+ * number of waiting threads and the number of the last release.
  */
 #ifndef TRAIL_PRELOAD_OBJECTS_H
 #define TRAIL_PRELOAD_OBJECTS_H
@@ -33,7 +33,7 @@ ALWAYS void object_held_since(const volatile void *object, enum shm_wait kind, u
 /* object_held_alone by the exact clock: for contended locks, and without a coarse clock. */
 void object_held_exactly(const volatile void *object, enum shm_wait kind, uintptr_t pc);
 
-/* Whether a thread of this process waits for it, by the slot's count. */
+/* Whether a thread of this process waits for the object, by the slot's count. */
 ALWAYS bool object_awaited(const volatile void *object)
 {
     return __atomic_load_n(&object_slot(object)->waiters, __ATOMIC_ACQUIRE) != 0;
@@ -58,7 +58,7 @@ ALWAYS void object_reads_since(const volatile void *object, uintptr_t pc, uint64
     __atomic_store_n(&reading->object, (uint64_t)(uintptr_t)object, __ATOMIC_RELEASE);
 }
 
-/* Whether it is of this lock. */
+/* Whether the value belongs to this lock. */
 ALWAYS bool object_is_first_read(uint64_t first_read, const volatile void *object)
 {
     return first_read != 0 &&
@@ -72,10 +72,10 @@ ALWAYS bool object_is_read_together(const volatile void *rwlock)
            ((const volatile pthread_rwlock_t *)rwlock)->__data.__shared != 0;
 }
 
-/* object_reads for new and contended locks, those of several processes, and without a coarse clock. */
+/* object_reads for new, contended and shared locks, and when there is no coarse clock. */
 void object_reads_exactly(const volatile void *object, uintptr_t pc);
 
-/* Notes that the calling thread holds the lock to read, as other threads may, too. */
+/* Notes that the calling thread holds the lock for reading, as other threads may, too. */
 ALWAYS void object_reads(const volatile void *object, uintptr_t pc)
 {
     const struct shm_object *slot = object_slot(object);
@@ -87,18 +87,19 @@ ALWAYS void object_reads(const volatile void *object, uintptr_t pc)
         object_reads_since(object, pc, coarse, 0);
 }
 
-/* Returns the calling thread's last hold of the lock to read; NULL: none is known. */
+/* Returns the calling thread's last hold of the lock for reading; NULL: none is known. */
 struct shm_reading *object_reading(const volatile void *object);
 
 /* Forgets the calling thread's holds of the lock: another thread has released it. */
 void object_reads_no_more(const volatile void *object);
 
-/* Called for a new lock, or when one ends: what is known of the address is of another one. */
+/* Called for a new lock, or when one ends: what is known about the address belongs to another
+ * lock. */
 void object_renewed(const volatile void *object);
 
 /*
- * The fast check of a release: true if it was of the lock that the thread took last to read, and need
- * not be recorded.
+ * The fast check of a release: true if it releases the lock that the thread last took for reading,
+ * and need not be recorded.
  */
 ALWAYS bool object_reading_unnoticed(const volatile void *object)
 {
@@ -159,7 +160,7 @@ ALWAYS bool object_held_long(uint64_t since)
 }
 
 /*
- * Whether its release may have to be recorded: a thread waits, or it may have been held for long,
+ * Whether the release may have to be recorded: a thread waits, or the hold may have been long,
  * which object_released checks exactly.
  */
 ALWAYS bool object_released_matters(const volatile void *object, bool contended)
@@ -201,7 +202,7 @@ ALWAYS void object_released(const volatile void *object, enum shm_wait kind, uin
     object_released_as(object, object_shared(kind, object), kind, flags, caller);
 }
 
-/* The release of a lock that is held to read: writes its record if it matters. */
+/* Releases a lock held for reading: writes its record if it matters. */
 void object_reading_ends(const volatile void *object, struct shm_reading *reading, bool contended,
                          const struct unwind_start *caller);
 

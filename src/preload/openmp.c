@@ -5,9 +5,9 @@
  * OpenMP's wait is recorded, not the calls within it, as for every open call. Its length decides
  * whether it counts as a wait, because a spinning thread is not switched out.
  *
- * A release is reported after it happened: a waiting thread may take the lock and go on before the
- * release is recorded. So a release gets its number when the lock is taken, and the next thread
- * that takes the lock uses the number of the hold before.
+ * A release is reported after it happened: a waiting thread may take the lock and continue before
+ * the release is recorded. So a release gets its number when the lock is taken, and the next thread
+ * that takes the lock uses the number of the previous hold.
  */
 #include "shm/openmp.h"
 
@@ -98,7 +98,7 @@ static void region_end(uint64_t task, const char *name)
 
 /* MARK: Waits */
 
-/* Like call_begin, but remembers the place, not the call, as one that blocked. */
+/* Like call_begin, but marks the place rather than the call as one that blocked. */
 ALWAYS void open_wait(struct openmp_wait *wait, const struct unwind_start *caller)
 {
     uintptr_t pc = wait->place ? (uintptr_t)wait->place : caller->pc;
@@ -222,7 +222,8 @@ static void lock_got(struct openmp_wait *wait, struct openmp_hold *hold)
     else if (!is_recorded(SHM_GROUP_OPENMP))
         return;
     slot = object_slot(wait->object);
-    /* Only this thread has the lock; races of locks that share a slot only spoil wakers. */
+    /* Only this thread has the lock; races between locks that share a slot only give wrong
+     * wakers. */
     record.release = __atomic_load_n(&slot->hold, __ATOMIC_RELAXED);
     hold->number = LOCK_NUMBER | (record.release + 1);
     __atomic_store_n(&slot->hold, hold->number, __ATOMIC_RELAXED);

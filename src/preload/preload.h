@@ -25,7 +25,7 @@
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 /* Removes the parentheses around a list: EXPAND (a, b) is a, b. */
 #define EXPAND(...) __VA_ARGS__
-/* Not through __tls_get_addr, which could allocate: the library is loaded with the program. */
+/* Avoids __tls_get_addr, which could allocate: the library is loaded with the program. */
 #define PER_THREAD __thread __attribute__((tls_model("initial-exec")))
 
 /* MARK: The process */
@@ -61,8 +61,8 @@ extern struct preload preload __attribute__((visibility("hidden")));
 bool preload_attach(const char *word);
 
 /*
- * Ends the recording of a process that keeps running. No wrapper is called any more, but threads
- * may still be inside one.
+ * Ends the recording of a process that keeps running. No wrapper will be called any more, but
+ * threads may still be inside one.
  */
 void preload_detach(void);
 
@@ -82,15 +82,17 @@ struct self {
     uint32_t index;                    /* of the slot */
     uint32_t round;                    /* of destructors when the thread ends */
     uint32_t recording;                /* the slot's recording: see self_has_slot */
-    uint32_t readings;                 /* how many of the slot's are in use */
+    uint32_t readings;                 /* how many of the slot's readings are in use */
     uintptr_t blocked_at[SELF_PLACES]; /* by return address; see call.h */
     bool has_rseq;                     /* the kernel clears its rseq pointer on a switch */
     bool over;                         /* the thread has ended, or is not recorded */
-    uint32_t vforks;                   /* in which it is: what runs may be a child in its memory */
+    uint32_t vforks;                   /* vforks in progress: the running code may be a child in the
+                                        * thread's memory */
     uint32_t fork;                     /* the number of its last fork, which the child has, too */
-    bool on_board;                     /* its word there is set */
-    uint16_t word;                     /* ... which is this one; 0: none yet */
-    uint64_t signals;                  /* that may have ended its last wait for one: see shm.h */
+    bool on_board;                     /* its word on the board is set */
+    uint16_t word;                     /* ... the word; 0: none yet */
+    uint64_t signals;                  /* that may have ended its last wait for a signal: see
+                                        * shm.h */
     int64_t heap_recorded;             /* the slot's heap in the last record, */
     uint64_t heap_recorded_at;         /* ... and its time: the coarse clock */
     bool has_timer;
@@ -102,7 +104,7 @@ extern PER_THREAD struct self self __attribute__((visibility("hidden")));
 /* Claims a slot for a thread that was not announced; false: none is free, or recording is off. */
 bool self_attach(void);
 
-/* Whether the calling thread has a slot of the current, not an earlier recording. */
+/* Whether the calling thread has a slot of the current recording, not an earlier one. */
 ALWAYS bool self_has_slot(void)
 {
     return self.slot != NULL && self.recording == preload.recording;
@@ -113,14 +115,14 @@ ALWAYS bool self_recorded(void)
     return LIKELY(self_has_slot()) || self_attach();
 }
 
-/* Whether calls of the group are recorded now. Pairs with the collector's store. */
+/* Whether calls of the group are being recorded. Pairs with the collector's store. */
 ALWAYS bool is_wanted(uint32_t group)
 {
     return LIKELY(preload.area != NULL) &&
            (__atomic_load_n(&preload.area->header.groups, __ATOMIC_RELAXED) & group);
 }
 
-/* Whether calls of the group are recorded now, and the calling thread is. */
+/* Whether calls of the group are being recorded, and the calling thread is. */
 ALWAYS bool is_recorded(uint32_t group)
 {
     return is_wanted(group) && self_recorded();
@@ -187,15 +189,15 @@ ALWAYS uint64_t clock_cheap(void)
 
 /* MARK: Where a wrapper was called from */
 
-/* Must be used in the wrapper itself, which gets a frame pointer by it. */
+/* Must be used in the wrapper itself, which gets a frame pointer because of it. */
 #define CALLER() unwind_caller_of(__builtin_frame_address(0))
 
 /* Returns the number of the caller's call stack; 0: no room, or stacks are not recorded. */
 uint32_t stack_of(const struct unwind_start *caller);
 
 /*
- * Returns the number of the caller's call stack from a return address outwards, or of all of it if
- * it lacks the address.
+ * Returns the number of the caller's call stack from a return address outwards, or of the whole
+ * stack if it lacks the address.
  */
 uint32_t stack_from(const struct unwind_start *caller, uintptr_t pc);
 

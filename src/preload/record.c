@@ -1,4 +1,4 @@
-/* Manages the slots of threads and their chains of chunks: see shm.h. */
+/* Manages the threads' slots and their chains of chunks: see shm.h. */
 #include <limits.h>
 #include <pthread.h>
 #include <string.h>
@@ -151,7 +151,7 @@ uint32_t thread_slot_take(void)
     return index;
 }
 
-/* The thread was not started. The collector may have seen the slot, so it frees it. */
+/* The thread was not started. The collector may have seen the slot, so the collector frees it. */
 void thread_slot_give_back(uint32_t index)
 {
     __atomic_store_n(&preload.area->threads[index].state, SHM_ENDED, __ATOMIC_RELEASE);
@@ -160,7 +160,8 @@ void thread_slot_give_back(uint32_t index)
 /* Sets everything in `self` but the slot, which comes last. */
 static void self_take(uint32_t index, uintptr_t stack_low, uintptr_t stack_end)
 {
-    /* A signal handler may have taken a slot for this thread: it ends. None is taken afterwards. */
+    /* A signal handler may have taken a slot for this thread: it is given up, and none is taken
+     * afterwards. */
     self.over = true;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (self_has_slot())
@@ -224,7 +225,8 @@ void self_end(void)
     __atomic_store_n(&slot->state, SHM_ENDED, __ATOMIC_RELEASE);
 }
 
-/* Returns the end of the thread's stack: where glibc has its block, except for the first. */
+/* Returns the end of the thread's stack: where glibc has the thread's block, except for the first
+ * thread. */
 static uintptr_t stack_end(void)
 {
     /* NOLINTNEXTLINE(bugprone-reserved-identifier): the loader's name. */
@@ -244,20 +246,20 @@ static uint32_t announced(void)
     return count < SHM_THREADS ? count : SHM_THREADS - 1;
 }
 
-/* Each has one chunk, whose first record is the thread's start. */
+/* Each announced thread has one chunk, whose first record is the thread's start. */
 static struct shm_chunk *chunk_of_announced(const struct shm_thread *slot)
 {
     return shm_chunk(preload.area, slot->first % SHM_CHUNKS);
 }
 
-/* Whether a release by another thread ends such a wait. */
+/* Whether the wait ends by a release by another thread. */
 static bool is_released(const struct shm_thread *slot)
 {
     return slot->open_object != 0 && (shm_is_lock(slot->open_wait) || slot->open_wait == SHM_COND ||
                                       slot->open_wait == SHM_SEMAPHORE);
 }
 
-/* What a wrapper does around such a wait: see object_wait. */
+/* Counts as a wrapper does around such a wait: see object_wait. */
 static void count_waiter(const struct shm_thread *slot, int change)
 {
     struct shm_object *object = object_slot((const void *)(uintptr_t)slot->open_object);

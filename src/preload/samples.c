@@ -1,7 +1,7 @@
 /*
- * CPU samples by timers in the program, for kernels that allow none from outside. Only on request,
- * because a signal can end a call that would have gone on (poll returns EINTR despite SA_RESTART).
- * Each thread's timer counts its CPU time, so a waiting thread gets no signals.
+ * CPU samples by timers in the program, for kernels that do not allow any from outside. Only on
+ * request, because a signal can end a call that would have continued (poll returns EINTR despite
+ * SA_RESTART). Each thread's timer counts its CPU time, so a waiting thread gets no signals.
  */
 #include <signal.h>
 #include <sys/syscall.h>

@@ -11,7 +11,7 @@
 
 /* MARK: Sending */
 
-/* The PID namespace, of which a process's object depends (pid_namespaces(7)); 0: not known. */
+/* The PID namespace, which a process's object depends on (pid_namespaces(7)); 0: not known. */
 static uint64_t space;
 
 /* The process's group. */
@@ -170,7 +170,7 @@ static bool was_sent_since(uint64_t object, uint64_t time)
            board_released_since(shm_group_signals(group_now), time);
 }
 
-/* Which signals, as far as that is known without asking the kernel: it sends one itself when a
+/* Returns the signals that may have come, without asking the kernel: it sends one itself when a
  * child ends. */
 static uint64_t sent_by_kernel(const sigset_t *mask)
 {
@@ -190,8 +190,8 @@ static uint64_t sent_by_threads(const sigset_t *mask)
 
 /*
  * A handler ran for a signal that was not blocked. Which signal is unknown: if a recorded thread
- * has sent one meanwhile, all that have a handler and are not blocked are candidates. A signal to
- * the process is handled by its first thread if possible.
+ * has sent one in the meantime, all that have a handler and are not blocked are candidates. A
+ * signal to the process is handled by its first thread if possible.
  */
 void signals_interrupted(const sigset_t *mask)
 {

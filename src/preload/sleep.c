@@ -4,7 +4,7 @@
 #include "preload/board.h"
 #include "preload/call.h"
 
-/* Lengths in microseconds, rounded up; 0: longer than a record has room for. */
+/* Lengths in microseconds, rounded up; 0: too long for a record. */
 static uint32_t of_us(uint64_t us)
 {
     return us <= UINT32_MAX ? (uint32_t)us : 0;
@@ -17,7 +17,7 @@ static uint32_t of_time(const struct timespec *time)
                                      : 0;
 }
 
-/* The end of a sleep until a time is not known from its arguments alone. */
+/* The end of a sleep until a given time is not known from its arguments alone. */
 static bool is_relative(clockid_t clock, int flags)
 {
     return !(flags & TIMER_ABSTIME) && (clock == CLOCK_MONOTONIC || clock == CLOCK_REALTIME);
@@ -44,8 +44,8 @@ static void slept_by(clockid_t clock, int flags, const struct timespec *time)
     return result
 
 /*
- * A sleep whose length is at an address. The kernel may refuse to read it: so it is read after that
- * has, and by the recorder if the sleep lasts.
+ * A sleep whose length is at an address. The kernel may refuse to read it, so it is read only after
+ * the kernel has, and by the recorder if the sleep lasts.
  */
 #define SLEEP_AT(interrupted, at, ...)                                                             \
     SLEEP_CALL(interrupted, at, 0,                                                                 \
@@ -54,7 +54,7 @@ static void slept_by(clockid_t clock, int flags, const struct timespec *time)
                __VA_ARGS__)
 
 #define SLEEP_SPEC(...) SLEEP_AT(result < 0 && errno == EINTR, time, __VA_ARGS__)
-/* Of a sleep until a time, the object of its record is that time. */
+/* For a sleep until a time, the object of its record is that time. */
 #define SLEEP_CLOCK(...)                                                                           \
     bool relative = is_relative(clock, flags);                                                     \
     SLEEP_CALL(result == EINTR, relative ? time : NULL, 0,                                         \

@@ -1,4 +1,5 @@
-/* Wrappers that create, name, join and cancel threads; and prctl, which can disable the counter. */
+/* Wrappers that create, name, join and cancel threads; and for prctl, which can disable the
+ * counter. */
 #include <dlfcn.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
@@ -65,13 +66,13 @@ struct start {
 
 /*
  * Begins the thread of a slot, in the function whose frame is `here`. Returns a copy of what it is
- * to run, because the area may be left as soon as the slot shows that the thread has begun.
+ * to run, because the area may be left once the slot shows that the thread has begun.
  */
 static struct start begin(struct shm_thread *slot, uintptr_t here)
 {
     const struct start start = {slot->routine, (void *)(uintptr_t)slot->argument};
     ptrdiff_t index = slot - preload.area->threads;
-    /* Meanwhile the recording may have ended and another begun in another area. */
+    /* In the meantime the recording may have ended and another begun in another area. */
     if (index > 0 && index < SHM_THREADS && preload.recording)
         self_begin((uint32_t)index, here - slot->stack_size, here, start.routine);
     else

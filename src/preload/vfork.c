@@ -81,7 +81,7 @@ __asm__(".text\n"
         ".type vfork, %function\n"
         "vfork:\n"
         ".cfi_startproc\n"
-        "hint 34\n" /* bti c; nothing where there is none */
+        "hint 34\n" /* bti c; a no-op on older processors */
         "stp x29, x30, [sp, -16]!\n"
         ".cfi_adjust_cfa_offset 16\n"
         ".cfi_rel_offset x29, 0\n"

@@ -1,6 +1,6 @@
 /*
- * Answers by key: those computed last, and those that are being computed. The total size of what is
- * kept is limited; the least recently used answers are dropped first.
+ * Answers by key: those computed last, and those that are being computed. Their total size is
+ * limited; the least recently used answers are dropped first.
  *
  * Not thread-safe: the owner has a lock.
  */
@@ -21,7 +21,7 @@ struct answer {
     uint64_t used; /* answers.clock at the last use */
 };
 
-/* Zero-initialised it is empty. */
+/* Zero-initialised: empty. */
 struct answers {
     struct answer rows[ANSWERS];
     uint64_t clock;
@@ -33,13 +33,13 @@ struct answer *answers_find(struct answers *answers, const char *key);
 
 /*
  * Notes that an answer is being computed. Takes ownership of the key. Returns NULL if there is no
- * room, that is, if all are being computed. Valid until answers_end.
+ * room because all answers are being computed. Valid until answers_end.
  */
 struct answer *answers_begin(struct answers *answers, char *key);
 
 /*
- * Keeps what has been computed, unless it is too large. Takes ownership of `data`; NULL: it has
- * failed. `answer` may be NULL, as answers_begin returned it.
+ * Stores a computed answer, unless it is too large. Takes ownership of `data`; NULL: it has failed.
+ * `answer` is what answers_begin returned, and may be NULL.
  */
 void answers_end(struct answers *answers, struct answer *answer, char *data, size_t size);
 

@@ -46,7 +46,7 @@ static void put_counts(struct json *json, const struct model_status *status)
     json_number(json, "samples", status->samples);
 }
 
-/* The vocabulary, a member a term. */
+/* Writes the vocabulary, one member per term. */
 static void put_words(struct json *json, const struct api *api, const trail_maker *maker)
 {
     struct vocabulary vocabulary;

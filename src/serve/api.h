@@ -21,14 +21,14 @@ enum { API_TRACES = 2 };
 struct api {
     struct api_trace traces[API_TRACES];
     size_t count;
-    trail_words words;  /* in which the page speaks */
+    trail_words words;  /* the vocabulary of the page */
     const char *source; /* folder with the program's sources; NULL: do not show them */
 };
 
-/* The trace that a path refers to. Removes the prefix /a or /b from *path. */
+/* Returns the trace that a path refers to. Removes the prefix /a or /b from *path. */
 const struct api_trace *api_find_trace(const struct api *api, const char **path);
 
-/* Answers 404 to unknown paths. On out of memory, answer->data is NULL. */
+/* Answers 404 to unknown paths. If out of memory, answer->data is NULL. */
 void api_answer(const struct api *api, const struct http_request *request,
                 struct http_answer *answer);
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* A folder that only the user can enter, where there is one. */
+/* Returns a folder that only the user can enter, if there is one. */
 static const char *folder(void)
 {
     const char *runtime = getenv("XDG_RUNTIME_DIR"), *temporary = getenv("TMPDIR");

@@ -8,12 +8,12 @@
 #include <limits.h>
 
 struct browser {
-    char page[PATH_MAX]; /* the file; empty: there is none */
+    char page[PATH_MAX]; /* the file; empty: none */
 };
 
 /*
- * Starts xdg-open, without waiting for it; does nothing without a display. `url` needs no escapes
- * in HTML. Returns an errno value, 0 if all went well.
+ * Starts xdg-open without waiting for it; does nothing without a display. `url` needs no escapes in
+ * HTML. Returns an errno value, 0 on success.
  */
 int browser_open(struct browser *browser, const char *url);
 

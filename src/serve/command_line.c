@@ -1,4 +1,4 @@
-/* Checks the parameters of a request, and makes a command line of them. */
+/* Checks the parameters of a request and makes a command line from them. */
 #include "serve/command_line.h"
 
 #include <inttypes.h>
@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Bytes of a parameter. An area of the page has at most 1000 goroutines, whose numbers are sent. */
+/* Maximum bytes of a parameter. An area of the page has at most 1000 goroutines, whose numbers are
+ * sent. */
 enum { MOST_VALUE = 1024, MOST_NUMBERS = 16 << 10 };
 
 /* MARK: Allowed commands and parameters */
@@ -70,7 +71,7 @@ static bool has_form(const char *value, enum form form)
         [FORM_FLAG] = "1",
     };
     size_t size = strlen(value);
-    /* There are tasks without a name. */
+    /* A task may have no name. */
     if (form == FORM_TEXT && size == 0)
         return true;
     if (size == 0 || size > most_bytes(form))
@@ -218,7 +219,7 @@ bool command_line(struct exchange *exchange, const struct command_files *files, 
 {
     const struct allowed *command = find_command(exchange);
     if (command && compares(command) && !files->other)
-        exchange_refuse(exchange, 400, "%s is about two traces: trail view A B", command->command);
+        exchange_refuse(exchange, 400, "%s needs two traces: trail view A B", command->command);
     if (command && exchange->request)
         http_each_query(exchange->request, check_parameter,
                         &(struct check){.exchange = exchange, .command = command});

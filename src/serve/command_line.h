@@ -11,28 +11,28 @@
 
 enum { MOST_WORDS = 24 };
 
-/* Arguments, NULL-terminated. Zero-initialised it is empty. */
+/* NULL-terminated arguments. Zero-initialised: empty. */
 struct words {
     char *items[MOST_WORDS + 1];
     size_t count;
     bool failed; /* an argument is missing: out of memory */
 };
 
-/* Adds a formatted argument. On out of memory, or at the limit, sets `failed`. */
+/* Adds a formatted argument. Sets `failed` if out of memory or at the limit. */
 void words_add(struct words *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same with each of several words as it is. */
+/* The same with each of several words unchanged. */
 #define WORDS_ADD(words, ...) words_add_each(words, (const char *const[]){__VA_ARGS__, NULL})
 void words_add_each(struct words *words, const char *const *list);
 void words_free(struct words *words);
 
 /*
- * The number of traces that the requested command reads: 1 or 2. 0: the command is not allowed, and
- * the request has been refused.
+ * Returns the number of traces that the requested command reads: 1 or 2. 0: the command is not
+ * allowed, and the request has been refused.
  */
 unsigned command_line_traces(struct exchange *exchange);
 
-/* Options of the server that commands are passed; NULL: not given. */
+/* Options of the server that are passed on to commands; NULL: not given. */
 struct command_passed {
     const char *skip_frames; /* a file */
     const char *words;       /* "go" or "threads" */
@@ -40,7 +40,7 @@ struct command_passed {
 
 struct command_files {
     const char *path;
-    const char *other; /* the second trace; NULL: there is none */
+    const char *other; /* the second trace; NULL: none */
     struct command_passed passed;
 };
 

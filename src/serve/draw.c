@@ -1,4 +1,4 @@
-/* Answers of the API: lanes, pictures, single spans. */
+/* Answers of the API from the lanes: lanes, pictures, single spans. */
 #include "serve/draw.h"
 #include "serve/holder.h"
 
@@ -49,7 +49,7 @@ void draw_lanes(struct exchange *exchange, const trail_lanes *lanes)
     json_open(json, NULL, '{');
     json_bare(json, "columns", text_from(columns));
     json_open(json, "rows", '[');
-    /* Without a name all lanes match, and those of other pages are not looked at. */
+    /* Without a name all lanes match, and those on other pages are not examined. */
     for (size_t i = part ? 0 : first; i < count && (part || put < most); i++) {
         trail_lane lane;
         if (part && !match_part(trail_lanes_text(lanes, trail_lanes_name(lanes, kind, i)), part))
@@ -94,12 +94,12 @@ static uint8_t share_of(int64_t part, int64_t whole)
     return (uint8_t)(whole > 0 ? ((__int128_t)part * 255 + whole - 1) / whole : 0);
 }
 
-/* The lane whose cells are written, in their order, and what its last wait was for. */
+/* The lane whose cells are being written, in order, and what its last wait was for. */
 struct painter {
     const trail_lanes *lanes;
     const struct window *window;
     trail_span_cursor cursor;
-    trail_span span; /* the one before the cursor, once one was read */
+    trail_span span; /* the one before the cursor, once one has been read */
     trail_name wait;
     enum wait_class class;
 };
@@ -115,10 +115,10 @@ static enum wait_class class_of(struct painter *p, trail_name wait)
     return p->class;
 }
 
-/* How many spans of a mixture are looked at, and how many are passed on the way to it. */
+/* How many spans of a mixture are examined, and how many may be skipped on the way to it. */
 enum { MOST_MIXED = 16, MOST_PASSED = 64 };
 
-/* The class that the cell's first spans wait in for the longest time. */
+/* Returns the class that the first spans of the cell wait in for the longest time. */
 static enum wait_class class_of_cell(struct painter *p, const trail_cell *cell)
 {
     enum wait_class class = WAIT_CLASS_UNKNOWN;
@@ -126,8 +126,8 @@ static enum wait_class class_of_cell(struct painter *p, const trail_cell *cell)
     int64_t longest = -1;
     if (cell->ns[TRAIL_SPAN_WAITING] == 0)
         return class;
-    /* The last span of the cell before may go on in this one, and the next ones are near: seeking
-     * decodes up to a chunk of spans. */
+    /* The last span of the previous cell may extend into this one, and the next ones are near:
+     * seeking decodes up to a chunk of spans. */
     bool is_read = p->cursor.next == cell->first + 1;
     if (!is_read && (p->cursor.next > cell->first || p->cursor.next + MOST_PASSED < cell->first))
         trail_lanes_seek(p->lanes, p->cursor.kind, p->cursor.lane, cell->first, &p->cursor);
@@ -254,7 +254,8 @@ void draw_stack(struct exchange *exchange, const trail_lanes *lanes)
     json_close(&exchange->json, '}');
 }
 
-/* The span in which goroutine `lane` woke another at `ns`; the next one may begin at `ns` too. */
+/* Returns the span in which goroutine `lane` woke another at `ns`; the next one may begin at `ns`
+ * too. */
 static uint64_t span_of_waker(const trail_lanes *lanes, size_t lane, int64_t ns)
 {
     trail_span row;
@@ -265,7 +266,7 @@ static uint64_t span_of_waker(const trail_lanes *lanes, size_t lane, int64_t ns)
     return span;
 }
 
-/* The lane of a kind that goroutine `lane` was running on at `ns`; -1: none. */
+/* Returns the lane of a kind that goroutine `lane` was running on at `ns`; -1: none. */
 static int64_t lane_under(const trail_lanes *lanes, trail_lane_kind kind, size_t lane, int64_t ns,
                           uint64_t *span)
 {

@@ -29,10 +29,10 @@ void draw_find(struct exchange *exchange, const trail_lanes *lanes);
 /* The API's names of the states, NULL-terminated. */
 extern const char *const state_words[TRAIL_SPAN_STATES + 1];
 
-/* The first pixel that begins at `ns` or later: the inverse of the division into pixels. */
+/* Returns the first pixel that begins at `ns` or later: the inverse of the division into pixels. */
 uint64_t pixel_at(const struct window *window, int64_t ns);
 
-/* The time at which a pixel begins. */
+/* Returns the time at which a pixel begins. */
 static inline int64_t column_edge(const struct window *window, size_t column)
 {
     uint64_t length = (uint64_t)(window->to_ns - window->from_ns);
@@ -40,13 +40,13 @@ static inline int64_t column_edge(const struct window *window, size_t column)
 }
 
 /*
- * Calls `add` for the lanes that the parameters `lanes` and `match` select, in their order, until
- * it returns false. Returns whether it never did. Without a call if a parameter is wrong.
+ * Calls `add` for the lanes that the parameters `lanes` and `match` select, in order, until it
+ * returns false. Returns whether it never did. Makes no call if a parameter is wrong.
  */
 bool each_lane(struct exchange *exchange, const trail_lanes *lanes, trail_lane_kind kind,
                bool (*add)(void *context, size_t lane), void *context);
 
-/* The goroutine lane of a mark; -1: none, or not known. */
+/* Returns the goroutine lane of a mark; -1: none, or not known. */
 static inline int64_t mark_lane(const trail_mark *mark)
 {
     return mark->lane == UINT32_MAX ? -1 : (int64_t)mark->lane;
@@ -66,7 +66,7 @@ void put_lane_object(struct json *json, const char *key, const trail_lanes *lane
 /* Writes "stack": a list of frames, innermost first. */
 void put_stack(struct json *json, const trail_lanes *lanes, trail_stack stack);
 
-/* Writes the members that say what a span waits for, each after a comma. */
+/* Writes the members about what a span waits for, each after a comma. */
 void put_wait(struct json *json, const trail_lanes *lanes, trail_name wait);
 
 /* Writes "held_by", the lane that held the lock for most of the wait, if it is known. */

@@ -81,8 +81,8 @@ static int check_size(const struct packer *packer, trail_error *err)
     if (packer->taken <= EMBED_MOST)
         return 0;
     return error_set(err, TRAIL_USAGE,
-                     "more than %d MB do not go into one file: take a part of the trace out with "
-                     "'trail convert --from=TIME --to=TIME'",
+                     "a file can hold at most %d MB: take a part of the trace out with 'trail "
+                     "convert --from=TIME --to=TIME'",
                      (int)(EMBED_MOST >> 20));
 }
 
@@ -142,7 +142,7 @@ static void put_asset(struct out *out, const char *begin, const char *name, cons
     out_str(out, end);
 }
 
-/* Everything is in the head, because the page replaces its body. */
+/* Everything goes into the head, because the page replaces its body. */
 static void put_head(const struct embed *embed, struct out *out)
 {
     out_str(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"

@@ -34,7 +34,7 @@ const char *parameter_text(const struct exchange *exchange, const char *name)
     return NULL;
 }
 
-/* Accepts digits with an optional -, and nothing else. */
+/* Accepts only digits with an optional -. */
 static bool parse_number(const char *text, int64_t *value)
 {
     char *end;

@@ -18,9 +18,9 @@ struct model;
 
 struct exchange {
     const struct http_request
-        *request;           /* NULL: it is the server's own, with the parameters `own` */
-    const char *const *own; /* names and values in turn, and NULL */
-    struct model *model;    /* of what is drawn */
+        *request;           /* NULL: made by the server itself, with the parameters `own` */
+    const char *const *own; /* alternating names and values, then NULL */
+    struct model *model;    /* what is drawn from */
     struct json json;       /* the answer */
     const char *type;       /* of the answer; NULL: JSON */
     unsigned status;        /* HTTP status of the refusal; 0: not refused */
@@ -33,18 +33,19 @@ void exchange_refuse(struct exchange *exchange, unsigned status, const char *for
 
 /* MARK: Parameters */
 
-/* The value of a parameter, or NULL. */
+/* Returns the value of a parameter, or NULL. */
 const char *parameter_text(const struct exchange *exchange, const char *name);
 
-/* A number from `least` to `most`; `other` if the parameter is missing. */
+/* Returns a number from `least` to `most`; `other` if the parameter is missing. */
 int64_t parameter_number(struct exchange *exchange, const char *name, int64_t least, int64_t most,
                          int64_t other);
 
-/* The index of the value in `words`, NULL-terminated; `other` if the parameter is missing. */
+/* Returns the index of the value in `words`, NULL-terminated; `other` if the parameter is
+ * missing. */
 int parameter_word(struct exchange *exchange, const char *name, const char *const *words,
                    int other);
 
-/* The parameter kind: goroutine (the default), proc or thread. */
+/* Returns the parameter kind: goroutine (the default), proc or thread. */
 trail_lane_kind parameter_kind(struct exchange *exchange);
 
 /* Times are less than 2^47 ns: about 39 hours. */
@@ -55,7 +56,8 @@ struct window {
     size_t width;           /* pixels */
 };
 
-/* The parameters from, to and width. The default is the whole trace, which ends at `end_ns`. */
+/* Returns the parameters from, to and width. The default is the whole trace, which ends at
+ * `end_ns`. */
 struct window parameter_window(struct exchange *exchange, int64_t end_ns);
 
 /* Lane numbers as in "3,7,12"; `given` is false if the parameter is missing. */
@@ -67,12 +69,12 @@ struct lane_set {
 };
 void parameter_lanes(struct exchange *exchange, struct lane_set *set);
 
-/* Whether the set contains the lane. A set that was not given contains all. */
+/* Whether the set contains the lane. A set that was not given contains all lanes. */
 bool lane_set_has(const struct lane_set *set, int64_t lane);
 
 /* MARK: JSON */
 
-/* A list of names that rows refer to by index. Zero-initialised it is empty. */
+/* A list of names that rows refer to by index. Zero-initialised: empty. */
 struct name_list {
     uint32_t *number; /* index + 1, by name; 0: not in the list */
     size_t number_capacity;
@@ -80,7 +82,7 @@ struct name_list {
     size_t count, capacity;
 };
 
-/* Returns the index of the name in the list; -1 on out of memory. */
+/* Returns the index of the name in the list; -1 if out of memory. */
 int64_t name_list_add(struct name_list *list, trail_name name);
 
 /* Writes the member "names", an array of the texts, and frees the list. */

@@ -1,9 +1,9 @@
 /*
  * Full-text search: everything whose name contains a text, and the goroutine, P, thread or task
  * with that number. The results of each type are limited, so that no type crowds out the others,
- * unless one type is asked for.
+ * unless only one type is requested.
  *
- * `from` and `last` are for pages of bars and logs: those that end at `from` or later, and the last
+ * `from` and `last` serve pages of bars and logs: those that end at `from` or later, and the last
  * ones instead of the first.
  */
 #include <stdlib.h>
@@ -26,7 +26,7 @@ struct search {
     size_t most, each; /* maximum number of results, in total and per type */
     size_t count, of_type;
     bool more;
-    /* By name: 1 if it contains the text, 2 if not, 0 if not examined yet. */
+    /* Indexed by name: 1 if it contains the text, 2 if not, 0 if not examined yet. */
     uint8_t *has;
     size_t has_capacity;
 };
@@ -63,7 +63,7 @@ static bool has_room(struct search *s)
 struct place {
     trail_lane_kind kind;
     int64_t lane, at_ns, end_ns;
-    uint64_t task; /* its number; 0: it is none */
+    uint64_t task; /* its number; 0: not a task */
 };
 
 static void put_result(struct search *s, const char *type, trail_string text, struct place place)
@@ -108,7 +108,7 @@ static void put_bar(struct search *s, const trail_bar *bar, const char *type)
 
 /* MARK: Numbers */
 
-/* "42", "task 42": the task with that number. */
+/* Finds the task with the number in "42" or "task 42". */
 static void find_task(struct search *s)
 {
     const char *digits = s->text;
@@ -126,7 +126,8 @@ static void find_task(struct search *s)
             put_bar(s, &bars[i], "task");
 }
 
-/* "18", "G18", "P3", "M7": the lanes with that number, of that kind if a letter is given. */
+/* Finds the lanes with the number in "18", "G18", "P3" or "M7", of that kind if a letter is
+ * given. */
 static void find_number(struct search *s)
 {
     find_task(s);
@@ -172,7 +173,7 @@ static uint32_t add_function(struct search *s, struct functions *functions, trai
     return (uint32_t)functions->count;
 }
 
-/* Collects matching functions of stacks: of each stack the innermost. */
+/* Collects matching functions from stacks: the innermost one in each stack. */
 static void collect_functions(struct search *s, struct functions *functions, size_t stacks)
 {
     for (size_t stack = 1; stack < stacks; stack++) {

@@ -12,7 +12,7 @@
 
 enum state { FREE, UNKNOWN, KNOWN, SHUT };
 
-/* Connections that are shut keep their place until the server has closed them. */
+/* Connections that are shut keep their places until the server has closed them. */
 enum { SLOTS = 2 * GATE_PLACES, PAUSE_NS = 5000000 };
 
 struct gate_place {
@@ -46,7 +46,7 @@ static unsigned count(const struct gate *gate, enum state state)
     return n;
 }
 
-/* NULL: there is none. */
+/* Returns NULL if there is none. */
 static struct gate_place *oldest_unknown(struct gate *gate)
 {
     struct gate_place *oldest = NULL;
@@ -65,7 +65,7 @@ static bool is_read(const struct gate_place *place)
     return poll(&fd, 1, 0) <= 0;
 }
 
-/* The oldest connection that may be shut to make room; NULL: none at present. */
+/* Returns the oldest connection that may be shut to make room; NULL: none at present. */
 static struct gate_place *oldest_idle(struct gate *gate, int64_t now)
 {
     struct gate_place *oldest = NULL;
@@ -92,7 +92,7 @@ static struct gate_place *find_free(struct gate *gate)
     return NULL;
 }
 
-/* Shuts connections past their deadline. Returns the next deadline; INT64_MAX: there is none. */
+/* Shuts connections past their deadline. Returns the next deadline; INT64_MAX: none. */
 static int64_t shut_late(struct gate *gate, int64_t now)
 {
     struct gate_place *oldest;

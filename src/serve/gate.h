@@ -32,7 +32,7 @@ struct gate_place;
 /* Starts the timer thread. Returns NULL with errno set on error. */
 struct gate *gate_open(void);
 
-/* Call it after the last gate_leave. Accepts NULL. */
+/* Called after the last gate_leave. Accepts NULL. */
 void gate_close(struct gate *gate);
 
 /*

@@ -1,11 +1,11 @@
 /*
- * The answer `group` of the API: how many lanes of a group were in each state over time, as
- * averages of columns.
+ * The answer `group` of the API: how many lanes of a group were in each state over time, averaged
+ * per column.
  *
- * A span that fills whole columns is two changes, at its ends, so the cost of a lane depends on its
- * cells, not on the width. Lanes are taken in an order whose every prefix is spread evenly over the
- * group. When the cost reaches the limit of a request, the remaining lanes are left out, and the
- * answer has the number that were summed.
+ * A span that fills whole columns adds two changes, at its ends, so the cost of a lane depends on
+ * its cells, not on the width. Lanes are taken in an order whose every prefix is spread evenly over
+ * the group. When the cost reaches the limit of a request, the remaining lanes are left out, and
+ * the answer gives the number of lanes that were summed.
  */
 #include <stdlib.h>
 
@@ -81,9 +81,9 @@ static size_t even_step(size_t count)
 /* MARK: Sums */
 
 struct column {
-    /* Lanes that fill it: how many more than fill the column before. */
+    /* Lanes that fill the column: how many more than fill the previous one. */
     int64_t whole[TRAIL_SPAN_STATES];
-    int64_t ns[TRAIL_SPAN_STATES]; /* time of lanes that do not */
+    int64_t ns[TRAIL_SPAN_STATES]; /* time of lanes that fill only a part of it */
 };
 
 struct life {
@@ -129,7 +129,7 @@ static void add_cell(struct sums *sums, const trail_cell *cell)
         sums->columns[x].ns[state] += cell->ns[state];
 }
 
-/* Returns what it cost, in cells. */
+/* Returns the cost in cells. */
 static uint64_t add_lane(struct sums *sums, const struct members *members, size_t lane)
 {
     trail_lane row;
@@ -157,7 +157,8 @@ static void add_lanes(struct sums *sums, struct members *members, size_t most)
     }
 }
 
-/* The most lanes that existed at once; one that ends as another begins is not there with it. */
+/* Returns the most lanes that existed at once; a lane that ends exactly when another begins does
+ * not overlap it. */
 static int64_t find_peak(struct life *life, size_t count)
 {
     int64_t peak = 0;
@@ -220,7 +221,7 @@ void draw_group(struct exchange *exchange, const trail_lanes *lanes)
         .creator = parameter_number(exchange, "creator", -1, UINT32_MAX, NO_CREATOR),
         .pace = {.model = exchange->model},
     };
-    /* A column lasts at least a nanosecond. */
+    /* A column lasts at least 1 ns. */
     if ((uint64_t)(window.to_ns - window.from_ns) < window.width)
         window.width = (size_t)(window.to_ns - window.from_ns);
     bool good = each_lane(exchange, lanes, members.kind, add_member, &members);

@@ -2,10 +2,10 @@
  * The holder of the lock that a span waits for.
  *
  * In recordings of C programs, a log "held: mutex cache_mu 15.1ms" at each release that mattered
- * gives the hold, and a log "holds: mutex cache_mu" before a wait the locks that its thread keeps.
- * For a mutex of Go, the goroutine that ends the wait has just released it. It is taken for the
- * holder since the end of its own last wait for a mutex; before that, the goroutine was the holder
- * that ended that wait.
+ * gives the hold, and a log "holds: mutex cache_mu" before a wait names the locks that its thread
+ * keeps. For a mutex of Go, the goroutine that ends the wait has just released it. It is taken for
+ * the holder since the end of its own last wait for a mutex; before that, the goroutine that ended
+ * that wait is.
  */
 #include "serve/holder.h"
 
@@ -15,10 +15,10 @@
 #include "base/search.h"
 #include "base/text.h"
 
-/* Logs, spans and steps that are examined for one wait. */
+/* Limits on the logs, spans and steps examined for one wait. */
 enum { MOST_LOGS = 4096, MOST_SPANS = 256, MOST_STEPS = 8 };
 
-/* The release that ends a wait may be logged so much later than the wait ends. */
+/* The release that ends a wait may be logged this much after the wait ends. */
 #define LATE_NS 100000
 
 static const struct holder_lane unknown = {.lane = -1};
@@ -56,7 +56,7 @@ static const char *behind(const trail_lanes *lanes, const trail_mark *log, const
     return at + object.size;
 }
 
-/* Returns how long the hold was whose end this log records; -1: it records none of this lock. */
+/* Returns the length of the hold whose end this log records; -1: it records none of this lock. */
 static int64_t hold_ns(const trail_lanes *lanes, const trail_mark *log, const trail_wait_for *lock)
 {
     const char *end, *at = behind(lanes, log, "held: ", lock, &end);
@@ -66,7 +66,7 @@ static int64_t hold_ns(const trail_lanes *lanes, const trail_mark *log, const tr
     return duration_parse(at, end);
 }
 
-/* The longest part of the wait that one hold covers, by the log at its end. */
+/* Finds the hold that covers the longest part of the wait, by the log at its end. */
 static struct holder_lane of_ended(const trail_lanes *lanes, const trail_span *row,
                                    const trail_wait_for *lock)
 {
@@ -91,8 +91,8 @@ static struct holder_lane of_ended(const trail_lanes *lanes, const trail_span *r
     return is_half(row, most) ? found : unknown;
 }
 
-/* Of a wait that the trace ends in: the lane that waits, or ended, after its log that it has the
- * lock. */
+/* For a wait still open at the end of the trace: finds the lane that waits, or has ended, after
+ * logging that it holds the lock. */
 static struct holder_lane of_open(const trail_lanes *lanes, const trail_wait_for *lock)
 {
     const trail_mark *logs;
@@ -128,7 +128,7 @@ static bool is_for_mutex(const trail_lanes *lanes, const trail_span *row)
     return false;
 }
 
-/* The lane that ended the wait before `span`; -1: not known. */
+/* Returns the lane that ended the wait before `span`; -1: not known. */
 static int64_t ender(const trail_lanes *lanes, size_t lane, uint64_t span)
 {
     trail_span next;

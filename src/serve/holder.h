@@ -6,13 +6,12 @@
 
 struct holder_lane {
     int64_t lane;  /* of its goroutine; -1: not known */
-    bool inferred; /* from what ended the wait, not recorded */
+    bool inferred; /* from what ended the wait, not from a record */
 };
 
 /*
- * Returns the lane that held the lock during at least half of a wait of goroutine `lane`. In
- * recordings of C programs the holds are in the trace; for the mutexes of Go the holder is
- * inferred.
+ * Returns the lane that held the lock for at least half of a wait of goroutine `lane`. In
+ * recordings of C programs the holds are in the trace; for Go's mutexes the holder is inferred.
  */
 struct holder_lane holder_of_wait(const trail_lanes *lanes, size_t lane, uint64_t span,
                                   const trail_span *row);

@@ -84,7 +84,7 @@ bool http_is_gone(const struct http_request *request)
 
 /* MARK: Access control */
 
-/* Whether `text` is `host`, or `host` and a port. */
+/* Whether `text` is `host`, optionally with a port. */
 static bool is_host(const char *text, const char *host)
 {
     size_t size = strlen(host);
@@ -96,7 +96,7 @@ static bool is_host(const char *text, const char *host)
     return *text == ':' && text[1 + strspn(text + 1, "0123456789")] == '\0';
 }
 
-/* Whether it is a numeric address: unlike a name, no other site can point it here. */
+/* Whether it is a numeric address: unlike with a name, no other site can point it here. */
 static bool is_address(const char *host)
 {
     size_t size =
@@ -229,9 +229,9 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status
 }
 
 /*
- * Called with a request's target as it was sent, which libmicrohttpd then decodes in place. What is
- * returned is the request's state: a copy of the query if the path is that of the first URL, NULL
- * for other requests.
+ * Called with a request's target as it was sent, which libmicrohttpd then decodes in place. Returns
+ * the request's state: a copy of the query if the path is that of the first URL, NULL for other
+ * requests.
  */
 static void *keep_query(void *context, const char *target, struct MHD_Connection *connection)
 {
@@ -339,8 +339,8 @@ static bool parse_host(const char *host, uint16_t port, struct sockaddr_storage 
 }
 
 /*
- * Returns a listening socket, or -1 with errno set. libmicrohttpd could create it, but which errno
- * it leaves on failure depends on its version.
+ * Returns a listening socket, or -1 with errno set. libmicrohttpd could create it, but the errno
+ * that it leaves on failure depends on its version.
  */
 static int listen_at(struct sockaddr_storage *address)
 {

@@ -29,7 +29,7 @@ struct http_request {
     void *connection; /* for http_query */
 };
 
-/* The value of a parameter of the query string; NULL if there is none. */
+/* Returns the value of a parameter of the query string; NULL if there is none. */
 const char *http_query(const struct http_request *request, const char *name);
 
 /* Calls `each` with the name of every parameter of the query string, until it returns false. */
@@ -71,13 +71,13 @@ struct http;
 /* Starts the server. The texts of the options must stay valid. Returns NULL with *err on error. */
 struct http *http_start(const struct http_options *options, trail_error *err);
 
-/* The port that it listens on. */
+/* Returns the port that the server listens on. */
 uint16_t http_port(const struct http *http);
 
-/* The token: HTTP_TOKEN_SIZE hexadecimal digits, valid until http_stop. */
+/* Returns the token: HTTP_TOKEN_SIZE hexadecimal digits, valid until http_stop. */
 const char *http_token(const struct http *http);
 
-/* The time of the last answer, in ns of CLOCK_MONOTONIC; 0: none yet. */
+/* Returns the time of the last answer, in ns of CLOCK_MONOTONIC; 0: none yet. */
 int64_t http_last_request(const struct http *http);
 
 /* Waits for answers in progress. Accepts NULL. */

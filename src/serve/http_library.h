@@ -1,6 +1,6 @@
 /*
  * Loads libmicrohttpd when it is first needed: with its dependencies it takes longer to load than
- * most commands run. http_library.c defines its functions, as far as http.c uses them, under their
+ * most commands run. http_library.c defines those of its functions that http.c uses, under their
  * own names.
  */
 #ifndef TRAIL_SERVE_HTTP_LIBRARY_H

@@ -13,20 +13,20 @@
 
 #include "base/error.h"
 
-/* Pause between two looks at a file that is followed. */
+/* Interval at which a followed file is checked. */
 enum { FOLLOW_MS = 50 };
 
 struct intake {
     trail_source *source;
     const char *path;
     int fd;       /* the input */
-    int keep;     /* copy of what comes from a pipe; -1: the input is a file */
+    int keep;     /* copy of the data from a pipe; -1: the input is a file */
     int stops[2]; /* a pipe; readable when reading is to stop */
     bool follow;
     bool writer_gone;   /* follow: stdin has ended */
-    struct stat opened; /* of a file that is not followed, when it was opened */
+    struct stat opened; /* of a file that is not followed, from when it was opened */
     bool complete;      /* atomic: the whole trace has been read; release pairs with is_complete */
-    int64_t received;   /* atomic: bytes read of the input */
+    int64_t received;   /* atomic: bytes read from the input */
 };
 
 /* MARK: Reading */
@@ -127,7 +127,7 @@ static ssize_t take(void *context, void *buf, size_t size)
 
 /* MARK: Life */
 
-/* A file without a name, which disappears with the process. */
+/* Opens a file without a name, which disappears with the process. */
 static int temporary_file(void)
 {
     const char *folder = getenv("TMPDIR");
@@ -169,7 +169,7 @@ static bool open_path(struct intake *intake, const struct intake_options *option
     intake->complete = !options->follow;
     if (S_ISREG(status.st_mode))
         return true;
-    /* A FIFO, for example: its data can be read only once. */
+    /* For example, a FIFO's data can be read only once. */
     intake->complete = false;
     intake->keep = temporary_file();
     if (intake->keep < 0)
@@ -250,7 +250,7 @@ int64_t intake_size(const struct intake *intake)
     return status.st_size;
 }
 
-/* Of a pipe there is a copy, and a file that is followed is expected to grow. */
+/* A pipe has been copied, and a followed file is expected to grow. */
 static bool can_change(const struct intake *intake)
 {
     return intake->keep < 0 && !intake->follow;

@@ -25,7 +25,7 @@ struct intake *intake_open(const struct intake_options *options, trail_error *er
 /* Makes a waiting read return the end of input. May be called from any thread. */
 void intake_stop(struct intake *intake);
 
-/* Call it when the source is no longer read. Accepts NULL. */
+/* Called when the source is no longer read. Accepts NULL. */
 void intake_close(struct intake *intake);
 
 /* Waits for the first bytes. The intake owns the source. Returns NULL with *err set on error. */
@@ -40,15 +40,14 @@ int64_t intake_received(const struct intake *intake);
 /* Bytes of the complete file; -1 if not known. */
 int64_t intake_size(const struct intake *intake);
 
-/* Whether the path names a file other than the one that was opened, or that one has been written
- * to. */
+/* Whether the path now names another file than the opened one, or that file has been written to. */
 bool intake_is_changed(const struct intake *intake);
 
-/* Whether the bytes that were read may no longer be those that a second reading finds. */
+/* Whether a second reading may find other bytes than those that were read. */
 bool intake_is_overwritten(const struct intake *intake);
 
 /*
- * Gets the name of a file with the complete trace, for other programs; valid while this process
+ * Writes the name of a file with the complete trace, for other programs; valid while this process
  * runs. Returns false if the trace is not complete yet.
  */
 enum { INTAKE_PATH = 4096 };

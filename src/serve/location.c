@@ -41,7 +41,7 @@ unsigned location_without_token(const char *query, char location[LOCATION_SIZE])
     location[0] = '\0';
     if (!is_of_url(query))
         return 400;
-    /* What is written is no longer than the query and the '/'. */
+    /* The output is no longer than the query and the '/'. */
     if (strlen(query) + 2 > LOCATION_SIZE)
         return 414;
     location[0] = '/';

@@ -7,14 +7,14 @@
 #include "base/text.h"
 #include "serve/draw.h"
 
-/* Length of a pixel of the window in ns, rounded up. */
+/* Returns the length of a pixel of the window in ns, rounded up. */
 static int64_t pixel_ns(const struct window *window)
 {
     int64_t width = (int64_t)window->width;
     return (window->to_ns - window->from_ns + width - 1) / width;
 }
 
-/* The column that contains `ns`, which must be in the window. */
+/* Returns the column that contains `ns`, which must be in the window. */
 static size_t column_at(const struct window *window, int64_t ns)
 {
     uint64_t length = (uint64_t)(window->to_ns - window->from_ns);
@@ -180,7 +180,7 @@ struct mark_rows {
     uint32_t *last; /* by lane + 1: its last row + 1 */
 };
 
-/* The first mark at `ns` or later. */
+/* Returns the first mark at `ns` or later. */
 static size_t first_mark(const trail_mark *marks, size_t count, int64_t ns)
 {
     return SEARCH(i, 0, count, marks[i].time_ns < ns);
@@ -246,7 +246,7 @@ void draw_marks(struct exchange *exchange, const trail_lanes *lanes)
     free(rows.items);
 }
 
-/* The nearest mark of a lane before (step -1) or after (step 1) `number`; -1: there is none. */
+/* Returns the nearest mark of a lane before (step -1) or after (step 1) `number`; -1: none. */
 static int64_t neighbour_mark(const trail_mark *marks, size_t count, int64_t number, int step,
                               int64_t lane)
 {
@@ -386,7 +386,7 @@ static bool put_metrics(struct json *json, const trail_lanes *lanes, const struc
 
 /*
  * Integrals over time for each column: part_ns of the stretches that begin or end in it, and the
- * change of the count that holds from this column on.
+ * change of the count that applies from this column on.
  */
 struct column {
     double part_ns[TRAIL_LANE_COUNTERS];
@@ -456,7 +456,7 @@ static void count_lanes(struct column *columns, const trail_lanes *lanes, trail_
     }
 }
 
-/* Computes from bins, taking the values within a bin as evenly distributed. */
+/* Computes from bins, assuming that the values within a bin are evenly distributed. */
 static void count_bins(struct column *columns, const trail_lanes *lanes,
                        const struct window *window)
 {
@@ -499,7 +499,8 @@ static void put_counters(struct json *json, struct column *columns, const struct
 
 /* MARK: Shares of the columns */
 
-/* Part of each column that lies in ranges whose name begins with `prefix`; they do not overlap. */
+/* Writes the part of each column covered by ranges whose name begins with `prefix`, which do not
+ * overlap. */
 static bool put_share(struct json *json, const trail_lanes *lanes, const struct window *window,
                       const char *key, const char *prefix)
 {

@@ -39,14 +39,14 @@ bool model_read(struct model *model);
 /* Stops reading, also while it waits for the intake. May be called from any thread. */
 void model_stop(struct model *model);
 
-/* Call it when nothing reads any more. Accepts NULL. */
+/* Called when nothing reads any more. Accepts NULL. */
 void model_close(struct model *model);
 
 /* Fills *status. May be called from any thread. */
 void model_get_status(struct model *model, struct model_status *status);
 
 /*
- * Stops reading between the two calls, so keep it short. Returns NULL, without holding the lock, if
+ * Blocks reading until model_unlock, so keep it short. Returns NULL, without holding the lock, if
  * there is nothing to draw yet.
  */
 const trail_lanes *model_lock(struct model *model);

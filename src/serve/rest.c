@@ -1,11 +1,12 @@
-/* Lets the reading of a trace rest while a page opens. */
+/* Pauses the reading of a trace while a page opens. */
 #include "serve/rest.h"
 
 #include <time.h>
 
 #include "base/clock.h"
 
-/* Between two pauses, so that a client that requests pages constantly does not stop the reading. */
+/* The least time between two pauses, so that a client that requests pages constantly does not stop
+ * the reading. */
 #define AGAIN_NS INT64_C(10000000000)
 
 /* How often the end of the pause is checked. */
@@ -31,7 +32,7 @@ static bool is_resting(const struct rest *rest)
     return until != 0 && now_ns() < until;
 }
 
-/* Traces of v1 can be drawn only when all is read. */
+/* Traces of v1 can be drawn only once everything has been read. */
 static bool draws(struct model *model)
 {
     struct model_status status;

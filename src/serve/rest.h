@@ -7,7 +7,7 @@
 
 #include "serve/model.h"
 
-/* Atomic; ns of the monotonic clock. */
+/* Atomic; ns of CLOCK_MONOTONIC. */
 struct rest {
     int64_t began, until;
 };

@@ -27,13 +27,13 @@ enum {
     SQL_SECONDS = 60,
     POLL_MS = 100, /* interval for checking whether the client is still connected */
     MOST_QUERY = 16 << 10,
-    LESS_PRIORITY = 19, /* niceness of what is computed ahead */
+    LESS_PRIORITY = 19, /* niceness of computing ahead */
     DIFF_DAMAGED = 4,   /* exit status of trail diff for a damaged trace; its output is usable */
 };
 
 #define MOST_OUTPUT ((size_t)64 << 20)
 
-/* Smaller traces are analysed in about a tenth of a second: nothing is computed ahead. */
+/* Smaller traces are analysed in about a tenth of a second, without computing ahead. */
 #define AHEAD_BYTES (INT64_C(16) << 20)
 
 /* MARK: Runs */
@@ -41,11 +41,11 @@ enum {
 struct runs {
     const char *program;
     const struct intake *intake;
-    const struct intake *other; /* NULL: there is none */
+    const struct intake *other; /* NULL: none */
     struct command_passed passed;
     pthread_mutex_t lock;   /* protects everything below */
     pthread_cond_t changed; /* a run has ended, or `stop` */
-    unsigned running;       /* that clients wait for */
+    unsigned running;       /* for which clients wait */
     bool stop;
     bool has_sql;
     struct answers answers;
@@ -81,11 +81,11 @@ static const char *why_end(struct runs *runs, const struct http_request *request
     if (is_stopped(runs))
         return "the server ends";
     if (request && http_is_gone(request))
-        return "nobody waits for it";
+        return "the client has gone";
     return now_ms() > until_ms ? "it takes too long" : NULL;
 }
 
-/* Reads output of the child. Returns false at its end. */
+/* Reads the child's output. Returns false at its end. */
 static bool take_output(struct output *output, int fd)
 {
     if (!GROW(output->data, output->capacity, output->size + 65536)) {
@@ -177,7 +177,7 @@ static bool run_child(struct runs *runs, const struct http_request *request, str
     return started;
 }
 
-/* Gives up the lock until a run has ended, or for a moment. */
+/* Releases the lock until a run has ended, or briefly. */
 static void wait_for_change(struct runs *runs)
 {
     struct timespec until;
@@ -197,8 +197,8 @@ static bool is_pointless(const struct runs *runs, const struct http_request *req
 }
 
 /*
- * Waits for a free slot. Returns false if the server stops or the client has gone. A run that no
- * client waits for takes no slot: clients need not wait for it.
+ * Waits for a free slot. Returns false if the server stops or the client has gone. A run for which
+ * no client waits takes no slot, so that clients need not wait for it.
  */
 static bool begin(struct runs *runs, const struct http_request *request)
 {
@@ -221,7 +221,7 @@ static void end(struct runs *runs, const struct http_request *request)
 
 /* MARK: Cache */
 
-/* Appends a line to `key`, which it frees. The caller frees the result; NULL on out of memory. */
+/* Appends a line to `key`, which it frees. The caller frees the result; NULL if out of memory. */
 static char *lengthen(char *key, const char *word)
 {
     char *longer = NULL;
@@ -243,8 +243,8 @@ static char *lengthen_by_file(char *key, const char *path)
 }
 
 /*
- * The cache key: the command line and the state of its files. The caller frees it; NULL on out of
- * memory.
+ * Returns the cache key: the command line and the state of its files. The caller frees it; NULL if
+ * out of memory.
  */
 static char *make_key(const struct words *words, const char *path, const char *other)
 {
@@ -259,9 +259,8 @@ static char *make_key(const struct words *words, const char *path, const char *o
 enum found { FOUND, NOT_FOUND, POINTLESS };
 
 /*
- * Answers from the cache, where necessary after the run for the same key that is under way.
- * NOT_FOUND: the caller computes it and calls keep; *answer may be NULL. Takes ownership of the
- * key.
+ * Answers from the cache, if necessary after a run in progress for the same key. NOT_FOUND: the
+ * caller computes the answer and calls keep; *answer may be NULL. Takes ownership of the key.
  */
 static enum found look_up(struct runs *runs, struct exchange *exchange, char *key,
                           struct answer **answer)
@@ -285,7 +284,7 @@ static enum found look_up(struct runs *runs, struct exchange *exchange, char *ke
     return found;
 }
 
-/* Takes ownership of the data; NULL: there is no answer. */
+/* Takes ownership of the data; NULL: no answer. */
 static void keep(struct runs *runs, struct answer *answer, char *data, size_t size)
 {
     (void)pthread_mutex_lock(&runs->lock);
@@ -315,11 +314,11 @@ bool runs_are_stale(const struct runs *runs)
     return intake_is_changed(runs->intake);
 }
 
-/* The lanes are of what was read first: an answer from other bytes would contradict them. */
+/* The lanes show what was read first: an answer from other bytes would contradict them. */
 static bool check_file(const struct intake *intake, struct exchange *exchange)
 {
     if (intake && intake_is_overwritten(intake))
-        exchange_refuse(exchange, 409, "the file has changed since it was read: read it anew");
+        exchange_refuse(exchange, 409, "the file has changed since it was read: read it again");
     return exchange->status == 0;
 }
 
@@ -402,7 +401,7 @@ void runs_answer_sql(struct runs *runs, struct exchange *exchange)
     if (!query || !*query || strlen(query) > MOST_QUERY)
         exchange_refuse(exchange, 400, "query is SQL, of at most %d bytes", MOST_QUERY);
     else if (!runs_can_sql(runs))
-        exchange_refuse(exchange, 501, "DuckDB is not there: see docs/sql.md");
+        exchange_refuse(exchange, 501, "DuckDB is not installed: see docs/sql.md");
     if (exchange->status != 0 || !query || !find_file(runs->intake, exchange, path))
         return;
     WORDS_ADD(&words, "trail", "sql", "--json", "--memory-limit=1G", "--", path);
@@ -414,8 +413,8 @@ void runs_answer_sql(struct runs *runs, struct exchange *exchange)
 }
 
 /*
- * Has a type that browsers do not display: as a page of this server, the file would have access to
- * the API.
+ * The answer's type is one that browsers do not display: as a page of this server, the file would
+ * have access to the API.
  */
 void runs_answer_embed(struct runs *runs, struct exchange *exchange, const char *title)
 {
@@ -441,7 +440,7 @@ static bool discard(void *context, const void *data, size_t size)
     return true;
 }
 
-/* Names and values of parameters, and a NULL. */
+/* Alternating names and values of parameters, then NULL. */
 static const char *const ahead[][5] = {
 #define PANEL(command, name, value) {"command", #command, name, value},
 #include "serve/ahead.def"
@@ -450,7 +449,7 @@ static const char *const ahead[][5] = {
 
 enum { AHEAD = sizeof ahead / sizeof *ahead };
 
-/* Returns the key of a request as the page makes it. The caller frees it; NULL: there is none. */
+/* Returns the same key as for the page's request. The caller frees it; NULL: none. */
 static char *make_key_ahead(const struct runs *runs, const char *const *own, const char *path)
 {
     struct command_files files = {path, NULL, runs->passed};
@@ -517,7 +516,7 @@ static void add_command_ahead(struct words *words, const struct runs *runs, cons
 }
 
 /*
- * Computes the first requests of the page's panels, with low priority, because the model is still
+ * Computes the first requests of the page's panels, with low priority because the model is still
  * reading. On Linux each thread has a niceness, and its children inherit it.
  */
 static void compute_ahead(struct runs *runs, const char *path)

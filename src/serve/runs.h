@@ -4,8 +4,8 @@
  *
  * command_line.h defines what may be run. At most two run at a time. A child is killed when its
  * client has disconnected, or when its time or output exceeds a limit. The most recent answers are
- * cached, and a request for an answer that is being computed waits for that. As soon as the file of
- * a large trace is complete, what the panels ask first is computed with low priority.
+ * cached, and a request for an answer that is being computed waits for it. As soon as the file of a
+ * large trace is complete, the panels' first requests are computed with low priority.
  */
 #ifndef TRAIL_SERVE_RUNS_H
 #define TRAIL_SERVE_RUNS_H
@@ -18,15 +18,15 @@ struct runs;
 
 /*
  * `program` is the path of the command; it, the intakes and the texts of `passed` must outlive the
- * runs. `other` is the trace to compare with, or NULL. Returns NULL on out of memory.
+ * runs. `other` is the trace to compare with, or NULL. Returns NULL if out of memory.
  */
 struct runs *runs_open(const char *program, const struct intake *intake, const struct intake *other,
                        const struct command_passed *passed);
 
-/* Kills running children and starts no more. Call it before the server stops. Accepts NULL. */
+/* Kills running children and starts no more. Called before the server stops. Accepts NULL. */
 void runs_stop(struct runs *runs);
 
-/* Call it after runs_stop, when no more requests can come. Accepts NULL. */
+/* Called after runs_stop, when no more requests can come. Accepts NULL. */
 void runs_close(struct runs *runs);
 
 /*
@@ -39,7 +39,7 @@ bool runs_can_sql(const struct runs *runs);
 /* Whether a file that the runs read has changed since it was opened. */
 bool runs_are_stale(const struct runs *runs);
 
-/* Answer /api/run, /api/sql and /api/embed; `title` is of the document. */
+/* Answer /api/run, /api/sql and /api/embed; `title` is the document's. */
 void runs_answer_command(struct runs *runs, struct exchange *exchange);
 void runs_answer_sql(struct runs *runs, struct exchange *exchange);
 void runs_answer_embed(struct runs *runs, struct exchange *exchange, const char *title);

@@ -1,6 +1,6 @@
 /*
- * Answers of the API that go through spans: totals of a time range, its longest spans, and spans
- * similar to one. They examine many spans, so they let other requests run in between.
+ * Answers of the API that examine many spans: totals of a time range, its longest spans, and spans
+ * similar to a given one. They let other requests run in between.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ struct shares {
     size_t capacity;
 };
 
-/* NULL on out of memory. */
+/* Returns NULL if out of memory. */
 static struct share *share_of(struct shares *shares, trail_name name)
 {
     size_t old = shares->capacity;
@@ -81,7 +81,7 @@ struct selection {
     uint64_t spans, lane_count;
 };
 
-/* How long a span that touches the window is in it. */
+/* Returns how long a span that touches the window is inside it. */
 static int64_t part_inside(const struct window *window, const trail_span *row)
 {
     int64_t begin = row->begin_ns > window->from_ns ? row->begin_ns : window->from_ns;
@@ -134,7 +134,7 @@ static bool add_lane(void *context, size_t lane)
     return add_reasons(s, lane);
 }
 
-/* With the kind and object where they are recorded. */
+/* Includes the kind and object if they are recorded. */
 static void put_reason(struct json *json, const trail_lanes *lanes, trail_name wait)
 {
     trail_wait_for what = trail_lanes_wait_for(lanes, wait);
@@ -233,7 +233,7 @@ struct listed {
 struct list {
     const trail_lanes *lanes;
     struct pace pace;
-    /* Stacks that have the function that is asked for, by number; NULL: spans with any stack. */
+    /* By number, the stacks that contain the requested function; NULL: spans with any stack. */
     bool *is_wanted;
     size_t stacks;
     trail_lane_kind kind;
@@ -243,7 +243,7 @@ struct list {
     struct listed rows[MOST_LISTED]; /* the longest so far: a heap with the shortest first */
 };
 
-/* Of equal length, the later one is left out first. */
+/* Of spans with equal length, the later one is dropped first. */
 static int compare_listed(const struct listed *a, const struct listed *b)
 {
     if (a->inside_ns != b->inside_ns)
@@ -284,7 +284,7 @@ static bool has_function(const trail_lanes *lanes, size_t stack, const char *fun
     return false;
 }
 
-/* Returns false on out of memory. */
+/* Returns false if out of memory. */
 static bool list_want_function(struct list *list, const char *function)
 {
     list->stacks = trail_lanes_stack_count(list->lanes);
@@ -321,8 +321,8 @@ static bool list_lane(void *context, size_t lane)
     return true;
 }
 
-/* Writes "function": the innermost of the program's own, as places are called; nothing if there is
- * none. */
+/* Writes "function": the program's innermost own function, by which places are named; nothing if
+ * there is none. */
 static void put_function(struct json *json, const trail_lanes *lanes, trail_stack stack)
 {
     const trail_place *places;

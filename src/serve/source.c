@@ -18,7 +18,7 @@ enum {
 
 /* MARK: Access control */
 
-/* Consecutive frames mostly have the same file, so its text is compared only once. */
+/* Consecutive frames usually have the same file, so its text is compared only once. */
 static bool is_named(const trail_lanes *lanes, const char *file)
 {
     size_t stacks = trail_lanes_stack_count(lanes);
@@ -37,7 +37,7 @@ static bool is_named(const trail_lanes *lanes, const char *file)
     return false;
 }
 
-/* The part of a path that may be looked up below a folder: after its last "..". */
+/* Returns the part of a path that may be looked up below a folder: after its last "..". */
 static const char *inner_part(const char *file)
 {
     const char *inner = file;
@@ -50,8 +50,8 @@ static const char *inner_part(const char *file)
 }
 
 /*
- * The path with symbolic links resolved, if that is a regular file below `root`; otherwise NULL.
- * The caller frees it.
+ * Returns the path with symbolic links resolved if that is a regular file below `root`; otherwise
+ * NULL. The caller frees it.
  */
 static char *regular_file(const char *root, const char *name)
 {

@@ -1,4 +1,4 @@
-/* /api/waits: how long each lane of a page of them waited, by what for. */
+/* Answers /api/waits: how long each lane on a page of lanes waited, by what it waited for. */
 #include <stdlib.h>
 
 #include "base/grow.h"
@@ -53,7 +53,7 @@ static bool put_lane(struct json *json, struct sums *sums, const trail_lanes *la
     return true;
 }
 
-/* The kind of each wait where it is recorded, or else its reason: several may have the same. */
+/* The kind of each wait if it is recorded, or else its reason: several may have the same. */
 static void put_names(struct json *json, const struct name_list *list, const trail_lanes *lanes)
 {
     json_open(json, "names", '[');

@@ -15,7 +15,7 @@ static bool copy(pid_t pid, uint64_t at, void *to, size_t size)
     return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)size;
 }
 
-/* Returns the address that a distance of four bytes leads to, from the end of the instruction. */
+/* Returns the target of a four-byte distance, counted from the end of the instruction. */
 static uint64_t relative(uint64_t end, const uint8_t *distance)
 {
     int32_t by;
@@ -29,8 +29,8 @@ static uint64_t pointer_at(pid_t pid, uint64_t at)
     return copy(pid, at, &pointer, sizeof pointer) ? pointer : 0;
 }
 
-/* Returns where an entry of the linkage table jumps to: [endbr64] [bnd] jmp *DISTANCE(%rip). `at`:
- * it is no such entry. */
+/* Returns the target of an entry of the linkage table: [endbr64] [bnd] jmp *DISTANCE(%rip). `at` if
+ * it is not such an entry. */
 static uint64_t behind_linkage(pid_t pid, uint64_t at)
 {
     static const uint8_t landing[] = {0xf3, 0x0f, 0x1e, 0xfa};

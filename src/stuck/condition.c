@@ -3,15 +3,15 @@
 
 #include <string.h>
 
-/* The frames of the wait, from the stack pointer on, are smaller. */
+/* The frames of the wait, from the stack pointer on, are smaller than this. */
 #define FRAMES 1024
 
 /* Where in a pthread_cond_t a thread waits. */
 #define FIRST_FUTEX 32
 #define LAST_FUTEX  44
 
-/* What the last word is for conditions that processes do not share, and for those that they do: of
- * the C library. */
+/* The C library's values of the last word for conditions private to a process, and for shared
+ * ones. */
 #define IS_PRIVATE 0
 #define IS_SHARED  128
 
@@ -20,8 +20,8 @@
 /* The size of a pthread_cond_t, which begins with the number of the next waiter. */
 #define CONDITION_SIZE 48
 
-/* Whether the number of a waiter was given away: other words beside a condition's address, such as
- * arguments of the C library's own functions, are larger. */
+/* Whether the number of a waiter has been handed out: other words next to a condition's address,
+ * for example arguments of the C library's own functions, are larger. */
 static bool is_number(const struct held_thread *thread, uint64_t condition, uint64_t number)
 {
     uint64_t next;

@@ -26,8 +26,8 @@ static bool list_tids(struct stuck *stuck)
     return true;
 }
 
-/* Whether a thread can hold what another one waits for: of another process only in shared memory.
- * Otherwise it has the number of one that has ended. */
+/* Whether a thread can hold what another one waits for: across processes only in shared memory.
+ * Otherwise it merely has the number of a thread that has ended. */
 static bool can_hold(const struct stuck_thread *holder, const struct stuck_thread *thread)
 {
     const struct held_mapping *mapping =
@@ -60,9 +60,9 @@ static void connect(struct stuck *stuck, struct stuck_process *process, struct s
 /* MARK: Threads that can go on */
 
 /*
- * A thread that waits for processes, as for what they write into a pipe, can go on as soon as any
- * of their threads can. A thread that waits for another one can if that can. All others may go on
- * by themselves. Threads that remain wait for each other.
+ * A thread that waits for processes, for example for what they write into a pipe, can continue as
+ * soon as any of their threads can. A thread that waits for another one can continue if that one
+ * can. All others may continue by themselves. The remaining threads wait for each other.
  */
 static bool waits_for_processes(const struct stuck_thread *thread)
 {
@@ -86,7 +86,7 @@ static bool has_time_limit(const struct stuck_thread *thread)
            thread->held->arguments[3] != 0;
 }
 
-/* Whether nothing but threads of `stuck` ends the thread's wait. */
+/* Whether only threads in `stuck` can end the thread's wait. */
 static bool depends(const struct stuck *stuck, const struct stuck_thread *thread)
 {
     if (has_time_limit(thread))
@@ -115,7 +115,7 @@ static void let_go(struct to_do *to_do, struct stuck_thread *thread)
     to_do->first = thread;
 }
 
-/* Lets go all threads that wait for a process, when its first thread can go on. */
+/* Lets all threads that wait for a process continue, when its first thread can. */
 static void let_peers_go(struct stuck *stuck, struct to_do *to_do, struct stuck_process *process)
 {
     if (process->can_go)
@@ -160,7 +160,8 @@ static struct stuck_thread *thread_of(const struct stuck_process *process)
     return NULL;
 }
 
-/* Of the processes that a thread waits for, others come first. */
+/* Returns a thread that this one waits for: the holder, or a thread of a process that it waits for,
+ * preferably not its own. */
 static struct stuck_thread *find_next(const struct stuck *stuck, const struct stuck_thread *thread)
 {
     struct stuck_thread *next = NULL;
@@ -176,7 +177,7 @@ static struct stuck_thread *find_next(const struct stuck *stuck, const struct st
     return next;
 }
 
-/* Returns a thread of the cycle that following holders leads to; NULL: none that is new. */
+/* Returns a thread of the cycle reached by following holders; NULL: no new one. */
 static struct stuck_thread *find_cycle(struct stuck_thread *from, size_t walk)
 {
     struct stuck_thread *at = from;
@@ -187,7 +188,8 @@ static struct stuck_thread *find_cycle(struct stuck_thread *from, size_t walk)
     return at && at->walk == walk ? at : NULL;
 }
 
-/* All threads of one process, which were stopped together, and their objects copied. */
+/* Whether all threads belong to one process, were stopped together, and their objects were
+ * copied. */
 static bool is_of_one_instant(const struct stuck_thread *first)
 {
     const struct stuck_thread *at = first;
@@ -213,8 +215,8 @@ static bool has_same_peers(const struct peers *a, const struct peers *b)
 }
 
 /*
- * Whether the thread, which sleeps in the same call as before, waits for the same ones: by what its
- * object is now and which processes have it, or by its holder's stack.
+ * Whether the thread, which sleeps in the same call as before, still waits for the same threads:
+ * judged by what its object is now and which processes have it, or by its holder's stack.
  */
 static bool waits_for_same(const struct stuck_thread *thread, struct ends *ends)
 {
@@ -234,12 +236,12 @@ static bool waits_for_same(const struct stuck_thread *thread, struct ends *ends)
            has_same_peers(&now.peers, &thread->peers);
 }
 
-/* Threads that a cycle depends on. */
+/* The threads that a cycle depends on. */
 struct closure {
     struct stuck_thread **list;
     struct held_sleep *sleeps;
     size_t count, capacity;
-    size_t walk; /* marks the threads in it */
+    size_t walk; /* marks the threads in the closure */
     bool no_memory;
 };
 
@@ -288,7 +290,7 @@ static bool is_as_before(const struct stuck *stuck, struct closure *closure)
     return same;
 }
 
-/* Looks once more at what a cycle depends on. Sets *is_there; false: out of memory. */
+/* Examines what a cycle depends on once more. Sets *is_there; false: out of memory. */
 static bool confirm(const struct stuck *stuck, struct closure *closure, bool *is_there)
 {
     bool good;
@@ -344,7 +346,7 @@ static bool find_cycles(struct stuck *stuck)
 /* MARK: Processes that hang */
 
 /*
- * Whether a futex is waited for without a time limit and by threads of this process alone. The C
+ * Whether a futex is waited for without a time limit and only by threads of this process. The C
  * library waits for a thread's exit, which the kernel reports, by a futex that could be shared.
  */
 static bool is_for_thread(const struct held *held, const struct stuck_thread *thread)
@@ -372,8 +374,8 @@ static bool seems_to_hang(const struct stuck_process *process)
 }
 
 /*
- * Sets process->hangs; false: out of memory. The stops do not suffice: a thread that is stopped
- * first may be let go on by another before that stops.
+ * Sets process->hangs; false: out of memory. The stops do not suffice: a thread stopped first may
+ * be released by another before that one stops.
  */
 static bool find_hang(const struct stuck *stuck, struct stuck_process *process)
 {

@@ -68,7 +68,7 @@ static const struct call *find_call(long number)
     return NULL;
 }
 
-/* Returns the name without what the C library's own names begin with. */
+/* Returns the name without the prefixes of the C library's own names. */
 static const char *plain_name(const char *name)
 {
     name += strspn(name, "_");
@@ -123,7 +123,7 @@ static void describe_mutex(struct stuck_thread *thread, const struct describe *w
 
 /*
  * A pthread_rwlock_t: readers, writers, futex of the phase, futex of the writers; at 24 the writer.
- * Bit 0 of the readers is set while a writer has the lock: the counted readers wait then.
+ * Bit 0 of the readers is set while a writer has the lock: the counted readers are then waiting.
  */
 #define RWLOCK_PHASE   8
 #define RWLOCK_WRITERS 12
@@ -131,7 +131,8 @@ static void describe_mutex(struct stuck_thread *thread, const struct describe *w
 
 enum { MOST_READERS = 8 };
 
-/* Whether a thread waits for another one: of several readers it says most. */
+/* Whether a thread waits for another one: of several readers, such a one is the most
+ * informative. */
 static bool is_in_futex(const struct held *held, uint32_t tid)
 {
     for (size_t i = 0; i < held->count; i++) {
@@ -142,7 +143,7 @@ static bool is_in_futex(const struct held *held, uint32_t tid)
     return false;
 }
 
-/* The lock has the number of its readers; a recording that runs has the threads. */
+/* The lock contains only the number of its readers; a running recording knows the threads. */
 static void describe_readers(struct stuck_thread *thread, const struct held *held, uint64_t lock,
                              uint32_t readers)
 {
@@ -171,7 +172,7 @@ static void describe_rwlock(struct stuck_thread *thread, const struct describe *
     name_object(thread, with, lock);
 }
 
-/* Tries where the object may begin: an address with a name and no distance from it. */
+/* Tries possible beginnings of the object: an address with a name and no offset from it. */
 static void describe_object(struct stuck_thread *thread, const struct describe *with, uint64_t at)
 {
     static const unsigned conditions[] = {40, 44, 32, 36}, barriers[] = {4};
@@ -186,7 +187,7 @@ static void describe_object(struct stuck_thread *thread, const struct describe *
     name_object(thread, with, at);
 }
 
-/* The thread that has the mutex now need not have it when the wait ends: it is no holder. */
+/* The thread that has the mutex now need not have it when the wait ends, so it is not a holder. */
 static void describe_condition(struct stuck_thread *thread, const struct describe *with,
                                uint64_t at)
 {
@@ -203,12 +204,12 @@ static void describe_condition(struct stuck_thread *thread, const struct describ
         (void)snprintf(thread->note, sizeof thread->note, "with mutex 0x%" PRIx64, found.mutex);
 }
 
-/* musl has this in a mutex that is taken, and no owner if it is a plain one. */
+/* The value that musl stores in a mutex that is taken, which has no owner if it is a plain one. */
 #define MUSL_TAKEN (FUTEX_WAITERS | 16u)
 
 /*
  * Robust and priority-inheriting locks of any library have their owner in the word (futex(2));
- * others may have anything there that looks like one.
+ * other locks may have anything there that looks like one.
  */
 static void describe_word(struct stuck_thread *thread, const struct describe *with, uint64_t at)
 {
@@ -225,7 +226,7 @@ static void describe_futex(struct stuck_thread *thread, const struct describe *w
     uint64_t at = thread->held->arguments[0];
     if (caller)
         thread->kind = caller->kind;
-    else if (is_priority_lock(thread)) /* the kernel gives it, whatever the function is called */
+    else if (is_priority_lock(thread)) /* the kernel assigns it, whatever the function is called */
         thread->kind = WIRE_WAIT_MUTEX;
     switch (caller ? caller->where : WHERE_NONE) {
     case WHERE_MUTEX:
@@ -270,7 +271,7 @@ static void runtime_place(const struct stuck_thread *thread, char *text, size_t 
     (void)place_of_frame(function, file, thread->frames[frame].line, PLACE_PARENTHESES, text, size);
 }
 
-/* Describes a wait for a futex or condition variable as the language's library knows it. */
+/* Describes a wait for a futex or condition variable in terms of the language's library. */
 static void describe_runtime(struct stuck_thread *thread, const struct describe *with)
 {
     const struct runtime_wait *wait =
@@ -301,7 +302,8 @@ static void describe_runtime(struct stuck_thread *thread, const struct describe 
 /* MARK: Descriptors, processes */
 
 /*
- * Adds the name of a descriptor to the object. Returns false if there is no room; whole names only.
+ * Adds the name of a descriptor to the object. Returns false if there is no room; names are not
+ * cut.
  */
 static bool add_descriptor(struct stuck_thread *thread, int fd)
 {
@@ -343,7 +345,8 @@ static void describe_selected(struct stuck_thread *thread)
     }
 }
 
-/* A lock can be released by any process that has the file open: a child has its parent's. */
+/* A lock can be released by any process that has the file open, for example a child that inherited
+ * it. */
 static void describe_locked(struct stuck_thread *thread, const struct describe *with, int fd)
 {
     pid_t holder = descriptor_lock_holder(thread->held->tid, fd);
@@ -376,7 +379,7 @@ static void find_children(const struct held *process, struct peers *children)
     }
 }
 
-/* `pid` is wait4's: -1 or 0, any child, 0 of its process group. A PID is one of the process's own
+/* `pid` is wait4's: -1 any child, 0 any in its process group. PIDs are those of the process's own
  * namespace. */
 static void describe_child(struct stuck_thread *thread, const struct describe *with, pid_t pid)
 {
@@ -442,7 +445,7 @@ static void describe_call(struct stuck_thread *thread, const struct describe *wi
     const struct held_thread *held = thread->held;
     const struct call *call = find_call(held->call);
     const struct caller *caller = find_caller(thread);
-    /* A call that a stop has interrupted goes on by this one, with the same arguments. */
+    /* A call interrupted by a stop continues as this one, with the same arguments. */
     bool goes_on = held->call == SYS_restart_syscall;
     thread->state = STUCK_WAITS;
     thread->kind = call ? call->kind : WIRE_WAIT_KERNEL;

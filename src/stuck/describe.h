@@ -18,7 +18,7 @@ struct describe {
     void *context; /* of `name` */
 };
 
-/* Sets state, kind, object, note, peers and the holder's thread ID, after the frames. */
+/* Sets state, kind, object, note, peers and the holder's thread ID; the frames must be set. */
 void describe_thread(struct stuck_thread *thread, const struct describe *with);
 
 #endif

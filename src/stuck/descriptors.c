@@ -1,4 +1,4 @@
-/* See descriptors.h. All of it but the other ends of Unix sockets is what proc(5) lists. */
+/* See descriptors.h. Everything but the other ends of Unix sockets comes from /proc (proc(5)). */
 #include "stuck/descriptors.h"
 
 #include <arpa/inet.h>
@@ -47,7 +47,7 @@ static void address_text(const char *words, char *text, size_t size)
     (void)snprintf(text, size, count == 4 ? "[%s]:%u" : "%s:%u", plain, port);
 }
 
-/* Calls `is_it` for each connection of a kind until it returns true, which this returns. */
+/* Calls `is_it` for each connection of a kind until it returns true. Returns whether it did. */
 static bool find_connection(pid_t pid, const char *kind, struct connection *found,
                             bool (*is_it)(const struct connection *one, const void *context),
                             const void *context)
@@ -159,7 +159,7 @@ static bool is_fifo(pid_t pid, int fd)
     return stat(path, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
-/* Writes the link that the other end of a socket has; false: it is not known. */
+/* Writes the link of the other end of a socket; false: not known. */
 static bool other_socket(pid_t pid, unsigned long inode, char *link, size_t size)
 {
     struct connection tcp, far;
@@ -172,14 +172,14 @@ static bool other_socket(pid_t pid, unsigned long inode, char *link, size_t size
     return peer != 0;
 }
 
-/* Adds a piece of text as far as there is room. */
+/* Appends as much of a text as fits. */
 static void append(char *text, size_t size, const char *piece)
 {
     size_t used = strlen(text);
     (void)snprintf(text + used, size - used, "%s", piece);
 }
 
-/* "whose other end processes 12 (a) and 13 (b) and the process itself have" */
+/* Writes "whose other end processes 12 (a) and 13 (b) and the process itself have". */
 static void peers_text(const struct peers *peers, pid_t self, char *text, size_t size)
 {
     char one[112], name[96];
@@ -269,7 +269,7 @@ void descriptor_operations(pid_t pid, int fd, char *text, size_t size)
 
 /* MARK: File locks */
 
-/* "1: FLOCK  ADVISORY  WRITE 123 08:01:456 0 EOF"; lines with "->" are of those that wait. */
+/* "1: FLOCK  ADVISORY  WRITE 123 08:01:456 0 EOF"; lines with "->" show waiting processes. */
 pid_t descriptor_lock_holder(pid_t pid, int fd)
 {
     char path[64], line[256];

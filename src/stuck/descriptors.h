@@ -18,17 +18,17 @@ void descriptor_process(pid_t pid, char *text, size_t size);
 
 /*
  * Finds the processes with the other end of a pipe, or of a connection on this machine, and writes
- * which they are; "" if it is none. They are not all that can end a call that reads or writes there
- * if this has a time limit.
+ * which they are; "" if the descriptor is neither. They are not the only ones that can end a read
+ * or write there if it has a time limit.
  */
 void descriptor_peers(struct ends *ends, pid_t tid, int fd, bool is_write, struct peers *peers,
                       char *text, size_t size);
 
-/* Writes the descriptors that an epoll descriptor waits for, the first few. */
+/* Writes the first few descriptors that an epoll descriptor waits for. */
 void descriptor_polled(pid_t pid, int fd, char *text, size_t size);
 
-/* Writes the operations that wait in a ring of io_uring, the first few: "1 operation of io_uring:
- * read pipe"; else "io_uring". */
+/* Writes the first few operations that wait in an io_uring ring: "1 operation of io_uring: read
+ * pipe"; else "io_uring". */
 void descriptor_operations(pid_t pid, int fd, char *text, size_t size);
 
 /* Returns the process that has locked the file of a descriptor (/proc/locks); 0: none, or not

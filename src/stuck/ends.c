@@ -56,7 +56,7 @@ static void add_row(struct ends *ends, pid_t tid, int fd)
         ends->is_partial = true;
 }
 
-/* Adds the descriptors that a thread has, with those of its process. */
+/* Adds the descriptors of a thread, as those of its process. */
 static void add_thread(struct ends *ends, pid_t tid)
 {
     char path[64];
@@ -64,7 +64,7 @@ static void add_thread(struct ends *ends, pid_t tid)
     DIR *folder;
     (void)snprintf(path, sizeof path, "/proc/%d/fd", tid);
     folder = opendir(path);
-    /* Kernel threads and zombies have none; of ended processes there is no such folder. */
+    /* Kernel threads and zombies have none; a process that has ended has no such folder. */
     if (!folder && access(path, F_OK) == 0)
         ends->is_partial = true;
     while (folder && (entry = readdir(folder))) {
@@ -75,7 +75,7 @@ static void add_thread(struct ends *ends, pid_t tid)
         (void)closedir(folder);
 }
 
-/* A process whose first thread has ended has its descriptors by another one. */
+/* If its first thread has ended, a process's descriptors are found through another thread. */
 static void add_process(struct ends *ends, pid_t pid)
 {
     char path[64];

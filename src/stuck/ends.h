@@ -1,6 +1,6 @@
 /*
- * Which processes have which pipes, sockets and files open, by what their descriptors link to
- * (proc(5), /proc/PID/fd). /proc is read once, when it is first asked for.
+ * Which processes have which pipes, sockets and files open, by the links of their descriptors
+ * (proc(5), /proc/PID/fd). /proc is read once, on first use.
  */
 #ifndef TRAIL_STUCK_ENDS_H
 #define TRAIL_STUCK_ENDS_H
@@ -18,7 +18,7 @@ struct ends_row {
     int fd;
 };
 
-/* Zero-initialized is empty; ends_free releases it. */
+/* Zero-initialized: empty; ends_free releases it. */
 struct ends {
     struct ends_row *rows; /* by link and thread */
     size_t count, capacity;
@@ -28,21 +28,21 @@ struct ends {
 
 void ends_free(struct ends *ends);
 
-/* Processes any of which can end a wait. */
+/* Processes, any of which can end a wait. */
 #define ENDS_PEERS 8
 struct peers {
     pid_t pids[ENDS_PEERS];
     size_t count;
-    bool is_all; /* there is no other one */
+    bool is_all; /* there are no others */
 };
 
 /*
- * Fills in the processes that have a descriptor with such a link, and with another access mode than
+ * Fills in the processes that have a descriptor with such a link and an access mode other than
  * `not_access` (fcntl(2), O_ACCMODE; -1: any).
  */
 void ends_find(struct ends *ends, const char *link, int not_access, struct peers *peers);
 
-/* Reads what a descriptor is a link to: a path, "pipe:[INODE]", "socket:[INODE]". */
+/* Reads a descriptor's link: a path, "pipe:[INODE]", "socket:[INODE]". */
 bool ends_read_link(pid_t pid, int fd, char *text, size_t size);
 
 /* Returns the process of a thread; `tid` if it has ended. */

@@ -9,10 +9,10 @@
 #include "collect/process.h"
 #include "stuck/stuck.h"
 
-/* Processes to add, at most. */
+/* Maximum number of processes to add. */
 #define MOST_RELATED 16
 
-/* A process that may not be looked at, or has ended, stays away. */
+/* A process that may not be examined, or has ended, is not added. */
 static void add(struct stuck *stuck, pid_t pid)
 {
     trail_error err;
@@ -23,7 +23,8 @@ static void add(struct stuck *stuck, pid_t pid)
 
 /* MARK: Locks in shared memory */
 
-/* Whether the process has mapped what an entry of /proc/PID/maps has by its device and inode. */
+/* Whether the process has mapped the object that an entry of /proc/PID/maps identifies by device
+ * and inode. */
 static bool maps_it(pid_t pid, const char *identity)
 {
     char path[64], wanted[64], *line = NULL;
@@ -43,7 +44,7 @@ static bool maps_it(pid_t pid, const char *identity)
     return found;
 }
 
-/* Adds the process of the thread that holds what lies in shared memory. */
+/* Adds the process of the thread that holds an object in shared memory. */
 static void follow_holder(struct stuck *stuck, const struct stuck_process *process,
                           const struct stuck_thread *thread)
 {
@@ -72,7 +73,7 @@ static bool may_wait(long call)
     return false;
 }
 
-/* Whether all threads of a process are in such calls: otherwise it is no part of a cycle, and is
+/* Whether all threads of a process are in such calls: otherwise it is not part of a cycle, and is
  * not stopped. */
 static bool waits_for_others(pid_t pid)
 {
@@ -107,7 +108,7 @@ static void follow_peers(struct stuck *stuck, const struct peers *peers)
 void stuck_follow(struct stuck *stuck)
 {
     size_t most = stuck->count + MOST_RELATED;
-    /* The list grows, and moves. */
+    /* The list grows, and may move. */
     for (size_t i = 0; i < stuck->count; i++) {
         for (size_t j = 0; j < stuck->processes[i].held.count && stuck->count < most; j++) {
             struct stuck_thread thread = stuck->processes[i].threads[j];

@@ -29,7 +29,7 @@
 
 /* MARK: What /proc says */
 
-/* The character behind the name, which may contain anything (proc(5), stat). */
+/* Returns the character after the name, which may contain anything (proc(5), stat). */
 static char state_of(pid_t pid, pid_t tid)
 {
     char path[64], text[512];
@@ -41,7 +41,7 @@ static char state_of(pid_t pid, pid_t tid)
 }
 
 /*
- * Reads the call that a thread sleeps in: "NUMBER ARG... SP PC"; "-1 SP PC" outside of one; or
+ * Reads the call in which a thread sleeps: "NUMBER ARG... SP PC"; "-1 SP PC" outside of one; or
  * "running". False: it runs, or this is not known.
  */
 static bool read_call(pid_t pid, struct held_thread *thread)
@@ -62,7 +62,7 @@ static bool read_call(pid_t pid, struct held_thread *thread)
     return thread->in_call;
 }
 
-/* A stop ends these with EINTR, or, as far as they have written something, with the count of that. */
+/* A stop ends these with EINTR, or with the amount written so far. */
 static bool is_always_ended(long call)
 {
     static const long calls[] = {
@@ -118,7 +118,7 @@ static bool is_of_socket(long call, bool *is_write)
     }
 }
 
-/* Whether a call has returned a part of what it waits for if a stop ends it. */
+/* Whether a call, if ended by a stop, returns only a part of what it waits for. */
 static bool waits_for_all(const struct held_thread *thread)
 {
     return (thread->call == SYS_recvfrom && thread->arguments[3] & MSG_WAITALL) ||
@@ -172,7 +172,7 @@ bool held_is_musl(const char *path)
            strcmp(name, "libc.so") == 0;
 }
 
-/* Which argument of the call is the address of its object. */
+/* Returns which argument of the call is the address of its object. */
 static int object_argument(const struct held_thread *thread)
 {
     switch (thread->call) {
@@ -181,14 +181,14 @@ static int object_argument(const struct held_thread *thread)
 #ifdef SYS_select
     case SYS_select:
 #endif
-    case SYS_pselect6: /* descriptors that can be read, or else be written */
+    case SYS_pselect6: /* descriptors to read from, or else to write to */
         return thread->arguments[1] ? 1 : 2;
     default:
         return 0;
     }
 }
 
-/* Around a futex, and where polled descriptors and addresses begin. */
+/* Copies memory around a futex, or from the beginning of polled descriptors and addresses. */
 static void copy_object(pid_t pid, struct held_thread *thread)
 {
     struct held_memory *object = &thread->object;
@@ -206,7 +206,7 @@ static void copy_object(pid_t pid, struct held_thread *thread)
 static void copy_stack(const struct held *held, struct held_thread *thread)
 {
     const struct held_mapping *stack = held_mapping_of(held, thread->sp);
-    /* A thread that was made since the mappings were read. */
+    /* The thread was created after the mappings were read. */
     size_t size = stack ? (size_t)(stack->end - thread->sp) : 4096 - (size_t)(thread->sp % 4096);
     if (size > HELD_STACK_SIZE)
         size = HELD_STACK_SIZE;
@@ -229,8 +229,8 @@ struct stop {
 };
 
 /*
- * Reads what a thread is doing. The kernel may report for a moment that a thread runs which sleeps:
- * it is asked again, as the thread's call may be one that a stop would end.
+ * Reads what a thread is doing. The kernel may briefly report a sleeping thread as running: it is
+ * asked again, because the thread's call may be one that a stop would end.
  */
 static bool read_state(pid_t pid, struct held_thread *thread)
 {
@@ -249,7 +249,7 @@ static bool has_ended(const struct held_thread *thread)
     return thread->state == '\0' || thread->state == 'Z' || thread->state == 'X';
 }
 
-/* Returns false with errno if the kernel refuses it; a thread that is ending is refused, too. */
+/* Returns false with errno if the kernel refuses; it also refuses for a thread that is ending. */
 static bool seize(struct stop *stop)
 {
     struct held_thread *thread = stop->thread;
@@ -303,7 +303,8 @@ static void await_all(struct stop *stops, size_t count, int64_t deadline)
     }
 }
 
-/* Returns 0, or the error of the first refusal, which is one for all: no other thread is disturbed. */
+/* Returns 0, or the error of the first refusal, which applies to all: no other thread is
+ * disturbed. */
 static int stop_all(struct stop *stops, size_t count, int64_t deadline)
 {
     for (size_t i = 0; i < count; i++) {
@@ -316,9 +317,9 @@ static int stop_all(struct stop *stops, size_t count, int64_t deadline)
 
 #if defined(__x86_64__)
 /*
- * Whether a stop has ended the call of a thread that waits in it: its result makes the kernel begin
- * it again (ERESTARTSYS and the like), or is one that restart_call() replaces. Any other is the
- * call's own.
+ * Whether a stop has ended the call of a thread that waits in it: its result makes the kernel
+ * restart the call (ERESTARTSYS and the like), or is one that restart_call() replaces. Any other
+ * result is the call's own.
  */
 static bool is_interrupted_wait(long call, int64_t result)
 {
@@ -327,7 +328,7 @@ static bool is_interrupted_wait(long call, int64_t result)
 }
 #endif
 
-/* Reads the registers of a stopped thread, and by the ABI the call that it is in. */
+/* Reads the registers of a stopped thread, and from them, by the ABI, its call. */
 static bool read_registers(struct held_thread *thread)
 {
 #if defined(__x86_64__)
@@ -354,7 +355,7 @@ static bool read_registers(struct held_thread *thread)
     thread->pc = regs.pc;
     thread->sp = regs.sp;
     thread->fp = regs.regs[29];
-    /* The first argument's register has the result by now: the call is what /proc reported. */
+    /* The first argument's register already has the result: the call is what /proc reported. */
     return true;
 #else
     (void)thread;
@@ -362,21 +363,21 @@ static bool read_registers(struct held_thread *thread)
 #endif
 }
 
-/* Reads where a thread is. False: it runs, or what it did without a stop was not one thing. */
+/* Reads where a thread is. False: it runs, or it moved during a reading without a stop. */
 static bool read_place(const struct stop *stop)
 {
     struct held_thread *thread = stop->thread;
     struct held_thread before = *thread;
     if (stop->stopped)
         return read_registers(thread);
-    /* Without a stop: only what has not changed meanwhile was true at once. */
+    /* Without a stop, only what has not changed during the reading was true at one instant. */
     if (read_call(stop->pid, thread))
         return before.sp == thread->sp && before.call == thread->call;
     thread->state = state_of(stop->pid, thread->tid);
     return false;
 }
 
-/* Whether a thread's registers, read while it is stopped, show whether it still waits in its call. */
+/* Whether the registers of a stopped thread show that it still waits in its call. */
 #if defined(__x86_64__)
 enum { ARE_REGISTERS_EXACT = true };
 #else
@@ -396,7 +397,8 @@ static void read_name(pid_t pid, pid_t tid, char *name, size_t size)
 struct take {
     struct held *held;
     struct idmap known; /* TIDs */
-    size_t most;        /* threads that are looked at: others may be made without end */
+    size_t most;        /* maximum number of threads examined: a process may create others without
+                         * end */
     size_t from;        /* the group's first thread */
     int error;          /* of the first thread that could not be seized */
     bool no_memory;
@@ -438,8 +440,8 @@ static bool list_threads(struct take *take)
 }
 
 /*
- * A thread that had just gone into a call which a stop ends with EINTR: on x86-64 the kernel can be
- * made to begin it again, as others, unless a signal is delivered (ERESTARTNOHAND).
+ * Handles a thread that had just entered a call which a stop ends with EINTR: on x86-64 the kernel
+ * can be made to restart the call, as others, unless a signal is delivered (ERESTARTNOHAND).
  */
 static void restart_call(pid_t tid)
 {
@@ -469,7 +471,7 @@ static void release(const struct stop *stops, size_t count)
 
 /* MARK: Groups */
 
-/* The part of the time limit that copying may take beyond it. */
+/* Copying may exceed the time limit by this fraction of it. */
 #define COPY_PART 4
 
 /* The array of threads moves as it grows. */
@@ -479,7 +481,7 @@ static void find_threads(const struct take *take, struct stop *stops, size_t cou
         stops[i].thread = &take->held->threads[take->from + i];
 }
 
-/* Adds listed threads to a group of `count`, as many as it has room for; returns its size. */
+/* Adds listed threads to a group of `count`, as many as fit; returns its size. */
 static size_t fill_group(const struct take *take, struct stop *stops, size_t count)
 {
     size_t listed = take->held->count - take->from;
@@ -492,7 +494,7 @@ static size_t fill_group(const struct take *take, struct stop *stops, size_t cou
 
 /*
  * Stops a group and returns its size. If it is the only one, it includes threads that running ones
- * have made meanwhile, so that all are seen at one instant.
+ * have created in the meantime, so that all are seen at one instant.
  */
 static size_t stop_group(struct take *take, struct stop *stops, int64_t deadline)
 {
@@ -508,7 +510,7 @@ static size_t stop_group(struct take *take, struct stop *stops, int64_t deadline
     return count;
 }
 
-/* Copies the first threads, at least one, as many as there is time for; returns their number. */
+/* Copies the first threads, at least one, as many as time permits; returns their number. */
 static size_t copy_group(const struct take *take, const struct stop *stops, size_t count,
                          int64_t deadline)
 {
@@ -525,7 +527,7 @@ static size_t copy_group(const struct take *take, const struct stop *stops, size
 }
 
 /*
- * A group has a tracing thread of its own, at whose end the kernel lets those threads go on that
+ * Each group has its own tracing thread; when that ends, the kernel releases the threads that
  * stopped too late to be released here.
  */
 static void take_group(void *context)
@@ -544,7 +546,7 @@ static void take_group(void *context)
     held->groups++;
 }
 
-/* Whether there are threads for another group. After several, others may have been made. */
+/* Whether there are threads for another group. After several groups, new threads may exist. */
 static bool is_another(struct take *take)
 {
     return take->from < take->held->count || (take->held->groups > 1 && list_threads(take));
@@ -686,11 +688,11 @@ long held_status_number(pid_t pid, const char *word, bool *several)
     return n >= 1 ? first : -1;
 }
 
-/* Whether the process handles signals that come without another process, and end calls. */
+/* Whether the process handles signals that do not come from another process, and that end calls. */
 static bool catches_alarm(pid_t pid)
 {
     static const int signals[] = {SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGCHLD, SIGUSR1, SIGUSR2};
-    uint64_t mask = ~UINT64_C(0) << (SIGRTMIN - 1); /* of timer_create, too */
+    uint64_t mask = ~UINT64_C(0) << (SIGRTMIN - 1); /* including those of timer_create */
     char path[64], text[4096];
     const char *at;
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
@@ -715,15 +717,14 @@ bool held_refuse(pid_t pid, trail_error *err)
     (void)small_file_number("/proc/sys/kernel/yama/ptrace_scope", &scope);
     if (scope > 0)
         error_set(err, TRAIL_IO,
-                  "process %d may not be looked at: /proc/sys/kernel/yama/ptrace_scope is %ld; run "
+                  "process %d may not be examined: /proc/sys/kernel/yama/ptrace_scope is %ld; run "
                   "trail as root%s",
                   pid, scope, scope == 1 ? ", or 'sysctl kernel.yama.ptrace_scope=0'" : "");
     else
-        error_set(
-            err, TRAIL_IO,
-            "process %d may not be looked at: it belongs to another user, or has more rights; "
-            "run trail as root",
-            pid);
+        error_set(err, TRAIL_IO,
+                  "process %d may not be examined: it belongs to another user, or has more rights; "
+                  "run trail as root",
+                  pid);
     return false;
 }
 

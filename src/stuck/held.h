@@ -1,16 +1,16 @@
 /*
- * Looks at a process that runs: stops its threads for a moment, copies their registers, stacks, and
- * what they wait for, and lets them go on (ptrace(2), process_vm_readv(2)). Nothing is written into
- * the process.
+ * Examines a running process: stops its threads for a moment, copies their registers, stacks, and
+ * what they wait for, and lets them continue (ptrace(2), process_vm_readv(2)). Nothing is written
+ * into the process.
  *
  * Of many threads, HELD_GROUP at a time are stopped, so that none stands still for as long as it
- * takes to look at all of them. What was seen of threads of different groups need not have been
+ * takes to examine all of them. What was seen of threads in different groups need not have been
  * true at one instant: held_sleeps and held_sleeps_on confirm it, without a stop.
  *
- * The threads of a group have limit_ns to stop; one that has not by then, as it got no processor,
- * has what the kernel reports without a stop. So have threads in an uninterruptible sleep, and
- * threads in system calls that a stop would end with EINTR (signal(7)): they are not stopped at
- * all. If this process ends in between, the kernel lets the threads go on.
+ * The threads of a group have limit_ns to stop; for one that has not by then, because it got no
+ * processor, what the kernel reports without a stop is used. The same goes for threads in an
+ * uninterruptible sleep, and in system calls that a stop would end with EINTR (signal(7)): these
+ * are not stopped at all. If this process ends in between, the kernel lets the threads continue.
  */
 #ifndef TRAIL_STUCK_HELD_H
 #define TRAIL_STUCK_HELD_H
@@ -21,12 +21,12 @@
 #include <sys/types.h>
 #include <trail/error.h>
 
-#define HELD_LIMIT_NS   INT64_C(40000000)   /* by default */
-#define HELD_STACK_SIZE ((size_t)256 << 10) /* limit of a stack's copy */
+#define HELD_LIMIT_NS   INT64_C(40000000)   /* the default */
+#define HELD_STACK_SIZE ((size_t)256 << 10) /* the limit of a stack's copy */
 #define HELD_AROUND     64                  /* bytes on both sides of an address */
-#define HELD_GROUP      64                  /* threads that are stopped together, at most */
+#define HELD_GROUP      64                  /* maximum number of threads stopped together */
 
-/* A part of the process's memory as it was. */
+/* A copy of a part of the process's memory. */
 struct held_memory {
     uint64_t at;
     size_t size; /* 0: it could not be read */
@@ -38,21 +38,21 @@ struct held_thread {
     char name[64];  /* empty: the thread has ended */
     char state;     /* of proc(5): R, S, D, T, Z, ... */
     bool is_copied; /* whether pc, sp and the stack are known */
-    size_t group;   /* from 1: those of one group were seen at one instant; 0: not stopped, or its
-                       registers do not show whether it still waited */
+    size_t group;   /* from 1: threads of one group were seen at one instant; 0: not stopped, or its
+                     * registers do not show whether it still waited */
     bool in_call;
     long call; /* its number and arguments, if in_call */
     uint64_t arguments[6];
     uint64_t pc, sp, fp; /* fp is 0 for a thread that was not stopped */
     uint8_t *stack;      /* from sp on */
     size_t stack_size;
-    struct held_memory object; /* around the argument that is its address */
+    struct held_memory object; /* around the argument that is the object's address */
 };
 
 /* A part of the address space (/proc/PID/maps). */
 struct held_mapping {
     uint64_t start, end;
-    bool is_shared;    /* with other processes, perhaps */
+    bool is_shared;    /* possibly with other processes */
     char identity[48]; /* of the file or memory: "00:01 1234", device and inode */
     char *path;        /* empty: none */
 };
@@ -73,29 +73,29 @@ struct held {
 };
 
 /*
- * Fills in *held, which is freed by held_free also on errors. False with *err set: there is no such
- * process, or it may not be looked at; the message names the setting.
+ * Fills in *held, which must be freed by held_free even on errors. False with *err set: there is no
+ * such process, or it may not be examined; the message names the setting.
  */
 bool held_take(struct held *held, pid_t pid, int64_t limit_ns, trail_error *err);
 
 /*
- * A thread that sleeps in a call. Each time that a thread goes to sleep, the kernel counts this: if
- * all threads of a list are found asleep, and then once more, with the same counts, then all of
- * them were asleep at the same time in between.
+ * A thread that sleeps in a call. The kernel counts how often a thread goes to sleep: if all
+ * threads of a list are found asleep, and then once more with the same counts, all of them were
+ * asleep at the same time in between.
  */
 struct held_sleep {
     pid_t pid;
-    const struct held_thread *thread; /* as it was seen */
+    const struct held_thread *thread; /* as it was seen before */
     long count;
 };
 
 /*
  * Waits until the thread sleeps, at most until `deadline`: a stop makes it run for a moment.
- * Returns whether it is in the same call with the same arguments and stack pointer as it was seen.
+ * Returns whether it is in the same call with the same arguments and stack pointer as before.
  */
 bool held_sleeps(struct held_sleep *sleep, int64_t deadline);
 
-/* How long threads have to sleep again, of which none is stopped meanwhile. */
+/* Returns how long threads have to fall asleep again; none of them is stopped during this time. */
 static inline int64_t held_sleep_limit(int64_t limit_ns)
 {
     return limit_ns > INT64_C(1000000000) ? limit_ns : INT64_C(1000000000);
@@ -104,44 +104,44 @@ static inline int64_t held_sleep_limit(int64_t limit_ns)
 /* Whether the thread still sleeps, and has not run since held_sleeps. */
 bool held_sleeps_on(const struct held_sleep *sleep);
 
-/* Copies what is now around the object of the call that the thread was seen in. */
+/* Copies the current memory around the object of the thread's call. */
 void held_object_now(pid_t pid, const struct held_thread *thread, struct held_memory *object);
 
-/* Whether the stack is now as it was copied, from its pointer to `end`. */
+/* Whether the stack still equals its copy, from its pointer to `end`. */
 bool held_has_same_stack(pid_t pid, const struct held_thread *thread, uint64_t end);
 
 /*
- * Looks at one thread again. False: its stack could not be copied. now->group is 0 if it was not
+ * Examines one thread again. False: its stack could not be copied. now->group is 0 if it was not
  * stopped. The caller frees now->stack.
  */
 bool held_take_again(const struct held *held, const struct held_thread *before,
                      struct held_thread *now);
 
 /*
- * Whether a stop has the thread's system call fail with EINTR, although no signal is delivered
- * (signal(7)), or end with a part of what it was to transfer.
+ * Whether a stop makes the thread's system call fail with EINTR, although no signal is delivered
+ * (signal(7)), or end with only a part transferred.
  */
 bool held_is_ended_by_stop(pid_t pid, const struct held_thread *thread);
 
-/* Whether this is so for some calls of this number. */
+/* Whether this applies to some calls with this number. */
 bool held_may_be_ended_by_stop(long call);
 
 /*
- * The number behind a word in /proc/PID/status, "\nTgid:"; -1: it is not there. *several (may be
- * NULL): others follow it.
+ * Returns the number after a word in /proc/PID/status, "
+ * Tgid:"; -1: missing. *several (may be NULL): others follow it.
  */
 long held_status_number(pid_t pid, const char *word, bool *several);
 
-/* Says in *err why the process may not be looked at, after EPERM. Returns false. */
+/* Sets *err to why the process may not be examined, after EPERM. Returns false. */
 bool held_refuse(pid_t pid, trail_error *err);
 
 void held_free(struct held *held);
 
-/* Copies `size` bytes of a part of the memory; false: they were not read. */
+/* Copies `size` bytes of a copied part of the memory; false: they were not read. */
 bool held_copy(const struct held_memory *memory, uint64_t at, void *to, size_t size);
 
-/* Whether a file is musl, which is a C library and its loader in one; its name is a link to that of
- * the loader on some systems, and the other way round on others. */
+/* Whether a file is musl, which is a C library and its loader in one; on some systems its name is a
+ * link to that of the loader, on others the reverse. */
 bool held_is_musl(const char *path);
 
 /* Returns the mapping that an address lies in; NULL: none. */

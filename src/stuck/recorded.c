@@ -7,7 +7,7 @@
 
 #include "shm/shm.h"
 
-/* Slots are read so many at a time. */
+/* The number of slots read at a time. */
 enum { SLOTS = 64 };
 
 static const char area_path[] = "/memfd:trail (deleted)";
@@ -19,7 +19,7 @@ static bool read_memory(pid_t pid, uint64_t at, void *to, size_t size)
     return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)size;
 }
 
-/* Returns the address of the area, and how many of its slots were used; 0: the process has none. */
+/* Returns the address of the area and the number of used slots; 0: the process has none. */
 static uint64_t find_area(const struct held *held, uint32_t *slots)
 {
     struct shm_header header;

@@ -1,4 +1,4 @@
-/* What a recording that runs knows of a process (shm/shm.h): the readers of its locks. */
+/* What a running recording knows about a process (shm/shm.h): the readers of its locks. */
 #ifndef TRAIL_STUCK_RECORDED_H
 #define TRAIL_STUCK_RECORDED_H
 
@@ -8,8 +8,9 @@
 #include "stuck/held.h"
 
 /*
- * Writes the TIDs, in the process's own PID namespace, of threads that have the reader-writer lock
- * to read, and returns how many; at most `max`. The process has written them, perhaps by mistake.
+ * Writes the TIDs, in the process's own PID namespace, of threads that hold the reader-writer lock
+ * for reading, at most `max`, and returns their number. They come from the process's memory and may
+ * be wrong.
  */
 size_t recorded_readers(const struct held *held, uint64_t lock, uint32_t *tids, size_t max);
 

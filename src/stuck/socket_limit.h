@@ -8,11 +8,11 @@
 enum socket_limit {
     SOCKET_UNLIMITED,
     SOCKET_LIMITED,
-    SOCKET_NONE, /* the descriptor is no socket */
+    SOCKET_NONE, /* the descriptor is not a socket */
     SOCKET_NOT_KNOWN,
 };
 
-/* Reads SO_SNDTIMEO or SO_RCVTIMEO by a copy of the descriptor (Linux 5.6). */
+/* Reads SO_SNDTIMEO or SO_RCVTIMEO through a copy of the descriptor (Linux 5.6). */
 enum socket_limit socket_limit(pid_t pid, int fd, bool is_write);
 
 #endif

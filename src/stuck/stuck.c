@@ -1,4 +1,4 @@
-/* Threads of processes with names: see stuck.h. */
+/* Threads of processes, with names: see stuck.h. */
 #include "stuck/stuck.h"
 
 #include <inttypes.h>
@@ -23,7 +23,7 @@
 
 #define MOST_FRAMES 256
 
-/* What is needed while a process's addresses get names. */
+/* What is needed to name a process's addresses. */
 struct naming {
     const struct held *held;
     struct modules *files;
@@ -61,7 +61,7 @@ static const trail_module *find_module(void *context, uint64_t pc)
     return NULL;
 }
 
-/* Of generated code: it has no file, so its frames are those of frame pointers. */
+/* Stands for generated code, which has no file and is walked by frame pointers. */
 static const trail_module generated;
 
 static bool find_generated(struct naming *naming, uint64_t address, trail_symbol *symbol)
@@ -77,8 +77,8 @@ static const trail_module *find_code(void *context, uint64_t pc)
 }
 
 /*
- * Returns the module of a variable: that of the file which is mapped there. Variables that begin as
- * zeros lie in the mapping behind it, which has no file.
+ * Returns the module of a variable: that of the file mapped there. Zero-initialised variables lie
+ * in the mapping after it, which has no file.
  */
 static const trail_module *module_of_data(const struct naming *naming, uint64_t address)
 {
@@ -106,7 +106,7 @@ static bool name_variable(void *context, uint64_t address, char *text, size_t si
     return module && modules_object(naming->files, module, address - module->bias, text, size);
 }
 
-/* Of another mount namespace, as a container's: the process's own view of its files. */
+/* In another mount namespace, for example a container's: the process's own view of its files. */
 static void find_root(pid_t pid, char *root, size_t size)
 {
     char own[512];
@@ -156,7 +156,7 @@ static char *text_of(trail_string text)
     return strndup(text.size ? text.data : "", text.size);
 }
 
-/* Without the version of a symbol: "pthread_join@GLIBC_2.34". */
+/* Removes the version of a symbol: "pthread_join@GLIBC_2.34". */
 static char *function_of(trail_string name)
 {
     const char *at = name.size ? memchr(name.data, '@', name.size) : NULL;
@@ -184,8 +184,8 @@ static bool add_frame(struct stuck_thread *thread, const trail_symbol *symbol, u
 }
 
 /*
- * Sets *symbols to the functions at an address, innermost first; `code` has that of generated code.
- * Returns their number, 0: not known.
+ * Sets *symbols to the functions at an address, innermost first; names of generated code are stored
+ * in `code`. Returns their number, 0: not known.
  */
 static size_t resolve(struct naming *naming, const trail_module *module, uint64_t address,
                       trail_symbol *code, const trail_symbol **symbols)
@@ -208,8 +208,7 @@ static bool add_pc(struct stuck_thread *thread, struct naming *naming, uint64_t 
     return good;
 }
 
-/* Returns a copy of the name of the function that the call before a return address was made to;
- * NULL: not known. */
+/* Returns a copy of the name of the function called before a return address; NULL: not known. */
 static char *called_name(struct naming *naming, uint64_t return_address)
 {
     uint64_t at = called_function(naming->held->pid, return_address);
@@ -221,8 +220,8 @@ static char *called_name(struct naming *naming, uint64_t return_address)
 }
 
 /*
- * A frame without a name, whose code its caller did not call: a jump led there. It gets the name of
- * the function that was called. `outer` is the index of the caller's innermost frame.
+ * A frame without a name whose code was not called by its caller was reached by a jump. It gets the
+ * name of the function that was called. `outer` is the index of the caller's innermost frame.
  */
 static void name_by_call(struct stuck_thread *thread, struct naming *naming, size_t outer)
 {
@@ -267,7 +266,7 @@ static bool add_stack(struct stuck_thread *thread, struct naming *naming)
 
 /* MARK: Holders by the variables in stacks */
 
-/* A thread, and the locks that it has by its guards, which are inferred to be held. */
+/* A thread, and the locks that its guards show, which are inferred to be held. */
 struct guarding {
     struct stuck_process *process;
     struct stuck_thread *thread;
@@ -284,7 +283,8 @@ static bool has_lock(const struct guarding *holder, uint64_t lock)
     return false;
 }
 
-/* Whether the thread waits for a lock that the holder has, and not both for the same. */
+/* Whether the thread waits for a lock that the holder has, and both do not wait for the same
+ * lock. */
 static bool waits_for_holder(const struct stuck_thread *thread, const struct guarding *holder)
 {
     return thread->lock && thread != holder->thread && holder->thread->lock != thread->lock &&
@@ -301,7 +301,7 @@ static void find_guards(struct naming *naming, const struct held_thread *held,
                                        naming->files, guarding->locks, MOST_GUARDS);
 }
 
-/* With a second holder, neither is. */
+/* If there is a second holder, neither is used. */
 static void set_holder(struct stuck_thread *waiter, const struct guarding *holder)
 {
     struct stuck_thread *thread = holder->thread;
@@ -314,7 +314,7 @@ static void set_holder(struct stuck_thread *waiter, const struct guarding *holde
     }
 }
 
-/* Threads that wait for a holder that was not seen at the same instant, and then the holder. */
+/* Threads that wait for a holder that was not seen at the same instant, followed by the holder. */
 struct unsure {
     struct held_sleep *sleeps;
     struct stuck_thread **waiters;
@@ -330,7 +330,7 @@ static void add_if_asleep(struct unsure *unsure, pid_t pid, struct stuck_thread 
     unsure->count += held_sleeps(sleep, deadline);
 }
 
-/* Whether the thread waits for a futex that it did not wait for before, perhaps as a condition. */
+/* Whether the thread waits for a futex that it did not wait for before, perhaps for a condition. */
 static bool waits_anew(const struct held_thread *now, const struct held_thread *before)
 {
     return now->in_call && now->call == SYS_futex &&
@@ -339,8 +339,8 @@ static bool waits_anew(const struct held_thread *now, const struct held_thread *
 }
 
 /*
- * Sets the holder of those that sleep while the holder is looked at again, and has the lock. A
- * holder that cannot be stopped has to sleep as well.
+ * Sets the holder for waiters that sleep while the holder is examined again and has the lock. A
+ * holder that cannot be stopped must sleep as well.
  */
 static void confirm_holder(struct naming *naming, struct guarding *holder, struct unsure *unsure)
 {
@@ -386,7 +386,7 @@ static bool infer_holder(struct naming *naming, struct guarding *holder, int64_t
     return good;
 }
 
-/* Whether any thread waits for a lock whose holder is to be inferred. */
+/* Whether any thread waits for a lock whose holder must be inferred. */
 static bool is_any_guarded(const struct stuck_process *process)
 {
     for (size_t i = 0; i < process->held.count; i++) {
@@ -404,7 +404,7 @@ static bool infer_holders(struct stuck_process *process, struct naming *naming)
         return true;
     for (size_t i = 0; good && i < process->held.count; i++) {
         struct guarding holder = {.process = process, .thread = &process->threads[i]};
-        /* The guard of a mutex that was given up to wait for a condition is still there. */
+        /* When a mutex is released to wait for a condition, its guard remains. */
         if (holder.thread->kind == WIRE_WAIT_CONDITION)
             continue;
         find_guards(naming, holder.thread->held, &holder);

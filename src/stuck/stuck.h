@@ -1,7 +1,7 @@
 /*
- * Which thread waits for which in processes that run: stacks with names, what each waits for, which
+ * Which thread waits for which in running processes: stacks with names, what each waits for, which
  * thread has that, and cycles of such waits. held.h copies what is needed while the threads are
- * stopped; everything else happens after they go on.
+ * stopped; everything else happens after they continue.
  */
 #ifndef TRAIL_STUCK_STUCK_H
 #define TRAIL_STUCK_STUCK_H
@@ -18,8 +18,9 @@ struct stuck_process {
     struct held held;
     struct stuck_thread *threads; /* as in held */
     bool is_related;              /* added by stuck_follow */
-    bool can_go;                  /* a thread of it can go on without any other */
-    bool hangs;                   /* none can: each waits for another of it, without a time limit */
+    bool can_go;                  /* one of its threads can continue without any other */
+    bool hangs;                   /* none can: each waits for another one of them, without a time
+                                   * limit */
 };
 
 struct stuck {
@@ -27,27 +28,27 @@ struct stuck {
     size_t count, capacity;
     struct ends ends;
     struct idmap by_tid;          /* TID to struct stuck_thread, after stuck_connect */
-    struct stuck_thread **cycles; /* a thread of each; number 1 is the first */
+    struct stuck_thread **cycles; /* one thread of each; cycle 1 is the first */
     size_t cycle_count, cycle_capacity;
-    int64_t limit_ns; /* for threads to stop: HELD_LIMIT_NS, say */
+    int64_t limit_ns; /* for threads to stop, for example HELD_LIMIT_NS */
 };
 
-/* Adds a process as it is now. False with *err set. stuck_free releases all. */
+/* Adds a process as it is now. False with *err set. stuck_free releases everything. */
 bool stuck_add(struct stuck *stuck, pid_t pid, trail_error *err);
 
 /* Returns the process, or NULL if it was not added. */
 struct stuck_process *stuck_process_of(const struct stuck *stuck, pid_t pid);
 
 /*
- * Adds processes for which those wait that were added: that have a lock in shared memory, or the
- * other end of a pipe or a connection and wait, too. Called once, after stuck_add.
+ * Adds processes that the added ones wait for: those that hold a lock in shared memory, or have the
+ * other end of a pipe or a connection, and wait as well. Called once, after stuck_add.
  */
 void stuck_follow(struct stuck *stuck);
 
 /*
  * Finds holders among all threads, cycles, and processes that hang. Threads that were not seen at
- * one instant count only if a second look finds that all of them sleep at the same time and wait
- * for the same. Called once, after all processes were added. False with *err set: out of memory.
+ * one instant count only if a second look finds all of them asleep at the same time and waiting for
+ * the same. Called once, after all processes were added. False with *err set: out of memory.
  */
 bool stuck_connect(struct stuck *stuck, trail_error *err);
 

@@ -1,4 +1,4 @@
-/* A thread that is looked at: what it waits for, and which thread has that. */
+/* An examined thread: what it waits for, and which thread has that. */
 #ifndef TRAIL_STUCK_THREAD_H
 #define TRAIL_STUCK_THREAD_H
 
@@ -17,15 +17,15 @@ struct stuck_process;
 struct stuck_frame {
     char *function, *file;
     unsigned long line;
-    char *module;         /* file name of the program or library; "": not known code */
+    char *module;         /* file name of the program or library; "": code is not known */
     uint64_t pc, address; /* as in the process, and as in the module's file */
 };
 
 enum stuck_state {
-    STUCK_WAITS,   /* for what `kind` says */
-    STUCK_RUNS,    /* or is ready to run */
+    STUCK_WAITS,   /* for what `kind` shows */
+    STUCK_RUNS,    /* runs, or is ready to run */
     STUCK_STOPPED, /* by a signal or a debugger */
-    STUCK_ENDED,   /* or ends */
+    STUCK_ENDED,   /* is ending */
     STUCK_UNKNOWN,
 };
 
@@ -33,9 +33,9 @@ enum stuck_state {
 struct stuck_holder {
     pid_t tid;                   /* 0: none, or not known */
     pid_t own;                   /* the same in the waiting process's PID namespace */
-    struct stuck_thread *thread; /* NULL: not of the processes that are looked at */
+    struct stuck_thread *thread; /* NULL: not in an examined process */
     bool is_inferred;            /* from the variables in its stack */
-    bool is_guess; /* a word that looks like one: true only if there is such a thread */
+    bool is_guess; /* from a word that looks like a TID: valid only if there is such a thread */
 };
 
 struct stuck_thread {
@@ -47,19 +47,20 @@ struct stuck_thread {
     char note[192];   /* more about it: "for 3 readers"; "": nothing */
     uint64_t lock;    /* a lock that does not record its holder; 0: none */
     struct stuck_holder holder;
-    uint64_t guards_end;        /* of its stack's part that shows which locks it has */
+    uint64_t guards_end;        /* end of the part of its stack that shows which locks it has */
     struct peers peers;         /* processes that it waits for, if not for a thread */
     struct stuck_frame *frames; /* innermost first */
     size_t frame_count, frame_capacity;
-    bool is_cut;    /* the stack goes on, but is not known further */
+    bool is_cut;    /* the stack continues, but is not known further */
     unsigned cycle; /* number of the cycle that it is part of, from 1; 0: none */
-    /* Of the search for cycles. */
-    struct stuck_thread *next;      /* one that it waits for; NULL: none, or it can go on */
-    struct stuck_thread *waiter;    /* the first that waits for this one, which others follow */
+    /* For the search for cycles. */
+    struct stuck_thread *next;      /* one that it waits for; NULL: none, or that one can
+                                     * continue */
+    struct stuck_thread *waiter;    /* the first that waits for this one; others follow it */
     struct stuck_thread *co_waiter; /* the next that waits for the same thread */
-    struct stuck_thread *to_do;     /* the next of a list */
+    struct stuck_thread *to_do;     /* the next in a list */
     bool can_go;                    /* without any other thread of a cycle */
-    size_t walk, checked;           /* walks that have come here, from 1 */
+    size_t walk, checked;           /* the walks that have reached it, from 1 */
     unsigned waiters;               /* threads that wait for this one */
 };
 

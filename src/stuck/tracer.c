@@ -21,7 +21,7 @@ static void *run(void *argument)
 }
 
 /* pthread_join returns before the kernel has detached everything: until then nothing else can trace
- * that. */
+ * those threads. */
 static void await_end(pid_t tid)
 {
     while (syscall(SYS_tgkill, getpid(), tid, 0) == 0)

@@ -1,12 +1,13 @@
 /*
- * A thread of its own for ptrace(2): the kernel detaches what it still traces when it ends. A
- * thread that was asked to stop and has not must not stop later, with nothing to let it go on.
+ * A separate thread for ptrace(2): when it ends, the kernel detaches everything that it still
+ * traces. A thread that was asked to stop but has not stopped yet must not stop later, when nothing
+ * would let it continue.
  */
 #ifndef TRAIL_STUCK_TRACER_H
 #define TRAIL_STUCK_TRACER_H
 
-/* Calls the function in such a thread, and waits until all is detached. Returns 0, or why there is
- * no thread (errno(3)). */
+/* Calls the function in such a thread, and waits until everything is detached. Returns 0, or why
+ * the thread could not be created (errno(3)). */
 int tracer_run(void (*function)(void *context), void *context);
 
 #endif

@@ -120,7 +120,7 @@ static void leave_call(trail_m *m, uint64_t generation, trail_p *p)
     m->borrowed_ |= BORROWED_CALL;
 }
 
-/* v1: readers take the P for idle, because the call began before the trace. Starts it. */
+/* v1: readers take the P for idle, because the call began before the trace. Starts the P. */
 static void leave_call_since_start(trail_m *m, uint64_t generation, trail_p *p)
 {
     trail_g *g = m->g;
@@ -157,7 +157,7 @@ static void enter_call(trail_m *m, uint64_t generation, uint32_t borrowed)
     if (tracer.v2) {
         V2(m, generation, GoSyscallBegin, next_sequence(&p->seq_, generation), stack);
         trail_set_(&p->state_, state_word(generation, TRAIL_P_SYSCALL_));
-        /* If it took the P during the call, that is now the P of the call. */
+        /* If the thread took the P during the call, it is now the P of the call. */
         m->unlike_ = 0;
         return;
     }
@@ -212,8 +212,8 @@ static bool borrow(trail_m *m, uint64_t generation)
         if (is_in_syscall(m) && owns_p(m))
             return borrow_with_proc(m, generation);
         /*
-         * If its P was taken in a newer generation, readers of this one do not know. Pairs with the
-         * store in release_proc, after which that generation is visible.
+         * If its P was taken in a newer generation, readers of this one do not know that. Pairs
+         * with the store in release_proc, after which the newer generation is visible.
          */
         if (__atomic_load_n(&m->p, __ATOMIC_ACQUIRE) && owns_p(m))
             return false;
@@ -266,7 +266,8 @@ trail_m *context_annotate(trail_m *m, uint64_t *generation, const char *what)
     if (!in_state_g(m, *generation, TRAIL_G_SYSCALL_) ||
         state_load(&m->p->state_) != state_word(*generation, TRAIL_P_SYSCALL_)) {
         m = context_borrow(m, generation, what);
-        /* A call with its M while nothing was recorded may have taken it out of its call. */
+        /* A call made with its M while nothing was recorded may have taken it out of its system
+         * call. */
         if (!m || !(m->borrowed_ & BORROWED_CALL))
             return m;
         context_return(m, *generation);

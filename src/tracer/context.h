@@ -34,12 +34,12 @@ enum {
 /*
  * Lets the thread run a goroutine on a P in the current section; context_return must follow.
  * Returns `m`. The thread may leave the section and enter a newer one, which changes *generation.
- * NULL: nothing is recorded any more, or the thread's state allows no such event (counted as misuse
- * of `what`); the section is over.
+ * NULL, with the section over: nothing is recorded any more, or the thread's state allows no such
+ * event (counted as misuse of `what`).
  */
 trail_m *context_borrow(trail_m *m, uint64_t *generation, const char *what);
 
-/* The same for a task or log. In v2 a thread that is not announced can write these as it is. */
+/* The same for a task or log. In v2 an unannounced thread can write these as it is. */
 trail_m *context_annotate(trail_m *m, uint64_t *generation, const char *what);
 
 /* The same for a creation, for which a P suffices if the thread has no goroutine. */
@@ -47,13 +47,13 @@ trail_m *context_create(trail_m *m, uint64_t *generation, const char *what);
 
 void context_return(trail_m *m, uint64_t generation);
 
-/* Keeps what was borrowed: a thread that is not announced begins or ends its outermost region. */
+/* Keeps what was borrowed: an unannounced thread begins or ends its outermost region. */
 void context_keep(trail_m *m);
 
-/* Gives it back: the thread has no open region any more. */
+/* Returns what was borrowed: the thread has no open region any more. */
 void context_pause(trail_m *m, uint64_t generation);
 
-/* Guard the P of a thread in a system call against other threads that take it. */
+/* Guard the P of a thread in a system call against threads that would take it. */
 void context_lock(trail_p *p);
 void context_unlock(trail_p *p);
 

@@ -118,7 +118,7 @@ void hold_threads(bool hold)
     pthread_mutex_unlock(&tracer.lock);
     if (!hold)
         return;
-    /* Afterwards a thread has busy_ set, or sees that it is held. */
+    /* Afterwards each thread has set busy_ or sees that it is held. */
     barrier_all_threads();
     tracer_pause(PAUSE_HELD);
     wait_for_sections();
@@ -284,7 +284,7 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
     if (!check_options(&options, err))
         return false;
     roster_prepare();
-    /* Other threads may initialize and finish Ps meanwhile. */
+    /* Other threads may initialize and finish Ps at the same time. */
     pthread_mutex_lock(&tracer.ps_lock);
     apply_options(&options);
     tracer.first_generation = ++tracer.last_generation;
@@ -309,7 +309,7 @@ bool session_begin(const trail_options *given, uintptr_t frame, trail_error *err
         session_lacks_memory();
     prepare_tables();
     (void)queue_open(tracer.last_generation);
-    /* Nothing is read before the start is over, so its events may exceed the limit. */
+    /* Nothing is read until the start is complete, so its events may exceed the limit. */
     queue_urgent(true);
     /* Also without cpu_hz: the host may call trail_cpu_sample. */
     if (tracer.format >= 19)

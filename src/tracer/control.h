@@ -8,12 +8,12 @@
 
 /*
  * Changes the generation, visibly to every thread: sections that begin later belong to `to`.
- * Returns false and changes nothing if the trace has failed meanwhile.
+ * Returns false and changes nothing if the trace has already failed.
  */
 bool set_generation(uint64_t from, uint64_t to);
 
 /*
- * Ends the trace early, for want of memory. What was written is a consistent prefix, because a
+ * Ends the trace early, for lack of memory. What was written is a consistent prefix, because a
  * thread that saw the end cannot wake a goroutine of a thread that did not. tracer.lock is held;
  * the reading thread completes the trace.
  */

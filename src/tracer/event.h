@@ -175,8 +175,8 @@ const struct table_entry *string_intern(trail_m *m, uint64_t generation, const c
 void string_note(trail_m *m, uint64_t generation, const char *text, size_t size);
 
 /*
- * v2: the IDs of the strings that most events use, interned in this order at the beginning of every
- * generation: the block reasons, then the two reasons to stop.
+ * v2: the IDs of the most frequent strings, interned in this order at the beginning of every
+ * generation: the block reasons, then the two stop reasons.
  */
 enum {
     V2_ID_REASON = 1,
@@ -185,7 +185,7 @@ enum {
 };
 void v2_intern_constants(uint64_t generation);
 
-/* Copies up to 32 bytes inline: messages are short, and a call of memcpy takes longer. */
+/* Copies up to 32 bytes inline: messages are short, and calling memcpy takes longer. */
 static inline void text_copy(uint8_t *to, const char *text, size_t size)
 {
     if (size > 32) {

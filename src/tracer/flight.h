@@ -14,8 +14,8 @@ void flight_end(void);
 bool flight_on(void);
 
 /*
- * Takes ownership of a buffer that was read. False if the recorder is off or the buffer is of an
- * earlier generation.
+ * Takes ownership of a buffer that was read. False if the recorder is off or the buffer belongs to
+ * an earlier generation.
  */
 bool flight_keep(struct trail_buffer_ *buffer);
 /* Adds a complete generation (began_ns: CLOCK_MONOTONIC); after a loss, drops all earlier ones. */

@@ -69,7 +69,8 @@ bool trail_gc_end(trail_m *outer)
 
 /* MARK: Mark assists */
 
-/* Kept while nothing is recorded, too: a trace shows an assist that is under way at its start. */
+/* Updated even while nothing is recorded: a trace shows an assist that is in progress at its
+ * start. */
 static void set_assist(const trail_m *m, uint64_t session)
 {
     if (owns_g(m))
@@ -138,7 +139,7 @@ bool trail_gc_sweep_span(trail_m *outer, uint64_t swept, uint64_t reclaimed, int
     trail_p *p = m->p;
     if (!holds_proc(m, generation))
         return call_end(m, misuse(m, "trail_gc_sweep_span", "the thread holds no P"));
-    /* Spans swept by an allocation, outside of a sweep, have no event (§2.10). */
+    /* Outside of a sweep event, spans swept by an allocation have no event (§2.10). */
     if (!p->may_sweep_)
         return call_end(m, true);
     if (p->sweep_session_ != tracer.first_generation) {
@@ -210,7 +211,7 @@ static uint64_t stopper_of(const trail_m *m)
 /*
  * Keeps the generation from ending while the world is stopped, because readers match a start with
  * an end in the same generation's tables. Returns the generation that is held, which may be the
- * next one; 0 if the trace has just ended. *stopped remains false if the world is stopped already.
+ * next one; 0 if the trace has just ended. *stopped remains false if the world is already stopped.
  */
 static uint64_t hold_generation(trail_m *m, uint64_t generation, bool *stopped)
 {
@@ -264,7 +265,7 @@ bool trail_stw_end(trail_m *outer)
     bool written = true;
     SECTION(outer, "trail_stw_end");
     uint64_t stopper = __atomic_load_n(&tracer.stopper, __ATOMIC_RELAXED);
-    /* Otherwise it began before the trace, or the format has no such kind. */
+    /* Otherwise it began before the trace, or the format lacks that kind. */
     if (!stopper)
         return call_end(m, true);
     if (!can_write(m, generation, "trail_stw_end"))

@@ -3,7 +3,7 @@
  *
  * Ending N: claim the goroutines that wait or are ready and had no event in N; store N + 1; wait
  * until all sections of N are over; write for every idle M what it runs and holds; take its
- * buffers; write samples, stacks and strings of N. Other threads write to N + 1 meanwhile.
+ * buffers; write samples, stacks and strings of N. Other threads write to N + 1 during this.
  */
 #include "tracer/alloc.h"
 #include "tracer/context.h"

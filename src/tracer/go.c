@@ -296,7 +296,7 @@ static bool unblock(trail_m *m, uint64_t generation, trail_g *g, uint64_t stack)
     return V2(m, generation, GoUnblock, g->id, next_sequence(&g->seq_, generation), stack);
 }
 
-/* `g` becomes runnable, which readers take it for already. */
+/* `g` becomes runnable; readers already take it for runnable. */
 static bool unblock_shown(trail_m *m, uint64_t generation, trail_g *g, const char *what)
 {
     bool changed = state_change_g(m, generation, g, TRAIL_G_WAITING_, TRAIL_G_RUNNABLE_, what);
@@ -304,7 +304,7 @@ static bool unblock_shown(trail_m *m, uint64_t generation, trail_g *g, const cha
     return changed;
 }
 
-/* v1: whether `g` waits for ever, which is the end of it in this trace. */
+/* v1: whether `g` waits forever, which means that it has ended in this trace. */
 static bool has_ended(const trail_m *m, const trail_g *g, const char *what)
 {
     return is_shown(g, TRAIL_SHOWN_ENDED_) &&
@@ -398,7 +398,7 @@ bool trail_go_switch_(trail_m *outer, trail_g *g, bool ends)
 
 /* MARK: Ending one that does not run */
 
-/* Why it cannot be destroyed; NULL: it can. */
+/* Returns why `g` cannot be destroyed; NULL: it can. */
 static const char *not_destroyable(const trail_g *g)
 {
     switch (state_load(&g->state_) & STATE_MASK) {
@@ -412,7 +412,7 @@ static const char *not_destroyable(const trail_g *g)
     }
 }
 
-/* The thread's goroutine makes way for another. */
+/* Takes the thread's goroutine off the thread to make room for another. */
 static bool step_aside(trail_m *m, uint64_t generation, trail_g *from)
 {
     trail_set_(&from->state_, state_word(generation, TRAIL_G_WAITING_));
@@ -480,7 +480,7 @@ bool trail_go_destroy(trail_m *outer, trail_g *g)
     if (wrong)
         return call_end(m,
                         generation && misuse_of(TRAIL_MISUSE_STATE, m, "trail_go_destroy", wrong));
-    /* v1: it has ended for readers already. */
+    /* v1: readers have already seen its end. */
     if (!generation || is_shown(g, TRAIL_SHOWN_ENDED_)) {
         trail_set_(&g->state_, state_word(generation, TRAIL_G_NONE_));
         return call_end(m, true);

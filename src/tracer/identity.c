@@ -34,7 +34,7 @@ const struct table_entry *identity_under(uint64_t generation, const trail_g *g,
     if (__atomic_load_n(&g->rooted_, __ATOMIC_RELAXED) || !start_of(g))
         return waits;
     n = waits->size / sizeof *pcs;
-    /* Drops the outermost frame where readers accept no further one. */
+    /* Drops the outermost frame if readers accept no further one. */
     if (n >= TRAIL_MAX_FRAMES)
         n = TRAIL_MAX_FRAMES - 1;
     memcpy(pcs, waits->data, n * sizeof *pcs);
@@ -159,7 +159,7 @@ void identity_note(trail_m *m, uint64_t generation, const trail_g *g, bool statu
 
 /* MARK: For the host */
 
-/* Writes the line of a goroutine again; this generation may already have one. */
+/* Rewrites the line of a goroutine; this generation may already have one. */
 static void note_change(const trail_g *g)
 {
     uint64_t generation;

@@ -23,10 +23,10 @@ static inline bool misuse(const trail_m *m, const char *what, const char *why)
     return misuse_of(TRAIL_MISUSE_CONTEXT, m, what, why);
 }
 
-/* Forgets the first one, at the start of a session. */
+/* Forgets the first misuse, at the start of a session. */
 void misuse_reset(void);
 
-/* Fills *err with the first one of the session. Returns false. */
+/* Fills *err with the session's first misuse. Returns false. */
 bool misuse_report(trail_error *err);
 
 #endif

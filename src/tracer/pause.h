@@ -1,8 +1,7 @@
 /*
- * The moments between steps of the protocol in tracer.h at which the actions of other threads
- * matter. In the library they expand to nothing. Tests are linked with a variant that calls the
- * test at these moments to make the thread wait, so that a race of one in a million starts happens
- * in each.
+ * The points in the protocol of tracer.h at which the actions of other threads matter. In the
+ * library they expand to nothing. Tests link a variant that calls the test at these points to make
+ * the thread wait, so that a race that starts once in a million runs starts in each.
  */
 #ifndef TRAIL_TRACER_PAUSE_H
 #define TRAIL_TRACER_PAUSE_H
@@ -15,7 +14,7 @@ enum pause {
     PAUSE_HELD,     /* in the thread that starts a trace: the others are held, or about to be */
     PAUSE_LISTED,   /* v1: the snapshot is complete, and the generation is still 0 */
     PAUSE_SWITCHES, /* the generation is about to change, or has changed before trail_tracing_ */
-    PAUSE_SWITCHED, /* the generation has changed, and sections of the old one may go on */
+    PAUSE_SWITCHED, /* the generation has changed, and sections of the old one may continue */
     PAUSE_VISITS,   /* in the thread that visits all others: one of them is locked */
     PAUSE_LISTS     /* in the thread that ends a generation or trace: a line of the module map */
 };

@@ -1,4 +1,4 @@
-/* Ps, which are started, stopped, or taken from a system call; system calls (§2.11, §7.4). */
+/* Starts and stops Ps, or takes them from a system call; system calls (§2.11, §7.4). */
 #include "tracer/context.h"
 #include "tracer/event.h"
 #include "tracer/identity.h"
@@ -9,16 +9,16 @@
 /* MARK: Ps */
 
 /*
- * Inner Ps that trail_p_fini has released, newest first; guarded by ps_lock. Their memory
- * stays: a goroutine may still name one as the P on which it was last.
+ * Inner Ps that trail_p_fini has released, newest first; guarded by ps_lock. Their memory stays: a
+ * goroutine may still name one as its last P.
  */
 static trail_p *free_ps;
 
 #define PS_AT_ONCE 32
 
 /*
- * An inner P on cache lines of its own, because its thread writes it at every event, and processors
- * fetch lines of 64 bytes in pairs.
+ * An inner P on cache lines of its own, because its thread writes to it at every event, and
+ * processors fetch lines of 64 bytes in pairs.
  */
 struct apart {
     _Alignas(128) trail_p p;
@@ -62,7 +62,7 @@ void proc_register(trail_p *p, trail_p *outer, int32_t id)
         ;
 }
 
-/* Other Ps may be added at the head meanwhile. */
+/* Other Ps may be added at the head at the same time. */
 static void remove_p(const trail_p *p)
 {
     trail_p *at = procs_first();
@@ -75,7 +75,7 @@ static void remove_p(const trail_p *p)
         at->next_ = p->next_;
 }
 
-/* Removes it from the list, and hands over what was written in it. */
+/* Removes it from the list, and hands over what was written into its buffer. */
 static void proc_retire(trail_p *p)
 {
     remove_p(p);
@@ -86,7 +86,7 @@ static void proc_retire(trail_p *p)
     free_ps = p;
 }
 
-/* Why a P cannot be initialized; NULL if it can. */
+/* Returns why a P cannot be initialized; NULL if it can. */
 static const char *p_refused(const trail_p *outer, int32_t id)
 {
     if (id < 0 || id > TRAIL_MAX_PROC)
@@ -159,7 +159,8 @@ static trail_p *check_p(const trail_m *m, const trail_p *outer, const char *what
     return p;
 }
 
-/* The thread `m`, if any, holds `p` no more, which has no holder then unless it is another's. */
+/* The thread `m`, if any, no longer holds `p`, which then has no holder unless it is another
+ * thread's. */
 static void release_proc(trail_m *m, trail_p *p)
 {
     const trail_m *holder = p ? __atomic_load_n(&p->m_, __ATOMIC_RELAXED) : NULL;
@@ -178,7 +179,7 @@ void trail_p_fini(trail_p *outer)
     lock_mutex(&tracer.ps_lock);
     outer->check_ = 0;
     if (p->m_ && p->m_->p == p) {
-        /* The thread keeps it, for readers, too, until it releases it. */
+        /* The thread keeps the P, also for readers, until it releases it. */
         misuse(current_m, "trail_p_fini", "a thread holds the P");
         p->outer_ = NULL;
     } else {
@@ -338,7 +339,7 @@ bool trail_procs_change(trail_m *outer, unsigned n, int skip)
     __atomic_store_n(&tracer.procs, n, __ATOMIC_RELAXED);
     SECTION_IF(number_needs_event(), outer, "trail_procs_change");
     if (tracer.v2 && !runs_goroutine(m, generation)) {
-        /* Written by the next thread that runs a goroutine. */
+        /* Will be written by the next thread that runs a goroutine. */
         __atomic_store_n(&tracer.announced, 0, __ATOMIC_RELAXED);
         written = true;
     } else if (owns_p(m) && !holds_proc(m, generation)) {
@@ -429,7 +430,7 @@ static bool reacquire_proc(trail_m *m, uint64_t generation)
     return write_proc_start(m, generation, p);
 }
 
-/* The time of return, if it is known and plausible (§3.3); else 0. */
+/* Returns the time of return if it is known and plausible (§3.3); else 0. */
 static uint64_t v1_returned_at(trail_g *g)
 {
     uint64_t at = g->syscall_exit_ticks_;
@@ -524,7 +525,7 @@ static bool v1_destroy_in_syscall(trail_m *m, uint64_t generation)
     return true;
 }
 
-/* Its P, which the end of the goroutine abandons, becomes idle. */
+/* The P abandoned by the goroutine's end becomes idle. */
 static bool v2_destroy_in_syscall(trail_m *m, uint64_t generation)
 {
     trail_p *p = held_p(m);
@@ -534,7 +535,7 @@ static bool v2_destroy_in_syscall(trail_m *m, uint64_t generation)
     written &= V2(m, generation, ProcSteal, (uint64_t)p->id, next_sequence(&p->seq_, generation),
                   V2_NO_THREAD);
     trail_set_(&p->state_, state_word(generation, TRAIL_P_IDLE_));
-    /* A host may take it from the call all the same. */
+    /* The host may still take it from the call. */
     p->abandoned_ = true;
     return written;
 }
@@ -555,7 +556,7 @@ void states_destroy_beside_proc(trail_m *m, uint64_t generation)
     write_proc_start(m, generation, m->p);
 }
 
-/* Ends a pause of the world that the goroutine has begun, for which it leaves the call. */
+/* Ends a stop-the-world pause begun by the goroutine, for which it leaves the call. */
 static trail_m *end_stopped_world(trail_m *m, uint64_t *generation)
 {
     if (likely(__atomic_load_n(&tracer.stopper, __ATOMIC_RELAXED) != m->g->id))

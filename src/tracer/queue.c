@@ -310,7 +310,7 @@ static bool wait_for_room(const struct timespec *until)
     return pthread_cond_timedwait(&tracer.room, &tracer.lock, until) != ETIMEDOUT;
 }
 
-/* Waits for room below the limit, or without memory for a buffer that has been read. */
+/* Waits for room below the limit, or, if there is no memory, for a buffer that has been read. */
 static struct trail_buffer_ *wait_and_take(size_t filled, size_t need)
 {
     struct timespec until = deadline_after(tracer.options.wait_ns);
@@ -421,8 +421,8 @@ struct trail_buffer_ *queue_buffer(const struct trail_writer_ *writer, uint64_t 
 
 /*
  * Whether to wake the reader. Waking it for every buffer would take a tenth of the writing thread's
- * time. While buffers arrive, it looks for them by itself now and then (read.c). Generations that
- * may be dropped are read when they are over.
+ * time. While buffers arrive, it polls for them now and then (read.c). Generations that may be
+ * dropped are read when they are over.
  */
 static bool is_worth_waking(const struct pending *pending)
 {

@@ -52,11 +52,11 @@ static bool thread_on;  /* guarded by control, or by `stopping` */
 static bool delivering; /* the library's thread is in a write or a sink */
 static pthread_t thread;
 static pid_t thread_id; /* of the library's thread, which sets it */
-static uint64_t taken;  /* chunks that the consumer has asked for: its progress */
+static uint64_t taken;  /* chunks that the consumer has requested: its progress */
 static __thread bool is_reader
     __attribute__((tls_model("initial-exec"))); /* this is the library's thread */
 static uint64_t epoch; /* changes when the library's thread is abandoned, which then only exits */
-static bool took;      /* a buffer was taken since the reading thread has last waited */
+static bool took;      /* a buffer was taken since the reading thread last waited */
 static uint64_t advance_due_ns;
 static uint64_t drain_due_ns; /* of the CPU samples */
 static const uint8_t end_of_generation = V2_EndOfGeneration;
@@ -77,12 +77,12 @@ void read_advance_soon(void)
 
 /*
  * The interval for draining CPU samples: short while samples arrive, because their ring is limited,
- * otherwise that at which generations end by default.
+ * otherwise the default length of a generation.
  */
 #define DRAIN_NS      100000000
 #define IDLE_DRAIN_NS 1000000000
 
-/* While buffers arrive, those that do not wake the reading thread are taken after this time. */
+/* While buffers arrive, those that do not wake the reading thread are taken after this long. */
 #define LIVE_NS 100000000
 
 static void next_drain(bool found)
@@ -252,7 +252,7 @@ static bool chores(void)
 static void wait_for_change(void)
 {
     uint64_t due = took ? clock_ns(CLOCK_MONOTONIC) + LIVE_NS : UINT64_MAX;
-    /* After a while without a buffer, the next one is to wake this thread. */
+    /* After a while without a buffer, the next one wakes this thread. */
     tracer.reader_idle = !took;
     took = false;
     if (tracer.active && tracer.v2 && advance_due_ns < due)
@@ -498,7 +498,7 @@ static bool stream_on(void)
 
 /*
  * Begins generation `first` for a stream beside the flight recorder or vice versa. Its state must
- * be set before, as the reading thread may get the first batch before this returns. control is
+ * be set before, because the reading thread may get the first batch before this returns. control is
  * held.
  */
 static bool begin_beside(uint64_t first, trail_error *err)
@@ -617,7 +617,7 @@ bool trail_start_sink(const trail_options *options, trail_chunk_fn sink, void *c
     return start(options, (struct stream){.fd = -1, .sink = sink, .context = context}, FRAME, err);
 }
 
-/* A wait shorter than this would only repeat itself. */
+/* A shorter wait would only repeat itself. */
 #define LEAST_WAIT_NS 1000000
 
 /* Returns the CPU time of the library's thread. */

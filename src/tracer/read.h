@@ -21,7 +21,7 @@ void queue_free(struct trail_buffer_ *buffer);
 
 void read_after_fork(void);
 void read_at_exit(void);
-/* Waits until the host's sink has returned, at most a second. It is not called again. */
+/* Waits at most a second until the host's sink has returned. It is not called again. */
 void read_end_sink(void);
 
 #endif

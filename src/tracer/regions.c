@@ -41,7 +41,8 @@ static bool has_region(const trail_g *g)
     return g->regions_session_ == tracer.first_generation && g->region_count_ > 0;
 }
 
-/* Returns false if another region is innermost. A region from before the trace may end in it. */
+/* Returns false if another region is innermost. A region that began before the trace may end in
+ * it. */
 static bool pop_region(trail_g *g, uint32_t mark)
 {
     if (!has_region(g))
@@ -134,8 +135,8 @@ void regions_forget(trail_g *g)
 }
 
 /*
- * Whether the goroutine ended with an open region, which is then counted off. The lock is held, as
- * in the next two functions.
+ * Whether the goroutine ended with an open region; if so, counts one off. The lock is held, as in
+ * the next two functions.
  */
 static bool has_ended(uint64_t goroutine)
 {
@@ -266,7 +267,7 @@ static void not_innermost(const trail_m *m)
               "it is not the innermost region of the goroutine");
 }
 
-/* A thread that is not announced keeps running while it has a region open. */
+/* An unannounced thread keeps running while it has a region open. */
 static void close_begin(trail_m *m, uint64_t generation)
 {
     if (unlikely(m->own_ != NULL))

@@ -1,6 +1,6 @@
 /*
  * Regions belong to the goroutine in which they began. A scope (TRAIL_REGION, trail::region) may
- * end when its goroutine waits, or on a thread that no longer runs it, because the goroutine
+ * end while its goroutine waits, or on a thread that no longer runs it because the goroutine
  * continued on another. Such an end is kept until the goroutine runs and the region is its
  * innermost one, because readers accept it only there (§6.5).
  */
@@ -12,7 +12,7 @@
 /* Number of ends that are kept; atomic. */
 extern uint32_t regions_kept;
 
-/* Forgets what earlier sessions have kept. */
+/* Forgets ends kept in earlier sessions. */
 void regions_reset(void);
 void regions_after_fork(void);
 

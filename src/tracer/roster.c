@@ -136,8 +136,8 @@ void roster_release(struct trail_own_thread_ *own)
 
 void roster_enter(struct trail_own_thread_ *own)
 {
-    /* Pairs with the load in roster_next. Like busy_, it is seen by a switch of generations, or the
-     * thread sees the new generation. */
+    /* Pairs with the load in roster_next. As with busy_, either a switch of generations sees it, or
+     * the thread sees the new generation. */
     __atomic_store_n(&own->m.in_use_, true, __ATOMIC_RELEASE);
 }
 
@@ -194,7 +194,7 @@ static void forget(trail_m *m)
     }
 }
 
-/* Other threads' records are not reused, as a thread may have been changing one. */
+/* Other threads' records are not reused, because a thread may have been changing one. */
 void roster_after_fork(trail_m *m)
 {
     for (uint32_t i = 0; i < records; i++)

@@ -37,12 +37,12 @@ struct trail_own_thread_ {
 struct trail_own_thread_ *roster_take(void);
 
 /*
- * Reserves addresses for enough records that thousands of threads may begin at once; mapping
+ * Reserves addresses for enough records that thousands of threads may begin at once; if each mapped
  * memory, they would wait for one another in the kernel.
  */
 void roster_prepare(void);
 
-/* Makes a record visible to visitors; everything in it must be set. */
+/* Makes a record visible to visitors; all its fields must be set. */
 void roster_enter(struct trail_own_thread_ *own);
 
 /* Makes it invisible again. The lock of its M is held. */
@@ -53,7 +53,7 @@ void roster_release(struct trail_own_thread_ *own);
 
 /*
  * Returns the next M in use, from index *at on, and advances *at; NULL: none. Threads may enter and
- * leave meanwhile: only atomic fields may be read.
+ * leave at any time: only atomic fields may be read.
  */
 trail_m *roster_next(uint32_t *at);
 
@@ -61,7 +61,7 @@ trail_m *roster_next(uint32_t *at);
 void roster_visit(void (*visit)(trail_m *m, void *arg), void *arg);
 void roster_visit_all(void (*visit)(trail_m *m, void *arg), void *arg);
 
-/* Forgets all threads but that of `m`, which may be NULL, and what was written. */
+/* Forgets all threads except that of `m`, which may be NULL, and everything written. */
 void roster_after_fork(trail_m *m);
 
 #endif

@@ -24,7 +24,7 @@ struct sample {
     uintptr_t pcs[TRAIL_MAX_FRAMES];
 };
 
-static struct sample *ring; /* stays mapped, as a late signal may still write */
+static struct sample *ring; /* stays mapped, because a late signal may still write to it */
 static uint64_t next_slot;  /* atomic */
 static uint64_t drained;    /* atomic; changed by the thread that holds control */
 static struct sigaction old_action;
@@ -69,7 +69,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 {
     static const trail_m nobody;
     trail_m *m = current_m;
-    /* An interrupted section protects the sample, too; otherwise the handler enters its own. */
+    /* An interrupted section also protects the sample; otherwise the handler enters its own. */
     bool enters = m && !__atomic_load_n(&m->busy_, __ATOMIC_RELAXED);
     uintptr_t pcs[TRAIL_MAX_FRAMES];
     uint64_t generation;
@@ -200,7 +200,7 @@ void sample_after_fork(void)
     next_slot = drained = 0;
 }
 
-/* Maps the ring once, also from a signal handler of the host's profiler. */
+/* Maps the ring once; also called from a signal handler of the host's profiler. */
 void sample_prepare(void)
 {
     struct sample *none = NULL, *mapped;

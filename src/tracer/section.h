@@ -40,8 +40,8 @@ static inline bool lost_goroutine(const trail_m *m)
 }
 
 /*
- * In trail_m.unlike_, with the session: how the thread's goroutine is unlike others, which matters
- * only if it is lost.
+ * Values of trail_m.unlike_, with the session: how the thread's goroutine differs from others,
+ * which matters only if it is lost.
  */
 #define UNLIKE_TOOK_PROC 1ull /* it took its P during its system call */
 #define UNLIKE_UNSEEN    2ull /* readers do not know that it runs */
@@ -203,8 +203,8 @@ static inline bool state_in_session(trail_state_ word)
 
 /*
  * Changes the state of `g` from `before` to `after`. Returns true if the event is to be written:
- * its status in `before` precedes it then. False if the generation is 0, or if the event would
- * contradict the trace; `what` names the call for the checking build.
+ * its status in `before` has then been written before it. False if the generation is 0, or if the
+ * event would contradict the trace; `what` names the call for the checking build.
  */
 bool state_change_slow_g(trail_m *m, uint64_t generation, trail_g *g, unsigned before,
                          unsigned after, const char *what);
@@ -240,7 +240,8 @@ static inline bool owns_g(const trail_m *m)
     return m->g && __atomic_load_n(&m->g->m_, __ATOMIC_RELAXED) == m;
 }
 
-/* Returns the thread's P; NULL: none. In a system call another thread may take it any time. */
+/* Returns the thread's P; NULL: none. During a system call another thread may take it at any
+ * time. */
 static inline trail_p *held_p(const trail_m *m)
 {
     trail_p *p = __atomic_load_n(&m->p, __ATOMIC_RELAXED);
@@ -287,7 +288,8 @@ static inline bool is_known(const trail_g *g)
     return state_in_session(state_load(&g->state_));
 }
 
-/* Whether trail_g_init initialized `g`, and it is unmoved and unchanged; else leave it alone. */
+/* Whether trail_g_init initialized `g`, and it is unmoved and unchanged; otherwise it must not be
+ * touched. */
 static inline bool is_initialized_g(const trail_g *g)
 {
     return likely(g && g->check_ == trail_check_(g) + g->id);

@@ -29,8 +29,8 @@ static int (*unw_backtrace)(void **, int);
 
 /*
  * Whether a word can be a PC. Below main, or in code without frame pointers, the frame register can
- * hold anything, mostly an address on the stack, [leaf, high), where it finds numbers and pointers
- * to the stack.
+ * hold anything, usually an address on the stack, [leaf, high), where the walk then finds numbers
+ * and pointers to the stack.
  */
 static inline bool is_code(uintptr_t pc, uintptr_t leaf, uintptr_t high)
 {
@@ -81,7 +81,7 @@ static size_t walk_frames(uintptr_t frame, uintptr_t high, unsigned skip, size_t
 }
 
 /*
- * Whether the walk gives the PCs of an entry, without storing, hashing or searching. PCs of an
+ * Whether the walk yields the PCs of an entry, without storing, hashing or searching. PCs of an
  * entry are known to be code.
  */
 __attribute__((no_sanitize("address"))) static inline bool
@@ -117,7 +117,7 @@ static inline uintptr_t end_of_unknown(uintptr_t frame)
 static uintptr_t stack_end(const trail_m *m, uintptr_t frame)
 {
     const trail_g *g = m->g;
-    /* Its end first: NULL for most hosts. */
+    /* Compares with its end first: NULL for most hosts. */
     if (g && frame < (uintptr_t)g->stack_high && frame >= (uintptr_t)g->stack_low)
         return (uintptr_t)g->stack_high;
     if (frame >= (uintptr_t)m->stack_low_ && frame < (uintptr_t)m->stack_high_)
@@ -134,7 +134,7 @@ static uintptr_t stack_root(const trail_m *m, uintptr_t frame, uintptr_t high)
     return root > frame && root <= high - 2 * sizeof(uintptr_t) ? root : 0;
 }
 
-/* Whether the host has set a root; it may be that of another stack. The hot path. */
+/* Whether the host has set a root, perhaps of another stack. The hot path. */
 static inline bool has_root(const trail_m *m)
 {
     return unlikely(m->g && m->g->stack_root) && STACK_HAS_FRAMES;
@@ -218,7 +218,7 @@ static size_t walk_unwound(uintptr_t frame, unsigned skip, size_t max, uintptr_t
 /* MARK: Capture */
 
 /*
- * Returns the slot of the stack last captured at this place. It is mostly the same again, and
+ * Returns the slot of the stack last captured at this place. It is usually the same again, and
  * comparing takes half the time of a look-up.
  */
 static const struct table_entry **recent(trail_m *m, uintptr_t leaf, uintptr_t frame)

@@ -36,18 +36,18 @@ static inline struct table *stack_table(uint64_t generation)
 /* Captures the stack of a thread that a signal interrupted, from its registers, for CPU samples. */
 size_t stack_of_context(const trail_m *m, const void *context, uintptr_t *pcs, size_t max);
 
-/* Selects a working unwinder, perhaps loads libunwind. `frame`: of trail_start's caller. */
+/* Selects a working unwinder, and may load libunwind for it. `frame`: of trail_start's caller. */
 trail_unwinder stack_choose(trail_unwinder wanted, uintptr_t frame);
 
 /*
- * Forgets the rules of code that may have been unloaded since the last call. Stacks of other code
- * at the same addresses are wrong until then, at most for a generation.
+ * Forgets the rules for code that may have been unloaded since the last call. Stacks of other code
+ * at the same addresses are wrong until then, for one generation at most.
  */
 void stack_forget_unloaded(void);
 
 /*
- * Stores up to `max` PCs of the calling thread, from the function that called that of `frame` on,
- * without a table; returns their number. `m` may be NULL.
+ * Stores up to `max` PCs of the calling thread, starting at the caller of the function whose frame
+ * is `frame`, without a table; returns their number. `m` may be NULL.
  */
 size_t stack_list(const trail_m *m, uintptr_t frame, uintptr_t *pcs, size_t max);
 

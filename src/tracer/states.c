@@ -13,14 +13,15 @@
 
 /* MARK: Status events */
 
-/* Claims a state word for the generation; false if another thread has changed it meanwhile. */
+/* Claims a state word for the generation; false if another thread has changed it in the
+ * meantime. */
 static bool claim(trail_state_ *word, trail_state_ old, uint64_t generation, unsigned state)
 {
     return __atomic_compare_exchange_n(word, &old, state_word(generation, state), false,
                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
-/* The same for a goroutine. What an earlier session showed of it is of no interest any more. */
+/* The same for a goroutine. What an earlier session showed of it no longer matters. */
 static bool claim_g(trail_g *g, trail_state_ old, uint64_t generation, unsigned state)
 {
     if (!state_in_session(old))
@@ -29,8 +30,7 @@ static bool claim_g(trail_g *g, trail_state_ old, uint64_t generation, unsigned 
 }
 
 /*
- * Whether its GC assist is to be written as under way: readers know it, or it began before the
- * session.
+ * Whether to write its GC assist as in progress: readers know it, or it began before the session.
  */
 static bool is_in_assist(trail_g *g, uint64_t generation)
 {
@@ -186,9 +186,9 @@ static bool recording(void)
 }
 
 /*
- * While nothing is recorded, calls are not checked. A P in a system call whose thread is in none
- * counts as running, and a goroutine that runs without a P as in a system call: events exist that
- * lead out of both.
+ * While nothing is recorded, calls are not checked. A P in a system call whose thread is not in one
+ * counts as running, and a goroutine that runs without a P counts as in a system call: events exist
+ * that lead out of both.
  */
 static unsigned plausible_p(const trail_m *m, trail_state_ word)
 {
@@ -222,7 +222,7 @@ static void introduce_proc(const trail_m *m, trail_p *p, uint64_t generation,
     context_unlock(p);
 }
 
-/* Notes what readers know of the thread's goroutine. */
+/* Notes what readers know about the thread's goroutine. */
 static void note_unlike(trail_m *m)
 {
     const trail_p *p = held_p(m);
@@ -269,7 +269,7 @@ static void introduce_context(trail_m *m, uint64_t generation, struct trail_writ
 
 /*
  * Writes what every generation has once, by a thread that runs a goroutine: the number of Ps, the
- * heap's goal, a collection that is under way.
+ * heap's goal, a collection in progress.
  */
 void states_announce(trail_m *m, uint64_t generation)
 {
@@ -315,7 +315,7 @@ static uint64_t generation_now(void)
 }
 
 /*
- * Lets the thread that holds the others begin the trace. A signal handler may annotate meanwhile
+ * Lets the thread that holds the others begin the trace. A signal handler may annotate during this
  * and change frame_.
  */
 static uint64_t wait_while_held(trail_m *m)
@@ -357,7 +357,7 @@ static void first_in_generation(trail_m *m, uint64_t generation)
     states_announce(m, generation);
 }
 
-/* Whether readers may see a goroutine on the thread that it has lost meanwhile. */
+/* Whether readers may see a goroutine on the thread that the thread has since lost. */
 static bool is_in_session(trail_m *m)
 {
     bool seen;
@@ -374,7 +374,7 @@ uint64_t section_first(trail_m *m, uint64_t generation)
         generation = is_held(m) ? wait_while_held(m) : generation_now();
     if (!generation || generation == m->generation_)
         return generation;
-    /* What calls left behind while nothing was recorded. */
+    /* Left behind by calls while nothing was recorded. */
     if (m->g && !has_goroutine(m) && !is_in_session(m))
         trail_set_current_(m, NULL);
     first_in_generation(m, generation);
@@ -384,7 +384,7 @@ uint64_t section_first(trail_m *m, uint64_t generation)
 static void write_end_of_lost(trail_m *m, uint64_t generation)
 {
     bool took = is_unlike(m, UNLIKE_TOOK_PROC);
-    /* It runs, unless its P is in the call with it, or gone, or was taken during the call. */
+    /* It runs, unless its P is in the call with it, is gone, or was taken during the call. */
     if (holds_proc(m, generation) && !took)
         EVENT_0(m, generation, GoDestroy, GoEnd);
     else if (holds_proc(m, generation) && tracer.v2)
@@ -451,7 +451,7 @@ void states_claim(trail_g *g, uint64_t generation, struct trail_writer_ *writer)
     }
 }
 
-/* Returns an idle P whose state is certain, NULL if there is none; *has: no status is missing. */
+/* Returns an idle P whose state is certain; NULL if there is none. *has: no status is missing. */
 static trail_p *idle_proc(uint64_t generation, bool *has)
 {
     trail_p *idle = NULL;

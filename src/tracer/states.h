@@ -27,9 +27,9 @@ void states_destroy_beside_proc(trail_m *m, uint64_t generation);
 void states_close(trail_m *m, uint64_t generation, struct trail_writer_ *writer);
 
 /*
- * v2: the same while the last generation of a session is still on, as states may change after the
- * session. Uses the M's own writer, which the M does not use before its first section. m->lock_ is
- * held.
+ * v2: the same while the last generation of a session is still on, because states may change after
+ * the session. Uses the M's own writer, which the M does not use before its first section. m->lock_
+ * is held.
  */
 void states_write_early(trail_m *m, uint64_t generation);
 

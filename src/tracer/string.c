@@ -9,10 +9,10 @@
 #include "tracer/tables.h"
 #include "tracer/tsan.h"
 
-/* v1: it must fit into an empty buffer, with its ID and length, after the Batch record. */
+/* v1: must fit into an empty buffer, with its ID and length, after the Batch record. */
 #define V1_STRING_MAX (BUFFER_CAPACITY - 64)
 
-/* IDs that an M reserves for strings written once, so that threads do not share a counter. */
+/* IDs reserved per M for strings written once, so that threads do not share a counter. */
 #define IDS_AT_ONCE 64
 
 /* Appends a String record to a v1 writer, in a new buffer if needed. */
@@ -80,7 +80,7 @@ void string_note(trail_m *m, uint64_t generation, const char *text, size_t size)
 
 /*
  * Returns the slot, by address, of a text that this M interned recently, which saves length, hash
- * and search. The text is compared, because the memory may hold another one now.
+ * and search. The text is compared, because the memory may have been reused for another.
  */
 static const struct table_entry **recent(trail_m *m, const char *text)
 {
@@ -94,7 +94,7 @@ static inline bool same_text(const struct table_entry *entry, const char *text)
     if (!entry)
         return false;
     kept = (const char *)entry->data;
-    /* Names are short: a call of strncmp would take longer. No stored text contains a NUL. */
+    /* Names are short, so a call of strncmp would take longer. No stored text contains a NUL. */
     for (size_t i = 0; i < entry->size; i++) {
         if (text[i] != kept[i])
             return false;

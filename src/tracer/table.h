@@ -56,12 +56,12 @@ struct table_entry *table_put(struct table *table, const void *data, size_t size
 /* Reserves `n` IDs without entries and returns the first. */
 uint64_t table_reserve_ids(struct table *table, uint64_t n);
 
-/* Calls visit for every entry, by bucket. No other thread may insert meanwhile. */
+/* Calls visit for every entry, by bucket. No other thread may insert during this. */
 void table_each(const struct table *table, void (*visit)(const struct table_entry *, void *),
                 void *context);
 
 /*
- * Removes all entries, and keeps a block, so that the first ones of the next generation need no
+ * Removes all entries, but keeps a block, so that the first entries of the next generation need no
  * memory. No other thread may use the table.
  */
 void table_reset(struct table *table);

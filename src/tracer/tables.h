@@ -8,7 +8,7 @@
 
 #include "tracer/event.h"
 
-/* Single strings. */
+/* Writing single strings. */
 const struct table_entry *string_put(uint64_t generation, const char *text, size_t size,
                                      bool *fresh);
 bool v1_write_string(struct trail_writer_ *writer, uint64_t proc, uint64_t generation, uint64_t id,
@@ -28,7 +28,7 @@ bool v2_write_tables(uint64_t generation);
 /* v1: writes the stacks with the strings that they need; other strings are written already. */
 bool v1_write_tables(struct trail_writer_ *writer, uint64_t generation);
 
-/* Returns the name of a PC as the process knows it (symbols.c); empty strings if unknown. */
+/* The name of a PC as known to the process (symbols.c); empty strings if unknown. */
 struct frame_name {
     const char *function, *file;
     unsigned line;

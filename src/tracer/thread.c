@@ -1,10 +1,10 @@
 /*
- * Threads: Ms that the host starts, and the library's own for threads without trail_m_start that
- * annotate (Appendix B 5).
+ * Threads: Ms that the host starts, and the library's own for threads that annotate without
+ * trail_m_start (Appendix B 5).
  *
  * Each thread has its own goroutine and P, for events that need more than it runs and holds
- * (context.h). A thread that was not announced holds them all the time; in the trace it appears
- * like a call from foreign code, created in a system call.
+ * (context.h). An unannounced thread holds them all the time; in the trace it appears like a call
+ * from foreign code, created in a system call.
  */
 #include <string.h>
 #include <sys/syscall.h>
@@ -15,11 +15,12 @@
 #include "tracer/roster.h"
 #include "tracer/states.h"
 
-/* Their Ps are numbered from here, apart from the host's. */
+/* The library's Ps are numbered from here, apart from the host's. */
 #define FIRST_OWN_PROC (TRAIL_MAX_PROC + 1)
 
 __thread trail_m *current_m;
-/* Its M is being set up or removed: no call from a signal handler is written meanwhile. */
+/* The thread's M is being set up or removed: a signal handler's calls are not written in the
+ * meantime. */
 static __thread bool changing __attribute__((tls_model("initial-exec")));
 
 static int32_t own_procs; /* atomic */
@@ -69,7 +70,7 @@ void call_refused(const char *what, uintptr_t frame)
 
 /*
  * Number of threads with an M of the host's, by a hash of its address. It is nearly always 0 for an
- * M that is started, which saves a search among all threads.
+ * M being started, which saves a search among all threads.
  */
 static uint16_t given[1 << 16]; /* atomic */
 
@@ -91,7 +92,7 @@ static void set_outer(struct trail_own_thread_ *own, trail_m *outer)
 
 /*
  * Clears what an earlier thread left, except what other threads may read and what it has written,
- * behind which the new thread continues.
+ * after which the new thread continues.
  */
 static void clear(trail_m *m)
 {
@@ -107,7 +108,7 @@ static void clear(trail_m *m)
     m->id = (uint64_t)syscall(SYS_gettid);
 }
 
-/* Gives the calling thread, which is `announced` or not, an inner M; NULL: no memory. */
+/* Gives the calling thread, `announced` or not, an inner M; NULL: no memory. */
 static struct trail_own_thread_ *attach(trail_m *outer, bool announced)
 {
     struct trail_own_thread_ *own = roster_take();
@@ -138,7 +139,7 @@ static struct trail_own_thread_ *attach(trail_m *outer, bool announced)
 
 /*
  * Closes the batch in the record's first buffer, or hands the buffer to the reader. If the thread
- * goes on, with another record perhaps, what it writes there must follow.
+ * continues, perhaps with another record, what it writes there must follow.
  */
 static void end_writer(struct trail_writer_ *writer, bool thread_ends)
 {
@@ -193,7 +194,7 @@ static bool is_of_other(const trail_m *outer)
 
 /* MARK: Threads with trail_m_start or trail_m_attach */
 
-/* Lets a thread that is not announced return from its system call in order to end. */
+/* Lets an unannounced thread return from its system call in order to end. */
 static void return_to_end(trail_m *m, trail_m *outer, trail_g *g)
 {
     if ((state_load(&m->p->state_) & STATE_MASK) == TRAIL_P_RUNNING_) {
@@ -204,7 +205,7 @@ static void return_to_end(trail_m *m, trail_m *outer, trail_g *g)
     }
 }
 
-/* Ends the waiting goroutine of the library's that an announced thread has. */
+/* Ends the library's waiting goroutine that belongs to an announced thread. */
 static void end_own_goroutine(struct trail_own_thread_ *own)
 {
     trail_m *outer = &own->outer;
@@ -217,7 +218,7 @@ static void end_own_goroutine(struct trail_own_thread_ *own)
     trail_proc_stop(outer);
 }
 
-/* Ends what the thread runs and releases what it holds. The M is that of the calling thread. */
+/* Ends what the thread runs and releases what it holds. The M is the calling thread's. */
 static void end_context(trail_m *m)
 {
     struct trail_own_thread_ *own = (struct trail_own_thread_ *)m;
@@ -328,7 +329,7 @@ trail_p *threads_spare_proc(void)
 
 /* MARK: Threads that only annotate */
 
-/* Whether a trace of v2 is on. The tracer's format may only be read in a section of a trace. */
+/* Whether a v2 trace is on. The tracer's format may only be read in a section of a trace. */
 static bool is_on_v2(trail_m *m)
 {
     bool v2 = section_enter(m) && tracer.v2;
@@ -337,9 +338,9 @@ static bool is_on_v2(trail_m *m)
 }
 
 /*
- * Announces what it owns, and that it is in a system call. v1 has no creation in one: readers take
- * GoInSyscall for a goroutine that was there before the trace. The trace may end and another one
- * begin between any two calls.
+ * Announces what the thread owns, and that it is in a system call. v1 cannot create a goroutine in
+ * one: readers take GoInSyscall for a goroutine from before the trace. The trace may end and
+ * another one begin between any two calls.
  */
 static void begin_own(struct trail_own_thread_ *own)
 {
@@ -357,7 +358,8 @@ static void begin_own(struct trail_own_thread_ *own)
     if (generation && runs_goroutine(&own->m, generation))
         context_pause(&own->m, generation);
     else if (!generation && has_goroutine(&own->m))
-        /* The trace has ended meanwhile. In the next one the thread is in the system call, too. */
+        /* The trace has ended in the meantime. In the next one the thread is in the system call,
+         * too. */
         trail_set_(&own->g.state_, TRAIL_G_SYSCALL_);
     section_leave(&own->m);
 }

@@ -79,9 +79,9 @@ static void after_fork(void)
 }
 
 /*
- * Keeps the library, or the plugin that contains it, loaded after dlclose: destructors of threads,
- * handlers of fork and signals, and the library's own thread have code in it. The shared library is
- * also linked with -z nodelete; this is for the archive.
+ * Keeps the library, or the plugin that contains it, loaded after dlclose: thread destructors, fork
+ * and signal handlers, and the library's own thread have code in it. The shared library is also
+ * linked with -z nodelete; this is for the archive.
  */
 static void stay_loaded(void)
 {

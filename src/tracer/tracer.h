@@ -72,7 +72,7 @@ static inline uint8_t *buffer_end(struct trail_buffer_ *buffer)
     return (uint8_t *)buffer + buffer->size;
 }
 
-/* Returns the number of bytes that fit behind the write position. */
+/* Returns the number of bytes that fit after the write position. */
 static inline size_t writer_room(const struct trail_writer_ *writer)
 {
     return (size_t)(buffer_end(writer->buffer) - writer->at);
@@ -87,10 +87,10 @@ struct pending {
     uint64_t began_ns; /* CLOCK_MONOTONIC */
     struct trail_buffer_ *first, *last;
     size_t bytes;  /* sizes of these buffers */
-    bool complete; /* no more buffers follow */
+    bool complete; /* no more buffers will follow */
     bool spoiled;  /* a buffer was dropped: none of it is handed out */
     bool started;  /* some of it was handed out */
-    bool gap;      /* the generation before it was dropped */
+    bool gap;      /* the preceding generation was dropped */
     bool ended;    /* format 26: its last byte was handed out */
 };
 
@@ -142,8 +142,8 @@ struct tracer { /* NOLINT(clang-analyzer-optin.performance.Padding) */
     const trail_p *stopped_on; /* format 7: its P */
     /*
      * Held while the loader's list of modules is walked, and by a thread that forks: glibc does not
-     * reset the lock of that list in the child, which would wait for it for ever if it was held.
-     * Recursive, for a signal handler that forks during the walk.
+     * reset the lock of that list in the child, which would wait forever if it was held. Recursive,
+     * for a signal handler that forks during the walk.
      */
     pthread_mutex_t walk;
 
@@ -169,14 +169,14 @@ struct tracer { /* NOLINT(clang-analyzer-optin.performance.Padding) */
     pthread_cond_t changed; /* the reader has something to do */
     trail_options options;
     size_t smallest;      /* size of a writer's first buffer */
-    size_t queued, limit; /* bytes of the buffers that are not read yet, and their maximum */
+    size_t queued, limit; /* bytes of the unread buffers, and their maximum */
     struct trail_buffer_ *free[BUFFER_CLASSES];
     size_t free_bytes; /* of all free lists */
     uint8_t *slab;     /* the rest of a mapping of BUFFER_SIZE, for buffers of the smallest size */
     size_t slab_left;
     /*
      * Buffers of BUFFER_SIZE for the end of generations when the system has no memory; how many
-     * there are and should be.
+     * exist and should exist.
      */
     struct trail_buffer_ *reserve;
     size_t reserved, to_reserve;
@@ -185,7 +185,7 @@ struct tracer { /* NOLINT(clang-analyzer-optin.performance.Padding) */
     size_t first_pending, pendings;
     bool reader_idle;  /* the reading thread waits, and has seen no buffer for a while */
     bool urgent;       /* a generation or trace is being ended: no thread waits for memory */
-    bool failed;       /* atomic: the trace ended by itself, for want of memory */
+    bool failed;       /* atomic: the trace ended by itself, for lack of memory */
     trail_stats stats; /* rare events, counted with atomics */
 
     trail_error error; /* of the trace; guarded by lock */
@@ -272,7 +272,7 @@ void queue_complete(uint64_t generation);
 void queue_spoil(uint64_t generation);
 bool queue_spoiled(uint64_t generation);
 
-/* Frees all buffers after a trace that is not read further. */
+/* Frees all buffers after a trace that will not be read further. */
 void queue_clear(void);
 
 /* While set, threads that need a buffer do not wait and may exceed the limit. */

@@ -36,7 +36,7 @@ void trail_task_end_(uint64_t task)
     close_annotation(m, generation);
 }
 
-/* Writes the record and, after it and not counted in its length, the message (§1.4). */
+/* Writes the record, followed by the message, which its length does not include (§1.4). */
 static void v1_write_log(trail_m *m, uint64_t generation, uint64_t task, uint64_t key,
                          uint64_t stack, const char *message, size_t size)
 {

@@ -181,7 +181,7 @@ static uint64_t frequency(void)
 
 /*
  * Restores, for the next trace, Ps that are in a system call but were idle in this trace. Threads
- * run meanwhile, so a state that one of them has changed is kept.
+ * are running, so a state that one of them has changed is kept.
  */
 static void restore_ps(uint64_t generation)
 {

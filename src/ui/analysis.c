@@ -1,4 +1,4 @@
-/* What all commands for analyses share: options, the pass, messages, JSON. */
+/* What all analysis commands share: options, the pass, messages, JSON. */
 #include "ui/analysis.h"
 
 #include <inttypes.h>
@@ -21,8 +21,9 @@ void analysis_speak(struct analysis *analysis)
 int analysis_words(struct analysis *analysis, const struct options *options)
 {
     if (options->word_count != 1)
-        return usage_error(analysis->command, options->word_count == 0 ? "which file? (- is stdin)"
-                                                                       : "one file at a time");
+        return usage_error(analysis->command, options->word_count == 0
+                                                  ? "no file given (- is stdin)"
+                                                  : "one file at a time");
     return analysis_word(analysis, options->words[0]);
 }
 
@@ -50,12 +51,12 @@ static int print_damage(const struct analysis *analysis, const trail_error *err)
 {
     int code = print_error(analysis->word, err);
     if (analysis->answers)
-        print_message("%s: what %s is of the part that could be read", source_title(analysis->word),
-                      analysis->streams ? "is shown" : "follows");
+        print_message("%s: what %s covers only the part that could be read",
+                      source_title(analysis->word), analysis->streams ? "is shown" : "follows");
     return code;
 }
 
-/* Prints the reason of an empty answer. */
+/* Prints why an answer is empty. */
 static void print_window(const struct analysis *analysis)
 {
     const trail_analysis_span *span = &analysis->span;
@@ -195,7 +196,7 @@ static void json_named(const struct analysis *analysis, struct json *json, const
     json_close(json, '}');
 }
 
-/* By Go's reason, adding up kinds with the same one. */
+/* Writes waits by Go's reason, adding up kinds with the same one. */
 static void json_reasons(const struct analysis *analysis, struct json *json,
                          const trail_times *times)
 {
@@ -229,7 +230,7 @@ void analysis_json_wait(const struct analysis *analysis, struct json *json, trai
         json_text(json, "object", trail_analysis_text(analysis->answers, what.object));
 }
 
-/* By kind, where kinds are recorded. */
+/* Writes waits by kind, if kinds are recorded. */
 static void json_kinds(const struct analysis *analysis, struct json *json, const trail_times *times)
 {
     bool any = false;

@@ -1,5 +1,5 @@
 /*
- * What the commands over analyses share: their common options, and the one pass over the file.
+ * What the analysis commands share: their common options, and the one pass over the file.
  *
  *     static const struct option rows[] = {
  *         {OPT_OWN, ...},
@@ -20,7 +20,7 @@
 #include "ui/window.h"
 #include "ui/words.h"
 
-/* Options of the struct below, with which a command's request begins. */
+/* Options of the struct below, which must be the first member of a command's request. */
 /* clang-format off */
 #define ANALYSIS_READ_ROWS                                                                         \
     {0, "from", "TIME",                                                                            \
@@ -95,40 +95,40 @@ int analysis_answer(struct analysis *analysis, int code, int (*show)(void *conte
  * analysis_run. */
 void analysis_speak(struct analysis *analysis);
 
-/* Returns a reason of a wait as shown, also for waits without one. */
+/* Returns a reason of a wait as shown, even for waits without one. */
 trail_string analysis_reason(const struct analysis *analysis, trail_name reason);
 
-/* Prints that nothing ran, as there is no `kind` of thing: a goroutine, a P. */
+/* Prints that nothing ran, because there is no `kind` of thing: a goroutine, a P. */
 void analysis_nothing_ran(const struct analysis *analysis, enum term kind);
 
 /* Returns the text of a name; "(unknown)" for 0. */
 trail_string analysis_text(const struct analysis *analysis, trail_name name);
 
-/* The object that --json prints; it begins with the origin of its times. */
+/* Begins the object that --json prints, with the origin of its times. */
 struct json analysis_json_begin(const struct analysis *analysis);
 void analysis_json_end(struct json *json);
 
-/* The members of a trail_times. */
+/* Writes the members of a trail_times. */
 void analysis_json_times(const struct analysis *analysis, struct json *json,
                          const trail_times *times);
 
-/* A distribution as an object: minimum, mean, quantiles, buckets. */
+/* Writes a distribution as an object: minimum, mean, quantiles, buckets. */
 void analysis_json_histogram(struct json *json, const char *key, const trail_histogram *histogram);
 
-/* The members of a group, with its distributions. */
+/* Writes the members of a group, with its distributions. */
 void analysis_json_group(const struct analysis *analysis, struct json *json,
                          const trail_group *group);
 
-/* The members of a wait: "reason", and where recorded "wait_kind" and "object". */
+/* Writes the members of a wait: "reason", and if recorded "wait_kind" and "object". */
 void analysis_json_wait(const struct analysis *analysis, struct json *json, trail_name wait);
 
-/* "waiting for mutex stats_mu"; where the kind is not recorded, the reason. May contain any bytes.
- */
+/* Returns "waiting for mutex stats_mu"; if the kind is not recorded, the reason. May contain any
+ * bytes. */
 enum { WAIT_TEXT_SIZE = 320 };
 trail_string analysis_wait_text(const struct analysis *analysis, trail_name wait,
                                 char buf[WAIT_TEXT_SIZE]);
 
-/* "select 3.2 s, network 1 s": the reasons of waits, longest first, at most `most`. */
+/* Returns "select 3.2 s, network 1 s": the reasons of waits, longest first, at most `most`. */
 const char *analysis_reasons(const struct analysis *analysis, const trail_times *times,
                              unsigned most, char *buf, size_t size);
 

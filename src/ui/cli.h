@@ -27,7 +27,7 @@ extern const struct command *const commands[];
 /* Returns the exit code for an error. */
 int exit_code_of(const trail_error *err);
 
-/* The worse of two exit codes, for several files: EXIT_INOUT is worse than EXIT_BAD. */
+/* Returns the worse of two exit codes, for several files: EXIT_INOUT is worse than EXIT_BAD. */
 static inline int worse_exit(int a, int b)
 {
     return a > b ? a : b;
@@ -85,9 +85,9 @@ int close_output(struct output *output, const char *path, bool made, int code);
 int print_output_error(const char *title, int reason);
 
 /*
- * Flushes stdout; prints a message if output was lost. Returns `code`, or EXIT_INOUT. Where the
- * reader of stdout, a pipe, has gone, it prints nothing and ends the process by SIGPIPE, as other
- * commands do.
+ * Flushes stdout; prints a message if output was lost. Returns `code`, or EXIT_INOUT. If stdout is
+ * a pipe whose reader has gone, prints nothing and ends the process by SIGPIPE, as other commands
+ * do.
  */
 int finish_stdout(int code);
 

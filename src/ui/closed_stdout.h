@@ -7,7 +7,8 @@
 
 #include <stdbool.h>
 
-/* Whether this errno of a failed write means that; closed_stdout_end then ends the process. */
+/* Whether this errno of a failed write means that stdout is closed; closed_stdout_end then ends the
+ * process. */
 bool closed_stdout_is(int reason);
 
 /* Ends the process by SIGPIPE if stdout was found to be closed. */

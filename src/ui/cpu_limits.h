@@ -1,4 +1,5 @@
-/* What kept the threads of a recording from CPUs, as `trail record` has noted it (trail_recorded). */
+/* What kept the threads of a recording from CPUs, as recorded by `trail record`
+ * (trail_recorded). */
 #ifndef TRAIL_UI_CPU_LIMITS_H
 #define TRAIL_UI_CPU_LIMITS_H
 
@@ -6,7 +7,7 @@
 
 #include "base/json.h"
 
-/* Rows of a trace that was read to its end; those with a count of 0 it does not have. */
+/* Rows of a trace that was read to its end; a count of 0 means that it has no such row. */
 struct cpu_limits {
     trail_recorded machine, cpus, quota;
     char list[128]; /* the name of `cpus` */
@@ -20,10 +21,11 @@ void cpu_limits_show(const struct cpu_limits *limits, const char *before);
 /* Prints threads whose scheduling is not the default: "TID 4712: CPU 0; nice 5". */
 void cpu_limits_show_threads(const trail_reader *reader);
 
-/* An object with the key "cpus", which is left out if the trace does not have it. */
+/* Writes an object with the key "cpus", which is omitted if the trace has none. */
 void cpu_limits_json(const struct cpu_limits *limits, struct json *json);
 
-/* An array with the key "scheduling" of the settings of a thread; none if it had the default only. */
+/* Writes an array with the key "scheduling", the settings of a thread; omitted if it only had the
+ * default. */
 void cpu_limits_json_thread(const trail_reader *reader, struct json *json, int64_t tid);
 
 #endif

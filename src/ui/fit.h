@@ -1,4 +1,4 @@
-/* How wide lines may be where they are shown. */
+/* The width of the terminal that lines are shown on. */
 #ifndef TRAIL_UI_FIT_H
 #define TRAIL_UI_FIT_H
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The created ones, outer before inner. Zero-initialised is empty. */
+/* The created folders, outer before inner. Zero-initialised: empty. */
 struct folders {
     char **made;
     size_t count, capacity;
@@ -14,7 +14,7 @@ struct folders {
 /* Creates a folder and its parents. Returns EXIT_GOOD, or EXIT_INOUT after a message. */
 int folders_make(struct folders *folders, const char *path);
 
-/* Frees the list; unless `stay`, removes the folders in it that are empty. */
+/* Frees the list; unless `stay`, removes those of its folders that are empty. */
 void folders_end(struct folders *folders, bool stay);
 
 #endif

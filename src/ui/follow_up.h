@@ -42,7 +42,8 @@ const char *shell_word(const char *word, char *buf);
 /* The same for a name in the trace. */
 const char *shell_name(trail_string name, char *buf);
 
-/* The same for a file as an argument of its own: one that begins with "-" is no option. */
+/* The same for a file as a separate argument: a name that begins with "-" must not look like an
+ * option. */
 const char *shell_file(const char *path, char *buf);
 
 #endif

@@ -106,7 +106,7 @@ void goroutine_filter_free(struct goroutine_filter *filter)
 
 /* MARK: Stacks */
 
-/* "main.work (main.go:42)" into `buf`. */
+/* Writes "main.work (main.go:42)" to `buf`. */
 static void frame_text(const struct analysis *analysis, const trail_place *place, char *buf,
                        size_t size)
 {

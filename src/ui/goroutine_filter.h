@@ -18,7 +18,7 @@
      TO_IDS(request, filter.goroutines, "gG")}
 /* clang-format on */
 
-/* Zero-initialised selects all goroutines. */
+/* Zero-initialised: selects all goroutines. */
 struct goroutine_filter {
     const char *name;
     struct id_list goroutines;
@@ -51,7 +51,7 @@ void place_add_difference(const struct analysis *analysis, trail_stack stack, tr
                           char *buf, size_t size);
 
 /* Returns the index of the frame that called the place: in Go the next, elsewhere the next that is
- * no wrapper; the number of frames if there is none. */
+ * not a wrapper; the number of frames if there is none. */
 size_t place_caller(const struct analysis *analysis, trail_stack stack);
 
 /* Prints one line per frame. */

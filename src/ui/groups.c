@@ -29,7 +29,7 @@ int groups_check(const struct groups_view *view, bool one_by_one)
 {
     if (one_by_one && (view->percentiles.given || view->histogram.given))
         return usage_error(view->analysis->command,
-                           "--percentiles and --histogram are of groups, not of single %s",
+                           "--percentiles and --histogram apply to groups, not to single %s",
                            term(&view->analysis->vocabulary, view->one + 1));
     return EXIT_GOOD;
 }
@@ -85,7 +85,7 @@ static void show_table(const struct groups_view *view, const trail_group *groups
     table_print(&table);
 }
 
-/* All on one scale, to be comparable; the tallest column of each is full. */
+/* Uses one scale for all, so that they are comparable; the tallest column of each is full. */
 static void show_spreads(const struct groups_view *view, const trail_group *groups, size_t count)
 {
     char from[SHOW_SIZE], to[SHOW_SIZE];
@@ -99,7 +99,8 @@ static void show_spreads(const struct groups_view *view, const trail_group *grou
     }
     if (!any)
         return;
-    printf("\nfrom %s to %s, a column a power of two:\n", show_duration(from, powers_begin(first)),
+    printf("\nfrom %s to %s, a column per power of two:\n",
+           show_duration(from, powers_begin(first)),
            show_duration(to, last < 62 ? powers_begin(last + 1) : INT64_MAX));
     for (size_t i = 0; i < count; i++) {
         struct powers powers = powers_of(&groups[i].columns[view->percentiles.column]);

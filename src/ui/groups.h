@@ -43,7 +43,7 @@ struct groups_view {
     bool json;
 };
 
-/* Returns how many of `count` rows are shown to people. */
+/* Returns how many of `count` rows are shown in tables. */
 static inline size_t groups_shown(const struct groups_view *view, size_t count)
 {
     size_t limit = view->limit ? view->limit : 30;
@@ -56,10 +56,10 @@ int groups_check(const struct groups_view *view, bool one_by_one);
 /* Returns the view of goroutines by start function with default options. */
 struct groups_view groups_of_goroutines(struct analysis *analysis);
 
-/* "3 goroutines, 1 alive at the end, in 2 groups, in 1.2 s"; no groups: 0. */
+/* Prints "3 goroutines, 1 alive at the end, in 2 groups, in 1.2 s"; `groups` 0: without groups. */
 void groups_show_head(const struct groups_view *view, size_t groups);
 
-/* Prints all goroutines, as the view and the analysis select. Returns EXIT_GOOD, or EXIT_INOUT on
+/* Prints all goroutines selected by the view and the analysis. Returns EXIT_GOOD, or EXIT_INOUT if
  * out of memory. */
 int groups_show_goroutines(const struct groups_view *view);
 
@@ -67,10 +67,10 @@ int groups_show_goroutines(const struct groups_view *view);
 void groups_json(const struct analysis *analysis, struct json *json, const char *key,
                  const trail_group *groups, size_t count);
 
-/* Prints groups. Returns EXIT_GOOD, or EXIT_INOUT on out of memory. */
+/* Prints groups. Returns EXIT_GOOD, or EXIT_INOUT if out of memory. */
 int groups_show(const struct groups_view *view, const trail_group *groups, size_t count);
 
-/* The columns of a trail_times. */
+/* Adds the columns of a trail_times. */
 void groups_put_times(struct row *row, const trail_times *times);
 
 #endif

@@ -1,4 +1,4 @@
-/* An input that is read several times, also from stdin. */
+/* An input that is read several times, even from stdin. */
 #include "ui/input.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static int input_fail(trail_error *err, trail_code code, const char *message)
     return -1;
 }
 
-/* Reads all that comes from the descriptor into memory. */
+/* Reads everything from the descriptor into memory. */
 static int take_all(struct input *input, int fd, trail_error *err)
 {
     size_t capacity = 0;
@@ -107,9 +107,10 @@ void print_repairs(const char *word, const trail_reader *reader)
     trail_reader_stats stats;
     trail_reader_get_stats(reader, &stats);
     if (stats.repairs > 0 && trail_version_is_v2(trail_reader_version(reader)))
-        print_message("%s: %" PRIu64 " state%s inferred where events are lost; what is not certain "
-                      "there is in no sum",
-                      source_title(word), stats.repairs, plural_s(stats.repairs));
+        print_message(
+            "%s: %" PRIu64
+            " state%s inferred where events are lost; sums leave out what is uncertain there",
+            source_title(word), stats.repairs, plural_s(stats.repairs));
     else if (stats.repairs > 0)
         print_message("%s: %" PRIu64 " repair%s; 'trail check --repair --list' lists them",
                       source_title(word), stats.repairs, plural_s(stats.repairs));

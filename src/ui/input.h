@@ -10,15 +10,15 @@ struct input {
     size_t size;
 };
 
-/* Reads stdin or a pipe into memory if it will be opened `again`. Returns -1 with *err set on error. Call
- * input_free in either case. */
+/* Reads stdin or a pipe into memory if it will be opened `again`. Returns -1 with *err set on
+ * error. input_free must be called in either case. */
 int input_init(struct input *input, const char *word, bool again, trail_error *err);
 trail_source *input_open(struct input *input, trail_error *err);
 
 /*
- * The ID of a trace, in all tables: of its host and its content, so that it does not change with its
- * name or compression. Opens the input anew, and reads all of it. Of a damaged file it is of what can be
- * read; the reader of the tables reports the damage.
+ * The ID of a trace, in all tables: derived from its host and its content, so that it does not
+ * change with its name or compression. Opens the input again, and reads all of it. For a damaged
+ * file it covers what can be read; the reader of the tables reports the damage.
  */
 #define TRACE_ID_SIZE 17 /* 16 hexadecimal digits */
 void input_trace_id(struct input *input, const char *host, char id[TRACE_ID_SIZE]);

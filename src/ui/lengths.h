@@ -1,4 +1,4 @@
-/* Options that select tasks or regions by how long they took. */
+/* Options that select tasks or regions by duration. */
 #ifndef TRAIL_UI_LENGTHS_H
 #define TRAIL_UI_LENGTHS_H
 

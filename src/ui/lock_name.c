@@ -66,7 +66,7 @@ static size_t without_process(const char *text, size_t size)
 
 /*
  * A symbol identifies a lock; an address does not, but the place where the lock was first seen
- * does. It follows either: "0x7f10 (first seen locked in f x.c:12)".
+ * does. It comes after either: "0x7f10 (first seen locked in f x.c:12)".
  */
 static void identify_named(trail_string kind, trail_string name, char *buf)
 {
@@ -90,7 +90,7 @@ static void identify_named(trail_string kind, trail_string name, char *buf)
                    at_most(without_line(place, left), NAME_MOST), place);
 }
 
-/* "main.work < main.main": as place_text, without files and lines. */
+/* Returns "main.work < main.main": like place_text, without files and lines. */
 static const char *functions_of(const struct analysis *analysis, trail_stack stack, char *buf,
                                 size_t size)
 {
@@ -116,7 +116,7 @@ static void identify_places(const struct analysis *analysis, const trail_lock *l
     char waited[PLACE_SIZE / 2 + 80], woken[PLACE_SIZE / 2 + 80] = "nothing in the trace";
     if (lock->woken)
         functions_of(analysis, lock->woken, woken, sizeof woken);
-    /* A mutex is the same whoever releases it. */
+    /* A mutex is the same whichever function releases it. */
     (void)snprintf(buf, LOCK_NAME_SIZE, "%.*s in %s%s%s", at_most(kind.size, KIND_MOST), kind.data,
                    functions_of(analysis, lock->waited, waited, sizeof waited),
                    lock->can_be_held ? "" : ", woken by ", lock->can_be_held ? "" : woken);

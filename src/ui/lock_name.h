@@ -4,7 +4,7 @@
 
 #include "ui/analysis.h"
 
-/* Size of a buffer for either. */
+/* Size of the buffers for both names. */
 enum { LOCK_NAME_SIZE = 700 };
 
 /*
@@ -14,9 +14,9 @@ enum { LOCK_NAME_SIZE = 700 };
 const char *lock_name(const struct analysis *analysis, const trail_lock *lock, char *buf);
 
 /*
- * The same without what changes between runs or builds, addresses and lines, and but for mutexes
- * with the waker: "mutex first seen locked in work x.c"; "sync.(*WaitGroup).Wait in main.work <
- * main.main, woken by main.done < main.work". Not unique in a trace.
+ * The same without what changes between runs or builds, addresses and lines, and, except for
+ * mutexes, with the waker: "mutex first seen locked in work x.c"; "sync.(*WaitGroup).Wait in
+ * main.work < main.main, woken by main.done < main.work". Not unique in a trace.
  */
 const char *lock_identity(const struct analysis *analysis, const trail_lock *lock, char *buf);
 

@@ -21,7 +21,7 @@ struct nearest {
     char hint[300];
 };
 
-/* Takes one of the existing names; ignores empty ones. A name that contains the word is near. */
+/* Offers one of the existing names; ignores empty ones. A name that contains the word is near. */
 void nearest_offer(struct nearest *nearest, trail_string name);
 
 /* Returns "; did you mean 'parse'?", or "" without any name. Valid as long as `nearest`. */

@@ -10,11 +10,11 @@
 #include "ui/values.h"
 
 const struct option input_options[] = {
-    {0, "max-inflated", "SIZE", "the most that compressed input may give",
+    {0, "max-inflated", "SIZE", "limit of decompressed input",
      TO_SIZE_LIMIT(struct input_limits, max_bytes), .expects = "a size like 100G, or 0 for any"},
-    {0, "max-ratio", "N", "compressed input may give N times its size",
+    {0, "max-ratio", "N", "decompressed input may be N times as large",
      TO_LIMIT(struct input_limits, max_ratio), .expects = "a number like 1000, or 0 for any"},
-    {0, "threads", "N", "the most threads that read and process a trace",
+    {0, "threads", "N", "maximum number of threads that read and process a trace",
      TO_NUMBER(struct input_limits, threads), .least = 1, .most = 1024,
      .expects = "a number from 1 to 1024"},
     {0},
@@ -118,7 +118,7 @@ static const struct option_word *find_word(const struct option_word *words, cons
     return NULL;
 }
 
-/* "locks,io". */
+/* Parses "locks,io". */
 static bool parse_words(const struct option_word *words, const char *text, uint64_t *numbers)
 {
     bool any = *text != '\0';
@@ -190,14 +190,14 @@ static int take_value(const struct options *options, const struct option *row, v
     if (row->type == OPTION_IDS)
         return parse_id_list(options->value, row->letters, to)
                    ? EXIT_GOOD
-                   : usage_error(options->command, "'%s' is no list of numbers like 18 or 18,22",
+                   : usage_error(options->command, "'%s' is not a list of numbers like 18 or 18,22",
                                  options->value);
     if (put_value(row, to, options->value))
         return EXIT_GOOD;
     if (row->expects)
         return usage_error(options->command, "--%s is %s, not '%s'", row->name, row->expects,
                            options->value);
-    return usage_error(options->command, "'%s' is no value for this option", options->value);
+    return usage_error(options->command, "'%s' is not a value for this option", options->value);
 }
 
 const char *option_values(const struct option *row, char *buf)
@@ -216,10 +216,10 @@ const char *option_values(const struct option *row, char *buf)
 
 static const struct option help_row = {'h', "help", NULL, "show this text", TAKE(1)};
 
-/* Where the texts of options begin, and where lines end. */
+/* The column of the options' texts, and the limits of lines and screens. */
 enum { HELP_COLUMN = 28, HELP_WIDTH = 80, HELP_LINES = 24, EXPLAINED_ALL = 64 };
 
-/* Prints a text in lines of whole words, all but the first behind `indent` spaces. */
+/* Prints a text in lines of whole words; all lines but the first are indented by `indent`. */
 static void put_text(const char *text, int indent, FILE *to)
 {
     for (int at = indent; *text;) {
@@ -281,7 +281,7 @@ void command_help(const struct command *command, FILE *to)
         option_help(row, to);
     option_help(&help_row, to);
     if (!command->no_input)
-        fputs("\nHow much compressed input may give can be limited: see trail(1).\n", to);
+        fputs("\nTo limit decompressed size, see trail(1).\n", to);
     if (command->examples)
         fprintf(to, "\nExamples:\n%s\n", command->examples);
 }
@@ -339,8 +339,8 @@ static bool fits(const char *text)
     return lines <= HELP_LINES;
 }
 
-/* Renders the help: all of it, or with the texts of `explained` options. The caller frees it; NULL:
- * out of memory. */
+/* Renders the help: in full, or with the texts of only `explained` options. The caller frees it;
+ * NULL: out of memory. */
 static char *render_help(const struct command *command, int explained)
 {
     char *text = NULL;
@@ -391,7 +391,7 @@ static const struct option *next_row(const struct command *command, const struct
     row = row ? row + 1 : command->options;
     if (row->name || command->no_input)
         return row->name ? row : NULL;
-    /* The end of the command's rows, or of the others. */
+    /* Where the command's rows end; input_options follow, or nothing. */
     const struct option *end = input_options;
     while (end->name)
         end++;
@@ -435,7 +435,8 @@ static const struct option *find_long(const struct command *command, const char 
     return row;
 }
 
-/* As the functions below: sets *row, and its value in *options. Returns EXIT_GOOD or EXIT_USAGE. */
+/* Sets *row, and its value in *options, like the functions below. Returns EXIT_GOOD or
+ * EXIT_USAGE. */
 static int long_option(struct options *options, const char *word, const struct option **row)
 {
     const char *equals = strchr(word, '=');
@@ -473,7 +474,7 @@ static int short_option(struct options *options, const struct option **row)
     return find_value(options, *row, attached);
 }
 
-/* The rest of the command line is arguments. */
+/* Takes the rest of the command line as arguments. */
 static void take_words(struct options *options)
 {
     if (options->command->has_command)
@@ -482,7 +483,7 @@ static void take_words(struct options *options)
         options->words[options->word_count++] = options->argv[options->at++];
 }
 
-/* Sets the next option; NULL: none left. */
+/* Sets *row to the next option; NULL: none left. */
 static int next_option(struct options *options, const struct option **row)
 {
     options->value = "";

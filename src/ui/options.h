@@ -61,9 +61,9 @@ struct option {
     /* Set by one of the macros below. */
     enum option_type type;
     int id;          /* of OPTION_TAKE */
-    size_t at, size; /* of the other types: the member */
+    size_t at, size; /* of the other types: the destination member */
     const struct option_word *words;
-    const char *letters; /* of OPTION_IDS: any of them may be in front of a number */
+    const char *letters; /* for OPTION_IDS: any of these may precede a number */
     /* Stores the value in the member. Returns EXIT_GOOD, or an exit code after a message. */
     int (*parse)(const struct command *command, void *member, const char *value);
 
@@ -75,7 +75,8 @@ struct option {
 
 #define TAKE(number) .type = OPTION_TAKE, .id = (number)
 
-/* `member` of the struct that options_each gets as its context; a wrong type does not compile. */
+/* `member` belongs to the struct that options_each gets as its context; a wrong type does not
+ * compile. */
 #define TO_FLAG(request, member) OPTION_TO(OPTION_FLAG, request, member, bool : 1)
 #define TO_TEXT(request, member) OPTION_TO(OPTION_TEXT, request, member, const char * : 1)
 #define TO_NUMBER(request, member)                                                                 \
@@ -125,7 +126,7 @@ struct command {
 #undef COMMAND
 
 /*
- * Options of all commands that read traces: limits of decompressed input, which apply to
+ * Options of all commands that read traces: limits on decompressed input, which apply to
  * open_source and input_open; see trail(1).
  */
 extern const struct option input_options[];
@@ -145,7 +146,7 @@ struct options {
     const char *value;   /* of the current option */
 };
 
-enum { OPTIONS_HELP = -2 }; /* --help was given, and help printed: good for command_run */
+enum { OPTIONS_HELP = -2 }; /* --help was given, and help printed: success for command_run */
 
 /*
  * Parses the arguments after the command's name. Stores values in `request`, and passes each TAKE
@@ -169,7 +170,7 @@ int usage_error(const struct command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /*
- * Prints that there is no `what` of this name among `names`, which end with NULL, with the nearest.
+ * Prints that `word` is not a `what` among `names`, which end with NULL, and suggests the nearest.
  * `list` has them as text. Returns EXIT_USAGE.
  */
 int unknown_word(const struct command *command, const char *what, const char *word,

@@ -37,7 +37,7 @@ static size_t add_node(struct tree *tree, const struct node *node)
     return tree->count++;
 }
 
-/* Returns the child for that function; 0 on out of memory. */
+/* Returns the child for that function; 0 if out of memory. */
 static size_t child_of(struct tree *tree, size_t parent, const trail_profile_frame *frame)
 {
     uint64_t pc = frame->function ? 0 : frame->pc;

@@ -4,7 +4,7 @@
 
 #include <trail/analyze.h>
 
-/* Prints the tree without branches below the share `least` of the total. Returns false on out of
+/* Prints the tree without branches below the share `least` of the total. Returns false if out of
  * memory. */
 bool profile_tree(const trail_analysis *analysis, const trail_profile *profile, double least);
 

@@ -1,6 +1,4 @@
-/*
- * The message about debug information that was not opened because of what its file is.
- */
+/* The message about debug information that was not opened because of the kind of its file. */
 #ifndef TRAIL_UI_REFUSED_FILE_H
 #define TRAIL_UI_REFUSED_FILE_H
 

@@ -46,7 +46,7 @@ void rows_json(const struct analysis *analysis, struct json *json, const char *k
 
 /* MARK: Values */
 
-/* Whether the next cells are to be put into row->table; adds the titles of the first row. */
+/* Whether to put the next cells into row->table; adds the titles of the first row. */
 static bool row_cells(struct row *row, const char *titles)
 {
     if (!row->table || !titles)

@@ -23,25 +23,25 @@ struct row {
     const struct analysis *analysis;
     struct table *table;
     struct json *json;
-    bool first; /* of its table */
+    bool first; /* the first of its table */
 };
 
 typedef void put_row(struct row *row, const void *of);
 
 /*
- * An array of rows of this size, as a table and as JSON. A size of 0: an array of pointers. A table
- * has at most `limit` rows, and says how many more there are.
+ * Shows an array of rows of this size as a table, and as JSON. A size of 0: an array of pointers. A
+ * table has at most `limit` rows, and reports how many more there are.
  */
 void rows_show(const struct analysis *analysis, put_row *put, const void *rows, size_t size,
                size_t count, size_t limit);
 void rows_json(const struct analysis *analysis, struct json *json, const char *key, put_row *put,
                const void *rows, size_t size, size_t count);
 
-/* One row, as an object. */
+/* Writes one row as an object. */
 void row_json(const struct analysis *analysis, struct json *json, const char *key, put_row *put,
               const void *of);
 
-/* Digits alone, for IDs. */
+/* Only digits, for IDs. */
 void row_id(struct row *row, const char *title, const char *key, int64_t id);
 void row_plain(struct row *row, const char *title, const char *key, uint64_t id);
 void row_number(struct row *row, const char *title, const char *key, uint64_t number);
@@ -49,17 +49,17 @@ void row_duration(struct row *row, const char *title, const char *key, int64_t n
 void row_bytes(struct row *row, const char *title, const char *key, uint64_t bytes);
 void row_word(struct row *row, const char *title, const char *key, const char *word);
 void row_text(struct row *row, const char *title, const char *key, trail_string text);
-/* In tables "(unknown)" for 0. */
+/* Tables show "(unknown)" for 0. */
 void row_name(struct row *row, const char *title, const char *key, trail_name name);
-/* In tables since the first event. */
+/* Tables show the time since the first event. */
 void row_time(struct row *row, const char *title, const char *key, int64_t ns);
-/* The same, or in tables `other`. */
+/* The same, but tables show `other` if the time is not known. */
 void row_time_or(struct row *row, const char *title, const char *key, int64_t ns, bool known,
                  const char *other);
 /* The cells of table_spread and table_range. */
 void row_spread(struct row *row, const char *titles, const char *key, const trail_histogram *times);
 void row_range(struct row *row, const char *titles, const char *key, const trail_histogram *times);
-/* "-", and null. */
+/* "-" in tables, null in JSON. */
 void row_none(struct row *row, const char *title, const char *key);
 /* JSON only. */
 void row_bool(struct row *row, const char *key, bool value);

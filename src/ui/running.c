@@ -44,7 +44,7 @@ static int longest_first(const void *a, const void *b)
     return order ? order : ORDER(x->id, y->id);
 }
 
-/* How wide the longest number of a task is, but at least 4. */
+/* Returns the width of the longest task number, but at least 4. */
 static int task_width(const struct running *list, size_t count)
 {
     int width = 4;

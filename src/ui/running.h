@@ -1,4 +1,5 @@
-/* Prints rows of figures of all threads or Ps, and one line each with when they ran goroutines. */
+/* Prints rows of figures for all threads or Ps, and for each a line that shows when it ran
+ * goroutines. */
 #ifndef TRAIL_UI_RUNNING_H
 #define TRAIL_UI_RUNNING_H
 
@@ -11,20 +12,20 @@ struct running {
     const int64_t *slices;
 };
 
-/* The kind of rows, which are an array. */
+/* The kind of rows, which are in an array. */
 struct running_kind {
-    enum term one;    /* what they are called */
+    enum term one;    /* the term for one of them */
     enum term id;     /* the word before an ID */
-    const char *list; /* in JSON */
+    const char *list; /* the list's key in JSON */
     size_t size;      /* of a row */
     struct running (*get)(const void *of);
     put_row *put;
 };
 
-/* The last member of a row. */
+/* Writes the last member of a row. */
 void running_json_slices(struct row *row, const int64_t *slices);
 
-/* Prints them in the requested format. Returns the exit code. */
+/* Prints the rows in the requested format. Returns the exit code. */
 int running_show(const struct analysis *analysis, const struct running_kind *kind, const void *rows,
                  size_t count);
 

@@ -24,8 +24,8 @@ const char *show_duration(char *buf, int64_t ns);
 const char *show_duration_as(char *buf, int64_t ns, enum duration_form form);
 
 /*
- * Copies the text to `buf` of SHOW_SIZE bytes, which may be the text itself, behind spaces that
- * make it as wide as `columns` of the terminal; printf counts bytes. Returns `buf`.
+ * Copies the text to `buf` of SHOW_SIZE bytes, which may be the text itself, after spaces that make
+ * it `columns` wide on a terminal; printf counts bytes. Returns `buf`.
  */
 const char *show_right(char *buf, int columns, const char *text);
 
@@ -41,11 +41,12 @@ void show_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void show_error_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void show_line_on(FILE *to, const char *format, va_list args);
 
-/* Notes that a part of the output is missing for want of memory: the command will fail. */
+/* Notes that a part of the output is missing for lack of memory: the command will fail. */
 void show_lacks(void);
 bool show_is_whole(void);
 
-/* Returns a JSON writer on stdout, which may be mixed with other output there. One at a time. */
+/* Returns a JSON writer on stdout, which may be mixed with other output there. Only one at a
+ * time. */
 struct json json_on_stdout(void);
 
 #endif

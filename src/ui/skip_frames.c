@@ -20,7 +20,7 @@ static size_t count_of(const char *const *patterns)
     return count;
 }
 
-/* Takes ownership of the text. Returns false on out of memory. */
+/* Takes ownership of the text. Returns false if out of memory. */
 static bool add(const char ***patterns, char *text)
 {
     size_t count = count_of(*patterns);
@@ -37,7 +37,7 @@ static bool add(const char ***patterns, char *text)
 
 static int refuse(const char *path, size_t number, const char *line, const char *why)
 {
-    print_message("%s:%zu: '%.80s' is no pattern of a function or file: %s", path, number, line,
+    print_message("%s:%zu: '%.80s' is not a pattern of a function or file: %s", path, number, line,
                   why);
     return EXIT_USAGE;
 }

@@ -6,11 +6,12 @@
 #define TRAIL_UI_SKIP_FRAMES_H
 
 #define SKIP_FRAMES_HELP                                                                           \
-    "name no place by functions that match a line of FILE, such as pool::*, nor by files: "        \
+    "do not name places after functions that match a line of FILE, such as pool::*, nor after "    \
+    "files: "                                                                                      \
     "file:*/pool/*"
 
 /*
- * Appends the patterns in a file to *patterns, NULL-terminated, to be freed by skip_frames_free.
+ * Appends the patterns in a file to *patterns, NULL-terminated, which skip_frames_free frees.
  * Returns EXIT_GOOD, or EXIT_USAGE or EXIT_INOUT after a message with file and line.
  */
 int skip_frames_read(const char *path, const char ***patterns);

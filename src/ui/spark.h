@@ -11,7 +11,7 @@ enum { SPARK_WIDTH = 64 };
 /* Prints one column: 0 is blank, any positive level is visible, 1 and more is full. */
 void spark_put(double level);
 
-/* Amounts per slice of `piece_ns`, of a total of `length_ns`. */
+/* Amounts per slice of `piece_ns`, covering `length_ns` in total. */
 struct spark {
     const int64_t *ns;
     size_t count;
@@ -21,7 +21,7 @@ struct spark {
 /* Prints "|  .:#  |", at most SPARK_WIDTH columns, each relative to `most` times its duration. */
 void spark_line(const struct spark *spark, double most);
 
-/* Slices of their own, one per column. */
+/* Slices of equal length, one per column. */
 struct spark_pieces {
     int64_t ns[SPARK_WIDTH];
     int64_t begin_ns, piece_ns, length_ns;

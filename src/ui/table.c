@@ -116,7 +116,7 @@ void table_range(struct table *table, const trail_histogram *times)
 
 /* MARK: Width */
 
-/* Text columns are cut to this before others are left out, and to less only afterwards. */
+/* Text columns are cut to this before other columns are left out, and to less only afterwards. */
 #define TEXT_WIDTH 24
 #define TEXT_SMALL 16 /* before columns that are not listed are left out */
 #define TEXT_LEAST 8
@@ -124,7 +124,7 @@ void table_range(struct table *table, const trail_histogram *times)
 #define LEFT_OUT   (-1)
 #define ELLIPSIS   "\u2026"
 
-/* What is left out first in a narrow terminal, by title; then columns from the right. */
+/* Titles of the columns to leave out first in a narrow terminal; then columns from the right. */
 static const char *const least_important[] = {"p95",        "min",   "mean", "p50",
                                               "incomplete", "logs",  "max",  "in kernel",
                                               "syscall",    "ready", "no P"};
@@ -153,14 +153,14 @@ static void narrow(const struct table *table, int *widths, int limit, int least)
     }
 }
 
-/* Whether the title is the word, or the word and more: "p50 A". */
+/* Whether the title is the word, or begins with it: "p50 A". */
 static bool begins_with(const char *title, const char *word)
 {
     size_t size = strlen(word);
     return strncmp(title, word, size) == 0 && (title[size] == '\0' || title[size] == ' ');
 }
 
-/* Whether the column has commands, which are of no use if they are cut. */
+/* Whether the column has commands, which are useless when cut. */
 static bool has_commands(const struct table *table, int column)
 {
     for (size_t i = (size_t)column; i < table->count; i += (size_t)table->columns) {
@@ -170,8 +170,8 @@ static bool has_commands(const struct table *table, int column)
     return false;
 }
 
-/* The next column to leave out of those that are listed, or from the right; LEFT_OUT: none. The
- * first and the last stay. */
+/* Returns the next column to leave out: a listed one, or the rightmost; LEFT_OUT: none. The first
+ * and the last stay. */
 static int listed_column(const struct table *table, const int *widths)
 {
     for (size_t i = 0; i < sizeof least_important / sizeof *least_important; i++) {
@@ -214,8 +214,8 @@ static void fit(const struct table *table, int *widths, int limit)
     narrow(table, widths, limit, TEXT_LEAST);
 }
 
-/* Prints a text, a longer one than `width` columns without its middle; returns the columns printed,
-   which are less than `width` where a wide character did not fit. */
+/* Prints a text; if it is longer than `width` columns, without its middle. Returns the columns
+ * printed, which are fewer than `width` if a wide character did not fit. */
 static int print_cut(const char *text, int width)
 {
     int columns = utf8_columns(text);
@@ -256,7 +256,7 @@ static void print_commands(const struct table *table, const int *widths)
     }
 }
 
-/* Says which columns are missing, and where they are. */
+/* Prints which columns are missing, and where they are shown. */
 static void print_left_out(const struct table *table, const int *widths, int limit)
 {
     const char *between = "(a wider terminal, or | cat, also shows: ";

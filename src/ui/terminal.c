@@ -15,15 +15,15 @@
 
 static struct terminal guards[] = {{.fd = STDOUT_FILENO}, {.fd = STDERR_FILENO}};
 
-/* The line of stdout that is not complete, if lines are wrapped. */
+/* The incomplete line of stdout, if lines are wrapped. */
 static struct {
     bool wrapped;
     char *text;
     size_t size, capacity;
-    int begun; /* columns of it that were written, before the text */
+    int begun; /* its columns already written, before the text */
 } line;
 
-/* A pipe gets what it is given: the filter is for terminals. */
+/* Pipes get the output unfiltered: the filter is for terminals. */
 static bool is_piped;
 
 static bool put_out(const char *data, size_t size)

@@ -13,7 +13,7 @@ void terminal_guard(void);
 /* From now on lines of stdout are wrapped, if it is a terminal or the variable COLUMNS is set. */
 void terminal_wrap(void);
 
-/* No longer, unless it is a terminal: what follows is for programs. */
+/* Stops wrapping unless stdout is a terminal: what follows is for programs. */
 void terminal_unwrap(void);
 
 /* Writes control sequences of trail itself to stdout or stderr. */

@@ -13,7 +13,7 @@ int check_trace_output(const struct options *options, const char *source, const 
     if (options->word_count != 1)
         return usage_error(command, "one %s at a time", source);
     if (!output)
-        return usage_error(command, "where to? --output=FILE (- is stdout)");
+        return usage_error(command, "no output given: --output=FILE (- is stdout)");
     if (strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
         return usage_error(command, NO_BINARY_ON_TERMINAL);
     if (overwrites(output, options->words[0]))

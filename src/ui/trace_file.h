@@ -11,15 +11,15 @@
 /* Must not move while it is open. */
 struct trace_file {
     struct output output;
-    struct packed packed; /* what is written goes through packed_sink(&packed) */
+    struct packed packed; /* output is written through packed_sink(&packed) */
 };
 
 #define NO_BINARY_ON_TERMINAL "refusing to write binary output to a terminal: use --output=FILE"
 
 /*
- * Checks the arguments of a command that makes one trace of one `source`, a "recording" or the like:
- * one file, and an output that is neither missing nor a terminal nor that file. Returns EXIT_GOOD or
- * EXIT_USAGE.
+ * Checks the arguments of a command that makes one trace from one `source`, for example a
+ * "recording": one file, and an output that is neither missing nor a terminal nor that file.
+ * Returns EXIT_GOOD or EXIT_USAGE.
  */
 int check_trace_output(const struct options *options, const char *source, const char *output);
 

@@ -8,16 +8,17 @@
 
 /* Each returns false if the text is not valid; nothing is printed. */
 
-/* A decimal number from 0 to INT64_MAX, after at most one prefix out of `letters` ("gG": G18). */
+/* Parses a decimal number from 0 to INT64_MAX, after at most one prefix out of `letters` ("gG":
+ * G18). */
 bool parse_id(const char *text, const char *letters, int64_t *value);
 
 /*
- * A time with its unit: 1.5s, 20ms, 300us, 5ns, 2m, 1h. Truncated to whole nanoseconds. 0 needs no
- * unit.
+ * Parses a time with its unit: 1.5s, 20ms, 300us, 5ns, 2m, 1h. Truncated to whole nanoseconds. 0
+ * needs no unit.
  */
 bool parse_time(const char *text, int64_t *ns);
 
-/* A number of bytes, optionally with K, M or G: powers of 1024. */
+/* Parses a number of bytes, optionally with K, M or G: powers of 1024. */
 bool parse_size(const char *text, uint64_t *bytes);
 
 /* A growing list of IDs. */
@@ -26,7 +27,7 @@ struct id_list {
     size_t count;
 };
 
-/* Adds the IDs in "18,22,7". Also returns false on out of memory. */
+/* Adds the IDs in "18,22,7". Also returns false if out of memory. */
 bool parse_id_list(const char *text, const char *letters, struct id_list *list);
 
 #endif

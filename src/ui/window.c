@@ -9,13 +9,13 @@ static int take(const struct command *command, const char *word, bool relative, 
 {
     if (parse_time(word + relative, ns))
         return EXIT_GOOD;
-    /* Probably a time of the trace's own clock, as the tables of trail sql have it. */
+    /* Probably a time on the trace's own clock, as in the tables of trail sql. */
     if (word[0] && !word[strspn(word, "0123456789")])
         return usage_error(command,
                            "'%s' has no unit; %sns counts from the first event, and in trail sql "
                            "since_start(begin_ns) gives such times",
                            word, word);
-    return usage_error(command, "'%s' is no time; times are like 1.5s, 20ms, 300us, 5ns", word);
+    return usage_error(command, "'%s' is not a time; times are like 1.5s, 20ms, 300us, 5ns", word);
 }
 
 int window_from(const struct command *command, void *member, const char *word)

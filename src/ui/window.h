@@ -4,7 +4,7 @@
 
 #include "ui/cli.h"
 
-/* Zero-initialised is the whole trace. */
+/* Zero-initialised: the whole trace. */
 struct window {
     bool has_from, has_to, to_is_relative;
     int64_t from_ns, to_ns;

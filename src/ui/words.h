@@ -12,7 +12,7 @@ static const struct option_word words_choices[] = {
 #define WORDS_ROW(request, member)                                                                 \
     {                                                                                              \
         0, "words", "go|threads",                                                                  \
-            "speak of goroutines or of threads; without it, as what made the trace does",          \
+            "use the words of goroutines or of threads (default: those of what made the trace)",   \
             TO_WORD(request, member, words_choices), .expects = "go or threads"                    \
     }
 

@@ -10,7 +10,7 @@
 /* Further lines are indented by this more than the first. */
 #define HANGING 4
 
-/* In less than this nothing can be read. */
+/* Narrower text is unreadable. */
 #define LEAST 24
 
 struct wrap {
@@ -60,7 +60,7 @@ static bool may_break(const char *line, const char *space)
               strncmp(space + 1, MICRO_SIGN, strlen(MICRO_SIGN)) == 0));
 }
 
-/* Returns the last space at which [at, ...) fits, or the first one at all; NULL: there is none. */
+/* Returns the last space before which [at, ...) fits, or else the first one; NULL: none. */
 static const char *find_break(const char *at, const char *begin, int columns)
 {
     const char *best = NULL;

@@ -12,9 +12,9 @@
 typedef bool (*wrap_put_fn)(void *context, const char *data, size_t size);
 
 /*
- * Puts a line without its end, broken where it would have more than `columns`: between words, but
- * not between a number and its unit. Colours ("\033[1m") have no columns. Commands of trail, JSON
- * and words that are too wide are not broken. Returns false if `put` does.
+ * Writes a line without its end, broken where it would exceed `columns`: between words, but not
+ * between a number and its unit. Colours ("\033[1m") have no columns. Commands of trail, JSON and
+ * words that are too wide are not broken. Returns false if `put` does.
  */
 bool wrap_line(const char *line, int columns, wrap_put_fn put, void *context);
 

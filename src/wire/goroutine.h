@@ -5,8 +5,8 @@
  *     trail.goroutine TAB id=7 [TAB change=2] [TAB stack=12] [TAB kind=timer] [TAB name=accept loop]
  *
  * Numbers are decimal. `change` counts the goroutine's names and kinds; of several lines in a
- * generation, the one with the highest counts. `stack` is the ID of the stack of its start function
- * (format 22, whose GoStatus has none). Texts have no control characters.
+ * generation, the one with the highest applies. `stack` is the ID of the stack of its start
+ * function (format 22, whose GoStatus has none). Texts have no control characters.
  */
 #ifndef TRAIL_WIRE_GOROUTINE_H
 #define TRAIL_WIRE_GOROUTINE_H

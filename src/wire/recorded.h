@@ -12,6 +12,6 @@
 
 #define RECORDED_PREFIX   "trail.recorded "
 #define RECORDED_NAME_MAX 256
-#define RECORDED_LINE     (RECORDED_NAME_MAX + 160) /* with its NUL */
+#define RECORDED_LINE     (RECORDED_NAME_MAX + 160) /* including its NUL */
 
 #endif

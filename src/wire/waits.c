@@ -28,7 +28,7 @@ enum wire_wait wire_wait_parse(const char *text, size_t size, size_t *length)
     *length = 0;
     for (size_t i = WIRE_LOG_NONE + 1; i < WIRE_LOGS; i++) {
         size_t words = strlen(log_words[i]);
-        /* The longest: "OpenMP barrier" begins another one as well. */
+        /* The longest match counts: "OpenMP barrier" begins another one as well. */
         if (words <= *length || words > size || memcmp(text, log_words[i], words) != 0 ||
             (words < size && text[words] != ' '))
             continue;

@@ -1,7 +1,7 @@
 /*
  * The facts of the formats, once, as tables: headers and versions (§0.1), event types of v1 and v2
  * (v1.def, v2.def), and the limits that writers observe and readers enforce. Decoders, printers,
- * the assembler and the encoders use these tables and repeat none of them.
+ * the assembler and the encoders all use these tables.
  */
 #ifndef TRAIL_WIRE_WIRE_H
 #define TRAIL_WIRE_WIRE_H

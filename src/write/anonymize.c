@@ -1,4 +1,4 @@
-/* Replaces texts by stand-ins that a secret decides: see anonymize.h. */
+/* Replaces texts by stand-ins derived from a secret: see anonymize.h. */
 #include "write/anonymize.h"
 
 #include <stdio.h>
@@ -20,7 +20,8 @@ static const char *const go_packages[] = {
     "unsafe",  "vendor",   "weak",
 };
 
-/* What begins like this is of the C or the C++ library, or of what they start programs with. */
+/* Names with these prefixes belong to the C or C++ library, or to the code that they start programs
+ * with. */
 static const char *const c_prefixes[] = {
     "__libc_", "__GI_", "__pthread_", "pthread_", "__nptl_", "std::", "_dl_", "__cxa_",
 };
@@ -29,7 +30,7 @@ static const char *const c_names[] = {
     "_start", "start_thread", "clone", "clone3", "__clone", "__clone3",
 };
 
-/* Of Go's runtime, of all versions, and of recorded programs. */
+/* Reasons of Go's runtime in all versions, and of recorded programs. */
 static const char *const reasons[] = {
     "AllThreadsSyscall",
     "CountPagesInUse (test)",
@@ -126,7 +127,8 @@ static bool is_package_path(trail_string path, char end)
                            COUNT(go_packages));
 }
 
-/* Types that it is instantiated with, or that are its arguments, may be the program's. */
+/* Whether the function belongs to a library. The types of its template or function arguments may be
+ * the program's. */
 static bool is_plain(trail_string function)
 {
     const char *open = memchr(function.data, '[', function.size);
@@ -151,7 +153,7 @@ static bool is_c_function(trail_string function)
     return false;
 }
 
-/* The part of a Go file's path that is the library's: "src/net/http/server.go"; empty: none is. */
+/* Returns the library's part of a Go file's path: "src/net/http/server.go"; empty: none. */
 static trail_string go_file(trail_string file)
 {
     static const char src[] = "/src/";
@@ -267,7 +269,8 @@ void anonymize_maker(trail_maker *maker)
         (void)snprintf(maker->task_word, sizeof maker->task_word, "task");
 }
 
-/* Where ".func1.2", ".gowrap1" and the like begin, by which Go names what is inside a function. */
+/* Returns where ".func1.2", ".gowrap1" and the like begin, which Go appends to name what is inside
+ * a function. */
 static size_t inner_at(trail_string function)
 {
     static const char *const words[] = {"func", "gowrap", "deferwrap", ""};
@@ -287,7 +290,7 @@ static size_t inner_at(trail_string function)
     return end;
 }
 
-/* ".go" of a path; nothing if it is longer than what says the language only. */
+/* Returns ".go" from a path; nothing if it is too long to show only the language. */
 static trail_string extension(trail_string file)
 {
     static const char *const known[] = {".go", ".s", ".c", ".h", ".cc", ".cpp", ".hpp", ".cxx"};

@@ -18,7 +18,7 @@ struct anonymizer {
     uint64_t key[2];
 };
 
-/* Storage for a replacement, which is valid as long as it. */
+/* Storage for a replacement, which is valid as long as this. */
 struct stand_in {
     char text[96];
 };

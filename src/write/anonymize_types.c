@@ -14,7 +14,7 @@ enum { TYPE_NUMBERS = 5, HEAP_NUMBERS = 4 };
 
 /* MARK: Names of types */
 
-/* Words of which a type's name may consist and stay: Go's own. */
+/* Go's own words, which may stay in a type's name. */
 static const char *const go_words[] = {
     "any",     "bool",  "byte",    "chan",   "complex128", "complex64", "error",  "float32",
     "float64", "func",  "int",     "int16",  "int32",      "int64",     "int8",   "interface",
@@ -35,7 +35,8 @@ static bool is_letter(char c)
     return isalnum((unsigned char)c) || c == '_' || (c & 0x80);
 }
 
-/* "map[string][]uint8": words of the language, digits and signs, but no text in quotes. */
+/* Whether a type consists of words of the language, digits and signs, without quoted text:
+ * "map[string][]uint8". */
 static bool is_go_type(trail_string name)
 {
     for (size_t at = 0; at < name.size;) {
@@ -67,7 +68,7 @@ struct batch {
 static bool flush(struct batch *batch)
 {
     size_t size = batch->size;
-    batch->size = 1; /* the kind stays */
+    batch->size = 1; /* the kind is unchanged */
     return size <= 1 || batch->put(batch->context, batch->data, size);
 }
 
@@ -86,7 +87,7 @@ static bool add_type(struct batch *batch, const uint64_t *numbers, trail_string 
     return true;
 }
 
-/* Reads numbers. Returns their end; NULL: there are fewer. */
+/* Reads numbers. Returns their end; NULL: there are too few. */
 static const uint8_t *get_numbers(const uint8_t *at, const uint8_t *end, uint64_t *numbers,
                                   int count)
 {

@@ -1,10 +1,10 @@
 /*
- * Assembling: the text form of records back into a trace (§5.6, docs/wire-text.md), driven by the
- * same tables as the decoder. Numbers are written in as few bytes as they need.
+ * Assembling: turns the text form of records back into a trace (§5.6, docs/wire-text.md), driven by
+ * the same tables as the decoder. Numbers are written in as few bytes as possible.
  *
- * Records of v2 are collected in `body` until their batch ends, because the size in front of them
- * may have to be corrected: it is kept when it is right, or when the batch has no records (so that
- * a damaged batch can be written down), and computed when it is wrong or `size=auto`.
+ * Records of v2 are collected in `body` until their batch ends, because the size before them may
+ * need correction: it is kept if it is right, or if the batch has no records (so that a damaged
+ * batch can be written down), and computed if it is wrong or `size=auto`.
  */
 #include <trail/export.h>
 
@@ -28,10 +28,10 @@ struct span {
     const char *at, *end;
 };
 
-/* The text that is not read yet. */
+/* The text not read yet. */
 struct text {
     struct span rest;
-    unsigned line; /* number of the line read last */
+    unsigned line; /* the number of the last line read */
 };
 
 struct assembler {
@@ -42,12 +42,12 @@ struct assembler {
 
     uint64_t *numbers; /* of the record being read */
     size_t count, capacity;
-    char *data; /* of the record being read, room for as much text */
+    char *data; /* of the record being read; room for as many bytes as the text has */
     size_t data_size;
 
     uint8_t *body; /* records not written yet */
     size_t body_size, body_capacity;
-    bool in_batch; /* v2: `batch` goes in front of the body */
+    bool in_batch; /* v2: `batch` is written before the body */
     uint64_t batch[4];
 
     struct out out;
@@ -66,7 +66,7 @@ static int assemble_fail(struct assembler *a, trail_code code, const char *forma
     va_start(args, format);
     (void)vsnprintf(message, sizeof message, format, args);
     va_end(args);
-    if (a->text.line == 0) /* of the text as a whole */
+    if (a->text.line == 0) /* about the text as a whole */
         return error_set(a->err, code, "%s", message);
     return error_set(a->err, code, "line %u: %s", a->text.line, message);
 }
@@ -97,7 +97,7 @@ static bool span_is(struct span s, const char *text)
     return (size_t)(s.end - s.at) == strlen(text) && memcmp(s.at, text, strlen(text)) == 0;
 }
 
-/* For %.*s: a message shows no more of the input than fits a line. */
+/* The length for %.*s: a message shows at most a line of the input. */
 static int shown(struct span s)
 {
     return s.end - s.at < 100 ? (int)(s.end - s.at) : 100;
@@ -113,7 +113,7 @@ static struct span raw_line(struct text *text)
     return line;
 }
 
-/* The next line that is not blank and no comment, trimmed. False at the end. */
+/* Reads the next line that is neither blank nor a comment, trimmed. False at the end. */
 static bool next_line(struct text *text, struct span *line)
 {
     while (text->rest.at < text->rest.end) {
@@ -124,7 +124,7 @@ static bool next_line(struct text *text, struct span *line)
     return false;
 }
 
-/* Takes the next word off a line; an empty one at its end or at a comment. */
+/* Takes the next word off a line; empty at its end or at a comment. */
 static struct span token(struct span *line)
 {
     struct span word = trim(*line);
@@ -177,7 +177,7 @@ static const char *number_name(const struct assembler *a, unsigned type, unsigne
     return i < v2_types[type].args ? v2_types[type].arg[i] : NULL;
 }
 
-/* The slot of a name: that with its type, or the free one where it would be. */
+/* Returns the slot of a name: the one that has it, or the free one where it would go. */
 static uint8_t *name_slot(struct assembler *a, struct span name)
 {
     uint32_t hash = 2166136261;
@@ -264,7 +264,7 @@ static int read_frames(struct assembler *a, uint64_t frames, unsigned fields)
     return 0;
 }
 
-/* Reads the line `data="..."`, which is not there when the data are empty. */
+/* Reads the line `data="..."`, which is omitted when the data are empty. */
 static int read_data(struct assembler *a)
 {
     struct text ahead = a->text;
@@ -317,7 +317,7 @@ static void write_number(struct assembler *a, uint64_t value)
     out_bytes(&a->out, bytes, uvarint_put(bytes, value));
 }
 
-/* Writes the batch that is open, or the records that belong to none. */
+/* Writes the open batch, or the records that belong to none. */
 static void body_flush(struct assembler *a)
 {
     if (a->in_batch) {
@@ -363,8 +363,8 @@ static void v2_emit(struct assembler *a, unsigned type, bool has_data)
         body_flush(a);
 }
 
-/* An argument-count code counts without time fields, and stops at the one that says: a length
- * follows. */
+/* The argument count in the first byte excludes time fields, and stops at the value that announces
+ * a length. */
 static uint8_t v1_first_byte(const struct assembler *a, unsigned type)
 {
     size_t uncounted = a->version < 7 ? 2 : 1;
@@ -429,7 +429,7 @@ static bool version_known(uint64_t version)
     return version < 1000 && trail_version_writers((int)version);
 }
 
-/* Reads `Trace Go1.NN` if it is there, and settles the version. */
+/* Reads `Trace Go1.NN` if present, and determines the version. */
 static int read_header(struct assembler *a, int version)
 {
     static const char prefix[] = "Go1.";
@@ -487,7 +487,7 @@ int trail_assemble(trail_source *source, int version, const trail_sink *sink, tr
         return -1;
     int result = -1;
     struct assembler *a = calloc(1, sizeof *a);
-    /* No data are longer than the text that they are written as. */
+    /* The data are never longer than the text that encodes them. */
     if (!a || !(a->data = malloc(size + 1)) || !out_init(&a->out, sink->write, sink->context)) {
         error_set(err, TRAIL_NO_MEMORY, "no memory to assemble a trace");
         goto out;

@@ -1,7 +1,7 @@
 /*
- * Converting: the events of a reader, all or those of a window, to the writer of a conversion.
- * Generations of v2 stay what they are; a trace of v1 is cut into some where it pauses. What is in
- * front of a window only determines what is alive when it begins.
+ * Converting: passes the events of a reader, all or those in a window, to the writer of a
+ * conversion. Generations of v2 are kept; a trace of v1 is cut into generations during its pauses.
+ * Events before a window only determine what is alive when it begins.
  */
 #include <trail/export.h>
 
@@ -19,16 +19,16 @@ struct convert {
     int version;
     bool timed, begun, over;
     int64_t first_ns;
-    bool waits; /* a generation that has no event yet */
+    bool waits; /* a generation is to begin with the next event */
     bool announce;
     int64_t begin_ns;
     bool has_clocks;
     trail_clock_snapshot clocks;
     struct keep keep;
-    int64_t end_ns; /* of what was kept, or would have been */
+    int64_t end_ns; /* of the last event that was kept, or would have been */
 };
 
-/* Where the event is: before the window, in it, or (then it is over) behind. */
+/* Whether an event is in the window. If it is after the window, the conversion is over. */
 static bool in_window(struct convert *c, const trail_event *e)
 {
     const trail_convert_options *o = c->options;
@@ -50,7 +50,7 @@ static void begin(struct convert *c, int64_t time_ns, bool announce)
     c->waits = false;
 }
 
-/* A generation begins with its first event, because Go up to 1.24 fails at one without any. */
+/* Delays the generation until its first event, because Go up to 1.24 fails on an empty one. */
 static void begin_later(struct convert *c, int64_t time_ns)
 {
     c->announce = !c->begun || (c->waits && c->announce);
@@ -60,7 +60,7 @@ static void begin_later(struct convert *c, int64_t time_ns)
         begin(c, time_ns, c->announce);
 }
 
-/* Whether it stays, as it stays in *kept. */
+/* Whether the event is kept; *kept is its form in the output. */
 static bool is_kept(struct convert *c, const trail_event *e, trail_event *kept)
 {
     *kept = *e;

@@ -4,14 +4,14 @@
 #include "write/event_ids.h"
 #include "write/event_v1.h"
 
-/* Counts an event for which nothing is to be written. */
+/* Counts an event for which nothing is written. */
 static void pass_over(struct event_writer *base, const trail_event *e)
 {
     if (event_writer_take(base, e))
         event_writer_done(base, e, true);
 }
 
-/* In a part of a trace, a P that is stolen may still run, or be idle already. */
+/* In a part of a trace, a stolen P may still run, or be idle already. */
 static void put_steal(struct convert_writer *w, const trail_event *e)
 {
     const struct model_p *p = model_find_p(&w->base.model, e->transition.id);
@@ -26,9 +26,7 @@ static void put_steal(struct convert_writer *w, const trail_event *e)
         event_writer_put(&w->base, e);
 }
 
-/*
- * 1.22 has no GoCreateBlocked: the goroutine is runnable before the trace that is read makes it so.
- */
+/* 1.22 has no GoCreateBlocked: the goroutine becomes runnable earlier than in the source. */
 static void create_early(struct event_writer *base, trail_event *e)
 {
     bool is_new = !model_find_g(&base->model, e->transition.id);
@@ -39,8 +37,8 @@ static void create_early(struct event_writer *base, trail_event *e)
         g->early = true;
 }
 
-/* A transition of a goroutine. 1.22 has no GoSwitch either: its three events are written one by
- * one. */
+/* Writes a transition of a goroutine. 1.22 has no GoSwitch either: its three events are written one
+ * by one. */
 static void put_in_122(struct event_writer *base, trail_event e)
 {
     struct model_g *g = model_find_g(&base->model, e.transition.id);
@@ -85,7 +83,7 @@ void convert_writer_last(struct convert_writer *w, int64_t time_ns,
     if (!base->begun || time_ns + base->shift_ns <= base->last_ns || ps->count == 0 ||
         event_writer_failed(base))
         return;
-    event_writer_begin(base, time_ns - 1, clocks, false); /* its Sync is an event too */
+    event_writer_begin(base, time_ns - 1, clocks, false); /* its Sync is also an event */
     base->time_ns += 1 + EVENT_WRITER_AHEAD_NS;
     event_announce_p(base, idmap_next(ps, NULL)->value);
 }

@@ -20,8 +20,8 @@ struct convert_writer {
     struct origin origin;
     struct anonymizer anonymizer;
     /*
-     * Events of some goroutines only: Ps may be released, or stolen from threads, by system calls
-     * of the others.
+     * Only the events of some goroutines are written: system calls of other goroutines may release
+     * Ps or steal them from threads.
      */
     bool part;
 };
@@ -31,11 +31,11 @@ struct convert_writer {
 int convert_writer_init(struct convert_writer *w, int version, trail_reader *reader,
                         const trail_sink *sink, trail_error *err);
 
-/* Called before the first event: texts are anonymized (write/anonymize.h). Returns -1 with *err set
- * on error. */
+/* Makes the writer anonymize texts (write/anonymize.h); called before the first event. Returns -1
+ * with *err set on error. */
 int convert_writer_anonymize(struct convert_writer *w, const char *secret, trail_error *err);
 
-/* Writes an event that may need changes in a part of a trace, or in 1.22. */
+/* Writes an event that may need changing in a part of a trace, or in 1.22. */
 void convert_writer_change(struct convert_writer *w, const trail_event *e);
 
 /* Writes an event, not a Sync, later than the previous one. */

@@ -1,4 +1,4 @@
-/* The IDs of strings and stacks in the written trace: see event_ids.h. */
+/* Assigns the IDs of strings and stacks in the written trace: see event_ids.h. */
 #include "write/event_ids.h"
 
 #include <string.h>
@@ -72,8 +72,8 @@ uint64_t event_stw_kind_id(struct event_writer *w, trail_string_handle name)
 
 /* MARK: Stacks */
 
-/* Prefixes the start function with the label. The runtime's own stay: they are known by their
- * names. */
+/* Prefixes the start function with the label. The runtime's own functions keep their names, by
+ * which they are recognised. */
 static void label_root(const struct origin *origin, struct v2_frame *root, char *room)
 {
     trail_string name = root->function, label = origin->label;

@@ -1,5 +1,5 @@
-/* Events of anything but Ps, goroutines and system calls: metrics, ranges, annotations, CPU
- * samples. */
+/* Writes metrics, ranges, annotations and CPU samples: everything but Ps, goroutines and system
+ * calls. */
 #include "write/event_ranges.h"
 #include "write/event_ids.h"
 #include "write/event_v1.h"
@@ -57,7 +57,8 @@ static bool put_mark_assist(struct event_writer *w, const trail_event *e)
     return SEND(w, m, V2_GCMarkAssistBegin, event_stack_id(w, e->stack));
 }
 
-/* Whether a range can be announced as active: new in the first generation, known in any other. */
+/* Whether a range can be announced as active: in the first generation if it is new, later if it is
+ * known. */
 static bool may_be_active(const struct event_writer *w, bool is)
 {
     return !w->begun || is != w->initial;

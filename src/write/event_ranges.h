@@ -1,4 +1,4 @@
-/* Writes the events of anything but Ps, goroutines and system calls. */
+/* Writes all events except those of Ps, goroutines and system calls. */
 #ifndef TRAIL_WRITE_EVENT_RANGES_H
 #define TRAIL_WRITE_EVENT_RANGES_H
 
@@ -7,7 +7,7 @@
 /* The size of the heap; separate because it is as frequent as scheduling events. */
 bool event_put_heap(struct event_writer *w, const trail_event *e);
 
-/* All events but those of Ps, goroutines and system calls. */
+/* Writes any event except those of Ps, goroutines and system calls. */
 bool event_put_range(struct event_writer *w, const trail_event *e);
 
 #endif

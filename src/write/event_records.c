@@ -21,7 +21,7 @@ void event_announce_g(struct event_writer *w, struct model_g *g)
     if (!m && g->status == V2_GO_SYSCALL) {
         m = event_thread_named_after(w, EVENT_THREAD_OF_G, g->id);
         if (!m || !w->initial || m->g_id != TRAIL_NONE)
-            return; /* no record can name it any more */
+            return; /* no record can refer to it any more */
         model_bind_g(m, g);
     }
     m = m ? m : &w->model.nobody;

@@ -32,7 +32,7 @@ static inline bool event_send(struct event_writer *w, struct model_m *m, unsigne
     return event_send_at(w, m, w->time_ns, type, count, args);
 }
 
-/* Writes a record before it. */
+/* Writes a record before the current event. */
 static inline void event_add(struct event_writer *w, struct model_m *m, unsigned type,
                              unsigned count, const uint64_t *args)
 {
@@ -54,11 +54,11 @@ static inline void event_add(struct event_writer *w, struct model_m *m, unsigned
 
 /* MARK: Announcing */
 
-/* Writes the status of a P or goroutine; of a goroutine only if its state can be written. */
+/* Writes the status of a P or goroutine; that of a goroutine only if its state can be written. */
 void event_announce_p(struct event_writer *w, struct model_p *p);
 void event_announce_g(struct event_writer *w, struct model_g *g);
 
-/* Whether a record can refer to it: announces it if this generation has not. */
+/* Whether a record can refer to the P; announces the P if this generation has not. */
 static inline bool event_is_ready_p(struct event_writer *w, struct model_p *p)
 {
     if (p->seq.generation != w->model.generation)
@@ -78,7 +78,7 @@ struct model_m *event_any_running(struct event_writer *w);
 
 /* MARK: Threads */
 
-/* Threads of v1 that are known only by the goroutine on them. */
+/* Base of the IDs of v1 threads that are known only by the goroutine on them. */
 #define EVENT_THREAD_OF_G (INT64_C(1) << 40)
 #define EVENT_THREAD_OF_P (INT64_C(1) << 41)
 

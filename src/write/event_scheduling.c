@@ -1,10 +1,12 @@
-/* Events of Ps, goroutines and their system calls, and the way of every event to its function. */
+/* Events of Ps, goroutines and their system calls, and the dispatch of every event to its
+ * function. */
 #include "write/event_ids.h"
 #include "write/event_ranges.h"
 #include "write/event_v1.h"
 #include "write/event_writer.h"
 
-/* The M on which the event can be written, if its goroutine is in that state; else NULL. */
+/* Returns the M on which the event can be written if its goroutine is in the given state; else
+ * NULL. */
 static struct model_m *context_in(struct event_writer *w, const trail_event *e, unsigned needs,
                                   unsigned status, struct model_g **g)
 {
@@ -22,7 +24,7 @@ static bool put_proc_status(struct event_writer *w, const trail_event *e)
     unsigned status = event_p_status(e);
     struct model_p *p = model_find_p(&w->model, e->transition.id);
     struct model_m *m = event_v1_status_thread(w, e, p);
-    /* Behind damage (event_end_at_damage) it is idle until now. */
+    /* After damage (event_end_at_damage) it has been idle until now. */
     if (p && p->status == V2_PROC_IDLE && status == V2_PROC_RUNNING && w->begun)
         return put_proc_start(w, e);
     if (p && p->status != status)
@@ -153,7 +155,8 @@ static bool put_destroy_syscall(struct event_writer *w, const trail_event *e)
 
 /* MARK: Goroutines */
 
-/* Creates a goroutine whose status comes after the first generation: it was in no event before. */
+/* Creates a goroutine whose status comes after the first generation: no event referred to it
+ * before. */
 static struct model_g *introduce_g(struct event_writer *w, int64_t id, unsigned status,
                                    struct model_m *m)
 {
@@ -176,11 +179,12 @@ static struct model_g *introduce_g(struct event_writer *w, int64_t id, unsigned 
     return g;
 }
 
-/* The M of a goroutine in a system call; NULL if readers know that it is not there. */
+/* Returns the M of a goroutine in a system call; NULL if readers know that the goroutine is not on
+ * it. */
 static struct model_m *syscall_thread(struct event_writer *w, const trail_event *e)
 {
     struct model_m *m = event_call_thread(w, e);
-    /* An event of another thread cannot change a thread that readers know. */
+    /* An event of another thread must not change a thread that readers know. */
     bool may_be_new = w->initial && m->g_id == TRAIL_NONE && (!m->seen || e->thread == m->id);
     return m->g_id == e->transition.id || may_be_new || !w->begun ? m : NULL;
 }
@@ -207,7 +211,7 @@ static bool put_go_status(struct event_writer *w, const trail_event *e)
     if (status == V2_GO_RUNNING || status == V2_GO_SYSCALL)
         model_bind_g(of, g);
     if (status == V2_GO_SYSCALL) {
-        /* A status on no thread shows the call as one without a P. */
+        /* A status without a thread shows the call as one without a P. */
         m = e->proc == of->p_id || !of->seen ? of : &w->model.nobody;
         of->seen = true;
     }
@@ -282,7 +286,7 @@ static bool put_go_unblock(struct event_writer *w, const trail_event *e)
                 event_stack_id(w, e->stack));
 }
 
-/* This is the first of the three events that it stands for; the others are implied. */
+/* This is the first of the three events that the switch implies; the others follow from it. */
 static bool put_go_switch(struct event_writer *w, const trail_event *e)
 {
     struct model_g *g, *next = model_find_g(&w->model, e->transition.id);
@@ -353,8 +357,8 @@ static bool put(struct event_writer *w, const trail_event *e)
 }
 
 /*
- * A goroutine or P whose state damage hides from now on runs no longer: another one may be on its
- * thread behind it.
+ * A goroutine or P whose state is unknown after damage no longer runs: another may be on its thread
+ * after the damage.
  */
 static void end_at_damage(struct event_writer *w, const trail_event *e)
 {
@@ -382,7 +386,7 @@ static void end_at_damage(struct event_writer *w, const trail_event *e)
     }
 }
 
-/* Whether readers of the generation learn of a goroutine by the event. */
+/* Whether the event introduces a goroutine to readers of the generation. */
 static bool presents_g(const trail_event *e)
 {
     return e->wire == V2_GoStatus || e->wire == V2_GoStatusStack || e->wire == V2_GoCreate ||

@@ -9,19 +9,20 @@
 
 struct anonymizer;
 
-/* Times of v1 begin with 0, and its Sync comes before; readers accept no time below 1. */
+/* Times of v1 begin with 0, and its Sync comes first; readers accept no time below 1. */
 #define EVENT_WRITER_V1_SHIFT_NS 2
 
 /* An added record is this much earlier than the event that needs it, if there is room. */
 #define EVENT_WRITER_AHEAD_NS INT64_C(2)
 
-/* Upper limit of a generation's length: readers count in doubles. */
+/* The limit on a generation's length: readers count in doubles. */
 #define EVENT_WRITER_FAR_NS (INT64_C(1) << 53)
 
 struct event_writer {
     struct v2_writer *out;
-    struct origin *origins;              /* all, linked by `next`; set together with `from` */
-    struct origin *from;                 /* of the current event; set by the writer on this base */
+    struct origin *origins;              /* linked by `next`; set together with `from` */
+    struct origin *from;                 /* of the current event; set by the writer that is built on
+                                          * this */
     const struct anonymizer *anonymizer; /* NULL: texts are unchanged */
     int version;
     bool begun;
@@ -31,10 +32,10 @@ struct event_writer {
     int64_t shift_ns;
     int64_t last_ns;    /* of the last record written, as readers will show it */
     int64_t time_ns;    /* of the current event */
-    int64_t implied_ns; /* of a ProcSteal that the next event implies; 0: none */
+    int64_t implied_ns; /* of a ProcSteal implied by the next event; 0: none */
     int64_t begin_ns;   /* of the generation */
     uint64_t generation_events;
-    bool left_out; /* the current event is, and with it those that it implies */
+    bool left_out; /* the current event is left out, together with those that it implies */
     trail_convert_stats stats;
 };
 
@@ -44,13 +45,13 @@ static inline bool event_is_implied(const trail_event *e)
     return (e->flags & TRAIL_EVENT_IMPLIED) && e->wire != V2_ProcSteal;
 }
 
-/* Whether it is inferred where events are lost: no record says that a state is unknown. */
+/* Whether the event was inferred where others were lost: no record can express an unknown state. */
 static inline bool event_is_of_damage(const trail_event *e)
 {
     return e->flags & TRAIL_EVENT_INFERRED;
 }
 
-/* Completes an event of event_writer_take; unless `written`, the event is counted as left out. */
+/* Completes an event begun by event_writer_take; unless `written`, it is counted as left out. */
 static inline void event_writer_done(struct event_writer *w, const trail_event *e, bool written)
 {
     w->left_out = !written;
@@ -62,7 +63,7 @@ static inline void event_writer_done(struct event_writer *w, const trail_event *
 
 /*
  * Makes `e` the current event. Returns false if nothing is to be written for it: the record of
- * another event implies it, or it is too far.
+ * another event implies it, or its time is too far away.
  */
 static inline bool event_writer_take(struct event_writer *w, const trail_event *e)
 {

@@ -1,12 +1,12 @@
 /*
- * Records that traces of v1 lack and readers of v2 need. In v1 an event has a P and mostly no
- * thread, Ps run that nothing started, and the end of a system call may come long after its
- * effects. So the thread is found by what is bound to it, and what must have happened is written in
- * front of the event.
+ * Records that traces of v1 lack and readers of v2 need. In v1 an event has a P and usually no
+ * thread, Ps run without having been started, and the end of a system call may come long after its
+ * effects. So the thread is found by what is bound to it, and what must have happened is written
+ * before the event.
  */
 #include "write/event_v1.h"
 
-/* A P that an event uses although nothing started it: on `m`, or on a thread of its own. */
+/* Starts a P that an event uses although nothing started it: on `m`, or on a thread of its own. */
 static struct model_m *take_proc(struct event_writer *w, int64_t id, struct model_m *m)
 {
     struct model_p *p = model_find_p(&w->model, id);
@@ -54,13 +54,14 @@ struct model_m *event_v1_status_thread(struct event_writer *w, const trail_event
         return m; /* v2 */
     struct model_m *known = p ? model_thread_of_p(&w->model, p) : NULL;
     if (known)
-        return known; /* as of a trace that began later */
+        return known; /* as in a trace that began later */
     if (e->transition.to == TRAIL_PROC_RUNNING && (m->id == TRAIL_NONE || m->p_id != TRAIL_NONE))
         return event_thread_named_after(w, EVENT_THREAD_OF_P, e->transition.id);
     return m;
 }
 
-/* The P did not leave the goroutine's thread, but is in the call as far as readers know. */
+/* Frees a P that is still on the goroutine's thread but, as far as readers know, in the system
+ * call. */
 static void free_proc(struct event_writer *w, struct model_m *m)
 {
     struct model_p *p = model_p_of(&w->model, m);

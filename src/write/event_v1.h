@@ -4,22 +4,22 @@
 
 #include "write/event_records.h"
 
-/* Returns the M of a P or goroutine to use instead of `m`, which is not a valid context of the
+/* Returns the M of a P or goroutine to use instead of `m`, which is not a valid context for the
  * event; NULL if there is none. */
 struct model_m *event_v1_context(struct event_writer *w, const trail_event *e, unsigned needs,
                                  struct model_m *m);
 
-/* Returns the M for a ProcStatus. In v1 it may be that of the P `p` (NULL: a new one), or none. */
+/* Returns the M for a ProcStatus. In v1 it may be that of the P `p` (NULL: a new M), or none. */
 struct model_m *event_v1_status_thread(struct event_writer *w, const trail_event *e,
                                        const struct model_p *p);
 
 /*
- * Takes the goroutine out of its system call and off its M, and returns that M; NULL if it is in
- * none. A P that v1 left in the call gets there by records of its own.
+ * Takes the goroutine out of its system call and off its M, and returns that M; NULL if it is not
+ * in one. A P that v1 left in the call gets there by added records.
  */
 struct model_m *event_v1_leave_syscall(struct event_writer *w, struct model_g *g);
 
-/* Frees an M of its goroutine for another one. Returns false if the goroutine is running. */
+/* Frees an M from its goroutine for another one. Returns false if the goroutine is running. */
 bool event_v1_free(struct event_writer *w, struct model_m *m);
 
 /* Returns the M on which the event can be written, or NULL. */

@@ -8,7 +8,7 @@
 #include "write/anonymize_types.h"
 #include "write/event_records.h"
 
-/* A generation of v1 ends after so many events, at the latest when it has twice as many. */
+/* A generation of v1 is due to end after this many events, and ends at twice as many. */
 #define DUE_EVENTS     (UINT64_C(512) << 10)
 #define OVERDUE_EVENTS (2 * DUE_EVENTS)
 
@@ -33,7 +33,7 @@ static void announce_all(struct event_writer *w)
     announce_gc(w);
 }
 
-/* At most so many records announce what is alive. */
+/* Returns the maximum number of records that announce what is alive. */
 static uint64_t to_announce(const struct event_writer *w)
 {
     return 2 * (w->model.gs.count + w->model.ps.count) + 2;
@@ -66,7 +66,7 @@ static trail_clock_snapshot clocks_at(int64_t time_ns, const trail_clock_snapsho
     };
 }
 
-/* A batch that is written anonymously. */
+/* A batch to be written anonymously. */
 struct anonymous_batch {
     struct event_writer *w;
     const trail_experiment_batch *batch;
@@ -79,7 +79,7 @@ static bool put_anonymous(void *context, const void *data, size_t size)
                                 data, size);
 }
 
-/* The content of other experiments than AllocFree is unknown, and so are the names in it. */
+/* The contents of experiments other than AllocFree are unknown, and so are the names in them. */
 static void put_experiments(struct event_writer *w)
 {
     const trail_experiment_batch *batches;
@@ -95,7 +95,7 @@ static void put_experiments(struct event_writer *w)
     }
 }
 
-/* A trace of different makers has the words of its format: Go's. */
+/* A trace from several makers uses the words of its format: Go's. */
 static void put_maker(struct event_writer *w)
 {
     trail_maker maker = *trail_reader_maker(w->origins->reader);
@@ -107,7 +107,7 @@ static void put_maker(struct event_writer *w)
     v2_writer_maker(w->out, &maker);
 }
 
-/* The names of processes do not pass an anonymizer. */
+/* The names of processes are not passed on when anonymizing. */
 static void put_recorded(struct event_writer *w)
 {
     const trail_recorded *rows;
@@ -118,7 +118,7 @@ static void put_recorded(struct event_writer *w)
     }
 }
 
-/* Readings of the clock are records only since 1.25. */
+/* Readings of the clock have a record only since 1.25. */
 static void put_wall(struct event_writer *w, const trail_clock_snapshot *clocks)
 {
     char line[WALL_LINE];
@@ -127,7 +127,7 @@ static void put_wall(struct event_writer *w, const trail_clock_snapshot *clocks)
         v2_writer_note(w->out, text);
 }
 
-/* When the generation begins, so that what is announced is earlier than the event. */
+/* Returns when the generation begins, so that announcements are earlier than the event. */
 static int64_t begin_time(const struct event_writer *w, bool announce)
 {
     int64_t before_ns = announce ? (int64_t)to_announce(w) + EVENT_WRITER_AHEAD_NS : 0;
@@ -162,7 +162,7 @@ void event_writer_begin(struct event_writer *w, int64_t time_ns, const trail_clo
     if (w->initial)
         model_forget_begun(&w->model);
     if (announce) {
-        w->time_ns = w->last_ns; /* as early as can be */
+        w->time_ns = w->last_ns; /* as early as possible */
         announce_all(w);
     }
 }

@@ -30,8 +30,8 @@ static bool keep_transition(struct keep *keep, trail_event *e)
 {
     bool implied = e->flags & TRAIL_EVENT_IMPLIED;
     if (e->transition.resource != TRAIL_RESOURCE_GOROUTINE) {
-        /* A goroutine leaves its P without an event of its own: without the goroutine, the P's
-         * event is needed. */
+        /* A goroutine leaves its P without an event of its own: if the goroutine is left out, the
+         * P's event is needed. */
         if (implied && !keep_has(keep, e->goroutine))
             e->flags = 0;
         return true;
@@ -69,7 +69,7 @@ bool keep_event(struct keep *keep, trail_event *e)
 
 /* MARK: Which goroutines are kept */
 
-/* Whether it is kept with any goroutine: garbage collection, GOMAXPROCS. */
+/* Whether the event is kept whichever goroutines are: garbage collection, GOMAXPROCS. */
 static bool is_of_all(const trail_event *e)
 {
     if (e->kind == TRAIL_METRIC)
@@ -79,21 +79,22 @@ static bool is_of_all(const trail_event *e)
     return range && (e->range.range == TRAIL_RANGE_STW || e->range.range == TRAIL_RANGE_GC);
 }
 
-/* Whether it creates or wakes a goroutine that is kept. */
+/* Whether the event creates or wakes a goroutine that is kept. */
 static bool has_part(const struct keep *keep, const trail_event *e)
 {
     return e->kind == TRAIL_STATE_TRANSITION &&
            e->transition.resource == TRAIL_RESOURCE_GOROUTINE && keep_has(keep, e->transition.id);
 }
 
-/* Goroutines that belong to those that are kept. */
+/* Goroutines related to those that are kept. */
 struct related {
     struct idmap parts;  /* that created or woke one of them */
-    struct idmap common; /* that worked for all of their program: garbage collection, GOMAXPROCS */
-    bool merged;         /* the trace is of several programs */
+    struct idmap common; /* that worked for their whole program: garbage collection, GOMAXPROCS */
+    bool merged;         /* the trace contains several programs */
 };
 
-/* Whether goroutines of the program of `id` are kept. Goroutines have their program's block. */
+/* Whether goroutines of the program of `id` are kept. All goroutines of a program are in its
+ * block. */
 static bool is_of_kept(const struct keep *keep, int64_t id)
 {
     uint64_t block = id_block(id);
@@ -101,11 +102,11 @@ static bool is_of_kept(const struct keep *keep, int64_t id)
     return at < keep->count && id_block(keep->goroutines[at]) == block;
 }
 
-/* Returns false on out of memory. */
+/* Returns false if out of memory. */
 static bool relate(struct related *related, const struct keep *keep, const trail_event *e)
 {
     bool part = has_part(keep, e), common = !part && is_of_all(e);
-    /* Threads of such numbers are of a merged trace, or of macOS: there, too, the first 10^9
+    /* Such thread numbers occur in merged traces, or on macOS: there, too, the first 10^9
      * goroutines of a program are one block. */
     related->merged |= e->thread != TRAIL_NONE && id_block(e->thread) > 0;
     if ((!part && !common) || e->goroutine == TRAIL_NONE || keep_has(keep, e->goroutine))
@@ -113,7 +114,7 @@ static bool relate(struct related *related, const struct keep *keep, const trail
     return idmap_put(part ? &related->parts : &related->common, (uint64_t)e->goroutine, related);
 }
 
-/* Returns the IDs of all, order_numbers, each once; NULL on out of memory. */
+/* Returns the IDs of all these goroutines, sorted as numbers and unique; NULL if out of memory. */
 static int64_t *join(const struct keep *keep, const struct related *related, size_t *count)
 {
     const struct idmap *parts = &related->parts, *common = &related->common;

@@ -1,8 +1,8 @@
 /*
  * Keep: selects the events of some goroutines, changed where necessary so that the rest is
- * consistent. Kept are the events of these goroutines, those of Ps, and those of no goroutine, such
- * as the heap's size. A switch between a selected goroutine and another becomes the selected half
- * of it.
+ * consistent. Keeps the events of these goroutines, those of Ps, and those without a goroutine,
+ * such as the heap's size. A switch between a selected goroutine and another becomes the selected
+ * half of it.
  */
 #ifndef TRAIL_WRITE_KEEP_H
 #define TRAIL_WRITE_KEEP_H
@@ -12,7 +12,7 @@
 struct keep {
     const int64_t *goroutines; /* ascending */
     size_t count;
-    bool split; /* in a switch of which one half is kept */
+    bool split; /* within a switch of which one half is kept */
 };
 
 /* Returns false if the event is not kept. May change it. */

@@ -2,9 +2,9 @@
  * Merging: passes the events of several readers to the writer of a merge in order of time, on one
  * clock and without shared IDs.
  *
- *     IDs     of source k: its first block of 10^9 becomes the k-th, any other the next free one; so
- *             the last digits stay. Ps: blocks of 1000, because numbers from 10^6 on are no Ps
- *     time    of the source whose first event is the earliest; the others are shifted
+ *     IDs     the first block of 10^9 of source k becomes the k-th, any other the next free one, so
+ *             the last digits stay. Ps: blocks of 1000, because numbers from 10^6 on are not Ps
+ *     time    that of the source whose first event is the earliest; the others are shifted
  *     state   a trace has one heap, one GOMAXPROCS and one cycle of garbage collection: sums, and a
  *             cycle from where the first of the sources begins one to where the last ends
  *
@@ -12,7 +12,7 @@
  * readers accept no such statuses: those of a later source are read ahead, from its first
  * generation, and its goroutines and Ps are created when it begins (merge_writer_enter).
  *
- * Memory is that of the readers, the tables of a generation, and what is alive.
+ * Memory holds the readers, the tables of one generation, and what is alive.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@
 
 #define SECOND_NS INT64_C(1000000000)
 
-/* Traces whose begins are further apart have clocks that do not agree. */
+/* The clocks of traces that begin further apart than this do not agree. */
 #define APART_NS (INT64_C(100) * 86400 * SECOND_NS)
 
 #define PROC_BLOCK UINT64_C(1000)
@@ -58,10 +58,10 @@ struct source {
     char *name, *label;
     const trail_event *events; /* the current batch */
     long count, at;
-    int64_t first_ns, wall_ns; /* of the first event; the latter if has_clock */
+    int64_t first_ns, wall_ns; /* the first event's; the latter if has_clock */
     bool has_clock, has_offset, failed, done;
     int64_t offset_ns;
-    int64_t begin_ns; /* since the first event of the first source */
+    int64_t begin_ns; /* relative to the first event of the first source */
     int64_t shift_ns;
     int64_t time_ns; /* of the current event, shifted */
     int64_t last_ns; /* of the last event written, shifted */
@@ -84,7 +84,7 @@ struct trail_merge {
     struct merge_writer writer;
     bool begun;
     size_t in_gc;     /* number of sources in a cycle */
-    size_t unsettled; /* number of those that begin with the trace */
+    size_t unsettled; /* number of sources that begin with the trace */
     bool has_clocks;
     trail_clock_snapshot clocks; /* in the time of the written trace */
     trail_error err;
@@ -196,7 +196,7 @@ static const trail_event *head(struct source *s)
     return s->done ? NULL : e;
 }
 
-/* Whether the event is the first one of something that existed before. */
+/* Whether the event is the first one of something that already existed. */
 static bool is_status(const trail_event *e)
 {
     bool status = e->wire == V2_ProcStatus || e->wire == V2_GoStatus || e->wire == V2_GoStatusStack;
@@ -237,7 +237,7 @@ static int compare_statuses(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-/* v1: initial statuses come before all other events. Returns false on out of memory. */
+/* v1: initial statuses come before all other events. Returns false if out of memory. */
 static bool look_at_batch(struct source *s)
 {
     for (long i = s->at; i < s->count; i++)
@@ -250,7 +250,7 @@ static bool look_at_batch(struct source *s)
     return true;
 }
 
-/* v2: initial statuses may be anywhere in the first generation. Returns false on out of memory. */
+/* v2: initial statuses may be anywhere in the first generation. Returns false if out of memory. */
 static bool look_ahead(struct source *s, trail_reader *ahead)
 {
     const trail_event *events;
@@ -305,7 +305,7 @@ static int open_source(const trail_merge *m, struct source *s, const trail_merge
     bool empty = first && first->kind == TRAIL_SYNC && first->sync.final;
     if (empty) {
         s->at++;
-        (void)head(s); /* an error comes behind the last event */
+        (void)head(s); /* an error follows the last event */
     }
     if (!first || empty) {
         if (s->failed)
@@ -367,7 +367,8 @@ static bool place(const trail_merge *m, struct source *s, trail_error *err)
     return err->code == TRAIL_OK;
 }
 
-/* Shifts all sources so that the earliest keeps its times. Returns false with *err set on error. */
+/* Shifts all sources so that the earliest one's times are unchanged. Returns false with *err set on
+ * error. */
 static bool align(trail_merge *m, trail_error *err)
 {
     const struct source *first = m->sources[0];
@@ -406,7 +407,7 @@ static uint64_t sum_of(const trail_merge *m, trail_metric metric)
     return sum < INT64_MAX ? sum : INT64_MAX;
 }
 
-/* Whether the event is kept: not if other sources are in a cycle already, or still. */
+/* Whether the event is kept: not while other sources are already, or still, in a cycle. */
 static bool take_gc(trail_merge *m, struct source *s, const trail_event *e)
 {
     bool on = e->wire != V2_GCEnd;
@@ -430,7 +431,7 @@ static bool drop_share(struct source *s, trail_metric metric)
     return had;
 }
 
-/* The source's trace ends before others. */
+/* Handles the end of a source's trace before that of others. */
 static void leave(trail_merge *m, size_t k)
 {
     struct source *s = m->sources[k];
@@ -464,7 +465,7 @@ static void put(trail_merge *m, size_t k, trail_event *e)
         merge_writer_put(&m->writer, e);
 }
 
-/* Creates what a later source has when it begins. */
+/* Creates what a later source contains when it begins. */
 static void enter(trail_merge *m, size_t k, int64_t time_ns)
 {
     struct source *s = m->sources[k];
@@ -508,7 +509,7 @@ static void settle(trail_merge *m, struct source *s)
     s->settled = true;
 }
 
-/* A Sync is not written, but its clocks hold for the whole trace. */
+/* A Sync is not written, but its clocks apply to the whole trace. */
 static void take_sync(trail_merge *m, struct source *s, const trail_event *e, int64_t time_ns)
 {
     if (e->sync.n > 1 || e->sync.final)
@@ -559,7 +560,7 @@ static void merge_event(trail_merge *m, size_t k)
     s->at++;
 }
 
-/* Returns the source of the next event, and until when it stays the next; -1: none. */
+/* Returns the source of the next event, and until when it remains the next; -1: none. */
 static long next_source(trail_merge *m, int64_t *until_ns, size_t *alive)
 {
     long first = -1;
@@ -589,7 +590,7 @@ static bool failed(const trail_merge *m)
     return m->err.code != TRAIL_OK || event_writer_failed(&m->writer.base);
 }
 
-/* Writes the source's events up to then. */
+/* Writes the source's events up to that time. */
 static void merge_until(trail_merge *m, size_t k, int64_t until_ns)
 {
     struct source *s = m->sources[k];

@@ -7,8 +7,8 @@
 #include "write/event_ids.h"
 #include "write/event_v1.h"
 
-/* For readers one address is one frame: each trace has addresses of its own, by its number in
- * front. */
+/* Readers take an address for one frame, so each trace's addresses have its number in their upper
+ * bits. */
 #define ORIGIN_PC_SHIFT 57
 #define PC_MASK         (ORIGIN_ROOT_PC - 1)
 
@@ -28,7 +28,7 @@ static void helper_stop(struct merge_writer *w, struct model_m *m)
     model_bind_p(m, NULL);
 }
 
-/* The helper's P on a thread that has none. */
+/* Puts the helper's P on a thread that has none. */
 static struct model_m *helper_on(struct merge_writer *w, struct model_m *m)
 {
     struct event_writer *base = &w->base;
@@ -50,7 +50,8 @@ static struct model_m *helper_on(struct merge_writer *w, struct model_m *m)
     return m;
 }
 
-/* The helper's thread, with its P and no goroutine; it needs none to create or wake others. */
+/* Returns the helper's thread, with its P and no goroutine, which it does not need for creating or
+ * waking others. */
 static struct model_m *helper_begin(struct merge_writer *w)
 {
     return helper_on(w, model_m(&w->base.model, w->helper.thread));
@@ -70,7 +71,7 @@ static void helper_create(struct merge_writer *w, const struct model_g *g, uint6
     helper_end(w, by);
 }
 
-/* The helper's thread takes a P from one in a system call; NULL: from none. */
+/* Makes the helper's thread take a P from one in a system call; NULL: from none. */
 static void steal_p(struct merge_writer *w, struct model_p *p, struct model_m *from)
 {
     struct event_writer *base = &w->base;
@@ -122,9 +123,9 @@ void merge_writer_system(struct merge_writer *w, int64_t time_ns, unsigned type,
 /* MARK: Entering */
 
 /*
- * In a system call. If the thread still has its P, the goroutine is created as one from C code.
- * Else it goes into the call with the helper's P and loses that, because readers distinguish the
- * two.
+ * Enters a goroutine that is in a system call. If the thread still has its P, the goroutine is
+ * created as one from C code. Otherwise it begins the call with the helper's P and loses that,
+ * because readers distinguish the two.
  */
 static void enter_call(struct merge_writer *w, struct model_m *m, struct model_g *g, uint64_t stack)
 {
@@ -145,7 +146,7 @@ static void enter_call(struct merge_writer *w, struct model_m *m, struct model_g
     steal_p(w, p, m);
 }
 
-/* A goroutine that its trace had from the beginning on is created. */
+/* Creates a goroutine that existed from the beginning of its trace. */
 static bool enter_g(struct merge_writer *w, const trail_event *e, unsigned status,
                     struct model_m *m)
 {
@@ -187,7 +188,7 @@ static void put_late_g(struct merge_writer *w, const trail_event *e)
         event_writer_done(base, e, enter_g(w, e, status, m));
 }
 
-/* A P cannot come to a thread that begins with another one. */
+/* A P cannot move to a thread that begins with another one. */
 static void put_late_p(struct merge_writer *w, const trail_event *e)
 {
     struct event_writer *base = &w->base;
@@ -199,7 +200,7 @@ static void put_late_p(struct merge_writer *w, const trail_event *e)
         event_writer_done(base, e, false);
 }
 
-/* A goroutine that waits in an assist cannot begin it. */
+/* A goroutine that waits in an assist cannot begin the assist. */
 static bool begin_assist(struct event_writer *base, struct model_g *g)
 {
     struct model_m *m = g->status == V2_GO_RUNNING ? model_thread_of_g(&base->model, g) : NULL;
@@ -240,8 +241,8 @@ static void put_late_sweep(struct merge_writer *w, const trail_event *e)
         event_writer_done(base, e, begin_sweep(base, p));
 }
 
-/* Readers take a status only where the trace begins. In one that begins later, what is there is
- * new. */
+/* Readers accept a status only at the beginning of the trace. In a trace that begins later,
+ * everything that exists is new. */
 static void put_late(struct merge_writer *w, const trail_event *e)
 {
     switch (e->wire) {
@@ -279,7 +280,7 @@ void merge_writer_enter(struct merge_writer *w)
     w->left_out = w->base.stats.left_out;
 }
 
-/* What is left out of the statuses comes again as events of the trace, and counts then. */
+/* Statuses that were left out come again as events of the trace, and count then. */
 void merge_writer_entered(struct merge_writer *w)
 {
     w->entering = false;
@@ -291,7 +292,7 @@ void merge_writer_entered(struct merge_writer *w)
 
 /* MARK: Leaving */
 
-/* What only a goroutine can record, on the first that ends. */
+/* Writes what only a goroutine can record, on the first one that ends. */
 static void put_last_words(struct merge_writer *w, struct model_m *m)
 {
     struct merge_last_words *words = w->last_words;
@@ -306,7 +307,7 @@ static void put_last_words(struct merge_writer *w, struct model_m *m)
     }
 }
 
-/* The goroutine runs on `m`, and ends. */
+/* Ends the goroutine that runs on `m`. */
 static void end_g(struct merge_writer *w, struct model_m *m, struct model_g *g)
 {
     if (g->stops_world)
@@ -342,7 +343,7 @@ static bool end_bound_g(struct merge_writer *w, struct model_g *g)
     return true;
 }
 
-/* Ends one that waits or is ready, on the helper's P. */
+/* Ends a goroutine that waits or is ready, on the helper's P. */
 static void end_free_g(struct merge_writer *w, struct model_m *m, struct model_g *g)
 {
     struct event_writer *base = &w->base;
@@ -381,7 +382,7 @@ static unsigned origin_of_p(const void *p)
     return ((const struct model_p *)p)->origin;
 }
 
-/* The IDs of what is of one trace, ascending; to be freed. */
+/* Returns the IDs that belong to one trace, ascending; the caller frees them. */
 static int64_t *ids_of(struct merge_writer *w, const struct idmap *map, size_t number,
                        unsigned (*origin_of)(const void *value), size_t *count)
 {

@@ -5,7 +5,7 @@
  * traces can do that, a helper thread does, with a P and goroutines that are in none of them.
  *
  * All times are on one clock and above 0, and no two traces share an ID. The caller merges what a
- * trace has only one of: metrics and cycles of garbage collection.
+ * trace can have only one of: metrics and cycles of garbage collection.
  */
 #ifndef TRAIL_WRITE_MERGE_WRITER_H
 #define TRAIL_WRITE_MERGE_WRITER_H
@@ -17,8 +17,8 @@ struct merge_helper {
     int64_t thread, proc, goroutine;
 };
 
-/* What a trace that ends has to record for the remaining ones: GOMAXPROCS, the end of the GC cycle.
- */
+/* What a trace that ends must record for the remaining ones: GOMAXPROCS, the end of the GC
+ * cycle. */
 struct merge_last_words {
     bool procs_change, gc_end;
     uint64_t procs;
@@ -33,7 +33,7 @@ struct merge_writer {
     size_t count;
     struct merge_helper helper;
     bool entering;     /* the helper keeps its P between events */
-    uint64_t left_out; /* value when that began */
+    uint64_t left_out; /* its value when that began */
     struct merge_last_words *last_words;
 };
 
@@ -54,7 +54,7 @@ void merge_writer_put(struct merge_writer *w, const trail_event *e);
 
 /*
  * Called when the current trace begins after the first one. The events put between the two calls
- * are the status of what it has then; its own following events may repeat them.
+ * are the status of what it contains then; its own subsequent events may repeat them.
  */
 void merge_writer_enter(struct merge_writer *w);
 void merge_writer_entered(struct merge_writer *w);

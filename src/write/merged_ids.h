@@ -1,6 +1,6 @@
 /*
- * Numbers in a merged trace: each source has blocks of its own, of goroutines and threads by 10^9.
- * The first source's are 0 to 999,999,999, the second's begin with 1,000,000,000.
+ * Numbers in a merged trace: each source has its own blocks of 10^9 goroutine and thread IDs. The
+ * first source's block is 0 to 999,999,999, the second's begins with 1,000,000,000.
  */
 #ifndef TRAIL_WRITE_MERGED_IDS_H
 #define TRAIL_WRITE_MERGED_IDS_H

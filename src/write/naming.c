@@ -12,22 +12,22 @@
 #include "base/text.h"
 #include "base/utf8.h"
 
-/* A map of PCs over all generations is begun anew when it has so many: no trace makes it grow. */
+/* A map of PCs over all generations is reset when it has this many, so no trace makes it grow
+ * without limit. */
 #define MOST_SEEN ((size_t)1 << 20)
 
-/* Numbers in place of PCs begin here, and modules end: x86-64 and arm64 have addresses of 47 and 48
- * bits for programs, and more only for programs that ask for them. Seven bytes in the file, as any
- * PC there.
- */
+/* Numbers in place of PCs begin here, and modules end here: on x86-64 and arm64 programs have
+ * addresses of 47 and 48 bits, and more only if they ask for them. They take seven bytes in the
+ * file, as any PC there. */
 #define CALLER_BIT ((uint64_t)1 << 48)
 
-/* What a PC becomes: frames, innermost first. */
+/* What a PC is replaced by: frames, innermost first. */
 struct naming_pc {
-    size_t count; /* 0: stays */
+    size_t count; /* 0: unchanged */
     struct naming_frame frames[];
 };
 
-/* A frame that something was inlined into. */
+/* A frame into which something was inlined. */
 struct naming_caller {
     trail_string function, file;
     uint64_t line;
@@ -68,7 +68,7 @@ void naming_begin(struct naming *naming)
 
 /* MARK: Texts */
 
-/* The slot of a text: that with it, or the free one where it would be. */
+/* Returns the slot of a text: the one that has it, or the free one where it would go. */
 static size_t *text_slot(struct naming *naming, const trail_string *text)
 {
     uint64_t hash = hash_keyed_bytes(0, text->data, text->size);
@@ -79,7 +79,7 @@ static size_t *text_slot(struct naming *naming, const trail_string *text)
     }
 }
 
-/* Makes room for one text more; the slots are half free at least. */
+/* Makes room for one more text; at least half of the slots stay free. */
 static bool text_room(struct naming *naming)
 {
     if (!GROW(naming->texts, naming->text_capacity, naming->text_count + 1))
@@ -110,7 +110,7 @@ static bool text_add(struct naming *naming, struct naming_text text)
     return true;
 }
 
-/* Sets *id to that of the text; the empty one has ID 0 in all formats. */
+/* Sets *id to the text's ID; the empty text has ID 0 in all formats. */
 static int text_id(struct naming *naming, trail_string text, uint64_t *id, trail_error *err)
 {
     text = utf8_last(text, naming->longest);
@@ -138,7 +138,7 @@ const struct naming_text *naming_new_string(struct naming *naming)
 
 /* MARK: Modules */
 
-/* Takes `word` and all up to the next space off the front of a line. */
+/* Takes `word` and everything up to the next space off the front of a line. */
 static bool take_field(trail_string *line, const char *word, trail_string *value)
 {
     if (!text_take(line, word))
@@ -180,7 +180,7 @@ static bool take_build_id(trail_string *line, trail_string *id)
     return id->size % 2 == 0;
 }
 
-/* A text that only looks like a row of the module map is none: it belongs to the program. */
+/* A text that merely looks like a row of the module map belongs to the program. */
 static bool parse_module(trail_string line, trail_module *module)
 {
     static const char prefix[] = "trail.module ", path[] = "path=";
@@ -205,7 +205,8 @@ static int module_order(const void *a, const void *b)
     return ORDER(x->start, y->start);
 }
 
-/* The module around an address; NULL if there is none. They do not overlap, in an honest trace. */
+/* Returns the module that contains an address; NULL: none. In an honest trace they do not
+ * overlap. */
 static const trail_module *module_find(struct naming *naming, uint64_t address)
 {
     if (!naming->sorted && naming->module_count > 1)
@@ -237,7 +238,7 @@ bool naming_string(struct naming *naming, uint64_t id, const char *data, size_t 
 
 /* MARK: PCs */
 
-/* Counts a PC once, by the best that any generation knows of it. */
+/* Counts a PC once, by the best that any generation knows about it. */
 static void count_pc(struct naming *naming, uint64_t pc, enum seen now)
 {
     trail_symbolize_stats *stats = &naming->stats;
@@ -248,7 +249,7 @@ static void count_pc(struct naming *naming, uint64_t pc, enum seen now)
     stats->homeless += now == SEEN_HOMELESS;
     stats->homeless -= before == SEEN_HOMELESS;
     stats->resolved += now == SEEN_RESOLVED;
-    (void)idmap_put(&naming->seen, pc, (void *)(uintptr_t)now); /* no memory: counted twice */
+    (void)idmap_put(&naming->seen, pc, (void *)(uintptr_t)now); /* out of memory: counted twice */
 }
 
 static struct naming_caller *caller_new(struct naming *naming, const trail_symbol *symbol)
@@ -266,8 +267,9 @@ static struct naming_caller *caller_new(struct naming *naming, const trail_symbo
 }
 
 /*
- * The number in place of a PC of a frame that something was inlined into. It is made of function,
- * file and line, so that it is the same in every generation, and whenever a trace is done again.
+ * Returns the number in place of the PC of a frame into which something was inlined. It is computed
+ * from function, file and line, so that it is the same in every generation, and when a trace is
+ * symbolized again.
  */
 static uint64_t caller_pc(struct naming *naming, const trail_symbol *symbol)
 {
@@ -308,11 +310,11 @@ static int fill_pc(struct naming *naming, struct naming_pc *entry, uint64_t pc,
     return 0;
 }
 
-/* What is known of a PC, asked for the first time. NULL: *err is set. */
+/* Returns what is known about a PC that was not asked for before. NULL: *err is set. */
 static struct naming_pc *resolve_pc(struct naming *naming, uint64_t pc, trail_error *err)
 {
     const trail_symbol *symbols = NULL;
-    /* Names need IDs; Go gives them from 1 on, so that only a hostile trace has none left. */
+    /* Names need IDs; Go assigns them from 1 on, so only a hostile trace has none left. */
     bool has_ids = naming->last_id < INT64_MAX;
     const trail_module *module = has_ids ? module_find(naming, pc - 1) : NULL;
     size_t count = 0;
@@ -337,7 +339,8 @@ static bool frame_equal(const struct naming_frame *a, const struct naming_frame 
     return a->pc == b->pc && a->function == b->function && a->file == b->file && a->line == b->line;
 }
 
-/* What a frame becomes: *count frames at *parts, itself if nothing better is known. */
+/* Returns what replaces a frame: *count frames at *parts, the frame itself if nothing better is
+ * known. */
 static int find_parts(struct naming *naming, const struct naming_frame *frame,
                       const struct naming_frame **parts, size_t *count, trail_error *err)
 {
@@ -373,7 +376,7 @@ int naming_stack(struct naming *naming, const struct naming_frame *frames, size_
             frame->function = frames[taken].function;
         if (part == 0 && frame->file == 0) /* for instance the module */
             frame->file = frames[taken].file;
-        /* A caller that is there already is from another time that this was done. */
+        /* A caller that is already there comes from an earlier symbolization. */
         bool there = part == 0 || (taken < count && frames[taken].pc == frame->pc);
         changed |= !there || !frame_equal(frame, &frames[taken]);
         taken += there;

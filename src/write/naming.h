@@ -6,7 +6,7 @@
  *     naming_begin            a generation
  *     naming_string ...       each of its strings
  *     naming_stack ...        each of its stacks
- *     naming_new_string ...   what must be written for them
+ *     naming_new_string ...   the strings that must be written for them
  */
 #ifndef TRAIL_WRITE_NAMING_H
 #define TRAIL_WRITE_NAMING_H
@@ -37,7 +37,7 @@ struct naming {
 
     /* Of the generation: */
     struct arena arena;
-    struct naming_text *texts; /* those of the file, then the new ones */
+    struct naming_text *texts; /* those in the file, then the new ones */
     size_t text_count, text_capacity, written;
     size_t *slots; /* hash of a text -> its index in `texts` + 1; the size is a power of two */
     size_t slot_count;
@@ -48,7 +48,7 @@ struct naming {
     struct idmap pcs; /* PC -> struct naming_pc */
 
     /* Of all generations: */
-    struct idmap seen;    /* PC -> what is known of it, for the stats */
+    struct idmap seen;    /* PC -> what is known about it, for the statistics */
     struct idmap callers; /* number in place of a PC -> struct naming_caller */
     struct arena caller_arena;
 };
@@ -61,7 +61,7 @@ void naming_free(struct naming *naming);
 void naming_begin(struct naming *naming);
 
 /* Adds a string of the generation; `data` must be valid until the next naming_begin. Returns false
- * on out of memory. */
+ * if out of memory. */
 bool naming_string(struct naming *naming, uint64_t id, const char *data, size_t size);
 
 /*

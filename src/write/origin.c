@@ -1,4 +1,4 @@
-/* The IDs that the strings and stacks of a source of events have: see origin.h. */
+/* Maps a source's strings and stacks to their IDs: see origin.h. */
 #include "write/origin.h"
 
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 
 #include <trail/read.h>
 
-/* The ID of a handle, valid in one life of the tables. */
+/* The ID of a handle, valid during one life of the tables. */
 struct known_id {
     uint64_t life, id;
 };

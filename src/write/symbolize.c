@@ -1,18 +1,18 @@
 /*
- * Symbolizing: a copy of a trace whose stacks have names. Everything but the tables of stacks is
- * copied byte for byte; what becomes of a stack is naming's affair (write/naming.h).
+ * Symbolizing: copies a trace and names its stacks. Everything but the tables of stacks is copied
+ * byte for byte; write/naming.h decides what becomes of a stack.
  *
- * v2: tables are of a generation, and come in any order. Batches are copied as they come until the
- * first that holds stacks or strings; from there on they are held until the generation ends, when
- * all strings are known. Then each is written in its place, batches of stacks anew, and what
- * strings there are more in batches of their own after the last table:
+ * v2: each generation has tables, which come in any order. Batches are copied as they come until
+ * the first that holds stacks or strings; from there on they are held until the generation ends,
+ * when all strings are known. Each is then written in its place, with batches of stacks rewritten,
+ * and additional strings in batches of their own after the last table:
  *
  *     events, events | Stacks, Strings | -> events, events | Stacks', Strings, Strings+ |
  *
- * v1: strings may stand anywhere, so that the file is lexed for them first; then it is copied, and
- * in front of each stack that changes the strings that it needs are put.
+ * v1: strings may be anywhere, so the file is first lexed for them; then it is copied, and each
+ * stack that changes is preceded by the strings that it needs.
  *
- * An error in the trace does not lose it: what was held and what follows is copied as it is.
+ * An error in the trace does not lose it: what was held and what follows is copied unchanged.
  */
 #include <trail/export.h>
 
@@ -32,7 +32,7 @@
 
 #define WINDOW_SIZE ((size_t)256 << 10) /* more than any batch of v2 */
 
-/* A batch that is held: its bytes lie in symbolizer.held. */
+/* A batch that is held: its bytes are in symbolizer.held. */
 struct piece {
     size_t at, header_size, size; /* size: of the data */
     struct v2_batch_header header;
@@ -47,13 +47,13 @@ struct symbolizer {
     struct out out;
     trail_error *err;
 
-    /* The stack at hand: */
+    /* The current stack: */
     struct naming_frame *frames;
     size_t frame_count, frame_capacity;
     uint64_t stack_id;
     struct naming_frame made[NAMING_MAX_FRAMES];
 
-    /* v2: what was read and not taken is [at, end) of the window. */
+    /* v2: bytes read and not taken yet are at [at, end) of the window. */
     uint8_t *window;
     size_t at, end;
     int64_t offset; /* of `at` in the trace */
@@ -62,9 +62,9 @@ struct symbolizer {
     size_t held_size, held_capacity;
     struct piece *pieces;
     size_t piece_count, piece_capacity;
-    uint8_t body[V2_MAX_BATCH_DATA]; /* data of a batch being made */
+    uint8_t body[V2_MAX_BATCH_DATA]; /* data of the batch being made */
     size_t body_size;
-    bool no_memory; /* what looks damaged was not read */
+    bool no_memory; /* out of memory: what looks damaged was merely not read */
 };
 
 static int no_memory(struct symbolizer *s)
@@ -93,14 +93,15 @@ static void progress(const struct symbolizer *s)
 
 /* MARK: Stacks */
 
-/* Reads `id n frames` of a stack into s->frames. NULL if the bytes end before: nothing is known. */
+/* Reads `id n frames` of a stack into s->frames. NULL if the bytes end before that: nothing is
+ * known. */
 static const uint8_t *stack_get(struct symbolizer *s, const uint8_t *at, const uint8_t *end)
 {
     uint64_t count = 0;
     at = uvarint_get(at, end, &s->stack_id);
     if (at)
         at = uvarint_get(at, end, &count);
-    if (!at || count > (uint64_t)(end - at) / 4) /* a number is a byte at least */
+    if (!at || count > (uint64_t)(end - at) / 4) /* a number takes at least one byte */
         return NULL;
     if (!GROW(s->frames, s->frame_capacity, count)) {
         s->no_memory = true;
@@ -122,7 +123,7 @@ static size_t frame_size(const struct naming_frame *frame)
            uvarint_size(frame->line);
 }
 
-/* Writes what stack_get reads, of the frames made, and returns where it ends. */
+/* Writes a stack made of the new frames, in the form that stack_get reads, and returns its end. */
 static uint8_t *stack_put(const struct symbolizer *s, size_t count, uint8_t *to)
 {
     to += uvarint_put(to, s->stack_id);
@@ -160,7 +161,7 @@ static int window_fill(struct symbolizer *s, size_t size)
     return 0;
 }
 
-/* Copies what is left of the source as it is. */
+/* Copies the rest of the source unchanged. */
 static int copy_rest(struct symbolizer *s)
 {
     do {
@@ -174,7 +175,7 @@ static int copy_rest(struct symbolizer *s)
 
 /* MARK: v2: a generation's tables */
 
-/* Takes the strings of a batch. */
+/* Records the strings of a batch. */
 static int take_strings(struct symbolizer *s, const struct piece *piece)
 {
     const uint8_t *begin = s->held + piece->at + piece->header_size, *at = begin + 1;
@@ -194,7 +195,7 @@ static int take_strings(struct symbolizer *s, const struct piece *piece)
     return 0;
 }
 
-/* The end of the record of a stack, which is then in s->frames; NULL if it is damaged. */
+/* Returns the end of the record of a stack, which is then in s->frames; NULL if it is damaged. */
 static const uint8_t *take_stack(struct symbolizer *s, const uint8_t *at, const uint8_t *end)
 {
     return *at == V2_Stack ? stack_get(s, at + 1, end) : NULL;
@@ -217,7 +218,7 @@ static void write_number(struct symbolizer *s, uint64_t value)
     out_bytes(&s->out, bytes, uvarint_put(bytes, value));
 }
 
-/* Writes the batch in `body`, if it has more than its first byte, with the header of another. */
+/* Writes the batch in `body` if it has more than its first byte, with the header of another. */
 static void body_flush(struct symbolizer *s, const struct piece *like)
 {
     if (s->body_size > 1) {
@@ -250,8 +251,8 @@ static void write_piece(struct symbolizer *s, const struct piece *piece)
     out_bytes(&s->out, s->held + piece->at, piece->header_size + piece->size);
 }
 
-/* Writes a batch of stacks anew, or as it is if none of them changes: `body` holds what of it fits
- * in one batch, which all of it does as long as nothing changed. */
+/* Rewrites a batch of stacks, or copies it if none of them changes: `body` then holds as much as
+ * fits in one batch, which is all of it as long as nothing changed. */
 static int write_stacks(struct symbolizer *s, const struct piece *piece)
 {
     const uint8_t *begin = s->held + piece->at + piece->header_size, *at = begin + 1, *next;
@@ -277,7 +278,7 @@ static int write_stacks(struct symbolizer *s, const struct piece *piece)
     return 0;
 }
 
-/* Writes the strings that stacks have got, in batches like that one. */
+/* Writes the additional strings of stacks, in batches like that one. */
 static void write_strings(struct symbolizer *s, const struct piece *like)
 {
     uint8_t record[1 + 2 * UVARINT_MAX_SIZE + V2_MAX_STRING] = {V2_String};
@@ -313,7 +314,7 @@ static bool is_table(const struct piece *piece)
 
 static int write_pieces(struct symbolizer *s)
 {
-    size_t last_table = 0; /* the first that is held is one */
+    size_t last_table = 0; /* the first one held is a table */
     for (size_t i = 0; i < s->piece_count; i++)
         last_table = is_table(&s->pieces[i]) ? i : last_table;
     for (size_t i = 0; i < s->piece_count; i++) {
@@ -328,7 +329,8 @@ static int write_pieces(struct symbolizer *s)
     return 0;
 }
 
-/* Writes what is held of a generation. `result`: whether its tables are sound; if not, as it is. */
+/* Writes what is held of a generation; unchanged unless `result` shows that its tables are
+ * sound. */
 static int end_generation(struct symbolizer *s)
 {
     int result = check_tables(s);
@@ -356,7 +358,7 @@ static int hold(struct symbolizer *s, const struct piece *piece)
     return 0;
 }
 
-/* Takes the batch at the front of the window, which is whole. */
+/* Takes the batch at the front of the window, which is complete. */
 static int take_batch(struct symbolizer *s, struct piece *piece)
 {
     const struct v2_batch_header *header = &piece->header;
@@ -378,7 +380,8 @@ static int take_batch(struct symbolizer *s, struct piece *piece)
     return 0;
 }
 
-/* Finds the next batch and has all of it in the window. Returns 1, 0 at the end, -1 on an error. */
+/* Finds the next batch and brings all of it into the window. Returns 1, 0 at the end, -1 on an
+ * error. */
 static int find_batch(struct symbolizer *s, struct piece *piece)
 {
     enum v2_header_result result = V2_HEADER_SHORT;
@@ -428,7 +431,7 @@ static int symbolize_v2(struct symbolizer *s)
             break;
         }
     if (found < 0 && is_damage(s->err)) {
-        /* The generation that is cut is not whole: its tables may be, but need not. */
+        /* The truncated generation is incomplete, though its tables may be complete. */
         trail_error first = *s->err;
         bool ended = end_generation(s) == 0 || is_damage(s->err);
         if (!ended || copy_rest(s) < 0)
@@ -457,7 +460,8 @@ static void v1_init(struct v1_file *file, int version)
     }
 }
 
-/* The next string or stack from `at` on: *next is where it ends. NULL: none, or damage before. */
+/* Returns the next string or stack from `at` on: *next is its end. NULL: none, or damage comes
+ * first. */
 static const uint8_t *v1_find(const struct v1_file *file, const uint8_t *at, const uint8_t **next)
 {
     uint64_t count = 0;
@@ -468,7 +472,7 @@ static const uint8_t *v1_find(const struct v1_file *file, const uint8_t *at, con
     return *next ? at : NULL;
 }
 
-/* Takes all strings up to the end or the first damage. */
+/* Records all strings up to the end or the first damage. */
 static int v1_take_strings(struct symbolizer *s, const struct v1_file *file)
 {
     const uint8_t *at = file->begin, *next;
@@ -485,8 +489,8 @@ static int v1_take_strings(struct symbolizer *s, const struct v1_file *file)
     return 0;
 }
 
-/* Cuts the outermost of the frames made so that the record is one that Go takes: returns how many
- * stay and sets *length to what is to stand in front of them. */
+/* Cuts the outermost new frames so that Go accepts the record: returns how many remain and sets
+ * *length to the length to write before them. */
 static size_t v1_fit(struct symbolizer *s, size_t count, size_t *length)
 {
     size_t frames = 0, fitting = 0, id_size = uvarint_size(s->stack_id);
@@ -512,7 +516,7 @@ static void v1_write_strings(struct symbolizer *s)
     }
 }
 
-/* Writes the stack that begins at `at` if it changes; sets *done to whether it does. */
+/* Writes the stack that begins at `at` if it changes; sets *done accordingly. */
 static int v1_write_stack(struct symbolizer *s, const uint8_t *at, const uint8_t *next, bool *done)
 {
     uint64_t length = 0;
@@ -534,7 +538,7 @@ static int v1_write_stack(struct symbolizer *s, const uint8_t *at, const uint8_t
     return 0;
 }
 
-/* What is wrong with the trace from `at` on; 0 if nothing is. */
+/* Returns what is wrong with the trace from `at` on; 0 if nothing is. */
 static int v1_verdict(struct symbolizer *s, const struct v1_file *file, const uint8_t *at)
 {
     uint64_t count = 0;

@@ -50,7 +50,7 @@ void thread_writer_ps(struct thread_writer *w)
     }
 }
 
-/* What follows is later than the statuses of all. */
+/* Everything that follows is later than all statuses. */
 void thread_writer_begun(struct thread_writer *w)
 {
     (void)thread_writer_tick(w);

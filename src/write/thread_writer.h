@@ -1,5 +1,5 @@
 /*
- * Writes threads and CPUs as Go's format has them: a thread is a goroutine on an M of its own,
+ * Writes threads and CPUs in terms of Go's format: a thread is a goroutine on an M of its own,
  * which it never leaves, and a CPU, or a slot of concurrency, is a P. The recorder and the
  * importers write through it.
  *
@@ -15,7 +15,7 @@
 
 #include "write/v2_writer.h"
 
-/* A thread as the trace has it. The caller sets `g`, `m` before the first event, and `p` to -1. */
+/* A thread in the trace. The caller sets `g`, `m` before the first event, and `p` to -1. */
 struct written_thread {
     uint64_t g, m;
     uint64_t seq; /* of the goroutine, in this generation */
@@ -24,14 +24,14 @@ struct written_thread {
 
 struct written_p {
     uint64_t seq;
-    bool known;                     /* the trace has an event of it */
+    bool known;                     /* the trace has an event of the thread */
     struct written_thread *running; /* NULL: idle */
 };
 
 /* Set `out`; zero-initialise the rest. */
 struct thread_writer {
     struct v2_writer *out;
-    struct written_p *ps; /* a P's ID is its place */
+    struct written_p *ps; /* indexed by a P's ID */
     size_t p_count, p_room;
     int64_t begin_ns; /* of the generation */
     int64_t now_ns;   /* of the last event */
@@ -43,7 +43,7 @@ void thread_writer_dispose(struct thread_writer *w);
 
 /* MARK: Time */
 
-/* Goes on to `ns`, and at least by 1 ns. Returns the time. */
+/* Advances to `ns`, and by at least 1 ns. Returns the time. */
 static inline int64_t thread_writer_at(struct thread_writer *w, int64_t ns)
 {
     w->now_ns = ns > w->now_ns ? ns : w->now_ns + 1;
@@ -64,7 +64,7 @@ bool thread_writer_is_full(const struct thread_writer *w);
 void thread_writer_end(struct thread_writer *w);
 
 /*
- * Begins a generation at the present time. The caller then writes its notes, thread_writer_ps, the
+ * Begins a generation at the current time. The caller then writes its notes, thread_writer_ps, the
  * status of each thread, and thread_writer_begun.
  */
 void thread_writer_begin(struct thread_writer *w, int64_t wall_ns, trail_made_by made_by);
@@ -80,20 +80,20 @@ void thread_writer_status(struct thread_writer *w, uint64_t on, struct written_t
 
 /* MARK: Ps */
 
-/* Makes Ps with the IDs below `count`. Returns false if memory is out. */
+/* Makes Ps with the IDs below `count`. Returns false if out of memory. */
 bool thread_writer_add_ps(struct thread_writer *w, size_t count);
 
-/* Returns the lowest ID of a P on which no thread runs: p_count if all are taken. */
+/* Returns the lowest ID of a P on which no thread runs; p_count if all are taken. */
 size_t thread_writer_free_p(const struct thread_writer *w);
 
-/* Writes the first event of a P, which is idle, on the M `on`, if it has none. */
+/* Writes the first event of an idle P on the M `on`, if it has none yet. */
 void thread_writer_show_p(struct thread_writer *w, size_t p, uint64_t on, int64_t ns);
 
 void thread_writer_take_p(struct thread_writer *w, struct written_thread *thread, size_t p,
                           int64_t ns);
 void thread_writer_give_p(struct thread_writer *w, struct written_thread *thread, int64_t ns);
 
-/* The next sequence number of the thread's P. */
+/* Returns the next sequence number of the thread's P. */
 static inline uint64_t thread_writer_next_of_p(struct thread_writer *w,
                                                const struct written_thread *thread)
 {
@@ -111,10 +111,10 @@ void thread_writer_event(struct thread_writer *w, uint64_t m, int64_t ns, unsign
         thread_writer_event(w, m, ns, type, sizeof args_ / sizeof args_[0], args_);                \
     } while (0)
 
-/* The thread, which is ready and has a P, runs. */
+/* Starts the thread, which is ready and has a P. */
 void thread_writer_start(struct thread_writer *w, struct written_thread *thread, int64_t ns);
 
-/* The thread, which waits, is ready; `by` is the waker's M or V2_NO_THREAD. */
+/* Makes the thread, which waits, ready; `by` is the waker's M or V2_NO_THREAD. */
 void thread_writer_unblock(struct thread_writer *w, uint64_t by, struct written_thread *thread,
                            int64_t ns, uint64_t stack);
 

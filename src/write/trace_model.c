@@ -143,7 +143,7 @@ bool model_task_begin(struct trace_model *model, uint64_t id)
     return false;
 }
 
-/* Of a thread, a reader learns only what is announced on it, where it was last. */
+/* A reader learns about a thread only from what is announced on it, where it was last. */
 static void forget_unannounced(struct trace_model *model, struct model_m *m)
 {
     const struct model_g *g = model_g_of(model, m);

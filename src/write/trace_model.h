@@ -1,8 +1,8 @@
 /*
  * What readers of v2 know about the goroutines, Ps and Ms of a trace that is being written (§6.5),
- * so that nothing is written that they would reject, and what is alive can be announced at the
- * begin of a generation. It is the counterpart of read/v2/order.h: that one orders and checks
- * records that are read; this one is queried before a record is written.
+ * so that nothing is written that they would reject, and what is alive can be announced when a
+ * generation begins. It is the counterpart of read/v2/order.h, which orders and checks records that
+ * are read; this one is queried before a record is written.
  *
  * Memory grows with what is alive.
  */
@@ -29,9 +29,9 @@ struct model_region {
 };
 
 struct model_g {
-    void *link; /* for the slab, which needs it to be alone here */
+    void *link; /* for the slab, which overwrites it when the object is free */
     int64_t id;
-    int64_t thread; /* it was last bound to */
+    int64_t thread; /* that it was last bound to */
     struct model_seq seq;
     uint8_t status, origin;
     bool assists, stops_world;
@@ -42,7 +42,7 @@ struct model_g {
 
 struct model_p {
     int64_t id;
-    int64_t thread; /* it was last bound to */
+    int64_t thread; /* that it was last bound to */
     struct model_seq seq;
     uint8_t status, origin;
     bool sweeps;
@@ -63,11 +63,11 @@ enum model_gc { MODEL_GC_UNDETERMINED, MODEL_GC_OFF, MODEL_GC_ON };
 struct trace_model {
     struct idmap gs, ps, ms, tasks;
     struct slab g_slab, p_slab, m_slab;
-    struct model_m nobody; /* for records of no thread; unbound after each */
+    struct model_m nobody; /* for records without a thread; unbound after each */
     uint64_t generation;
     uint64_t gc_seq;
     enum model_gc gc;
-    uint8_t origin;        /* the trace of a merge from which new goroutines come */
+    uint8_t origin;        /* the trace of the merge that new goroutines come from */
     size_t stopped_worlds; /* number of goroutines in a stop-the-world pause */
     bool no_memory;
 };
@@ -85,7 +85,7 @@ static inline struct model_p *model_find_p(const struct trace_model *model, int6
     return idmap_find(&model->ps, (uint64_t)id);
 }
 
-/* Returns the M with an ID, created if necessary; the placeholder for TRAIL_NONE and on out of
+/* Returns the M with an ID, created if necessary; the placeholder for TRAIL_NONE or if out of
  * memory. */
 struct model_m *model_m(struct trace_model *model, int64_t id);
 
@@ -106,7 +106,7 @@ static inline bool model_p_runs(const struct model_p *p)
     return p->status == V2_PROC_RUNNING || p->status == V2_PROC_SYSCALL;
 }
 
-/* Adds a goroutine or P. Returns NULL on out of memory. */
+/* Adds a goroutine or P. Returns NULL if out of memory. */
 struct model_g *model_add_g(struct trace_model *model, int64_t id, unsigned status);
 struct model_p *model_add_p(struct trace_model *model, int64_t id, unsigned status);
 
@@ -148,15 +148,15 @@ static inline void model_bind_p(struct model_m *m, struct model_p *p)
 struct model_m *model_thread_of_g(struct trace_model *model, const struct model_g *g);
 struct model_m *model_thread_of_p(struct trace_model *model, const struct model_p *p);
 
-/* Whether a region may begin or end now; if so, records that. */
+/* Records that a region begins or ends now. Returns false if it may not. */
 bool model_region_begin(struct trace_model *model, struct model_g *g, uint64_t task,
                         trail_string name);
 bool model_region_end(struct model_g *g, uint64_t task, trail_string name);
 
-/* Whether a task may begin; if so, records that. */
+/* Records that a task begins. Returns false if it may not. */
 bool model_task_begin(struct trace_model *model, uint64_t id);
 
-/* Drops what began before the first generation and readers cannot know. */
+/* Drops what began before the first generation and cannot be known to readers. */
 void model_forget_begun(struct trace_model *model);
 
 #endif

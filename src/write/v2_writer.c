@@ -1,11 +1,12 @@
 /*
- * v2: batches that grow (§5.1). Every thread has one open batch, the tables have one each. They are
- * in a list from the oldest to the newest: what makes way when memory ends, and what is written
- * when the generation ends, is the oldest. All batches of a thread are so in order in the file.
+ * v2: growing batches (§5.1). Every thread has one open batch, and so does each table. They are in
+ * a list from the oldest to the newest: when memory runs out, and when the generation ends, the
+ * oldest is written first. So all batches of a thread are in order in the file.
  *
- *   batch   01 generation m time size[3] data      size is put in when the batch is complete
+ *   batch   01 generation m time size[3] data      the size is filled in when the batch is complete
  *
- * A batch that is not in the list has no memory; one that is has its header, and a record at least.
+ * A batch that is not in the list has no memory; one in the list has its header and at least one
+ * record.
  */
 #include "write/v2_writer.h"
 
@@ -27,13 +28,15 @@
 
 #define TICKS_A_SECOND 1000000000u
 
-#define SIZE_BYTES  3
-#define HEADER_MAX  (1 + 3 * UVARINT_MAX_SIZE + SIZE_BYTES + 1) /* with the byte of a section */
+#define SIZE_BYTES 3
+#define HEADER_MAX                                                                                 \
+    (1 + 3 * UVARINT_MAX_SIZE + SIZE_BYTES + 1) /* including the byte of a
+                                                                 * section */
 #define BATCH_FIRST ((size_t)512)
-#define BATCH_MAX   ((size_t)V2_MAX_BATCH_DATA) /* with the header, as Go's own */
+#define BATCH_MAX   ((size_t)V2_MAX_BATCH_DATA) /* including the header, as in Go's own */
 #define MEMORY_MAX  ((size_t)16 << 20)          /* of all open batches */
 
-/* Bytes of records at most. */
+/* Maximum bytes of a record. */
 #define EVENT_MAX     (1 + V2_MAX_ARGS * UVARINT_MAX_SIZE)
 #define SAMPLE_MAX    (1 + 5 * UVARINT_MAX_SIZE)
 #define STRING_MAX    (1 + 2 * UVARINT_MAX_SIZE + V2_MAX_STRING)
@@ -55,20 +58,20 @@ struct batch {
 
 #define NOT_WRITTEN 0xff
 
-/* What a caller may write of a type. */
+/* What a caller may write for a type. */
 struct rule {
-    uint8_t args;            /* behind the time; NOT_WRITTEN: it is none of the version's events */
-    uint8_t strings, stacks; /* a bit an argument: it is such an ID */
+    uint8_t args;            /* after the time; NOT_WRITTEN: not an event of the version */
+    uint8_t strings, stacks; /* a bit per argument: it is an ID of that kind */
 };
 
 enum { SYNC, STACKS, STRINGS, SAMPLES, SECTIONS };
 
 struct v2_writer {
-    struct batch *current; /* of the event written last; NULL after a failure */
-    uint64_t bytes;        /* of the trace, with open batches */
+    struct batch *current; /* of the last event written; NULL after a failure */
+    uint64_t bytes;        /* of the trace, including open batches */
     struct rule rules[V2_TYPES];
     int version;
-    bool begun; /* a generation is */
+    bool begun; /* a generation has begun */
     uint64_t generation;
     int64_t begin_ns;
 
@@ -111,7 +114,7 @@ bool v2_writer_failed(const struct v2_writer *w)
     return w->err.code != TRAIL_OK || w->out.failed;
 }
 
-/* Records can be written now. */
+/* Whether records can be written now. */
 static bool ready(struct v2_writer *w)
 {
     if (v2_writer_failed(w))
@@ -143,8 +146,8 @@ static size_t batch_capacity(const struct batch *b)
 }
 
 /*
- * Readers take the time of a batch as a float64 first (§6.2): below 2^53 ns, 104 days, that is the
- * same. Above, the last bits go into the first event's delta instead, which keeps them.
+ * Readers first convert the time of a batch to a float64 (§6.2), which is exact below 2^53 ns, 104
+ * days. Above, the last bits go into the first event's delta instead, which keeps them.
  */
 static uint64_t base_time(int64_t time_ns)
 {
@@ -169,7 +172,7 @@ static void batch_start(struct v2_writer *w, struct batch *b, int64_t time_ns)
     w->bytes += (uint64_t)(at - b->data);
 }
 
-/* Writes the batch out; its memory is empty then. */
+/* Writes the batch out and empties its memory. */
 static void batch_write(struct v2_writer *w, struct batch *b)
 {
     uint8_t *size_at = b->data + b->size_at;
@@ -201,7 +204,8 @@ static size_t larger(const struct batch *b, size_t room)
     return size < BATCH_MAX ? size : BATCH_MAX;
 }
 
-/* More memory. When there is too much, the oldest batches are closed; that may be `b` itself. */
+/* Enlarges a batch. If the total is too large, the oldest batches are closed, possibly `b`
+ * itself. */
 static bool batch_grow(struct v2_writer *w, struct batch *b, size_t room)
 {
     while (w->oldest && w->memory + larger(b, room) - batch_capacity(b) > MEMORY_MAX)
@@ -219,7 +223,7 @@ static bool batch_grow(struct v2_writer *w, struct batch *b, size_t room)
     return true;
 }
 
-/* Makes room for `room` bytes, whose first record is of that time. */
+/* Makes room for `room` bytes, whose first record has the given time. */
 static bool batch_room(struct v2_writer *w, struct batch *b, size_t room, int64_t time_ns)
 {
     if ((size_t)(b->end - b->at) >= room)
@@ -236,14 +240,14 @@ static bool batch_room(struct v2_writer *w, struct batch *b, size_t room, int64_
     return true;
 }
 
-/* The free part of a section's batch, of `room` bytes; NULL on a failure. */
+/* Returns `room` free bytes in a section's batch; NULL on a failure. */
 static uint8_t *section_room(struct v2_writer *w, unsigned section, size_t room)
 {
     struct batch *b = &w->sections[section];
     return batch_room(w, b, room, w->begin_ns) ? b->at : NULL;
 }
 
-/* What was put there ends at `at`. */
+/* Ends what was written into them at `at`. */
 static void section_put(struct v2_writer *w, unsigned section, uint8_t *at)
 {
     struct batch *b = &w->sections[section];
@@ -278,7 +282,7 @@ static inline void put_event(struct v2_writer *w, struct batch *b, int64_t time_
     b->last_ns = time_ns;
 }
 
-/* Readers refuse an ID that is in no table; ours are all up to the last. */
+/* Readers reject an ID that is in no table; ours are all IDs up to the last. */
 static inline bool ids_known(const struct v2_writer *w, const struct rule *rule,
                              const uint64_t *args)
 {
@@ -294,7 +298,7 @@ static inline bool ids_known(const struct v2_writer *w, const struct rule *rule,
 static bool check_type(struct v2_writer *w, unsigned type, unsigned count, const uint64_t *args)
 {
     if (type >= V2_TYPES || w->rules[type].args == NOT_WRITTEN)
-        return fail(w, TRAIL_USAGE, "type %u is no event of format 1.%d", type, w->version);
+        return fail(w, TRAIL_USAGE, "type %u is not an event of format 1.%d", type, w->version);
     if (w->rules[type].args != count)
         return fail(w, TRAIL_USAGE, "%s has %u arguments, not %u", v2_types[type].name,
                     w->rules[type].args, count);
@@ -315,7 +319,7 @@ static bool check_time(struct v2_writer *w, const struct batch *b, int64_t time_
     return false;
 }
 
-/* Of another thread than the last, with no room, or wrong. */
+/* Handles events of a thread other than the last, lack of room, and errors. */
 static __attribute__((noinline)) bool event_slow(struct v2_writer *w, uint64_t m, int64_t time_ns,
                                                  unsigned type, unsigned count,
                                                  const uint64_t *args)
@@ -380,7 +384,7 @@ static bool write_string(struct v2_writer *w, uint64_t id, trail_string text)
     return true;
 }
 
-/* ID of a text that is not too long. */
+/* Returns the ID of a text that is not too long. */
 static uint64_t string_id(struct v2_writer *w, trail_string text)
 {
     bool fresh;
@@ -525,7 +529,7 @@ bool v2_writer_begin(struct v2_writer *w, int64_t time_ns, int64_t wall_ns)
                                  });
 }
 
-/* Needs no memory, so that a generation is whole even when memory is out. */
+/* Needs no memory, so that a generation is complete even when memory has run out. */
 static void complete(struct v2_writer *w)
 {
     while (w->oldest)
@@ -564,7 +568,8 @@ uint64_t v2_writer_bytes(const struct v2_writer *w)
 
 /* MARK: The trace */
 
-/* The arguments of a type, without the time, whose names end so (src/wire/v2.def): a bit each. */
+/* Returns the arguments of a type, not counting the time, whose names end in `suffix`
+ * (src/wire/v2.def): one bit each. */
 static uint8_t args_named(const struct v2_type_info *type, const char *suffix)
 {
     unsigned bits = 0;

@@ -36,7 +36,7 @@ struct v2_writer;
 
 /*
  * Readers of 1.23 and later keep one frame per PC and generation: of several frames with the same
- * PC they show the first. Frames that something was inlined into need PCs of their own (see
+ * PC they show the first. Frames into which something was inlined need PCs of their own (see
  * trail_symbolize in trail/export.h).
  */
 struct v2_frame {
@@ -47,7 +47,7 @@ struct v2_frame {
 
 /* MARK: The trace */
 
-/* Writes the header. `sink` is copied. Returns NULL with *err set for an unsupported version and on
+/* Writes the header. `sink` is copied. Returns NULL with *err set for an unsupported version or if
  * out of memory. */
 struct v2_writer *v2_writer_open(int version, const trail_sink *sink, trail_error *err);
 
@@ -57,7 +57,7 @@ struct v2_writer *v2_writer_open(int version, const trail_sink *sink, trail_erro
  */
 bool v2_writer_close(struct v2_writer *w, trail_error *err);
 
-/* True after a failure: nothing more will be written but the end. */
+/* True after a failure: nothing more will be written except the end. */
 bool v2_writer_failed(const struct v2_writer *w);
 
 /* Returns the size of the trace in bytes if the generation ended now, without the mark at its end
@@ -67,9 +67,9 @@ uint64_t v2_writer_bytes(const struct v2_writer *w);
 /* MARK: Generations */
 
 /*
- * Begins generation 1, 2, ... The clocks are written in 1.25 and later; before, only trace_ns is
- * used. It is the time of the tables. Readers show a Sync event at the generation's first time, and
- * each event at least 1 ns after the previous one.
+ * Begins generation 1, 2, ... The clocks are written in 1.25 and later; earlier versions use only
+ * trace_ns, as the time of the tables. Readers show a Sync event at the generation's first time,
+ * and each event at least 1 ns after the previous one.
  */
 bool v2_writer_begin_at(struct v2_writer *w, const trail_clock_snapshot *clocks);
 
@@ -77,7 +77,7 @@ bool v2_writer_begin_at(struct v2_writer *w, const trail_clock_snapshot *clocks)
 bool v2_writer_begin_before(struct v2_writer *w, int64_t time_ns,
                             const trail_clock_snapshot *clocks);
 
-/* The same if the time of the trace is that of the monotonic clock. `wall_ns` since 1970. */
+/* The same if the trace's time is the monotonic clock. `wall_ns` since 1970. */
 bool v2_writer_begin(struct v2_writer *w, int64_t time_ns, int64_t wall_ns);
 
 /* Completes the generation and passes it to the sink. */
@@ -104,8 +104,8 @@ void v2_writer_maker(struct v2_writer *w, const trail_maker *maker);
 void v2_writer_recorded(struct v2_writer *w, const trail_recorded *row);
 
 /*
- * Returns the ID of a stack, innermost frame first; 0 for none. From a stack with more than
- * V2_MAX_FRAMES frames the outermost are left out; longer names are truncated.
+ * Returns the ID of a stack, innermost frame first; 0 for none. If a stack has more than
+ * V2_MAX_FRAMES frames, the outermost are left out; longer names are truncated.
  */
 uint64_t v2_writer_stack(struct v2_writer *w, const struct v2_frame *frames, size_t count);
 
@@ -120,8 +120,8 @@ bool v2_writer_experiment(struct v2_writer *w, uint8_t experiment, uint64_t m, c
 
 /*
  * Writes an event of thread `m` (or V2_NO_THREAD), not earlier than the thread's last in this
- * generation. `type` has a time and is in the version; `args` are its `count` numbers after the
- * time, and IDs of strings and stacks among them are of this generation.
+ * generation. `type` has a time and exists in the version; `args` are its `count` numbers after the
+ * time, and IDs of strings and stacks among them belong to this generation.
  */
 bool v2_writer_event(struct v2_writer *w, uint64_t m, int64_t time_ns, unsigned type,
                      unsigned count, const uint64_t *args);

@@ -520,7 +520,7 @@ def regions_draw_how_they_spread_on_one_scale():
         for name, counts in powers.items():
             most = max(counts.values())
             right.add("|" + "".join(level(counts.get(p, 0) / most) for p in range(first, last + 1)) + "| " + name)
-        out = good_text("regions", path).split("a column a power of two:\n")[1].split("\n\n")[0].splitlines()
+        out = good_text("regions", path).split("a column per power of two:\n")[1].split("\n\n")[0].splitlines()
         equal(set(out), right)
 
 
@@ -708,7 +708,7 @@ def a_damaged_trace_gives_the_answers_of_its_good_part():
         for command in COMMANDS:
             code, out, err = run_text(command, "--json", cut)
             assert code == 1 and json.loads(out), f"{command}: exit {code}: {err}"
-            assert "of the part that could be read" in err, err
+            assert "only the part that could be read" in err, err
     with open(os.path.join(WORK, "header.trace"), "wb") as f:
         f.write(b"no trace at all")
     for command in COMMANDS:
@@ -727,10 +727,10 @@ def what_is_not_there_names_the_nearest():
         (["tasks", "--name=requets"], "did you mean 'request'"),
         (["tasks", "--task=9"], "from 7 to 8"),
         (["mmu", "--flags=swt"], "did you mean 'stw'"),
-        (["mmu", "--window=0ms"], "no length"),
-        (["mmu", "--quantiles=1.5"], "'1.5' is no share"),
-        (["mmu", "--quantiles=0.5,,"], "'' is no share"),
-        (["mmu", "--quantiles=0.5,nan"], "'nan' is no share"),
+        (["mmu", "--window=0ms"], "is not the length"),
+        (["mmu", "--quantiles=1.5"], "'1.5' is not a share"),
+        (["mmu", "--quantiles=0.5,,"], "'' is not a share"),
+        (["mmu", "--quantiles=0.5,nan"], "'nan' is not a share"),
         (["mmu", "--quantiles=0,0,0,0,0,0,0,0,0"], "at most 8"),
         (["gc", "--from=2ms", "--to=1ms"], "before --from"),
     ]

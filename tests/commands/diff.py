@@ -306,7 +306,7 @@ def each_failure_has_its_own_status():
     with open(cut, "wb") as f:
         f.write(data[:-40])
     code, out, err = diff("--fail-if=exec >= 0ns", A, cut)
-    assert code == 4 and "MET" in out and "of the part that could be read" in err, f"{code}: {err}"
+    assert code == 4 and "MET" in out and "only the part that could be read" in err, f"{code}: {err}"
     nothing = os.path.join(WORK, "nothing")
     with open(nothing, "wb") as f:
         f.write(b"no trace at all")

@@ -32,11 +32,11 @@ def the_format_is_told_or_shown_by_the_name():
         trail("export", trace, "-o", path(name))
         with open(path(name), "rb") as f:
             assert f.read() == trail("export", f"--to={to}", trace), name
-    fails(2, "in which format?", trace)
+    fails(2, "no format given", trace)
     fails(2, "did you mean 'chrome'", "--to=crome", trace)
     fails(2, "--type is for profiles", "--to=chrome", "--type=net", trace)
     fails(2, "this makes a folder", "--to=ctf", trace)
-    fails(2, "which trace?", "--to=chrome")
+    fails(2, "no trace given", "--to=chrome")
 
 
 # Of times-1.26, added up by hand. G 1 receives from 1020 to 1045 and is ready until 1075; G 2 is ready from 1080 to 1105. G 2 runs
@@ -133,11 +133,11 @@ def a_damaged_trace_gives_its_good_part():
         whole = f.read()
     with open(path("cut-1.19.trace"), "wb") as f:
         f.write(whole[: len(whole) - 1000])
-    p = fails(1, "what is good of it was exported", "--to=chrome", path("cut-1.19.trace"))
+    p = fails(1, "the good part was exported", "--to=chrome", path("cut-1.19.trace"))
     assert json.loads(p.stdout)["traceEvents"]
     for to in ("perfetto", "otlp", "ctf"):
         out = path(f"cut.{to}")
-        fails(1, "what is good of it was exported", f"--to={to}", path("cut-1.19.trace"), "-o", out)
+        fails(1, "the good part was exported", f"--to={to}", path("cut-1.19.trace"), "-o", out)
         assert os.path.exists(out)
     with open(path("none.trace"), "w") as f:
         f.write("no trace at all, but long enough")
@@ -149,7 +149,7 @@ def a_damaged_trace_gives_its_good_part():
 @test
 def a_window_without_events_says_so():
     for to in (*STREAMS, "ctf"):
-        fails(1, "no event is in that window", f"--to={to}", "--from=1h", examples()[SMALL], "-o", path("none.out"))
+        fails(1, "no event in that window", f"--to={to}", "--from=1h", examples()[SMALL], "-o", path("none.out"))
         assert not os.path.exists(path("none.out"))
     fails(2, "--to is before --from", "--to=chrome", "--from=2s", "--to=1s", examples()[SMALL])
 

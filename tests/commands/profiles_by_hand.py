@@ -158,7 +158,7 @@ def what_is_not_there_is_told():
         ("--task=9", "no such region"),
         ("--type=snyc", "did you mean 'sync'"),
         ("--format=pdf", "no format"),
-        ("--min=101", "no share"),
+        ("--min=101", "is not a share"),
         ("--output=" + os.path.join(WORK, "a.xyz"), "does not name a format"),
         ("--output=" + path, "does not name a format"),
     ]
@@ -210,7 +210,7 @@ def latencies_by_stack_add_up():
     with open(EXAMPLES[0], "rb") as f:
         data = f.read()
     code, out, err = run("latency", "-", stdin=data[: len(data) * 3 // 4])
-    assert code == 1 and out and "of the part that could be read" in err, err
+    assert code == 1 and out and "only the part that could be read" in err, err
 
 
 # Formats
@@ -418,7 +418,7 @@ def a_damaged_trace_gives_the_profile_of_its_good_part():
         f.write(data[: len(data) * 3 // 4])
     made = os.path.join(WORK, "cut.pb.gz")
     code, _, err = run("profile", "-o", made, cut)
-    assert code == 1 and "of the part that could be read" in err, f"exit {code}: {err}"
+    assert code == 1 and "only the part that could be read" in err, f"exit {code}: {err}"
     assert read_pprof(open(made, "rb").read())["samples"]
     with open(cut, "wb") as f:
         f.write(b"no trace at all")

@@ -728,7 +728,7 @@ def of_a_window_without_events_there_is_no_report():
     out = os.path.join(WORK, "empty.html")
     code, _, err = run("report", "--from=10s", EXAMPLES[1], "-o", out)
     equal(code, 1)
-    assert "no event is in that window" in err, err
+    assert "no event in that window" in err, err
     assert not os.path.exists(out)
 
 

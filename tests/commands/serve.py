@@ -853,7 +853,7 @@ def of_one_trace_there_is_no_other():
             equal(server.ask(path)[0], 404, path)
         assert b"compare.js" not in server.ask("/")[2]
         status, _, body = server.ask("/api/run?command=diff")
-        equal((status, json.loads(body)["error"]), (400, "diff is about two traces: trail view A B"))
+        equal((status, json.loads(body)["error"]), (400, "diff needs two traces: trail view A B"))
 
 
 # MARK: Which requests are answered
@@ -1422,7 +1422,7 @@ def a_public_address_is_warned_of():
             equal(server.ask("/api/status", headers={"Host": host})[0], right, host)
         server.process.send_signal(signal.SIGTERM)
         _, err = server.process.communicate(timeout=LONG)
-        assert b"whoever reaches 0.0.0.0" in err, err
+        assert b"anyone who can reach 0.0.0.0" in err, err
         server.process.communicate = lambda timeout: (b"", b"")
 
 

@@ -574,7 +574,7 @@ def a_mistake_is_told_with_what_may_be_meant():
     for args, says in [
         (["export", "--to=csv", "--table=event", HAND], "did you mean 'events'"),
         (["export", "--to=csv", HAND], "-o DIR"),
-        (["export", HAND, "-o", os.path.join(WORK, "x.csv")], "which table"),
+        (["export", HAND, "-o", os.path.join(WORK, "x.csv")], "no table given"),
         (["export", "--to=csv", "--table=events", "--goroutine=1", HAND], "where goroutine ="),
         (["export", "--to=csv", "--table=events", "--from=2ms", "--to=1ms", HAND], "before --from"),
         (["sql", "--from=2ms", "--to=1ms", HAND, "select 1"], "before --from"),
@@ -585,7 +585,7 @@ def a_mistake_is_told_with_what_may_be_meant():
         (["export", "--schema=duck"], "did you mean 'duckdb'"),
         (["sql", HAND, "@long-wait"], "did you mean '@long-waits'"),
         (["sql", ".schema event"], "did you mean 'events'"),
-        (["sql"], "which trace"),
+        (["sql"], "no trace given"),
         (["sql", "select 1", HAND], "it comes last"),
     ]:
         code, _, err = run(*args)

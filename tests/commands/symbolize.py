@@ -567,7 +567,7 @@ def without_debug_information_functions_have_names():
     sh("objcopy", "--strip-debug", program.path, bare)
     stacks = [[(pc, 1, 2, 0)] for pc in program.pcs()]
     out, message = symbolized(trace(23, stacks, ["bare+0x1234", bare, program.module(bare)]))
-    assert "names without lines, for want of debug information: bare" in message, message
+    assert "names without lines, for lack of debug information: bare" in message, message
     assert "--module-path" in message
     for i, pc in enumerate(program.pcs(), 1):
         outermost = program.frames(pc - program.bias)[-1]

@@ -140,7 +140,7 @@ def tables_have_a_row_each():
         with open(EXAMPLES[0], "rb") as f:
             data = f.read()
         code, out, err = run_text(command, "--json", "-", stdin=data[: len(data) * 3 // 4])
-        assert code == 1 and json.loads(out)[command] and "of the part that could be read" in err, err
+        assert code == 1 and json.loads(out)[command] and "only the part that could be read" in err, err
         code, out, err = run_text(command, "-", stdin=b"no trace at all")
         assert code == 1 and err and not out, err
 

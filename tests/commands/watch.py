@@ -119,7 +119,7 @@ def what_is_no_trace_is_reported_once_and_left_alone():
     with open(os.path.join(folders.traces, "notes.txt"), "w") as file:
         file.write("no trace at all, but long enough to have a header")
     first, second = folders.once(), folders.once()
-    assert first.returncode == 0 and "notes.txt: no trace" in first.stderr, first
+    assert first.returncode == 0 and "notes.txt: not a trace" in first.stderr, first
     equal((second.returncode, second.stderr, folders.done()), (0, "", []))
 
 

@@ -464,12 +464,12 @@ def what_the_trace_does_not_show_cannot_be_answered():
 def wrong_questions_are_refused():
     for args, message in (
         (["--free=z_mu"], "no lock 'z_mu' is waited for"),
-        (["--hold=a_mu"], "'a_mu' is no name and factor"),
-        (["--hold=a_mu=0x"], "is no name and factor"),
-        (["--faster=main=nanx"], "is no name and factor"),
-        (["--cpus=0"], "'0' is no number of CPUs"),
+        (["--hold=a_mu"], "'a_mu' is not a name and factor"),
+        (["--hold=a_mu=0x"], "is not a name and factor"),
+        (["--faster=main=nanx"], "is not a name and factor"),
+        (["--cpus=0"], "'0' is not a number of CPUs"),
         (["--no-gc"], "the trace has no garbage collection"),
-        (["--goal=task:x"], "is no goal"),
+        (["--goal=task:x"], "is not a goal"),
         (["--goal=task:x:p101"], "has no quantile"),
         (["--goal=rate:x"], "no region 'x' ends in the trace"),
     ):

@@ -224,7 +224,7 @@ def what_is_executed_without_the_recorder_is_not_taken_for_the_program():
         assert recording.end(b"more\n") == 0, recording.err
         assert recording.out == "more\n"
         assert recording.waits() == 1, recording.err
-        assert "not recorded: what was executed" in recording.err, recording.err
+        assert "not recorded: the program executed" in recording.err, recording.err
 
 
 @test
@@ -396,7 +396,7 @@ def a_recording_ends_with_its_program():
     finally:
         os.kill(pid, signal.SIGKILL)
     assert recorder.returncode == 0, said
-    assert "what it has started goes on: --children records that" in said, said
+    assert "processes that it started are still running: --children records them" in said, said
 
 
 @test
@@ -478,7 +478,7 @@ def so_is_what_cannot_reach_the_recorder():
     if subprocess.run([*command, "true"], capture_output=True).returncode != 0:
         raise Skip("no namespaces can be made here")
     path, said, names = record(*command, "sleep", "1")
-    why = "it is in other namespaces, where it does not find the recorder"
+    why = "it is in other namespaces, where it cannot find the recorder"
     assert missed(path, "recorded_in_part") | missed(path, "not_recorded") == {("sleep", why)}, said
 
 

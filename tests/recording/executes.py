@@ -103,7 +103,7 @@ def an_environment_may_be_large():
 @test
 def a_cleared_ld_preload_stays_cleared():
     said, count = record("in-place", "execve", "")
-    assert count == 0 and "not recorded: what was executed in its place" in said, (count, said)
+    assert count == 0 and "not recorded: the program executed in its place" in said, (count, said)
     assert names_in_trace("recorded_in_part") == [os.path.basename(EXECUTES)[:59]], in_trace
 
 
@@ -146,7 +146,7 @@ def a_child_that_goes_on_as_what_is_not_recorded_is_named():
     assert recorder.returncode == 0, err
     said = account(path)
     assert [process["name"] for process in said["recorded_in_part"]] == ["cat - -"], said
-    assert re.search(r"^  recorded in part: cat - - \(\d+\), for what was executed in its place", err, re.M), err
+    assert re.search(r"^  recorded in part: cat - - \(\d+\), because the program executed in its place", err, re.M), err
     # Conversions keep it, but not with names that were to be removed.
     for option in "--to=go1.23", "--anonymize":
         copy = os.path.join(folder, "copy.trace")

@@ -147,7 +147,7 @@ def test_deaf_program():
     recorder.send_signal(signal.SIGTERM)
     said = end(recorder)
     report("a program that ignores signals does not keep the recorder", "" if recorder.returncode == 0 else f"{recorder.returncode}: {said}")
-    report("... which says that it goes on", "" if said and f"goes on as process {pid}" in said else str(said))
+    report("... which says that it goes on", "" if said and f"continues as process {pid}" in said else str(said))
     report("... and has written a good trace", check(path))
     try:
         os.kill(pid, signal.SIGKILL)

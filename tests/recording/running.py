@@ -358,7 +358,7 @@ def a_program_that_hardly_gets_a_processor_is_not_left_stopped():
 @test
 def a_refusal_says_why():
     assert "no process 99999999" in record(99999999, code=3)
-    assert "is no process ID" in record("init", code=2)
+    assert "is not a process ID" in record("init", code=2)
     with Running("waits") as program:
         assert "--heap" in record(program.pid, "--heap", code=2)
         os.kill(program.pid, signal.SIGSTOP)

@@ -459,8 +459,8 @@ static void a_run_for_which_nobody_waits_is_ended(void **state)
     struct asked running[AT_A_TIME], waiting;
     ask_one_too_many(runs, running, &waiting);
     __atomic_store_n(&gone, true, __ATOMIC_SEQ_CST);
-    expect_refusal(&running[0], "nobody waits for it");
-    expect_refusal(&running[1], "nobody waits for it");
+    expect_refusal(&running[0], "the client has gone");
+    expect_refusal(&running[1], "the client has gone");
     finish(&waiting);
     assert_int_equal(waiting.exchange.status, 503);
     /* Their places are free again, and the one that waited has taken none. */
@@ -509,7 +509,7 @@ static void a_run_that_is_under_way_answers_all_that_ask_for_the_same(void **sta
     ask(&second, runs, "limit=01");
     expect_events(0, 1);
     __atomic_store_n(&first.gone, true, __ATOMIC_SEQ_CST);
-    expect_refusal(&first, "nobody waits for it");
+    expect_refusal(&first, "the client has gone");
     expect_events(1, 0);
     let_go(1);
     expect_answer(&second, 2);

@@ -1020,15 +1020,15 @@ static void misuse_is_refused_and_what_came_before_is_a_trace(void **state)
         misuse(versions[i], "begins in another", nested);
         misuse(versions[i], "backwards", negative);
         misuse(versions[i], "GoStart has 2 arguments, not 1", too_few);
-        misuse(versions[i], "no event of format", structural);
-        misuse(versions[i], "no event of format", no_type);
+        misuse(versions[i], "not an event of format", structural);
+        misuse(versions[i], "not an event of format", no_type);
         misuse(versions[i], "has the time -1 ns", early_sample);
         misuse(versions[i], "GoBlock refers to a string or stack of no table", unknown_string);
         misuse(versions[i], "GoBlock refers to a string or stack of no table", unknown_stack);
         misuse(versions[i], "GoCreate refers to", unknown_new_stack);
         misuse(versions[i], "sample refers to a stack of no table", unknown_stack_of_a_sample);
     }
-    misuse(22, "type 45 is no event of format 1.22", too_new);
+    misuse(22, "type 45 is not an event of format 1.22", too_new);
 }
 
 static void records_need_a_generation(void **state)
@@ -1052,7 +1052,7 @@ static void records_need_a_generation(void **state)
 static void experimental_events_are_of_1_23_and_later(void **state)
 {
     (void)state;
-    misuse(22, "no event of format", alloc_free);
+    misuse(22, "not an event of format", alloc_free);
     struct file file = {0};
     struct v2_writer *w = open_writer(23, &file);
     v2_writer_begin(w, 1, 1);

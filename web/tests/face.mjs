@@ -383,7 +383,7 @@ for (const [name, change] of [
             /* A new file leaves the old one as it was; other bytes in the old one are not read. */
             if (name === "replaced")
                 equal(goroutines.length, 6, "threads of the file that was read");
-            else equal(error, "the file has changed since it was read: read it anew", "an answer");
+            else equal(error, "the file has changed since it was read: read it again", "an answer");
             await banner.getByRole("button").click();
             const { events } = runJson("summary", path);
             await until("the new file", async () => (await eventsOf(page)) === events);
