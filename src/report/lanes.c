@@ -155,16 +155,10 @@ static void put_lanes(const struct report *report, const struct moment *moment, 
 
 static void put_axis(const struct report *report, const struct moment *moment)
 {
-    struct plot labels = {0};
+    struct plot axis = {.out = report->out};
     int64_t origin = report->span.origin_ns;
-    plot_x_time(&labels, ns_between(origin, moment->from_ns), ns_between(origin, moment->to_ns));
-    out_str(report->out, "<div class=\"x\" aria-hidden=\"true\">");
-    for (unsigned i = 0; i < labels.labels; i++) {
-        out_str(report->out, "<span>");
-        html_figures(report->out, labels.x[i]);
-        out_str(report->out, "</span>");
-    }
-    out_str(report->out, "</div>");
+    plot_x_time(&axis, ns_between(origin, moment->from_ns), ns_between(origin, moment->to_ns));
+    plot_x(&axis);
 }
 
 static void put_moment(const struct report *report, const struct moment *moment, size_t n)

@@ -15,8 +15,8 @@
 #include "report/report.h"
 #include "report/rows.h"
 
-/* Histograms of so many reasons. */
-enum { REASONS = 5 };
+/* Histograms of so many reasons, and of at least so many bars: fewer would be too wide. */
+enum { REASONS = 5, BARS = 6 };
 
 /* MARK: Histograms */
 
@@ -52,8 +52,8 @@ static void put_histogram(const struct report *report, const trail_histogram *su
     struct plot plot;
     if (powers.first > powers.last)
         return;
-    if (powers.last - powers.first < PLOT_LABELS - 1)
-        powers.last = powers.first + PLOT_LABELS - 1 < 64 ? powers.first + PLOT_LABELS - 1 : 63;
+    if (powers.last - powers.first < BARS - 1)
+        powers.last = powers.first + BARS - 1 < 64 ? powers.first + BARS - 1 : 63;
     (void)snprintf(note, sizeof note,
                    "%" PRIu64 " time%s; median about %s, p95 %s, p99 %s, longest %s", sum->count,
                    plural_s(sum->count),
@@ -66,11 +66,7 @@ static void put_histogram(const struct report *report, const trail_histogram *su
     (void)snprintf(middle, sizeof middle, "%.10g", most / 2);
     plot_begin(&plot, report->out, title, note);
     plot_y(&plot, top, middle, "0");
-    for (unsigned i = 0; i < PLOT_LABELS; i++) {
-        double power =
-            powers.first + (double)(powers.last - powers.first + 1) * i / (PLOT_LABELS - 1);
-        plot_x_length(&plot, __builtin_exp2(power));
-    }
+    plot_x_lengths(&plot, __builtin_exp2(powers.first), __builtin_exp2(powers.last + 1));
     plot_open(&plot, note);
     put_bars(&plot, &powers, most, drawn_as);
     plot_end(&plot);

@@ -479,27 +479,47 @@ def a_window_counts_what_is_in_it():
     most = float(next(figure.one("div", class_="y").all("span")).text())
     area = area_under(figure.one("path", class_="running").attributes["d"])
     near(area * most, right["activity"]["running_ns"] / 10e6, 0.001)
-    equal([s.text() for s in figure.one("div", class_="x").all("span")][0], "5.0 ms")
+
+
+UNITS = {"ns": 1, "µs": 1000, "ms": 1_000_000, "s": 1_000_000_000}
 
 
 def times_below(figure):
-    return [s.text() for s in figure.one("div", class_="x").all("span")]
+    """The ticks: where they are, from 0 to 1, and their labels."""
+    ticks = figure.one("svg", class_="x").all("text")
+    return [(float(t.attributes["x"].rstrip("%")) / 100, t.text()) for t in ticks]
+
+
+def nanoseconds(label):
+    value, unit = label.split()
+    return round(float(value) * UNITS[unit])
 
 
 @test
-def times_below_a_plot_have_the_unit_that_fits():
+def ticks_are_round_times_at_their_place():
     path = EXAMPLES[1]
-    for unit, step in (("us", 8), ("ms", 2)):
-        page = report(path, f"--from=5{unit}", f"--to=+{5 * step}{unit}")[1]
-        shown = "µs" if unit == "us" else unit
-        equal(times_below(plot(page, "Running")), [f"{5 + i * step}.0 {shown}" for i in range(6)])
-    # From 10 us to 10 ms in steps of the same factor.
-    lengths = [10_000 * 1000 ** (i / 5) for i in range(6)]
-    page = report(path, "--from=5ms", "--to=+10ms")[1]
-    for text, right in zip(times_below(plot(page, "What garbage collection left (MMU)")), lengths, strict=True):
-        value, unit = text.split()
-        near(float(value) * {"µs": 1000, "ms": 1_000_000}[unit], right, 0.01)
-        assert 1 <= float(value) < 1000, text
+    for begin, length in ((5_000, 40_000), (5_000_000, 10_000_000), (3_210_987, 7_777_777), (14_625_999, 457)):
+        page = report(path, f"--from={begin}ns", f"--to=+{length}ns")[1]
+        ticks = times_below(plot(page, "Running"))
+        times = [nanoseconds(label) for _, label in ticks]
+        assert 3 <= len(ticks) <= 8, ticks
+        step = times[1] - times[0]
+        assert re.fullmatch("[125]0*", str(step)), ticks
+        equal(times, list(range(times[0], times[0] + step * len(times), step)))
+        equal(times[0] % step, 0)
+        assert times[0] - step < begin <= times[0] and times[-1] <= begin + length < times[-1] + step, ticks
+        for x, label in ticks:
+            assert abs(x * length - (nanoseconds(label) - begin)) <= 2e-5 * length, (x, label)
+        equal(len({label.split()[1] for _, label in ticks}), 1)
+
+
+@test
+def ticks_of_a_logarithmic_axis_are_powers_of_ten():
+    page = report(EXAMPLES[1], "--from=5ms", "--to=+10ms")[1]
+    ticks = times_below(plot(page, "What garbage collection left (MMU)"))
+    equal([label for _, label in ticks], ["10 µs", "100 µs", "1 ms", "10 ms"])
+    for (x, _), right in zip(ticks, (0, 1 / 3, 2 / 3, 1)):
+        near(x, right, 1e-4)
 
 
 @test
