@@ -123,9 +123,9 @@ static void put_names(const struct report *report, const struct moment *moment, 
         out_str(out, lane->id == moment->goroutine ? "<li class=\"subject\"><b>" : "<li><b>");
         report_words(report, "{task_id}");
         out_i64(out, lane->id);
-        out_str(out, "</b> <span class=\"name\">");
-        html_text(out, name.size ? name : text_from("(unknown)"));
-        out_str(out, "</span></li>");
+        out_str(out, "</b> ");
+        html_name(out, name.size ? name : text_from("(unknown)"));
+        out_str(out, "</li>");
     }
     out_str(out, "</ol>");
 }
@@ -166,9 +166,9 @@ static void put_moment(const struct report *report, const struct moment *moment,
     struct out *out = report->out;
     char command[512];
     size_t shown = moment->lane_count < MOMENT_SHOWN ? moment->lane_count : MOMENT_SHOWN;
-    out_format(out, "<figure class=\"moment\" id=\"moment-%zu\"><figcaption><h3>", n + 1);
-    html_word(out, moment->title);
-    out_str(out, "</h3><p>");
+    out_format(out, "<figure class=\"moment\" id=\"moment-%zu\"><figcaption><h3><bdi>", n + 1);
+    html_figures(out, moment->title);
+    out_str(out, "</bdi></h3><p>");
     if (moment->goroutine != TRAIL_NONE) {
         report_words(report, "{task_id}");
         out_format(out, "%" PRId64 ", ", moment->goroutine);

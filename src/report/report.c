@@ -187,9 +187,9 @@ static void put_header(const struct report *report)
         {"memory", "Heap and GC"}, {"tables", "Tables"},
     };
     struct out *out = report->out;
-    out_str(out, "<header><h1>");
+    out_str(out, "<header><h1><bdi>");
     html_word(out, report->title);
-    out_str(out, "</h1><p>");
+    out_str(out, "</bdi></h1><p>");
     put_wall(report);
     if (report->span.begin_ns != report->span.origin_ns) {
         out_str(out, "of it what is from ");

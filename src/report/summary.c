@@ -24,8 +24,9 @@ static void put_figure(const struct report *report, const struct tile *tile)
     out_format(out, "</dt><dd data-key=\"%s\" data-v=\"%" PRId64 "\"><b>", tile->key, tile->value);
     html_figures(out, tile->text);
     out_str(out, "</b> ");
+    out_str(out, "<bdi>");
     html_figures(out, tile->note);
-    out_str(out, "</dd></div>\n");
+    out_str(out, "</bdi></dd></div>\n");
 }
 
 static void put_figures(const struct report *report)
@@ -63,9 +64,9 @@ static void put_findings(const struct report *report)
     }
     for (size_t i = 0; i < count; i++) {
         const trail_finding *f = &findings[i];
-        out_format(out, "<li data-kind=\"%s\"><span class=\"text\">", f->kind);
+        out_format(out, "<li data-kind=\"%s\"><bdi class=\"text\">", f->kind);
         html_figures(out, f->text);
-        out_str(out, "</span>");
+        out_str(out, "</bdi>");
         put_moment_link(report, i);
         if (f->has_moment) {
             out_str(out, "<br><code>");

@@ -34,7 +34,6 @@ ATTRIBUTES = {
     ),
     *("tabindex title viewbox width x y".split()),
 }
-LOST = "\ufffd"
 
 
 def answer(*args):
@@ -130,7 +129,7 @@ def figures_and_findings_are_those_of_the_summary():
     for path in traces():
         page, right = whole(path), answer("summary", path)
         equal({key: int(value) for key, value in page.figures().items()}, tiles_of(path))
-        said = [e.text() for e in page.root.all("span", class_="text")]
+        said = [e.text() for e in page.root.all("bdi", class_="text")]
         equal(said, [f["text"] for f in right["findings"]])
         findings += len(said)
     assert findings > 0, "no trace here has a finding"
@@ -537,7 +536,7 @@ def a_finding_leads_to_its_moment():
     page = report(EXAMPLES[0])[1]
     finding = next(page.root.one("ul", class_="findings").all("li"))
     moment = page.root.one("figure", id=finding.one("a").attributes["href"][1:])
-    equal(moment.one("h3").text(), finding.one("span", class_="text").text())
+    equal(moment.one("h3").text(), finding.one("bdi", class_="text").text())
     equal(moment.one("code").text(), finding.one("code").text())
 
 
@@ -607,17 +606,21 @@ HOSTILE = [
     b"a\x00b",
     b"\xff\xfe\xc0\xaf",
     "\u202egnp.exe\u2066".encode(),
+    "\u05d0\u05d1.\u0627(3)".encode(),
+    "\U0001f468\u200d\U0001f469\u200d\U0001f467 \u2764\ufe0f\u200d\U0001f525".encode(),
+    b"a\xe2\x80\x8db",
     b"%n%s%99999999s",
     b"A" * 900,
 ]
 
 
 def shown(name):
-    """What a reader may see of it."""
-    text = name.decode("utf-8", "replace") if len(name) < 400 else name[:400].decode() + "\u2026"
-    if name == b"\xff\xfe\xc0\xaf":
-        return LOST * 4
-    return re.sub("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", LOST, text)
+    """What a reader may see of it: escapes of Go's quotes for what is not printed."""
+    text = name.decode("utf-8", "surrogateescape")
+    text = re.sub("[\udc80-\udcff]", lambda m: f"\\x{ord(m[0]) & 0xff:02x}", text)
+    text = re.sub("[\x00-\x1f\x7f]", lambda m: f"\\x{ord(m[0]):02x}", text)
+    text = re.sub("[\u202a-\u202e\u2066-\u2069]", lambda m: f"\\u{ord(m[0]):04x}", text)
+    return re.sub("(?<=[a-z])\u200d", r"\\u200d", text)
 
 
 def hostile(name):
@@ -653,6 +656,12 @@ def names_may_contain_anything():
             assert began
             for row in began:
                 assert row.startswith(shown(name)), f"{row!r}, not {shown(name)!r}..."
+            for name_of_row in page.root.all("bdi", class_="name"):
+                assert len(name_of_row.text()) <= 4 * 80 + 1, name_of_row.text()
+                whole_name = name_of_row.attributes.get("title")
+                if whole_name:
+                    begin, end = name_of_row.text().split("\u2026")
+                    assert begin and end and whole_name.startswith(begin) and whole_name.endswith(end)
             for c in text:
                 assert c == "\n" or ord(c) >= 32, f"{ord(c):#x} is in it"
 
