@@ -135,7 +135,7 @@ void html_number(struct out *out, uint64_t value)
 void html_duration(struct out *out, int64_t ns)
 {
     char text[DURATION_SIZE];
-    html_figures(out, ns == 0 ? "-" : duration_text(text, ns, DURATION_COLUMN));
+    html_figures(out, ns == 0 ? "-" : duration_text(text, ns, DURATION_WORDS));
 }
 
 void html_share(struct out *out, double share)

@@ -30,7 +30,7 @@ void html_name(struct out *out, trail_string name);
 /* As html_text, for a text with durations, of any length: microseconds have their sign. */
 void html_figures(struct out *out, const char *text);
 
-/* "12,345"; "1.234 ms", "-" for 0; "12.3 %" of 0.123. */
+/* "12,345"; "1.23 ms", "-" for 0; "12.3 %" of 0.123. */
 void html_number(struct out *out, uint64_t value);
 void html_duration(struct out *out, int64_t ns);
 void html_share(struct out *out, double share);

@@ -161,14 +161,27 @@ static void put_axis(const struct report *report, const struct moment *moment)
     plot_x(&axis);
 }
 
+static void put_title(const struct report *report, const struct moment *moment)
+{
+    const trail_finding *findings;
+    (void)trail_analysis_findings(report->answers, &findings);
+    if (moment->finding > 0) {
+        report_finding_head(report, &findings[moment->finding - 1]);
+        return;
+    }
+    out_str(report->out, "<bdi>");
+    html_figures(report->out, moment->title);
+    out_str(report->out, "</bdi>");
+}
+
 static void put_moment(const struct report *report, const struct moment *moment, size_t n)
 {
     struct out *out = report->out;
     char command[512];
     size_t shown = moment->lane_count < MOMENT_SHOWN ? moment->lane_count : MOMENT_SHOWN;
-    out_format(out, "<figure class=\"moment\" id=\"moment-%zu\"><figcaption><h3><bdi>", n + 1);
-    html_figures(out, moment->title);
-    out_str(out, "</bdi></h3><p>");
+    out_format(out, "<figure class=\"moment\" id=\"moment-%zu\"><figcaption><h3>", n + 1);
+    put_title(report, moment);
+    out_str(out, "</h3><p>");
     if (moment->goroutine != TRAIL_NONE) {
         report_words(report, "{task_id}");
         out_format(out, "%" PRId64 ", ", moment->goroutine);
@@ -196,34 +209,65 @@ static void put_moment(const struct report *report, const struct moment *moment,
     out_str(out, "</figure>\n");
 }
 
-void report_moments(const struct report *report)
+/* How many moments are of findings (true), or of none. */
+static size_t count_moments(const struct report *report, bool of_findings)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < report->moments->count; i++)
+        count += (report->moments->list[i].finding > 0) == of_findings;
+    return count;
+}
+
+static void put_moments(const struct report *report, bool of_findings)
+{
+    for (size_t i = 0; i < report->moments->count; i++)
+        if ((report->moments->list[i].finding > 0) == of_findings)
+            put_moment(report, &report->moments->list[i], i);
+}
+
+static void put_key(const struct report *report)
 {
     char lost[128];
     const struct plot_key keys[] = {
         {"running", "running"},
         {"runnable", "ready, not running"},
+        {"syscall", "system call"},
+        {"p-released", words_text(report->words, "system call, {slot_lost}", lost, sizeof lost)},
         {"waiting", "waiting"},
-        {"syscall", "in a system call"},
-        {"p-released", words_text(report->words, "the same, {slot_lost}", lost, sizeof lost)},
         {"wake", "wake-up, from its waker"},
     };
     struct plot legend = {.out = report->out};
-    report_section(report, "moments", "Moments");
-    if (report->moments->count == 0) {
-        out_str(report->out, "<p class=\"none\">No moments: the trace has no wait and no "
-                             "stop-the-world pause.</p>");
+    out_str(report->out, "<p>");
+    report_words(report,
+                 "The {task} in question is on top, then its wakers, those that it woke, and those "
+                 "that ran longest. Where a {task} changed its state too often to be drawn, the "
+                 "height of a colour is its share.");
+    out_str(report->out, "</p>");
+    plot_legend(&legend, keys, sizeof keys / sizeof *keys);
+}
+
+void report_evidence(const struct report *report)
+{
+    if (count_moments(report, true) == 0)
+        return;
+    report_section(report, "evidence", "Evidence");
+    put_key(report);
+    put_moments(report, true);
+    report_section_end(report);
+}
+
+void report_moments(const struct report *report)
+{
+    report_section(report, "moments", "Longest waits");
+    if (count_moments(report, false) > 0) {
+        put_key(report);
+        put_moments(report, false);
+    } else if (report->moments->count > 0) {
+        out_str(report->out, "<p class=\"none\">None but those of the <a href=\"#evidence\">"
+                             "evidence</a>.</p>");
     } else {
-        out_str(report->out, "<p>");
-        report_words(
-            report,
-            "What the {tasks} did in the worst case of each finding and in the longest "
-            "waits. The {task} of the moment is on top, then its wakers, those that it woke, and "
-            "those that ran longest. Where a {task} changed its state too often to be drawn, "
-            "the height of a colour is its share.");
-        out_str(report->out, "</p>");
-        plot_legend(&legend, keys, sizeof keys / sizeof *keys);
+        out_str(report->out, "<p class=\"none\">The trace has no wait and no stop-the-world "
+                             "pause.</p>");
     }
-    for (size_t i = 0; i < report->moments->count; i++)
-        put_moment(report, &report->moments->list[i], i);
     report_section_end(report);
 }

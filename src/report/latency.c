@@ -37,7 +37,7 @@ static void put_bars(struct plot *plot, const struct powers *powers, double most
             continue;
         double high = (double)powers->counts[i] / most;
         (void)snprintf(title, sizeof title, "from %s to twice that: %" PRIu64,
-                       duration_text(from, INT64_C(1) << i, DURATION_COLUMN), powers->counts[i]);
+                       duration_text(from, INT64_C(1) << i, DURATION_WORDS), powers->counts[i]);
         plot_bar(plot, drawn_as, (i - first) * wide + wide * 0.06, wide * 0.88,
                  high < 0.02 ? 0.02 : high, title);
     }
@@ -57,10 +57,10 @@ static void put_histogram(const struct report *report, const trail_histogram *su
     (void)snprintf(note, sizeof note,
                    "%" PRIu64 " time%s; median about %s, p95 %s, p99 %s, longest %s", sum->count,
                    plural_s(sum->count),
-                   duration_text(p50, trail_histogram_quantile(sum, 0.5), DURATION_COLUMN),
-                   duration_text(p95, trail_histogram_quantile(sum, 0.95), DURATION_COLUMN),
-                   duration_text(p99, trail_histogram_quantile(sum, 0.99), DURATION_COLUMN),
-                   duration_text(max, sum->max_ns, DURATION_COLUMN));
+                   duration_text(p50, trail_histogram_quantile(sum, 0.5), DURATION_WORDS),
+                   duration_text(p95, trail_histogram_quantile(sum, 0.95), DURATION_WORDS),
+                   duration_text(p99, trail_histogram_quantile(sum, 0.99), DURATION_WORDS),
+                   duration_text(max, sum->max_ns, DURATION_WORDS));
     double most = plot_round_up((double)powers.most);
     (void)snprintf(top, sizeof top, "%.10g", most);
     (void)snprintf(middle, sizeof middle, "%.10g", most / 2);

@@ -148,13 +148,19 @@ static void add_idle(const struct maker *m)
     const trail_activity *a = &m->activity;
     int64_t idle = a->idle_work_ns + a->idle_lock_ns + a->idle_nothing_ns;
     struct tile *tile = add(m, "idle_ns", "{Slots_idle}", idle);
+    tile->command = "procs";
+    if (a->available_ns == 0) {
+        set_text(tile, "unknown");
+        set_note(tile, "events are lost, and with them when %s were idle",
+                 term(m->words, TERM_slots));
+        return;
+    }
     (void)show_percent(tile->text, 100 * share_of(idle, a->available_ns));
     set_note(tile,
              "%.1f %% nothing to do, %.1f %% waiting for locks, %.1f %% although work was ready",
              100 * share_of(a->idle_nothing_ns, a->available_ns),
              100 * share_of(a->idle_lock_ns, a->available_ns),
              100 * share_of(a->idle_work_ns, a->available_ns));
-    tile->command = "procs";
 }
 
 /* MARK: Waits */

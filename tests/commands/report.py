@@ -123,14 +123,41 @@ def the_summary_has_the_same_tiles():
             assert right["begin_ns"] <= begin <= end <= right["end_ns"], (path, tile)
 
 
+def plain(text):
+    """Sentences begin with a capital, and microseconds have their sign."""
+    return re.sub(r"(\d) us\b", r"\1 µs", text).lower()
+
+
+def letters(element):
+    return element.text().lower()
+
+
+@test
+def the_order_is_what_is_wrong_evidence_appendix():
+    for path in traces():
+        page = whole(path)
+        heads = [e.text() for e in page.root.all("h2")]
+        wrong = bool(answer("summary", path)["findings"]) and any(True for _ in page.root.all("a", href="#moment-1"))
+        first = ["What is wrong", *(["Evidence"] if wrong else []), "Appendix", "Figures"]
+        equal(heads[: len(first)], first)
+        # What is in the first screen: the facts, few figures, and the findings.
+        before = list(page.root.one("header").walk())
+        assert len([e for e in before if e.tag == "dd"]) <= 5, path
+        moments = [e.attributes["id"] for e in page.root.all("figure", class_="moment")]
+        linked = [a.attributes["href"][1:] for a in page.root.all("a") if "moment-" in a.attributes["href"]]
+        equal(moments[: len(linked)], linked)
+
+
 @test
 def figures_and_findings_are_those_of_the_summary():
     findings = 0
     for path in traces():
         page, right = whole(path), answer("summary", path)
         equal({key: int(value) for key, value in page.figures().items()}, tiles_of(path))
-        said = [e.text() for e in page.root.all("bdi", class_="text")]
-        equal(said, [f["text"] for f in right["findings"]])
+        cards = [e for e in page.root.all("li") if "data-kind" in e.attributes]
+        said = [(letters(card.one("h3")), letters(card.one("p", class_="why").one("bdi"))) for card in cards]
+        parts = [re.fullmatch(r"(.{12,}?)(?:: |; |\. )(.*)|.*", f["text"]) for f in right["findings"]]
+        equal(said, [(plain(part[1] or part[0]), plain(part[2] or "")) for part in parts])
         findings += len(said)
     assert findings > 0, "no trace here has a finding"
 
@@ -148,7 +175,7 @@ def the_table_of_goroutines_is_that_of_trail_goroutines():
                 "total": g["total_ns"],
                 "running": g["exec_ns"],
                 "ready": g["sched_wait_ns"],
-                "blocked": sum(g["block_ns"].values()),
+                "waiting": sum(g["block_ns"].values()),
                 "system calls": g["syscall_ns"],
                 "without P": g["syscall_block_ns"],
             }
@@ -534,9 +561,9 @@ def microseconds_have_their_sign_everywhere():
 @test
 def a_finding_leads_to_its_moment():
     page = report(EXAMPLES[0])[1]
-    finding = next(page.root.one("ul", class_="findings").all("li"))
+    finding = next(page.root.one("ol", class_="findings").all("li"))
     moment = page.root.one("figure", id=finding.one("a").attributes["href"][1:])
-    equal(moment.one("h3").text(), finding.one("bdi", class_="text").text())
+    equal(moment.one("h3").text(), finding.one("h3").text())
     equal(moment.one("code").text(), finding.one("code").text())
 
 
@@ -734,6 +761,49 @@ def of_a_damaged_trace_it_is_of_the_good_part_and_says_so():
     equal(page.figure("length_ns"), right["end_ns"] - right["begin_ns"])
     banner = page.root.one("div", class_="banner")
     assert "damaged" in banner.text(), banner.text()
+
+
+def damaged_traces():
+    """Cut and with a hole, of both generations of the format."""
+    for source in EXAMPLES:
+        with open(source, "rb") as file:
+            data = file.read()
+        middle = len(data) // 2
+        for name, rest in (("cut", data[: len(data) * 6 // 10]), ("hole", data[:middle] + bytes(600) + data[middle + 600 :])):
+            path = os.path.join(WORK, f"{name}-{os.path.basename(source)}")
+            with open(path, "wb") as file:
+                file.write(rest)
+            yield path
+
+
+@test
+def behind_damage_nothing_is_drawn_and_nothing_counts():
+    """The drawn areas are the sums, which leave out what is not known; a sum of nothing is no share."""
+    unknown = 0
+    for path in damaged_traces():
+        page, right = report(path, "--limit=0", code=1)[1], answer("summary", path)
+        length = right["end_ns"] - right["begin_ns"]
+        waited = sum(
+            sum(g["block_ns"].values()) + g["syscall_ns"] + g["syscall_block_ns"]
+            for g in answer("goroutines", path)["goroutines"]
+        )
+        for title, look, time in (
+            ("Running", "running", right["activity"]["running_ns"]),
+            ("Ready, not running", "runnable", right["activity"]["ready_ns"]),
+            ("Waiting and in system calls", "waiting", waited),
+        ):
+            figure = plot(page, title)
+            most = float(next(figure.one("div", class_="y").all("span")).text())
+            area = area_under(figure.one("path", class_=look).attributes["d"])
+            near(area * most, time / length, 0.002)
+        idle = next(e for e in page.root.all("dd") if e.attributes.get("data-key") == "idle_ns")
+        if right["activity"]["available_ns"] == 0:
+            unknown += 1
+            assert "%" not in idle.text() and "unknown" in idle.text(), idle.text()
+            assert "Ps idle  unknown" in run("summary", path)[1].decode()
+        lost = "Lost events leave states unknown" in page.root.one("div", class_="banner").text()
+        equal(lost, right["activity"]["lost_ns"] > 0)
+    assert unknown > 0, "no trace here lost all states of Ps"
 
 
 @test
