@@ -13,27 +13,31 @@
 /* MARK: Sentences */
 
 /* A sentence begins with a capital; a name does not change. */
-static bool begins_with_word(trail_string text)
+static bool begins_with_word(const struct report *report, trail_string text)
 {
-    static const char *const words[] = {"the ",   "a ",    "an ",   "one ",  "no ",
-                                        "all ",   "each ", "both ", "in ",   "of ",
-                                        "while ", "only ", "some ", "this ", "there "};
+    static const char *const words[] = {"the",   "a",    "an",   "one",  "no",
+                                        "all",   "each", "both", "in",   "of",
+                                        "while", "only", "some", "this", "there"};
+    const char *space = memchr(text.data, ' ', text.size);
+    if (!space)
+        return false;
+    trail_string first = {text.data, (size_t)(space - text.data)};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (text_begins(text, words[i]))
+        if (text_is(first, words[i]))
             return true;
-    return false;
+    return text_is(first, term(report->words, TERM_tasks));
 }
 
-static void put_sentence(struct out *out, trail_string text)
+static void put_sentence(const struct report *report, trail_string text)
 {
     char copy[4096];
     if (text.size == 0)
         return;
     int size = (int)(text.size < sizeof copy ? text.size : sizeof copy - 1);
     (void)snprintf(copy, sizeof copy, "%.*s", size, text.data);
-    if (begins_with_word(text))
+    if (begins_with_word(report, text) && *copy >= 'a' && *copy <= 'z')
         *copy = (char)(*copy - 'a' + 'A');
-    html_figures(out, copy);
+    html_figures(report->out, copy);
 }
 
 /*
@@ -59,13 +63,13 @@ void report_finding_head(const struct report *report, const trail_finding *findi
     trail_string what, why;
     split(finding->text, &what, &why);
     out_str(report->out, "<bdi>");
-    put_sentence(report->out, what);
+    put_sentence(report, what);
     out_str(report->out, "</bdi>");
 }
 
 /* MARK: Cards */
 
-/* The shape tells severities apart where colours do not. */
+/* The shape distinguishes severities where colours do not. */
 static void put_severity(struct out *out, double weight)
 {
     static const struct {
@@ -109,7 +113,7 @@ static void put_card(const struct report *report, const trail_finding *finding, 
         out_str(out, "</b></p>");
     }
     out_str(out, "<p class=\"why\"><bdi>");
-    put_sentence(out, why);
+    put_sentence(report, why);
     out_str(out, "</bdi>");
     put_moment_link(report, number);
     out_str(out, "</p>");

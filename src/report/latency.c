@@ -23,6 +23,7 @@ enum { REASONS = 5, BARS = 6 };
 /* Histograms of the same, added up. */
 struct merged {
     trail_string name;
+    trail_name of;
     trail_histogram sum;
 };
 
@@ -103,6 +104,7 @@ static void put_wait_histograms(const struct report *report, const struct overvi
             continue;
         used += at == used;
         list[at].name = reason;
+        list[at].of = waits[i].wait->reason;
         good = trail_histogram_merge(&list[at].sum, &waits[i].wait->spread);
     }
     if (!good)
@@ -113,7 +115,7 @@ static void put_wait_histograms(const struct report *report, const struct overvi
         (void)snprintf(title, sizeof title, "Waits: %.*s",
                        (int)(reason.size < 150 ? reason.size : 150), reason.data);
         if (good)
-            put_histogram(report, &list[i].sum, title, "waits");
+            put_histogram(report, &list[i].sum, title, report_wait_class(report, list[i].of));
         trail_histogram_free(&list[i].sum);
     }
 }

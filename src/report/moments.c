@@ -37,6 +37,7 @@ static struct moment *put(struct moments *all, const trail_analysis *answers, in
     moment->from_ns =
         ns_between(span.begin_ns, begin_ns) < pad ? span.begin_ns : ns_between(pad, begin_ns);
     moment->to_ns = ns_between(end_ns, span.end_ns) < pad ? span.end_ns : ns_behind(end_ns, pad);
+    moment->label_ns = ns_between(moment->from_ns, moment->to_ns) / (LANE_LABELS + 1);
     return moment;
 }
 
@@ -176,17 +177,31 @@ static double bin_length(const struct moment *moment)
     return (double)ns_between(moment->from_ns, moment->to_ns) / LANE_BINS;
 }
 
+static void add_label(const struct moment *moment, struct lane *lane, trail_name wait, int64_t from,
+                      int64_t to)
+{
+    if (ns_between(from, to) > moment->label_ns && lane->label_count < LANE_LABELS)
+        lane->labels[lane->label_count++] = (struct lane_label){from, to, wait};
+}
+
 /* Adds the part of [from, to) within the moment to its time in that state. */
-static void lane_add(const struct moment *moment, struct lane *lane, enum drawn_state state,
-                     int64_t from, int64_t to)
+static void lane_add(struct moments *all, const struct moment *moment, struct lane *lane,
+                     enum drawn_state drawn, trail_name wait, int64_t from, int64_t to)
 {
     from = from < moment->from_ns ? moment->from_ns : from;
     to = to > moment->to_ns ? moment->to_ns : to;
-    if (state == DRAWN_NONE || to <= from)
+    if (drawn == DRAWN_NONE || to <= from)
         return;
+    size_t state = drawn;
+    if (drawn == DRAWN_WAITING) {
+        enum wait_class class = drawn_class_of(&all->drawn, wait);
+        state += class;
+        if (class != WAIT_CLASS_IDLE)
+            add_label(moment, lane, wait, from, to);
+    }
     double length = bin_length(moment), at = (double)ns_between(moment->from_ns, from);
     double end = (double)ns_between(moment->from_ns, to);
-    lane->run_ns += state == DRAWN_RUNNING ? end - at : 0;
+    lane->run_ns += drawn == DRAWN_RUNNING ? end - at : 0;
     for (size_t bin = (size_t)whole_within(at / length, 0, LANE_BINS); bin < LANE_BINS && at < end;
          bin++) {
         double edge = (double)(bin + 1) * length, stop = edge < end ? edge : end;
@@ -229,7 +244,8 @@ static bool hook(void *context, const struct drawn *g, enum drawn_state to,
             bool was = known || event->transition.from == TRAIL_GO_UNDETERMINED;
             lane->name = g->name;
             if (was)
-                lane_add(moment, lane, known ? g->drawn : to, g->drawn_ns, event->time_ns);
+                lane_add(all, moment, lane, known ? g->drawn : to, known ? g->wait : 0, g->drawn_ns,
+                         event->time_ns);
         }
         if (g->drawn == DRAWN_WAITING && to == DRAWN_RUNNABLE && event->time_ns <= moment->to_ns)
             note_wake(all, moment, g, event);
@@ -269,7 +285,7 @@ static void close_moment(struct moments *all, struct moment *moment)
         if (!lane)
             continue;
         lane->name = g->name ? g->name : lane->name;
-        lane_add(moment, lane, g->drawn, g->drawn_ns, moment->to_ns);
+        lane_add(all, moment, lane, g->drawn, g->wait, g->drawn_ns, moment->to_ns);
     }
     if (moment->lane_count > 1)
         /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */

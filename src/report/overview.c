@@ -37,7 +37,7 @@ static void add_named(const trail_analysis *answers, struct overview_part **part
                 return;
             }
             *parts = grown;
-            (*parts)[(*count)++] = (struct overview_part){.name = name};
+            (*parts)[(*count)++] = (struct overview_part){.name = name, .of = items[i].name};
         }
         (*parts)[at].ns += items[i].ns;
     }

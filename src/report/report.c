@@ -54,6 +54,13 @@ trail_string report_reason(const struct report *report, trail_string reason)
     return words_reason(report->words, reason);
 }
 
+const char *report_wait_class(const struct report *report, trail_name wait)
+{
+    trail_wait_for what = trail_analysis_wait_for(report->answers, wait);
+    return drawn_wait_class(wait_class_of(
+        what.kind ? text_from(what.kind) : trail_analysis_text(report->answers, what.reason)));
+}
+
 const char *report_command(const struct report *report, int64_t goroutine, int64_t begin_ns,
                            int64_t ns, char *buf, size_t size)
 {

@@ -68,6 +68,9 @@ void report_table(const struct report *report, struct html_table *table, const c
 /* Returns a reason of a wait as shown, also for waits without one. */
 trail_string report_reason(const struct report *report, trail_string reason);
 
+/* Returns the class in the style sheet of a wait of the analysis. */
+const char *report_wait_class(const struct report *report, trail_name wait);
+
 /* Returns the text of a name; "(unknown)" for 0. */
 trail_string report_text(const struct report *report, trail_name name);
 

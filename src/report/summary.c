@@ -232,8 +232,9 @@ static void put_times(const struct report *report)
         rows[count++] = (struct state_row){
             "p-released", "system call", {lost, strlen(lost)}, sum.syscall_block_ns};
         for (size_t i = 0; i < reason_count && i < report->limit; i++)
-            rows[count++] = (struct state_row){
-                "waiting", "waiting", report_reason(report, reasons[i].name), reasons[i].ns};
+            rows[count++] =
+                (struct state_row){report_wait_class(report, reasons[i].of), "waiting",
+                                   report_reason(report, reasons[i].name), reasons[i].ns};
         for (size_t i = 0; i < range_count && i < report->limit; i++)
             rows[count++] = (struct state_row){NULL, "of these, in", ranges[i].name, ranges[i].ns};
         put_bar(report, rows, count, sum.total_ns);

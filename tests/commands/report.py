@@ -158,6 +158,8 @@ def figures_and_findings_are_those_of_the_summary():
         said = [(letters(card.one("h3")), letters(card.one("p", class_="why").one("bdi"))) for card in cards]
         parts = [re.fullmatch(r"(.{12,}?)(?:: |; |\. )(.*)|.*", f["text"]) for f in right["findings"]]
         equal(said, [(plain(part[1] or part[0]), plain(part[2] or "")) for part in parts])
+        for card in cards:
+            assert not card.one("h3").text().startswith(("goroutines ", "threads ", "the ", "a ")), card.text()
         findings += len(said)
     assert findings > 0, "no trace here has a finding"
 
@@ -454,6 +456,23 @@ def samples_make_the_flame_graph_where_there_are_some():
     assert not any("no CPU samples" in p.text() for p in page.root.all("p", class_="none"))
 
 
+@test
+def the_time_of_waits_has_the_colour_of_their_class():
+    """Waits of this trace are for mutexes, one condition variable, and a channel (tests/data/locks-1.26.txt)."""
+    page = whole(trace("locks-1.26"))
+    for table in page.root.all("table"):
+        if table.one("caption").text() == "Time of all goroutines":
+            break
+    colours = {}
+    for row in table.one("tbody").all("tr"):
+        state, what = row.children[0].text(), row.children[1].text()
+        colours[(state, what)] = row.one("rect").attributes["class"]
+    equal(colours[("running", "")], "running")
+    equal(colours[("waiting", "mutex")], "waiting e-lock")
+    equal(colours[("waiting", "condition variable")], "waiting e-cond")
+    equal(colours[("waiting", "select")], "waiting e-cond")
+
+
 def bins(path):
     """Which bins of the drawing a path covers."""
     covered = set()
@@ -473,7 +492,7 @@ def a_moment_shows_who_waited_who_ended_it_and_when():
     assert names[0].startswith("G3 "), names
     assert names[1].startswith("G1 main"), names
     drawing = moment.one("svg", class_="timeline")
-    lanes = [p for p in drawing.all("path", class_="waiting")]
+    lanes = [p for p in drawing.all("path", class_="e-lock")]
     begin, end = map(
         float,
         re.match(
@@ -483,6 +502,10 @@ def a_moment_shows_who_waited_who_ended_it_and_when():
     waited = bins(lanes[0].attributes["d"])
     expected = set(range(int(begin) + 1, int(end)))
     assert expected <= waited, f"{begin} to {end}, but {sorted(expected - waited)}"
+    # Its box has the class's colours and the name of what is waited for.
+    assert expected <= bins(next(drawing.all("path", class_="w-lock")).attributes["d"])
+    label = next(drawing.all("text")).text()
+    assert label.startswith("mutex a_mu") and label.endswith(f", {1260 - 1090} ns"), label
     wake = next(drawing.all("path", class_="wake")).attributes["d"]
     near(float(re.match(r"M([\d.]+) ", wake).group(1)), end, 0.01)
 
