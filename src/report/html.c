@@ -59,7 +59,7 @@ void html_text(struct out *out, trail_string text)
     const uint8_t *begin = (const uint8_t *)text.data, *at = begin, *end = begin + text.size;
     bool after_picture = false;
     while (at < end && at - begin < HTML_TEXT_MOST) {
-        char shown[PLAIN_MOST];
+        char shown[PLAIN_MOST] = "";
         unsigned size = 3;
         bool picture = is_picture(at, end);
         if (is_joiner(at, end, after_picture)) {
