@@ -216,10 +216,7 @@ void report_tables(const struct report *report)
     put_locks(report);
     put_tasks(report);
     put_regions(report);
-    out_str(report->out, "<div class=\"plots\"><div>\n");
     put_threads(report);
-    out_str(report->out, "</div><div>\n");
     put_procs(report);
-    out_str(report->out, "</div></div>\n");
     report_section_end(report);
 }
