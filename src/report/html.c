@@ -123,13 +123,8 @@ void html_figures(struct out *out, const char *text)
 
 void html_number(struct out *out, uint64_t value)
 {
-    char text[U64_DIGITS + 1];
-    int size = snprintf(text, sizeof text, "%" PRIu64, value);
-    for (int i = 0; i < size; i++) {
-        if (i > 0 && (size - i) % 3 == 0)
-            out_char(out, ',');
-        out_char(out, text[i]);
-    }
+    char text[SHOW_SIZE];
+    out_str(out, show_thousands(text, value));
 }
 
 void html_duration(struct out *out, int64_t ns)

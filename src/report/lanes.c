@@ -8,6 +8,7 @@
 
 #include "base/show.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "base/whole.h"
 #include "report/html.h"
 #include "report/plot.h"
@@ -188,27 +189,51 @@ static void put_names(const struct report *report, const struct moment *moment, 
     out_str(out, "</ol>");
 }
 
-/* Writes what is waited for, with its object, into the wait; the drawing cuts off what has no room. */
-static void put_label(const struct report *report, const struct moment *moment,
-                      const struct lane_label *label, size_t lane)
+/* Characters that a lane has room for, at the width of a page; on a narrower one, labels are cut. */
+enum { LANE_LETTERS = 100, LABEL_SIZE = 300 };
+
+/* The longest that fits of "mutex db_mu, 379 ms", "mutex db_mu" and "mutex"; "" if none does. */
+static const char *label_text(const struct report *report, const struct lane_label *label,
+                              double share, char buf[LABEL_SIZE])
 {
     const struct names *names = &report->moments->drawn.names;
     const struct wait_facts *facts = wait_facts_of(names, label->wait);
+    trail_string object = facts ? names_text(names, facts->object) : text_from("");
+    trail_string kind = utf8_first(
+        report_reason(report, names_text(names, wait_kind_name(names, label->wait))), 60);
+    char length[DURATION_SIZE];
+    int room = (int)(share * LANE_LETTERS);
+    /* Without the remark in "a_mu (first seen locked in take_a x.c:7)". */
+    const char *remark = object.size > 0 ? memmem(object.data, object.size, " (", 2) : NULL;
+    if (remark > object.data)
+        object.size = (size_t)(remark - object.data);
+    object = utf8_first(object, 160);
+    (void)duration_text(length, ns_between(label->from_ns, label->to_ns), DURATION_WORDS);
+    for (int parts = 3; parts > 0; parts--) {
+        (void)snprintf(buf, LABEL_SIZE, "%.*s%s%.*s%s%s", (int)kind.size, kind.data,
+                       parts > 1 && object.size > 0 ? " " : "", parts > 1 ? (int)object.size : 0,
+                       object.data, parts > 2 ? ", " : "", parts > 2 ? length : "");
+        if (utf8_columns(buf) <= room)
+            return buf;
+    }
+    return "";
+}
+
+/* Writes what is waited for, with its object, into the wait. */
+static void put_label(const struct report *report, const struct moment *moment,
+                      const struct lane_label *label, size_t lane)
+{
     struct out *out = report->out;
-    double x = bin_at(moment, label->from_ns), end = bin_at(moment, label->to_ns);
+    char text[LABEL_SIZE];
+    double x = bin_at(moment, label->from_ns) / LANE_BINS;
+    double share = bin_at(moment, label->to_ns) / LANE_BINS - x;
     out_str(out, "<svg aria-hidden=\"true\" x=\"");
-    html_coordinate(out, 100 * x / LANE_BINS);
+    html_coordinate(out, 100 * x);
     out_str(out, "%\" width=\"");
-    html_coordinate(out, 100 * (end - x) / LANE_BINS);
+    html_coordinate(out, 100 * share);
     out_format(out, "%%\" y=\"%.1fem\" height=\"%.1fem\"><text x=\"4\" y=\"1.25em\">",
                LANE_EM * (double)lane, LANE_EM);
-    html_text(out, report_reason(report, names_text(names, wait_kind_name(names, label->wait))));
-    if (facts && facts->object) {
-        out_char(out, ' ');
-        html_text(out, names_text(names, facts->object));
-    }
-    out_str(out, ", ");
-    html_duration(out, ns_between(label->from_ns, label->to_ns));
+    html_figures(out, label_text(report, label, share, text));
     out_str(out, "</text></svg>");
 }
 

@@ -119,8 +119,9 @@ static const char *lock_title(const struct maker *m, const trail_lock *lock, cha
 static void add_length(const struct maker *m)
 {
     struct tile *tile = add(m, "length_ns", "Length", m->length_ns);
+    char events[SHOW_SIZE];
     (void)duration_text(tile->text, m->length_ns, DURATION_WORDS);
-    set_note(tile, "%" PRIu64 " event%s", m->span.events, plural_s(m->span.events));
+    set_note(tile, "%s event%s", show_thousands(events, m->span.events), plural_s(m->span.events));
 }
 
 static void add_goroutines(const struct maker *m)
@@ -128,8 +129,9 @@ static void add_goroutines(const struct maker *m)
     uint64_t count = m->span.goroutines;
     struct tile *tile =
         add(m, "goroutines", "{Tasks}", count > INT64_MAX ? INT64_MAX : (int64_t)count);
-    set_text(tile, "%" PRIu64, count);
-    set_note(tile, "%" PRIu64 " alive at the end", m->span.goroutines_alive);
+    char alive[SHOW_SIZE];
+    (void)show_thousands(tile->text, count);
+    set_note(tile, "%s alive at the end", show_thousands(alive, m->span.goroutines_alive));
     tile->command = "goroutines";
 }
 

@@ -505,7 +505,7 @@ def a_moment_shows_who_waited_who_ended_it_and_when():
     # Its box has the class's colours and the name of what is waited for.
     assert expected <= bins(next(drawing.all("path", class_="w-lock")).attributes["d"])
     label = next(drawing.all("text")).text()
-    assert label.startswith("mutex a_mu") and label.endswith(f", {1260 - 1090} ns"), label
+    equal(label, f"mutex a_mu, {1260 - 1090} ns")
     wake = next(drawing.all("path", class_="wake")).attributes["d"]
     near(float(re.match(r"M([\d.]+) ", wake).group(1)), end, 0.01)
 
