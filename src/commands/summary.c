@@ -539,7 +539,7 @@ static void show_times(const struct request *request)
     put_part(&table, "system call", none, sum.syscall_ns, sum.total_ns);
     put_part(&table, "system call", no_p, sum.syscall_block_ns, sum.total_ns);
     for (size_t i = 0; i < count && i < request->limit; i++)
-        put_part(&table, "blocked", reason_text(request, parts[i].name), parts[i].ns, sum.total_ns);
+        put_part(&table, "waiting", reason_text(request, parts[i].name), parts[i].ns, sum.total_ns);
     free(parts);
     (void)overview_times(request->analysis.answers, true, &parts, &count);
     for (size_t i = 0; i < count && i < request->limit; i++)
