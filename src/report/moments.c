@@ -33,7 +33,8 @@ static struct moment *put(struct moments *all, const trail_analysis *answers, in
     int64_t pad = ns_between(begin_ns, end_ns) / PAD_SHARE;
     if (pad < PAD_LEAST_NS)
         pad = PAD_LEAST_NS;
-    *moment = (struct moment){.goroutine = goroutine, .begin_ns = begin_ns, .end_ns = end_ns};
+    *moment = (struct moment){
+        .goroutine = goroutine, .ended_by = TRAIL_NONE, .begin_ns = begin_ns, .end_ns = end_ns};
     moment->from_ns =
         ns_between(span.begin_ns, begin_ns) < pad ? span.begin_ns : ns_between(pad, begin_ns);
     moment->to_ns = ns_between(end_ns, span.end_ns) < pad ? span.end_ns : ns_behind(end_ns, pad);
@@ -219,6 +220,8 @@ static void note_wake(struct moments *all, struct moment *moment, const struct d
         struct lane *waker = lane_get(all, moment, event->goroutine);
         if (waker)
             waker->wakes++;
+        if (event->time_ns > moment->begin_ns && event->time_ns <= moment->end_ns)
+            moment->ended_by = event->goroutine;
         if (moment->wake_count < MOMENT_WAKES)
             moment->wakes[moment->wake_count++] =
                 (struct moment_wake){event->time_ns, event->goroutine};
@@ -255,13 +258,16 @@ static bool hook(void *context, const struct drawn *g, enum drawn_state to,
 
 /* MARK: The end of a moment */
 
-/* The moment's goroutine, then by wake-ups of it, wake-ups by it, and running time. */
+/* The moment's goroutine, the one that ended its wait (as the holder of a lock does), then by wake-ups
+ * of it, wake-ups by it, and running time. */
 static int by_interest(const void *a, const void *b, void *context)
 {
     const struct lane *x = *(struct lane *const *)a, *y = *(struct lane *const *)b;
     const struct moment *moment = context;
     if ((x->id == moment->goroutine) != (y->id == moment->goroutine))
         return x->id == moment->goroutine ? -1 : 1;
+    if ((x->id == moment->ended_by) != (y->id == moment->ended_by))
+        return x->id == moment->ended_by ? -1 : 1;
     if (x->wakes != y->wakes)
         return x->wakes > y->wakes ? -1 : 1;
     bool near_x = x->woken > 0, near_y = y->woken > 0;

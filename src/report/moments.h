@@ -41,6 +41,7 @@ struct moment {
     char title[512];          /* what it is the longest or worst case of */
     size_t finding;           /* index + 1; 0: none */
     int64_t goroutine;        /* TRAIL_NONE: none in particular */
+    int64_t ended_by;         /* the last that woke it within the case; TRAIL_NONE: none */
     int64_t begin_ns, end_ns; /* the case itself */
     int64_t from_ns, to_ns;   /* the drawn range, with a margin */
     int64_t label_ns;         /* shorter waits have no room for their names */

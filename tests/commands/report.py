@@ -457,6 +457,15 @@ def samples_make_the_flame_graph_where_there_are_some():
 
 
 @test
+def below_the_waiter_is_the_one_that_let_it_go_on():
+    """In the shop, flush_once holds cache_mu while it sleeps (examples/shop): its thread is second."""
+    page = whole(os.path.join(ROOT, "examples", "traces", "shop-c.trace"))
+    moment = next(page.root.all("figure", class_="moment"))
+    lanes = [li.one("bdi").text() for li in moment.one("ol", class_="lanes").all("li")]
+    equal(lanes[:2], ["work", "flush"])
+
+
+@test
 def the_time_of_waits_has_the_colour_of_their_class():
     """Waits of this trace are for mutexes, one condition variable, and a channel (tests/data/locks-1.26.txt)."""
     page = whole(trace("locks-1.26"))
