@@ -15,6 +15,8 @@
 #include "analyze/waits.h"
 #include "analyze/why_ready.h"
 #include "base/grow.h"
+#include "base/order.h"
+#include "base/quantile.h"
 #include "base/whole.h"
 #include "words/function_name.h"
 #include "words/place.h"
@@ -233,7 +235,7 @@ void finding_slow_task(struct findings *findings)
                                       .moment = &moment, .function = kinds[i]->name};
         put_spent(findings, (const struct task_kind *)kinds[i], spent, sizeof spent);
         finding_say(findings, &of,
-                    "the slowest task %.*s took %s, the median of %" PRIu64 " took %s%s",
+                    "the slowest task %.*s took %s, the median of %" PRIu64 " took about %s%s",
                     SHOWN(name), duration(slowest).text, kinds[i]->spread.count,
                     duration(median).text, spent);
         finding_last(findings)->task = kinds[i]->longest.goroutine;
@@ -255,8 +257,9 @@ void finding_slow_region(struct findings *findings)
         const struct finding_of of = {"slow-region", .gain_ns = ns_between(median, total->max_ns),
                                       .function = group->name};
         finding_say(findings, &of,
-                    "the slowest region %.*s took %s, the median of %" PRIu64 " took %s", size,
-                    name.data, duration(total->max_ns).text, total->count, duration(median).text);
+                    "the slowest region %.*s took %s, the median of %" PRIu64 " took about %s",
+                    size, name.data, duration(total->max_ns).text, total->count,
+                    duration(median).text);
         finding_last(findings)->region = group->name;
     }
 }
@@ -465,6 +468,26 @@ static int64_t pause_ns(const trail_gc_pause *pause)
     return ns_between(pause->begin_ns, pause->end_ns);
 }
 
+static int by_length(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return ORDER(*x, *y);
+}
+
+static int64_t median_pause(struct findings *findings, const struct gc *gc)
+{
+    int64_t *lengths = calloc(gc->pause_count + 1, sizeof *lengths);
+    findings->failed |= !lengths;
+    if (!lengths)
+        return 0;
+    for (size_t i = 0; i < gc->pause_count; i++)
+        lengths[i] = pause_ns(&gc->pauses[i]);
+    qsort(lengths, gc->pause_count, sizeof *lengths, by_length);
+    int64_t median = lengths[quantile_index(0.5, gc->pause_count)];
+    free(lengths);
+    return median;
+}
+
 void finding_long_pause(struct findings *findings)
 {
     const struct gc *gc = findings->gc;
@@ -472,16 +495,12 @@ void finding_long_pause(struct findings *findings)
         return;
     /* The array may be allocated even if no pause is in the window. */
     const trail_gc_pause *longest = gc->pause_count > 0 ? gc->pauses : NULL;
-    trail_histogram spread = {0};
-    for (size_t i = 0; i < gc->pause_count; i++) {
-        if (!trail_histogram_add(&spread, pause_ns(&gc->pauses[i])))
-            findings->failed = true;
+    for (size_t i = 0; i < gc->pause_count; i++)
         if (pause_ns(&gc->pauses[i]) > pause_ns(longest))
             longest = &gc->pauses[i];
-    }
-    int64_t median = trail_histogram_quantile(&spread, 0.5);
-    bool odd = gc->pause_count >= 5 && spread.max_ns >= ODD_PAUSE && spread.max_ns / 10 >= median;
-    trail_histogram_free(&spread);
+    int64_t median = median_pause(findings, gc);
+    bool odd =
+        gc->pause_count >= 5 && pause_ns(longest) >= ODD_PAUSE && pause_ns(longest) / 10 >= median;
     if (!longest || (!odd && pause_ns(longest) < LONG_PAUSE) ||
         is_small(findings, pause_ns(longest)) || is_by_stops(findings, pause_ns(longest)))
         return;

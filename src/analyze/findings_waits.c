@@ -161,12 +161,12 @@ void finding_slow_answer(struct findings *findings)
                                       .moment = &row->longest, .function = row->function,
                                       .object = row->wait};
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
-        finding_say(findings, &of,
-                    "one wait of %.*s (%.*s) took %s, 95 %% of the %" PRIu64 " at most %s; at most "
-                    "%s of %s would be saved; see what its peer did then",
-                    SHOWN(place), SHOWN(wait), duration(most).text, spread->count,
-                    duration(usual).text, duration(of.gain_ns).text,
-                    duration(length_of(findings)).text);
+        finding_say(
+            findings, &of,
+            "one wait of %.*s (%.*s) took %s, 95 %% of the %" PRIu64 " at most about %s; at most "
+            "%s of %s would be saved; see what its peer did then",
+            SHOWN(place), SHOWN(wait), duration(most).text, spread->count, duration(usual).text,
+            duration(of.gain_ns).text, duration(length_of(findings)).text);
     }
 }
 

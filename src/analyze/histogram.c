@@ -15,6 +15,8 @@
 #include <string.h>
 #include <trail/analyze.h>
 
+#include "base/quantile.h"
+
 #define SUB_BITS 3
 #define SUBS     (1u << SUB_BITS)
 
@@ -247,13 +249,13 @@ bool trail_histogram_next(const trail_histogram *histogram, size_t *at, size_t *
 
 int64_t trail_histogram_quantile(const trail_histogram *histogram, double q)
 {
-    double wanted = q * (double)histogram->count;
+    uint64_t rank = quantile_index(q, histogram->count);
     uint64_t seen = 0, count;
     size_t at = 0, bucket;
     while (trail_histogram_next(histogram, &at, &bucket, &count)) {
         int64_t from, to;
         seen += count;
-        if ((double)seen < wanted)
+        if (seen <= rank)
             continue;
         trail_histogram_bucket(bucket, &from, &to);
         int64_t middle = from + (to - from) / 2;

@@ -1,9 +1,22 @@
-/* Sizes, percentages and wall-clock times as text. */
+/* Counts, sizes, percentages and wall-clock times as text. */
 #include "base/show.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
+
+const char *show_thousands(char *buf, uint64_t count)
+{
+    char digits[24], *to = buf;
+    int size = snprintf(digits, sizeof digits, "%" PRIu64, count);
+    for (int i = 0; i < size; i++) {
+        if (i > 0 && (size - i) % 3 == 0)
+            *to++ = ',';
+        *to++ = digits[i];
+    }
+    *to = '\0';
+    return buf;
+}
 
 const char *show_bytes(char *buf, uint64_t bytes)
 {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/order.h"
+#include "base/quantile.h"
 #include "report/overview.h"
 #include "ui/empty.h"
 #include "ui/follow_up.h"
@@ -140,20 +141,23 @@ static int longest_first(const void *a, const void *b)
     return order ? order : ORDER(p->begin_ns, q->begin_ns);
 }
 
+/* The pauses are sorted, longest first. */
+static int64_t pause_quantile(const trail_gc_pause *sorted, size_t count, double q)
+{
+    return count > 0 ? pause_length(&sorted[count - 1 - quantile_index(q, count)]) : 0;
+}
+
 static void show_pauses(const struct request *request, const trail_gc_pause *sorted)
 {
-    trail_histogram histogram = {0};
+    size_t count;
+    int64_t total;
     char sum[SHOW_SIZE], p50[SHOW_SIZE], p99[SHOW_SIZE];
-    for (size_t i = 0; i < request->pause_count; i++)
-        (void)trail_histogram_add(&histogram, pause_length(&sorted[i]));
-    printf("\n%zu stop-the-world pause%s, %s in all (p50 %s, p99 %s); longest first:\n",
-           request->pause_count, plural_s(request->pause_count),
-           show_duration(sum, histogram.sum_ns),
-           show_duration(p50, trail_histogram_quantile(&histogram, 0.5)),
-           show_duration(p99, trail_histogram_quantile(&histogram, 0.99)));
-    trail_histogram_free(&histogram);
-    rows_show(&request->analysis, put_pause, sorted, sizeof *sorted, request->pause_count,
-              request->limit);
+    (void)overview_pauses(request->analysis.answers, &count, &total);
+    printf("\n%zu stop-the-world pause%s, %s in all (p50 %s, p99 %s); longest first:\n", count,
+           plural_s(count), show_duration(sum, total),
+           show_duration(p50, pause_quantile(sorted, count, 0.5)),
+           show_duration(p99, pause_quantile(sorted, count, 0.99)));
+    rows_show(&request->analysis, put_pause, sorted, sizeof *sorted, count, request->limit);
 }
 
 static int show(void *context)

@@ -263,7 +263,7 @@ const struct command command_goroutines = {
     .synopsis = "[options] FILE",
     .details =
         "Shows, for all goroutines with the same start function, how long they ran, were ready "
-        "but had no P, were in system calls (and of that without a P), and blocked, for what. "
+        "but had no P, were in system calls (and of that without a P), and waited, for what. "
         "With a name or numbers, the goroutines one by one.",
     .examples = "  trail goroutines app.trace\n"
                 "  trail goroutines --name=main.worker --sort=sched-wait app.trace\n"

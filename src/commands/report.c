@@ -27,7 +27,7 @@ struct request {
     struct input input;
     struct series *series;
     struct moments moments;
-    char warning_text[WARNINGS][600];
+    char warning_text[WARNINGS][700];
     const char *warnings[WARNINGS];
     size_t warning_count;
 };
@@ -160,8 +160,10 @@ static void add_warnings(struct request *request, int code)
     char number[32];
     trail_reader_get_stats(request->analysis.reader, &stats);
     if (code == EXIT_BAD)
-        add_warning(request, "This trace is damaged: ", request->analysis.damage.message,
-                    ". What follows is of the part that could be read.");
+        add_warning(request,
+                    "This trace is damaged or incomplete. What follows, and each share, is of the "
+                    "part that could be read. (",
+                    request->analysis.damage.message, ")");
     (void)snprintf(number, sizeof number, "%llu", (unsigned long long)stats.repairs);
     if (stats.repairs > 0)
         add_warning(request, "Repairs were made to read it: ", number,
@@ -171,8 +173,26 @@ static void add_warnings(struct request *request, int code)
                     "proportion", " only.");
 }
 
+/* What made the trace. The format's version is that of the oldest Go which writes it. */
+static const char *maker_of(const trail_reader *reader, char *buf, size_t size)
+{
+    switch (trail_reader_maker(reader)->made_by) {
+    case TRAIL_MADE_BY_RECORD:
+        return "recorded by trail record";
+    case TRAIL_MADE_BY_HOST:
+        return "recorded with libtrail-record";
+    case TRAIL_MADE_BY_IMPORT:
+        return "imported by trail import";
+    case TRAIL_MADE_BY_GO:
+        break;
+    }
+    (void)snprintf(buf, size, "Go program, trace format 1.%d", trail_reader_version(reader));
+    return buf;
+}
+
 static int write_report(struct request *request)
 {
+    char maker[64];
     struct analysis *analysis = &request->analysis;
     const char *slash = strrchr(analysis->word, '/');
     char file[FOLLOW_UP_SIZE];
@@ -182,6 +202,7 @@ static int write_report(struct request *request)
                                 : source_title(analysis->word),
         .file = strcmp(analysis->word, "-") == 0 ? "FILE" : shell_file(analysis->word, file),
         .version = TRAIL_VERSION,
+        .maker = maker_of(analysis->reader, maker, sizeof maker),
         .warnings = request->warnings,
         .warning_count = request->warning_count,
         .answers = analysis->answers,

@@ -431,18 +431,29 @@ static void show_lost(const struct request *request)
             show_duration(lost, ns), percent_of(ns, length_of(request)), word(request, TERM_tasks));
 }
 
-static void show_activity(const struct request *request)
+static void show_idle(const struct request *request)
 {
     const trail_activity *a = &request->activity;
     int64_t idle = a->idle_work_ns + a->idle_lock_ns + a->idle_nothing_ns;
-    show_counts(request, "running", false);
-    show_counts(request, "ready", true);
+    if (a->available_ns == 0) {
+        printf("%-*s unknown: events are lost\n", label_width(request),
+               word(request, TERM_slots_idle));
+        return;
+    }
     printf("%-*s %.1f %% of their time: %.1f %% nothing to do, %.1f %% waiting for locks, %.1f %% "
            "although work was ready\n",
            label_width(request), word(request, TERM_slots_idle), percent_of(idle, a->available_ns),
            percent_of(a->idle_nothing_ns, a->available_ns),
            percent_of(a->idle_lock_ns, a->available_ns),
            percent_of(a->idle_work_ns, a->available_ns));
+}
+
+static void show_activity(const struct request *request)
+{
+    const trail_activity *a = &request->activity;
+    show_counts(request, "running", false);
+    show_counts(request, "ready", true);
+    show_idle(request);
     if (a->inferred_ns > 0) {
         char inferred[SHOW_SIZE];
         printf("inferred for %s: context switches were not recorded; of the %s that ran or were "
@@ -528,7 +539,7 @@ static void show_times(const struct request *request)
     put_part(&table, "system call", none, sum.syscall_ns, sum.total_ns);
     put_part(&table, "system call", no_p, sum.syscall_block_ns, sum.total_ns);
     for (size_t i = 0; i < count && i < request->limit; i++)
-        put_part(&table, "blocked", reason_text(request, parts[i].name), parts[i].ns, sum.total_ns);
+        put_part(&table, "waiting", reason_text(request, parts[i].name), parts[i].ns, sum.total_ns);
     free(parts);
     (void)overview_times(request->analysis.answers, true, &parts, &count);
     for (size_t i = 0; i < count && i < request->limit; i++)

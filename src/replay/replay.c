@@ -7,6 +7,7 @@
 #include "base/grow.h"
 #include "base/heap.h"
 #include "base/order.h"
+#include "base/quantile.h"
 #include "base/text.h"
 #include "replay/plan.h"
 
@@ -535,8 +536,7 @@ double replay_value(const struct replay_goal *goal, const struct replay_result *
     case GOAL_TASK: {
         if (result->task_count == 0)
             return -1;
-        size_t place = (size_t)(goal->quantile * (double)result->task_count);
-        return (double)result->tasks[place < result->task_count ? place : result->task_count - 1];
+        return (double)result->tasks[quantile_index(goal->quantile, result->task_count)];
     }
     case GOAL_RATE:
         return result->regions == 0 || result->end_ns <= 0

@@ -1,5 +1,7 @@
 #include "report/drawn.h"
 
+#include "base/text.h"
+
 const char *drawn_class(enum drawn_state state)
 {
     static const char *const names[] = {"running",  "syscall", "p-released",
@@ -14,6 +16,42 @@ const char *drawn_title(enum drawn_state state)
     return names[state];
 }
 
+#define CLASS_NAMES(before)                                                                        \
+    {                                                                                              \
+        before "unknown", before "lock", before "cond", before "io", before "sleep",               \
+            before "idle", before "runtime"                                                        \
+    }
+
+const char *drawn_wait_class(enum wait_class class)
+{
+    static const char *const names[WAIT_CLASSES] = CLASS_NAMES("waiting e-");
+    return names[class];
+}
+
+const char *drawn_wash_class(enum wait_class class)
+{
+    static const char *const names[WAIT_CLASSES] = CLASS_NAMES("w-");
+    return names[class];
+}
+
+static enum wait_class class_by_word(const struct names *names, trail_name wait)
+{
+    trail_wait_for what = wait_for_of(names, wait);
+    return wait_class_of(what.kind ? text_from(what.kind) : names_text(names, what.reason));
+}
+
+enum wait_class drawn_find_class(struct drawn_states *all, trail_name wait)
+{
+    uintptr_t known = (uintptr_t)idmap_find(&all->classes, wait);
+    if (known == 0) {
+        known = (uintptr_t)class_by_word(&all->names, wait) + 1;
+        (void)idmap_put(&all->classes, wait, (void *)known); /* else again next time */
+    }
+    all->last_wait = wait;
+    all->last_class = (enum wait_class)(known - 1);
+    return all->last_class;
+}
+
 /* MARK: Following */
 
 static struct drawn *drawn_of(struct followed *g)
@@ -21,13 +59,14 @@ static struct drawn *drawn_of(struct followed *g)
     return (struct drawn *)(void *)g;
 }
 
-static bool change(struct drawn_states *all, struct drawn *g, enum drawn_state to,
+static bool change(struct drawn_states *all, struct drawn *g, enum drawn_state to, trail_name wait,
                    const trail_event *event)
 {
     if (!all->hook(all->context, g, to, event))
         return false;
     g->drawn = to;
     g->drawn_ns = event->time_ns;
+    g->wait = wait;
     return true;
 }
 
@@ -56,11 +95,10 @@ static bool enters(void *context, struct followed *g, const trail_event *event, 
         [TRAIL_GO_WAITING] = DRAWN_WAITING,
         [TRAIL_GO_SYSCALL] = DRAWN_SYSCALL,
     };
-    (void)reason;
     enum drawn_state to = states[g->state];
     if (to == DRAWN_SYSCALL && event->proc < 0)
         to = DRAWN_P_RELEASED;
-    return change(context, drawn_of(g), to, event);
+    return change(context, drawn_of(g), to, to == DRAWN_WAITING ? reason : 0, event);
 }
 
 static bool found(void *context, struct followed *g, const trail_event *event, trail_name reason,
@@ -72,13 +110,13 @@ static bool found(void *context, struct followed *g, const trail_event *event, t
 
 static bool loses_proc(void *context, struct followed *g, const trail_event *event)
 {
-    return change(context, drawn_of(g), DRAWN_P_RELEASED, event);
+    return change(context, drawn_of(g), DRAWN_P_RELEASED, 0, event);
 }
 
 static bool ends(void *context, struct followed *g, const trail_event *event)
 {
     struct drawn_states *all = context;
-    bool good = change(all, drawn_of(g), DRAWN_NONE, event);
+    bool good = change(all, drawn_of(g), DRAWN_NONE, 0, event);
     slab_put(&all->slab, g);
     return good;
 }
@@ -127,4 +165,5 @@ void drawn_free(struct drawn_states *all)
     follow_free(&all->follow);
     names_free(&all->names);
     slab_free(&all->slab);
+    idmap_free(&all->classes);
 }

@@ -6,6 +6,7 @@
 #define TRAIL_REPORT_DRAWN_H
 
 #include "analyze/follow.h"
+#include "words/wait_classes.h"
 
 /* In the order in which they are stacked. */
 enum drawn_state {
@@ -24,6 +25,10 @@ const char *drawn_class(enum drawn_state state);
 /* The text in legends. */
 const char *drawn_title(enum drawn_state state);
 
+/* The class of a wait in the style sheet, as edge or line: "waiting e-lock"; and behind it. */
+const char *drawn_wait_class(enum wait_class class);
+const char *drawn_wash_class(enum wait_class class);
+
 /* A goroutine alive. */
 struct drawn {
     union {
@@ -34,6 +39,7 @@ struct drawn {
     };
     enum drawn_state drawn;
     int64_t drawn_ns; /* since when; DRAWN_NONE: since when it exists */
+    trail_name wait;  /* of drawn_states.names: what it waits for; 0: it does not */
 };
 
 /* Called before a change: g->drawn, since g->drawn_ns, ends and `to` begins. Returns false to end the
@@ -48,12 +54,24 @@ struct drawn_states {
     struct names names;
     struct follow follow;
     struct slab slab;
+    struct idmap classes; /* wait -> its class + 1, as a pointer */
+    trail_name last_wait; /* the last that was looked up, and its class */
+    enum wait_class last_class;
     bool begun;
 };
 
 void drawn_init(struct drawn_states *all, const trail_reader *reader, drawn_hook hook,
                 void *context);
 void drawn_batch(struct drawn_states *all);
+
+/* The slow path of drawn_class_of. */
+enum wait_class drawn_find_class(struct drawn_states *all, trail_name wait);
+
+/* Returns the class of a wait. */
+static inline enum wait_class drawn_class_of(struct drawn_states *all, trail_name wait)
+{
+    return wait == all->last_wait ? all->last_class : drawn_find_class(all, wait);
+}
 
 /* Returns false on out of memory, or if the hook does. */
 bool drawn_event(struct drawn_states *all, const trail_event *event);

@@ -2,71 +2,79 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/duration.h"
+#include "base/plain.h"
 #include "base/show.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "base/whole.h"
 
-#define REPLACEMENT "\xef\xbf\xbd"
-
 /* MARK: Text */
 
-/* Control characters, and those that make what follows run the other way or vanish. */
-static bool is_hidden(uint32_t rune)
+static void put_markup(struct out *out, const char *text, size_t size)
 {
-    return rune < 0x20 || (rune >= 0x7f && rune < 0xa0) || rune == 0x61c ||
-           (rune >= 0x200b && rune <= 0x200f) || (rune >= 0x2028 && rune <= 0x202e) ||
-           (rune >= 0x2060 && rune <= 0x206f) || rune == 0xfeff || (rune & 0xfffe) == 0xfffe ||
-           (rune >= 0xfdd0 && rune <= 0xfdef);
+    for (size_t i = 0; i < size; i++) {
+        switch (text[i]) {
+        case '<':
+            out_str(out, "&lt;");
+            break;
+        case '>':
+            out_str(out, "&gt;");
+            break;
+        case '&':
+            out_str(out, "&amp;");
+            break;
+        case '"':
+            out_str(out, "&quot;");
+            break;
+        case '\'':
+            out_str(out, "&#39;");
+            break;
+        default:
+            out_char(out, text[i]);
+        }
+    }
 }
 
-static void put_rune(struct out *out, uint32_t rune, const uint8_t *at, unsigned size)
+/* Whether the character is drawn as a picture, in a sequence of which it may be a part. */
+static bool is_picture(const uint8_t *at, const uint8_t *end)
 {
-    switch (rune) {
-    case '<':
-        out_str(out, "&lt;");
-        break;
-    case '>':
-        out_str(out, "&gt;");
-        break;
-    case '&':
-        out_str(out, "&amp;");
-        break;
-    case '"':
-        out_str(out, "&quot;");
-        break;
-    case '\'':
-        out_str(out, "&#39;");
-        break;
-    default:
-        if (is_hidden(rune))
-            out_str(out, rune == '\n' || rune == '\t' ? " " : REPLACEMENT);
-        else
-            out_bytes(out, at, size);
-    }
+    uint32_t rune = 0;
+    return at < end && utf8_decode(at, end, &rune) > 0 && rune_is_print(rune) &&
+           ((rune >= 0x2600 && rune < 0x2800) || (rune >= 0x1f300 && rune < 0x1fb00));
+}
+
+/* A joiner within a picture; an escape there would break the picture apart. */
+static bool is_joiner(const uint8_t *at, const uint8_t *end, bool after_picture)
+{
+    static const uint8_t joiner[] = {0xe2, 0x80, 0x8d}; /* U+200D */
+    return after_picture && (size_t)(end - at) > sizeof joiner &&
+           memcmp(at, joiner, sizeof joiner) == 0 && is_picture(at + sizeof joiner, end);
 }
 
 void html_text(struct out *out, trail_string text)
 {
     const uint8_t *begin = (const uint8_t *)text.data, *at = begin, *end = begin + text.size;
+    bool after_picture = false;
     while (at < end && at - begin < HTML_TEXT_MOST) {
-        uint32_t rune = 0;
-        unsigned size = utf8_decode(at, end, &rune);
-        if (size == 0)
-            out_str(out, REPLACEMENT);
-        else
-            put_rune(out, rune, at, size);
-        at += size ? size : 1;
+        char shown[PLAIN_MOST] = "";
+        unsigned size = 3;
+        bool picture = is_picture(at, end);
+        if (is_joiner(at, end, after_picture)) {
+            out_bytes(out, at, size);
+            at += size;
+        } else {
+            at += plain_step(at, end, shown, &size);
+            put_markup(out, shown, size);
+        }
+        /* U+FE0F, behind a picture, is a part of it. */
+        after_picture =
+            picture || (after_picture && size == 3 && memcmp(shown, "\xef\xb8\x8f", 3) == 0);
     }
     if (at < end)
         out_str(out, "&#8230;");
-}
-
-void html_word(struct out *out, const char *text)
-{
-    html_text(out, text_from(text));
 }
 
 /* In pieces, because html_text truncates. */
@@ -78,6 +86,27 @@ static void put_whole(struct out *out, trail_string text)
         text.data += piece.size;
         text.size -= piece.size;
     }
+}
+
+void html_name(struct out *out, trail_string name)
+{
+    if (name.size <= HTML_NAME_MOST) {
+        out_str(out, "<bdi class=\"name\">");
+        html_text(out, name);
+    } else {
+        out_str(out, "<bdi class=\"name\" title=\"");
+        put_whole(out, utf8_first(name, HTML_TIP_MOST));
+        out_str(out, "\">");
+        html_text(out, utf8_first(name, HTML_NAME_MOST / 2));
+        out_str(out, "&#8230;");
+        html_text(out, utf8_last(name, HTML_NAME_MOST / 2));
+    }
+    out_str(out, "</bdi>");
+}
+
+void html_word(struct out *out, const char *text)
+{
+    html_text(out, text_from(text));
 }
 
 void html_figures(struct out *out, const char *text)
@@ -94,19 +123,14 @@ void html_figures(struct out *out, const char *text)
 
 void html_number(struct out *out, uint64_t value)
 {
-    char text[U64_DIGITS + 1];
-    int size = snprintf(text, sizeof text, "%" PRIu64, value);
-    for (int i = 0; i < size; i++) {
-        if (i > 0 && (size - i) % 3 == 0)
-            out_char(out, ',');
-        out_char(out, text[i]);
-    }
+    char text[SHOW_SIZE];
+    out_str(out, show_thousands(text, value));
 }
 
 void html_duration(struct out *out, int64_t ns)
 {
     char text[DURATION_SIZE];
-    html_figures(out, ns == 0 ? "-" : duration_text(text, ns, DURATION_COLUMN));
+    html_figures(out, ns == 0 ? "-" : duration_text(text, ns, DURATION_WORDS));
 }
 
 void html_share(struct out *out, double share)
@@ -196,9 +220,8 @@ static void cell_value(struct html_table *table, int64_t value)
 void html_cell_text(struct html_table *table, trail_string text)
 {
     cell_begin(table);
-    out_str(table->out, "><span class=\"name\">");
-    html_text(table->out, text);
-    out_str(table->out, "</span>");
+    out_char(table->out, '>');
+    html_name(table->out, text);
     cell_end(table);
 }
 

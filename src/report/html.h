@@ -13,20 +13,24 @@
 
 #include "base/out.h"
 
-/* Longer texts are truncated. */
-enum { HTML_TEXT_MOST = 400 };
+/* Longer texts are truncated; longer names lose their middle, and the tip has them whole up to
+ * HTML_TIP_MOST. All in bytes. */
+enum { HTML_TEXT_MOST = 400, HTML_NAME_MOST = 80, HTML_TIP_MOST = 4096 };
 
 /*
- * Writes text as the content of an element or of a quoted attribute. Invalid UTF-8, control
- * characters and those that change the direction of writing become U+FFFD.
+ * Writes text as the content of an element or of a quoted attribute, in the form of base/plain.h:
+ * invalid UTF-8, control characters and those that change the direction of writing are escaped.
  */
 void html_text(struct out *out, trail_string text);
 void html_word(struct out *out, const char *text);
 
-/* The same for a text with durations, of any length: microseconds have their sign. */
+/* Writes a name of the trace as an element of its own: its direction does not reach what is around. */
+void html_name(struct out *out, trail_string name);
+
+/* As html_text, for a text with durations, of any length: microseconds have their sign. */
 void html_figures(struct out *out, const char *text);
 
-/* "12,345"; "1.234 ms", "-" for 0; "12.3 %" of 0.123. */
+/* "12,345"; "1.23 ms", "-" for 0; "12.3 %" of 0.123. */
 void html_number(struct out *out, uint64_t value);
 void html_duration(struct out *out, int64_t ns);
 void html_share(struct out *out, double share);

@@ -8,75 +8,134 @@
 
 #include "base/show.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "base/whole.h"
 #include "report/html.h"
 #include "report/plot.h"
 #include "report/report.h"
 
 /* Of a lane, in units of the drawing. */
-enum { LANE_HIGH = 20, FULL = 16, THIN = 4, TOP = 2, LEVELS = 8 };
+enum { LANE_HIGH = 20, FULL = 16, THIN = 4, TOP = 2, EDGE = 2, LEVELS = 8 };
+
+/* Of a lane, in the page. */
+#define LANE_EM 1.7
 
 /* How much of a bin each state has, in LEVELS. */
 struct levels {
-    uint8_t of[DRAWN_STATES];
+    uint8_t of[LANE_STATES];
 };
 
 static struct levels levels_of(const struct lane *lane, size_t bin, double length)
 {
     struct levels levels = {0};
-    for (int state = 0; state < DRAWN_STATES; state++) {
+    for (int state = 0; state < LANE_STATES; state++) {
+        if (lane->ns[bin][state] <= 0)
+            continue;
         int64_t level =
             whole_within(LEVELS * (double)lane->ns[bin][state] / length + 0.5, 0, LEVELS);
-        if (level == 0 && lane->ns[bin][state] > 0)
-            level = 1;
-        levels.of[state] = (uint8_t)level;
+        levels.of[state] = (uint8_t)(level > 0 ? level : 1);
     }
     return levels;
 }
 
-static bool is_same(struct levels a, struct levels b)
+static bool is_same(const struct levels *a, const struct levels *b)
 {
-    return memcmp(&a, &b, sizeof a) == 0;
+    return memcmp(a, b, sizeof *a) == 0;
 }
 
-/* Where the state is drawn in its lane: its upper edge and its height. */
-static void place_of(struct levels levels, enum drawn_state state, int *y, int *high)
+/* A part of a lane: from its upper edge so high. */
+struct strip {
+    int y, high;
+};
+
+/* States that use or want a CPU lie above each other. */
+static struct strip strip_of(const struct levels *levels, size_t state)
 {
     int below = 0;
-    if (state == DRAWN_WAITING) {
-        *y = TOP + (FULL - THIN) / 2;
-        *high = THIN;
-        return;
-    }
-    for (int i = 0; i < (int)state; i++)
-        below += levels.of[i];
-    *high = levels.of[state] * FULL / LEVELS;
-    *y = TOP + FULL - (below + levels.of[state]) * FULL / LEVELS;
-    if (*y < TOP)
-        *y = TOP;
+    for (size_t i = 0; i < state; i++)
+        below += levels->of[i];
+    int y = TOP + FULL - (below + levels->of[state]) * FULL / LEVELS;
+    return (struct strip){y < TOP ? TOP : y, levels->of[state] * FULL / LEVELS};
 }
 
-static void draw_state(struct out *out, const struct lane *lane, enum drawn_state state,
-                       double length, unsigned top)
+/* Whether the bin has only this wait, which is no wait for work. */
+static bool is_box(const struct levels *levels, size_t state)
+{
+    if (state == DRAWN_WAITING + WAIT_CLASS_IDLE)
+        return false;
+    for (size_t i = 0; i < LANE_STATES; i++)
+        if (i != state && levels->of[i] > 0)
+            return false;
+    return levels->of[state] > 0;
+}
+
+static struct strip wash_of(const struct levels *levels, size_t state)
+{
+    return (struct strip){TOP, is_box(levels, state) ? FULL : 0};
+}
+
+/* The upper edge of a box, else a line behind what lies in the lane. */
+static struct strip line_of(const struct levels *levels, size_t state)
+{
+    if (levels->of[state] == 0)
+        return (struct strip){0, 0};
+    return is_box(levels, state) ? (struct strip){TOP, EDGE}
+                                 : (struct strip){TOP + (FULL - THIN) / 2, THIN};
+}
+
+typedef struct strip strip_in(const struct levels *levels, size_t state);
+
+/* The bins of a lane, and the states that it has. */
+struct bins {
+    struct levels list[LANE_BINS];
+    struct levels any;
+};
+
+static void bins_of(struct bins *bins, const struct lane *lane, double length)
+{
+    bins->any = (struct levels){0};
+    for (size_t bin = 0; bin < LANE_BINS; bin++) {
+        bins->list[bin] = levels_of(lane, bin, length);
+        for (size_t state = 0; state < LANE_STATES; state++)
+            bins->any.of[state] |= bins->list[bin].of[state];
+    }
+}
+
+static void draw_strips(struct out *out, const struct bins *bins, size_t state, unsigned top,
+                        const char *drawn_as, strip_in *in)
 {
     bool begun = false;
-    for (size_t bin = 0; bin < LANE_BINS;) {
-        struct levels levels = levels_of(lane, bin, length);
+    for (size_t bin = 0; bins->any.of[state] > 0 && bin < LANE_BINS;) {
+        const struct levels *levels = &bins->list[bin];
         size_t end = bin + 1;
-        int y, high;
-        while (end < LANE_BINS && is_same(levels, levels_of(lane, end, length)))
+        while (end < LANE_BINS && is_same(levels, &bins->list[end]))
             end++;
-        if (levels.of[state] > 0) {
-            place_of(levels, state, &y, &high);
+        struct strip strip = in(levels, state);
+        if (strip.high > 0) {
             if (!begun)
-                out_format(out, "<path class=\"%s\" d=\"", drawn_class(state));
+                out_format(out, "<path class=\"%s\" d=\"", drawn_as);
             begun = true;
-            out_format(out, "M%zu %uh%zuv%dH%zuz", bin, top + (unsigned)y, end - bin, high, bin);
+            out_format(out, "M%zu %uh%zuv%dH%zuz", bin, top + (unsigned)strip.y, end - bin,
+                       strip.high, bin);
         }
         bin = end;
     }
     if (begun)
         out_str(out, "\"/>");
+}
+
+/* Waits are behind all else. */
+static void draw_lane(struct out *out, const struct lane *lane, double length, unsigned top)
+{
+    struct bins bins;
+    bins_of(&bins, lane, length);
+    for (size_t class = 0; class < WAIT_CLASSES; class ++) {
+        size_t state = DRAWN_WAITING + class;
+        draw_strips(out, &bins, state, top, drawn_wash_class(class), wash_of);
+        draw_strips(out, &bins, state, top, drawn_wait_class(class), line_of);
+    }
+    for (size_t state = DRAWN_WAITING; state-- > 0;)
+        draw_strips(out, &bins, state, top, drawn_class((enum drawn_state)state), strip_of);
 }
 
 static double bin_at(const struct moment *moment, int64_t ns)
@@ -123,48 +182,115 @@ static void put_names(const struct report *report, const struct moment *moment, 
         out_str(out, lane->id == moment->goroutine ? "<li class=\"subject\"><b>" : "<li><b>");
         report_words(report, "{task_id}");
         out_i64(out, lane->id);
-        out_str(out, "</b> <span class=\"name\">");
-        html_text(out, name.size ? name : text_from("(unknown)"));
-        out_str(out, "</span></li>");
+        out_str(out, "</b> ");
+        html_name(out, name.size ? name : text_from("(unknown)"));
+        out_str(out, "</li>");
     }
     out_str(out, "</ol>");
 }
 
+/* Characters that a lane has room for, at the width of a page; on a narrower one, labels are cut. */
+enum { LANE_LETTERS = 100, LABEL_SIZE = 300 };
+
+/* The longest that fits of "mutex db_mu, 379 ms", "mutex db_mu" and "mutex"; "" if none does. */
+static const char *label_text(const struct report *report, const struct lane_label *label,
+                              double share, char buf[LABEL_SIZE])
+{
+    const struct names *names = &report->moments->drawn.names;
+    const struct wait_facts *facts = wait_facts_of(names, label->wait);
+    trail_string object = facts ? names_text(names, facts->object) : text_from("");
+    trail_string kind = utf8_first(
+        report_reason(report, names_text(names, wait_kind_name(names, label->wait))), 60);
+    char length[DURATION_SIZE];
+    int room = (int)(share * LANE_LETTERS);
+    /* Without the remark in "a_mu (first seen locked in take_a x.c:7)". */
+    const char *remark = object.size > 0 ? memmem(object.data, object.size, " (", 2) : NULL;
+    if (remark > object.data)
+        object.size = (size_t)(remark - object.data);
+    object = utf8_first(object, 160);
+    (void)duration_text(length, ns_between(label->from_ns, label->to_ns), DURATION_WORDS);
+    for (int parts = 3; parts > 0; parts--) {
+        (void)snprintf(buf, LABEL_SIZE, "%.*s%s%.*s%s%s", (int)kind.size, kind.data,
+                       parts > 1 && object.size > 0 ? " " : "", parts > 1 ? (int)object.size : 0,
+                       object.data, parts > 2 ? ", " : "", parts > 2 ? length : "");
+        if (utf8_columns(buf) <= room)
+            return buf;
+    }
+    return "";
+}
+
+/* Writes what is waited for, with its object, into the wait. */
+static void put_label(const struct report *report, const struct moment *moment,
+                      const struct lane_label *label, size_t lane)
+{
+    struct out *out = report->out;
+    char text[LABEL_SIZE];
+    double x = bin_at(moment, label->from_ns) / LANE_BINS;
+    double share = bin_at(moment, label->to_ns) / LANE_BINS - x;
+    out_str(out, "<svg aria-hidden=\"true\" x=\"");
+    html_coordinate(out, 100 * x);
+    out_str(out, "%\" width=\"");
+    html_coordinate(out, 100 * share);
+    out_format(out, "%%\" y=\"%.1fem\" height=\"%.1fem\"><text x=\"4\" y=\"1.25em\">",
+               LANE_EM * (double)lane, LANE_EM);
+    html_figures(out, label_text(report, label, share, text));
+    out_str(out, "</text></svg>");
+}
+
+static void put_labels(const struct report *report, const struct moment *moment, size_t shown)
+{
+    for (size_t i = 0; i < shown; i++) {
+        const struct lane *lane = moment->lanes[i];
+        for (size_t n = 0; n < lane->label_count; n++)
+            put_label(report, moment, &lane->labels[n], i);
+    }
+}
+
+/* The drawing is stretched to the width of the page; what is written over it is not. */
 static void put_lanes(const struct report *report, const struct moment *moment, size_t shown)
 {
     struct out *out = report->out;
     double length = (double)(ns_between(moment->from_ns, moment->to_ns)) / LANE_BINS;
     double begin = bin_at(moment, moment->begin_ns), end = bin_at(moment, moment->end_ns);
     out_format(out,
-               "<svg class=\"timeline\" viewBox=\"0 0 %d %zu\" preserveAspectRatio=\"none\" "
-               "height=\"%.1fem\" role=\"img\" aria-label=\"Lanes of %zu ",
-               LANE_BINS, shown * LANE_HIGH, 1.7 * (double)shown, shown);
+               "<svg class=\"timeline\" height=\"%.1fem\" role=\"img\" aria-label=\"Lanes of %zu ",
+               LANE_EM * (double)shown, shown);
     report_words(report, shown == 1 ? "{task}" : "{tasks}");
-    out_format(
-        out, "; the states of each in time\"><path class=\"case\" d=\"M%.2f 0H%.2fV%zuH%.2fz\"/>\n",
-        begin, end, shown * LANE_HIGH, begin);
+    out_format(out,
+               "; the states of each in time\"><svg aria-hidden=\"true\" viewBox=\"0 0 %d %zu\" "
+               "preserveAspectRatio=\"none\" width=\"100%%\" height=\"100%%\">\n",
+               LANE_BINS, shown * LANE_HIGH);
     for (size_t i = 0; i < shown; i++) {
-        for (int state = DRAWN_STATES - 1; state >= 0; state--)
-            draw_state(out, moment->lanes[i], (enum drawn_state)state, length,
-                       (unsigned)i * LANE_HIGH);
+        draw_lane(out, moment->lanes[i], length, (unsigned)i * LANE_HIGH);
         out_char(out, '\n');
     }
+    out_format(out, "<path class=\"case\" d=\"M%.2f 0H%.2fV%zuH%.2fz\"/>", begin, end,
+               shown * LANE_HIGH, begin);
     draw_wakes(out, moment, shown);
+    out_str(out, "</svg>");
+    put_labels(report, moment, shown);
     out_str(out, "</svg>");
 }
 
 static void put_axis(const struct report *report, const struct moment *moment)
 {
-    struct plot labels = {0};
+    struct plot axis = {.out = report->out};
     int64_t origin = report->span.origin_ns;
-    plot_x_time(&labels, ns_between(origin, moment->from_ns), ns_between(origin, moment->to_ns));
-    out_str(report->out, "<div class=\"x\" aria-hidden=\"true\">");
-    for (unsigned i = 0; i < labels.labels; i++) {
-        out_str(report->out, "<span>");
-        html_figures(report->out, labels.x[i]);
-        out_str(report->out, "</span>");
+    plot_x_time(&axis, ns_between(origin, moment->from_ns), ns_between(origin, moment->to_ns));
+    plot_x(&axis);
+}
+
+static void put_title(const struct report *report, const struct moment *moment)
+{
+    const trail_finding *findings;
+    (void)trail_analysis_findings(report->answers, &findings);
+    if (moment->finding > 0) {
+        report_finding_head(report, &findings[moment->finding - 1]);
+        return;
     }
-    out_str(report->out, "</div>");
+    out_str(report->out, "<bdi>");
+    html_figures(report->out, moment->title);
+    out_str(report->out, "</bdi>");
 }
 
 static void put_moment(const struct report *report, const struct moment *moment, size_t n)
@@ -173,7 +299,7 @@ static void put_moment(const struct report *report, const struct moment *moment,
     char command[512];
     size_t shown = moment->lane_count < MOMENT_SHOWN ? moment->lane_count : MOMENT_SHOWN;
     out_format(out, "<figure class=\"moment\" id=\"moment-%zu\"><figcaption><h3>", n + 1);
-    html_word(out, moment->title);
+    put_title(report, moment);
     out_str(out, "</h3><p>");
     if (moment->goroutine != TRAIL_NONE) {
         report_words(report, "{task_id}");
@@ -182,7 +308,7 @@ static void put_moment(const struct report *report, const struct moment *moment,
     html_duration(out, ns_between(moment->begin_ns, moment->end_ns));
     out_str(out, " from ");
     html_duration(out, ns_between(report->span.origin_ns, moment->begin_ns));
-    out_str(out, " on (shaded). <code>");
+    out_str(out, " on (outlined). <code>");
     html_word(out, report_command(report, moment->goroutine, moment->begin_ns,
                                   ns_between(moment->begin_ns, moment->end_ns), command,
                                   sizeof command));
@@ -202,34 +328,71 @@ static void put_moment(const struct report *report, const struct moment *moment,
     out_str(out, "</figure>\n");
 }
 
-void report_moments(const struct report *report)
+/* How many moments are of findings (true), or of none. */
+static size_t count_moments(const struct report *report, bool of_findings)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < report->moments->count; i++)
+        count += (report->moments->list[i].finding > 0) == of_findings;
+    return count;
+}
+
+static void put_moments(const struct report *report, bool of_findings)
+{
+    for (size_t i = 0; i < report->moments->count; i++)
+        if ((report->moments->list[i].finding > 0) == of_findings)
+            put_moment(report, &report->moments->list[i], i);
+}
+
+static void put_key(const struct report *report)
 {
     char lost[128];
     const struct plot_key keys[] = {
         {"running", "running"},
         {"runnable", "ready, not running"},
-        {"waiting", "waiting"},
-        {"syscall", "in a system call"},
-        {"p-released", words_text(report->words, "the same, {slot_lost}", lost, sizeof lost)},
+        {"syscall", "system call"},
+        {"p-released", words_text(report->words, "system call, {slot_lost}", lost, sizeof lost)},
+        {drawn_wait_class(WAIT_CLASS_LOCK), "lock"},
+        {drawn_wait_class(WAIT_CLASS_COND), "condition, channel"},
+        {drawn_wait_class(WAIT_CLASS_IO), "I/O, network"},
+        {drawn_wait_class(WAIT_CLASS_SLEEP), "sleep"},
+        {drawn_wait_class(WAIT_CLASS_RUNTIME), "runtime, GC"},
+        {drawn_wait_class(WAIT_CLASS_IDLE), "idle, as a line"},
+        {drawn_wait_class(WAIT_CLASS_UNKNOWN), "not recorded"},
         {"wake", "wake-up, from its waker"},
     };
     struct plot legend = {.out = report->out};
-    report_section(report, "moments", "Moments");
-    if (report->moments->count == 0) {
-        out_str(report->out, "<p class=\"none\">No moments: the trace has no wait and no "
-                             "stop-the-world pause.</p>");
+    out_str(report->out, "<p>");
+    report_words(report,
+                 "The {task} in question is on top, then the one that ended its wait, its other "
+                 "wakers, those that it woke, and those that ran longest. Where a {task} changed "
+                 "its state too often to be drawn, the height of a colour is its share.");
+    out_str(report->out, "</p>");
+    plot_legend(&legend, keys, sizeof keys / sizeof *keys);
+}
+
+void report_evidence(const struct report *report)
+{
+    if (count_moments(report, true) == 0)
+        return;
+    report_section(report, "evidence", "Evidence");
+    put_key(report);
+    put_moments(report, true);
+    report_section_end(report);
+}
+
+void report_moments(const struct report *report)
+{
+    report_section(report, "moments", "Longest waits");
+    if (count_moments(report, false) > 0) {
+        put_key(report);
+        put_moments(report, false);
+    } else if (report->moments->count > 0) {
+        out_str(report->out, "<p class=\"none\">None but those of the <a href=\"#evidence\">"
+                             "evidence</a>.</p>");
     } else {
-        out_str(report->out, "<p>");
-        report_words(
-            report,
-            "What the {tasks} did in the worst case of each finding and in the longest "
-            "waits. The {task} of the moment is on top, then its wakers, those that it woke, and "
-            "those that ran longest. Where a {task} changed its state too often to be drawn, "
-            "the height of a colour is its share.");
-        out_str(report->out, "</p>");
-        plot_legend(&legend, keys, sizeof keys / sizeof *keys);
+        out_str(report->out, "<p class=\"none\">The trace has no wait and no stop-the-world "
+                             "pause.</p>");
     }
-    for (size_t i = 0; i < report->moments->count; i++)
-        put_moment(report, &report->moments->list[i], i);
     report_section_end(report);
 }

@@ -15,14 +15,15 @@
 #include "report/report.h"
 #include "report/rows.h"
 
-/* Histograms of so many reasons. */
-enum { REASONS = 5 };
+/* Histograms of so many reasons, and of at least so many bars: fewer would be too wide. */
+enum { REASONS = 5, BARS = 6 };
 
 /* MARK: Histograms */
 
 /* Histograms of the same, added up. */
 struct merged {
     trail_string name;
+    trail_name of;
     trail_histogram sum;
 };
 
@@ -37,7 +38,7 @@ static void put_bars(struct plot *plot, const struct powers *powers, double most
             continue;
         double high = (double)powers->counts[i] / most;
         (void)snprintf(title, sizeof title, "from %s to twice that: %" PRIu64,
-                       duration_text(from, INT64_C(1) << i, DURATION_COLUMN), powers->counts[i]);
+                       duration_text(from, INT64_C(1) << i, DURATION_WORDS), powers->counts[i]);
         plot_bar(plot, drawn_as, (i - first) * wide + wide * 0.06, wide * 0.88,
                  high < 0.02 ? 0.02 : high, title);
     }
@@ -52,25 +53,21 @@ static void put_histogram(const struct report *report, const trail_histogram *su
     struct plot plot;
     if (powers.first > powers.last)
         return;
-    if (powers.last - powers.first < PLOT_LABELS - 1)
-        powers.last = powers.first + PLOT_LABELS - 1 < 64 ? powers.first + PLOT_LABELS - 1 : 63;
+    if (powers.last - powers.first < BARS - 1)
+        powers.last = powers.first + BARS - 1 < 64 ? powers.first + BARS - 1 : 63;
     (void)snprintf(note, sizeof note,
                    "%" PRIu64 " time%s; median about %s, p95 %s, p99 %s, longest %s", sum->count,
                    plural_s(sum->count),
-                   duration_text(p50, trail_histogram_quantile(sum, 0.5), DURATION_COLUMN),
-                   duration_text(p95, trail_histogram_quantile(sum, 0.95), DURATION_COLUMN),
-                   duration_text(p99, trail_histogram_quantile(sum, 0.99), DURATION_COLUMN),
-                   duration_text(max, sum->max_ns, DURATION_COLUMN));
+                   duration_text(p50, trail_histogram_quantile(sum, 0.5), DURATION_WORDS),
+                   duration_text(p95, trail_histogram_quantile(sum, 0.95), DURATION_WORDS),
+                   duration_text(p99, trail_histogram_quantile(sum, 0.99), DURATION_WORDS),
+                   duration_text(max, sum->max_ns, DURATION_WORDS));
     double most = plot_round_up((double)powers.most);
     (void)snprintf(top, sizeof top, "%.10g", most);
     (void)snprintf(middle, sizeof middle, "%.10g", most / 2);
     plot_begin(&plot, report->out, title, note);
     plot_y(&plot, top, middle, "0");
-    for (unsigned i = 0; i < PLOT_LABELS; i++) {
-        double power =
-            powers.first + (double)(powers.last - powers.first + 1) * i / (PLOT_LABELS - 1);
-        plot_x_length(&plot, __builtin_exp2(power));
-    }
+    plot_x_lengths(&plot, __builtin_exp2(powers.first), __builtin_exp2(powers.last + 1));
     plot_open(&plot, note);
     put_bars(&plot, &powers, most, drawn_as);
     plot_end(&plot);
@@ -107,6 +104,7 @@ static void put_wait_histograms(const struct report *report, const struct overvi
             continue;
         used += at == used;
         list[at].name = reason;
+        list[at].of = waits[i].wait->reason;
         good = trail_histogram_merge(&list[at].sum, &waits[i].wait->spread);
     }
     if (!good)
@@ -117,7 +115,7 @@ static void put_wait_histograms(const struct report *report, const struct overvi
         (void)snprintf(title, sizeof title, "Waits: %.*s",
                        (int)(reason.size < 150 ? reason.size : 150), reason.data);
         if (good)
-            put_histogram(report, &list[i].sum, title, "waits");
+            put_histogram(report, &list[i].sum, title, report_wait_class(report, list[i].of));
         trail_histogram_free(&list[i].sum);
     }
 }
@@ -162,6 +160,7 @@ void report_latency(const struct report *report)
     size_t count;
     struct overview_wait *waits = overview_waits(report->answers, false, &count);
     report_section(report, "waits", "Waits and latency");
+    out_str(report->out, "<p>Percentiles are counted in steps of an eighth.</p>\n");
     out_str(report->out, "<div class=\"plots\">\n");
     put_ready_histogram(report);
     if (waits)

@@ -155,10 +155,7 @@ static void put_mmu(const struct report *report)
                    term(report->words, TERM_slots));
     plot_begin(&plot, report->out, "What garbage collection left (MMU)", note);
     plot_y(&plot, "100 %", "50 %", "0 %");
-    for (int i = 0; i < PLOT_LABELS; i++) {
-        double at = least * pow(most / least, (double)i / (PLOT_LABELS - 1));
-        plot_x_length(&plot, at);
-    }
+    plot_x_lengths(&plot, least, most);
     plot_open(&plot, seen);
     plot_path_begin(&plot, "mmu");
     for (int i = 0; i < WINDOWS; i++) {

@@ -33,10 +33,12 @@ static struct moment *put(struct moments *all, const trail_analysis *answers, in
     int64_t pad = ns_between(begin_ns, end_ns) / PAD_SHARE;
     if (pad < PAD_LEAST_NS)
         pad = PAD_LEAST_NS;
-    *moment = (struct moment){.goroutine = goroutine, .begin_ns = begin_ns, .end_ns = end_ns};
+    *moment = (struct moment){
+        .goroutine = goroutine, .ended_by = TRAIL_NONE, .begin_ns = begin_ns, .end_ns = end_ns};
     moment->from_ns =
         ns_between(span.begin_ns, begin_ns) < pad ? span.begin_ns : ns_between(pad, begin_ns);
     moment->to_ns = ns_between(end_ns, span.end_ns) < pad ? span.end_ns : ns_behind(end_ns, pad);
+    moment->label_ns = ns_between(moment->from_ns, moment->to_ns) / (LANE_LABELS + 1);
     return moment;
 }
 
@@ -176,17 +178,31 @@ static double bin_length(const struct moment *moment)
     return (double)ns_between(moment->from_ns, moment->to_ns) / LANE_BINS;
 }
 
+static void add_label(const struct moment *moment, struct lane *lane, trail_name wait, int64_t from,
+                      int64_t to)
+{
+    if (ns_between(from, to) > moment->label_ns && lane->label_count < LANE_LABELS)
+        lane->labels[lane->label_count++] = (struct lane_label){from, to, wait};
+}
+
 /* Adds the part of [from, to) within the moment to its time in that state. */
-static void lane_add(const struct moment *moment, struct lane *lane, enum drawn_state state,
-                     int64_t from, int64_t to)
+static void lane_add(struct moments *all, const struct moment *moment, struct lane *lane,
+                     enum drawn_state drawn, trail_name wait, int64_t from, int64_t to)
 {
     from = from < moment->from_ns ? moment->from_ns : from;
     to = to > moment->to_ns ? moment->to_ns : to;
-    if (state == DRAWN_NONE || to <= from)
+    if (drawn == DRAWN_NONE || to <= from)
         return;
+    size_t state = drawn;
+    if (drawn == DRAWN_WAITING) {
+        enum wait_class class = drawn_class_of(&all->drawn, wait);
+        state += class;
+        if (class != WAIT_CLASS_IDLE)
+            add_label(moment, lane, wait, from, to);
+    }
     double length = bin_length(moment), at = (double)ns_between(moment->from_ns, from);
     double end = (double)ns_between(moment->from_ns, to);
-    lane->run_ns += state == DRAWN_RUNNING ? end - at : 0;
+    lane->run_ns += drawn == DRAWN_RUNNING ? end - at : 0;
     for (size_t bin = (size_t)whole_within(at / length, 0, LANE_BINS); bin < LANE_BINS && at < end;
          bin++) {
         double edge = (double)(bin + 1) * length, stop = edge < end ? edge : end;
@@ -204,6 +220,8 @@ static void note_wake(struct moments *all, struct moment *moment, const struct d
         struct lane *waker = lane_get(all, moment, event->goroutine);
         if (waker)
             waker->wakes++;
+        if (event->time_ns > moment->begin_ns && event->time_ns <= moment->end_ns)
+            moment->ended_by = event->goroutine;
         if (moment->wake_count < MOMENT_WAKES)
             moment->wakes[moment->wake_count++] =
                 (struct moment_wake){event->time_ns, event->goroutine};
@@ -229,7 +247,8 @@ static bool hook(void *context, const struct drawn *g, enum drawn_state to,
             bool was = known || event->transition.from == TRAIL_GO_UNDETERMINED;
             lane->name = g->name;
             if (was)
-                lane_add(moment, lane, known ? g->drawn : to, g->drawn_ns, event->time_ns);
+                lane_add(all, moment, lane, known ? g->drawn : to, known ? g->wait : 0, g->drawn_ns,
+                         event->time_ns);
         }
         if (g->drawn == DRAWN_WAITING && to == DRAWN_RUNNABLE && event->time_ns <= moment->to_ns)
             note_wake(all, moment, g, event);
@@ -239,13 +258,16 @@ static bool hook(void *context, const struct drawn *g, enum drawn_state to,
 
 /* MARK: The end of a moment */
 
-/* The moment's goroutine, then by wake-ups of it, wake-ups by it, and running time. */
+/* The moment's goroutine, the one that ended its wait (as the holder of a lock does), then by wake-ups
+ * of it, wake-ups by it, and running time. */
 static int by_interest(const void *a, const void *b, void *context)
 {
     const struct lane *x = *(struct lane *const *)a, *y = *(struct lane *const *)b;
     const struct moment *moment = context;
     if ((x->id == moment->goroutine) != (y->id == moment->goroutine))
         return x->id == moment->goroutine ? -1 : 1;
+    if ((x->id == moment->ended_by) != (y->id == moment->ended_by))
+        return x->id == moment->ended_by ? -1 : 1;
     if (x->wakes != y->wakes)
         return x->wakes > y->wakes ? -1 : 1;
     bool near_x = x->woken > 0, near_y = y->woken > 0;
@@ -269,7 +291,7 @@ static void close_moment(struct moments *all, struct moment *moment)
         if (!lane)
             continue;
         lane->name = g->name ? g->name : lane->name;
-        lane_add(moment, lane, g->drawn, g->drawn_ns, moment->to_ns);
+        lane_add(all, moment, lane, g->drawn, g->wait, g->drawn_ns, moment->to_ns);
     }
     if (moment->lane_count > 1)
         /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */

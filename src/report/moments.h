@@ -10,7 +10,16 @@
 #include "report/drawn.h"
 #include "words/vocabulary.h"
 
-enum { MOMENTS = 8, MOMENT_LANES = 400, MOMENT_SHOWN = 10, LANE_BINS = 360, MOMENT_WAKES = 64 };
+enum { MOMENTS = 8, MOMENT_LANES = 200, MOMENT_SHOWN = 10, LANE_BINS = 360, MOMENT_WAKES = 64 };
+
+/* The states of a lane: those that are drawn, with the waits of each class apart. */
+enum { LANE_STATES = DRAWN_WAITING + WAIT_CLASSES, LANE_LABELS = 12 };
+
+/* A wait that is long enough for its name to be written in it; not for work. */
+struct lane_label {
+    int64_t from_ns, to_ns;
+    trail_name wait; /* of moments.drawn.names */
+};
 
 /* One goroutine in a moment. */
 struct lane {
@@ -18,7 +27,9 @@ struct lane {
     trail_name name;       /* of moments.drawn.names */
     uint64_t wakes, woken; /* how often it woke the moment's goroutine, and was woken by it */
     double run_ns;         /* its running time */
-    float ns[LANE_BINS][DRAWN_STATES];
+    float ns[LANE_BINS][LANE_STATES];
+    struct lane_label labels[LANE_LABELS];
+    size_t label_count;
 };
 
 /* A wake-up of the moment's goroutine. */
@@ -30,8 +41,10 @@ struct moment {
     char title[512];          /* what it is the longest or worst case of */
     size_t finding;           /* index + 1; 0: none */
     int64_t goroutine;        /* TRAIL_NONE: none in particular */
+    int64_t ended_by;         /* the last that woke it within the case; TRAIL_NONE: none */
     int64_t begin_ns, end_ns; /* the case itself */
     int64_t from_ns, to_ns;   /* the drawn range, with a margin */
+    int64_t label_ns;         /* shorter waits have no room for their names */
     struct lane **lanes;      /* once closed, the most relevant first */
     size_t lane_count, lane_capacity;
     uint64_t left_out; /* changes of goroutines without a lane */

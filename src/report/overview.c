@@ -6,6 +6,7 @@
 
 #include "base/duration.h"
 #include "base/order.h"
+#include "base/show.h"
 #include "base/text.h"
 
 static bool lacks; /* memory was exhausted: something is missing in an answer */
@@ -37,7 +38,7 @@ static void add_named(const trail_analysis *answers, struct overview_part **part
                 return;
             }
             *parts = grown;
-            (*parts)[(*count)++] = (struct overview_part){.name = name};
+            (*parts)[(*count)++] = (struct overview_part){.name = name, .of = items[i].name};
         }
         (*parts)[at].ns += items[i].ns;
     }
@@ -117,7 +118,7 @@ struct overview_wait *overview_waits(const trail_analysis *answers, bool idle, s
 const char *overview_largest(const trail_analysis *answers, const struct vocabulary *words,
                              char *buf)
 {
-    char sum[DURATION_SIZE], longest[DURATION_SIZE];
+    char sum[SHOW_SIZE], longest[DURATION_SIZE];
     trail_analysis_span span;
     const trail_gc_cycle *cycles;
     int64_t longest_ns = 0;
@@ -140,8 +141,9 @@ const char *overview_largest(const trail_analysis *answers, const struct vocabul
         used = (size_t)snprintf(buf, OVERVIEW_SIZE, "no wait ended");
     }
     if (trail_analysis_gc_cycles(answers, &cycles) > 0)
-        (void)snprintf(buf + used, OVERVIEW_SIZE - used, "; GC: %.0f %% of the time",
-                       100 * (1 - trail_analysis_mmu(answers, 0, span.end_ns - span.begin_ns)));
+        (void)snprintf(buf + used, OVERVIEW_SIZE - used, "; GC: %s of the time",
+                       show_percent(sum, 100 * (1 - trail_analysis_mmu(
+                                                        answers, 0, span.end_ns - span.begin_ns))));
     free(waits);
     return buf;
 }

@@ -13,6 +13,7 @@
 /* A share of all goroutines' time: a reason of waiting, or a range. */
 struct overview_part {
     trail_string name;
+    trail_name of; /* its name: trail_analysis_wait_for */
     int64_t ns;
 };
 

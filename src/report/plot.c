@@ -1,5 +1,6 @@
 #include "report/plot.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "report/html.h"
@@ -41,35 +42,77 @@ void plot_y(struct plot *plot, const char *top, const char *middle, const char *
                top, middle, bottom);
 }
 
-static void add_x_label(struct plot *plot, const char *label)
+/* Labels are in one unit, that of the greatest, with the digits that the step needs. */
+static const struct {
+    double ns;
+    const char *name;
+} units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
+
+/* Returns the least of 1, 2, 5, 10, 20 ... that divides the length into few enough steps. */
+static double round_step(double length)
 {
-    if (plot->labels < PLOT_LABELS)
-        (void)snprintf(plot->x[plot->labels++], sizeof plot->x[0], "%s", label);
+    double unit = 1;
+    while (unit * 10 * (PLOT_TICKS - 2) < length)
+        unit *= 10;
+    return unit * (PLOT_TICKS - 2) >= length       ? unit
+           : unit * 2 * (PLOT_TICKS - 2) >= length ? unit * 2
+           : unit * 5 * (PLOT_TICKS - 2) >= length ? unit * 5
+                                                   : unit * 10;
 }
 
-void plot_x_length(struct plot *plot, double ns)
+static struct plot_tick *add_tick(struct plot *plot, double x)
 {
-    char label[DURATION_SIZE];
-    (void)duration_on_axis(label, ns);
-    add_x_label(plot, label);
+    if (plot->tick_count == PLOT_TICKS)
+        return NULL;
+    struct plot_tick *tick = &plot->ticks[plot->tick_count++];
+    tick->x = x < 0 ? 0 : x > 1 ? 1 : x;
+    return tick;
 }
 
-/* In the unit of the greatest, with as many digits as needed for different labels. */
 void plot_x_time(struct plot *plot, int64_t from_ns, int64_t to_ns)
 {
-    double unit = to_ns >= 1000000000 ? 1e9 : to_ns >= 1000000 ? 1e6 : 1e3;
-    double step = ((double)to_ns - (double)from_ns) / (PLOT_LABELS - 1);
-    int digits = 1;
-    for (double least = unit / 10; step < 2 * least && digits < 6; least /= 10)
+    double from = (double)from_ns, to = (double)to_ns, length = to - from;
+    if (!(length > 0))
+        return;
+    double step = round_step(length), at = ceil(from / step) * step;
+    size_t unit = 0;
+    int digits = 0;
+    while (unit + 1 < sizeof units / sizeof *units && floor(to / step) * step < units[unit].ns)
+        unit++;
+    for (double least = units[unit].ns; step < least && digits < 9; least /= 10)
         digits++;
-    for (int i = 0; i < PLOT_LABELS; i++) {
-        char label[32];
-        (void)snprintf(label, sizeof label, "%.*f %s", digits, ((double)from_ns + step * i) / unit,
-                       unit > 1e8   ? "s"
-                       : unit > 1e5 ? "ms"
-                                    : "us");
-        add_x_label(plot, label);
+    for (struct plot_tick *tick; at <= to; at += step) {
+        tick = add_tick(plot, (at - from) / length);
+        if (!tick)
+            return;
+        (void)snprintf(tick->label, sizeof tick->label, "%.*f %s", digits, at / units[unit].ns,
+                       units[unit].name);
     }
+}
+
+/* Returns how many of 1, 2, 5 (or, of fewer, 1) times a power of ten are within; adds them. */
+static unsigned add_lengths(struct plot *plot, double from, double to, size_t steps)
+{
+    static const double step[] = {1, 2, 5};
+    unsigned count = 0;
+    for (double power = 1; power <= to && power < 1e18; power *= 10) {
+        for (size_t i = 0; i < steps; i++) {
+            double at = power * step[i];
+            if (at < from || at > to)
+                continue;
+            count++;
+            struct plot_tick *tick = plot ? add_tick(plot, log(at / from) / log(to / from)) : NULL;
+            if (tick)
+                (void)duration_on_axis(tick->label, at);
+        }
+    }
+    return count;
+}
+
+void plot_x_lengths(struct plot *plot, double from_ns, double to_ns)
+{
+    bool dense = add_lengths(NULL, from_ns, to_ns, 3) <= PLOT_TICKS;
+    (void)add_lengths(plot, from_ns, to_ns, dense ? 3 : 1);
 }
 
 void plot_open(struct plot *plot, const char *seen)
@@ -79,8 +122,11 @@ void plot_open(struct plot *plot, const char *seen)
                  "role=\"img\" aria-label=\"");
     html_figures(out, seen);
     out_str(out, "\"><path class=\"grid\" d=\"M0 0H1000M0 50H1000");
-    for (unsigned i = 0; i < plot->labels; i++)
-        out_format(out, "M%u 0V100", plot->labels > 1 ? i * 1000 / (plot->labels - 1) : 0);
+    for (unsigned i = 0; i < plot->tick_count; i++) {
+        out_char(out, 'M');
+        html_coordinate(out, WIDE * plot->ticks[i].x);
+        out_str(out, " 0V100");
+    }
     out_str(out, "\"/>\n");
 }
 
@@ -126,16 +172,25 @@ void plot_bar(struct plot *plot, const char *drawn_as, double x, double width, d
     out_str(out, "</title></rect>\n");
 }
 
-void plot_end(struct plot *plot)
+void plot_x(const struct plot *plot)
 {
     struct out *out = plot->out;
-    out_str(out, "</svg><div class=\"x\" aria-hidden=\"true\">");
-    for (unsigned i = 0; i < plot->labels; i++) {
-        out_str(out, "<span>");
-        html_figures(out, plot->x[i]);
-        out_str(out, "</span>");
+    out_str(out, "<svg class=\"x\" aria-hidden=\"true\">");
+    for (unsigned i = 0; i < plot->tick_count; i++) {
+        out_str(out, "<text y=\"1.1em\" x=\"");
+        html_coordinate(out, 100 * plot->ticks[i].x);
+        out_str(out, "%\">");
+        html_figures(out, plot->ticks[i].label);
+        out_str(out, "</text>");
     }
-    out_str(out, "</div></div></figure>\n");
+    out_str(out, "</svg>");
+}
+
+void plot_end(struct plot *plot)
+{
+    out_str(plot->out, "</svg>");
+    plot_x(plot);
+    out_str(plot->out, "</div></figure>\n");
 }
 
 double plot_round_up(double value)

@@ -17,12 +17,18 @@
 #include "base/duration.h"
 #include "base/out.h"
 
-enum { PLOT_LABELS = 6 };
+enum { PLOT_TICKS = 8 };
+
+/* A round value on the axis of x, and where it is. */
+struct plot_tick {
+    double x;
+    char label[DURATION_SIZE];
+};
 
 struct plot {
     struct out *out;
-    char x[PLOT_LABELS][DURATION_SIZE]; /* from left to right, at equal distances */
-    unsigned labels;
+    struct plot_tick ticks[PLOT_TICKS];
+    unsigned tick_count;
     bool moved; /* the path has a point */
 };
 
@@ -35,9 +41,12 @@ void plot_begin(struct plot *plot, struct out *out, const char *title, const cha
 void plot_legend(struct plot *plot, const struct plot_key *keys, size_t count);
 void plot_y(struct plot *plot, const char *top, const char *middle, const char *bottom);
 
-/* Labels from `from_ns` to `to_ns`, at equal distances. */
+/* Ticks at round times within [from_ns, to_ns], and at round lengths on a logarithmic axis. */
 void plot_x_time(struct plot *plot, int64_t from_ns, int64_t to_ns);
-void plot_x_length(struct plot *plot, double ns); /* Adds "20 ms", with at most three digits. */
+void plot_x_lengths(struct plot *plot, double from_ns, double to_ns);
+
+/* Writes the labels below a drawing; plot_end calls it. */
+void plot_x(const struct plot *plot);
 
 /* Begins the drawing; `seen` is its description in words. */
 void plot_open(struct plot *plot, const char *seen);

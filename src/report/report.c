@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/share.h"
 #include "base/show.h"
 #include "base/text.h"
 #include "report/flame.h"
@@ -51,6 +52,13 @@ void report_table(const struct report *report, struct html_table *table, const c
 trail_string report_reason(const struct report *report, trail_string reason)
 {
     return words_reason(report->words, reason);
+}
+
+const char *report_wait_class(const struct report *report, trail_name wait)
+{
+    trail_wait_for what = trail_analysis_wait_for(report->answers, wait);
+    return drawn_wait_class(wait_class_of(
+        what.kind ? text_from(what.kind) : trail_analysis_text(report->answers, what.reason)));
 }
 
 const char *report_command(const struct report *report, int64_t goroutine, int64_t begin_ns,
@@ -147,12 +155,21 @@ static void put_head(const struct report *report)
 static void put_warnings(const struct report *report)
 {
     struct out *out = report->out;
-    if (report->warning_count == 0)
+    int64_t lost_ns = report->activity.lost_ns;
+    if (report->warning_count == 0 && lost_ns <= 0)
         return;
     out_str(out, "<div class=\"banner\" role=\"note\" aria-label=\"Warnings\">");
     for (size_t i = 0; i < report->warning_count; i++) {
         out_str(out, "<p>");
         html_word(out, report->warnings[i]);
+        out_str(out, "</p>");
+    }
+    if (lost_ns > 0) {
+        out_str(out, "<p>Lost events leave states unknown for ");
+        html_duration(out, lost_ns);
+        out_str(out, ", ");
+        html_share(out, share_of(lost_ns, report_length(report)));
+        report_words(report, " of the time: more {tasks} may have run or waited there.");
         out_str(out, "</p>");
     }
     out_str(out, "</div>\n");
@@ -171,50 +188,85 @@ static void put_wall(const struct report *report)
     s = since / 1000000000 - (since % 1000000000 < 0);
     if (__builtin_add_overflow(series->wall.wall_s, s, &s))
         return;
-    out_str(report->out, "begun ");
+    out_str(report->out, " &#183; ");
     out_str(report->out,
             show_wall(text, s, (uint32_t)((since % 1000000000 + 1000000000) % 1000000000)));
-    out_str(report->out, "; ");
+}
+
+/* The trace in a line: what made it, how much there is of it, and when. */
+static void put_facts(const struct report *report)
+{
+    struct out *out = report->out;
+    trail_analysis_span span = report->span;
+    out_str(out, "<p class=\"facts\">");
+    if (*report->maker) {
+        html_word(out, report->maker);
+        out_str(out, " &#183; ");
+    }
+    html_duration(out, report_length(report));
+    if (span.begin_ns != span.origin_ns) {
+        out_str(out, ", from ");
+        html_duration(out, ns_between(span.origin_ns, span.begin_ns));
+        out_str(out, " on");
+    }
+    out_str(out, " &#183; ");
+    html_number(out, span.goroutines);
+    out_char(out, ' ');
+    html_word(out, term_count(report->words, span.goroutines, TERM_task));
+    out_str(out, " &#183; ");
+    html_number(out, span.events);
+    out_str(out, span.events == 1 ? " event" : " events");
+    put_wall(report);
+    out_str(out, " &#183; trail ");
+    html_word(out, report->version);
+    out_str(out, "</p>\n");
 }
 
 static void put_header(const struct report *report)
 {
+    struct out *out = report->out;
+    out_str(out, "<header><p class=\"logo\"><b>trail</b> report</p><h1><bdi>");
+    html_word(out, report->title);
+    out_str(out, "</bdi></h1>\n");
+    put_facts(report);
+    put_warnings(report);
+    report_key_figures(report);
+    out_str(out, "</header>\n<main>\n");
+}
+
+static void put_contents(const struct report *report)
+{
     static const struct {
         const char *id, *title;
     } contents[] = {
-        {"summary", "Summary"},    {"activity", "Activity"},      {"moments", "Moments"},
+        {"figures", "Figures"},    {"activity", "Activity"},      {"moments", "Longest waits"},
         {"ran", "Where it ran"},   {"waited", "Where it waited"}, {"waits", "Waits and latency"},
         {"memory", "Heap and GC"}, {"tables", "Tables"},
     };
     struct out *out = report->out;
-    out_str(out, "<header><h1>");
-    html_word(out, report->title);
-    out_str(out, "</h1><p>");
-    put_wall(report);
-    if (report->span.begin_ns != report->span.origin_ns) {
-        out_str(out, "of it what is from ");
-        html_duration(out, ns_between(report->span.origin_ns, report->span.begin_ns));
-        out_str(out, " on; ");
-    }
-    out_str(out, "made by trail ");
-    html_word(out, report->version);
-    out_str(out, "</p>\n");
-    put_warnings(report);
-    out_str(out, "<nav aria-label=\"Contents\"><ul>");
+    out_str(out, "<nav aria-label=\"Appendix\"><ul>");
     for (size_t i = 0; i < sizeof contents / sizeof *contents; i++)
         out_format(out, "<li><a href=\"#%s\">%s</a></li>", contents[i].id, contents[i].title);
-    out_str(out, "</ul></nav></header>\n<main>\n");
+    out_str(out, "</ul></nav>\n");
 }
 
+/* What is wrong, what shows it, and all that one may ask next. */
 static bool put_body(const struct report *report)
 {
-    report_summary(report);
+    report_findings(report);
+    report_evidence(report);
+    report_section(report, "appendix", "Appendix");
+    put_contents(report);
+    report_section_end(report);
+    out_str(report->out, "<div class=\"appendix\">\n");
+    report_figures(report);
     report_activity(report);
     report_moments(report);
     bool good = put_flames(report);
     report_latency(report);
     report_memory(report);
     report_tables(report);
+    out_str(report->out, "</div>\n");
     return good;
 }
 

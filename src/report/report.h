@@ -19,6 +19,7 @@ struct report {
     const char *title; /* of the document */
     const char *file;  /* the file name in its commands */
     const char *version;
+    const char *maker;           /* what made the trace: "Go 1.23"; empty: unknown */
     const char *const *warnings; /* shown at the top: that the trace is damaged */
     size_t warning_count;
     const trail_analysis *answers; /* with REPORT_ANALYSES and REPORT_PROFILES */
@@ -44,11 +45,14 @@ int report_write(const struct report *given, const trail_sink *sink, trail_error
 
 /* MARK: Parts */
 
-void report_summary(const struct report *report);  /* figures and findings */
+void report_key_figures(const struct report *report); /* a line of the header */
+void report_findings(const struct report *report);    /* what is wrong */
+void report_evidence(const struct report *report);    /* the moments of findings */
+void report_moments(const struct report *report);     /* the other moments */
+void report_figures(const struct report *report);
 void report_activity(const struct report *report); /* plots over time, where time went */
-void report_moments(const struct report *report);
-void report_memory(const struct report *report);  /* heap, garbage collection */
-void report_latency(const struct report *report); /* histograms, waits */
+void report_memory(const struct report *report);   /* heap, garbage collection */
+void report_latency(const struct report *report);  /* histograms, waits */
 void report_tables(const struct report *report);
 
 /* Writes text with terms in braces (words_text), as html_word. */
@@ -61,8 +65,14 @@ void report_table(const struct report *report, struct html_table *table, const c
 /* Returns a reason of a wait as shown, also for waits without one. */
 trail_string report_reason(const struct report *report, trail_string reason);
 
+/* Returns the class in the style sheet of a wait of the analysis. */
+const char *report_wait_class(const struct report *report, trail_name wait);
+
 /* Returns the text of a name; "(unknown)" for 0. */
 trail_string report_text(const struct report *report, trail_name name);
+
+/* Writes what a finding is, without what it means and what to do, as a sentence. */
+void report_finding_head(const struct report *report, const trail_finding *finding);
 
 /* Begins a section with an <h2>, to which the list of contents links. */
 void report_section(const struct report *report, const char *id, const char *title);

@@ -1,9 +1,10 @@
 /*
- * The first parts of a report: the figures and findings of `trail summary`, and activity over time.
+ * The figures of `trail summary` in a report, and activity over time.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/share.h"
 #include "base/show.h"
@@ -24,67 +25,47 @@ static void put_figure(const struct report *report, const struct tile *tile)
     out_format(out, "</dt><dd data-key=\"%s\" data-v=\"%" PRId64 "\"><b>", tile->key, tile->value);
     html_figures(out, tile->text);
     out_str(out, "</b> ");
+    out_str(out, "<bdi>");
     html_figures(out, tile->note);
-    out_str(out, "</dd></div>\n");
+    out_str(out, "</bdi></dd></div>\n");
 }
 
-static void put_figures(const struct report *report)
+/* The figures to begin with, as one line; those that the trace has. */
+void report_key_figures(const struct report *report)
+{
+    enum { SHOWN = 5 };
+    static const char *const keys[] = {"slowest_task_ns", "lock_ns",   "waiting_ns",
+                                       "idle_ns",         "gc_cycles", "running_ns"};
+    struct tiles tiles;
+    size_t shown = 0;
+    tiles_make(&tiles, report->answers, report->words);
+    out_str(report->out, "<dl class=\"key-figures\">");
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        for (size_t n = 0; n < tiles.count && shown < SHOWN; n++) {
+            if (strcmp(tiles.list[n].key, keys[i]) != 0)
+                continue;
+            shown++;
+            out_str(report->out, "<div><dt>");
+            report_words(report, tiles.list[n].title);
+            out_str(report->out, "</dt><dd title=\"");
+            html_figures(report->out, tiles.list[n].note);
+            out_str(report->out, "\">");
+            html_figures(report->out, tiles.list[n].text);
+            out_str(report->out, "</dd></div>");
+        }
+    }
+    out_str(report->out, "</dl>\n");
+}
+
+void report_figures(const struct report *report)
 {
     struct tiles tiles;
     tiles_make(&tiles, report->answers, report->words);
+    report_section(report, "figures", "Figures");
     out_str(report->out, "<dl class=\"figures\">\n");
     for (size_t i = 0; i < tiles.count; i++)
         put_figure(report, &tiles.list[i]);
     out_str(report->out, "</dl>\n");
-}
-
-/* MARK: Findings */
-
-static void put_moment_link(const struct report *report, size_t finding)
-{
-    for (size_t i = 0; i < report->moments->count; i++)
-        if (report->moments->list[i].finding == finding + 1)
-            out_format(report->out, " <a href=\"#moment-%zu\">See it.</a>", i + 1);
-}
-
-static void put_findings(const struct report *report)
-{
-    const trail_finding *findings;
-    size_t count = trail_analysis_findings(report->answers, &findings);
-    struct out *out = report->out;
-    char command[512];
-    out_str(out, count ? "<h3>Findings</h3><ul class=\"findings\">\n"
-                       : "<h3>Findings</h3>\n<p>No known problem found. The largest figures: ");
-    if (count == 0) {
-        char largest[OVERVIEW_SIZE];
-        (void)overview_largest(report->answers, report->words, largest);
-        html_figures(out, largest);
-        out_str(out, ".</p>\n");
-    }
-    for (size_t i = 0; i < count; i++) {
-        const trail_finding *f = &findings[i];
-        out_format(out, "<li data-kind=\"%s\"><span class=\"text\">", f->kind);
-        html_figures(out, f->text);
-        out_str(out, "</span>");
-        put_moment_link(report, i);
-        if (f->has_moment) {
-            out_str(out, "<br><code>");
-            html_word(out,
-                      report_command(report, f->goroutine, f->begin_ns,
-                                     ns_between(f->begin_ns, f->end_ns), command, sizeof command));
-            out_str(out, "</code>");
-        }
-        out_str(out, "</li>\n");
-    }
-    if (count > 0)
-        out_str(out, "</ul>\n");
-}
-
-void report_summary(const struct report *report)
-{
-    report_section(report, "summary", "Summary");
-    put_figures(report);
-    put_findings(report);
     report_section_end(report);
 }
 
@@ -251,8 +232,9 @@ static void put_times(const struct report *report)
         rows[count++] = (struct state_row){
             "p-released", "system call", {lost, strlen(lost)}, sum.syscall_block_ns};
         for (size_t i = 0; i < reason_count && i < report->limit; i++)
-            rows[count++] = (struct state_row){
-                "waiting", "blocked", report_reason(report, reasons[i].name), reasons[i].ns};
+            rows[count++] =
+                (struct state_row){report_wait_class(report, reasons[i].of), "waiting",
+                                   report_reason(report, reasons[i].name), reasons[i].ns};
         for (size_t i = 0; i < range_count && i < report->limit; i++)
             rows[count++] = (struct state_row){NULL, "of these, in", ranges[i].name, ranges[i].ns};
         put_bar(report, rows, count, sum.total_ns);

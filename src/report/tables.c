@@ -37,7 +37,7 @@ void rows_longest(const struct report *report, struct html_table *table,
     char text[100], at[SHOW_SIZE], command[512];
     int64_t from = ns_between(report->span.origin_ns, longest->begin_ns);
     (void)snprintf(text, sizeof text, "%s%" PRId64 " at %s", term(report->words, TERM_task_id),
-                   longest->goroutine, duration_text(at, from, DURATION_COLUMN));
+                   longest->goroutine, duration_text(at, from, DURATION_WORDS));
     html_cell_hint(table, longest->ns > 0 ? text : "-",
                    report_command(report, longest->goroutine, longest->begin_ns, longest->ns,
                                   command, sizeof command));
@@ -49,7 +49,7 @@ static void put_groups(const struct report *report)
     struct html_table table;
     size_t count = trail_analysis_groups(report->answers, &groups);
     report_table(report, &table, "{Tasks} by start function",
-                 "start_function< {tasks}> unfinished> total> running> ready> blocked> "
+                 "start_function< {tasks}> unfinished> total> running> ready> waiting> "
                  "system_calls> {without_slot}>");
     for (size_t i = 0; i < count && i < report->limit; i++) {
         const trail_times *times = &groups[i].times;
@@ -216,10 +216,7 @@ void report_tables(const struct report *report)
     put_locks(report);
     put_tasks(report);
     put_regions(report);
-    out_str(report->out, "<div class=\"plots\"><div>\n");
     put_threads(report);
-    out_str(report->out, "</div><div>\n");
     put_procs(report);
-    out_str(report->out, "</div></div>\n");
     report_section_end(report);
 }

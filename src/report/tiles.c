@@ -119,8 +119,9 @@ static const char *lock_title(const struct maker *m, const trail_lock *lock, cha
 static void add_length(const struct maker *m)
 {
     struct tile *tile = add(m, "length_ns", "Length", m->length_ns);
+    char events[SHOW_SIZE];
     (void)duration_text(tile->text, m->length_ns, DURATION_WORDS);
-    set_note(tile, "%" PRIu64 " event%s", m->span.events, plural_s(m->span.events));
+    set_note(tile, "%s event%s", show_thousands(events, m->span.events), plural_s(m->span.events));
 }
 
 static void add_goroutines(const struct maker *m)
@@ -128,8 +129,9 @@ static void add_goroutines(const struct maker *m)
     uint64_t count = m->span.goroutines;
     struct tile *tile =
         add(m, "goroutines", "{Tasks}", count > INT64_MAX ? INT64_MAX : (int64_t)count);
-    set_text(tile, "%" PRIu64, count);
-    set_note(tile, "%" PRIu64 " alive at the end", m->span.goroutines_alive);
+    char alive[SHOW_SIZE];
+    (void)show_thousands(tile->text, count);
+    set_note(tile, "%s alive at the end", show_thousands(alive, m->span.goroutines_alive));
     tile->command = "goroutines";
 }
 
@@ -148,13 +150,19 @@ static void add_idle(const struct maker *m)
     const trail_activity *a = &m->activity;
     int64_t idle = a->idle_work_ns + a->idle_lock_ns + a->idle_nothing_ns;
     struct tile *tile = add(m, "idle_ns", "{Slots_idle}", idle);
+    tile->command = "procs";
+    if (a->available_ns == 0) {
+        set_text(tile, "unknown");
+        set_note(tile, "events are lost, and with them when %s were idle",
+                 term(m->words, TERM_slots));
+        return;
+    }
     (void)show_percent(tile->text, 100 * share_of(idle, a->available_ns));
     set_note(tile,
              "%.1f %% nothing to do, %.1f %% waiting for locks, %.1f %% although work was ready",
              100 * share_of(a->idle_nothing_ns, a->available_ns),
              100 * share_of(a->idle_lock_ns, a->available_ns),
              100 * share_of(a->idle_work_ns, a->available_ns));
-    tile->command = "procs";
 }
 
 /* MARK: Waits */

@@ -53,7 +53,7 @@ void groups_put_times(struct row *row, const trail_times *times)
     row_duration(row, "ready>", NULL, corrected.sched_wait_ns);
     row_duration(row, "syscall>", NULL, corrected.syscall_ns);
     row_duration(row, "{no_slot}>", NULL, corrected.syscall_block_ns);
-    row_duration(row, "blocked>", NULL, trail_times_column(times, TRAIL_COLUMN_BLOCK));
+    row_duration(row, "waiting>", NULL, trail_times_column(times, TRAIL_COLUMN_BLOCK));
     row_word(row, "for<", NULL, analysis_reasons(row->analysis, times, 3, reasons, sizeof reasons));
 }
 

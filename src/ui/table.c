@@ -63,15 +63,7 @@ void table_word(struct table *table, const char *text)
 
 const char *table_thousands(char *buf, uint64_t value)
 {
-    char digits[24];
-    int length = snprintf(digits, sizeof digits, "%" PRIu64, value), at = 0;
-    for (int i = 0; i < length; i++) {
-        if (i > 0 && (length - i) % 3 == 0)
-            buf[at++] = ',';
-        buf[at++] = digits[i];
-    }
-    buf[at] = '\0';
-    return buf;
+    return show_thousands(buf, value);
 }
 
 void table_number(struct table *table, uint64_t value)

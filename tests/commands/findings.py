@@ -444,8 +444,7 @@ def a_pause_is_long_for_itself_or_beside_the_others():
     equal(found["long-pause"]["end_ns"] - found["long-pause"]["begin_ns"], 1200 * US)
     text = found["long-pause"]["text"]
     assert "pause took 1.20 ms: stop-the-world (GC mark termination); the median of 5 pauses is " in text, text
-    # Histograms know lengths to an eighth.
-    assert 50 <= float(re.search(r"is ([0-9.]+) us$", text)[1]) <= 50 * 9 / 8, text
+    assert text.endswith(" is 50.0 us"), text
     text = paused(*(4 * [800]), 10 * MS, apart=200 * MS)["long-pause"]["text"]
     assert 800 <= int(re.search(r"is ([0-9]+) ns$", text)[1]) <= 800 * 9 / 8, text
     equal(paused(200 * US, 200 * US, 1200 * US, 200 * US, 200 * US), {})
@@ -715,7 +714,7 @@ def tasks(*times, **options):
 @test
 def a_task_is_slow_from_ten_times_the_median_and_10_ms_on():
     found = tasks(20 * MS)["slow-task"]
-    assert "the slowest task request took 20.0 ms, the median of 10 took 1.0" in found["text"], found
+    assert "the slowest task request took 20.0 ms, the median of 10 took about 1.0" in found["text"], found
     equal(found["task"], 10)
     equal(list(tasks(10 * MS, MS // 2)), ["slow-task"])
     equal(tasks(10 * MS - 1, MS // 2), {})
@@ -757,8 +756,8 @@ def no_finding_is_not_that_nothing_is_wrong():
     found = hand_over("chan receive", WORK_STACK).summary(31 * MS)
     assert found["largest"].startswith("most waited for: chan receive (") and found["largest"].endswith("longest wait: 1.00 ms"), found["largest"]
     # Nothing is said of GC where there was none.
-    largest = answer("summary", EXAMPLES[3])["largest"]
-    assert largest.endswith("; GC: 2 % of the time"), largest
+    found = answer("summary", EXAMPLES[3])
+    assert found["largest"].endswith(f"; GC: {100 * found['gc']['share']:.1f} % of the time"), found["largest"]
 
 
 @test
@@ -959,7 +958,7 @@ def a_region_is_slow_from_ten_times_the_median_and_10_ms_on():
         return trace.findings(now + MS)
 
     found = regions(20 * MS)["slow-region"]
-    assert "the slowest region look up took 20.0 ms, the median of 10 took 1.0" in found["text"], found
+    assert "the slowest region look up took 20.0 ms, the median of 10 took about 1.0" in found["text"], found
     equal(found["region"], "look up")
     equal(list(regions(10 * MS, MS // 2)), ["slow-region"])
     equal(regions(10 * MS - 1, MS // 2), {})
@@ -1477,7 +1476,7 @@ def outside(lengths, log, reason="network", of=None):
 def one_wait_of_many_that_is_far_longer_is_a_slow_answer():
     found = outside(19 * [MS] + [100 * MS], "read pipe:[7]")
     equal(list(found), ["slow-answer"])
-    assert found["slow-answer"]["text"].startswith("one wait of main.ask (main.go:10) (read pipe:[7]) took 100 ms, 95 % of the 20 at most "), found
+    assert found["slow-answer"]["text"].startswith("one wait of main.ask (main.go:10) (read pipe:[7]) took 100 ms, 95 % of the 20 at most about "), found
     equal(outside(18 * [MS] + [100 * MS], "read pipe:[7]"), {})
     equal(outside(19 * [MS] + [49 * MS], "read pipe:[7]"), {})
     equal(outside(19 * [20 * MS] + [100 * MS], "read pipe:[7]"), {})

@@ -34,7 +34,6 @@ ATTRIBUTES = {
     ),
     *("tabindex title viewbox width x y".split()),
 }
-LOST = "\ufffd"
 
 
 def answer(*args):
@@ -124,14 +123,43 @@ def the_summary_has_the_same_tiles():
             assert right["begin_ns"] <= begin <= end <= right["end_ns"], (path, tile)
 
 
+def plain(text):
+    """Sentences begin with a capital, and microseconds have their sign."""
+    return re.sub(r"(\d) us\b", r"\1 µs", text).lower()
+
+
+def letters(element):
+    return element.text().lower()
+
+
+@test
+def the_order_is_what_is_wrong_evidence_appendix():
+    for path in traces():
+        page = whole(path)
+        heads = [e.text() for e in page.root.all("h2")]
+        wrong = bool(answer("summary", path)["findings"]) and any(True for _ in page.root.all("a", href="#moment-1"))
+        first = ["What is wrong", *(["Evidence"] if wrong else []), "Appendix", "Figures"]
+        equal(heads[: len(first)], first)
+        # What is in the first screen: the facts, few figures, and the findings.
+        before = list(page.root.one("header").walk())
+        assert len([e for e in before if e.tag == "dd"]) <= 5, path
+        moments = [e.attributes["id"] for e in page.root.all("figure", class_="moment")]
+        linked = [a.attributes["href"][1:] for a in page.root.all("a") if "moment-" in a.attributes["href"]]
+        equal(moments[: len(linked)], linked)
+
+
 @test
 def figures_and_findings_are_those_of_the_summary():
     findings = 0
     for path in traces():
         page, right = whole(path), answer("summary", path)
         equal({key: int(value) for key, value in page.figures().items()}, tiles_of(path))
-        said = [e.text() for e in page.root.all("span", class_="text")]
-        equal(said, [f["text"] for f in right["findings"]])
+        cards = [e for e in page.root.all("li") if "data-kind" in e.attributes]
+        said = [(letters(card.one("h3")), letters(card.one("p", class_="why").one("bdi"))) for card in cards]
+        parts = [re.fullmatch(r"(.{12,}?)(?:: |; |\. )(.*)|.*", f["text"]) for f in right["findings"]]
+        equal(said, [(plain(part[1] or part[0]), plain(part[2] or "")) for part in parts])
+        for card in cards:
+            assert not card.one("h3").text().startswith(("goroutines ", "threads ", "the ", "a ")), card.text()
         findings += len(said)
     assert findings > 0, "no trace here has a finding"
 
@@ -149,7 +177,7 @@ def the_table_of_goroutines_is_that_of_trail_goroutines():
                 "total": g["total_ns"],
                 "running": g["exec_ns"],
                 "ready": g["sched_wait_ns"],
-                "blocked": sum(g["block_ns"].values()),
+                "waiting": sum(g["block_ns"].values()),
                 "system calls": g["syscall_ns"],
                 "without P": g["syscall_block_ns"],
             }
@@ -428,6 +456,32 @@ def samples_make_the_flame_graph_where_there_are_some():
     assert not any("no CPU samples" in p.text() for p in page.root.all("p", class_="none"))
 
 
+@test
+def below_the_waiter_is_the_one_that_let_it_go_on():
+    """In the shop, flush_once holds cache_mu while it sleeps (examples/shop): its thread is second."""
+    page = whole(os.path.join(ROOT, "examples", "traces", "shop-c.trace"))
+    moment = next(page.root.all("figure", class_="moment"))
+    lanes = [li.one("bdi").text() for li in moment.one("ol", class_="lanes").all("li")]
+    equal(lanes[:2], ["work", "flush"])
+
+
+@test
+def the_time_of_waits_has_the_colour_of_their_class():
+    """Waits of this trace are for mutexes, one condition variable, and a channel (tests/data/locks-1.26.txt)."""
+    page = whole(trace("locks-1.26"))
+    for table in page.root.all("table"):
+        if table.one("caption").text() == "Time of all goroutines":
+            break
+    colours = {}
+    for row in table.one("tbody").all("tr"):
+        state, what = row.children[0].text(), row.children[1].text()
+        colours[(state, what)] = row.one("rect").attributes["class"]
+    equal(colours[("running", "")], "running")
+    equal(colours[("waiting", "mutex")], "waiting e-lock")
+    equal(colours[("waiting", "condition variable")], "waiting e-cond")
+    equal(colours[("waiting", "select")], "waiting e-cond")
+
+
 def bins(path):
     """Which bins of the drawing a path covers."""
     covered = set()
@@ -447,7 +501,7 @@ def a_moment_shows_who_waited_who_ended_it_and_when():
     assert names[0].startswith("G3 "), names
     assert names[1].startswith("G1 main"), names
     drawing = moment.one("svg", class_="timeline")
-    lanes = [p for p in drawing.all("path", class_="waiting")]
+    lanes = [p for p in drawing.all("path", class_="e-lock")]
     begin, end = map(
         float,
         re.match(
@@ -457,6 +511,10 @@ def a_moment_shows_who_waited_who_ended_it_and_when():
     waited = bins(lanes[0].attributes["d"])
     expected = set(range(int(begin) + 1, int(end)))
     assert expected <= waited, f"{begin} to {end}, but {sorted(expected - waited)}"
+    # Its box has the class's colours and the name of what is waited for.
+    assert expected <= bins(next(drawing.all("path", class_="w-lock")).attributes["d"])
+    label = next(drawing.all("text")).text()
+    equal(label, f"mutex a_mu, {1260 - 1090} ns")
     wake = next(drawing.all("path", class_="wake")).attributes["d"]
     near(float(re.match(r"M([\d.]+) ", wake).group(1)), end, 0.01)
 
@@ -479,27 +537,47 @@ def a_window_counts_what_is_in_it():
     most = float(next(figure.one("div", class_="y").all("span")).text())
     area = area_under(figure.one("path", class_="running").attributes["d"])
     near(area * most, right["activity"]["running_ns"] / 10e6, 0.001)
-    equal([s.text() for s in figure.one("div", class_="x").all("span")][0], "5.0 ms")
+
+
+UNITS = {"ns": 1, "µs": 1000, "ms": 1_000_000, "s": 1_000_000_000}
 
 
 def times_below(figure):
-    return [s.text() for s in figure.one("div", class_="x").all("span")]
+    """The ticks: where they are, from 0 to 1, and their labels."""
+    ticks = figure.one("svg", class_="x").all("text")
+    return [(float(t.attributes["x"].rstrip("%")) / 100, t.text()) for t in ticks]
+
+
+def nanoseconds(label):
+    value, unit = label.split()
+    return round(float(value) * UNITS[unit])
 
 
 @test
-def times_below_a_plot_have_the_unit_that_fits():
+def ticks_are_round_times_at_their_place():
     path = EXAMPLES[1]
-    for unit, step in (("us", 8), ("ms", 2)):
-        page = report(path, f"--from=5{unit}", f"--to=+{5 * step}{unit}")[1]
-        shown = "µs" if unit == "us" else unit
-        equal(times_below(plot(page, "Running")), [f"{5 + i * step}.0 {shown}" for i in range(6)])
-    # From 10 us to 10 ms in steps of the same factor.
-    lengths = [10_000 * 1000 ** (i / 5) for i in range(6)]
-    page = report(path, "--from=5ms", "--to=+10ms")[1]
-    for text, right in zip(times_below(plot(page, "What garbage collection left (MMU)")), lengths, strict=True):
-        value, unit = text.split()
-        near(float(value) * {"µs": 1000, "ms": 1_000_000}[unit], right, 0.01)
-        assert 1 <= float(value) < 1000, text
+    for begin, length in ((5_000, 40_000), (5_000_000, 10_000_000), (3_210_987, 7_777_777), (14_625_999, 457)):
+        page = report(path, f"--from={begin}ns", f"--to=+{length}ns")[1]
+        ticks = times_below(plot(page, "Running"))
+        times = [nanoseconds(label) for _, label in ticks]
+        assert 3 <= len(ticks) <= 8, ticks
+        step = times[1] - times[0]
+        assert re.fullmatch("[125]0*", str(step)), ticks
+        equal(times, list(range(times[0], times[0] + step * len(times), step)))
+        equal(times[0] % step, 0)
+        assert times[0] - step < begin <= times[0] and times[-1] <= begin + length < times[-1] + step, ticks
+        for x, label in ticks:
+            assert abs(x * length - (nanoseconds(label) - begin)) <= 2e-5 * length, (x, label)
+        equal(len({label.split()[1] for _, label in ticks}), 1)
+
+
+@test
+def ticks_of_a_logarithmic_axis_are_powers_of_ten():
+    page = report(EXAMPLES[1], "--from=5ms", "--to=+10ms")[1]
+    ticks = times_below(plot(page, "What garbage collection left (MMU)"))
+    equal([label for _, label in ticks], ["10 µs", "100 µs", "1 ms", "10 ms"])
+    for (x, _), right in zip(ticks, (0, 1 / 3, 2 / 3, 1)):
+        near(x, right, 1e-4)
 
 
 @test
@@ -515,9 +593,9 @@ def microseconds_have_their_sign_everywhere():
 @test
 def a_finding_leads_to_its_moment():
     page = report(EXAMPLES[0])[1]
-    finding = next(page.root.one("ul", class_="findings").all("li"))
+    finding = next(page.root.one("ol", class_="findings").all("li"))
     moment = page.root.one("figure", id=finding.one("a").attributes["href"][1:])
-    equal(moment.one("h3").text(), finding.one("span", class_="text").text())
+    equal(moment.one("h3").text(), finding.one("h3").text())
     equal(moment.one("code").text(), finding.one("code").text())
 
 
@@ -587,17 +665,21 @@ HOSTILE = [
     b"a\x00b",
     b"\xff\xfe\xc0\xaf",
     "\u202egnp.exe\u2066".encode(),
+    "\u05d0\u05d1.\u0627(3)".encode(),
+    "\U0001f468\u200d\U0001f469\u200d\U0001f467 \u2764\ufe0f\u200d\U0001f525".encode(),
+    b"a\xe2\x80\x8db",
     b"%n%s%99999999s",
     b"A" * 900,
 ]
 
 
 def shown(name):
-    """What a reader may see of it."""
-    text = name.decode("utf-8", "replace") if len(name) < 400 else name[:400].decode() + "\u2026"
-    if name == b"\xff\xfe\xc0\xaf":
-        return LOST * 4
-    return re.sub("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", LOST, text)
+    """What a reader may see of it: escapes of Go's quotes for what is not printed."""
+    text = name.decode("utf-8", "surrogateescape")
+    text = re.sub("[\udc80-\udcff]", lambda m: f"\\x{ord(m[0]) & 0xff:02x}", text)
+    text = re.sub("[\x00-\x1f\x7f]", lambda m: f"\\x{ord(m[0]):02x}", text)
+    text = re.sub("[\u202a-\u202e\u2066-\u2069]", lambda m: f"\\u{ord(m[0]):04x}", text)
+    return re.sub("(?<=[a-z])\u200d", r"\\u200d", text)
 
 
 def hostile(name):
@@ -633,6 +715,12 @@ def names_may_contain_anything():
             assert began
             for row in began:
                 assert row.startswith(shown(name)), f"{row!r}, not {shown(name)!r}..."
+            for name_of_row in page.root.all("bdi", class_="name"):
+                assert len(name_of_row.text()) <= 4 * 80 + 1, name_of_row.text()
+                whole_name = name_of_row.attributes.get("title")
+                if whole_name:
+                    begin, end = name_of_row.text().split("\u2026")
+                    assert begin and end and whole_name.startswith(begin) and whole_name.endswith(end)
             for c in text:
                 assert c == "\n" or ord(c) >= 32, f"{ord(c):#x} is in it"
 
@@ -705,6 +793,49 @@ def of_a_damaged_trace_it_is_of_the_good_part_and_says_so():
     equal(page.figure("length_ns"), right["end_ns"] - right["begin_ns"])
     banner = page.root.one("div", class_="banner")
     assert "damaged" in banner.text(), banner.text()
+
+
+def damaged_traces():
+    """Cut and with a hole, of both generations of the format."""
+    for source in EXAMPLES:
+        with open(source, "rb") as file:
+            data = file.read()
+        middle = len(data) // 2
+        for name, rest in (("cut", data[: len(data) * 6 // 10]), ("hole", data[:middle] + bytes(600) + data[middle + 600 :])):
+            path = os.path.join(WORK, f"{name}-{os.path.basename(source)}")
+            with open(path, "wb") as file:
+                file.write(rest)
+            yield path
+
+
+@test
+def behind_damage_nothing_is_drawn_and_nothing_counts():
+    """The drawn areas are the sums, which leave out what is not known; a sum of nothing is no share."""
+    unknown = 0
+    for path in damaged_traces():
+        page, right = report(path, "--limit=0", code=1)[1], answer("summary", path)
+        length = right["end_ns"] - right["begin_ns"]
+        waited = sum(
+            sum(g["block_ns"].values()) + g["syscall_ns"] + g["syscall_block_ns"]
+            for g in answer("goroutines", path)["goroutines"]
+        )
+        for title, look, time in (
+            ("Running", "running", right["activity"]["running_ns"]),
+            ("Ready, not running", "runnable", right["activity"]["ready_ns"]),
+            ("Waiting and in system calls", "waiting", waited),
+        ):
+            figure = plot(page, title)
+            most = float(next(figure.one("div", class_="y").all("span")).text())
+            area = area_under(figure.one("path", class_=look).attributes["d"])
+            near(area * most, time / length, 0.002)
+        idle = next(e for e in page.root.all("dd") if e.attributes.get("data-key") == "idle_ns")
+        if right["activity"]["available_ns"] == 0:
+            unknown += 1
+            assert "%" not in idle.text() and "unknown" in idle.text(), idle.text()
+            assert "Ps idle  unknown" in run("summary", path)[1].decode()
+        lost = "Lost events leave states unknown" in page.root.one("div", class_="banner").text()
+        equal(lost, right["activity"]["lost_ns"] > 0)
+    assert unknown > 0, "no trace here lost all states of Ps"
 
 
 @test

@@ -37,6 +37,13 @@ class Element:
         return "".join(p if isinstance(p, str) else p.text() for p in self.pieces)
 
 
+def text_of(cell):
+    """The whole of a name that is shown without its middle is in its tip."""
+    for name in cell.all("bdi"):
+        return name.attributes.get("title") or name.text()
+    return cell.text()
+
+
 class Page(HTMLParser):
     """Complains of what is not nested, of an attribute that stands twice, and of an unknown end."""
 
@@ -96,6 +103,6 @@ class Page(HTMLParser):
             cells = [c for c in row.children if c.tag in ("th", "td")]
             values = [c.attributes.get("data-v") for c in cells]
             rows.append(
-                {h: c.text() if v is None else int(v) for h, c, v in zip(head, cells, values)}
+                {h: text_of(c) if v is None else int(v) for h, c, v in zip(head, cells, values)}
             )
         return rows

@@ -566,7 +566,7 @@ def tables_fit_the_terminal():
     # What threads waited for is what one asks for.
     for command in "threads", "goroutines":
         head = on_terminal(command, traces[1], columns=80).out.decode().splitlines()[1]
-        assert {"total", "blocked", "for"} <= set(head.split()), head
+        assert {"total", "waiting", "for"} <= set(head.split()), head
     assert WIDE in in_pipe("goroutines", wide).out.decode()
     one = in_pipe("goroutines", wide, env={**ENV, "COLUMNS": "80"}).out.decode()
     assert one == narrow, one

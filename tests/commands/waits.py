@@ -108,7 +108,7 @@ def summary_has_rows_by_kind():
           [("sync", "mutex", 160), ("sync", None, 30)])
     rows = [line.split() for line in good_text("summary", "--limit=0", HAND).splitlines()]
     # 160 + 170 + 80 + 20 ns.
-    assert any(row[:2] == ["430", "ns"] and row[-2:] == ["blocked", "mutex"] for row in rows), rows
+    assert any(row[:2] == ["430", "ns"] and row[-2:] == ["waiting", "mutex"] for row in rows), rows
 
 
 @test

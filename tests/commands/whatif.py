@@ -401,6 +401,17 @@ def regions_and_tasks_are_goals():
     found = answer("whatif", "--goal=task:request:p50", "--faster=parse=2x", path)
     near(found["now"], 15)
     near(found["then"], 10)
+    # Of two tasks, the median is the shorter one, as of an even number everywhere.
+    t = Trace(1)
+    for begin, length, task in ((0, 10, 1), (20, 50, 2)):
+        t.task(begin, 1, task, "request", "Begin")
+        t.region(begin, 1, "parse", "Begin")
+        t.region(begin + 1, 1, "parse", "End")
+        t.task(begin + length, 1, task, "request", "End")
+    t.end(80, 1)
+    two = t.make("two")
+    near(answer("whatif", "--goal=task:request:p50", "--faster=parse=2x", two)["now"], 10)
+    near(answer("whatif", "--goal=task:request:p51", "--faster=parse=2x", two)["now"], 50)
     found = answer("whatif", "--goal=rate:parse", "--faster=parse=2x", path)
     assert abs(found["now"] - 50) < 0.01 and abs(found["then"] - 4 / 0.060) < 0.01, found
     near(answer("whatif", "--goal=waits", "--free=a_mu", lock())["now"], 30)

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "analyze/utilisation.h"
+#include "base/quantile.h"
 
 static uint64_t seed = 1;
 
@@ -111,6 +112,23 @@ static int by_value(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return x < y ? -1 : x > y;
+}
+
+/* In whole numbers: the least rank with p percent of the values up to it. */
+static void test_a_percentile_is_the_nearest_rank(void **state)
+{
+    (void)state;
+    for (uint64_t count = 1; count <= 500; count++)
+        for (uint64_t p = 1; p <= 100; p++)
+            assert_int_equal(quantile_index((double)p / 100, count) + 1, (p * count + 99) / 100);
+    assert_int_equal(quantile_index(0, 10), 0);
+    assert_int_equal(quantile_index(0.5, 0), 0);
+    /* The smaller of the middle ones, where each value has a bucket of its own. */
+    trail_histogram histogram = {0};
+    for (int64_t ns = 1; ns <= 10; ns++)
+        assert_true(trail_histogram_add(&histogram, ns));
+    assert_int_equal(trail_histogram_quantile(&histogram, 0.5), 5);
+    trail_histogram_free(&histogram);
 }
 
 static void test_quantiles_are_near_those_of_the_sorted_values(void **state)
@@ -252,6 +270,7 @@ int main(void)
         cmocka_unit_test(test_a_value_is_in_its_bucket),
         cmocka_unit_test(test_buckets_hold_what_was_added_whatever_their_number),
         cmocka_unit_test(test_a_histogram_is_as_large_as_what_is_in_it),
+        cmocka_unit_test(test_a_percentile_is_the_nearest_rank),
         cmocka_unit_test(test_quantiles_are_near_those_of_the_sorted_values),
         cmocka_unit_test(test_the_least_share_is_that_of_the_worst_window),
         cmocka_unit_test(test_worst_windows_are_apart_and_tell_their_share),

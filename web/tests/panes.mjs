@@ -1141,7 +1141,7 @@ test("a trace of a C program has no words of Go: what threads wait for, stacks, 
         equal(rows.length, 4, "start functions");
         for (const row of rows) {
             const line = lines.find((one) => one.endsWith(`  ${row["start function"]}`));
-            const what = mostOf(line.slice(lines[1].indexOf("blocked") + "blocked".length));
+            const what = mostOf(line.slice(lines[1].indexOf("waiting") + "waiting".length));
             equal(row["mostly for"], what, row["start function"]);
         }
         await openTab(page, "Threads");

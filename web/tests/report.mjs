@@ -1,0 +1,102 @@
+// `trail report` in a browser: what is on its first screen, that nothing is cut, that names do not reach what is around.
+import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import {
+    complaints,
+    equal,
+    main,
+    needBrowser,
+    ok,
+    openPage,
+    scheduler as root,
+    temporaryFolder,
+    test,
+    trail,
+} from "./browser.mjs";
+
+needBrowser();
+
+const folder = temporaryFolder();
+const examples = ["shop-c", "shop-go", "load-go1.19", "load-go1.23", "uv"];
+
+function report(trace) {
+    const file = join(folder, "report.html");
+    execFileSync(trail, ["report", trace, "-o", file]);
+    return pathToFileURL(file).href;
+}
+const ofExample = (name) => report(join(root, "examples", "traces", `${name}.trace`));
+const open = (url, options) => openPage(url, options, "#findings");
+
+test("the first screen has the worst finding, and its evidence is one click away", async () => {
+    for (const name of ["shop-c", "shop-go"]) {
+        const page = await open(ofExample(name));
+        const card = page.locator(".findings li").first();
+        const { y, height } = await card.boundingBox();
+        ok(y + height <= 800, `${name}: the finding ends at ${y + height}`);
+        await card.getByRole("link", { name: "See it." }).click();
+        const moment = page.locator(".moment").first();
+        equal(await moment.locator("h3").textContent(), await card.locator("h3").textContent());
+        ok(await moment.evaluate((of) => of.getBoundingClientRect().top < innerHeight), name);
+    }
+});
+
+test("no column is cut in a window of 1280 px, and on a phone the first stays", async () => {
+    for (const name of examples) {
+        const url = ofExample(name);
+        const page = await open(url);
+        const cut = await page.$$eval(".scroll", (all) =>
+            all.filter((of) => of.scrollWidth > of.clientWidth).map((of) => of.ariaLabel),
+        );
+        equal(cut, [], name);
+        const phone = await open(url, { viewport: { width: 390, height: 844 } });
+        equal(await phone.evaluate(() => document.documentElement.scrollWidth), 390, name);
+        const moved = await phone.$$eval(".scroll", (all) =>
+            all.map((of) => {
+                const first = of.querySelector("tbody th");
+                const before = first.getBoundingClientRect().left;
+                of.scrollLeft = of.scrollWidth;
+                return Math.abs(first.getBoundingClientRect().left - before);
+            }),
+        );
+        ok(Math.max(...moved) < 1, `${name}: ${moved}`);
+    }
+});
+
+test("names that run the other way leave what is around in its order", async () => {
+    const text = readFileSync(join(root, "tests", "data", "locks-1.26.txt"), "utf8");
+    const name = "\u05d0\u05d1\u05d2";
+    const source = join(folder, "names.txt");
+    writeFileSync(source, text.replaceAll(/(String id=\d+[^\n]*\n\tdata=")/g, `$1${name}`));
+    const trace = join(folder, "names.trace");
+    execFileSync(trail, ["assemble", source, "-o", trace]);
+    const page = await open(report(trace));
+    // "G3 NAME": the number is left of the name, and the name begins at its right end.
+    const lanes = await page.$$eval(".lanes li", (all) =>
+        all.map((of) =>
+            [of.querySelector("b"), of.querySelector("bdi")].map(
+                (e) => e.getBoundingClientRect().left,
+            ),
+        ),
+    );
+    ok(lanes.length > 0, "lanes");
+    for (const [number, whose] of lanes) ok(number < whose, `${number} ${whose}`);
+    equal(
+        await page.$$eval("h3 bdi, td bdi, th bdi, li bdi", (all) =>
+            all.every((of) => getComputedStyle(of).unicodeBidi === "isolate"),
+        ),
+        true,
+    );
+});
+
+test("axe has no complaint, light and dark", async () => {
+    for (const colorScheme of ["light", "dark"]) {
+        for (const name of ["shop-c", "load-go1.19"]) {
+            const page = await open(ofExample(name), { colorScheme, bypassCSP: true });
+            equal(await complaints(page), [], `${name} ${colorScheme}`);
+        }
+    }
+});
+
+await main();
