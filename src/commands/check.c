@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/part_name.h"
 #include "ui/cli.h"
 #include "ui/follow_up.h"
 #include "ui/progress.h"
@@ -171,6 +172,23 @@ static void show_repairs(const struct verdict *verdict)
         printf("    ... and %" PRIu64 " more\n", verdict->stats.repairs - verdict->request->limit);
 }
 
+/* Names the trace behind this one. */
+static void show_next(const struct verdict *verdict)
+{
+    struct part_name part = {.number = 1};
+    const bool is_part = part_name_parse(verdict->word, &part);
+    char file[FOLLOW_UP_SIZE];
+    char name[PATH_MAX + 16];
+    if (strcmp(verdict->word, "-") == 0) {
+        show_line("  next         another trace follows at offset %#" PRIx64,
+                  (uint64_t)verdict->stats.next_trace);
+        return;
+    }
+    (void)snprintf(name, sizeof name, "%s#%u", is_part ? part.file : verdict->word,
+                   part.number + 1);
+    show_line("  next         another trace follows: trail check %s", shell_file(name, file));
+}
+
 /* What is remarkable in a trace, good or bad. */
 static void show_notes(const struct verdict *verdict)
 {
@@ -203,8 +221,7 @@ static void show_notes(const struct verdict *verdict)
             "early",
             show_duration(text, verdict->last_ns - verdict->first_ns));
     if (stats->next_trace >= 0)
-        show_line("  next         another trace follows: tail -c +%" PRIu64 " %s | trail check -",
-                  (uint64_t)stats->next_trace + 1, verdict->word);
+        show_next(verdict);
 }
 
 static void show_good(const struct verdict *verdict)

@@ -837,6 +837,42 @@ trail_source *trail_source_open_callback(trail_read_fn read, void *context, trai
     return source_ready(s, err);
 }
 
+/* Makes memory or a plain regular file begin `offset` bytes later. Returns false if it cannot. */
+static bool begin_later(trail_source *s, int64_t offset)
+{
+    if (!can_seek(s) || s->delivered > 0 || offset > s->size || !seek_ahead(s, offset))
+        return false;
+    s->start += offset;
+    s->size -= offset;
+    s->memory += s->memory ? offset : 0;
+    s->taken = s->memory ? s->size : 0;
+    s->delivered = 0;
+    s->peeked_at = s->peeked_end = 0;
+    s->ended = s->memory != NULL;
+    show_position(s);
+    return true;
+}
+
+trail_source *source_from(trail_source *s, int64_t offset, trail_error *err)
+{
+    trail_source *outer = NULL;
+    if (offset >= 0 && begin_later(s, offset))
+        return s;
+    int64_t skipped = offset < 0 ? -1 : source_skip(s, (uint64_t)offset, err);
+    if (skipped >= 0 && skipped < offset)
+        error_set(err, TRAIL_TRUNCATED, "%s ends before offset %lld", s->name, (long long)offset);
+    else if (skipped >= 0)
+        outer = source_new(s->name, err);
+    if (!outer) {
+        trail_source_close(s);
+        return NULL;
+    }
+    outer->inner = s;
+    outer->read = read_inner;
+    outer->context = s;
+    return source_ready(outer, err);
+}
+
 void trail_source_close(trail_source *s)
 {
     if (!s)
@@ -869,6 +905,8 @@ int64_t trail_source_position(const trail_source *source)
 
 const char *trail_source_compression(const trail_source *source)
 {
+    while (source->inner && !source->unwrap && !source->codec)
+        source = source->inner; /* of source_from */
     if (source->codec)
         return source->codec->name;
     return source->inner ? source->form : "none";

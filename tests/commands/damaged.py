@@ -11,6 +11,7 @@ import gzip
 import io
 import json
 import os
+import shlex
 import sys
 import tarfile
 import zipfile
@@ -386,11 +387,8 @@ def a_trace_behind_the_first_is_named():
     equal((check["good"], check["next_trace"]), (True, len(data)))
     # ... and read by the command that is proposed
     line = next(x for x in good_text("check", written("two", data + generations(3))).splitlines() if "next" in x)
-    offset = int(line.split("tail -c +")[1].split()[0]) - 1
-    with open(written("two", data + generations(3)), "rb") as f:
-        rest = f.read()[offset:]
-    equal(rest, generations(3))
-    equal(answer("check", "-", stdin=rest)["generations"], 3)
+    name = shlex.split(line)[-1]
+    equal(answer("check", name)["generations"], 3)
 
 
 @test
