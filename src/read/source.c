@@ -139,6 +139,8 @@ static ssize_t fail_cut(trail_error *err, const trail_source *s, int64_t at)
 }
 
 /* Reads from below, when [at, end) is empty. */
+static int limit_unwrapped(trail_source *s);
+
 static ssize_t raw_read(trail_source *s, void *buf, size_t size)
 {
     if (s->ended)
@@ -158,7 +160,7 @@ static ssize_t raw_read(trail_source *s, void *buf, size_t size)
         return fail_cut(&s->error, s, s->taken);
     s->ended = n == 0;
     s->taken += n;
-    return n;
+    return limit_unwrapped(s) < 0 ? -1 : n;
 }
 
 /* Fetches raw bytes into the buffer when [at, end) is empty. Returns their number, 0 at the end. */
@@ -359,27 +361,40 @@ enum { CODECS = sizeof codecs / sizeof *codecs };
 
 /* MARK: Limits */
 
-static int fail_limit(trail_source *s, const char *limit, uint64_t value)
+static int fail_limit(trail_source *s, const char *form, uint64_t raw, const char *limit,
+                      uint64_t value)
 {
     error_set(&s->error, TRAIL_LIMIT,
               "%lld bytes of %s data give more than %llu bytes when decompressed, which the limit "
               "%s does not allow",
-              (long long)raw_position(s), s->codec->name, (unsigned long long)value, limit);
+              (long long)raw, form, (unsigned long long)value, limit);
     s->error.offset = s->delivered;
     return -1;
+}
+
+/* Returns -1 if `size` bytes from `raw` ones in this form exceed a limit. */
+static int limit(trail_source *s, const char *form, uint64_t raw, uint64_t size)
+{
+    uint64_t most;
+    if (size > s->inflated_max)
+        return fail_limit(s, form, raw, "inflated_max", s->inflated_max);
+    if (__builtin_mul_overflow(raw, s->inflated_ratio, &most))
+        return 0;
+    most = most < INFLATED_FREE ? INFLATED_FREE : most;
+    return size > most ? fail_limit(s, form, raw, "inflated_ratio", most) : 0;
 }
 
 /* Counts bytes produced by the codec. Returns -1 if they exceed a limit. */
 static int count_inflated(trail_source *s, uint64_t size)
 {
-    uint64_t most, raw = (uint64_t)raw_position(s);
     s->inflated += size;
-    if (s->inflated > s->inflated_max)
-        return fail_limit(s, "inflated_max", s->inflated_max);
-    if (__builtin_mul_overflow(raw, s->inflated_ratio, &most))
-        return 0;
-    most = most < INFLATED_FREE ? INFLATED_FREE : most;
-    return s->inflated > most ? fail_limit(s, "inflated_ratio", most) : 0;
+    return limit(s, s->codec->name, (uint64_t)raw_position(s), s->inflated);
+}
+
+/* A zip archive is compressed too, and a hex dump may repeat a line. */
+static int limit_unwrapped(trail_source *s)
+{
+    return s->unwrap ? limit(s, s->form, (uint64_t)s->inner->delivered, (uint64_t)s->taken) : 0;
 }
 
 void trail_source_limit_inflated(trail_source *s, uint64_t max_bytes, uint64_t max_ratio)
