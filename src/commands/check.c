@@ -259,10 +259,27 @@ static void show_hint(const struct verdict *verdict)
         show_line("  try          trail print %s   shows everything that can be read", word);
 }
 
+/* Both sizes in bytes, as a trace may be good but for its last few; 100 % is all of them. */
+static void show_good_bytes(const struct verdict *verdict)
+{
+    const trail_reader_stats *stats = &verdict->stats;
+    char good[SHOW_SIZE];
+    int64_t total = stats->next_trace >= 0 ? stats->next_trace : verdict->total;
+    if (total <= 0) {
+        printf("  good         %s", show_bytes(good, stats->good_bytes));
+        return;
+    }
+    double percent = 100.0 * (double)stats->good_bytes / (double)total;
+    if (stats->good_bytes < (uint64_t)total && percent > 99.9)
+        percent = 99.9;
+    printf("  good         %" PRIu64 " of %" PRId64 " bytes (%.1f %%)", stats->good_bytes, total,
+           percent);
+}
+
 static void show_bad(const struct verdict *verdict)
 {
     const trail_reader_stats *stats = &verdict->stats;
-    char where[256], good[SHOW_SIZE];
+    char where[256];
     show_line("%s: bad: %s", source_title(verdict->word), verdict->error.message);
     printf("  what         %s\n", trail_code_name(verdict->error.code));
     if (*trail_error_where(&verdict->error, where, sizeof where))
@@ -271,10 +288,7 @@ static void show_bad(const struct verdict *verdict)
         return;
     printf("  format       go 1.%d trace (%s)\n", verdict->version,
            trail_version_writers(verdict->version));
-    printf("  good         %s", show_bytes(good, stats->good_bytes));
-    if (verdict->total > 0)
-        printf(" of %" PRId64 " (%.1f %%)", verdict->total,
-               100.0 * (double)stats->good_bytes / (double)verdict->total);
+    show_good_bytes(verdict);
     if (trail_version_is_v2(verdict->version))
         printf(", %" PRIu64 " event%s, %" PRIu64 " generation%s", stats->events,
                stats->events == 1 ? "" : "s", stats->generations,
