@@ -125,6 +125,22 @@ String id=1
 
 
 @test
+def no_event_of_a_second_trace_is_in_a_first_that_is_cut():
+    second = content(NEWER)
+    for file in (NEW, NEWER):
+        data = content(file)
+        for end in (len(data) - 5, len(data) - 700, len(data) // 2, len(data) // 3):
+            alone = run("print", "--format=jsonl", written("cut.trace", data[:end]))[1]
+            path = written("cut-and.trace", data[:end] + second)
+            code, out, _ = run("print", "--format=jsonl", path)
+            equal((code, answer("check", path, code=1).get("next_trace")), (1, end), (file, end))
+            equal(events(path + "#2"), events(NEWER), (file, end))
+            own = set(alone.splitlines())
+            others = [line for line in out.splitlines() if line not in own and b"inferred" not in line]
+            equal(others, [], (file, end))
+
+
+@test
 def a_pipe_lists_its_parts_and_its_first_is_read():
     data = content(OLD) + content(NEW)
     info = json.loads(good("info", "--json", "-", stdin=data))
