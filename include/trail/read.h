@@ -55,6 +55,15 @@ TRAIL_API trail_source *trail_source_open_callback(trail_read_fn read, void *con
 TRAIL_API void trail_source_close(trail_source *source);
 
 /*
+ * Opens trace number `number` (from 1 on) of a file with several, one behind the other; the source
+ * has what follows it too, but a reader ends there. The limits are those of
+ * trail_source_limit_inflated.
+ */
+TRAIL_API trail_source *trail_source_open_part(const char *path, unsigned number,
+                                               uint64_t max_bytes, uint64_t max_ratio,
+                                               trail_error *err);
+
+/*
  * Limits the output of a compressed source: to `max_bytes` in total, and to `max_ratio` times the
  * compressed bytes read so far, where the first 64 MiB are exempt. 0 keeps the present limit;
  * UINT64_MAX removes it. More output is an error, TRAIL_LIMIT. A compressed trace of Go 1.21 or
@@ -172,6 +181,14 @@ TRAIL_API int trail_walk_version(const trail_walk *walk);
 
 /* Returns 1 and fills *batch, 0 at the end, -1 on an error (see trail_walk_error). */
 TRAIL_API int trail_walk_next(trail_walk *walk, trail_batch *batch);
+
+/*
+ * Several traces in one file: when trail_walk_next has returned 0, _next_trace returns the offset
+ * of the trace that follows, -1 if none does, and _go_on begins to walk it; offsets remain those
+ * in the file. _go_on returns -1 on an error (see trail_walk_error).
+ */
+TRAIL_API int64_t trail_walk_next_trace(const trail_walk *walk);
+TRAIL_API int trail_walk_go_on(trail_walk *walk);
 
 /*
  * Returns the data of the batch last delivered by trail_walk_next: batch->size bytes, without the
@@ -662,7 +679,7 @@ typedef struct trail_reader_stats {
     uint64_t skipped_bytes; /* not read, because of trail_reader_options.from_ns */
     int64_t first_ns;       /* if skipped_bytes > 0: time of the first event of the trace */
     uint64_t misused;       /* events with TRAIL_EVENT_MISUSED */
-    /* v2, without `strict`: what was passed over. */
+    /* Without `strict`: what was passed over. */
     uint64_t holes;         /* damage behind which the states of all goroutines are found anew */
     uint64_t lost_bytes;    /* damaged or in a generation without order */
     uint64_t text_bytes;    /* text that the program wrote into the trace */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/part_name.h"
 #include "base/text.h"
 
 bool output_error(trail_error *err, const char *title, int reason)
@@ -61,8 +62,10 @@ trail_sink output_sink(struct output *output)
 bool overwrites(const char *path, const char *word)
 {
     struct stat input, there;
+    struct part_name part;
+    const char *file = part_name_parse(word, &part) ? part.file : word;
     bool known =
-        strcmp(word, "-") == 0 ? fstat(STDIN_FILENO, &input) == 0 : stat(word, &input) == 0;
+        strcmp(file, "-") == 0 ? fstat(STDIN_FILENO, &input) == 0 : stat(file, &input) == 0;
     return strcmp(path, "-") != 0 && known && stat(path, &there) == 0 && S_ISREG(there.st_mode) &&
            there.st_dev == input.st_dev && there.st_ino == input.st_ino;
 }

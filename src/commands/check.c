@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/part_name.h"
 #include "ui/cli.h"
 #include "ui/follow_up.h"
 #include "ui/progress.h"
@@ -171,6 +172,23 @@ static void show_repairs(const struct verdict *verdict)
         printf("    ... and %" PRIu64 " more\n", verdict->stats.repairs - verdict->request->limit);
 }
 
+/* Names the trace behind this one. */
+static void show_next(const struct verdict *verdict)
+{
+    struct part_name part = {.number = 1};
+    const bool is_part = part_name_parse(verdict->word, &part);
+    char file[FOLLOW_UP_SIZE];
+    char name[PATH_MAX + 16];
+    if (strcmp(verdict->word, "-") == 0) {
+        show_line("  next         another trace follows at offset %#" PRIx64,
+                  (uint64_t)verdict->stats.next_trace);
+        return;
+    }
+    (void)snprintf(name, sizeof name, "%s#%u", is_part ? part.file : verdict->word,
+                   part.number + 1);
+    show_line("  next         another trace follows: trail check %s", shell_file(name, file));
+}
+
 /* Shows what is remarkable in a trace, good or bad. */
 static void show_notes(const struct verdict *verdict)
 {
@@ -203,8 +221,7 @@ static void show_notes(const struct verdict *verdict)
             "early",
             show_duration(text, verdict->last_ns - verdict->first_ns));
     if (stats->next_trace >= 0)
-        show_line("  next         another trace follows: tail -c +%" PRIu64 " %s | trail check -",
-                  (uint64_t)stats->next_trace + 1, verdict->word);
+        show_next(verdict);
 }
 
 static void show_good(const struct verdict *verdict)
@@ -242,10 +259,27 @@ static void show_hint(const struct verdict *verdict)
         show_line("  try          trail print %s   shows everything that can be read", word);
 }
 
+/* Both sizes in bytes, as a trace may be good but for its last few; 100 % is all of them. */
+static void show_good_bytes(const struct verdict *verdict)
+{
+    const trail_reader_stats *stats = &verdict->stats;
+    char good[SHOW_SIZE];
+    int64_t total = stats->next_trace >= 0 ? stats->next_trace : verdict->total;
+    if (total <= 0) {
+        printf("  good         %s", show_bytes(good, stats->good_bytes));
+        return;
+    }
+    double percent = 100.0 * (double)stats->good_bytes / (double)total;
+    if (stats->good_bytes < (uint64_t)total && percent > 99.9)
+        percent = 99.9;
+    printf("  good         %" PRIu64 " of %" PRId64 " bytes (%.1f %%)", stats->good_bytes, total,
+           percent);
+}
+
 static void show_bad(const struct verdict *verdict)
 {
     const trail_reader_stats *stats = &verdict->stats;
-    char where[256], good[SHOW_SIZE];
+    char where[256];
     show_line("%s: bad: %s", source_title(verdict->word), verdict->error.message);
     printf("  what         %s\n", trail_code_name(verdict->error.code));
     if (*trail_error_where(&verdict->error, where, sizeof where))
@@ -254,10 +288,7 @@ static void show_bad(const struct verdict *verdict)
         return;
     printf("  format       go 1.%d trace (%s)\n", verdict->version,
            trail_version_writers(verdict->version));
-    printf("  good         %s", show_bytes(good, stats->good_bytes));
-    if (verdict->total > 0)
-        printf(" of %" PRId64 " (%.1f %%)", verdict->total,
-               100.0 * (double)stats->good_bytes / (double)verdict->total);
+    show_good_bytes(verdict);
     if (trail_version_is_v2(verdict->version))
         printf(", %" PRIu64 " event%s, %" PRIu64 " generation%s", stats->events,
                stats->events == 1 ? "" : "s", stats->generations,

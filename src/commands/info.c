@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "base/idmap.h"
 #include "base/order.h"
+#include "base/part_name.h"
 #include "base/whole.h"
 #include "read/maker.h"
 #include "read/wall.h"
@@ -43,9 +45,20 @@ struct tally {
     uint64_t count, bytes;
 };
 
+/* One of several traces in a file. */
+struct part {
+    int version;
+    int64_t offset; /* in the uncompressed file */
+    uint64_t bytes;
+    bool damaged;
+};
+
+enum { MOST_PARTS = 1000 }; /* that are listed */
+
 /* What is known about a file. */
 struct info {
     const char *title;
+    bool is_part; /* one of several traces, chosen by its number */
     int version;
     trail_maker maker;
     trail_words words;
@@ -68,6 +81,9 @@ struct info {
     uint32_t wall_ns;
     bool damaged;
     trail_error damage;
+    struct part *parts; /* if there are several */
+    size_t part_capacity;
+    uint64_t part_count; /* the first MOST_PARTS are in `parts` */
 
     /* --full */
     bool full;
@@ -287,6 +303,43 @@ static void note_cut(struct info *info, const char *message)
     note_damage(info, &err);
 }
 
+/* Returns false if out of memory. */
+static bool add_part(struct info *info, const struct part *part)
+{
+    if (info->part_count < MOST_PARTS) {
+        if (!GROW(info->parts, info->part_capacity, info->part_count + 1))
+            return show_lacks(), false;
+        info->parts[info->part_count] = *part;
+    }
+    info->part_count++;
+    return true;
+}
+
+/* Walks the traces behind the first one. Returns false if out of memory. */
+static bool walk_parts(struct info *info, trail_walk *walk, struct progress *progress)
+{
+    trail_batch batch;
+    struct part part = {.version = info->version, .bytes = info->bytes, .damaged = info->damaged};
+    int64_t offset;
+    while ((offset = trail_walk_next_trace(walk)) >= 0) {
+        if (!add_part(info, &part))
+            return false;
+        part = (struct part){.offset = offset, .bytes = WIRE_HEADER_SIZE};
+        int more = trail_walk_go_on(walk);
+        part.version = more == 0 ? trail_walk_version(walk) : 0;
+        while (more >= 0 && (more = trail_walk_next(walk, &batch)) > 0) {
+            part.bytes = (uint64_t)(batch.offset - offset) + batch.header_size + batch.size;
+            progress_step(progress);
+        }
+        part.damaged = more < 0;
+        if (more < 0)
+            note_damage(info, trail_walk_error(walk));
+        if (more < 0)
+            break;
+    }
+    return part.offset == 0 || add_part(info, &part);
+}
+
 static int walk_batches(struct info *info, trail_source *source)
 {
     trail_error err;
@@ -308,7 +361,6 @@ static int walk_batches(struct info *info, trail_source *source)
         last = batch.kind;
         progress_step(&progress);
     }
-    progress_end(&progress);
     if (memory && more < 0) {
         note_damage(info, trail_walk_error(walk));
     } else if (info->version >= 26 && last != TRAIL_BATCH_END_GENERATION) {
@@ -317,6 +369,9 @@ static int walk_batches(struct info *info, trail_source *source)
     } else if (memory && info->version < 22 && info->frequency == 0) {
         note_cut(info, "the end of the trace, with the speed of its clock, is cut off");
     }
+    if (memory && more == 0 && !info->is_part)
+        memory = walk_parts(info, walk, &progress);
+    progress_end(&progress);
     trail_walk_close(walk);
     return memory ? 0 : -1;
 }
@@ -549,6 +604,31 @@ static void show_maker(const trail_maker *maker)
         putchar('\n');
 }
 
+static size_t listed_parts(const struct info *info)
+{
+    return info->part_count < MOST_PARTS ? (size_t)info->part_count : MOST_PARTS;
+}
+
+static void show_parts(const struct info *info)
+{
+    char bytes[SHOW_SIZE];
+    if (info->part_count == 0)
+        return;
+    printf("  parts        %" PRIu64 " traces, of which the above is the first; FILE#2 names the "
+           "second\n",
+           info->part_count);
+    for (size_t i = 0; i < listed_parts(info); i++) {
+        const struct part *part = &info->parts[i];
+        printf("    #%-4zu  offset %#" PRIx64 ", %s", i + 1, (uint64_t)part->offset,
+               show_bytes(bytes, part->bytes));
+        if (part->version > 0)
+            printf(", go 1.%d trace", part->version);
+        printf("%s\n", part->damaged ? ", damaged: more traces may follow" : "");
+    }
+    if (info->part_count > MOST_PARTS)
+        printf("    ...\n");
+}
+
 static void show_info(const struct info *info)
 {
     char text[SHOW_SIZE];
@@ -579,6 +659,7 @@ static void show_info(const struct info *info)
     show_batches(info);
     if (info->full)
         show_full(info, &vocabulary);
+    show_parts(info);
     if (info->damaged) {
         char where[256];
         (void)trail_error_where(&info->damage, where, sizeof where);
@@ -601,6 +682,26 @@ static void json_tallies(struct json *json, const struct info *info)
         json_close(json, '}');
     }
     json_close(json, '}');
+}
+
+static void json_parts(struct json *json, const struct info *info)
+{
+    if (info->part_count == 0)
+        return;
+    json_number(json, "part_count", info->part_count);
+    json_open(json, "parts", '[');
+    for (size_t i = 0; i < listed_parts(info); i++) {
+        const struct part *part = &info->parts[i];
+        json_open(json, NULL, '{');
+        json_number(json, "part", i + 1);
+        json_signed(json, "offset", part->offset);
+        json_number(json, "bytes", part->bytes);
+        if (part->version > 0)
+            json_number(json, "version", (uint64_t)part->version);
+        json_bool(json, "damaged", part->damaged);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
 }
 
 static void json_full(struct json *json, const struct info *info)
@@ -677,6 +778,7 @@ static void json_info(const struct info *info)
         if (info->full)
             json_full(&json, info);
     }
+    json_parts(&json, info);
     if (info->damaged)
         json_error(&json, "error", &info->damage);
     json_close(&json, '}');
@@ -711,8 +813,10 @@ static int info_file(const char *word, const struct request *request)
                         .size = -1,
                         .compression = "none"};
     struct input input;
+    struct part_name part;
     trail_error err;
     int code = EXIT_GOOD;
+    info.is_part = part_name_parse(word, &part);
     if (input_init(&input, word, request->full, &err) < 0) {
         note_damage(&info, &err);
     } else {
@@ -729,6 +833,7 @@ static int info_file(const char *word, const struct request *request)
         show_info(&info);
     if (info.damaged && (info.version <= 0 || code == EXIT_INOUT))
         (void)print_error(word, &info.damage);
+    free(info.parts);
     idmap_free(&info.threads);
     idmap_free(&info.procs);
     idmap_free(&info.goroutines);

@@ -57,6 +57,9 @@ static inline bool reader_settle(trail_reader *reader)
  */
 int reader_peek_version(trail_source *source, trail_error *err);
 
+/* Returns the version in a header of 16 bytes; -1 with *err if it is of no known trace. */
+int reader_version(const uint8_t *header, trail_error *err);
+
 /* Open a decoder on a source with a header of a known `version`, which has not been consumed. */
 trail_reader *v1_reader_open(trail_source *source, int version, const trail_reader_options *options,
                              trail_error *err);

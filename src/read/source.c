@@ -139,6 +139,8 @@ static ssize_t fail_cut(trail_error *err, const trail_source *s, int64_t at)
 }
 
 /* Reads from below, when [at, end) is empty. */
+static int limit_unwrapped(trail_source *s);
+
 static ssize_t raw_read(trail_source *s, void *buf, size_t size)
 {
     if (s->ended)
@@ -158,7 +160,7 @@ static ssize_t raw_read(trail_source *s, void *buf, size_t size)
         return fail_cut(&s->error, s, s->taken);
     s->ended = n == 0;
     s->taken += n;
-    return n;
+    return limit_unwrapped(s) < 0 ? -1 : n;
 }
 
 /* Fetches raw bytes into the buffer when [at, end) is empty. Returns their number, 0 at the end. */
@@ -359,27 +361,40 @@ enum { CODECS = sizeof codecs / sizeof *codecs };
 
 /* MARK: Limits */
 
-static int fail_limit(trail_source *s, const char *limit, uint64_t value)
+static int fail_limit(trail_source *s, const char *form, uint64_t raw, const char *limit,
+                      uint64_t value)
 {
     error_set(&s->error, TRAIL_LIMIT,
               "%lld bytes of %s data give more than %llu bytes when decompressed, which the limit "
               "%s does not allow",
-              (long long)raw_position(s), s->codec->name, (unsigned long long)value, limit);
+              (long long)raw, form, (unsigned long long)value, limit);
     s->error.offset = s->delivered;
     return -1;
+}
+
+/* Returns -1 if `size` bytes from `raw` ones in this form exceed a limit. */
+static int limit(trail_source *s, const char *form, uint64_t raw, uint64_t size)
+{
+    uint64_t most;
+    if (size > s->inflated_max)
+        return fail_limit(s, form, raw, "inflated_max", s->inflated_max);
+    if (__builtin_mul_overflow(raw, s->inflated_ratio, &most))
+        return 0;
+    most = most < INFLATED_FREE ? INFLATED_FREE : most;
+    return size > most ? fail_limit(s, form, raw, "inflated_ratio", most) : 0;
 }
 
 /* Counts bytes produced by the codec. Returns -1 if they exceed a limit. */
 static int count_inflated(trail_source *s, uint64_t size)
 {
-    uint64_t most, raw = (uint64_t)raw_position(s);
     s->inflated += size;
-    if (s->inflated > s->inflated_max)
-        return fail_limit(s, "inflated_max", s->inflated_max);
-    if (__builtin_mul_overflow(raw, s->inflated_ratio, &most))
-        return 0;
-    most = most < INFLATED_FREE ? INFLATED_FREE : most;
-    return s->inflated > most ? fail_limit(s, "inflated_ratio", most) : 0;
+    return limit(s, s->codec->name, (uint64_t)raw_position(s), s->inflated);
+}
+
+/* A zip archive is compressed too, and a hex dump may repeat a line. */
+static int limit_unwrapped(trail_source *s)
+{
+    return s->unwrap ? limit(s, s->form, (uint64_t)s->inner->delivered, (uint64_t)s->taken) : 0;
 }
 
 void trail_source_limit_inflated(trail_source *s, uint64_t max_bytes, uint64_t max_ratio)
@@ -837,6 +852,42 @@ trail_source *trail_source_open_callback(trail_read_fn read, void *context, trai
     return source_ready(s, err);
 }
 
+/* Makes memory or a plain regular file begin `offset` bytes later. Returns false if it cannot. */
+static bool begin_later(trail_source *s, int64_t offset)
+{
+    if (!can_seek(s) || s->delivered > 0 || offset > s->size || !seek_ahead(s, offset))
+        return false;
+    s->start += offset;
+    s->size -= offset;
+    s->memory += s->memory ? offset : 0;
+    s->taken = s->memory ? s->size : 0;
+    s->delivered = 0;
+    s->peeked_at = s->peeked_end = 0;
+    s->ended = s->memory != NULL;
+    show_position(s);
+    return true;
+}
+
+trail_source *source_from(trail_source *s, int64_t offset, trail_error *err)
+{
+    trail_source *outer = NULL;
+    if (offset >= 0 && begin_later(s, offset))
+        return s;
+    int64_t skipped = offset < 0 ? -1 : source_skip(s, (uint64_t)offset, err);
+    if (skipped >= 0 && skipped < offset)
+        error_set(err, TRAIL_TRUNCATED, "%s ends before offset %lld", s->name, (long long)offset);
+    else if (skipped >= 0)
+        outer = source_new(s->name, err);
+    if (!outer) {
+        trail_source_close(s);
+        return NULL;
+    }
+    outer->inner = s;
+    outer->read = read_inner;
+    outer->context = s;
+    return source_ready(outer, err);
+}
+
 void trail_source_close(trail_source *s)
 {
     if (!s)
@@ -869,6 +920,8 @@ int64_t trail_source_position(const trail_source *source)
 
 const char *trail_source_compression(const trail_source *source)
 {
+    while (source->inner && !source->unwrap && !source->codec)
+        source = source->inner; /* of source_from */
     if (source->codec)
         return source->codec->name;
     return source->inner ? source->form : "none";

@@ -40,6 +40,12 @@ bool source_in_place(trail_source *source, const uint8_t **data, size_t *size);
  */
 ssize_t source_peek_at(const trail_source *source, uint64_t from, void *buf, size_t size);
 
+/*
+ * Returns a source of the bytes from `offset` on, in place of `source`, of which nothing was read
+ * before. Owns `source`, also on failure, when it returns NULL with *err.
+ */
+trail_source *source_from(trail_source *source, int64_t offset, trail_error *err);
+
 /* Whether it is a plain file, which source_again can read. */
 bool source_is_file(const trail_source *source);
 

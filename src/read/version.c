@@ -19,6 +19,11 @@ int reader_peek_version(trail_source *source, trail_error *err)
             err->offset = 0;
         return -1;
     }
+    return reader_version(header, err);
+}
+
+int reader_version(const uint8_t *header, trail_error *err)
+{
     int version = wire_header_parse(header);
     if (version > 0)
         return version;

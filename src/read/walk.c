@@ -22,6 +22,7 @@
 #include "read/v2/batch.h"
 
 #define WINDOW_SIZE      ((size_t)256 << 10) /* initially; more than any batch of v2 */
+#define HEADER_FIRST     'g'                 /* of "go 1.N trace" */
 #define HEADER_READ_SIZE 64                  /* holds a header of v2 and the byte after it */
 
 struct trail_walk {
@@ -32,6 +33,7 @@ struct trail_walk {
     size_t window_size;
     bool headers_only; /* a v2 file: [at, end) has only headers */
     int64_t offset, taken;
+    int64_t next_trace; /* offset of the trace behind the batches, -1: none */
     uint64_t size;
     bool failed;
     struct v1_lex lex;
@@ -130,6 +132,20 @@ static bool window_fill(trail_walk *walk, size_t size)
     return more >= 0;
 }
 
+/*
+ * Whether another trace begins `from` bytes after `at`, where no record or batch can begin with the
+ * first byte of a header. If so, notes it.
+ */
+static bool at_trace(trail_walk *walk, size_t from)
+{
+    if (!window_fill(walk, from + WIRE_HEADER_SIZE) ||
+        (size_t)(walk->end - walk->at) < from + WIRE_HEADER_SIZE ||
+        wire_header_parse(walk->at + from) == 0)
+        return false;
+    walk->next_trace = walk->offset + (int64_t)from;
+    return true;
+}
+
 /* MARK: v2 */
 
 /* Advances to the data of the batch, which must be complete. */
@@ -165,6 +181,10 @@ static int v2_next(trail_walk *walk, trail_batch *batch)
         batch->generation = header.generation;
         if (result == V2_HEADER_OK)
             break;
+        if (result == V2_HEADER_BAD && at_trace(walk, 0)) {
+            error_clear(&walk->error);
+            return 0;
+        }
         if (have < want || result == V2_HEADER_BAD)
             return walk_fail(walk, batch);
         want = have + 1;
@@ -237,7 +257,7 @@ static void v1_init(trail_walk *walk)
     *inside = *outside = walk->lex;
     for (unsigned first = 0; first < 256; first++) {
         unsigned type = first & V1_TYPE_MASK;
-        if (type == V1_Batch)
+        if (type == V1_Batch || first == HEADER_FIRST)
             outside->class[first] = inside->class[first] = V1_LEX_STOP;
         if (v1_is_footer(type, walk->version))
             inside->class[first] = V1_LEX_STOP;
@@ -260,14 +280,25 @@ static bool v1_more(trail_walk *walk, size_t done)
     return more > 0;
 }
 
-/* Returns the size of the Batch record at `at`; 0 with walk->error if it is damaged. */
-static size_t v1_batch_record(trail_walk *walk)
+/*
+ * Returns the size of the record at `done` after `at`; 0 with walk->error if it is damaged.
+ */
+static size_t v1_record_size(trail_walk *walk, size_t done)
 {
     const uint8_t *next;
-    while (!(next = v1_lex_skip(&walk->lex, walk->at, walk->end)))
-        if (!v1_more(walk, 0))
+    while (!(next = v1_lex_skip(&walk->lex, walk->at + done, walk->end)))
+        if (!v1_more(walk, done))
             return 0;
-    return (size_t)(next - walk->at);
+    return (size_t)(next - walk->at) - done;
+}
+
+/* Counts a record that begins like a header but is none. Returns as v1_records. */
+static bool v1_no_header(trail_walk *walk, size_t *size, uint64_t *count)
+{
+    size_t record = walk->failed ? 0 : v1_record_size(walk, *size);
+    *size += record;
+    *count += record > 0;
+    return record > 0;
 }
 
 /*
@@ -280,8 +311,13 @@ static bool v1_records(trail_walk *walk, bool inside, size_t *size, uint64_t *co
     for (;;) {
         const uint8_t *end = v1_lex_run(run, walk->at + *size, walk->end, count);
         *size = (size_t)(end - walk->at);
-        if (end < walk->end && run->class[*end] == V1_LEX_STOP)
-            return true;
+        if (end < walk->end && run->class[*end] == V1_LEX_STOP) {
+            if (*end != HEADER_FIRST || at_trace(walk, *size))
+                return true;
+            if (!v1_no_header(walk, size, count))
+                return false;
+            continue;
+        }
         if (end < walk->end) {
             if (!v1_more(walk, *size))
                 return false;
@@ -302,7 +338,7 @@ static int v1_next(trail_walk *walk, trail_batch *batch)
     batch->kind = TRAIL_BATCH_EVENTS;
     bool inside = (*walk->at & V1_TYPE_MASK) == V1_Batch;
     if (inside) {
-        size_t record = v1_batch_record(walk);
+        size_t record = v1_record_size(walk, 0);
         if (record == 0 || v1_header(walk, walk->at + record, batch) < 0)
             return -1;
     }
@@ -311,7 +347,7 @@ static int v1_next(trail_walk *walk, trail_batch *batch)
     if (!v1_records(walk, inside, &size, &batch->records))
         return -1;
     batch->size = size;
-    return 1;
+    return inside || size > 0;
 }
 
 /* MARK: The public side */
@@ -351,6 +387,7 @@ trail_walk *trail_walk_open(trail_source *source, trail_error *err)
         return NULL;
     }
     error_clear(&walk->error);
+    walk->next_trace = -1;
     walk->source = source;
     if (walk_begin(walk, err) == 0)
         return walk;
@@ -383,6 +420,43 @@ int trail_walk_next(trail_walk *walk, trail_batch *batch)
     if (result > 0)
         walk->size = batch->size;
     return result;
+}
+
+int64_t trail_walk_next_trace(const trail_walk *walk)
+{
+    return walk->next_trace;
+}
+
+/* Of a file that has v1 before it, v2 is read in full too: the source is ahead of the walk. */
+static void walk_change(trail_walk *walk, int version)
+{
+    const bool v2 = trail_version_is_v2(version);
+    if (walk->headers_only && !v2) {
+        walk_show(walk);
+        walk->at = walk->end = walk->window;
+    }
+    walk->headers_only &= v2;
+    walk->version = version;
+    if (!v2)
+        v1_init(walk);
+}
+
+int trail_walk_go_on(trail_walk *walk)
+{
+    if (walk->failed || walk->next_trace < 0 || walk->offset != walk->next_trace)
+        return error_set(&walk->error, TRAIL_USAGE, "the walk is not before another trace");
+    int version = reader_version(walk->at, &walk->error);
+    if (version < 0)
+        walk->error.offset = walk->offset;
+    walk->failed = version < 0;
+    walk->next_trace = -1;
+    if (walk->failed)
+        return -1;
+    walk_change(walk, version);
+    if (!window_fill(walk, WIRE_HEADER_SIZE))
+        return -1;
+    walk_advance(walk, WIRE_HEADER_SIZE);
+    return 0;
 }
 
 const uint8_t *trail_walk_data(trail_walk *walk)

@@ -12,6 +12,9 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/file.h"
+#include "base/part_name.h"
+#include "read/source.h"
 
 /* Interval at which a followed file is checked. */
 enum { FOLLOW_MS = 50 };
@@ -156,9 +159,45 @@ static bool open_stdin(struct intake *intake, const struct intake_options *optio
     return true;
 }
 
+/* Returns a descriptor of a copy of the part; -1 on an error. */
+static int copy_part(const struct part_name *part, trail_error *err)
+{
+    uint8_t data[65536];
+    int64_t size = 0;
+    ssize_t n;
+    trail_source *source = trail_source_open_part(part->file, part->number, 0, 0, err);
+    int fd = source ? temporary_file() : -1;
+    if (source && fd < 0)
+        (void)error_set(err, TRAIL_IO, "cannot write a temporary file: %s", strerror(errno));
+    for (; fd >= 0 && (n = source_read(source, data, sizeof data, err)) != 0; size += n) {
+        if (n > 0 && file_write_at(fd, data, (size_t)n, size))
+            continue;
+        if (n > 0)
+            (void)error_set(err, TRAIL_IO, "cannot write a temporary file: %s", strerror(errno));
+        (void)close(fd);
+        fd = -1;
+        break;
+    }
+    trail_source_close(source);
+    return fd;
+}
+
+static bool open_part(struct intake *intake, const struct part_name *part,
+                      const struct intake_options *options, trail_error *err)
+{
+    if (options->follow)
+        return error_set(err, TRAIL_USAGE, "a part of a file cannot be followed") == 0;
+    intake->fd = copy_part(part, err);
+    intake->complete = true;
+    return intake->fd >= 0 && fstat(intake->fd, &intake->opened) == 0;
+}
+
 static bool open_path(struct intake *intake, const struct intake_options *options, trail_error *err)
 {
     struct stat status;
+    struct part_name part;
+    if (part_name_parse(options->path, &part))
+        return open_part(intake, &part, options, err);
     intake->fd = open(options->path, O_RDONLY | O_CLOEXEC);
     if (intake->fd < 0 || fstat(intake->fd, &status) != 0)
         return error_set(err, TRAIL_IO, "cannot open %s: %s", options->path, strerror(errno)) == 0;

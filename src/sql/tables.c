@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/part_name.h"
 #include "ui/cli.h"
 #include "ui/show.h"
 
@@ -66,13 +67,15 @@ int32_t trace_day(struct input *input)
 {
     trail_error err;
     struct stat file;
+    struct part_name part;
+    const char *path = part_name_parse(input->word, &part) ? part.file : input->word;
     trail_source *source = input_open(input, &err);
     int64_t seconds = source ? wall_clock(source, &err) : 0;
     if ((!source || seconds < 0) && err.code == TRAIL_NO_MEMORY)
         show_lacks();
     trail_source_close(source);
     if (seconds <= 0)
-        seconds = !input->data && stat(input->word, &file) == 0 ? file.st_mtime : time(NULL);
+        seconds = !input->data && stat(path, &file) == 0 ? file.st_mtime : time(NULL);
     return (int32_t)(seconds / 86400);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/part_name.h"
 #include "base/text.h"
 #include "ui/closed_stdout.h"
 #include "ui/show.h"
@@ -44,6 +45,10 @@ trail_source *limit_source(trail_source *source)
 
 trail_source *open_source(const char *word, trail_error *err)
 {
+    struct part_name part;
+    if (part_name_parse(word, &part))
+        return trail_source_open_part(part.file, part.number, input_limits.max_bytes,
+                                      input_limits.max_ratio, err);
     return limit_source(strcmp(word, "-") == 0 ? trail_source_open_fd(STDIN_FILENO, err)
                                                : trail_source_open_path(word, err));
 }

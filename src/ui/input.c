@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/part_name.h"
 #include "symbols/symbols.h"
 #include "ui/cli.h"
 #include "ui/show.h"
@@ -102,10 +103,26 @@ int open_binary(const char *path, struct symbols **symbols, trail_reader_options
     return EXIT_GOOD;
 }
 
+/* With the number of a part, the others are known. */
+static void print_next_trace(const char *word, const trail_reader_stats *stats)
+{
+    struct part_name part;
+    if (stats->next_trace < 0 || part_name_parse(word, &part))
+        return;
+    if (strcmp(word, "-") == 0)
+        print_message(
+            "stdin: this is the first of several traces; of a file, FILE#2 names the second");
+    else
+        print_message("%s: this is the first of several traces: %s#2 names the second, and 'trail "
+                      "info' lists them",
+                      word, word);
+}
+
 void print_repairs(const char *word, const trail_reader *reader)
 {
     trail_reader_stats stats;
     trail_reader_get_stats(reader, &stats);
+    print_next_trace(word, &stats);
     if (stats.repairs > 0 && trail_version_is_v2(trail_reader_version(reader)))
         print_message(
             "%s: %" PRIu64

@@ -359,6 +359,25 @@ static int damaged(struct sweep *sweep, const uint8_t **at, trail_error reason)
 }
 
 /*
+ * Whether another trace begins at *at, where no record does: the first byte of a header is that of
+ * no valid record. Returns -1 on an error.
+ */
+static int at_trace(struct sweep *sweep, const uint8_t **at)
+{
+    struct v1_index *index = sweep->index;
+    const struct v1_bytes *bytes = &index->input.bytes;
+    int more = 1;
+    while (more > 0 && bytes->data + bytes->size - *at < WIRE_HEADER_SIZE)
+        more = v1_input_more(&index->input, at, sweep->err);
+    if (more <= 0)
+        return more;
+    if (wire_header_parse(*at) == 0)
+        return 0;
+    index->next_trace = (int64_t)v1_offset(bytes, *at);
+    return 1;
+}
+
+/*
  * Takes the record at *at, and skips ordinary ones after it. Returns 1, 0 at the end, -1 on an
  * error.
  */
@@ -381,7 +400,10 @@ static int sweep_some(struct sweep *sweep, const uint8_t **at)
         }
         if (more == 0 && reason.code == TRAIL_OK)
             return 0;
-        return damaged(sweep, at, more < 0 ? err : reason);
+        int trace = sweep->salvage && more == 0 ? at_trace(sweep, at) : 0;
+        if (trace == 0)
+            return damaged(sweep, at, more < 0 ? err : reason);
+        return trace > 0 ? 0 : -1;
     }
     uint64_t offset = v1_offset(bytes, *at);
     if (sweep->orphaned && v1_time_fields(record.type, index->format->version) > 0)
@@ -446,6 +468,7 @@ int v1_index_build(struct v1_index *index, const struct v1_format *format, trail
 {
     error_clear(err);
     index->format = format;
+    index->next_trace = -1;
     if (v1_input_open(&index->input, source, format->version < 7, err) < 0)
         return -1;
     struct sweep sweep = {.index = index, .tables = tables, .err = err, .salvage = salvage};

@@ -71,7 +71,8 @@ struct v1_index {
     int64_t longest_ticks;             /* between two batches of one P */
     struct v1_hole *holes;
     size_t hole_count, hole_capacity;
-    bool cut; /* set by the reader: what the Ps did last is lost */
+    bool cut;           /* set by the reader: what the Ps did last is lost */
+    int64_t next_trace; /* offset of another trace behind this one, -1: none */
 };
 
 /*

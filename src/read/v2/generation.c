@@ -431,6 +431,7 @@ struct extent_state {
     bool any;         /* the generation has a batch */
     bool event_batch; /* the generation has a batch with events */
     bool misplaced;   /* the batch that ends the reading is good, but its generation is not */
+    size_t searched;  /* before it no other trace begins */
     size_t foreign;   /* up to here, no batch of the generation follows damage */
 };
 
@@ -523,6 +524,28 @@ static bool ends_in_trace(struct v2_generation *g, size_t at)
     return true;
 }
 
+/*
+ * Whether another trace begins between damage at `from` and `end`, where a batch that may be its
+ * own was found. Only a header before a batch is one: strings may have the same bytes.
+ */
+static bool trace_behind(struct v2_generation *g, size_t from, size_t end)
+{
+    struct v2_batch_header header;
+    size_t length;
+    for (size_t at = from; at + WIRE_HEADER_SIZE < g->filled && at < end; at++) {
+        int version = g->buffer[at] == 'g' ? wire_header_parse(g->buffer + at) : 0;
+        const uint8_t *next = g->buffer + at + WIRE_HEADER_SIZE;
+        if (version == 0)
+            continue;
+        if (trail_version_is_v2(version)
+                ? v2_batch_header(next, g->filled - at - WIRE_HEADER_SIZE, version, &header,
+                                  &length, NULL) == V2_HEADER_OK
+                : *next == (V1_Batch | 1 << V1_COUNT_SHIFT))
+            return ends_in_trace(g, at);
+    }
+    return false;
+}
+
 /* Keeps what is left of a last batch that is cut. Returns false if that is no batch. */
 static bool keep_cut(struct v2_generation *g, struct extent_state *s, trail_error *err)
 {
@@ -592,10 +615,17 @@ static bool pass_over(struct v2_generation *g, struct extent_state *s, trail_err
     size_t limit = g->filled - s->at < V2_RESYNC_REACH ? g->filled : s->at + V2_RESYNC_REACH;
     /* A first batch that no other has followed may itself be damaged. */
     const bool sure = s->batches > 1 || g->offset > WIRE_HEADER_SIZE;
+    /* Its own last batch, cut, may have swallowed the begin of the trace. */
+    const bool last = trace_behind(g, from > s->searched ? from : s->searched, limit);
+    if (last)
+        limit = g->filled;
+    s->searched = limit > 2 * WIRE_HEADER_SIZE ? limit - 2 * WIRE_HEADER_SIZE : 0;
     const struct v2_resync rules = {g->version, s->any && sure ? g->number : 0, 1,
                                     sure ? g->time_ticks : 0, limit == g->filled && g->at_end};
-    size_t end = from + v2_resync_find(&rules, g->buffer + from, limit - from);
-    if (end == limit && !(g->at_end && v2_resync_is_text(g->buffer + s->at, end - s->at)))
+    size_t end = limit;
+    if (!last || limit > s->at)
+        end = from + v2_resync_find(&rules, g->buffer + from, limit - from);
+    if (!last && end == limit && !(g->at_end && v2_resync_is_text(g->buffer + s->at, end - s->at)))
         return false;
     if (s->any && sure && end < limit) {
         if (ends_later(g, from, end))
@@ -628,6 +658,11 @@ bool v2_generation_resume(struct v2_generation *g, trail_error *err)
                                         g->at_end};
         size_t found = v2_resync_find(&rules, g->buffer + at, g->filled - at);
         /* What may be the begin of a batch at the end is looked at again, with more bytes. */
+        if (trace_behind(g, at, at + found)) {
+            g->lost_bytes += g->filled - at;
+            g->used = g->filled;
+            return false;
+        }
         size_t left = g->filled - at - found;
         size_t step = left > 0 || g->at_end ? found : found - V2_RESYNC_REACH / 2;
         g->lost_bytes += step;
