@@ -55,8 +55,21 @@ struct ended_wait {
     uint64_t expired; /* when its time limit, which ended it, was over, in ticks; 0: not known */
 };
 
+/*
+ * When waits for a semaphore began, the last ones, in no order: each found no permit left. Two
+ * semaphores that share a place replace each other.
+ */
+#define EMPTY_TIMES  8
+#define EMPTY_PLACES 64
+struct empty_semaphore {
+    uint64_t object, program; /* whose; the object 0: none */
+    uint64_t times[EMPTY_TIMES];
+    unsigned next;
+};
+
 /* Of the trace. Owned by releases.c. Zero-initialised is empty. */
 struct releases {
+    struct empty_semaphore empty[EMPTY_PLACES];
     struct idmap by_number; /* and by the object's slot: blocks */
     struct slab slab, blocks;
     struct release *oldest, *newest;
@@ -73,6 +86,9 @@ struct release *release_add(struct collect *c, struct thread *thread,
  * its own end. Returns the waits that were matched before, which the caller owns.
  */
 struct woken *release_is_written(struct release *release);
+
+/* A wait for the semaphore began at `time`. */
+void releases_empty(struct collect *c, uint64_t object, uint64_t time);
 
 /* Adds a wait whose release is to be looked for. */
 void releases_wait_ended(struct collect *c, const struct ended_wait *wait);
