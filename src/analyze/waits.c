@@ -519,7 +519,10 @@ static bool judge_idle(struct waits *waits, const struct goroutine *g, int64_t n
     return context.group && idle_judge(&waits->idle, &end, count_idle, &context);
 }
 
-/* The goroutine has soon ended a wait of another one to send. Returns false on out of memory. */
+/*
+ * The goroutine has soon ended a wait of another one to send. It begins anew at a long one, as one
+ * that works on what it takes ends such too, where the channel's buffer is full. Returns false on out of memory.
+ */
 static bool count_served(struct waits *waits, int64_t goroutine)
 {
     uintptr_t count = (uintptr_t)idmap_find(&waits->served, (uint64_t)goroutine);
@@ -793,9 +796,11 @@ static bool wait_leave(struct waits *waits, const struct goroutine *g, const tra
         idle_leave(waits, g, event->time_ns);
     if (g->reason == 0 || is_at_place(waits, g->reason))
         return place_leave(waits, g, event);
-    if (ns_between(g->since_ns, event->time_ns) >= BLAME_OTHERS_NS)
-        return blame(waits, g, NULL, 0, g->reason, event);
-    return g->reason != waits->send || count_served(waits, event->goroutine);
+    if (ns_between(g->since_ns, event->time_ns) < BLAME_OTHERS_NS)
+        return g->reason != waits->send || count_served(waits, event->goroutine);
+    if (g->reason == waits->send && waits->served.count > 0)
+        (void)idmap_remove(&waits->served, (uint64_t)event->goroutine);
+    return blame(waits, g, NULL, 0, g->reason, event);
 }
 
 /* A wait begins. Returns false on out of memory. */
