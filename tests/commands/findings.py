@@ -1519,12 +1519,17 @@ def much_of_the_time_outside_the_program_is_said():
     equal(outside([60 * MS], "read pipe:[7]", of=200 * MS), {})
 
 
-def served(count, every=2 * MS, waits=False, late=0):
-    """Goroutine 2 takes a value from goroutine 1 now and then, at once but for the late-th; and runs all the time, or waits once."""
+def served(count, every=4 * MS, waits=False, late=0, sleeps=True):
+    """Goroutine 2 takes a value from goroutine 1 now and then, at once but for the late-th; and runs all the time, or waits once.
+    Goroutine 1 sleeps in between, or runs."""
     trace = Trace(2)
     trace.here(1, 2, 0)
     trace.here(2, 2, 1)
     for i in range(1, count + 1):
+        if sleeps:
+            trace.block((i - 1) * every + every // 3, 0, "sleep", WORK_STACK)
+            trace.at(i * every - 20, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+            trace.start(i * every - 10, 0, 1)
         trace.block(i * every, 0, "chan send", WORK_STACK)
         trace.wake(i * every + (MS if i == late else 100), 1, 1)
         trace.start(i * every + (MS if i == late else 100) + 100, 0, 1)
@@ -1540,9 +1545,11 @@ def served(count, every=2 * MS, waits=False, late=0):
 def a_goroutine_that_receives_without_ever_waiting_spins():
     found = served(5)
     equal(list(found), ["spins"])
-    assert " 2 ran for 12.0 ms and never waited, while others sent to it now and then: it ended 5 waits to send in a row within" in found["spins"]["text"], found
+    assert " 2 ran for 24.0 ms and never waited, while others sent to it now and then: it ended 5 waits to send in a row within" in found["spins"]["text"], found
     equal(served(4), {})
     equal(served(5, waits=True), {})
+    # The other one always has something to send.
+    equal(served(10, sleeps=False), {})
     # It worked on a value while another one waited for room.
     assert "spins" in served(10, late=5)
     assert "spins" not in served(10, late=6)
