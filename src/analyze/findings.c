@@ -41,6 +41,7 @@
 #define READY_OTHERS 0.4 /* where there were CPUs enough, but for other programs */
 #define READY_MUCH   INT64_C(100000000)
 #define READY_LEAST  INT64_C(10000000)
+#define ALL_CPUS     0.85 /* of the CPUs: from here on all are in use */
 
 /* MARK: Sentences */
 
@@ -284,6 +285,16 @@ static const struct wait_group *readiest(const struct findings *findings, int64_
     return most;
 }
 
+/*
+ * Whether all CPUs were in use and at most one goroutine more wanted one, as where one feeds as many
+ * workers as there are CPUs. Nothing is gained by fewer of them. One P may be too few by mistake.
+ */
+static bool is_well_used(const trail_activity *activity, double wanted, double ran)
+{
+    double procs = (double)activity->procs;
+    return procs > 1 && wanted <= procs + 1 && ran >= ALL_CPUS * procs;
+}
+
 /* Whether another finding says why the goroutines of `most` were ready for that long. */
 static bool is_ready_for(const struct findings *findings, const struct wait_group *most, int64_t ns)
 {
@@ -309,10 +320,11 @@ void finding_ready_for_long(struct findings *findings)
         (!long_ones && (share < READY_MOST || activity.runnable_ns < READY_MUCH)))
         return;
     double wanted = share_of(time_with_work(&activity), length);
+    double ran = share_of(activity.running_ns, length);
     if ((wanted <= (double)activity.procs && share < READY_OTHERS) ||
+        is_well_used(&activity, wanted, ran) ||
         is_ready_for(findings, most, activity.runnable_ns < length ? activity.runnable_ns : length))
         return;
-    double ran = share_of(activity.running_ns, length);
     char name[STARTED_SIZE], why[WHY_READY_SIZE];
     const struct finding_of of = {
         "ready",

@@ -564,9 +564,9 @@ void finding_spins(struct findings *findings)
                                   .function = spinner->name};
     trail_string name = text_of(findings, spinner->name);
     finding_say(findings, &of,
-                "%.*s spins: %s %" PRId64 " ran for %s and never waited, although it took only "
-                "%" PRIu64 " values from channels, each within %s; a select without a default "
-                "case waits for them",
+                "%.*s spins: %s %" PRId64 " ran for %s and never waited, while others sent to it "
+                "now and then: it ended %" PRIu64 " waits to send in a row within %s each; a "
+                "select without a default case waits for values",
                 SHOWN(name), word(findings, TERM_task), spinner->goroutine, duration(ns).text,
                 spinner->count, duration(BLAME_OTHERS_NS).text);
 }

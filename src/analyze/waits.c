@@ -519,11 +519,22 @@ static bool judge_idle(struct waits *waits, const struct goroutine *g, int64_t n
     return context.group && idle_judge(&waits->idle, &end, count_idle, &context);
 }
 
-/* The goroutine has soon ended a wait of another one to send. Returns false on out of memory. */
-static bool count_served(struct waits *waits, int64_t goroutine)
+/*
+ * A goroutine has soon ended the wait of `sender` to send. That counts if the sender mostly waits,
+ * for something else: one that always has something to send fills a channel's buffer, and those that
+ * work on what they take from it never wait, and may end such waits soon as well. A long wait, which
+ * the other one did not notice at once, begins the count anew. Returns false on out of memory.
+ */
+static bool count_served(struct waits *waits, const struct goroutine *sender,
+                         const trail_event *event)
 {
-    uintptr_t count = (uintptr_t)idmap_find(&waits->served, (uint64_t)goroutine);
-    return goroutine < 0 || idmap_put(&waits->served, (uint64_t)goroutine, (void *)(count + 1));
+    uint64_t by = (uint64_t)event->goroutine;
+    int64_t busy = sender->exec_ns;
+    ns_add(&busy, sender->sched_wait_ns);
+    if (event->goroutine < 0 || busy > ns_between(sender->creation_ns, event->time_ns) / 2)
+        return true;
+    uintptr_t count = (uintptr_t)idmap_find(&waits->served, by);
+    return idmap_put(&waits->served, by, (void *)(count + 1));
 }
 
 /* Looks whether the goroutine that ends has never waited, but served others. */
@@ -793,9 +804,11 @@ static bool wait_leave(struct waits *waits, const struct goroutine *g, const tra
         idle_leave(waits, g, event->time_ns);
     if (g->reason == 0 || is_at_place(waits, g->reason))
         return place_leave(waits, g, event);
-    if (ns_between(g->since_ns, event->time_ns) >= BLAME_OTHERS_NS)
-        return blame(waits, g, NULL, 0, g->reason, event);
-    return g->reason != waits->send || count_served(waits, event->goroutine);
+    if (ns_between(g->since_ns, event->time_ns) < BLAME_OTHERS_NS)
+        return g->reason != waits->send || count_served(waits, g, event);
+    if (g->reason == waits->send && waits->served.count > 0)
+        (void)idmap_remove(&waits->served, (uint64_t)event->goroutine);
+    return blame(waits, g, NULL, 0, g->reason, event);
 }
 
 /* A wait begins. Returns false on out of memory. */

@@ -97,7 +97,7 @@ struct waits {
     struct idle idle;   /* the user of a place is the name of the wait's kind */
     struct idmap idle_now;  /* goroutine -> number of the place where it waits now, as a pointer */
     uint64_t watched;       /* goroutines woken at a place that did no work yet */
-    struct idmap served;    /* goroutine -> number of short waits to send that it ended */
+    struct idmap served;    /* goroutine -> number of short waits to send that it ended last */
     struct idmap busy;      /* goroutine -> for how many microseconds it had work, as a pointer */
     struct spinner spinner; /* the one that ran for longest */
     bool inferred;          /* a state was, where events are lost */

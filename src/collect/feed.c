@@ -44,6 +44,9 @@ static struct op *add_block(struct collect *c, struct thread *thread, uint64_t t
         op->name = thread->feed.name;
     op->pc = pc;
     op->wait_number = ++thread->feed.wait_numbers;
+    /* A wait for a set of System V may be for several permits, of which one is left. */
+    if (wait == SHM_SEMAPHORE && !shm_is_numbered(object))
+        releases_empty(c, object, time);
     if (!thread->first_stack)
         thread->first_stack = op->stack;
     return op;

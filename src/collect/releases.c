@@ -4,9 +4,11 @@
  * The record of a wait has the number of its object's last release when the wait ended. For a lock
  * that only one thread can hold, and for a barrier, that release ended the wait. Condition
  * variables and semaphores may have been released several times by then: the oldest release since
- * the wait began that has not woken a thread yet is taken. For descriptors it is the oldest since
- * the wait began, because any number of threads may poll for it. For a file lock it is the last
- * release of a lock that excluded the one waited for.
+ * the wait began that has not woken a thread yet is taken. A thread may take a permit of a
+ * semaphore without a wait, which is not recorded: another wait that began later shows that no
+ * permit was left, so only posts since then can have ended the wait. For descriptors it is the
+ * oldest since the wait began, because any number of threads may poll for it. For a file lock it is
+ * the last release of a lock that excluded the one waited for.
  */
 #include "collect/releases.h"
 
@@ -237,6 +239,50 @@ static struct release *find_left_over(struct collect *c, uint64_t object, uint32
     return NULL;
 }
 
+/* MARK: Semaphores */
+
+static struct empty_semaphore *empty_of(struct collect *c, uint64_t object, uint64_t *program)
+{
+    *program = release_key(c, object, 0);
+    return &c->trace->releases.empty[shm_object_slot(object) % EMPTY_PLACES];
+}
+
+void releases_empty(struct collect *c, uint64_t object, uint64_t time)
+{
+    uint64_t program;
+    struct empty_semaphore *at = empty_of(c, object, &program);
+    if (at->object != object || at->program != program)
+        *at = (struct empty_semaphore){.object = object, .program = program};
+    at->times[at->next++ % EMPTY_TIMES] = time;
+}
+
+/* Returns when the semaphore was last seen without permits before `end`; `begin` at least. */
+static uint64_t last_empty(struct collect *c, uint64_t object, uint64_t begin, uint64_t end)
+{
+    uint64_t program, last = begin;
+    const struct empty_semaphore *at = empty_of(c, object, &program);
+    if (at->object == object && at->program == program)
+        for (size_t i = 0; i < EMPTY_TIMES; i++)
+            last = at->times[i] > last && at->times[i] < end ? at->times[i] : last;
+    return last;
+}
+
+/*
+ * The release that ended a wait for a semaphore: the oldest one since no permit was left. Where
+ * there is none, it came earlier: the thread that took it recorded its end after another one had
+ * found none left, or that one its begin after a post that followed its attempt.
+ */
+static struct release *find_post(struct collect *c, uint64_t object, uint32_t number,
+                                 uint64_t begin, uint64_t end)
+{
+    struct release *r = NULL;
+    for (uint64_t since = end; !r && since > begin;) {
+        since = last_empty(c, object, begin, since);
+        r = find_left_over(c, object, number, since, end);
+    }
+    return r;
+}
+
 /* Returns the oldest release since the wait began: readiness wakes all threads that poll for it. */
 static struct release *find_first(struct collect *c, uint64_t object, uint32_t number,
                                   uint64_t begin, uint64_t end)
@@ -288,6 +334,8 @@ static struct release *find_release(struct collect *c, uint64_t object, uint32_t
         return find_shared(c, object, number, wait, begin, end);
     if (is_exclusive(wait))
         return find_last(c, object, number, begin, end);
+    if (wait == SHM_SEMAPHORE)
+        return find_post(c, object, number, begin, end);
     return wait == SHM_POLL ? find_first(c, object, number, begin, end)
                             : find_left_over(c, object, number, begin, end);
 }

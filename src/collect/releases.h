@@ -55,8 +55,21 @@ struct ended_wait {
     uint64_t expired; /* when the time limit that ended it expired, in ticks; 0: not known */
 };
 
+/*
+ * When the last waits for a semaphore began, in no order: each found no permit left. Two semaphores
+ * that share a place replace each other.
+ */
+#define EMPTY_TIMES  8
+#define EMPTY_PLACES 64
+struct empty_semaphore {
+    uint64_t object, program; /* whose; the object 0: none */
+    uint64_t times[EMPTY_TIMES];
+    unsigned next;
+};
+
 /* Of the trace. Owned by releases.c. Zero-initialised: empty. */
 struct releases {
+    struct empty_semaphore empty[EMPTY_PLACES];
     struct idmap by_number; /* by number and the object's slot: blocks */
     struct slab slab, blocks;
     struct release *oldest, *newest;
@@ -73,6 +86,9 @@ struct release *release_add(struct collect *c, struct thread *thread,
  * own end. Returns the waits matched before, which the caller owns.
  */
 struct woken *release_is_written(struct release *release);
+
+/* Notes that a wait for the semaphore began at `time`. */
+void releases_empty(struct collect *c, uint64_t object, uint64_t time);
 
 /* Adds a wait whose release has yet to be found. */
 void releases_wait_ended(struct collect *c, const struct ended_wait *wait);

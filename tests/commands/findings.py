@@ -745,6 +745,29 @@ def ready_for_a_fifth_of_the_time_and_10_ms_is_told():
     assert "ready" not in queued(0.15, 12 * MS)
 
 
+def crowd(runs, readies, idle=0):
+    """Of two Ps each runs one goroutine all the time, the second but for `idle`; so many others are ready, until the end."""
+    trace, end = Trace(2), 200 * MS
+    for g in range(1, runs + 1):
+        trace.here(g, 2, g - 1)
+    for g in range(10, 10 + readies):
+        trace.create(10 + g, 0, g)
+        trace.start(end - 1000 + 10 * g, 0, g)
+        trace.at(end - 995 + 10 * g, 0, "GoDestroy")
+    trace.at(end - 2000, 0, f"GoStop reason_string={trace.string('preempted')} stack={trace.stack(WORK_STACK)}")
+    if idle:
+        trace.block(end - idle, 1, "chan receive", WORK_STACK)
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+@test
+def one_more_than_there_are_cpus_is_no_crowd():
+    assert "ready" not in crowd(2, 1)
+    assert "ready" in crowd(2, 2)
+    # Some CPU was free for it.
+    assert "ready" in crowd(2, 1, idle=80 * MS)
+
+
 @test
 def no_finding_is_not_that_nothing_is_wrong():
     trace = Trace(1)
@@ -1495,15 +1518,20 @@ def much_of_the_time_outside_the_program_is_said():
     equal(outside([60 * MS], "read pipe:[7]", of=200 * MS), {})
 
 
-def served(count, every=2 * MS, waits=False):
-    """Goroutine 2 takes a value from goroutine 1 now and then, at once; and runs all the time, or waits once."""
+def served(count, every=4 * MS, waits=False, late=0, sleeps=True):
+    """Goroutine 2 takes a value from goroutine 1 now and then, at once but for the late-th; and runs all the time, or waits once.
+    Goroutine 1 sleeps in between, or runs."""
     trace = Trace(2)
     trace.here(1, 2, 0)
     trace.here(2, 2, 1)
     for i in range(1, count + 1):
+        if sleeps:
+            trace.block((i - 1) * every + every // 3, 0, "sleep", WORK_STACK)
+            trace.at(i * every - 20, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+            trace.start(i * every - 10, 0, 1)
         trace.block(i * every, 0, "chan send", WORK_STACK)
-        trace.wake(i * every + 100, 1, 1)
-        trace.start(i * every + 200, 0, 1)
+        trace.wake(i * every + (MS if i == late else 100), 1, 1)
+        trace.start(i * every + (MS if i == late else 100) + 100, 0, 1)
     if waits:
         trace.block(count * every + US, 1, "select", WORK_STACK)
         trace.wake(count * every + 2 * US, 0, 2)
@@ -1516,9 +1544,14 @@ def served(count, every=2 * MS, waits=False):
 def a_goroutine_that_receives_without_ever_waiting_spins():
     found = served(5)
     equal(list(found), ["spins"])
-    assert " 2 ran for 12.0 ms and never waited, although it took only 5 values" in found["spins"]["text"], found
+    assert " 2 ran for 24.0 ms and never waited, while others sent to it now and then: it ended 5 waits to send in a row within" in found["spins"]["text"], found
     equal(served(4), {})
     equal(served(5, waits=True), {})
+    # The other one always has something to send.
+    equal(served(10, sleeps=False), {})
+    # It worked on a value while another one waited for room.
+    assert "spins" in served(10, late=5)
+    assert "spins" not in served(10, late=6)
     equal(served(5, every=700 * US), {})
 
 

@@ -126,6 +126,40 @@ static void who_is_still_writing_is_waited_for(void **state)
     assert_int_equal(w.woken, 2);
 }
 
+/*
+ * The first thread took its permit back without a wait, which is not recorded. That another one finds
+ * none later shows it: both waits were ended by the second thread's posts.
+ */
+static void a_permit_that_was_taken_back_ended_no_wait(void **state)
+{
+    struct world w;
+    (void)state;
+    begin_with_post(&w);
+    put_thread(&w, 4);
+    put(&w, 2, post(2, 30));
+    put(&w, 2, post(3, 45));
+    put(&w, 3, wait_for(2, 5, 35));
+    put(&w, 4, wait_for(3, 20, 50));
+    finish(&w);
+    assert_int_equal(w.woken, 2);
+    assert_int_equal(w.wakers[2], 2);
+}
+
+/* The post came after the attempt to take a permit, but before the record of the wait's begin. */
+static void a_post_before_the_record_of_the_begin_ended_a_wait(void **state)
+{
+    struct world w;
+    (void)state;
+    begin_with_post(&w);
+    put_thread(&w, 4);
+    put(&w, 2, post(2, 45));
+    put(&w, 3, wait_for(1, 5, 21));
+    put(&w, 4, wait_for(2, 20, 50));
+    finish(&w);
+    assert_int_equal(w.woken, 2);
+    assert_int_equal(w.wakers[1], 1);
+}
+
 /* Post n is 2 ms after post n - 1; each seventh is the second thread's, and what the next waiter waits for. */
 static void the_first_since_the_begin_is_found(void **state)
 {
@@ -231,6 +265,8 @@ int main(void)
         cmocka_unit_test(nobody_was_let_in_later),
         cmocka_unit_test(who_went_on_first_is_served_first),
         cmocka_unit_test(who_is_still_writing_is_waited_for),
+        cmocka_unit_test(a_permit_that_was_taken_back_ended_no_wait),
+        cmocka_unit_test(a_post_before_the_record_of_the_begin_ended_a_wait),
         cmocka_unit_test(the_first_since_the_begin_is_found),
         cmocka_unit_test(the_end_of_a_child_that_was_found_ended_wakes),
         cmocka_unit_test(a_join_is_for_the_last_thread_with_the_handle),
