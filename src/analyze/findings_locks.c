@@ -85,7 +85,7 @@ static void put_advice(const struct findings *findings, const struct blame_row *
                        100 * (share < 1 ? share : 1), by, word(findings, TERM_tasks));
     else if (row->outside.ns > 0 && share >= OUTSIDE_SHARE)
         (void)snprintf(text, size,
-                       "for %.0f %% of that time it waited itself (%.*s): release the lock before",
+                       "for %.0f %% of that time it waited itself (%.*s): release the lock first",
                        100 * (share < 1 ? share : 1), SHOWN(outside));
     else
         (void)snprintf(text, size, "hold it for a shorter time, or divide what it protects");
