@@ -301,6 +301,34 @@ static bool goes_on(const struct v1_index *index, const struct tables *tables, c
     return true;
 }
 
+/*
+ * Whether another trace begins at `at`, in damage: a header and a batch, as strings may have the
+ * bytes of a header.
+ */
+static bool begins_trace(struct v1_index *index, const uint8_t *at)
+{
+    const struct v1_bytes *bytes = &index->input.bytes;
+    if (*at != 'g' || bytes->data + bytes->size - at <= WIRE_HEADER_SIZE)
+        return false;
+    int version = wire_header_parse(at);
+    uint8_t next = at[WIRE_HEADER_SIZE];
+    bool v2 = trail_version_is_v2(version);
+    if (version <= 0 || next != (v2 ? V2_EventBatch : V1_Batch | 1 << V1_COUNT_SHIFT))
+        return false;
+    index->next_trace = (int64_t)v1_offset(bytes, at);
+    return true;
+}
+
+/* Whether the record before `at` was cut, and made of the first bytes of another trace. */
+static bool is_in_trace(struct v1_index *index, const uint8_t *at)
+{
+    const uint8_t *begin = index->input.bytes.data;
+    for (size_t back = 0; back < WIRE_HEADER_SIZE && back <= (size_t)(at - begin); back++)
+        if (begins_trace(index, at - back))
+            return true;
+    return false;
+}
+
 /* Moves *at to where records go on. Returns 1, 0 at the end of the trace, -1 on an error. */
 static int find_records(struct sweep *sweep, const uint8_t **at)
 {
@@ -314,7 +342,7 @@ static int find_records(struct sweep *sweep, const uint8_t **at)
                 return -1;
             ended = more == 0;
         }
-        if (*at == bytes->data + bytes->size)
+        if (*at == bytes->data + bytes->size || begins_trace(index, *at))
             return 0;
         if (goes_on(index, sweep->tables, *at))
             return 1;
@@ -349,8 +377,9 @@ static int damaged(struct sweep *sweep, const uint8_t **at, trail_error reason)
         sweep->first = reason;
     if (!sweep->orphaned && !add_hole(index, v1_offset(&index->input.bytes, *at)))
         return no_memory(sweep);
+    const bool last = is_in_trace(index, *at);
     (*at)++;
-    int found = find_records(sweep, at);
+    int found = last ? 0 : find_records(sweep, at);
     struct v1_hole *hole = &index->holes[index->hole_count - 1];
     hole->end = v1_offset(&index->input.bytes, *at);
     hole->exact = found == 0 && reason.code == TRAIL_TRUNCATED;

@@ -175,7 +175,7 @@ static int read_index(struct v1_reader *r)
     stats->bytes =
         stats->next_trace >= 0 ? (uint64_t)stats->next_trace : v1_input_size(&r->index.input);
     stats->wire_events = r->index.timed;
-    stats->good_bytes = r->index.end;
+    stats->good_bytes = r->index.end < stats->bytes ? r->index.end : stats->bytes;
     stats->strings = r->base.tables.string_ids.count;
     stats->stacks = r->base.tables.stack_ids.count;
     stats->cpu_samples = r->index.sample_count;
