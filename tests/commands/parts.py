@@ -12,22 +12,10 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import EXAMPLES, WORK, answer, assembled, equal, good, good_text, run, run_text  # noqa: E402
+from command import EXAMPLES, WORK, answer, assembled, content, equal, good, good_text, run, run_text, written  # noqa: E402
 from tap import main, test  # noqa: E402
 
 OLD, OLDER, NEW, NEWER = EXAMPLES[0], EXAMPLES[1], EXAMPLES[2], EXAMPLES[3]
-
-
-def content(path):
-    with open(path, "rb") as f:
-        return f.read()
-
-
-def written(name, data):
-    path = os.path.join(WORK, name)
-    with open(path, "wb") as f:
-        f.write(data)
-    return path
 
 
 def header(minor):

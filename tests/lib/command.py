@@ -50,6 +50,19 @@ def answer(*args, **more):
     return json.loads(good(*args, "--json", **more))
 
 
+def content(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def written(name, data):
+    """The path of a file of this name and content."""
+    path = os.path.join(WORK, name)
+    with open(path, "wb") as f:
+        f.write(data)
+    return path
+
+
 def assembled(name, text):
     """The path of a trace that is made of a text, which is like those in tests/data."""
     path = os.path.join(WORK, name + ".trace")
