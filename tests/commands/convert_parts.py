@@ -221,7 +221,7 @@ def parts_may_be_of_a_window_of_stdin_of_a_damaged_trace():
     assert abs(one["exec_ns"] - other["exec_ns"]) < 100000, f"{one} {other}"
     cut = data[: len(data) * 2 // 3]
     code, out, err = run("convert", "--goroutine=1", "-", "-o", "-", stdin=cut)
-    assert code == 1 and "good of it" in err, err
+    assert code == 1 and "the good part was converted" in err, err
     good("check", "-q", "-", stdin=out)
 
 
@@ -230,7 +230,7 @@ def what_is_not_there_names_the_nearest():
     path = trace("times-1.26")
     cases = [
         ("--goroutine=5", "the nearest is 3"),
-        ("--goroutine=x", "no list of numbers"),
+        ("--goroutine=x", "not a list of numbers"),
         ("--name=main.wroker", "did you mean 'main.worker'"),
         ("--task=9", "no task 9"),
         ("--task=requets", "did you mean 'request'"),

@@ -579,7 +579,7 @@ def a_mistake_is_told_with_what_may_be_meant():
         (["export", "--to=csv", "--table=events", "--from=2ms", "--to=1ms", HAND], "before --from"),
         (["sql", "--from=2ms", "--to=1ms", HAND, "select 1"], "before --from"),
         (["sql", "--from=2", HAND, "select 1"], "2ns counts from the first event"),
-        (["sql", "--from=soon", HAND, "select 1"], "no time"),
+        (["sql", "--from=soon", HAND, "select 1"], "not a time"),
         (["export", "--to=csv", "--table=events", "--host=a/b", HAND], "--host"),
         (["export", "--to=csv", "--table=events", "--day=tomorrow", HAND], "--day"),
         (["export", "--schema=duck"], "did you mean 'duckdb'"),

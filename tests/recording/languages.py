@@ -119,7 +119,7 @@ for case, kind, thing in (
             assert k == kind and re.fullmatch(thing, o), waits
             assert program.hangs, waits
             text = program.text()
-            assert "no thread can go on" in text, text
+            assert "no thread can continue" in text, text
             # The frames below the thread's function are the library's.
             assert "wait_here" in text and "_M_invoke" not in text and "start_thread" not in text, text
             # Not every C library has their names.
