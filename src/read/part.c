@@ -86,7 +86,7 @@ static trail_source *open_at(const char *path, int64_t offset, uint64_t max_byte
 trail_source *trail_source_open_part(const char *path, unsigned number, uint64_t max_bytes,
                                      uint64_t max_ratio, trail_error *err)
 {
-    trail_error own;
+    trail_error own = no_error();
     struct stat file;
     int64_t offset = 0;
     unsigned at = 1;

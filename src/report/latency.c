@@ -37,8 +37,9 @@ static void put_bars(struct plot *plot, const struct powers *powers, double most
         if (powers->counts[i] == 0)
             continue;
         double high = (double)powers->counts[i] / most;
+        int64_t least = i < 63 ? INT64_C(1) << i : INT64_MAX;
         (void)snprintf(title, sizeof title, "from %s to twice that: %" PRIu64,
-                       duration_text(from, INT64_C(1) << i, DURATION_WORDS), powers->counts[i]);
+                       duration_text(from, least, DURATION_WORDS), powers->counts[i]);
         plot_bar(plot, drawn_as, (i - first) * wide + wide * 0.06, wide * 0.88,
                  high < 0.02 ? 0.02 : high, title);
     }

@@ -74,15 +74,16 @@ void plot_x_time(struct plot *plot, int64_t from_ns, int64_t to_ns)
     double from = (double)from_ns, to = (double)to_ns, length = to - from;
     if (!(length > 0))
         return;
-    double step = round_step(length), at = ceil(from / step) * step;
+    double step = round_step(length), first = ceil(from / step);
     size_t unit = 0;
     int digits = 0;
     while (unit + 1 < sizeof units / sizeof *units && floor(to / step) * step < units[unit].ns)
         unit++;
     for (double least = units[unit].ns; step < least && digits < 9; least /= 10)
         digits++;
-    for (struct plot_tick *tick; at <= to; at += step) {
-        tick = add_tick(plot, (at - from) / length);
+    for (size_t i = 0; (first + (double)i) * step <= to; i++) {
+        double at = (first + (double)i) * step;
+        struct plot_tick *tick = add_tick(plot, (at - from) / length);
         if (!tick)
             return;
         (void)snprintf(tick->label, sizeof tick->label, "%.*f %s", digits, at / units[unit].ns,

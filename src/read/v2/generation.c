@@ -619,7 +619,8 @@ static bool pass_over(struct v2_generation *g, struct extent_state *s, trail_err
     const bool last = trace_behind(g, from > s->searched ? from : s->searched, limit);
     if (last)
         limit = g->filled;
-    s->searched = limit > 2 * WIRE_HEADER_SIZE ? limit - 2 * WIRE_HEADER_SIZE : 0;
+    const size_t two_headers = (size_t)2 * WIRE_HEADER_SIZE;
+    s->searched = limit > two_headers ? limit - two_headers : 0;
     const struct v2_resync rules = {g->version, s->any && sure ? g->number : 0, 1,
                                     sure ? g->time_ticks : 0, limit == g->filled && g->at_end};
     size_t end = limit;
