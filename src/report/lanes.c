@@ -129,10 +129,10 @@ static void draw_lane(struct out *out, const struct lane *lane, double length, u
 {
     struct bins bins;
     bins_of(&bins, lane, length);
-    for (size_t class = 0; class < WAIT_CLASSES; class ++) {
-        size_t state = DRAWN_WAITING + class;
-        draw_strips(out, &bins, state, top, drawn_wash_class(class), wash_of);
-        draw_strips(out, &bins, state, top, drawn_wait_class(class), line_of);
+    for (size_t i = 0; i < WAIT_CLASSES; i++) {
+        enum wait_class of = (enum wait_class)i;
+        draw_strips(out, &bins, DRAWN_WAITING + i, top, drawn_wash_class(of), wash_of);
+        draw_strips(out, &bins, DRAWN_WAITING + i, top, drawn_wait_class(of), line_of);
     }
     for (size_t state = DRAWN_WAITING; state-- > 0;)
         draw_strips(out, &bins, state, top, drawn_class((enum drawn_state)state), strip_of);
