@@ -859,7 +859,8 @@ static bool begin_later(trail_source *s, int64_t offset)
         return false;
     s->start += offset;
     s->size -= offset;
-    s->memory += s->memory ? offset : 0;
+    if (s->memory)
+        s->memory += offset;
     s->taken = s->memory ? s->size : 0;
     s->delivered = 0;
     s->peeked_at = s->peeked_end = 0;
