@@ -824,8 +824,10 @@ static int late(struct v2_reader *r, struct v2_cursor *c)
     r->order.looked_ns = c->last_ns;
     if (r->frontier.heads[0].time_ns < c->last_ns && !find_successors(r))
         return out_of_memory(r);
-    if (r->order.usual_end_ns != INT64_MAX)
-        r->order.usual_end_ns = ns_later(c->last_ns, MOMENT_NS);
+    /* Without known damage, a clock that went back explains it as well. */
+    if (r->order.usual_end_ns == INT64_MAX)
+        return 0;
+    r->order.usual_end_ns = ns_later(c->last_ns, MOMENT_NS);
     if (since_ns < MOMENT_NS || !is_too_late(r, c))
         return 0;
     error_set(&r->base.error, TRAIL_CORRUPT, "the time of an event is damaged");

@@ -41,6 +41,9 @@ static bool add_event(struct v2_successors *s, const struct v2_wire_event *wire,
     switch (wire->type) {
     case V2_GoStatus:
     case V2_GoStatusStack:
+    case V2_GoCreate:
+    case V2_GoCreateBlocked:
+    case V2_GoCreateSyscall:
         return add(s, V2_NUMBERED_G, wire->type, arg[0], 0);
     case V2_GoStart:
     case V2_GoUnblock:

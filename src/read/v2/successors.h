@@ -19,7 +19,7 @@ enum v2_numbered_kind {
 };
 
 struct v2_numbered {
-    uint64_t id, n; /* of goroutines and Ps 0: a status */
+    uint64_t id, n; /* of goroutines and Ps 0: a status, a creation */
     enum v2_numbered_kind kind;
     uint8_t type; /* of the event */
 };
