@@ -21,9 +21,9 @@
 #define LATE_NS 1000000
 
 /*
- * Where no damage is known, an event whose turn does not come for this long waits for a thread that
- * lost its CPU between a sequence number and the time, or for an event that is lost or has its time
- * by damage.
+ * Where no damage is known, an event whose turn does not come for this long may wait for one that
+ * is lost. It need not: a clock may go back, or a thread lose its CPU between a sequence number and
+ * the time.
  */
 #define LAG_NS 10000000
 
