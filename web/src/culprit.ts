@@ -4,7 +4,6 @@
  */
 import { batch, computed, effect, signal } from "@preact/signals";
 import { api, type Query } from "./api";
-import { sentenceOf } from "./findings";
 import { laneOf, lanesLoaded, reveal } from "./lanes";
 import { type Path, queryOf, type Segment, segmentsOf } from "./path";
 import { jump } from "./run";
@@ -25,11 +24,10 @@ import {
 } from "./state";
 import { type Finding, keyOf, summary } from "./summary";
 
-/* The finding that is shown. */
-const shown = signal<Finding | null>(null);
+/* The finding that is shown: the inspector explains it. */
+export const shown = signal<Finding | null>(null);
 export const shownFinding = computed(() => shown.value && keyOf(shown.value));
-/* Its text, and the span that it is about, for the inspector. */
-export const explanation = computed(() => shown.value && sentenceOf(shown.value));
+/* The span that it is about. */
 export const explained = computed(() => {
     const [, lane, span] = finding.value;
     return shown.value && span !== undefined ? { lane, span } : null;

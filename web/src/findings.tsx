@@ -4,22 +4,6 @@ import { duration, withSign } from "./format";
 import { Severity } from "./icons";
 import { type Finding, keyOf } from "./summary";
 
-/* A sentence begins with a capital; a name does not change. */
-function asSentence(text: string): string {
-    return /^(the|a|an|one|no|all|each|both|in|of|while|only|some|this|there)\b/.test(text)
-        ? text[0].toUpperCase() + text.slice(1)
-        : text;
-}
-
-export const sentenceOf = (of: Finding) => asSentence(withSign(of.text));
-
-/* What is so, and the rest: what it usually means and what to do. */
-export function partsOf(of: Finding): { what: string; why: string } {
-    const text = withSign(of.text);
-    const [, what, why] = /^(.{12,}?)(?:: |; |\. )(.*)$/s.exec(text) ?? ["", text, ""];
-    return { what: asSentence(what).replace(/\.$/, ""), why: asSentence(why) };
-}
-
 /* By the share of the trace, or of the slow task, that a finding concerns. */
 function severity({ weight = 0 }: Finding): "high" | "mid" | "low" {
     return weight >= 0.05 ? "high" : weight >= 0.01 ? "mid" : "low";
@@ -27,7 +11,7 @@ function severity({ weight = 0 }: Finding): "high" | "mid" | "low" {
 
 export function Card(props: { of: Finding; origin: number }) {
     const { of, origin } = props;
-    const { what, why } = partsOf(of);
+    const what = withSign(of.heading);
     const isShown = shownFinding.value === keyOf(of);
     return (
         <li class={`card${isShown ? " selected" : ""}`} title={withSign(of.text)}>
@@ -36,7 +20,7 @@ export function Card(props: { of: Finding; origin: number }) {
                 <bdi>{what}</bdi>
             </h2>
             <p class="why">
-                <bdi>{why}</bdi>
+                <bdi>{withSign(of.details || of.remedy)}</bdi>
             </p>
             <div class="foot">
                 {of.gain_ns !== undefined && of.gain_ns > 0 && (
@@ -70,7 +54,7 @@ export function Chip(props: { of: Finding; origin: number }) {
             >
                 <Severity of={severity(of)} />
                 <span>
-                    <bdi>{partsOf(of).what}</bdi>
+                    <bdi>{withSign(of.heading)}</bdi>
                 </span>
             </button>
         </li>

@@ -3,7 +3,11 @@ import { signal } from "@preact/signals";
 
 export interface Finding {
     kind: string;
+    /* All of its sentences: what is so, the evidence, and what to do. The last two may be empty. */
     text: string;
+    heading: string;
+    details: string;
+    remedy: string;
     begin_ns?: number;
     end_ns?: number;
     goroutine?: number | null;
