@@ -13,6 +13,7 @@
     0.2 /* of the time, one that may be for work: of which only the place is known */
 #define WRITE_SHARE 0.5 /* the same, one to write, which a reader outside the program may delay */
 #define MOST_OPEN   3
+#define MOST_NAMED  3 /* of a deadlock, in its heading */
 #define CIRCLE_LEAST                                                                               \
     INT64_C(1000000) /* each wait of a deadlock: one with a time limit may still end */
 
@@ -94,12 +95,32 @@ static void put_circle(const struct findings *findings, const struct stuck_wait 
         (void)snprintf(text + used, size - used, "; ...");
 }
 
+/* "thread a (2), thread b (3) and thread c (4)"; of more than three the first and how many more. */
+static void put_members(const struct findings *findings, const struct stuck_wait *first, char *text,
+                        size_t size)
+{
+    const struct stuck *stuck = findings->stuck;
+    const struct stuck_wait *wait = first;
+    size_t count = 0, used = 0;
+    do
+        wait = &stuck->waits[wait->next], count++;
+    while (wait != first);
+    for (size_t i = 0; i < count && i < MOST_NAMED; i++, wait = &stuck->waits[wait->next]) {
+        char task[NAME_SIZE];
+        const char *before = i == 0 ? "" : i + 1 == count ? " and " : ", ";
+        put_task(findings, task, sizeof task, wait->name, wait->goroutine);
+        used += (size_t)snprintf(text + used, size - used, "%s%s", before, task);
+    }
+    if (count > MOST_NAMED)
+        (void)snprintf(text + used, size - used, " and %zu more", count - MOST_NAMED);
+}
+
 void finding_deadlock(struct findings *findings)
 {
     const struct stuck *stuck = findings->stuck;
     for (size_t circle = 1; circle <= stuck->circles; circle++) {
         const struct stuck_wait *first = NULL;
-        char text[4 * NAME_SIZE];
+        char text[4 * NAME_SIZE], members[MOST_NAMED * (NAME_SIZE + 8) + 40];
         int64_t ns = INT64_MAX;
         bool inferred = false, joins = false;
         for (size_t i = 0; i < stuck->count; i++) {
@@ -115,11 +136,13 @@ void finding_deadlock(struct findings *findings)
             continue;
         trail_longest moment = {first->ns, first->begin_ns, first->goroutine};
         put_circle(findings, first, text, sizeof text);
+        put_members(findings, first, members, sizeof members);
         bool by_itself = &stuck->waits[first->next] == first;
         const struct finding_of of = {
             "deadlock",        FINDING_DEADLOCK,        ns,
             .moment = &moment, .function = first->name, .object = first->object};
-        finding_say(findings, &of, "Deadlock for %s when the trace ended", duration(ns).text);
+        finding_say(findings, &of, "Deadlock of %s for %s when the trace ended", members,
+                    duration(ns).text);
         finding_explain(findings, "%s%s.", text, inferred ? " (holders inferred from stacks)" : "");
         finding_advise(findings, "%s",
                        by_itself ? "Release the lock before it is taken again."

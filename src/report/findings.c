@@ -52,7 +52,8 @@ static void put_card(const struct report *report, const trail_finding *finding, 
     put_severity(out, finding->weight);
     put_text(out, "h3", finding->heading, "</h3>");
     if (finding->gain_ns > 0) {
-        out_str(out, "<p class=\"gain\">saves at most <b>");
+        out_format(out, "<p class=\"gain\">%s <b>",
+                   finding->weight >= 1 ? "hung for" : "saves at most");
         html_duration(out, finding->gain_ns);
         out_str(out, "</b></p>");
     }

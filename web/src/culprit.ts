@@ -2,8 +2,10 @@
  * The place of a finding: its window, and in that the culprit. Where a finding is of a task, a region or a wait, the
  * culprit is on the critical path of that: the longest step of it, whichever lane it is on.
  */
-import { batch, computed, effect, signal } from "@preact/signals";
+import { batch, computed, effect } from "@preact/signals";
 import { api, type Query } from "./api";
+import { held } from "./held";
+import { holdsOf, onLanes } from "./holds";
 import { laneOf, lanesLoaded, reveal } from "./lanes";
 import { type Path, queryOf, type Segment, segmentsOf } from "./path";
 import { jump } from "./run";
@@ -22,10 +24,9 @@ import {
     status,
     why,
 } from "./state";
-import { type Finding, keyOf, summary } from "./summary";
+import { type Finding, keyOf, shown, summary } from "./summary";
+import { waitClassOf } from "./waits";
 
-/* The finding that is shown: the inspector explains it. */
-export const shown = signal<Finding | null>(null);
 export const shownFinding = computed(() => shown.value && keyOf(shown.value));
 /* The span that it is about. */
 export const explained = computed(() => {
@@ -106,6 +107,17 @@ async function pathOf(of: Finding, origin: number): Promise<Path | undefined> {
     return found?.segments?.length ? found : undefined;
 }
 
+/* Draws the recorded holds of its lock on the lanes, from its worst case on if there are very many. */
+async function showHolds(of: Finding, origin: number): Promise<void> {
+    const lock = (of.object ?? "").replace(/ to (read|write) /, " ");
+    held.value = null;
+    if (waitClassOf(lock.split(" ")[0]) !== "lock") return;
+    await lanesLoaded();
+    let found = await holdsOf(lock, 0);
+    if (found.isCut) found = await holdsOf(lock, Math.max(0, (of.begin_ns ?? 0) - origin));
+    if (isShown(of)) held.value = onLanes(lock, found.of, false);
+}
+
 /* Shows where a finding is. */
 export function showFinding(of: Finding, origin: number): void {
     showTimeline();
@@ -116,6 +128,9 @@ export function showFinding(of: Finding, origin: number): void {
         path.value = [];
         if (of.task !== undefined) why.value = `task=${of.task}`;
         else if (of.region !== undefined) why.value = `region=${of.region}`;
+    });
+    void showHolds(of, origin).catch(() => {
+        /* Without them spans show what waits. */
     });
     void pathOf(of, origin).then((found) => {
         if (!isShown(of)) return;
@@ -134,6 +149,9 @@ export function keepFinding(): void {
         shown.value = named;
         path.value = [];
         if (!named) return;
+        void showHolds(named, all.origin_ns).catch(() => {
+            /* As above. */
+        });
         void Promise.all([pathOf(named, all.origin_ns), lanesLoaded()]).then(([found]) => {
             if (found && isShown(named)) path.value = segmentsOf(found);
         });

@@ -9,7 +9,7 @@ import {
     type SourceLines,
     type Span,
 } from "./api";
-import { explained, shown } from "./culprit";
+import { explained } from "./culprit";
 import { count, duration, shortName, withSign } from "./format";
 import { IN_FUNCTION, listSpansIn } from "./in_function";
 import { laneTitle } from "./lanes";
@@ -33,7 +33,7 @@ import {
     status,
     toggle,
 } from "./state";
-import type { Finding } from "./summary";
+import { type Finding, shown } from "./summary";
 import { waitClassOf } from "./waits";
 import { inWords } from "./words";
 

@@ -11,6 +11,7 @@ function severity({ weight = 0 }: Finding): "high" | "mid" | "low" {
 
 export function Card(props: { of: Finding; origin: number }) {
     const { of, origin } = props;
+    const { weight = 0 } = of;
     const what = withSign(of.heading);
     const isShown = shownFinding.value === keyOf(of);
     return (
@@ -25,7 +26,8 @@ export function Card(props: { of: Finding; origin: number }) {
             <div class="foot">
                 {of.gain_ns !== undefined && of.gain_ns > 0 && (
                     <span class="figure">
-                        <span>saves at most</span> <b>{duration(of.gain_ns)}</b>
+                        <span>{weight >= 1 ? "hung for" : "saves at most"}</span>{" "}
+                        <b>{duration(of.gain_ns)}</b>
                     </span>
                 )}
                 <button
@@ -71,8 +73,13 @@ export function Findings(props: { findings: Finding[]; origin: number }) {
                         class="textlink"
                         onClick={() => showFinding(of, props.origin)}
                     >
-                        <bdi>{withSign(of.text)}</bdi>
+                        <bdi>{withSign(of.heading)}</bdi>
                     </button>
+                    {[of.details, of.remedy].filter(Boolean).map((text) => (
+                        <p key={text}>
+                            <bdi>{withSign(text)}</bdi>
+                        </p>
+                    ))}
                 </li>
             ))}
         </ol>

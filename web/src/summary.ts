@@ -13,6 +13,8 @@ export interface Finding {
     goroutine?: number | null;
     task?: number;
     region?: string;
+    /* What is waited for: "mutex cache_mu". */
+    object?: string;
     /* At most so much would be saved without the problem; a share of the trace. */
     gain_ns?: number;
     weight?: number;
@@ -40,5 +42,8 @@ export interface Summary {
 
 /* null: not known yet. */
 export const summary = signal<Summary | null>(null);
+
+/* The finding that is shown: the inspector explains it, and the ruler has its time. */
+export const shown = signal<Finding | null>(null);
 
 export const keyOf = (of: Finding) => `${of.kind} ${of.begin_ns} ${of.text}`;
