@@ -44,6 +44,7 @@
 #define HANDOFF_EXEC   20000 /* which is: running, per hand-off */
 #define YIELDS_LEAST   10000
 #define YIELD_MOST     20000 /* running, per yield */
+#define SCHED_YIELDS_LEAST 1000
 #define UNSEEN_WAITS   500
 #define UNSEEN_SHARE   0.2 /* of the time of its threads */
 #define HANDOFF_SHARE  0.3
@@ -412,51 +413,68 @@ static bool is_lock(const struct findings *findings, trail_name wait)
                  : text_is(text_of(findings, wait), "sync");
 }
 
+/* Waits in which work is handed over, of the goroutines of a group. */
+struct handed {
+    const struct wait_group *group;
+    const trail_wait *wait; /* the most frequent; NULL: all were too short for events */
+    uint64_t count;         /* of these, and of those too short for events */
+};
+
+static struct handed handed_to(const struct findings *findings, const struct wait_group *group)
+{
+    struct handed handed = {group, NULL, group->brief};
+    for (size_t n = 0; n < group->row.wait_count; n++) {
+        const trail_wait *wait = &group->waits[n];
+        uint64_t count = group->brief + wait->spread.count;
+        if (waits_hands_over(findings->waits, wait->reason) && count > handed.count)
+            handed = (struct handed){group, wait, count};
+    }
+    return handed;
+}
+
+/* For how long they waited for work and for locks, and until they ran again. */
+static int64_t handed_ns(const struct findings *findings, const struct wait_group *group)
+{
+    int64_t ns = group->row.ready.sum_ns;
+    ns_add(&ns, group->brief_ns);
+    for (size_t n = 0; n < group->row.wait_count; n++)
+        if (waits_hands_over(findings->waits, group->waits[n].reason) ||
+            is_lock(findings, group->waits[n].reason))
+            ns_add(&ns, group->waits[n].spread.sum_ns);
+    return ns;
+}
+
 /* Goroutines hand over work so often that the switches take most of the time. */
 void finding_handoffs(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
-    const trail_wait_group *of_most = NULL;
-    const trail_wait *most = NULL;
-    int64_t exec_ns = 0;
+    struct handed most = {0};
     for (size_t i = 0; i < waits->count; i++) {
-        const trail_wait_group *group = &waits->items[i]->row;
-        for (size_t n = 0; n < group->wait_count; n++) {
-            const trail_wait *wait = &group->waits[n];
-            if (waits_hands_over(findings->waits, wait->reason) &&
-                !finding_names(findings, "futile-wakeups", group->name) &&
-                (!most || wait->spread.count > most->spread.count)) {
-                most = wait;
-                of_most = group;
-                exec_ns = waits->items[i]->exec_ns;
-            }
-        }
+        struct handed handed = handed_to(findings, waits->items[i]);
+        if (handed.count > most.count &&
+            !finding_names(findings, "futile-wakeups", waits->items[i]->row.name))
+            most = handed;
     }
     int64_t length = length_of(findings);
-    if (!most || most->spread.count < HANDOFF_TIMES)
+    if (most.count < HANDOFF_TIMES)
         return;
-    bool brief = mean(exec_ns, most->spread.count) <= HANDOFF_EXEC;
-    if (mean(length, most->spread.count) > (brief ? HANDOFF_RARE : HANDOFF_MOST))
-        return;
-    int64_t ns = of_most->ready.sum_ns;
-    for (size_t n = 0; n < of_most->wait_count; n++)
-        if (waits_hands_over(waits, of_most->waits[n].reason) ||
-            is_lock(findings, of_most->waits[n].reason))
-            ns_add(&ns, of_most->waits[n].spread.sum_ns);
-    if (share_of(ns, length) < HANDOFF_SHARE)
+    bool brief = mean(most.group->exec_ns, most.count) <= HANDOFF_EXEC;
+    int64_t ns = handed_ns(findings, most.group);
+    if (mean(length, most.count) > (brief ? HANDOFF_RARE : HANDOFF_MOST) ||
+        share_of(ns, length) < HANDOFF_SHARE)
         return;
     const struct finding_of of = {"hand-offs", .gain_ns = ns < length ? ns : length,
-                                  .moment = &most->longest, .function = of_most->name,
-                                  .object = most->reason};
-    trail_string name = text_of(findings, of_most->name), reason = text_of(findings, most->reason);
+                                  .moment = most.wait ? &most.wait->longest : NULL,
+                                  .function = most.group->row.name,
+                                  .object = most.wait ? most.wait->reason : most.group->brief_for};
+    trail_string name = text_of(findings, of.function), reason = text_of(findings, of.object);
     finding_say(findings, &of,
                 "%.*s is handed work in pieces that are too small: it waited (%.*s) %" PRIu64
                 " times, once every %s, %s in all with locks and the time until it ran again; at "
                 "most %s of "
                 "%s would be saved; hand over several pieces at once",
-                SHOWN(name), SHOWN(reason), most->spread.count,
-                duration(length / (int64_t)most->spread.count).text, duration(ns).text,
-                duration(of.gain_ns).text, duration(length).text);
+                SHOWN(name), SHOWN(reason), most.count, duration(mean(length, most.count)).text,
+                duration(ns).text, duration(of.gain_ns).text, duration(length).text);
 }
 
 /* MARK: Balance */
@@ -506,6 +524,7 @@ void finding_imbalance(struct findings *findings)
         const struct wait_group *group = waits->items[i];
         int64_t most = group->busiest.ns, all = group->exec_ns;
         if (group->workers < 2 || most < BALANCE_LEAST ||
+            finding_names(findings, "spins", group->row.name) ||
             share_of(most, findings->activity->sums.running_ns) < BALANCE_SHARE)
             continue;
         int64_t others = ns_between(most, all) / (int64_t)(group->workers - 1);
@@ -532,10 +551,32 @@ void finding_imbalance(struct findings *findings)
 
 /* MARK: Alone */
 
+/* Threads yield again and again, until something has changed. */
+static void say_sched_yields(struct findings *findings, const struct wait_group *group)
+{
+    int64_t ns = group->yield_ns, length = length_of(findings);
+    if (group->yields < SCHED_YIELDS_LEAST || share_of(ns, length) < QUEUE_SHARE)
+        return;
+    const struct finding_of of = {"spins", .gain_ns = ns < length ? ns : length,
+                                  .moment = &group->busiest, .function = group->row.name};
+    trail_string at = text_of(findings, group->yield_at ? group->yield_at : group->row.name);
+    trail_string name = text_of(findings, group->row.name);
+    finding_say(findings, &of,
+                "%.*s spins: %s of %.*s yielded (sched_yield) %" PRIu64
+                " times in a row, for %s in all, and looked for a change in between; wait for it "
+                "with a mutex, condition variable or futex, which leaves the CPU to others",
+                SHOWN(at), word(findings, TERM_tasks), SHOWN(name), group->yields,
+                duration(ns).text);
+}
+
 /* Goroutines of a Go program yield again and again, until something has changed. */
 static void say_yields(struct findings *findings, const struct wait_group *group)
 {
     int64_t ns = group->exec_ns;
+    if (group->yield_ns > 0) {
+        say_sched_yields(findings, group);
+        return;
+    }
     if (group->yields < YIELDS_LEAST || mean(ns, group->yields) > YIELD_MOST ||
         share_of(ns, length_of(findings)) < QUEUE_SHARE)
         return;

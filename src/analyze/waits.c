@@ -880,11 +880,37 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
     return true;
 }
 
+/* A log of calls that have no events of their own. Returns false on out of memory. */
+static bool take_count(struct waits *waits, const trail_event *event)
+{
+    struct names *names = &waits->analysis->names;
+    struct wait_count counted =
+        wait_text_of_count(trail_reader_string(names->reader, event->log.message));
+    const struct goroutine *g = goroutines_find(&waits->analysis->goroutines, event->goroutine);
+    struct wait_group *group = g && counted.count > 0 ? group_get(waits, g->name) : NULL;
+    if (!group)
+        return g == NULL || counted.count == 0;
+    if (counted.kind == WIRE_WAIT_NONE) {
+        group->yields += counted.count;
+        ns_add(&group->yield_ns, counted.ns);
+        group->yield_at = waits_place(waits, stacks_of(&waits->analysis->stacks, event->stack));
+    } else {
+        const char *title = wire_wait_kinds[counted.kind].title;
+        group->brief += counted.count;
+        ns_add(&group->brief_ns, counted.ns);
+        group->brief_for = names_put(names, title, strlen(title));
+    }
+    return !names->failed && !waits->analysis->stacks.failed;
+}
+
 /* The goroutine's last wait timed out. */
 static bool take_log(void *part, const trail_event *event)
 {
     struct waits *waits = part;
     const struct names *names = &waits->analysis->names;
+    if (waits->analysis->counting && event->goroutine >= 0 &&
+        text_is(trail_reader_string(names->reader, event->log.category), WIRE_COUNTED))
+        return take_count(waits, event);
     const struct goroutine *g =
         waits->analysis->counting ? goroutine_timed_out(waits->analysis, event) : NULL;
     if (!g || !wait_facts_of(names, g->reason))

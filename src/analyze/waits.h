@@ -66,7 +66,12 @@ struct wait_group {
     trail_longest busiest; /* the one that ran for longest */
     uint64_t unseen;       /* waits in the kernel in calls that are not recorded */
     int64_t unseen_ns;
-    uint64_t yields; /* by runtime.Gosched */
+    uint64_t yields; /* by runtime.Gosched, or sched_yield */
+    int64_t yield_ns;    /* of sched_yield: from the first to the last of each series */
+    trail_name yield_at; /* ... the function; 0: unknown */
+    uint64_t brief;      /* waits in which work is handed over, too short for events */
+    int64_t brief_ns;
+    trail_name brief_for; /* the title of their kind */
 };
 
 /* A goroutine that never waited, but ended short waits of others to send. */

@@ -296,6 +296,7 @@ static void take_annotation(struct collect *c, struct thread *thread, const stru
     if (!op)
         return;
     op->record = r->kind;
+    op->wait = r->wait;
     op->object = r->object;
     op->object2 = r->object2;
     op->text = r->release;
@@ -371,6 +372,7 @@ static void take_record(struct collect *c, struct thread *thread, const struct s
     case SHM_REGION_BEGAN:
     case SHM_REGION_ENDED:
     case SHM_LOGGED:
+    case SHM_COUNTED:
         take_annotation(c, thread, r);
         break;
     case SHM_FORGOTTEN:
