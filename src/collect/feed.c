@@ -203,6 +203,16 @@ static void take_waited(struct collect *c, struct thread *thread, const struct s
 
 /* MARK: Other records */
 
+/* The post is not what ended a wait. */
+static void take_taken(struct collect *c, const struct thread *thread, const struct shm_record *r)
+{
+    struct ended_wait taken = {.record = *r, .serial = thread->serial};
+    taken.record.wait = SHM_SEMAPHORE;
+    taken.record.time = 0;
+    taken.record.end = r->time;
+    releases_wait_ended(c, &taken);
+}
+
 static void take_released(struct collect *c, struct thread *thread, const struct shm_record *r)
 {
     struct op *op = op_add(c, thread, OP_RELEASE, r->time);
@@ -363,6 +373,9 @@ static void take_record(struct collect *c, struct thread *thread, const struct s
         op = op_add(c, thread, OP_EXIT, r->time);
         if (op)
             op->stack = r->stack;
+        break;
+    case SHM_TAKEN:
+        take_taken(c, thread, r);
         break;
     case SHM_SAMPLED:
         profile_record(c, thread, r);
