@@ -21,7 +21,9 @@
 #define QUEUE_WAITS    3
 #define BALANCE_LEAST  INT64_C(50000000)
 #define BALANCE_SHARE  0.25
-#define BALANCE_TIMES  2 /* the busiest compared with the mean of the others */
+#define WATCH_TIMES    20                /* short sleeps until a worker has ended */
+#define WATCH_MOST     INT64_C(20000000) /* a sleep, on average */
+#define BALANCE_TIMES  2                 /* the busiest compared with the mean of the others */
 #define ALONE_LEAST    INT64_C(50000000)
 #define ALONE_SHARE    0.3
 #define ALONE_REST     0.1
@@ -39,14 +41,16 @@
 #define POOL_WAITS     10
 #define POOL_RARELY    4     /* the pool waits for work at most once in so many waits for it */
 #define POOL_IDLE      0.2   /* of its time, waiting for work */
+#define PRODUCER_WAITS 0.6 /* of its time, for something else than work */
+#define CONSUMER_WAITS 0.8 /* of their time, for work */
 #define HANDOFF_MOST   20000 /* time per hand-off */
 #define HANDOFF_RARE   50000 /* the same, if hardly anything is done in between */
 #define HANDOFF_EXEC   20000 /* which is: running, per hand-off */
 #define YIELDS_LEAST   10000
 #define YIELD_MOST     20000 /* running, per yield */
 #define SCHED_YIELDS_LEAST 1000
-#define UNSEEN_WAITS   500
-#define UNSEEN_SHARE   0.2 /* of the time of its threads */
+#define UNSEEN_WAITS   50
+#define UNSEEN_SHARE   0.2 /* of the time of its threads, but for that without a CPU */
 #define HANDOFF_SHARE  0.3
 
 static const struct wait_facts *facts_of(const struct findings *findings, trail_name wait)
@@ -405,6 +409,65 @@ void finding_pool_too_small(struct findings *findings)
     }
 }
 
+/* For how long others waited for the goroutines of a group to exit. */
+static int64_t exit_awaited_ns(const struct findings *findings, trail_name name)
+{
+    const struct blame *blame = &findings->waits->blame;
+    int64_t most = 0;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        const struct wait_facts *facts = facts_of(findings, row->wait);
+        int64_t ns = blame_union_ns(&row->held);
+        if (facts && facts->kind == WIRE_WAIT_JOIN && row->start == name && ns > most)
+            most = ns;
+    }
+    return most;
+}
+
+/*
+ * One goroutine makes the work of others, which wait for nearly all of the time, while it mostly
+ * sleeps or waits for a file. A server also waits for work, but its end is not what others wait for.
+ */
+void finding_slow_producer(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    const struct blame *blame = &waits->blame;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; i < blame->pair_count; i++) {
+        const struct blame_pair *pair = &blame->pairs[i];
+        const struct wait_group *made_by = waits->by_name[pair->waker];
+        const struct wait_group *made_for = waits->by_name[pair->waiter];
+        if (pair->waits < POOL_WAITS || pair->waiter == pair->waker || made_by->workers != 1 ||
+            made_by->row.created != 1 || !waits_hands_over(waits, pair->wait))
+            continue;
+        struct group_time makes = time_of(findings, made_by), takes = time_of(findings, made_for);
+        int64_t ns = blame_union_ns(&pair->waiting);
+        if (!makes.most || makes.work_waits > 0 ||
+            share_of(makes.others, makes.all) < PRODUCER_WAITS ||
+            share_of(takes.work, takes.all) < CONSUMER_WAITS ||
+            share_of(ns, length) < CONSUMER_WAITS ||
+            share_of(exit_awaited_ns(findings, pair->waker), length) < BUSY_SHARE)
+            continue;
+        int64_t gain = makes.others < length ? makes.others : length;
+        const struct finding_of of = {"slow-producer", .gain_ns = gain, .moment = &pair->longest,
+                                      .function = pair->waker, .object = pair->wait};
+        trail_string name = text_of(findings, pair->waker), wait = text_of(findings, pair->wait),
+                     at = text_of(findings, pair->at), why = text_of(findings, makes.most->reason),
+                     waiters = text_of(findings, pair->waiter);
+        finding_say(
+            findings, &of,
+            "%.*s is the bottleneck, a slow producer: it waited itself for %.0f %% of its time "
+            "(mostly %.*s), while the %s of %.*s waited for work from it at %.*s (%.*s) for "
+            "%.0f %% of theirs: %" PRIu64 " waits, %s in all, the longest %s; at most %s of %s "
+            "would be saved; let it wait for several things at once, or let several produce",
+            SHOWN(name), 100 * share_of(makes.others, makes.all), SHOWN(why),
+            word(findings, TERM_tasks), SHOWN(waiters), SHOWN(at),
+            SHOWN(wait), 100 * share_of(takes.work, takes.all), pair->waits,
+            duration(pair->ns).text, duration(pair->longest.ns).text, duration(gain).text,
+            duration(length).text);
+    }
+}
+
 /* Whether all waits of this name are for locks that others hold. */
 static bool is_lock(const struct findings *findings, trail_name wait)
 {
@@ -515,6 +578,46 @@ static const struct blame_row *waited_for(const struct findings *findings, int64
     return most;
 }
 
+/* Where another goroutine slept for short, again and again, until the busiest of the group ended. */
+static const struct outside_row *polls_for(const struct findings *findings,
+                                           const struct wait_group *group)
+{
+    const struct outside *outside = &findings->waits->outside;
+    const struct outside_row *most = NULL;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        const struct blame_union *slept = &row->at_least_one;
+        if (row->kind != WIRE_WAIT_SLEEP || row->returns < WATCH_TIMES || slept->count == 0 ||
+            mean(row->spread.sum_ns, row->spread.count) > WATCH_MOST ||
+            share_of(blame_union_ns(slept), length_of(findings)) < BALANCE_SHARE)
+            continue;
+        int64_t late = ns_between(group->busiest_end_ns, slept->last[slept->count - 1].end);
+        if (late >= -row->spread.max_ns && late <= row->spread.max_ns &&
+            (!most || row->spread.sum_ns > most->spread.sum_ns))
+            most = row;
+    }
+    return most;
+}
+
+/* The waits for the busiest goroutine of a group. */
+struct awaited {
+    trail_name wait, at; /* `at` 0: none */
+    int64_t ns;
+    const trail_longest *longest;
+};
+
+static struct awaited awaited_of(const struct findings *findings, const struct wait_group *group)
+{
+    const struct blame_row *row = waited_for(findings, group->busiest.goroutine);
+    const struct outside_row *polls = row ? NULL : polls_for(findings, group);
+    if (row)
+        return (struct awaited){row->wait, row->at, blame_union_ns(&row->held), &row->longest};
+    if (polls)
+        return (struct awaited){polls->wait, polls->place, blame_union_ns(&polls->at_least_one),
+                                &group->busiest};
+    return (struct awaited){0};
+}
+
 /* One of several workers has most of the work, and others wait for it. */
 void finding_imbalance(struct findings *findings)
 {
@@ -529,22 +632,21 @@ void finding_imbalance(struct findings *findings)
             continue;
         int64_t others = ns_between(most, all) / (int64_t)(group->workers - 1);
         int64_t even = all / (int64_t)group->workers;
-        const struct blame_row *row = waited_for(findings, group->busiest.goroutine);
-        if (most / BALANCE_TIMES < others || !row)
+        struct awaited row = awaited_of(findings, group);
+        if (most / BALANCE_TIMES < others || row.at == 0)
             continue;
-        int64_t held = blame_union_ns(&row->held);
         const struct finding_of of = {
-            "imbalance", .gain_ns = part_of(held, share_of(ns_between(even, most), most)),
-            .moment = &row->longest, .function = group->row.name, .object = row->wait};
+            "imbalance", .gain_ns = part_of(row.ns, share_of(ns_between(even, most), most)),
+            .moment = row.longest, .function = group->row.name, .object = row.wait};
         trail_string name = text_of(findings, group->row.name);
-        trail_string wait = text_of(findings, row->wait), at = text_of(findings, row->at);
+        trail_string wait = text_of(findings, row.wait), at = text_of(findings, row.at);
         finding_say(findings, &of,
                     "the work of %.*s is divided unevenly: %s %" PRId64 " ran for %s, the other "
                     "%" PRIu64 " for %s on average; others waited for it (%.*s at %.*s) for %s; "
                     "at most %s of %s would be saved by dividing it evenly",
                     SHOWN(name), word(findings, TERM_task), group->busiest.goroutine,
                     duration(most).text, group->workers - 1, duration(others).text, SHOWN(wait),
-                    SHOWN(at), duration(held).text, duration(of.gain_ns).text,
+                    SHOWN(at), duration(row.ns).text, duration(of.gain_ns).text,
                     duration(length).text);
     }
 }
@@ -778,6 +880,7 @@ void finding_unseen(struct findings *findings)
         const struct wait_group *group = waits->items[i];
         struct group_time time = time_of(findings, group);
         ns_add(&time.all, group->unseen_ns);
+        time.all = ns_between(group->row.ready.sum_ns, time.all);
         if (group->unseen < UNSEEN_WAITS || share_of(group->unseen_ns, time.all) < UNSEEN_SHARE ||
             share_of(group->unseen_ns, length) < UNSEEN_SHARE || group == gcc_openmp(findings))
             continue;

@@ -547,7 +547,7 @@ static void note_spinner(struct waits *waits, const struct goroutine *g, int64_t
 }
 
 /* Counts how long a goroutine that was created in the trace ran. */
-static bool count_worker(struct waits *waits, const struct goroutine *g, int64_t ran)
+static bool count_worker(struct waits *waits, const struct goroutine *g, int64_t ran, int64_t now)
 {
     struct wait_group *group = group_get(waits, g->name);
     if (!group)
@@ -560,6 +560,8 @@ static bool count_worker(struct waits *waits, const struct goroutine *g, int64_t
     group->workers++;
     ns_add(&group->exec_ns, ran);
     longest_note(&group->busiest, ran, g->creation_ns, g->id);
+    if (group->busiest.goroutine == g->id)
+        group->busiest_end_ns = now;
     return true;
 }
 
@@ -584,7 +586,7 @@ static bool goroutine_lost(void *part, struct goroutine *g, int64_t now)
 static bool goroutine_ends(void *part, struct goroutine *g, int64_t now, int64_t end_ns)
 {
     struct waits *waits = part;
-    if (waits->analysis->counting && !count_worker(waits, g, ran_for(g, now)))
+    if (waits->analysis->counting && !count_worker(waits, g, ran_for(g, now), now))
         return false;
     (void)end_ns;
     note_spinner(waits, g, ran_for(g, now));

@@ -64,6 +64,7 @@ struct wait_group {
     uint64_t workers;      /* goroutines that ended, and how long they ran */
     int64_t exec_ns;
     trail_longest busiest; /* the one that ran for longest */
+    int64_t busiest_end_ns;
     uint64_t unseen;       /* waits in the kernel in calls that are not recorded */
     int64_t unseen_ns;
     uint64_t yields; /* by runtime.Gosched, or sched_yield */
