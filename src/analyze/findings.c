@@ -134,7 +134,7 @@ void finding_futile_wakeups(struct findings *findings)
     for (size_t i = 0; i < waits->place_count; i++) {
         const struct place *place = waits->all[i];
         if (place->kind != PLACE_CONDITION || place->futile < FUTILE_LEAST ||
-            place->futile < place->waits / 2 ||
+            place->futile < place->woken / 2 ||
             (place->most_waiters < 2 && place->waits >= HANDOFF_TIMES))
             continue;
         trail_string at = text_of(findings, place->name);
@@ -149,7 +149,7 @@ void finding_futile_wakeups(struct findings *findings)
             " times a %s that was woken at %.*s woke no other and waited there again within "
             "%s, %" PRIu64 " waited there at once at most; wake one instead of all, or only when "
             "the condition holds",
-            place->futile, place->waits, word(findings, TERM_task), SHOWN(at),
+            place->futile, place->woken, word(findings, TERM_task), SHOWN(at),
             place->most_waiters > 1 ? "30 us" : "10 us", place->most_waiters);
     }
 }

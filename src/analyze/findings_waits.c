@@ -824,7 +824,8 @@ static int64_t joined_ns(const struct findings *findings, const struct wait_grou
         const struct wait_facts *facts = facts_of(findings, row->wait);
         int64_t ns = blame_union_ns(&row->held);
         bool joins = facts && facts->kind == WIRE_WAIT_JOIN && row->function == group->row.name;
-        bool each = !facts && !row->lock && row->start == group->row.name &&
+        bool result = !facts || facts->kind == WIRE_WAIT_FUTURE;
+        bool each = result && !row->lock && row->start == group->row.name &&
                     row->waiter == group->creator && share_of(row->alike_ns, row->direct_ns) == 0 &&
                     row->waits * 5 >= group->row.created * 4 && row->waits <= group->row.created;
         if ((each || (joins && group->most_alive == 1)) && ns > most)
@@ -882,7 +883,9 @@ void finding_unseen(struct findings *findings)
         ns_add(&time.all, group->unseen_ns);
         time.all = ns_between(group->row.ready.sum_ns, time.all);
         if (group->unseen < UNSEEN_WAITS || share_of(group->unseen_ns, time.all) < UNSEEN_SHARE ||
-            share_of(group->unseen_ns, length) < UNSEEN_SHARE || group == gcc_openmp(findings))
+            share_of(group->unseen_ns, length) < UNSEEN_SHARE ||
+            group == gcc_openmp(findings) ||
+            finding_names(findings, "futile-wakeups", group->row.name))
             continue;
         const struct finding_of of = {
             "unseen-waits", .gain_ns = group->unseen_ns < length ? group->unseen_ns : length,

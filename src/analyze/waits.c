@@ -442,9 +442,11 @@ static bool place_leave(struct waits *waits, const struct goroutine *g, const tr
         ns_add(&place->serial_ns, ns_between(place->serial_at, waits->activity->serial_ns));
     if (place->kind == PLACE_LOCK)
         waits->activity->lock_waiters--;
-    if (waits->analysis->counting)
-        count_place(g, place, event);
     bool woken = event->goroutine >= 0 && event->goroutine != g->id;
+    if (waits->analysis->counting) {
+        count_place(g, place, event);
+        place->woken += woken;
+    }
     if (place->kind == PLACE_CONDITION && woken && !parked->woken_at) {
         parked->woken_at = place;
         parked->woken_exec_ns = g->exec_ns;

@@ -27,6 +27,7 @@ struct place {
     bool locks_differ;
     enum place_kind kind;
     uint64_t waits; /* that ended */
+    uint64_t woken; /* ... by another goroutine, as far as that is known */
     int64_t ns;
     trail_longest longest;
     uint64_t futile;  /* waits that began again at once, without work in between */
