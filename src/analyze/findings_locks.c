@@ -76,7 +76,7 @@ static void put_advice(const struct findings *findings, const struct blame_row *
     char by[200] = "";
     if (busiest)
         (void)snprintf(by, sizeof by, ", %.*s ran most", SHOWN(other));
-    double share = share_of(row->outside_ns, row->direct_ns);
+    double share = share_of(row->outside_ns, row->own_ns);
     if (row->outside.ns > 0 && share >= OUTSIDE_SHARE &&
         (trail_name)row->outside.key == findings->waits->ready)
         (void)snprintf(text, size,
@@ -119,7 +119,9 @@ static void say_lock(struct findings *findings, const char *kind, const struct b
                                   .moment = &row->longest, .function = row->function,
                                   .object = row->wait};
     trail_string place = text_of(findings, row->place), at = text_of(findings, row->at);
-    bool inferred = wait_facts_of(&findings->analysis->names, row->wait) == NULL;
+    /* An rwlock has a name of its own, for both ways to take it. */
+    bool inferred =
+        !row->named && wait_facts_of(&findings->analysis->names, row->wait) == NULL;
     char lock[200], advice[300], process[200], of_all[80] = "";
     finding_put_lock(findings, row->wait, lock, sizeof lock);
     put_advice(findings, row, advice, sizeof advice);
@@ -128,7 +130,7 @@ static void say_lock(struct findings *findings, const char *kind, const struct b
     if (strcmp(duration(all_ns).text, duration(row->ns).text) != 0)
         (void)snprintf(of_all, sizeof of_all, " of %s", duration(all_ns).text);
     if ((trail_name)row->outside.key == findings->waits->ready &&
-        share_of(row->outside_ns, row->direct_ns) >= OUTSIDE_SHARE &&
+        share_of(row->outside_ns, row->own_ns) >= OUTSIDE_SHARE &&
         of.gain_ns > findings->holder_ready_ns)
         findings->holder_ready_ns = of.gain_ns;
     finding_say(findings, &of,
