@@ -6,52 +6,52 @@
 #include "analyze/waits.h"
 
 /* Thresholds; shares are of the time. */
-#define POLL_TIMES     200              /* returns to a sleep */
-#define POLL_MOST      INT64_C(5000000) /* a sleep, on average */
-#define POLL_EXEC      20000            /* ran in between, on average */
-#define POLL_SHARE     0.5
-#define OUTSIDE_SHARE  0.3
-#define OUTSIDE_LEAST  INT64_C(50000000)
-#define CALLS_LEAST    8 /* blocking calls at once, on average */
-#define ANSWER_COUNT   20
-#define ANSWER_LEAST   INT64_C(50000000)
-#define ANSWER_TIMES   10 /* compared with the 95th percentile */
-#define ANSWER_SHARE   0.05
-#define QUEUE_SHARE    0.3
-#define QUEUE_WAITS    3
-#define BALANCE_LEAST  INT64_C(50000000)
-#define BALANCE_SHARE  0.25
-#define WATCH_TIMES    20                /* short sleeps until a worker has ended */
-#define WATCH_MOST     INT64_C(20000000) /* a sleep, on average */
-#define BALANCE_TIMES  2                 /* the busiest compared with the mean of the others */
-#define ALONE_LEAST    INT64_C(50000000)
-#define ALONE_SHARE    0.3
-#define ALONE_REST     0.1
-#define ALONE_PARALLEL 1.3 /* goroutines with work, on average during the rest */
-#define EACH_SHARE     0.5
-#define EACH_LEAST     4
-#define EACH_ALIVE     2 /* the next one is created while the one before ends */
-#define ALIKE_SHARE    0.8
-#define BUSY_SHARE     0.5
-#define BUSY_MOST      0.8
-#define ALL_CPUS       0.85
-#define SPIN_COUNT     5
-#define SPIN_SHARE     0.5
-#define SPIN_PAUSE     INT64_C(1000000) /* of running, per value */
-#define POOL_WAITS     10
-#define POOL_RARELY    4     /* the pool waits for work at most once in so many waits for it */
-#define POOL_IDLE      0.2   /* of its time, waiting for work */
-#define PRODUCER_WAITS 0.6 /* of its time, for something else than work */
-#define CONSUMER_WAITS 0.8 /* of their time, for work */
-#define HANDOFF_MOST   20000 /* time per hand-off */
-#define HANDOFF_RARE   50000 /* the same, if hardly anything is done in between */
-#define HANDOFF_EXEC   20000 /* which is: running, per hand-off */
-#define YIELDS_LEAST   10000
-#define YIELD_MOST     20000 /* running, per yield */
+#define POLL_TIMES         200              /* returns to a sleep */
+#define POLL_MOST          INT64_C(5000000) /* a sleep, on average */
+#define POLL_EXEC          50000 /* ran in between, on average; beside others it is 20 to 50 us */
+#define POLL_SHARE         0.5
+#define OUTSIDE_SHARE      0.3
+#define OUTSIDE_LEAST      INT64_C(50000000)
+#define CALLS_LEAST        8 /* blocking calls at once, on average */
+#define ANSWER_COUNT       20
+#define ANSWER_LEAST       INT64_C(50000000)
+#define ANSWER_TIMES       10 /* compared with the 95th percentile */
+#define ANSWER_SHARE       0.05
+#define QUEUE_SHARE        0.3
+#define QUEUE_WAITS        3
+#define BALANCE_LEAST      INT64_C(50000000)
+#define BALANCE_SHARE      0.25
+#define WATCH_TIMES        20                /* short sleeps until a worker has ended */
+#define WATCH_MOST         INT64_C(20000000) /* a sleep, on average */
+#define BALANCE_TIMES      2                 /* the busiest compared with the mean of the others */
+#define ALONE_LEAST        INT64_C(50000000)
+#define ALONE_SHARE        0.3
+#define ALONE_REST         0.1
+#define ALONE_PARALLEL     1.3 /* goroutines with work, on average during the rest */
+#define EACH_SHARE         0.5
+#define EACH_LEAST         4
+#define EACH_ALIVE         2 /* the next one is created while the one before ends */
+#define ALIKE_SHARE        0.8
+#define BUSY_SHARE         0.5
+#define BUSY_MOST          0.8
+#define ALL_CPUS           0.85
+#define SPIN_COUNT         5
+#define SPIN_SHARE         0.5
+#define SPIN_PAUSE         INT64_C(1000000) /* of running, per value */
+#define POOL_WAITS         10
+#define POOL_RARELY        4     /* the pool waits for work at most once in so many waits for it */
+#define POOL_IDLE          0.2   /* of its time, waiting for work */
+#define PRODUCER_WAITS     0.6   /* of its time, for something else than work */
+#define CONSUMER_WAITS     0.8   /* of their time, for work */
+#define HANDOFF_MOST       20000 /* time per hand-off */
+#define HANDOFF_RARE       50000 /* the same, if hardly anything is done in between */
+#define HANDOFF_EXEC       20000 /* which is: running, per hand-off */
+#define YIELDS_LEAST       10000
+#define YIELD_MOST         20000 /* running, per yield */
 #define SCHED_YIELDS_LEAST 1000
-#define UNSEEN_WAITS   50
-#define UNSEEN_SHARE   0.2 /* of the time of its threads, but for that without a CPU */
-#define HANDOFF_SHARE  0.3
+#define UNSEEN_WAITS       50
+#define UNSEEN_SHARE       0.2 /* of the time of its threads, but for that without a CPU */
+#define HANDOFF_SHARE      0.3
 
 static const struct wait_facts *facts_of(const struct findings *findings, trail_name wait)
 {
@@ -461,10 +461,9 @@ void finding_slow_producer(struct findings *findings)
             "%.0f %% of theirs: %" PRIu64 " waits, %s in all, the longest %s; at most %s of %s "
             "would be saved; let it wait for several things at once, or let several produce",
             SHOWN(name), 100 * share_of(makes.others, makes.all), SHOWN(why),
-            word(findings, TERM_tasks), SHOWN(waiters), SHOWN(at),
-            SHOWN(wait), 100 * share_of(takes.work, takes.all), pair->waits,
-            duration(pair->ns).text, duration(pair->longest.ns).text, duration(gain).text,
-            duration(length).text);
+            word(findings, TERM_tasks), SHOWN(waiters), SHOWN(at), SHOWN(wait),
+            100 * share_of(takes.work, takes.all), pair->waits, duration(pair->ns).text,
+            duration(pair->longest.ns).text, duration(gain).text, duration(length).text);
     }
 }
 
@@ -883,8 +882,7 @@ void finding_unseen(struct findings *findings)
         ns_add(&time.all, group->unseen_ns);
         time.all = ns_between(group->row.ready.sum_ns, time.all);
         if (group->unseen < UNSEEN_WAITS || share_of(group->unseen_ns, time.all) < UNSEEN_SHARE ||
-            share_of(group->unseen_ns, length) < UNSEEN_SHARE ||
-            group == gcc_openmp(findings) ||
+            share_of(group->unseen_ns, length) < UNSEEN_SHARE || group == gcc_openmp(findings) ||
             finding_names(findings, "futile-wakeups", group->row.name))
             continue;
         const struct finding_of of = {

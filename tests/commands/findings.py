@@ -1694,7 +1694,8 @@ def short_sleeps_again_and_again_are_polling():
     assert found["polling"]["text"].startswith("main.look (main.go:11) polls: it slept 201 times for 1.00 ms on average"), found
     equal(polled(200), {})  # the first one is no return
     equal(polled(201, sleep=6 * MS), {})
-    equal(polled(201, ran=30 * US), {})
+    equal(list(polled(201, ran=49 * US)), ["polling"])
+    equal(polled(201, ran=51 * US), {})
     equal(polled(201, other=True), {})  # it waits for something else, too
     equal(polled(201, wakes=True), {})  # it hands work to another one at a steady rate
 
