@@ -1322,8 +1322,10 @@ def a_semaphore_that_its_own_users_wait_for_has_too_few_permits():
     assert found["permits"]["text"].startswith("a channel used as a semaphore has too few permits: "), found
 
 
-def one_by_one(count, overlap=False, reason="sync"):
+def one_by_one(count, overlap=False, reason="sync", sleeps=False):
+    """Workers that are waited for; `reason` may be the wait's log in a recording of a C program."""
     trace = Trace(2)
+    in_c = " " in reason and not reason.startswith("chan")
     trace.here(99, 2, 0)
     at = MS
     for i in range(count):
@@ -1331,9 +1333,13 @@ def one_by_one(count, overlap=False, reason="sync"):
         trace.start(at + 10, 1, i + 1)
         if overlap:
             trace.create(at + 15, 0, 50 + i)
-        if reason == "future":
-            trace.log(at + 18, 0, "wait", "future result")
-        trace.block(at + 20, 0, "sync" if reason == "future" else reason, GROUP if reason == "sync" else WORK_STACK)
+        if in_c:
+            trace.log(at + 18, 0, "wait", reason)
+        trace.block(at + 20, 0, "sync" if in_c else reason, GROUP if reason == "sync" else WORK_STACK)
+        if sleeps:
+            trace.block(at + 30, 1, "sleep", WORK_STACK)
+            trace.at(at + 9 * MS, 1, f"GoUnblock g={i + 1} g_seq=%d stack=0", i + 1)
+            trace.start(at + 9 * MS + 10, 1, i + 1)
         trace.wake(at + 10 * MS, 1, 99, WORK_STACK)
         trace.at(at + 10 * MS + 10, 1, "GoDestroy")
         trace.start(at + 10 * MS + 20, 0, 99)
@@ -1349,7 +1355,9 @@ def workers_that_are_created_and_waited_for_one_after_another_run_one_at_a_time(
     assert "one-at-a-time" not in one_by_one(3)
     assert "one-at-a-time" not in one_by_one(4, overlap=True)
     assert "one-at-a-time" in one_by_one(4, reason="chan receive")
-    assert "one-at-a-time" in one_by_one(4, reason="future")
+    # These have no work alone, but their results are waited for.
+    assert "one-at-a-time" in one_by_one(4, reason="future result", sleeps=True)
+    assert "one-at-a-time" not in one_by_one(4, reason="semaphore items", sleeps=True)
 
 
 def pooled(pauses=8 * MS, asks=1, count=20, sleeps=True):
@@ -1518,26 +1526,28 @@ def a_slow_worker_that_another_polls_for_is_named():
     assert "imbalance" not in watched(sleep=21 * MS)
 
 
-def unseen(count, lasts=MS, ready=0):
-    """A thread waits so often in calls that are not recorded; it is ready for some time after each."""
-    trace = Trace(2, idle=(1,))
+def unseen(count, lasts=MS, ready=0, threads=1):
+    """Threads wait so often in calls that are not recorded; they are ready for some time after each."""
+    trace = Trace(threads + 1)
     trace.string("trail.made by=record")
     trace.here(99, 2, 0)
-    trace.create(10, 0, 1, ("main.format",))
-    trace.log(19, 0, "wait", "join main.format")
-    trace.block(20, 0, "sync", ("main.main",))
-    trace.start(30, 0, 1)
     at = MS
-    for _ in range(count):
-        trace.log(at, 0, "wait", "kernel, call not seen")
-        trace.at(at + 10, 0, f"GoSyscallBegin p_seq=%d stack={trace.stack(('main.format',))}", "p")
-        trace.at(at + lasts, 0, "GoSyscallEnd")
-        if ready:
-            trace.at(at + lasts + 10, 0, f"GoStop reason_string={trace.string('preempted')} stack=0")
-            trace.start(at + lasts + 10 + ready, 0, 1)
-        at += lasts + ready + MS
-    trace.wake(at, 0, 99, ("main.format",))
-    trace.at(at + 10, 0, "GoDestroy")
+    for n in range(1, threads + 1):
+        trace.create(10 + n, 0, n, ("main.format",))
+        trace.start(30 + n, n, n)
+        at = MS
+        for _ in range(count):
+            trace.log(at, n, "wait", "kernel, call not seen")
+            trace.at(at + 10, n, f"GoSyscallBegin p_seq=%d stack={trace.stack(('main.format',))}", f"p{n}")
+            trace.at(at + lasts, n, "GoSyscallEnd")
+            if ready:
+                trace.at(at + lasts + 10, n, f"GoStop reason_string={trace.string('preempted')} stack=0")
+                trace.start(at + lasts + 10 + ready, n, n)
+            at += lasts + ready + MS
+        trace.at(at + 10, n, "GoDestroy")
+    trace.log(29, 0, "wait", "join main.format")
+    trace.block(30, 0, "sync", ("main.main",))
+    trace.wake(at, 1, 99, ("main.format",))
     trace.start(at + 20, 0, 99)
     return trace.findings(at + 30, "--from=0ns", f"--to={at + 30}ns")
 
@@ -1549,8 +1559,8 @@ def waits_in_calls_that_are_not_recorded_are_said():
     assert "main.format waited in the kernel 50 times, 50 % of the time of its 1 thread" in found["unseen-waits"]["text"], found
     assert "unseen-waits" not in unseen(49)
     assert "unseen-waits" not in unseen(50, lasts=240 * US)
-    # The time without a CPU is no time of the thread's.
-    assert "unseen-waits" in unseen(50, lasts=400 * US, ready=500 * US)
+    # The time without a CPU is no time of the threads'.
+    assert "unseen-waits" in unseen(50, lasts=400 * US, ready=700 * US, threads=2)
 
 
 @test
