@@ -1335,7 +1335,7 @@ def one_by_one(count, overlap=False, reason="sync", sleeps=False):
             trace.create(at + 15, 0, 50 + i)
         if in_c:
             trace.log(at + 18, 0, "wait", reason)
-        trace.block(at + 20, 0, "sync" if in_c else reason, GROUP if reason == "sync" else WORK_STACK)
+        trace.block(at + 20, 0, "sync" if in_c else reason, ("main.main",) if in_c else GROUP if reason == "sync" else WORK_STACK)
         if sleeps:
             trace.block(at + 30, 1, "sleep", WORK_STACK)
             trace.at(at + 9 * MS, 1, f"GoUnblock g={i + 1} g_seq=%d stack=0", i + 1)
