@@ -936,7 +936,8 @@ void finding_unseen(struct findings *findings)
                         " %s. Usually they are for a lock in the C library: of allocation (malloc, "
                         "free), stdio or the loader.",
                         duration(group->unseen_ns).text, 100 * share_of(group->unseen_ns, time.all),
-                        group->workers, word(findings, TERM_tasks));
+                        group->workers,
+                        word(findings, group->workers == 1 ? TERM_task : TERM_tasks));
         finding_advise(findings, "'perf record -e syscalls:sys_enter_futex -g' shows for which.");
     }
 }

@@ -304,7 +304,7 @@ def waits_whose_end_has_no_known_cause_do_not_count_in_vain():
         trace.block(i * 100 * US + 2 * US, 1, "sync.(*Cond).Wait", COND)
     found = trace.findings(31 * MS)
     equal(list(found), ["futile-wakeups"])
-    assert "100 of 100 times" in found["futile-wakeups"]["text"], found
+    assert "100 of 100 wake-ups" in found["futile-wakeups"]["text"], found
 
 
 @test
@@ -1434,7 +1434,7 @@ def a_thread_that_yields_in_a_row_spins():
     found = counted("yield 600 2ms", "yield 400 1ms")
     equal(list(found), ["spins"])
     text = found["spins"]["text"]
-    assert text.startswith("main.look (main.go:10) spins: goroutines of main.consume yielded (sched_yield) 1000 times in a row, for 3.00 ms in all"), text
+    assert text.startswith("main.look (main.go:10) spins: goroutines of main.consume yielded (sched_yield) 1000 times in a row. That took 3.00 ms in all"), text
     equal((found["spins"]["function"], found["spins"]["gain_ns"]), ("main.consume", 3 * MS))
     equal(counted("yield 600 2ms", "yield 399 1ms"), {})
     equal(counted("yield 600 2ms", "yield 400 999us"), {})
@@ -1445,7 +1445,7 @@ def a_thread_that_yields_in_a_row_spins():
 def waits_that_are_too_short_for_events_are_hand_offs_too():
     found = counted("read 6000 20ms", "read 4000 10ms", length=100 * MS)
     equal(list(found), ["hand-offs"])
-    assert "main.consume is handed work in pieces that are too small: it waited (read) 10000 times, once every 10.0 us, 30.0 ms in all" in found["hand-offs"]["text"], found
+    assert "main.consume is handed work in pieces that are too small. It waited (read) 10000 times, once every 10.0 us, 30.0 ms in all" in found["hand-offs"]["text"], found
     equal(counted("read 6000 20ms", "read 3999 10ms", length=100 * MS), {})
     equal(counted("read 6000 20ms", "read 4000 9.9ms", length=100 * MS), {})
 
@@ -1487,7 +1487,7 @@ def a_producer_that_sleeps_while_all_wait_for_its_work_is_slow():
     found = produced()
     assert "slow-producer" in found, found
     text = found["slow-producer"]["text"]
-    assert text.startswith("main.fetch is the bottleneck, a slow producer: it waited itself for 88 % of its time (mostly sleep), while the goroutines of main.parse "), text
+    assert text.startswith("main.fetch is the bottleneck, a slow producer: it waited itself for 88 % of its time (mostly sleep). Meanwhile, the goroutines of main.parse "), text
     assert "20 waits, 160 ms in all, the longest 8.00 ms" in text, text
     # Consumers that have work for more than a fifth of the time, a server, and one of several producers.
     assert "slow-producer" not in produced(consumes=3 * MS)
@@ -1518,7 +1518,7 @@ def watched(until=60 * MS, sleep=MS, first=60 * MS):
 @test
 def a_slow_worker_that_another_polls_for_is_named():
     text = watched()["imbalance"]["text"]
-    assert " 1 ran for 60.0 ms, the other 2 for 20.0 ms on average; others waited for it (sleep at main.main (main.go:10)) for " in text, text
+    assert " 1 ran for 60.0 ms, the other 2 for 20.0 ms on average. Others waited for it (sleep at main.main (main.go:10)) for " in text, text
     # The sleeps have another reason if they end earlier or later.
     assert "imbalance" not in watched(until=40 * MS)
     assert "imbalance" not in watched(until=80 * MS)
@@ -1556,7 +1556,7 @@ def unseen(count, lasts=MS, ready=0, threads=1):
 def waits_in_calls_that_are_not_recorded_are_said():
     found = unseen(50)
     assert "unseen-waits" in found, found
-    assert "main.format waited in the kernel 50 times, 50 % of the time of its 1 thread" in found["unseen-waits"]["text"], found
+    assert "main.format waited in the kernel 50 times, in calls that are not recorded. These waits took 50.0 ms, 50 % of the time of its 1 thread." in found["unseen-waits"]["text"], found
     assert "unseen-waits" not in unseen(49)
     assert "unseen-waits" not in unseen(50, lasts=240 * US)
     # The time without a CPU is no time of the threads'.
@@ -1584,7 +1584,7 @@ def what_the_holder_waited_for_is_compared_with_its_own_part_of_a_wait():
         trace.block(at + 4 * MS + 30, holder - 1, "sync", ("main.commit",))
         at, holder = at + 4 * MS + 50, following
     found = trace.findings(at + MS, "--from=0ns", f"--to={at + MS}ns")["lock-serialises"]["text"]
-    assert "for 87 % of that time it waited itself (sleep): release the lock first" in found, found
+    assert "For 87 % of that time the holder waited itself (sleep)." in found, found
 
 
 @test
@@ -1604,14 +1604,14 @@ def a_lock_that_another_process_held_has_its_name():
         (found,) = [f["text"] for kind, f in trace.findings(210 * MS, "--from=0ns", "--to=210ms").items() if kind.startswith("lock-")]
         return found
 
-    assert held("app (6): main").startswith("main.compact (main.go:10) of store (7) held file lock /tmp/store and "), held("app (6): main")
-    assert held("store (7): work").startswith("main.compact (main.go:10) held file lock /tmp/store and ")
+    assert held("app (6): main").startswith("main.compact (main.go:10) of store (7) held file lock /tmp/store for "), held("app (6): main")
+    assert held("store (7): work").startswith("main.compact (main.go:10) held file lock /tmp/store for ")
 
 
 @test
 def the_holder_of_an_rwlock_with_a_name_is_recorded():
     found = hand_over("sync", WORK_STACK, wait="rwlock to write a_rw").findings(31 * MS)["lock-serialises"]["text"]
-    assert "held rwlock a_rw and " in found, found
+    assert "held rwlock a_rw for " in found, found
 
 
 @test
