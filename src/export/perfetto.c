@@ -4,7 +4,8 @@
  *
  *     Trace            1 packet
  *     TracePacket      6 clock_snapshot  8 timestamp  10 trusted_packet_sequence_id  11 track_event
- *                      12 interned_data  13 sequence_flags  58 timestamp_clock_id
+ *                      12 interned_data  13 sequence_flags  50 compressed_packets
+ *                      58 timestamp_clock_id
  *                      59 trace_packet_defaults  60 track_descriptor  66 perf_sample
  *     TrackEvent       4 debug_annotations  9 type  10 name_iid  11 track_uuid  23 name
  *                      30 counter_value  47 flow_ids  48 terminating_flow_ids  56 callstack_iid
@@ -17,15 +18,18 @@
  *
  * A packet usually takes about twenty bytes: its time is the difference to the previous packet (a
  * clock of this sequence), and its name and stack are numbers defined by earlier packets. An event
- * that lies before the previous packet has an absolute time, on the trace's clock.
+ * that lies before the previous packet has an absolute time, on the trace's clock. Whole packets,
+ * as many as the buffer holds, are then compressed into one.
  *
  * Tracks: a process; in it the goroutines, each with its states and below them its regions and
  * ranges; Ps; threads; the runtime; tasks; counters. Of a recording of threads: the processes, and
  * in each its threads with their states, as the system numbers them.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <zlib.h>
 
 #include "base/error.h"
 #include "base/grow.h"
@@ -77,6 +81,8 @@ struct perfetto {
     struct marks texts, reasons, functions, files, stacks;
     struct intern frames;   /* struct frame_key */
     struct idmap processes; /* for of_threads: the described ones, by PID */
+    const trail_sink *sink;
+    uint8_t *compressed; /* room for the compressed buffer; NULL: packets are written as they are */
     bool has_clocks;
     trail_clock_snapshot clocks;
 };
@@ -108,6 +114,44 @@ static uint64_t stamp(const struct perfetto *p, int64_t ns)
     return (uint64_t)ns + p->shift;
 }
 
+/* MARK: Compression */
+
+/* Bytes of a packet's tag and size, with one of a field in it. */
+#define HEAD_MOST (2 * (size_t)(2 + PROTOBUF_VARINT_MAX))
+
+/* The sink of the buffer, which has whole packets: writes them as one with compressed_packets. */
+static bool write_compressed(void *context, const void *data, size_t size)
+{
+    const struct perfetto *p = context;
+    uint8_t field[HEAD_MOST], *end = field;
+    uLongf packed = compressBound(OUT_BUFFER_SIZE);
+    if (compress2(p->compressed + HEAD_MOST, &packed, data, size, Z_BEST_SPEED) != Z_OK) {
+        errno = ENOMEM;
+        return false;
+    }
+    end = protobuf_put_varint(end, 50 << 3 | PROTOBUF_BYTES);
+    end = protobuf_put_varint(end, packed);
+    uint8_t head[HEAD_MOST], *at = head;
+    *at++ = 1 << 3 | PROTOBUF_BYTES;
+    at = protobuf_put_varint(at, (uint64_t)(end - field) + packed);
+    memcpy(at, field, (size_t)(end - field));
+    at += end - field;
+    uint8_t *begin = p->compressed + HEAD_MOST - (at - head);
+    memcpy(begin, head, (size_t)(at - head));
+    return p->sink->write(p->sink->context, begin, (size_t)(at - head) + packed);
+}
+
+/* Writes a packet that the buffer cannot hold, which stays as it is. */
+static void put_large(struct perfetto *p, const uint8_t *head, size_t head_size)
+{
+    out_flush(&p->out);
+    if (!p->out.failed && !(p->sink->write(p->sink->context, head, head_size) &&
+                            p->sink->write(p->sink->context, p->packet.data, p->packet.size))) {
+        p->out.failed = true;
+        p->out.reason = errno;
+    }
+}
+
 /* MARK: Packets of any size */
 
 /* Writes the message in `packet`, with the fields that every packet has. */
@@ -118,8 +162,13 @@ static void put_packet(struct perfetto *p, unsigned flags)
     protobuf_number(&p->packet, 13, flags);
     *at++ = 1 << 3 | PROTOBUF_BYTES;
     at = protobuf_put_varint(at, p->packet.size);
-    out_bytes(&p->out, head, (size_t)(at - head));
-    out_bytes(&p->out, p->packet.data, p->packet.size);
+    if (p->packet.size > OUT_BUFFER_SIZE - sizeof head) {
+        put_large(p, head, (size_t)(at - head));
+    } else {
+        out_room(&p->out, (size_t)(at - head) + p->packet.size);
+        out_bytes(&p->out, head, (size_t)(at - head));
+        out_bytes(&p->out, p->packet.data, p->packet.size);
+    }
     p->timeline.failed |= p->packet.failed;
     p->packet.size = 0;
 }
@@ -761,6 +810,7 @@ static void perfetto_free(struct perfetto *p)
     free(p->functions.items);
     free(p->files.items);
     free(p->stacks.items);
+    free(p->compressed);
 }
 
 int trail_export_perfetto(trail_reader *reader, const trail_export_options *options,
@@ -770,8 +820,16 @@ int trail_export_perfetto(trail_reader *reader, const trail_export_options *opti
     p.timeline = (struct timeline){.reader = reader, .options = options, .ops = &ops, .writer = &p};
     if (stats)
         *stats = (trail_export_stats){0};
-    if (!out_init(&p.out, sink->write, sink->context))
+    p.sink = sink;
+    if (options->perfetto_compressed)
+        p.compressed = malloc(HEAD_MOST + compressBound(OUT_BUFFER_SIZE));
+    bool begun = options->perfetto_compressed
+                     ? p.compressed && out_init(&p.out, write_compressed, &p)
+                     : out_init(&p.out, sink->write, sink->context);
+    if (!begun) {
+        free(p.compressed);
         return error_set(err, TRAIL_NO_MEMORY, "no memory for the export");
+    }
     int result = timeline_run(&p.timeline, &p.out, err);
     struct idmap_slot *alive = idmap_sorted(&p.timeline.follow.alive);
     if (!alive)

@@ -8,12 +8,14 @@ Without protoc everything is skipped.
 
 import collections
 import os
+import random
 import re
 import shutil
 import subprocess
 import sys
+import zlib
 
-from exports import EXAMPLES, ROOT, STATES, add, assembled, compare, data, examples, expected, expected_threads, is_of_threads, trail
+from exports import EXAMPLES, ROOT, SHARED, STATES, add, assembled, compare, data, examples, expected, expected_threads, is_of_threads, trail
 from command import text_of
 from tap import main, test
 
@@ -50,9 +52,44 @@ def messages(text):
     return stack[0]["packet"]
 
 
+def number(raw, at):
+    """The varint at an offset, and where it ends."""
+    value = shift = 0
+    while True:
+        value |= (raw[at] & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if raw[at - 1] < 0x80:
+            return value, at
+
+
+def field(raw, at):
+    """The number and the bytes of a field of bytes, and where it ends."""
+    tag, at = number(raw, at)
+    assert tag & 7 == 2, tag
+    size, at = number(raw, at)
+    assert at + size <= len(raw)
+    return tag >> 3, raw[at : at + size], at + size
+
+
+def plain(raw):
+    """A trace with the packets that compressed ones have in them, in their place."""
+    out, at = b"", 0
+    while at < len(raw):
+        begin = at
+        kind, packet, at = field(raw, at)
+        assert kind == 1, kind
+        if number(packet, 0)[0] >> 3 == 50:
+            kind, packed, end = field(packet, 0)
+            assert end == len(packet)
+            out += zlib.decompress(packed)
+        else:
+            out += raw[begin:at]
+    return out
+
+
 def decode(raw):
     p = subprocess.run(
-        ["protoc", "--decode=Trace", f"--proto_path={PROTO}", "perfetto.proto"], input=raw, capture_output=True
+        ["protoc", "--decode=Trace", f"--proto_path={PROTO}", "perfetto.proto"], input=plain(raw), capture_output=True
     )
     assert p.returncode == 0, p.stderr.decode()
     return messages(p.stdout.decode())
@@ -284,6 +321,27 @@ def a_long_reason_is_there_as_a_whole():
     reason = "a wait for " + 8 * "something else, " + "and for the end"
     trace = assembled("long-reason", text_of("everything-1.26").replace("chan receive", reason))
     assert f"waiting ({reason})" in {s.name for s in Export(trace).slices}
+
+
+@test
+def a_file_is_at_most_three_times_as_large_as_the_trace():
+    real = os.path.join(SHARED, "real")
+    large = [os.path.join(real, name) for name in sorted(os.listdir(real))] if os.path.isdir(real) else []
+    for trace in [*examples().values(), *large]:
+        if trace.endswith(".trace"):
+            packed, size = trail("export", "--to=perfetto", trace), os.path.getsize(trace)
+            assert len(packed) <= 3 * size, (trace, size, len(packed))
+            if trace in EXAMPLES:
+                assert plain(packed) == trail("export", "--to=perfetto", "--uncompressed", trace), trace
+
+
+@test
+def a_packet_that_is_larger_than_the_buffer_is_there_as_a_whole():
+    message = "".join(random.Random(1).choices("abcdefgh ", k=600_000))
+    trace = assembled("large", text_of("everything-1.21").replace("half done", message))
+    export = Export(trace)
+    assert message in [one(event, "name") for _, _, event, _ in export.moments]
+    assert len(export.slices) == len(Export(data("everything-1.21")).slices)
 
 
 def both():
