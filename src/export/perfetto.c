@@ -3,7 +3,7 @@
  * protos/perfetto/trace:
  *
  *     Trace            1 packet
- *     TracePacket      6 clock_snapshot  8 timestamp  10 trusted_packet_sequence_id  11 track_event
+ *     TracePacket      1 ftrace_events  6 clock_snapshot  8 timestamp  10 trusted_packet_sequence_id  11 track_event
  *                      12 interned_data  13 sequence_flags  50 compressed_packets
  *                      58 timestamp_clock_id
  *                      59 trace_packet_defaults  60 track_descriptor  66 perf_sample
@@ -13,6 +13,8 @@
  *                      11 child_ordering  12 sibling_order_rank
  *     InternedData     2 event_names  5 function_names  6 frames  7 callstacks  17 mapping_paths
  *                      18 source_paths  19 mappings
+ *     FtraceEventBundle  1 cpu  2 event
+ *     FtraceEvent      1 timestamp  2 pid  4 sched_switch  20 sched_waking
  *     Frame            1 iid  2 function_name_id  3 mapping_id  4 rel_pc  5 source_path_iid
  *                      6 line_number
  *
@@ -23,7 +25,8 @@
  *
  * Tracks: a process; in it the goroutines, each with its states and below them its regions and
  * ranges; Ps; threads; the runtime; tasks; counters. Of a recording of threads: the processes, and
- * in each its threads with their states, as the system numbers them.
+ * in each its threads with their states, as the system numbers them; and the scheduler's events on
+ * the CPU slots, as the kernel would record them, of which Perfetto makes sched and thread_state.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -71,8 +74,16 @@ struct marks {
     size_t count, capacity;
 };
 
+/* A thread has left a CPU slot; its next state decides as what. */
+struct left {
+    struct timeline_lane *lane; /* NULL: none has */
+    const struct timeline_goroutine *g;
+    int64_t ns;
+};
+
 struct perfetto {
     struct timeline timeline;
+    struct left left; /* of_threads */
     struct out out;
     struct protobuf packet, part, inner, leaf;
     uint64_t shift;   /* added to make times positive */
@@ -443,10 +454,116 @@ static void put_wait(struct perfetto *p, const struct timeline_goroutine *g,
     put_packet(p, NEEDS_STATE);
 }
 
+/* MARK: The scheduler's events */
+
+enum { SCHED_SWITCH = 4, SCHED_WAKING = 20 };
+enum { SCHED_PRIORITY = 120 }; /* Linux's of a thread without another one */
+
+/* prev_state: TASK_REPORT of Linux. */
+enum { LEFT_READY = 0, LEFT_SLEEPING = 1, LEFT_BLOCKED = 2, LEFT_DEAD = 16 };
+
+/* A thread by its ID and name; the ID 0 is the idle thread. */
+struct sched_thread {
+    uint64_t tid;
+    trail_string name;
+};
+
+static struct sched_thread sched_thread_of(const struct perfetto *p,
+                                           const struct timeline_goroutine *g)
+{
+    struct timeline_thread thread;
+    (void)timeline_thread_of(&p->timeline, g, &thread);
+    return (struct sched_thread){(uint64_t)g->tid, thread.name};
+}
+
+static bool is_known_thread(const struct timeline_goroutine *g)
+{
+    return g && g->tid > 0 && g->tid <= INT32_MAX;
+}
+
+/* Writes the event in `inner`, which happened in the context of a thread. Readers require numbers
+ * that are 0, too. */
+static void put_sched(struct perfetto *p, int64_t cpu, int64_t ns, uint64_t tid, unsigned kind)
+{
+    protobuf_number(&p->leaf, 1, stamp(p, ns));
+    protobuf_present_number(&p->leaf, 2, tid);
+    protobuf_part(&p->leaf, kind, &p->inner);
+    protobuf_present_number(&p->part, 1, (uint64_t)cpu);
+    protobuf_part(&p->part, 2, &p->leaf);
+    protobuf_part(&p->packet, 1, &p->part);
+    put_packet(p, NEEDS_STATE);
+}
+
+static void put_switch(struct perfetto *p, const struct timeline_lane *lane, int64_t ns,
+                       struct sched_thread prev, unsigned prev_state, struct sched_thread next)
+{
+    protobuf_text(&p->inner, 1, prev.name);
+    protobuf_present_number(&p->inner, 2, prev.tid);
+    protobuf_number(&p->inner, 3, SCHED_PRIORITY);
+    protobuf_present_number(&p->inner, 4, prev_state);
+    protobuf_text(&p->inner, 5, next.name);
+    protobuf_present_number(&p->inner, 6, next.tid);
+    protobuf_number(&p->inner, 7, SCHED_PRIORITY);
+    put_sched(p, lane->id, ns, prev.tid, SCHED_SWITCH);
+}
+
+static void put_waking(struct perfetto *p, const struct timeline_goroutine *g)
+{
+    const struct timeline_goroutine *waker = timeline_goroutine_find(&p->timeline, g->waker);
+    struct sched_thread woken = sched_thread_of(p, g);
+    int64_t cpu = waker && waker->on_proc > 0 ? waker->on_proc : 0;
+    protobuf_text(&p->inner, 1, woken.name);
+    protobuf_number(&p->inner, 2, woken.tid);
+    protobuf_number(&p->inner, 3, SCHED_PRIORITY);
+    protobuf_number(&p->inner, 4, 1);                      /* success */
+    bool by_thread = is_known_thread(waker) && waker != g; /* else an interrupt */
+    put_sched(p, cpu, g->since_ns, by_thread ? (uint64_t)waker->tid : 0, SCHED_WAKING);
+}
+
+static void sched_enters_slot(struct perfetto *p, struct timeline_lane *lane)
+{
+    if (!is_known_thread(lane->g) || lane->writer == (uint64_t)lane->g->tid)
+        return;
+    put_switch(p, lane, lane->since_ns, (struct sched_thread){.tid = lane->writer}, LEFT_READY,
+               sched_thread_of(p, lane->g));
+    lane->writer = (uint64_t)lane->g->tid;
+}
+
+/* Writes that a thread has left its CPU slot if it has, in this state. */
+static void sched_leaves_slot(struct perfetto *p, const struct timeline_goroutine *g,
+                              unsigned state)
+{
+    struct left left = p->left;
+    p->left.lane = NULL;
+    if (left.g != g || !is_known_thread(g) || left.lane->writer != (uint64_t)g->tid)
+        return;
+    put_switch(p, left.lane, left.ns, sched_thread_of(p, g), state, (struct sched_thread){0});
+    left.lane->writer = 0;
+}
+
+/* A thread has entered a state. */
+static void sched_enters_state(struct perfetto *p, const struct timeline_goroutine *g)
+{
+    static const unsigned as[TIMELINE_STATES] = {
+        [TIMELINE_RUNNABLE] = LEFT_READY,
+        [TIMELINE_WAITING] = LEFT_SLEEPING,
+        [TIMELINE_BLOCKED] = LEFT_BLOCKED,
+    };
+    enum timeline_state state = timeline_state_of(g);
+    bool leaves = p->left.lane && p->left.g == g;
+    if (leaves && g->on_proc == p->left.lane->id)
+        p->left.lane = NULL; /* it goes on there, in or after a system call */
+    else if (leaves)
+        sched_leaves_slot(p, g, as[state]);
+    else if (state == TIMELINE_RUNNABLE && is_known_thread(g))
+        put_waking(p, g);
+}
+
 static void perfetto_enter(void *writer, struct timeline_goroutine *g)
 {
     struct perfetto *p = writer;
     if (p->timeline.of_threads) {
+        sched_enters_state(p, g);
         describe_thread(p, g, false);
         const struct wait_facts *facts =
             g->reason ? wait_facts_of(&p->timeline.names, g->reason) : NULL;
@@ -475,8 +592,11 @@ static void perfetto_gone(void *writer, struct timeline_goroutine *g, int64_t no
 {
     struct perfetto *p = writer;
     (void)now;
-    if (p->timeline.of_threads)
-        describe_thread(p, g, true);
+    if (!p->timeline.of_threads)
+        return;
+    if (p->left.lane)
+        sched_leaves_slot(p, g, LEFT_DEAD);
+    describe_thread(p, g, true);
 }
 
 static void perfetto_wake(void *writer, struct timeline_goroutine *waker,
@@ -516,9 +636,12 @@ static void describe_lane(struct perfetto *p, struct timeline_lane *lane)
 static void perfetto_lane_enter(void *writer, struct timeline_lane *lane)
 {
     struct perfetto *p = writer;
-    if (p->timeline.of_threads)
-        return; /* the threads have tracks of their own, and the slots do not belong to the
-                 * program */
+    if (p->timeline.of_threads) {
+        /* The threads have tracks of their own, and the slots do not belong to the program. */
+        if (!lane->is_thread)
+            sched_enters_slot(p, lane);
+        return;
+    }
     if (!lane->known)
         describe_lane(p, lane);
     uint64_t name =
@@ -528,9 +651,12 @@ static void perfetto_lane_enter(void *writer, struct timeline_lane *lane)
 
 static void perfetto_lane_leave(void *writer, struct timeline_lane *lane, int64_t now)
 {
-    const struct perfetto *p = writer;
-    if (p->timeline.of_threads)
+    struct perfetto *p = writer;
+    if (p->timeline.of_threads) {
+        if (!lane->is_thread)
+            p->left = (struct left){lane, lane->g, now};
         return;
+    }
     put_event(writer, now, SLICE_END, lane->writer, (struct event_fields){0});
 }
 
