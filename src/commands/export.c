@@ -70,7 +70,8 @@ static const struct option rows[] = {
      TO_FLAG(struct export_request, uncompressed)},
     {0, "table", "NAME", "tables: only this one; 'trail sql .tables' lists them",
      TO_TEXT(struct export_request, table),
-     .values = "events states goroutines stacks frames strings tasks regions logs samples"},
+     .values = "events states goroutines stacks frames strings tasks regions logs samples findings "
+               "traces"},
     {0, "host", "NAME", "tables: the machine that the trace is of (this one)",
      TO_TEXT(struct export_request, host)},
     {0, "day", "YYYY-MM-DD",
