@@ -407,6 +407,8 @@ struct expanded {
 
 static int append(struct expanded *to, const void *data, size_t size)
 {
+    if (size == 0)
+        return 0;
     if (!GROW(to->data, to->capacity, to->size + size))
         return error_set(to->err, TRAIL_NO_MEMORY, "out of memory");
     memcpy(to->data + to->size, data, size);
