@@ -72,7 +72,7 @@ packages_npm() {
     fi
     mkdir -p "$1"
     if ! cmp -s tests/commands/npm/package-lock.json "$1/package-lock.json" || [ ! -d "$1/node_modules" ]; then
-        say "Installing DuckDB's library, and readers of Parquet and OTLP"
+        say "Installing DuckDB's library, and readers of Parquet, OTLP and trace events"
         cp tests/commands/npm/package.json tests/commands/npm/package-lock.json "$1"
         (cd "$1" && npm ci --ignore-scripts --no-audit --no-fund </dev/null) || return 0
     fi

@@ -349,7 +349,8 @@ typedef struct trail_export_options {
     /* OTLP: attributes of the resource. "service.name" is `title` unless it is one of them. */
     const trail_export_attribute *resource;
     size_t resource_count;
-    bool otlp_protobuf; /* OTLP: protocol buffers instead of JSON */
+    bool otlp_protobuf;       /* OTLP: protocol buffers instead of JSON */
+    bool perfetto_compressed; /* Perfetto: packets compressed with zlib, a tenth of the size */
 } trail_export_options;
 
 typedef struct trail_export_stats {

@@ -59,6 +59,7 @@ typedef enum trail_table_id {
     TRAIL_TABLE_LOGS,
     TRAIL_TABLE_SAMPLES,
     TRAIL_TABLE_FINDINGS,
+    TRAIL_TABLE_TRACES,
     TRAIL_TABLES
 } trail_table_id;
 

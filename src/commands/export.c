@@ -66,9 +66,12 @@ static const struct option rows[] = {
      TO_PARSED(struct export_request, resource, struct pairs, add_resource)},
     {0, "endpoint", "URL", "otlp: send it to a collector: http://localhost:4318",
      TO_TEXT(struct export_request, endpoint)},
+    {0, "uncompressed", NULL, "perfetto: packets as they are, ten times as large",
+     TO_FLAG(struct export_request, uncompressed)},
     {0, "table", "NAME", "tables: only this one; 'trail sql .tables' lists them",
      TO_TEXT(struct export_request, table),
-     .values = "events states goroutines stacks frames strings tasks regions logs samples"},
+     .values = "events states goroutines stacks frames strings tasks regions logs samples findings "
+               "traces"},
     {0, "host", "NAME", "tables: the machine that the trace is of (this one)",
      TO_TEXT(struct export_request, host)},
     {0, "day", "YYYY-MM-DD",
@@ -151,6 +154,9 @@ static int check_format(struct export_request *request)
                            format->name);
     if (request->endpoint && request->output)
         return usage_error(request->command, "--endpoint or --output, not both");
+    if (request->uncompressed && strcmp(format->name, "perfetto") != 0)
+        return usage_error(request->command, "--uncompressed is for perfetto, not for %s",
+                           format->name);
     if (request->csv_safe && format->nature != EXPORT_CSV)
         return usage_error(request->command, "--csv-safe is for csv, not for %s", format->name);
     if (!request->output && format->output == EXPORT_FOLDER)
@@ -184,6 +190,7 @@ static int check_usage(struct export_request *request, const struct options *opt
     request->options.to_ns = request->window.to_ns;
     request->options.goroutines = request->goroutines.ids;
     request->options.goroutine_count = request->goroutines.count;
+    request->options.perfetto_compressed = !request->uncompressed;
     return EXIT_GOOD;
 }
 

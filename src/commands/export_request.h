@@ -23,7 +23,7 @@ struct export_request {
     const char *endpoint;               /* OTLP: of a collector; NULL: write to the output */
     struct pairs resource, environment; /* OTLP: attributes of the resource, from options and from
                                          * the environment */
-    bool repair, csv_safe;
+    bool repair, csv_safe, uncompressed;
     struct window window;
     struct id_list goroutines;
     const char *schema; /* print the schema for this system; NULL: no */

@@ -178,7 +178,7 @@ static int show_schema(const char *name)
     return EXIT_GOOD;
 }
 
-/* MARK: The macro since_start */
+/* MARK: Macros about the files */
 
 /* Returns the time of a trace's first event; its tables report what is wrong with the trace. */
 static int64_t begin_of(struct sql_tables *tables, size_t file)
@@ -195,6 +195,38 @@ static int64_t begin_of(struct sql_tables *tables, size_t file)
     return begin;
 }
 
+/* Writes a text as a literal of SQL. */
+static void put_literal(FILE *to, const char *text)
+{
+    putc('\'', to);
+    for (; *text; text++)
+        fprintf(to, *text == '\'' ? "''" : "%c", *text);
+    putc('\'', to);
+}
+
+/*
+ * Defines the macro trail_of(number, file), which gives numbers of different files different values: Perfetto's queries
+ * join by them alone. Those of a single file stay.
+ */
+static int define_numbers(struct session *session)
+{
+    const struct sql_tables *tables = &session->tables;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&text, &size);
+    if (!to)
+        return EXIT_INOUT;
+    fputs("CREATE MACRO trail_of(number, of_file) AS number", to);
+    for (size_t i = 0; tables->count > 1 && i < tables->count; i++) {
+        fputs(i == 0 ? " + (list_position([" : ", ", to);
+        put_literal(to, tables->files[i]);
+    }
+    fputs(tables->count > 1 ? "], of_file) - 1) * 1099511627776" : "", to);
+    int code = fclose(to) == 0 ? duckdb_run(&session->duckdb, text) : EXIT_INOUT;
+    free(text);
+    return code;
+}
+
 /* Defines the macro, for which every trace is opened once more: only called if it is used. */
 static int define_since_start(struct session *session)
 {
@@ -206,10 +238,9 @@ static int define_since_start(struct session *session)
         return EXIT_INOUT;
     fputs("CREATE TEMP TABLE trail_begins(file VARCHAR, ns BIGINT);", to);
     for (size_t i = 0; i < tables->count; i++) {
-        fputs("INSERT INTO trail_begins VALUES ('", to);
-        for (const char *at = tables->files[i]; *at; at++)
-            fprintf(to, *at == '\'' ? "''" : "%c", *at);
-        fprintf(to, "', %" PRId64 ");", begin_of(tables, i));
+        fputs("INSERT INTO trail_begins VALUES (", to);
+        put_literal(to, tables->files[i]);
+        fprintf(to, ", %" PRId64 ");", begin_of(tables, i));
     }
     fputs(sql_macro_since_start(tables->count > 1), to);
     int code = fclose(to) == 0 ? duckdb_run(&session->duckdb, text) : EXIT_INOUT;
@@ -526,6 +557,8 @@ static int begin(struct session *session)
         code = duckdb_begin(&session->duckdb, &options);
     if (code == EXIT_GOOD)
         code = sql_tables_register(tables);
+    if (code == EXIT_GOOD)
+        code = define_numbers(session);
     if (code == EXIT_GOOD)
         code = sql_views_create(&session->duckdb);
     if (code == EXIT_GOOD)

@@ -3,8 +3,9 @@
  * protos/perfetto/trace:
  *
  *     Trace            1 packet
- *     TracePacket      6 clock_snapshot  8 timestamp  10 trusted_packet_sequence_id  11 track_event
- *                      12 interned_data  13 sequence_flags  58 timestamp_clock_id
+ *     TracePacket      1 ftrace_events  6 clock_snapshot  8 timestamp  10 trusted_packet_sequence_id  11 track_event
+ *                      12 interned_data  13 sequence_flags  50 compressed_packets
+ *                      58 timestamp_clock_id
  *                      59 trace_packet_defaults  60 track_descriptor  66 perf_sample
  *     TrackEvent       4 debug_annotations  9 type  10 name_iid  11 track_uuid  23 name
  *                      30 counter_value  47 flow_ids  48 terminating_flow_ids  56 callstack_iid
@@ -12,20 +13,26 @@
  *                      11 child_ordering  12 sibling_order_rank
  *     InternedData     2 event_names  5 function_names  6 frames  7 callstacks  17 mapping_paths
  *                      18 source_paths  19 mappings
+ *     FtraceEventBundle  1 cpu  2 event
+ *     FtraceEvent      1 timestamp  2 pid  4 sched_switch  20 sched_waking
  *     Frame            1 iid  2 function_name_id  3 mapping_id  4 rel_pc  5 source_path_iid
  *                      6 line_number
  *
  * A packet usually takes about twenty bytes: its time is the difference to the previous packet (a
  * clock of this sequence), and its name and stack are numbers defined by earlier packets. An event
- * that lies before the previous packet has an absolute time, on the trace's clock.
+ * that lies before the previous packet has an absolute time, on the trace's clock. Whole packets,
+ * as many as the buffer holds, are then compressed into one.
  *
  * Tracks: a process; in it the goroutines, each with its states and below them its regions and
  * ranges; Ps; threads; the runtime; tasks; counters. Of a recording of threads: the processes, and
- * in each its threads with their states, as the system numbers them.
+ * in each its threads with their states, as the system numbers them; and the scheduler's events on
+ * the CPU slots, as the kernel would record them, of which Perfetto makes sched and thread_state.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <zlib.h>
 
 #include "base/error.h"
 #include "base/grow.h"
@@ -67,8 +74,16 @@ struct marks {
     size_t count, capacity;
 };
 
+/* A thread has left a CPU slot; its next state decides as what. */
+struct left {
+    struct timeline_lane *lane; /* NULL: none has */
+    const struct timeline_goroutine *g;
+    int64_t ns;
+};
+
 struct perfetto {
     struct timeline timeline;
+    struct left left; /* of_threads */
     struct out out;
     struct protobuf packet, part, inner, leaf;
     uint64_t shift;   /* added to make times positive */
@@ -77,6 +92,8 @@ struct perfetto {
     struct marks texts, reasons, functions, files, stacks;
     struct intern frames;   /* struct frame_key */
     struct idmap processes; /* for of_threads: the described ones, by PID */
+    const trail_sink *sink;
+    uint8_t *compressed; /* room for the compressed buffer; NULL: packets are written as they are */
     bool has_clocks;
     trail_clock_snapshot clocks;
 };
@@ -108,6 +125,44 @@ static uint64_t stamp(const struct perfetto *p, int64_t ns)
     return (uint64_t)ns + p->shift;
 }
 
+/* MARK: Compression */
+
+/* Bytes of a packet's tag and size, with one of a field in it. */
+#define HEAD_MOST (2 * (size_t)(2 + PROTOBUF_VARINT_MAX))
+
+/* The sink of the buffer, which has whole packets: writes them as one with compressed_packets. */
+static bool write_compressed(void *context, const void *data, size_t size)
+{
+    const struct perfetto *p = context;
+    uint8_t field[HEAD_MOST], *end = field;
+    uLongf packed = compressBound(OUT_BUFFER_SIZE);
+    if (compress2(p->compressed + HEAD_MOST, &packed, data, size, Z_BEST_SPEED) != Z_OK) {
+        errno = ENOMEM;
+        return false;
+    }
+    end = protobuf_put_varint(end, 50 << 3 | PROTOBUF_BYTES);
+    end = protobuf_put_varint(end, packed);
+    uint8_t head[HEAD_MOST], *at = head;
+    *at++ = 1 << 3 | PROTOBUF_BYTES;
+    at = protobuf_put_varint(at, (uint64_t)(end - field) + packed);
+    memcpy(at, field, (size_t)(end - field));
+    at += end - field;
+    uint8_t *begin = p->compressed + HEAD_MOST - (at - head);
+    memcpy(begin, head, (size_t)(at - head));
+    return p->sink->write(p->sink->context, begin, (size_t)(at - head) + packed);
+}
+
+/* Writes a packet that the buffer cannot hold, which stays as it is. */
+static void put_large(struct perfetto *p, const uint8_t *head, size_t head_size)
+{
+    out_flush(&p->out);
+    if (!p->out.failed && !(p->sink->write(p->sink->context, head, head_size) &&
+                            p->sink->write(p->sink->context, p->packet.data, p->packet.size))) {
+        p->out.failed = true;
+        p->out.reason = errno;
+    }
+}
+
 /* MARK: Packets of any size */
 
 /* Writes the message in `packet`, with the fields that every packet has. */
@@ -118,8 +173,13 @@ static void put_packet(struct perfetto *p, unsigned flags)
     protobuf_number(&p->packet, 13, flags);
     *at++ = 1 << 3 | PROTOBUF_BYTES;
     at = protobuf_put_varint(at, p->packet.size);
-    out_bytes(&p->out, head, (size_t)(at - head));
-    out_bytes(&p->out, p->packet.data, p->packet.size);
+    if (p->packet.size > OUT_BUFFER_SIZE - sizeof head) {
+        put_large(p, head, (size_t)(at - head));
+    } else {
+        out_room(&p->out, (size_t)(at - head) + p->packet.size);
+        out_bytes(&p->out, head, (size_t)(at - head));
+        out_bytes(&p->out, p->packet.data, p->packet.size);
+    }
     p->timeline.failed |= p->packet.failed;
     p->packet.size = 0;
 }
@@ -394,10 +454,116 @@ static void put_wait(struct perfetto *p, const struct timeline_goroutine *g,
     put_packet(p, NEEDS_STATE);
 }
 
+/* MARK: The scheduler's events */
+
+enum { SCHED_SWITCH = 4, SCHED_WAKING = 20 };
+enum { SCHED_PRIORITY = 120 }; /* Linux's of a thread without another one */
+
+/* prev_state: TASK_REPORT of Linux. */
+enum { LEFT_READY = 0, LEFT_SLEEPING = 1, LEFT_BLOCKED = 2, LEFT_DEAD = 16 };
+
+/* A thread by its ID and name; the ID 0 is the idle thread. */
+struct sched_thread {
+    uint64_t tid;
+    trail_string name;
+};
+
+static struct sched_thread sched_thread_of(const struct perfetto *p,
+                                           const struct timeline_goroutine *g)
+{
+    struct timeline_thread thread;
+    (void)timeline_thread_of(&p->timeline, g, &thread);
+    return (struct sched_thread){(uint64_t)g->tid, thread.name};
+}
+
+static bool is_known_thread(const struct timeline_goroutine *g)
+{
+    return g && g->tid > 0 && g->tid <= INT32_MAX;
+}
+
+/* Writes the event in `inner`, which happened in the context of a thread. Readers require numbers
+ * that are 0, too. */
+static void put_sched(struct perfetto *p, int64_t cpu, int64_t ns, uint64_t tid, unsigned kind)
+{
+    protobuf_number(&p->leaf, 1, stamp(p, ns));
+    protobuf_present_number(&p->leaf, 2, tid);
+    protobuf_part(&p->leaf, kind, &p->inner);
+    protobuf_present_number(&p->part, 1, (uint64_t)cpu);
+    protobuf_part(&p->part, 2, &p->leaf);
+    protobuf_part(&p->packet, 1, &p->part);
+    put_packet(p, NEEDS_STATE);
+}
+
+static void put_switch(struct perfetto *p, const struct timeline_lane *lane, int64_t ns,
+                       struct sched_thread prev, unsigned prev_state, struct sched_thread next)
+{
+    protobuf_text(&p->inner, 1, prev.name);
+    protobuf_present_number(&p->inner, 2, prev.tid);
+    protobuf_number(&p->inner, 3, SCHED_PRIORITY);
+    protobuf_present_number(&p->inner, 4, prev_state);
+    protobuf_text(&p->inner, 5, next.name);
+    protobuf_present_number(&p->inner, 6, next.tid);
+    protobuf_number(&p->inner, 7, SCHED_PRIORITY);
+    put_sched(p, lane->id, ns, prev.tid, SCHED_SWITCH);
+}
+
+static void put_waking(struct perfetto *p, const struct timeline_goroutine *g)
+{
+    const struct timeline_goroutine *waker = timeline_goroutine_find(&p->timeline, g->waker);
+    struct sched_thread woken = sched_thread_of(p, g);
+    int64_t cpu = waker && waker->on_proc > 0 ? waker->on_proc : 0;
+    protobuf_text(&p->inner, 1, woken.name);
+    protobuf_number(&p->inner, 2, woken.tid);
+    protobuf_number(&p->inner, 3, SCHED_PRIORITY);
+    protobuf_number(&p->inner, 4, 1);                      /* success */
+    bool by_thread = is_known_thread(waker) && waker != g; /* else an interrupt */
+    put_sched(p, cpu, g->since_ns, by_thread ? (uint64_t)waker->tid : 0, SCHED_WAKING);
+}
+
+static void sched_enters_slot(struct perfetto *p, struct timeline_lane *lane)
+{
+    if (!is_known_thread(lane->g) || lane->writer == (uint64_t)lane->g->tid)
+        return;
+    put_switch(p, lane, lane->since_ns, (struct sched_thread){.tid = lane->writer}, LEFT_READY,
+               sched_thread_of(p, lane->g));
+    lane->writer = (uint64_t)lane->g->tid;
+}
+
+/* Writes that a thread has left its CPU slot if it has, in this state. */
+static void sched_leaves_slot(struct perfetto *p, const struct timeline_goroutine *g,
+                              unsigned state)
+{
+    struct left left = p->left;
+    p->left.lane = NULL;
+    if (left.g != g || !is_known_thread(g) || left.lane->writer != (uint64_t)g->tid)
+        return;
+    put_switch(p, left.lane, left.ns, sched_thread_of(p, g), state, (struct sched_thread){0});
+    left.lane->writer = 0;
+}
+
+/* A thread has entered a state. */
+static void sched_enters_state(struct perfetto *p, const struct timeline_goroutine *g)
+{
+    static const unsigned as[TIMELINE_STATES] = {
+        [TIMELINE_RUNNABLE] = LEFT_READY,
+        [TIMELINE_WAITING] = LEFT_SLEEPING,
+        [TIMELINE_BLOCKED] = LEFT_BLOCKED,
+    };
+    enum timeline_state state = timeline_state_of(g);
+    bool leaves = p->left.lane && p->left.g == g;
+    if (leaves && g->on_proc == p->left.lane->id)
+        p->left.lane = NULL; /* it goes on there, in or after a system call */
+    else if (leaves)
+        sched_leaves_slot(p, g, as[state]);
+    else if (state == TIMELINE_RUNNABLE && is_known_thread(g))
+        put_waking(p, g);
+}
+
 static void perfetto_enter(void *writer, struct timeline_goroutine *g)
 {
     struct perfetto *p = writer;
     if (p->timeline.of_threads) {
+        sched_enters_state(p, g);
         describe_thread(p, g, false);
         const struct wait_facts *facts =
             g->reason ? wait_facts_of(&p->timeline.names, g->reason) : NULL;
@@ -426,8 +592,11 @@ static void perfetto_gone(void *writer, struct timeline_goroutine *g, int64_t no
 {
     struct perfetto *p = writer;
     (void)now;
-    if (p->timeline.of_threads)
-        describe_thread(p, g, true);
+    if (!p->timeline.of_threads)
+        return;
+    if (p->left.lane)
+        sched_leaves_slot(p, g, LEFT_DEAD);
+    describe_thread(p, g, true);
 }
 
 static void perfetto_wake(void *writer, struct timeline_goroutine *waker,
@@ -467,9 +636,12 @@ static void describe_lane(struct perfetto *p, struct timeline_lane *lane)
 static void perfetto_lane_enter(void *writer, struct timeline_lane *lane)
 {
     struct perfetto *p = writer;
-    if (p->timeline.of_threads)
-        return; /* the threads have tracks of their own, and the slots do not belong to the
-                 * program */
+    if (p->timeline.of_threads) {
+        /* The threads have tracks of their own, and the slots do not belong to the program. */
+        if (!lane->is_thread)
+            sched_enters_slot(p, lane);
+        return;
+    }
     if (!lane->known)
         describe_lane(p, lane);
     uint64_t name =
@@ -479,9 +651,12 @@ static void perfetto_lane_enter(void *writer, struct timeline_lane *lane)
 
 static void perfetto_lane_leave(void *writer, struct timeline_lane *lane, int64_t now)
 {
-    const struct perfetto *p = writer;
-    if (p->timeline.of_threads)
+    struct perfetto *p = writer;
+    if (p->timeline.of_threads) {
+        if (!lane->is_thread)
+            p->left = (struct left){lane, lane->g, now};
         return;
+    }
     put_event(writer, now, SLICE_END, lane->writer, (struct event_fields){0});
 }
 
@@ -761,6 +936,7 @@ static void perfetto_free(struct perfetto *p)
     free(p->functions.items);
     free(p->files.items);
     free(p->stacks.items);
+    free(p->compressed);
 }
 
 int trail_export_perfetto(trail_reader *reader, const trail_export_options *options,
@@ -770,8 +946,16 @@ int trail_export_perfetto(trail_reader *reader, const trail_export_options *opti
     p.timeline = (struct timeline){.reader = reader, .options = options, .ops = &ops, .writer = &p};
     if (stats)
         *stats = (trail_export_stats){0};
-    if (!out_init(&p.out, sink->write, sink->context))
+    p.sink = sink;
+    if (options->perfetto_compressed)
+        p.compressed = malloc(HEAD_MOST + compressBound(OUT_BUFFER_SIZE));
+    bool begun = options->perfetto_compressed
+                     ? p.compressed && out_init(&p.out, write_compressed, &p)
+                     : out_init(&p.out, sink->write, sink->context);
+    if (!begun) {
+        free(p.compressed);
         return error_set(err, TRAIL_NO_MEMORY, "no memory for the export");
+    }
     int result = timeline_run(&p.timeline, &p.out, err);
     struct idmap_slot *alive = idmap_sorted(&p.timeline.follow.alive);
     if (!alive)

@@ -4,10 +4,14 @@
  * perfetto_tracks.h has the track events.
  */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "base/text.h"
 #include "import/forms.h"
 #include "import/perfetto_tracks.h"
@@ -390,6 +394,85 @@ static bool read_trace(struct perfetto *p, struct tracks *tracks, struct proto t
     return !p->failed && tracks_mean(tracks, p->has_states);
 }
 
+/* MARK: Compressed packets */
+
+/* The bytes of a trace whose compressed packets are replaced by what they contain. */
+struct expanded {
+    trail_source *source;
+    trail_error *err;
+    uint8_t *data;
+    size_t size, capacity;
+    uint64_t packed, unpacked; /* of all compressed packets, for the source's limits */
+};
+
+static int append(struct expanded *to, const void *data, size_t size)
+{
+    if (size == 0)
+        return 0;
+    if (!GROW(to->data, to->capacity, to->size + size))
+        return error_set(to->err, TRAIL_NO_MEMORY, "out of memory");
+    memcpy(to->data + to->size, data, size);
+    to->size += size;
+    return 0;
+}
+
+/* Appends what zlib data contain; what is damaged is cut there. Returns -1 with *err set. */
+static int inflate_to(struct expanded *to, struct proto data, struct import_stats *stats)
+{
+    z_stream z = {.next_in = (Bytef *)(uintptr_t)data.at, .avail_in = (uInt)(data.end - data.at)};
+    uint8_t room[16 << 10];
+    int result = Z_OK, code = 0;
+    if ((uint64_t)(data.end - data.at) > UINT_MAX || inflateInit(&z) != Z_OK)
+        return error_set(to->err, TRAIL_NO_MEMORY, "out of memory");
+    to->packed += z.avail_in;
+    while (code == 0 && result == Z_OK) {
+        z.next_out = room;
+        z.avail_out = sizeof room;
+        result = inflate(&z, Z_NO_FLUSH);
+        size_t size = sizeof room - z.avail_out;
+        to->unpacked += size;
+        code = source_limit(to->source, "zlib", to->packed, to->unpacked, to->err);
+        if (code == 0)
+            code = append(to, room, size);
+    }
+    if (code == 0 && result != Z_STREAM_END)
+        import_count_bad(stats);
+    (void)inflateEnd(&z);
+    return code;
+}
+
+static int expand_packet(struct expanded *to, struct proto packet, const uint8_t *begin,
+                         const uint8_t *end, struct import_stats *stats)
+{
+    struct proto_field field;
+    if (proto_next(&packet, &field) && field.id == PACKET_COMPRESSED && field.type == PROTO_BYTES)
+        return inflate_to(to, field.bytes, stats);
+    return append(to, begin, (size_t)(end - begin));
+}
+
+/* Replaces compressed packets. The rest behind the last good packet stays, to be counted. */
+static int expand(struct expanded *to, struct proto trace, struct import_stats *stats)
+{
+    const uint8_t *begin = trace.at;
+    struct proto packet;
+    while (next_packet(&trace, &packet)) {
+        if (expand_packet(to, packet, begin, trace.at, stats) < 0)
+            return -1;
+        begin = trace.at;
+    }
+    return append(to, begin, (size_t)(trace.end - begin));
+}
+
+static bool has_compressed(struct proto trace)
+{
+    struct proto packet;
+    struct proto_field field;
+    while (next_packet(&trace, &packet))
+        if (proto_next(&packet, &field) && field.id == PACKET_COMPRESSED)
+            return true;
+    return false;
+}
+
 int import_perfetto(trail_source *source, struct import_model *model, trail_error *err)
 {
     struct perfetto p = {.model = model, .stats = model->threads.stats};
@@ -399,11 +482,17 @@ int import_perfetto(trail_source *source, struct import_model *model, trail_erro
     int result = -1;
     if (!tracks_init(&tracks, model))
         return error_set(err, TRAIL_NO_MEMORY, "out of memory");
-    if (source_whole(source, &data, &size, err) == 0)
-        result = read_trace(&p, &tracks, (struct proto){data, data + size, false})
-                     ? 0
-                     : error_set(err, TRAIL_NO_MEMORY, "out of memory");
+    struct expanded plain = {.source = source, .err = err};
+    if (source_whole(source, &data, &size, err) == 0) {
+        struct proto trace = {data, data + size, false};
+        result = has_compressed(trace) ? expand(&plain, trace, p.stats) : 0;
+        if (plain.data)
+            trace = (struct proto){plain.data, plain.data + plain.size, false};
+        if (result == 0 && !read_trace(&p, &tracks, trace))
+            result = error_set(err, TRAIL_NO_MEMORY, "out of memory");
+    }
     tracks_free(&tracks);
+    free(plain.data);
     return result;
 }
 

@@ -397,6 +397,14 @@ static int limit_unwrapped(trail_source *s)
     return s->unwrap ? limit(s, s->form, (uint64_t)s->inner->delivered, (uint64_t)s->taken) : 0;
 }
 
+int source_limit(trail_source *s, const char *form, uint64_t raw, uint64_t size, trail_error *err)
+{
+    if (limit(s, form, raw, size) == 0)
+        return 0;
+    *err = s->error;
+    return -1;
+}
+
 void trail_source_limit_inflated(trail_source *s, uint64_t max_bytes, uint64_t max_ratio)
 {
     if (s->inner)

@@ -92,6 +92,25 @@ const struct sql_named sql_queries[] = {
      "LEFT JOIN stacks k ON k.file = s.file AND k.stack = s.stack\n"
      "WHERE s.state = 'Waiting' AND NOT s.has_end\n"
      "GROUP BY ALL ORDER BY goroutines DESC, longest_ns DESC, s.file, g.name, s.reason LIMIT 30"},
+    {"traces", "the traces: when they began, how long they are, what made them, and whether they are damaged",
+     "SELECT file, host, make_timestamp_ns(wall_begin_ns) AS wall_begin, duration_ns, events, version, made_by,\n"
+     "       is_damaged, lost_bytes\n"
+     "FROM traces ORDER BY file"},
+    {"processes", "recordings of C programs: the processes, and where the time of their threads went",
+     "SELECT file, pid, name, threads, end_ns - begin_ns AS lived_ns, exec_ns, sched_wait_ns, block_ns, syscall_ns\n"
+     "FROM processes ORDER BY file, exec_ns DESC, pid"},
+    {"holders", "recordings of C programs: which threads held which locks, and where they released them",
+     "SELECT h.file, h.object, g.name, k.function AS released_in, count(*) AS holds, sum(h.held_ns) AS held_ns,\n"
+     "       max(h.held_ns) AS max_ns\n"
+     "FROM holds h LEFT JOIN goroutines g USING (file, goroutine)\n"
+     "LEFT JOIN stacks k ON k.file = h.file AND k.stack = h.stack\n"
+     "GROUP BY ALL ORDER BY held_ns DESC, h.file, h.object, g.name, released_in LIMIT 30"},
+    {"gc", "garbage collection: mark phases, pauses, assists and sweeps, and how much time they took",
+     "SELECT file, name, count(*) AS times, sum(duration_ns) AS total_ns, max(duration_ns) AS max_ns\n"
+     "FROM ranges GROUP BY file, name ORDER BY file, total_ns DESC, name"},
+    {"logs", "what the program logged most, by category",
+     "SELECT file, category, count(*) AS logs, count(DISTINCT goroutine) AS goroutines, any_value(message ORDER BY time_ns) AS first\n"
+     "FROM logs GROUP BY file, category ORDER BY logs DESC, file, category LIMIT 30"},
     {NULL, NULL, NULL},
 };
 
@@ -114,11 +133,16 @@ const struct sql_named sql_queries[] = {
 #define SINCE_START(in_file) "(time_ns - (SELECT min(trail_b.ns) FROM trail_begins trail_b" in_file ")) || 'ns'"
 #define OF_FILE              " WHERE trail_b.file = of_file"
 
+#define WALL(in_file)        "(time_ns + (SELECT min(trail_t.wall_begin_ns - trail_t.begin_ns) FROM traces trail_t" in_file "))"
+#define WALL_FILE            " WHERE trail_t.file = of_file"
+
 const char *sql_macros(bool several)
 {
-    return several ? MACRO("stack", "number", NO_FILE("stack", "number"), STACK(IN_FILE))
+    return several ? MACRO("wall_ns", "time_ns", NO_FILE("wall_ns", "time_ns"), WALL(WALL_FILE))
+                     MACRO("stack", "number", NO_FILE("stack", "number"), STACK(IN_FILE))
                      MACRO("path", "number", NO_FILE("path", "number"), PATH(IN_FILE))
-                   : MACRO("stack", "number", STACK(""), STACK(IN_FILE))
+                   : MACRO("wall_ns", "time_ns", WALL(""), WALL(WALL_FILE))
+                     MACRO("stack", "number", STACK(""), STACK(IN_FILE))
                      MACRO("path", "number", PATH(""), PATH(IN_FILE));
 }
 

@@ -9,11 +9,20 @@
 #include "ui/cli.h"
 
 /* clang-format off */
+
+/*
+ * The threads of recordings with their PID and names: "sort (4711): main" is the thread main of the process sort, and
+ * other names are of the process that the first thread began, whose thread ID is its PID. Others have no PID.
+ */
+#define NAME_PARTS "regexp_extract(g.name, '(?s)^(.*?) ?\\((\\d{1,10})\\): (.*)$', ['process', 'pid', 'thread'])"
+#define OS_THREADS \
+     "(SELECT g.*, t.made_by, CASE WHEN t.made_by = 'trail record' THEN coalesce(TRY_CAST(" NAME_PARTS ".pid AS BIGINT), f.tid) END AS pid,\n" \
+     "       CASE WHEN t.made_by = 'trail record' THEN nullif(" NAME_PARTS ".process, '') END AS process,\n" \
+     "       CASE WHEN t.made_by = 'trail record' AND " NAME_PARTS ".pid != '' THEN " NAME_PARTS ".thread ELSE g.name END AS thread\n" \
+     " FROM goroutines g JOIN traces t USING (file)\n" \
+     " LEFT JOIN (SELECT file, min(thread) AS tid FROM states WHERE goroutine = 1 GROUP BY file) f USING (file))"
+
 const struct sql_named sql_views[] = {
-    {"traces", "the traces themselves: begin, end, number of events",
-     "SELECT trace, file, host, day, min(time_ns) AS begin_ns, max(time_ns) AS end_ns,\n"
-     "       max(time_ns) - min(time_ns) AS duration_ns, count(*) AS events\n"
-     "FROM events GROUP BY trace, file, host, day"},
     {"wakes", "who woke whom, when, and how long it took until that one ran",
      "SELECT time_ns, waker, waker_stack, goroutine, waited_ns, ready_ns, reason, wait_kind, object, trace, file\n"
      "FROM (SELECT end_ns AS time_ns, waker, waker_stack, goroutine, duration_ns AS waited_ns, reason, wait_kind, object,\n"
@@ -48,29 +57,38 @@ const struct sql_named sql_views[] = {
      "       coalesce(sum(duration_ns) FILTER (state = 'Syscall'), 0) AS syscall_ns,\n"
      "       count(DISTINCT goroutine) AS goroutines, trace, file\n"
      "FROM states WHERE thread IS NOT NULL GROUP BY thread, trace, file"},
+    {"processes", "recordings of C programs: the processes, and where the time of their threads went; of others one without pid",
+     "SELECT pid, process AS name, count(*) AS threads, min(creation_ns) AS begin_ns,\n"
+     "       CASE WHEN count(end_ns) = count(*) THEN max(end_ns) END AS end_ns, sum(exec_ns) AS exec_ns,\n"
+     "       sum(sched_wait_ns) AS sched_wait_ns, sum(block_ns) AS block_ns,\n"
+     "       sum(syscall_ns + syscall_block_ns) AS syscall_ns, trace, file\n"
+     "FROM " OS_THREADS " GROUP BY pid, process, trace, file"},
     /* As in Perfetto: utid is the goroutine, cpu the P; dur is -1 if the end is not in the trace. */
     {"thread", "Perfetto's: goroutines (threads of a C program)",
-     "SELECT goroutine AS utid, name, creation_ns AS start_ts, end_ns AS end_ts, 0 AS upid, file\n"
-     "FROM goroutines"},
-    {"process", "Perfetto's: one per trace",
-     "SELECT 0 AS upid, file AS name, file FROM traces"},
+     "SELECT trail_of(g.goroutine, g.file) AS utid, i.tid, g.thread AS name, creation_ns AS start_ts, end_ns AS end_ts,\n"
+     "       trail_of(coalesce(pid, 0), g.file) AS upid, g.file\n"
+     "FROM " OS_THREADS " g LEFT JOIN (SELECT file, goroutine, min(thread) AS tid FROM states GROUP BY file, goroutine) i\n"
+     "ON i.file = g.file AND i.goroutine = g.goroutine AND made_by IN ('trail record', 'trail import')"},
+    {"process", "Perfetto's: the processes of a recording; else one per trace",
+     "SELECT trail_of(coalesce(pid, 0), file) AS upid, pid, coalesce(max(name), file) AS name, file\n"
+     "FROM processes GROUP BY pid, file"},
     {"thread_state", "Perfetto's: states, R: ready, S: waiting, D: in a system call",
-     "SELECT begin_ns AS ts, CASE WHEN has_end THEN duration_ns ELSE -1 END AS dur, proc AS cpu, goroutine AS utid,\n"
+     "SELECT begin_ns AS ts, CASE WHEN has_end THEN duration_ns ELSE -1 END AS dur, proc AS cpu, trail_of(goroutine, file) AS utid,\n"
      "       CASE state WHEN 'Runnable' THEN 'R' WHEN 'Waiting' THEN 'S' WHEN 'Syscall' THEN 'D'\n"
      "                  ELSE CAST(state AS VARCHAR) END AS state,\n"
-     "       coalesce(object, reason) AS blocked_function, waker AS waker_utid, file\n"
+     "       coalesce(object, reason) AS blocked_function, trail_of(waker, file) AS waker_utid, file\n"
      "FROM states"},
     {"sched", "Perfetto's: what ran where",
-     "SELECT begin_ns AS ts, CASE WHEN has_end THEN duration_ns ELSE -1 END AS dur, proc AS cpu, goroutine AS utid,\n"
+     "SELECT begin_ns AS ts, CASE WHEN has_end THEN duration_ns ELSE -1 END AS dur, proc AS cpu, trail_of(goroutine, file) AS utid,\n"
      "       CASE next_state WHEN 'Runnable' THEN 'R' WHEN 'Waiting' THEN 'S' WHEN 'Syscall' THEN 'D'\n"
      "                       ELSE 'X' END AS end_state, file\n"
      "FROM states WHERE state = 'Running'"},
     {"slice", "Perfetto's: regions, tasks and ranges; utid is the goroutine",
-     "SELECT begin_ns AS ts, coalesce(end_ns - begin_ns, -1) AS dur, name, 'region' AS category, goroutine AS utid, file\n"
+     "SELECT begin_ns AS ts, coalesce(end_ns - begin_ns, -1) AS dur, name, 'region' AS category, trail_of(goroutine, file) AS utid, file\n"
      "FROM regions WHERE begin_ns IS NOT NULL\n"
      "UNION ALL SELECT begin_ns, coalesce(duration_ns, -1), name, 'task', NULL, file FROM tasks WHERE begin_ns IS NOT NULL\n"
      "UNION ALL SELECT begin_ns, coalesce(duration_ns, -1), name, 'range',\n"
-     "                 CASE WHEN resource = 'goroutine' THEN id END, file FROM ranges WHERE begin_ns IS NOT NULL"},
+     "                 CASE WHEN resource = 'goroutine' THEN trail_of(id, file) END, file FROM ranges WHERE begin_ns IS NOT NULL"},
     {"counter", "Perfetto's: counters; name is the track's",
      "SELECT time_ns AS ts, name, CAST(value AS DOUBLE) AS value, file FROM counters"},
     {NULL, NULL, NULL},
@@ -79,7 +97,7 @@ const struct sql_named sql_views[] = {
 
 int sql_views_create(struct duckdb *duckdb)
 {
-    char text[2048];
+    char text[4096];
     int code = EXIT_GOOD;
     for (const struct sql_named *view = sql_views; view->name && code == EXIT_GOOD; view++) {
         (void)snprintf(text, sizeof text, "CREATE VIEW %s AS %s", view->name, view->sql);

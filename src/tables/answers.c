@@ -1,5 +1,6 @@
 /*
- * Tables whose rows come from trail_analysis: goroutines, tasks, regions, findings. Filled at the end.
+ * Tables that are filled at the end: those whose rows come from trail_analysis (goroutines, tasks, regions, findings),
+ * and the row of the trace itself.
  */
 #include "tables/producer.h"
 
@@ -117,6 +118,33 @@ static bool findings_fill(struct trail_tables *tables)
         put_i64_if(rows, FINDINGS_END_NS, row, finding->has_moment, finding->end_ns);
     }
     return true;
+}
+
+/* A window without events has no row. */
+bool traces_fill(struct trail_tables *tables)
+{
+    struct rows *rows = &tables->rows[TRAIL_TABLE_TRACES];
+    const char *made_by = trail_made_by_name(trail_reader_maker(tables->reader)->made_by);
+    trail_reader_stats stats;
+    if (tables->count == 0)
+        return true;
+    if (!rows_room(rows, 1))
+        return false;
+    trail_reader_get_stats(tables->reader, &stats);
+    rows->count = 1;
+    put_i64(rows, TRACES_BEGIN_NS, 0, tables->first_ns);
+    put_i64(rows, TRACES_END_NS, 0, tables->until_ns);
+    put_i64(rows, TRACES_DURATION_NS, 0,
+            (int64_t)((uint64_t)tables->until_ns - (uint64_t)tables->first_ns));
+    put_i64(rows, TRACES_EVENTS, 0, (int64_t)tables->count);
+    put_i64_if(rows, TRACES_WALL_BEGIN_NS, 0, tables->has_wall,
+               (int64_t)((uint64_t)tables->first_ns + (uint64_t)tables->wall_offset_ns));
+    put_i32(rows, TRACES_VERSION, 0, trail_reader_version(tables->reader));
+    put_text(rows, TRACES_MADE_BY, 0, text_of_bytes(tables, made_by, strlen(made_by)));
+    put_u8(rows, TRACES_IS_DAMAGED, 0,
+           tables->has_error || stats.holes > 0 || stats.lost_bytes > 0);
+    put_i64(rows, TRACES_LOST_BYTES, 0, (int64_t)stats.lost_bytes);
+    return !tables->failed && !tables->names.failed;
 }
 
 bool answers_fill(struct trail_tables *tables)

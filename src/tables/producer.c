@@ -146,6 +146,29 @@ static void begin(struct trail_tables *tables, int64_t origin)
         tables->to_ns = ns_behind(origin, tables->options.to_ns);
 }
 
+/* Takes the first reading of the wall clock. */
+static void take_wall(struct trail_tables *tables)
+{
+    trail_clock_snapshot clocks;
+    for (const trail_event *e = tables->at; e < tables->end && !tables->has_wall; e++) {
+        if (e->kind != TRAIL_SYNC || !trail_reader_wall_clock(tables->reader, e, &clocks))
+            continue;
+        tables->has_wall = true;
+        tables->wall_offset_ns = (int64_t)((uint64_t)clocks.wall_s * 1000000000 + clocks.wall_ns -
+                                           (uint64_t)clocks.trace_ns);
+    }
+}
+
+static void count_events(struct trail_tables *tables)
+{
+    if (tables->at == tables->end)
+        return;
+    if (tables->count == 0)
+        tables->first_ns = tables->at->time_ns;
+    tables->until_ns = tables->end[-1].time_ns;
+    tables->count += (uint64_t)(tables->end - tables->at);
+}
+
 /* Keeps the events in the window; states are followed from before it. False on out of memory. */
 static bool keep_window(struct trail_tables *tables)
 {
@@ -176,13 +199,20 @@ static bool pull(struct trail_tables *tables)
             begin(tables, tables->at->time_ns);
         if (tables->answers && trail_analysis_feed(tables->answers, tables->at, count) < 0)
             return false;
-        return dictionary_fill(tables) && keep_window(tables);
+        if (wants_table(tables, TRAIL_TABLE_TRACES))
+            take_wall(tables);
+        if (!dictionary_fill(tables) || !keep_window(tables))
+            return false;
+        count_events(tables);
+        return true;
     }
     tables->over = true;
     tables->has_error = count < 0;
     if (count < 0)
         tables->error = *trail_reader_error(tables->reader);
     if (wants_table(tables, TRAIL_TABLE_STATES) && !states_finish(tables))
+        return false;
+    if (wants_table(tables, TRAIL_TABLE_TRACES) && !traces_fill(tables))
         return false;
     return !tables->answers || answers_fill(tables);
 }

@@ -33,7 +33,11 @@ struct trail_tables {
     struct follow follow; /* for states; with its own names, because the numbers of `names` are */
     struct names follow_names; /* visible in tables and follow the order of the trace's strings */
     struct slab span_slab;
-    int64_t last_ns;             /* of the last event */
+    int64_t last_ns; /* of the last event */
+    uint64_t count;  /* of events in the window, from first_ns to until_ns */
+    int64_t first_ns, until_ns;
+    bool has_wall;
+    int64_t wall_offset_ns;      /* if has_wall: Unix time minus the trace's */
     int64_t from_ns, to_ns;      /* the window, edges included; without one the whole range */
     const trail_event *at, *end; /* events read but not yet taken */
     trail_error error;           /* of the trace, if has_error */
@@ -88,6 +92,7 @@ void states_init(struct trail_tables *tables);
 void states_free(struct trail_tables *tables);
 bool dictionary_fill(struct trail_tables *tables);
 bool answers_fill(struct trail_tables *tables);
+bool traces_fill(struct trail_tables *tables);
 unsigned answers_needed(const struct trail_tables *tables);
 
 #endif

@@ -4,13 +4,17 @@
 usage: export_chrome.py TRAIL SOURCE_ROOT
 """
 
+import base64
 import json
 import math
 import os
+import re
+import shutil
+import subprocess
 import sys
 
-from exports import EXAMPLES, STATES, add, compare, data, disjoint, examples, expected, expected_threads, is_of_threads, trail
-from tap import main, test
+from exports import EXAMPLES, ROOT, STATES, add, compare, data, disjoint, examples, expected, expected_threads, is_of_threads, path, trail
+from tap import Skip, main, test
 
 
 def ns(us):
@@ -116,6 +120,46 @@ def sums_of_doubles_nest():
         check_nesting(trace, "--from=20ms", "--to=+30ms")
     for name in ("everything-1.5", "everything-1.21", "everything-1.26", "times-1.26", "forever-1.26"):
         check_nesting(data(name))
+
+
+SPEEDSCOPE = os.path.join(os.environ.get("TRAIL_DUCKDB", ""), "node_modules", "speedscope", "dist", "release", "index.html")
+CHROMIUM = os.environ.get("TRAIL_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+def speedscope(data):
+    """What speedscope itself writes to the console of a browser while it imports these bytes."""
+    script = path("speedscope.js")
+    with open(script, "w") as to:
+        to.write(f'speedscope.loadFileFromBase64("app.json", "{base64.b64encode(data).decode()}")')
+    options = ("--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--allow-file-access-from-files",
+               "--remote-debugging-port=0", f"--user-data-dir={path('chromium')}")  # fmt: skip
+    browser = subprocess.Popen([CHROMIUM, *options, f"file://{SPEEDSCOPE}#localProfilePath={script}"],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)  # fmt: skip
+    messages = []
+    try:
+        for line in browser.stderr:
+            found = re.search(r'CONSOLE[^"]*"(.*)", source', line)
+            if found:
+                messages.append(found[1])
+            if found and re.match(r"import: |Failed|Uncaught", found[1]):
+                return messages
+    finally:
+        browser.terminate()
+        browser.wait()
+    raise AssertionError(f"speedscope did not import it: {messages}")
+
+
+@test
+def speedscope_imports_it_without_a_warning():
+    if not os.path.exists(SPEEDSCOPE) or not CHROMIUM:
+        raise Skip("no speedscope in TRAIL_DUCKDB, or no Chromium")
+    for trace in (EXAMPLES[3], os.path.join(ROOT, "examples", "traces", "shop-c.trace")):
+        messages = speedscope(trail("export", "--to=chrome", trace))
+        assert any(m.startswith("import: ") for m in messages) and "Importing as Trace Event Format profile" in messages, messages
+        assert not [m for m in messages if "Tried to" in m or "closed" in m or "Failed" in m], (trace, messages)
+    # That it warns where spans of a thread overlap.
+    overlap = [{"ph": "X", "pid": 1, "tid": 1, "ts": ts, "dur": 2, "name": name} for ts, name in ((0, "a"), (1, "b"))]
+    assert [m for m in speedscope(json.dumps(overlap).encode()) if "Tried to" in m]
 
 
 @test

@@ -7,13 +7,17 @@ Without protoc everything is skipped.
 """
 
 import collections
+import csv
+import io
 import os
+import random
 import re
 import shutil
 import subprocess
 import sys
+import zlib
 
-from exports import EXAMPLES, ROOT, STATES, add, assembled, compare, data, examples, expected, expected_threads, is_of_threads, trail
+from exports import EXAMPLES, ROOT, SHARED, STATES, add, assembled, compare, data, examples, expected, expected_threads, is_of_threads, trail
 from command import text_of
 from tap import main, test
 
@@ -50,9 +54,44 @@ def messages(text):
     return stack[0]["packet"]
 
 
+def number(raw, at):
+    """The varint at an offset, and where it ends."""
+    value = shift = 0
+    while True:
+        value |= (raw[at] & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if raw[at - 1] < 0x80:
+            return value, at
+
+
+def field(raw, at):
+    """The number and the bytes of a field of bytes, and where it ends."""
+    tag, at = number(raw, at)
+    assert tag & 7 == 2, tag
+    size, at = number(raw, at)
+    assert at + size <= len(raw)
+    return tag >> 3, raw[at : at + size], at + size
+
+
+def plain(raw):
+    """A trace with the packets that compressed ones have in them, in their place."""
+    out, at = b"", 0
+    while at < len(raw):
+        begin = at
+        kind, packet, at = field(raw, at)
+        assert kind == 1, kind
+        if number(packet, 0)[0] >> 3 == 50:
+            kind, packed, end = field(packet, 0)
+            assert end == len(packet)
+            out += zlib.decompress(packed)
+        else:
+            out += raw[begin:at]
+    return out
+
+
 def decode(raw):
     p = subprocess.run(
-        ["protoc", "--decode=Trace", f"--proto_path={PROTO}", "perfetto.proto"], input=raw, capture_output=True
+        ["protoc", "--decode=Trace", f"--proto_path={PROTO}", "perfetto.proto"], input=plain(raw), capture_output=True
     )
     assert p.returncode == 0, p.stderr.decode()
     return messages(p.stdout.decode())
@@ -72,7 +111,7 @@ class Export:
     """Follows the packets as a reader of the format does."""
 
     def __init__(self, trace, *args):
-        self.tracks, self.events, self.samples, self.clocks = {}, [], [], []
+        self.tracks, self.events, self.samples, self.clocks, self.ftrace = {}, [], [], [], []
         self.defined = collections.defaultdict(dict)
         self.default_clock, self.delta, self.state = 6, {}, False
         for packet in decode(trail("export", "--to=perfetto", *args, trace)):
@@ -98,6 +137,8 @@ class Export:
                     assert 64 <= number < 128
                     self.delta[number] = one(clock, "timestamp")
             self.clocks.append({n: one(c, "timestamp") for n, c in clocks.items()})
+        for bundle in packet["ftrace_events"]:
+            self.ftrace += [(one(event, "timestamp"), one(bundle, "cpu"), event) for event in bundle["event"]]
         if packet["trace_packet_defaults"]:
             self.default_clock = one(one(packet, "trace_packet_defaults"), "timestamp_clock_id")
         if packet["track_event"] or packet["perf_sample"]:
@@ -169,6 +210,62 @@ class Export:
         return frames
 
 
+def scheduled(export):
+    """What the scheduler's events say, as Perfetto's sched and thread_state: {(thread ID, "Running", "S", ...): ns},
+    {thread ID: name}, and [(waker, woken, ns)]."""
+    on, since, times, names, wakings = {}, {}, {}, {}, []
+
+    def enters(tid, state, now):
+        was, begin = since.get(tid, (state, now))
+        add(times, (tid, was), now - begin)
+        since[tid] = (state, now)
+
+    for now, cpu, event in export.ftrace:
+        if event["sched_waking"]:
+            waking = one(event, "sched_waking")
+            tid = one(waking, "pid")
+            assert since.get(tid, ("S", 0))[0] in "SD", (tid, since[tid])
+            enters(tid, "R", now)
+            wakings.append((one(event, "pid"), tid, now))
+            continue
+        switch = one(event, "sched_switch")
+        prev, tid = one(switch, "prev_pid"), one(switch, "next_pid")
+        assert one(event, "pid") == prev == on.get(cpu, 0), (on, event)
+        assert tid == 0 or tid not in on.values(), (on, event)
+        on[cpu] = tid
+        if prev:
+            enters(prev, {0: "R", 1: "S", 2: "D", 16: "X"}[one(switch, "prev_state")], now)
+        if tid:
+            enters(tid, "Running", now)
+            names[tid] = one(switch, "next_comm")
+    return times, names, wakings
+
+
+def check_scheduled(trace, export):
+    ours, names, wakings = scheduled(export)
+    times, theirs = expected_threads(trace)
+    assert names == theirs, (names, theirs)
+    rows = list(csv.DictReader(io.StringIO(trail("export", "--to=csv", "--table=states", trace).decode())))
+    tids = {row["goroutine"]: int(row["thread"]) for row in rows if row["thread"]}
+    right, seen = {}, set()
+    for (tid, state, _), ns in times.items():
+        add(right, (tid, {"running": "Running", "syscall": "Running", "runnable": "R", "waiting": "S"}.get(state, "D")), ns)
+    for row in rows:
+        # Of a new thread the ID is known when it first runs.
+        if row["goroutine"] not in seen and row["state"] == "Runnable":
+            add(right, (tids[row["goroutine"]], "R"), -int(row["duration_ns"]))
+        seen.add(row["goroutine"])
+    last = {}  # The state in which each ends, which has no end here.
+    for row in rows:
+        if row["has_end"] == "false":
+            last[tids[row["goroutine"]]] = int(row["duration_ns"])
+    for (tid, state), ns in right.items():
+        assert ours.get((tid, state), 0) in (ns, ns - last.get(tid, 0)), (tid, state, ours, ns, last)
+    woken = {(tids[row["waker"]], tids[row["goroutine"]], int(row["end_ns"])) for row in rows if row["waker"] and row["state"] == "Waiting"}
+    assert woken and woken <= set(wakings), (woken, wakings)
+    assert all(waker == 0 for waker, tid, ns in set(wakings) - woken)
+
+
 def check_threads(trace):
     """Of a recording: tracks of threads with the numbers of the system, in their process, and nothing of Go's."""
     export = Export(trace)
@@ -195,6 +292,7 @@ def check_threads(trace):
     compare(trace, ours, times)
     assert ("mutex", "queue_mu" if "fixed" in trace else "cache_mu") in objects, objects
     assert not export.counts and not {one(t, "name") for t in export.tracks.values()} & {"goroutines", "Ps", "GC", "GOMAXPROCS"}
+    check_scheduled(trace, export)
     regions = [s for s in export.slices if s.name == "look up"]
     assert regions and all(s.notes["thread.id"] in names and "goroutine" not in s.notes for s in regions)
 
@@ -203,6 +301,7 @@ def check(trace, *args):
     if is_of_threads(trace):
         return check_threads(trace)
     export = Export(trace, *args)
+    assert not export.ftrace, "goroutines are no threads"
     times, names = expected(trace, *args)
     labels = export.children("goroutines")
     ours = {}
@@ -284,6 +383,61 @@ def a_long_reason_is_there_as_a_whole():
     reason = "a wait for " + 8 * "something else, " + "and for the end"
     trace = assembled("long-reason", text_of("everything-1.26").replace("chan receive", reason))
     assert f"waiting ({reason})" in {s.name for s in Export(trace).slices}
+
+
+@test
+def a_file_is_at_most_three_times_as_large_as_the_trace():
+    real = os.path.join(SHARED, "real")
+    large = [os.path.join(real, name) for name in sorted(os.listdir(real))] if os.path.isdir(real) else []
+    for trace in [*examples().values(), *large]:
+        if trace.endswith(".trace"):
+            packed, size = trail("export", "--to=perfetto", trace), os.path.getsize(trace)
+            assert len(packed) <= 3 * size, (trace, size, len(packed))
+            if trace in EXAMPLES:
+                assert plain(packed) == trail("export", "--to=perfetto", "--uncompressed", trace), trace
+
+
+@test
+def a_packet_that_is_larger_than_the_buffer_is_there_as_a_whole():
+    message = "".join(random.Random(1).choices("abcdefgh ", k=600_000))
+    trace = assembled("large", text_of("everything-1.21").replace("half done", message))
+    export = Export(trace)
+    assert message in [one(event, "name") for _, _, event, _ in export.moments]
+    assert len(export.slices) == len(Export(data("everything-1.21")).slices)
+
+
+# The first system call returns on its CPU slot, the second loses it at 1040 and ends at 1060.
+SYSTEM_CALLS = """Trace Go1.26
+EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
+Sync
+Frequency freq=1000000000
+ClockSnapshot dt=0 mono=1000 sec=1700000000 nsec=0
+EventBatch gen=1 m=100 time=1000 size=auto
+ProcStatus dt=0 p=0 pstatus=1
+GoStatus dt=0 g=1 m=100 gstatus=2
+GoSyscallBegin dt=10 p_seq=1 stack=0
+GoSyscallEnd dt=10
+GoSyscallBegin dt=10 p_seq=2 stack=0
+GoSyscallEndBlocked dt=30
+ProcStart dt=5 p=0 p_seq=4
+GoStart dt=5 g=1 g_seq=1
+GoDestroy dt=30
+EventBatch gen=1 m=101 time=1000 size=auto
+ProcSteal dt=40 p=0 p_seq=3 m=100
+EventBatch gen=1 m=18446744073709551615 time=1000 size=auto
+Strings
+String id=1
+	data="trail.made by=record"
+EndOfGeneration
+"""
+
+
+@test
+def a_thread_stays_on_its_cpu_in_a_system_call_until_that_blocks():
+    times, _, wakings = scheduled(Export(assembled("calls", SYSTEM_CALLS)))
+    first = wakings[0][2] - 60
+    assert times == {(100, "Running"): 70, (100, "D"): 20, (100, "R"): 10}, times
+    assert wakings == [(0, 100, first + 60)], wakings
 
 
 def both():

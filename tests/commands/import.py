@@ -15,6 +15,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from command import ENV, TRAIL, WORK, answer, equal, good, good_text, run
@@ -975,6 +976,32 @@ def an_export_for_perfetto_can_be_imported():
     path, err = imported(good("export", "--to=perfetto", os.path.join(os.path.dirname(DATA), "..", "..", "examples", "traces", "load-go1.23.trace")))
     assert "left out, as" not in err, err
     assert answer("regions", path)["regions"]
+
+
+def compressed(*parts):
+    """Packets with compressed_packets, one for each part."""
+    return b"".join(message((1, message((50, zlib.compress(part))))) for part in parts)
+
+
+@test
+def compressed_packets_mean_what_is_in_them():
+    parts = [bundle(cpu, *((2, ftrace_event(tid, us, event)) for _, tid, at, us, event in STORY if at == cpu)) for cpu in (1, 0)]
+    whole, err = imported(parts[0] + compressed(parts[1], b""))
+    has_states_of_the_story(whole)
+    assert "left out" not in err, err
+    # One that is damaged is read up to there, and what follows is read.
+    packed = compressed(*parts)
+    cut = message((1, message((50, zlib.compress(parts[0])[:-20]))))
+    _, err = imported(cut + compressed(parts[1]))
+    assert "left out" in err, err
+    equal(states(imported(packed)[0]), states(whole))
+
+
+@test
+def compressed_packets_have_the_limits_of_compressed_files():
+    zeros = compressed(message((1, bytes(65 << 20))))
+    code, _, err = run("import", "-", "-o", os.path.join(WORK, "bomb.trace"), stdin=zeros)
+    assert code != 0 and "inflated_ratio" in err, (code, err)
 
 
 @test

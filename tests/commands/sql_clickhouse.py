@@ -20,7 +20,7 @@ from tap import main, test
 
 TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 TRACES = {host: os.path.join(ROOT, "examples", "traces", f"load-go1.{n}.trace") for host, n in (("a", 19), ("b", 23), ("c", 22))}
-TABLES = "events states goroutines stacks frames strings tasks regions logs samples findings".split()
+TABLES = "events states goroutines stacks frames strings tasks regions logs samples findings traces".split()
 
 CONFIG = """<yandex>
 <logger><level>warning</level><log>{path}/log</log><errorlog>{path}/err</errorlog></logger>
