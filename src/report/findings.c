@@ -1,6 +1,6 @@
 /*
- * What is wrong: the findings as cards, each with its severity, what is so as the heading, what it
- * means, what would be gained, and the moment that shows it.
+ * Findings as cards: each has its severity, a heading that says what is wrong, what it means, the
+ * possible gain, and the moment that shows it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 /* MARK: Sentences */
 
-/* A sentence begins with a capital; a name does not change. */
+/* A sentence begins with a capital, but a name keeps its first letter. */
 static bool begins_with_word(const struct report *report, trail_string text)
 {
     static const char *const words[] = {"the",   "a",    "an",   "one",  "no",
@@ -42,7 +42,8 @@ static void put_sentence(const struct report *report, trail_string text)
 
 /*
  * Splits a finding's text at its first colon, semicolon or full stop, as the viewer does
- * (web/src/findings.tsx): what is so, and the rest. A name at the front may be as long as LEAST.
+ * (web/src/findings.tsx), into heading and explanation. LEAST skips those inside a name at the
+ * front.
  */
 static void split(const char *text, trail_string *what, trail_string *why)
 {
@@ -69,12 +70,12 @@ void report_finding_head(const struct report *report, const trail_finding *findi
 
 /* MARK: Cards */
 
-/* The shape distinguishes severities where colours do not. */
+/* The shape distinguishes severities without colours. */
 static void put_severity(struct out *out, double weight)
 {
     static const struct {
         const char *name, *shape;
-        double least; /* share of the time that the finding concerns */
+        double least; /* share of the time that the finding affects */
     } severities[] = {
         {"high", "M7 1.5 13 12.5H1Z", 0.05},
         {"mid", "m7 .8 6.2 6.2L7 13.2.8 7Z", 0.01},
