@@ -1,6 +1,6 @@
 /*
- * The views over the tables: what many queries would derive from them, and Perfetto's tables by the
- * names and columns of its trace processor (prelude "slices", "thread_state" and others).
+ * The views over the tables: what many queries would derive from them, and Perfetto's tables with
+ * the names and columns of its trace processor (prelude "slices", "thread_state" and others).
  */
 #include "sql/views.h"
 
@@ -30,7 +30,7 @@ const struct sql_named sql_views[] = {
      "             lead(time_ns) OVER later AS next_ns, lag(kind) OVER later AS last_kind, trace, file\n"
      "      FROM events WHERE kind IN ('RangeBegin', 'RangeActive', 'RangeEnd')\n"
      "      WINDOW later AS (PARTITION BY file, name, resource, id ORDER BY time_ns))\n"
-     /* One that is active when a generation begins is the same range still. */
+     /* A range that is active when a generation begins is still the same range. */
      "WHERE kind = 'RangeBegin' OR (kind = 'RangeActive' AND coalesce(last_kind, 'RangeEnd') = 'RangeEnd')"},
     {"counters", "values over time: heap, goal, GOMAXPROCS",
      "SELECT time_ns, name, value, trace, file FROM events WHERE kind = 'Metric'"},
