@@ -158,7 +158,7 @@ typedef struct trail_analysis_options {
     int64_t from_ns, to_ns;
     void (*progress)(void *context); /* called regularly during the run; or NULL */
     void *progress_context;
-    /* Called with each batch before the analysis takes it; or NULL. Returns false on out of memory,
+    /* Called with each batch before the analysis takes it; or NULL. Returns false if out of memory,
      * which ends the run. */
     bool (*observe)(void *context, const trail_event *events, long count);
     void *observe_context;
@@ -183,11 +183,11 @@ TRAIL_API void trail_analysis_close(trail_analysis *analysis);
 
 /*
  * Takes the batch of events that the reader returned last. Returns 1 if later events can matter, 0
- * if they are all past the window, -1 on out of memory.
+ * if they are all past the window, -1 if out of memory.
  */
 TRAIL_API int trail_analysis_feed(trail_analysis *analysis, const trail_event *events, long count);
 
-/* Computes the answers; called after the last event. Returns 0, or -1 on out of memory. */
+/* Computes the answers; called after the last event. Returns 0, or -1 if out of memory. */
 TRAIL_API int trail_analysis_finish(trail_analysis *analysis);
 
 /*
@@ -264,11 +264,11 @@ typedef struct trail_histogram {
 
 /*
  * Adds a duration to a histogram owned by the caller; a zero-initialised one is empty. Negative
- * durations count as 0. Returns false on out of memory.
+ * durations count as 0. Returns false if out of memory.
  */
 TRAIL_API bool trail_histogram_add(trail_histogram *histogram, int64_t ns);
 
-/* Adds the counts of `more`. Returns false on out of memory; `histogram` may then only be freed. */
+/* Adds the counts of `more`. Returns false if out of memory; `histogram` may then only be freed. */
 TRAIL_API bool trail_histogram_merge(trail_histogram *histogram, const trail_histogram *more);
 TRAIL_API void trail_histogram_free(trail_histogram *histogram);
 
@@ -833,7 +833,7 @@ typedef struct trail_path_segment {
 /*
  * Calls `visit` with the segments from the last to the first, without gaps: the first one ends
  * where the path ends, the last one begins where it begins. Called after trail_analysis_finish, any
- * number of times. Returns 0, or -1 on out of memory or if the temporary file cannot be read.
+ * number of times. Returns 0, or -1 if out of memory or if the temporary file cannot be read.
  */
 typedef void (*trail_path_visit)(void *context, const trail_path_segment *segment);
 TRAIL_API int trail_analysis_path_walk(trail_analysis *analysis, trail_path_visit visit,

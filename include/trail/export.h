@@ -248,7 +248,7 @@ TRAIL_API int trail_convert(trail_reader *reader, const trail_convert_options *o
  * created or woke them, and those that stopped the world, began or ended a garbage collection
  * cycle, or changed GOMAXPROCS; of a merged trace, in the same programs. Reads `reader` to its end.
  * *related is ascending; the caller frees it with free(). Returns 0, or -1 with *err set: after an
- * error in the trace *related holds those found before it; it is NULL only on out of memory.
+ * error in the trace *related holds those found before it; it is NULL only if out of memory.
  */
 TRAIL_API int trail_convert_related(trail_reader *reader, const int64_t *goroutines, size_t count,
                                     int64_t **related, size_t *related_count, trail_error *err);

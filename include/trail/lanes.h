@@ -44,7 +44,7 @@ TRAIL_API const char *trail_span_state_name(unsigned state);
 
 typedef struct trail_lanes trail_lanes;
 
-/* Opens lanes over the events of `reader`, which must outlive them. NULL on out of memory. */
+/* Opens lanes over the events of `reader`, which must outlive them. NULL if out of memory. */
 TRAIL_API trail_lanes *trail_lanes_open(trail_reader *reader);
 
 /* Accepts NULL. */
@@ -52,7 +52,7 @@ TRAIL_API void trail_lanes_close(trail_lanes *lanes);
 
 /*
  * Adds the events of one trail_reader_next_batch; call it before the next batch is read. Returns
- * false on out of memory.
+ * false if out of memory.
  */
 TRAIL_API bool trail_lanes_feed(trail_lanes *lanes, const trail_event *events, long count);
 
