@@ -7,7 +7,7 @@
 
 /* clang-format off */
 const struct sql_named sql_queries[] = {
-    {"findings", "what is wrong in each trace, by what it would gain",
+    {"findings", "what is wrong in each trace, largest gain first",
      "SELECT file, kind, gain_ns, function, object, text FROM findings\n"
      "ORDER BY is_note, gain_ns DESC, file, finding"},
     {"kinds", "how many events of each kind and type there are",

@@ -14,7 +14,7 @@ const struct sql_named sql_views[] = {
      "SELECT trace, file, host, day, min(time_ns) AS begin_ns, max(time_ns) AS end_ns,\n"
      "       max(time_ns) - min(time_ns) AS duration_ns, count(*) AS events\n"
      "FROM events GROUP BY trace, file, host, day"},
-    {"wakes", "who woke whom, when, and how long it took until that one ran",
+    {"wakes", "wake-ups: waker, woken goroutine, when, and how long until it ran",
      "SELECT time_ns, waker, waker_stack, goroutine, waited_ns, ready_ns, reason, wait_kind, object, trace, file\n"
      "FROM (SELECT end_ns AS time_ns, waker, waker_stack, goroutine, duration_ns AS waited_ns, reason, wait_kind, object,\n"
      "             CASE WHEN lead(state) OVER later = 'Running' THEN 0\n"
@@ -34,7 +34,7 @@ const struct sql_named sql_views[] = {
      "WHERE kind = 'RangeBegin' OR (kind = 'RangeActive' AND coalesce(last_kind, 'RangeEnd') = 'RangeEnd')"},
     {"counters", "values over time: heap, goal, GOMAXPROCS",
      "SELECT time_ns, name, value, trace, file FROM events WHERE kind = 'Metric'"},
-    {"holds", "recordings of C programs: for how long locks were held (to three digits; is_coarse: to a millisecond), and by whom",
+    {"holds", "recordings of C programs: how long locks were held (to three digits; is_coarse: to a millisecond), and the holder",
      "SELECT end_ns, goroutine, hold.object, CAST(CAST(hold.length AS DOUBLE) *\n"
      "       CASE hold.unit WHEN 'ns' THEN 1 WHEN 'us' THEN 1e3 WHEN 'ms' THEN 1e6 ELSE 1e9 END AS BIGINT) AS held_ns,\n"
      "       hold.about = '~' AS is_coarse, stack, trace, file\n"

@@ -597,7 +597,7 @@ def what_there_is_to_ask_needs_no_library():
     env = {"TRAIL_DUCKDB": os.path.join(WORK, "nothing")}
     assert b"goroutines" in good("sql", ".tables", env=env)
     assert b"waker_stack" in good("sql", ".schema states", env=env)
-    assert good("sql", ".schema wakes", env=env).startswith(b"wakes: who woke whom")
+    assert good("sql", ".schema wakes", env=env).startswith(b"wakes: wake-ups")
     equal(good("sql", ".schema", "states", env=env), good("sql", ".schema states", env=env))
     equal(good("sql", ".show", "cpu", env=env), good("sql", ".show cpu", env=env))
     assert b"@long-waits" in good("sql", ".queries", env=env)
