@@ -39,7 +39,7 @@ function label(to: Context, text: string, y: number, colors: Palette): void {
     to.fillText(text, 8, y, LABELS - 14);
 }
 
-/* What is drawn in the window's scale. */
+/* Everything drawn in the window's scale. */
 interface Head {
     to: Context;
     x: (ns: number) => number;
@@ -58,7 +58,7 @@ function drawRuler({ to, x, width, colors }: Head): void {
     }
 }
 
-/* The charts below each other, from `y` on. Returns their end. */
+/* Draws the charts, one below another, from `y` on. Returns their end. */
 function drawCharts({ to, width, charts, chart }: Head, y: number): number {
     const window = view.value;
     const isOpen = open.value;

@@ -79,7 +79,7 @@ function byLane<T extends { lane: number }>(items: T[] | null): Map<number, T[]>
 
 /* MARK: Rows */
 
-/* The name of a group, which ends before `end`, with its middle at `y`. */
+/* Draws the name of a group, up to `end`, with its middle at `y`. */
 function drawGroupName(scene: Scene, row: GroupRow, end: number, y: number): void {
     const { to, colors } = scene;
     to.save();
@@ -96,7 +96,8 @@ function drawGroupName(scene: Scene, row: GroupRow, end: number, y: number): voi
     to.restore();
 }
 
-/* A folded group: its lanes' states on top of each other. What the height stands for is below the name. */
+/* A folded group: the states of its lanes, stacked. What the full height stands for is below the
+ * name. */
 function drawFolded(scene: Scene, row: GroupRow, y: number): void {
     const { to, colors } = scene;
     const only = like.value ? stateNumber(like.value.state) : 0;
@@ -123,7 +124,7 @@ function drawGroup(scene: Scene, row: GroupRow, y: number): void {
         drawFolded(scene, row, y);
         return;
     }
-    /* The count is at the right of the column of names, and the name ends before it. */
+    /* The count is at the right of the column of names; the name ends before it. */
     to.font = font("t-12");
     const members = membersText(row);
     const end = LABELS - 8 - to.measureText(members).width;
@@ -250,7 +251,7 @@ function drawLog(to: Context, x: number, y: number, size: number): void {
     to.fill();
 }
 
-/* A line with a head; the head is the part that reacts to clicks. */
+/* A line with a head; only the head reacts to clicks. */
 function drawSample(to: Context, x: number, y: number, height: number, size: number): void {
     to.fillRect(x, y + 3, 1, height);
     to.fillRect(x - size, y + 1, 2 * size + 1, 2 * size + 1);
@@ -276,7 +277,7 @@ function drawSelectedMark(scene: Scene): void {
     else drawSample(scene.to, scene.x(facts.at), y, stateHeight(row) - 2, 2);
 }
 
-/* Where the lane's goroutine holds the chosen lock: a bar in its states, hollow if that is inferred. */
+/* Where the lane's goroutine holds the selected lock: a bar in its states, hollow if inferred. */
 function drawHeld(scene: Scene, row: LaneRow, y: number): void {
     const now = held.value;
     const ranges = kind.value === "goroutine" ? now?.byLane.get(row.lane.lane) : undefined;
@@ -299,7 +300,7 @@ function drawHeld(scene: Scene, row: LaneRow, y: number): void {
     }
 }
 
-/* The texts of a lane's spans, each where it fits. */
+/* The texts of a lane's spans, wherever they fit. */
 function drawTexts(scene: Scene, row: LaneRow, box: Box): void {
     const { to, colors, width } = scene;
     to.font = font("t-11");
@@ -413,7 +414,7 @@ function drawChain(scene: Scene): void {
     }
 }
 
-/* Steps of one lane that follow each other are one line. */
+/* Consecutive steps on one lane are one line. */
 function pathLines(): { lane: number; begin: number; end: number }[] {
     const lines: { lane: number; begin: number; end: number }[] = [];
     for (const step of path.value) {
@@ -424,7 +425,7 @@ function pathLines(): { lane: number; begin: number; end: number }[] {
     return lines;
 }
 
-/* A line through the lanes, with a dot where it changes from one to another. */
+/* A line through the lanes, with a dot where it changes lanes. */
 function drawPath(scene: Scene): void {
     if (kind.value !== "goroutine" || path.value.length === 0) return;
     const { to, colors } = scene;
@@ -464,14 +465,14 @@ function drawPath(scene: Scene): void {
 
 const MOST_DOTS = 400;
 
-/* Each pixel is as dark as the share of it that the world was stopped. */
+/* Each pixel is as dark as the share of its time in which the world was stopped. */
 function drawStops(scene: Scene): void {
     const now = metrics.value.value;
     const box = { x: LABELS, y: 0, width: scene.width - LABELS, height: scene.height };
     if (now) scene.chart(scene.to, metricCharts(now, scene.colors).stoppedOver, view.value, box);
 }
 
-/* The selected range: over all lanes, or over those that it is restricted to. */
+/* The selected range: over all lanes, or over those to which it is restricted. */
 function drawArea(scene: Scene): void {
     const of = range.value?.of;
     if (!of) {

@@ -4,7 +4,7 @@ import { duration, withSign } from "./format";
 import { Severity } from "./icons";
 import { type Finding, keyOf } from "./summary";
 
-/* A sentence begins with a capital; a name does not change. */
+/* A sentence begins with a capital, but a name keeps its first letter. */
 function asSentence(text: string): string {
     return /^(the|a|an|one|no|all|each|both|in|of|while|only|some|this|there)\b/.test(text)
         ? text[0].toUpperCase() + text.slice(1)
@@ -13,14 +13,14 @@ function asSentence(text: string): string {
 
 export const sentenceOf = (of: Finding) => asSentence(withSign(of.text));
 
-/* What is so, and the rest: what it usually means and what to do. */
+/* What is wrong, and the rest: what it usually means and what to do. */
 export function partsOf(of: Finding): { what: string; why: string } {
     const text = withSign(of.text);
     const [, what, why] = /^(.{12,}?)(?:: |; |\. )(.*)$/s.exec(text) ?? ["", text, ""];
     return { what: asSentence(what).replace(/\.$/, ""), why: asSentence(why) };
 }
 
-/* By the share of the trace, or of the slow task, that a finding concerns. */
+/* By the share of the trace, or of the slow task, that a finding affects. */
 function severity({ weight = 0 }: Finding): "high" | "mid" | "low" {
     return weight >= 0.05 ? "high" : weight >= 0.01 ? "mid" : "low";
 }

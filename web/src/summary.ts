@@ -1,4 +1,4 @@
-/* The overview of the whole trace, as `trail summary --json` has it. */
+/* The overview of the whole trace, in the form of `trail summary --json`. */
 import { signal } from "@preact/signals";
 
 export interface Finding {
@@ -9,7 +9,7 @@ export interface Finding {
     goroutine?: number | null;
     task?: number;
     region?: string;
-    /* At most so much would be saved without the problem; a share of the trace. */
+    /* At most this much would be saved without the problem; as a share of the trace. */
     gain_ns?: number;
     weight?: number;
 }

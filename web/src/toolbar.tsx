@@ -156,7 +156,8 @@ function SortReason() {
     );
 }
 
-/* What the timeline shows over and above the states: the classes of their swatches, and their texts. */
+/* What the timeline shows in addition to the states: the classes of the swatches, and their
+ * texts. */
 const signs = [
     ["stopped", "stop-the-world pause"],
     ["marking", "runtime, GC"],
@@ -178,7 +179,7 @@ const states = [
     ["s4", "system call"],
 ] as const;
 
-/* The classes of waits as the legend has them. */
+/* The classes of waits, in the order of the legend. */
 const waits: [WaitClass, string][] = [
     ["lock", "lock"],
     ["cond", "condition, channel"],
