@@ -238,7 +238,7 @@ static enum filter_verdict filter_time(struct filter *filter, int64_t time_ns)
     return rules->has_from && since < rules->from_ns ? FILTER_SKIP : FILTER_TAKE;
 }
 
-/* What the rules examine. */
+/* The parts of an event that the rules examine. */
 struct candidate {
     int64_t time_ns, goroutine, proc, thread;
     unsigned type;

@@ -174,8 +174,8 @@ static enum decoded v1_numbers(trail_records *r, const uint8_t *at, const uint8_
 }
 
 /*
- * Decodes a number of a record that the lexer found complete; 0 if it exceeds 64 bits, as no length
- * does.
+ * Decodes a number in a record that the lexer found complete; 0 if it exceeds 64 bits, which no
+ * length does.
  */
 static uint64_t v1_number(const uint8_t **at, const uint8_t *end)
 {

@@ -152,8 +152,8 @@ static bool at_trace(trail_walk *walk, size_t from)
 static bool v2_data(trail_walk *walk, const trail_batch *batch)
 {
     walk_advance(walk, batch->header_size);
-    /* In a v2 file only its first byte, the kind, which may be after the bytes read for the
-     * header. */
+    /* In a v2 file, only the first byte of the data (the kind) is needed; it may come after the
+     * bytes read for the header. */
     if (!window_fill(walk, walk->headers_only ? batch->size > 0 : batch->size))
         return false;
     uint64_t have = walk->headers_only ? (uint64_t)(trail_source_size(walk->source) - walk->offset)

@@ -38,7 +38,7 @@ struct moment_wake {
 };
 
 struct moment {
-    char title[512];          /* what this is the longest or worst case of */
+    char title[512];          /* what this is the worst case of */
     size_t finding;           /* index + 1; 0: none */
     int64_t goroutine;        /* TRAIL_NONE: no particular one */
     int64_t ended_by;         /* the last to wake it within the case; TRAIL_NONE: none */

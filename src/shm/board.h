@@ -82,8 +82,8 @@ struct board_locks {
 
 struct shm_board {
     uint64_t magic;
-    uint32_t words;   /* words given out */
-    uint32_t forks;   /* forks numbered */
+    uint32_t words;   /* number of words given out so far */
+    uint32_t forks;   /* number of forks so far */
     uint32_t several; /* not 0: the program has made another process, or is about to */
     uint32_t unused;
     uint64_t waits[BOARD_THREADS];

@@ -116,7 +116,7 @@ static void find_ids(struct sql_tables *tables)
     pthread_mutex_unlock(&tables->lock);
 }
 
-/* Traces are joined by ID, so a trace that is given twice must not be joined with itself. */
+/* Whether no earlier file has the same ID: a trace given twice would be joined with itself. */
 static bool is_first(const struct sql_tables *tables, size_t file, trail_error *err)
 {
     size_t first = 0;

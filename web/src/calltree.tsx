@@ -21,7 +21,7 @@ function isOpenOf(root: Node, node: Node, key: string, toggled: ReadonlySet<stri
     return node.value >= OPEN * root.value !== toggled.has(key);
 }
 
-/* Returns what is toggled when everything above the row of a key is open, too. */
+/* Returns the toggled rows after everything above the row of a key is opened. */
 function opened(root: Node, key: string, toggled: ReadonlySet<string>): ReadonlySet<string> {
     let result = toggled;
     let node: Node | undefined = root;

@@ -1,7 +1,7 @@
 /*
  * Pictures of folded groups: how many of a group's lanes are in each state, as stacked areas. The
- * full height is the most of them that ever exist at the same time, so that moving the window does
- * not change the scale.
+ * full height is the largest number of them that ever exist at the same time, so that moving the
+ * window does not change the scale.
  */
 import { api, type Query, states } from "./api";
 import type { Arrangement } from "./arrange";

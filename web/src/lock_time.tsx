@@ -243,7 +243,8 @@ function placeIn(all: Range, part: Range): { left: string; width: string } {
     };
 }
 
-/* How many wait, as an area: 1000 by the largest number, upwards. */
+/* The number of waiters as an area, 1000 wide and as high as the largest number, growing
+ * upwards. */
 function areaOf(steps: { at: number; count: number }[], all: Range, most: number): string {
     const length = Math.max(1, all.to - all.from);
     const points = [`M0 ${most}`];

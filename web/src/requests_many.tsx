@@ -23,8 +23,8 @@ import { byNumber, Chosen, GroupChoice, Hint, List, NoRequests } from "./request
 import { useRun } from "./run";
 import { end, why } from "./state";
 
-/* If there are more tasks and regions than this, names are requested, and the first members of one
- * name. */
+/* If there are more tasks and regions than this, only the names and the first members of one name
+ * are requested. */
 export const MANY = 20000;
 const FIRST = 10000;
 

@@ -620,7 +620,7 @@ static int convert_apart(struct v1_convert *convert, const struct v1_event *ev)
     }
 }
 
-/* Converts an event of the snapshot. Returns 1 if it is not in the snapshot, else 0 or -1. */
+/* Converts an event if it belongs to the snapshot. Returns 1 if it does not, else 0 or -1. */
 static int convert_start(struct v1_convert *convert, const struct v1_event *ev)
 {
     unsigned how = rules[ev->type].how;

@@ -92,8 +92,7 @@ static inline bool v1_g_is(const struct v1_g *g, uint64_t id)
 /* Frees an ended goroutine's struct and records the end. Returns false if out of memory. */
 bool v1_gs_end(struct v1_gs *gs, struct v1_g *g);
 
-/* Removes the region that *link points to. `link` is in the list `regions` of a goroutine, or
- * `outer`. */
+/* Removes the region at *link, in the list `regions` of a goroutine or in `outer`. */
 void v1_g_drop_region(struct v1_gs *gs, struct v1_region **link);
 
 #endif

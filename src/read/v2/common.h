@@ -51,8 +51,8 @@ void v2_drop_regions(struct v2_g *g);
 void v2_drop_tasks(struct v2_order *order);
 
 /*
- * For v2/guess.c: return whether `ends` are the ends of the goroutine's innermost regions, as far
- * as it has any; move the regions that remain open behind those of *to.
+ * For v2/guess.c. _end returns whether `ends` end the goroutine's innermost regions, as far as it
+ * has any; _move appends the regions that remain open to those of *to.
  */
 struct v2_region_end;
 bool v2_regions_end(const struct v2_g *g, const struct v2_region_end *ends);

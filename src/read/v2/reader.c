@@ -394,8 +394,7 @@ static int64_t last_batch_of(const struct v2_generation *g)
     return v2_ticks_to_ns(g->ns_per_tick, last);
 }
 
-/* Whether nothing is wrong so far, not even anything that a reader tolerates if it is not
- * strict. */
+/* Whether no error was found so far, including those that only a strict reader stops at. */
 static bool is_undamaged(const struct v2_reader *r)
 {
     const struct v2_generation *g = &r->generation;
