@@ -45,23 +45,39 @@
 
 /* MARK: Sentences */
 
+/*
+ * Appends formatted sentences to `text`, with a capital first letter, which a name keeps as it is:
+ * formats that begin with one begin with "%.*s".
+ */
+static const char *append(struct findings *findings, const char *text, const char *format,
+                          va_list args)
+{
+    char all[4096];
+    size_t used = (size_t)snprintf(all, sizeof all, "%s%s", text, *text ? " " : "");
+    if (used < sizeof all)
+        (void)vsnprintf(all + used, sizeof all - used, format, args);
+    if (used < sizeof all && strncmp(format, "%.*s", 4) != 0 && all[used] >= 'a' &&
+        all[used] <= 'z')
+        all[used] = (char)(all[used] - 'a' + 'A');
+    const char *copy = arena_copy(&findings->texts, all, strlen(all) + 1);
+    findings->failed |= !copy;
+    return copy ? copy : "";
+}
+
 void finding_say(struct findings *findings, const struct finding_of *of, const char *format, ...)
 {
     const trail_longest *moment = of->moment;
-    char text[2048];
     va_list args;
-    va_start(args, format);
-    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): va_start is right above. */
-    (void)vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    char *copy = arena_copy(&findings->texts, text, strlen(text) + 1);
-    if (!copy || !GROW(findings->rows, findings->capacity, findings->count + 1)) {
+    if (!GROW(findings->rows, findings->capacity, findings->count + 1)) {
         findings->failed = true;
         return;
     }
+    va_start(args, format);
     findings->rows[findings->count++] = (trail_finding){
         .kind = of->kind,
-        .text = copy,
+        .heading = append(findings, "", format, args),
+        .details = "",
+        .remedy = "",
         .gain_ns = of->gain_ns,
         .weight = (double)of->rank + share_of(of->gain_ns, length_of(findings)),
         .note = of->note && share_of(of->gain_ns, length_of(findings)) < NOTE_SHARE,
@@ -73,6 +89,39 @@ void finding_say(struct findings *findings, const struct finding_of *of, const c
         .goroutine = moment ? moment->goroutine : TRAIL_NONE,
         .task = TRAIL_NONE,
     };
+    va_end(args);
+    if (of->saves)
+        finding_advise(findings, "At most %s of %s would be saved.", duration(of->gain_ns).text,
+                       duration(length_of(findings)).text);
+}
+
+void finding_explain(struct findings *findings, const char *format, ...)
+{
+    trail_finding *finding = finding_last(findings);
+    va_list args;
+    va_start(args, format);
+    finding->details = append(findings, finding->details, format, args);
+    va_end(args);
+}
+
+void finding_advise(struct findings *findings, const char *format, ...)
+{
+    trail_finding *finding = finding_last(findings);
+    va_list args;
+    va_start(args, format);
+    finding->remedy = append(findings, finding->remedy, format, args);
+    va_end(args);
+}
+
+/* Joins the parts. */
+static const char *whole_text(struct findings *findings, const trail_finding *finding)
+{
+    char all[8192];
+    (void)snprintf(all, sizeof all, "%s.%s%s%s%s", finding->heading, *finding->details ? " " : "",
+                   finding->details, *finding->remedy ? " " : "", finding->remedy);
+    const char *copy = arena_copy(&findings->texts, all, strlen(all) + 1);
+    findings->failed |= !copy;
+    return copy ? copy : "";
 }
 
 bool finding_was_said(const struct findings *findings, const char *kind)
@@ -143,14 +192,15 @@ void finding_futile_wakeups(struct findings *findings)
         const struct finding_of of = {
             "futile-wakeups", .gain_ns = ready < length_of(findings) ? ready : length_of(findings),
             .moment = &place->longest, .function = place->waiter, .object = place->lock};
-        finding_say(
-            findings, &of,
-            "wake-ups without effect: %" PRIu64 " of %" PRIu64
-            " times a %s that was woken at %.*s woke no other and waited there again within "
-            "%s, %" PRIu64 " waited there at once at most; wake one instead of all, or only when "
-            "the condition holds",
-            place->futile, place->waits, word(findings, TERM_task), SHOWN(at),
-            place->most_waiters > 1 ? "30 us" : "10 us", place->most_waiters);
+        finding_say(findings, &of, "At %.*s, %" PRIu64 " of %" PRIu64 " wake-ups had no effect",
+                    SHOWN(at), place->futile, place->waits);
+        finding_explain(
+            findings,
+            "Each time, the %s woke no other and waited there again within %s. At most %" PRIu64
+            " waited there at the same time.",
+            word(findings, TERM_task), place->most_waiters > 1 ? "30 us" : "10 us",
+            place->most_waiters);
+        finding_advise(findings, "Wake one instead of all, or only when the condition holds.");
     }
 }
 
@@ -165,9 +215,8 @@ static bool is_most_of(const struct task_kind *kind, const trail_longest *wait)
            wait->ns >= task->ns / 2;
 }
 
-/* Writes what most of the slowest task was one wait for. Returns false if that is not known. */
-static bool put_longest_wait(const struct findings *findings, const struct task_kind *kind,
-                             char *text, size_t size)
+/* Explains what most of the slowest task was one wait for. Returns false if that is not known. */
+static bool explain_wait(struct findings *findings, const struct task_kind *kind)
 {
     const struct waits *waits = findings->waits;
     for (size_t i = 0; i < waits->blame.count; i++) {
@@ -179,9 +228,9 @@ static bool put_longest_wait(const struct findings *findings, const struct task_
         (void)snprintf(what, sizeof what, "%.*s", SHOWN(wait));
         if (row->lock)
             finding_put_lock(findings, row->wait, what, sizeof what);
-        (void)snprintf(text, size, ": for %s of it its %s waited for %s, which %.*s %s",
-                       duration(row->longest.ns).text, word(findings, TERM_task), what, SHOWN(by),
-                       row->lock ? "held" : "ended");
+        finding_explain(findings, "For %s of it, its %s waited for %s, which %.*s %s.",
+                        duration(row->longest.ns).text, word(findings, TERM_task), what, SHOWN(by),
+                        row->lock ? "held" : "ended");
         return true;
     }
     for (size_t i = 0; i < waits->outside.count; i++) {
@@ -189,33 +238,30 @@ static bool put_longest_wait(const struct findings *findings, const struct task_
         if (!is_most_of(kind, &row->longest))
             continue;
         trail_string wait = text_of(findings, row->wait), place = text_of(findings, row->place);
-        (void)snprintf(text, size, ": for %s of it its %s waited (%.*s) at %.*s",
-                       duration(row->longest.ns).text, word(findings, TERM_task), SHOWN(wait),
-                       SHOWN(place));
+        finding_explain(findings, "For %s of it, its %s waited (%.*s) at %.*s.",
+                        duration(row->longest.ns).text, word(findings, TERM_task), SHOWN(wait),
+                        SHOWN(place));
         return true;
     }
     return false;
 }
 
-/* Writes what the slowest task spent its time with, and the function. */
-static void put_spent(const struct findings *findings, const struct task_kind *kind, char *text,
-                      size_t size)
+/* Explains what the slowest task spent its time with, and the function. */
+static void explain_spent(struct findings *findings, const struct task_kind *kind)
 {
     const struct task_spent *spent = &kind->slowest;
-    int64_t ns = kind->row.longest.ns;
-    *text = '\0';
     if (!spent->known)
         return;
-    if (spent->assist_ns > ns / 4)
-        (void)snprintf(text, size,
-                       ": for %s of it its %s had to help the garbage collection (assists), since "
-                       "it allocates faster than the collection marks; allocate less in it, or "
-                       "let the heap grow (GOGC, GOMEMLIMIT)",
-                       duration(spent->assist_ns).text, word(findings, TERM_task));
-    else if (!put_longest_wait(findings, kind, text, size))
-        (void)snprintf(text, size, ": its %s ran for %s, was ready for %s and waited for the rest",
-                       word(findings, TERM_task), duration(spent->exec_ns).text,
-                       duration(spent->ready_ns).text);
+    if (spent->assist_ns > kind->row.longest.ns / 4) {
+        finding_explain(findings,
+                        "For %s of it, its %s had to help the garbage collection (assists), since "
+                        "it allocates faster than the collection marks.",
+                        duration(spent->assist_ns).text, word(findings, TERM_task));
+        finding_advise(findings, "Allocate less in it, or let the heap grow (GOGC, GOMEMLIMIT).");
+    } else if (!explain_wait(findings, kind))
+        finding_explain(findings, "Its %s ran for %s, was ready for %s and waited for the rest.",
+                        word(findings, TERM_task), duration(spent->exec_ns).text,
+                        duration(spent->ready_ns).text);
 }
 
 void finding_slow_task(struct findings *findings)
@@ -226,7 +272,6 @@ void finding_slow_task(struct findings *findings)
         int64_t median = trail_histogram_quantile(&kinds[i]->spread, 0.5);
         int64_t slowest = kinds[i]->longest.ns;
         trail_longest moment = kinds[i]->longest;
-        char spent[640];
         if (kinds[i]->spread.count < SLOW_COUNT || slowest < SLOW_LEAST ||
             slowest / SLOW_TIMES < median)
             continue;
@@ -234,11 +279,10 @@ void finding_slow_task(struct findings *findings)
         moment.goroutine = TRAIL_NONE;
         const struct finding_of of = {"slow-task", .gain_ns = ns_between(median, slowest),
                                       .moment = &moment, .function = kinds[i]->name};
-        put_spent(findings, (const struct task_kind *)kinds[i], spent, sizeof spent);
-        finding_say(findings, &of,
-                    "the slowest task %.*s took %s, the median of %" PRIu64 " took about %s%s",
-                    SHOWN(name), duration(slowest).text, kinds[i]->spread.count,
-                    duration(median).text, spent);
+        finding_say(
+            findings, &of, "The slowest task %.*s took %s, the median of %" PRIu64 " about %s",
+            SHOWN(name), duration(slowest).text, kinds[i]->spread.count, duration(median).text);
+        explain_spent(findings, (const struct task_kind *)kinds[i]);
         finding_last(findings)->task = kinds[i]->longest.goroutine;
     }
 }
@@ -258,9 +302,8 @@ void finding_slow_region(struct findings *findings)
         const struct finding_of of = {"slow-region", .gain_ns = ns_between(median, total->max_ns),
                                       .function = group->name};
         finding_say(findings, &of,
-                    "the slowest region %.*s took %s, the median of %" PRIu64 " took about %s",
-                    size, name.data, duration(total->max_ns).text, total->count,
-                    duration(median).text);
+                    "The slowest region %.*s took %s, the median of %" PRIu64 " about %s", size,
+                    name.data, duration(total->max_ns).text, total->count, duration(median).text);
         finding_last(findings)->region = group->name;
     }
 }
@@ -336,13 +379,16 @@ void finding_ready_for_long(struct findings *findings)
     why_ready(findings->analysis->reader, wanted, ran, activity.procs, length, why);
     finding_say(findings, &of,
                 "%s were ready but not running for %.0f %% of the time in which they had work, "
-                "mostly those of %s (%s, the longest %s): %.1f had work and %.1f ran on "
-                "average, of %" PRIu64 " %s; %s",
+                "mostly those of %s",
                 word(findings, TERM_tasks), 100 * share,
-                finding_put_started(findings, most->row.name, name),
-                duration(most->row.ready.sum_ns).text, duration(most->row.ready_longest.ns).text,
-                wanted, ran, activity.procs,
-                word(findings, activity.procs == 1 ? TERM_slot : TERM_slots), why);
+                finding_put_started(findings, most->row.name, name));
+    finding_explain(findings,
+                    "Those waited %s for a CPU, the longest time %s. On average %.1f had work and "
+                    "%.1f ran, of %" PRIu64 " %s.",
+                    duration(most->row.ready.sum_ns).text,
+                    duration(most->row.ready_longest.ns).text, wanted, ran, activity.procs,
+                    word(findings, activity.procs == 1 ? TERM_slot : TERM_slots));
+    finding_advise(findings, "%s.", why);
 }
 
 /* MARK: Ps */
@@ -366,13 +412,13 @@ void finding_one_runs_alone(struct findings *findings)
         return;
     const struct finding_of of = {"one-runs-alone", .gain_ns = sum->ns, .moment = &sum->longest,
                                   .note = true};
-    finding_say(
-        findings, &of,
-        "one %s ran alone although others were ready and %s idle: %" PRIu64
-        " stretch%s of 1 ms or more, %s in all (%.0f %% of the time), the longest %s, of %s "
-        "%" PRId64 "; the others were woken late, or other programs had the CPUs",
-        word(findings, TERM_task), word(findings, TERM_slots), sum->count,
-        sum->count == 1 ? "" : "es", duration(sum->ns).text, 100 * share,
+    finding_say(findings, &of, "One %s ran alone although others were ready and %s idle",
+                word(findings, TERM_task), word(findings, TERM_slots));
+    finding_explain(
+        findings,
+        "%" PRIu64 " stretch%s of 1 ms or more, %s in all (%.0f %% of the time), the longest %s, "
+                   "of %s %" PRId64 ". The others were woken late, or other programs had the CPUs.",
+        sum->count, sum->count == 1 ? "" : "es", duration(sum->ns).text, 100 * share,
         duration(sum->longest.ns).text, word(findings, TERM_task), sum->longest.goroutine);
 }
 
@@ -386,14 +432,13 @@ void finding_ready_while_idle(struct findings *findings)
     moment.goroutine = TRAIL_NONE;
     const struct finding_of of = {"ready-while-idle", .gain_ns = sum->ns, .moment = &moment,
                                   .note = true};
-    finding_say(
-        findings, &of,
-        "%s were ready while %s were idle: %" PRIu64
-        " stretch%s of 1 ms or more, %s in all (%.0f %% of the time), the longest %s; the machine "
-        "had no CPU for the program's threads%s",
-        word(findings, TERM_tasks), word(findings, TERM_slots), sum->count,
-        sum->count == 1 ? "" : "es", duration(sum->ns).text, 100 * share,
-        duration(sum->longest.ns).text, word(findings, TERM_not_woken));
+    finding_say(findings, &of, "%s were ready while %s were idle", word(findings, TERM_tasks),
+                word(findings, TERM_slots));
+    finding_explain(findings,
+                    "%" PRIu64 " stretch%s of 1 ms or more, %s in all (%.0f %% of the time), the "
+                               "longest %s. The machine had no CPU for the program's threads%s.",
+                    sum->count, sum->count == 1 ? "" : "es", duration(sum->ns).text, 100 * share,
+                    duration(sum->longest.ns).text, word(findings, TERM_not_woken));
 }
 
 void finding_keeps_p(struct findings *findings)
@@ -407,13 +452,14 @@ void finding_keeps_p(struct findings *findings)
             continue;
         const struct finding_of of = {"keeps-p", .gain_ns = group->held_longest.ns,
                                       .moment = &group->held_longest, .function = group->row.name};
-        finding_say(findings, &of,
-                    "%s of %.*s kept their %s for 20 ms or more while others were ready and no %s "
-                    "was idle: %" PRIu64
-                    " time%s, the longest %s; divide the work, or let it yield",
-                    word(findings, TERM_tasks), (int)name.size, name.data,
-                    word(findings, TERM_slot), word(findings, TERM_slot), group->held,
-                    plural_s(group->held), duration(group->held_longest.ns).text);
+        finding_say(
+            findings, &of,
+            "%s of %.*s kept their %s for 20 ms or more while others were ready and no %s was idle",
+            word(findings, TERM_tasks), SHOWN(name), word(findings, TERM_slot),
+            word(findings, TERM_slot));
+        finding_explain(findings, "%" PRIu64 " time%s, the longest %s.", group->held,
+                        plural_s(group->held), duration(group->held_longest.ns).text);
+        finding_advise(findings, "Divide the work, or let it yield.");
     }
 }
 
@@ -437,10 +483,10 @@ void finding_misused(struct findings *findings)
                        misuses->count);
     trail_string name = names_text(&findings->analysis->names, misuses->name);
     /* A flaw of the trace, which costs no time. */
-    const struct finding_of of = {
-        "misused-annotation", FINDING_COSTS, 0, &misuses->first, 0, 0, false};
-    finding_say(findings, &of, "%s '%.*s' at %s %s%s; Go's tools stop reading the trace there",
-                misuses->what, SHOWN(name), place, misuses->rule, others);
+    const struct finding_of of = {"misused-annotation", .moment = &misuses->first};
+    finding_say(findings, &of, "%s '%.*s' at %s %s%s", misuses->what, SHOWN(name), place,
+                misuses->rule, others);
+    finding_explain(findings, "Go's tools stop reading the trace there.");
 }
 
 /* MARK: Stop-the-world pauses and garbage collection */
@@ -460,12 +506,14 @@ void finding_late_for_stop(struct findings *findings)
                                   .moment = &late->longest, .function = late->name};
     trail_string name = text_of(findings, late->name);
     finding_say(findings, &of,
-                "stop-the-world pauses were delayed %" PRIu64
-                " time%s by a %s that ran on for 1 ms or more; the longest was %s %" PRId64
-                " (%.*s), for %s of a pause of %s; a loop without calls delays them",
-                late->count, plural_s(late->count), word(findings, TERM_task),
-                word(findings, TERM_task), late->longest.goroutine, SHOWN(name),
-                duration(late->longest.ns).text, duration(late->pause_ns).text);
+                "Stop-the-world pauses were delayed %" PRIu64
+                " time%s by a %s that ran on for 1 ms or more",
+                late->count, plural_s(late->count), word(findings, TERM_task));
+    finding_explain(findings,
+                    "The longest was %s %" PRId64
+                    " (%.*s), for %s of a pause of %s. A loop without calls delays them.",
+                    word(findings, TERM_task), late->longest.goroutine, SHOWN(name),
+                    duration(late->longest.ns).text, duration(late->pause_ns).text);
 }
 
 /* Whether most of so much time is of the pause that a goroutine delayed: that is said instead. */
@@ -520,10 +568,10 @@ void finding_long_pause(struct findings *findings)
     trail_longest moment = {pause_ns(longest), longest->begin_ns, longest->goroutine};
     const struct finding_of of = {"long-pause", .gain_ns = moment.ns, .moment = &moment,
                                   .object = longest->name};
-    finding_say(findings, &of,
-                "a stop-the-world pause took %s: %.*s; the median of %zu pause%s is %s",
-                duration(moment.ns).text, (int)name.size, name.data, gc->pause_count,
-                plural_s(gc->pause_count), duration(median).text);
+    finding_say(findings, &of, "A stop-the-world pause took %s (%.*s)", duration(moment.ns).text,
+                SHOWN(name));
+    finding_explain(findings, "The median of %zu pause%s is %s.", gc->pause_count,
+                    plural_s(gc->pause_count), duration(median).text);
 }
 
 void finding_pauses_take_much(struct findings *findings)
@@ -542,11 +590,9 @@ void finding_pauses_take_much(struct findings *findings)
     if (share < PAUSE_SHARE || is_by_stops(findings, sum))
         return;
     const struct finding_of of = {"pause-share", .gain_ns = sum, .moment = &longest};
-    finding_say(
-        findings, &of,
-        "stop-the-world pauses took %.0f %% of the time: %zu pause%s, %s in all, the longest %s",
-        100 * share, gc->pause_count, plural_s(gc->pause_count), duration(sum).text,
-        duration(longest.ns).text);
+    finding_say(findings, &of, "Stop-the-world pauses took %.0f %% of the time", 100 * share);
+    finding_explain(findings, "%zu pause%s, %s in all, the longest %s.", gc->pause_count,
+                    plural_s(gc->pause_count), duration(sum).text, duration(longest.ns).text);
 }
 
 /* The function that assisted for longest; NULL: none did. */
@@ -581,19 +627,18 @@ void finding_gc_takes_much(struct findings *findings)
     const struct finding_of of = {"gc-share", .gain_ns = part_of(length_of(findings), share),
                                   .moment = moment.ns > 0 ? &moment : NULL,
                                   .function = most ? most->function : 0};
-    char by[300] = "";
+    finding_say(findings, &of, "Garbage collection took %.0f %% of the %s' time", 100 * share,
+                word(findings, TERM_slots));
     if (most) {
         trail_string name = text_of(findings, most->function);
-        (void)snprintf(by, sizeof by,
-                       "; %.*s allocates most: it had to help %" PRIu64 " time%s, for %s in all",
-                       SHOWN(name), most->count, plural_s(most->count), duration(most->ns).text);
+        finding_explain(findings,
+                        "%.*s allocates most: it had to help %" PRIu64 " time%s, for %s in all.",
+                        SHOWN(name), most->count, plural_s(most->count), duration(most->ns).text);
     }
-    finding_say(
-        findings, &of,
-        "garbage collection took %.0f %% of the %s' time, in %zu cycle%s, one every %s%s: allocate "
-        "less, or let the heap grow (GOGC, GOMEMLIMIT)",
-        100 * share, word(findings, TERM_slots), gc->cycle_count, plural_s(gc->cycle_count),
-        duration(length_of(findings) / (int64_t)gc->cycle_count).text, by);
+    finding_explain(findings, "%zu cycle%s, one every %s.", gc->cycle_count,
+                    plural_s(gc->cycle_count),
+                    duration(length_of(findings) / (int64_t)gc->cycle_count).text);
+    finding_advise(findings, "Allocate less, or let the heap grow (GOGC, GOMEMLIMIT).");
 }
 
 /* MARK: Leaks */
@@ -613,14 +658,14 @@ void finding_leaks(struct findings *findings)
         trail_longest moment = {1, group->stuck_since_ns, group->stuck_goroutine};
         const struct finding_of of = {"leak", .gain_ns = length_of(findings) / 2, .moment = &moment,
                                       .function = group->row.name};
-        finding_say(findings, &of,
-                    "%s of %.*s look leaked: %" PRIu64 " were created all along%s%.*s, %" PRIu64
-                    " ended, %" PRIu64
-                    " have been blocked for a tenth of the time or longer; the first is "
-                    "%s %" PRId64,
-                    word(findings, TERM_tasks), SHOWN(name), group->row.created,
-                    group->created_at ? " at " : "", SHOWN(at), group->row.ended, group->stuck,
-                    word(findings, TERM_task), group->stuck_goroutine);
+        finding_say(findings, &of, "%s of %.*s look leaked", word(findings, TERM_tasks),
+                    SHOWN(name));
+        finding_explain(
+            findings,
+            "%" PRIu64 " were created throughout%s%.*s, %" PRIu64 " ended, and %" PRIu64
+            " have been waiting for a tenth of the time or longer; the first is %s %" PRId64 ".",
+            group->row.created, group->created_at ? " at " : "", SHOWN(at), group->row.ended,
+            group->stuck, word(findings, TERM_task), group->stuck_goroutine);
     }
 }
 
@@ -664,6 +709,8 @@ static bool finish(void *part, int64_t ns)
                     findings->analysis->options.words);
     for (size_t i = 0; findings->activity && i < sizeof all / sizeof *all; i++)
         all[i](findings);
+    for (size_t i = 0; i < findings->count; i++)
+        findings->rows[i].text = whole_text(findings, &findings->rows[i]);
     if (findings->count > 0)
         qsort(findings->rows, findings->count, sizeof *findings->rows, by_weight);
     return !findings->failed;

@@ -88,12 +88,21 @@ struct finding_of {
     int64_t gain_ns; /* at most */
     const trail_longest *moment;
     trail_name function, object;
-    bool note; /* about other programs */
+    bool note;  /* about other programs */
+    bool saves; /* the text has the gain, as a part of the time */
 };
 
-/* Adds a finding. */
+/* Adds a finding: what is so, with the culprit, as one sentence without its full stop. */
 __attribute__((format(printf, 3, 4))) void
 finding_say(struct findings *findings, const struct finding_of *of, const char *format, ...);
+
+/* Adds sentences to the last finding: its evidence. */
+__attribute__((format(printf, 2, 3))) void finding_explain(struct findings *findings,
+                                                           const char *format, ...);
+
+/* Adds sentences to the last finding: what to do. */
+__attribute__((format(printf, 2, 3))) void finding_advise(struct findings *findings,
+                                                          const char *format, ...);
 
 /* Whether it is a goroutine of Go's runtime, which also runs where nothing else has work. */
 bool finding_is_runtime(const struct findings *findings, trail_name name);

@@ -65,43 +65,45 @@ static trail_name busiest_but(const struct findings *findings, trail_name name)
     return most ? most->row.name : 0;
 }
 
-/* Writes why the holder held it so long, and what to do; or nothing but that. */
-static void put_advice(const struct findings *findings, const struct blame_row *row, char *text,
-                       size_t size)
+/* Explains why the holder held it so long, and what to do; or only that. */
+static void advise(struct findings *findings, const struct blame_row *row)
 {
-    trail_string outside =
-        text_of(findings, row->outside.key > 0 ? (trail_name)row->outside.key : 0);
-    trail_name busiest = busiest_but(findings, row->start);
-    trail_string other = text_of(findings, busiest);
-    char by[200] = "";
-    if (busiest)
-        (void)snprintf(by, sizeof by, ", %.*s ran most", SHOWN(other));
     double share = share_of(row->outside_ns, row->direct_ns);
-    if (row->outside.ns > 0 && share >= OUTSIDE_SHARE &&
-        (trail_name)row->outside.key == findings->waits->ready)
-        (void)snprintf(text, size,
-                       "for %.0f %% of that time it was ready but had no CPU%s: give it a higher "
-                       "priority, or let fewer %s run at once",
-                       100 * (share < 1 ? share : 1), by, word(findings, TERM_tasks));
-    else if (row->outside.ns > 0 && share >= OUTSIDE_SHARE)
-        (void)snprintf(text, size,
-                       "for %.0f %% of that time it waited itself (%.*s): release the lock first",
-                       100 * (share < 1 ? share : 1), SHOWN(outside));
-    else
-        (void)snprintf(text, size, "hold it for a shorter time, or divide what it protects");
+    if (row->outside.ns <= 0 || share < OUTSIDE_SHARE) {
+        finding_advise(findings, "Hold it for a shorter time, or divide what it protects.");
+        return;
+    }
+    double percent = 100 * (share < 1 ? share : 1);
+    if ((trail_name)row->outside.key == findings->waits->ready) {
+        trail_name busiest = busiest_but(findings, row->start);
+        trail_string other = text_of(findings, busiest);
+        finding_explain(findings, "For %.0f %% of that time the holder was ready but had no CPU.",
+                        percent);
+        if (busiest)
+            finding_explain(findings, "%.*s ran most.", SHOWN(other));
+        finding_advise(findings, "Give it a higher priority, or let fewer %s run at the same time.",
+                       word(findings, TERM_tasks));
+        return;
+    }
+    trail_string wait = text_of(findings, row->outside.key > 0 ? (trail_name)row->outside.key : 0);
+    finding_explain(findings, "For %.0f %% of that time the holder waited itself (%.*s).", percent,
+                    SHOWN(wait));
+    finding_advise(findings, "Release the lock before that wait.");
 }
 
 static void say_lock(struct findings *findings, const char *kind, const struct blame_row *row,
                      const char *effect)
 {
-    const struct finding_of of = {kind, .gain_ns = blame_union_ns(&row->held),
-                                  .moment = &row->longest, .function = row->function,
+    const struct finding_of of = {kind,
+                                  .saves = true,
+                                  .gain_ns = blame_union_ns(&row->held),
+                                  .moment = &row->longest,
+                                  .function = row->function,
                                   .object = row->wait};
     trail_string place = text_of(findings, row->place), at = text_of(findings, row->at);
     bool inferred = wait_facts_of(&findings->analysis->names, row->wait) == NULL;
-    char lock[200], advice[300], of_all[80] = "";
+    char lock[200], of_all[80] = "";
     finding_put_lock(findings, row->wait, lock, sizeof lock);
-    put_advice(findings, row, advice, sizeof advice);
     int64_t all_ns = waited_for(&findings->waits->blame, row);
     if (strcmp(duration(all_ns).text, duration(row->ns).text) != 0)
         (void)snprintf(of_all, sizeof of_all, " of %s", duration(all_ns).text);
@@ -109,13 +111,12 @@ static void say_lock(struct findings *findings, const char *kind, const struct b
         share_of(row->outside_ns, row->direct_ns) >= OUTSIDE_SHARE &&
         of.gain_ns > findings->holder_ready_ns)
         findings->holder_ready_ns = of.gain_ns;
-    finding_say(findings, &of,
-                "%.*s held %s%s and %s: %" PRIu64 " wait%s, %s%s in all, the longest %s at %.*s; "
-                "at most %s of %s would be saved; %s",
-                SHOWN(place), lock, inferred ? " (inferred from its release)" : "", effect,
-                row->waits, plural_s(row->waits), duration(row->ns).text, of_all,
-                duration(row->longest.ns).text, SHOWN(at), duration(of.gain_ns).text,
-                duration(length_of(findings)).text, advice);
+    finding_say(findings, &of, "%.*s held %s%s for %s while others waited", SHOWN(place), lock,
+                inferred ? " (inferred from its release)" : "", duration(of.gain_ns).text);
+    finding_explain(findings, "%s: %" PRIu64 " wait%s, %s%s in all, the longest %s at %.*s.",
+                    effect, row->waits, plural_s(row->waits), duration(row->ns).text, of_all,
+                    duration(row->longest.ns).text, SHOWN(at));
+    advise(findings, row);
 }
 
 /* There was a waiter, and at most one goroutine worked meanwhile. */
@@ -139,7 +140,7 @@ void finding_lock_serialises(struct findings *findings)
     }
     for (size_t i = 0; i < MOST_LOCKS && worst[i]; i++) {
         char effect[120];
-        (void)snprintf(effect, sizeof effect, "let at most one %s work during %.0f %% of the time",
+        (void)snprintf(effect, sizeof effect, "At most one %s worked during %.0f %% of the time",
                        word(findings, TERM_task),
                        100 * share_of(blame_union_ns(&worst[i]->serial), length_of(findings)));
         say_lock(findings, "lock-serialises", worst[i], effect);
@@ -175,7 +176,7 @@ void finding_lock_contention(struct findings *findings)
         return;
     char effect[160];
     (void)snprintf(effect, sizeof effect,
-                   "kept others waiting for %.0f %% of the time in which %s had work", 100 * share,
+                   "They waited for it for %.0f %% of the time in which %s had work", 100 * share,
                    word(findings, TERM_tasks));
     say_lock(findings, "lock-contention", worst, effect);
 }

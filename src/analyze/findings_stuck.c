@@ -13,6 +13,7 @@
     0.2 /* of the time, one that may be for work: of which only the place is known */
 #define WRITE_SHARE 0.5 /* the same, one to write, which a reader outside the program may delay */
 #define MOST_OPEN   3
+#define MOST_NAMED  3 /* of a deadlock, in its heading */
 #define CIRCLE_LEAST                                                                               \
     INT64_C(1000000) /* each wait of a deadlock: one with a time limit may still end */
 
@@ -94,12 +95,32 @@ static void put_circle(const struct findings *findings, const struct stuck_wait 
         (void)snprintf(text + used, size - used, "; ...");
 }
 
+/* "thread a (2), thread b (3) and thread c (4)"; of more than three the first and how many more. */
+static void put_members(const struct findings *findings, const struct stuck_wait *first, char *text,
+                        size_t size)
+{
+    const struct stuck *stuck = findings->stuck;
+    const struct stuck_wait *wait = first;
+    size_t count = 0, used = 0;
+    do
+        wait = &stuck->waits[wait->next], count++;
+    while (wait != first);
+    for (size_t i = 0; i < count && i < MOST_NAMED; i++, wait = &stuck->waits[wait->next]) {
+        char task[NAME_SIZE];
+        const char *before = i == 0 ? "" : i + 1 == count ? " and " : ", ";
+        put_task(findings, task, sizeof task, wait->name, wait->goroutine);
+        used += (size_t)snprintf(text + used, size - used, "%s%s", before, task);
+    }
+    if (count > MOST_NAMED)
+        (void)snprintf(text + used, size - used, " and %zu more", count - MOST_NAMED);
+}
+
 void finding_deadlock(struct findings *findings)
 {
     const struct stuck *stuck = findings->stuck;
     for (size_t circle = 1; circle <= stuck->circles; circle++) {
         const struct stuck_wait *first = NULL;
-        char text[4 * NAME_SIZE];
+        char text[4 * NAME_SIZE], members[MOST_NAMED * (NAME_SIZE + 8) + 40];
         int64_t ns = INT64_MAX;
         bool inferred = false, joins = false;
         for (size_t i = 0; i < stuck->count; i++) {
@@ -115,14 +136,18 @@ void finding_deadlock(struct findings *findings)
             continue;
         trail_longest moment = {first->ns, first->begin_ns, first->goroutine};
         put_circle(findings, first, text, sizeof text);
+        put_members(findings, first, members, sizeof members);
         bool by_itself = &stuck->waits[first->next] == first;
-        const struct finding_of of = {"deadlock",  FINDING_DEADLOCK, ns,   &moment,
-                                      first->name, first->object,    false};
-        finding_say(findings, &of, "deadlock for %s when the trace ended%s: %s; %s",
-                    duration(ns).text, inferred ? ", with holders inferred from stacks" : "", text,
-                    by_itself ? "release the lock before it is taken again"
-                    : joins   ? "release the lock before waiting for the exit"
-                              : "take locks in the same order everywhere");
+        const struct finding_of of = {
+            "deadlock",        FINDING_DEADLOCK,        ns,
+            .moment = &moment, .function = first->name, .object = first->object};
+        finding_say(findings, &of, "Deadlock of %s for %s when the trace ended", members,
+                    duration(ns).text);
+        finding_explain(findings, "%s%s.", text, inferred ? " (holders inferred from stacks)" : "");
+        finding_advise(findings, "%s",
+                       by_itself ? "Release the lock before it is taken again."
+                       : joins   ? "Release the lock before waiting for the exit."
+                                 : "Take locks in the same order everywhere.");
     }
 }
 
@@ -136,32 +161,43 @@ static int by_length(const void *a, const void *b)
     return x->goroutine < y->goroutine ? -1 : 1;
 }
 
+/* Explains what is known of the end of a wait that did not end. */
+static void explain_open(struct findings *findings, const struct stuck_wait *wait)
+{
+    char holder[NAME_SIZE];
+    put_task(findings, holder, sizeof holder, wait->holder_name, wait->holder);
+    if (wait->holder != TRAIL_NONE)
+        finding_explain(findings, "It is held by %s%s.", holder,
+                        wait->inferred ? ", inferred from its stack"
+                        : wait->by_owner
+                            ? ", which took it before the recording or without a record"
+                            : "");
+    else if (wait->can_be_held)
+        finding_explain(findings, "Its holder is not recorded.");
+    else if (wait->kind == 0 && wait->wanted == STUCK_CONDITION)
+        finding_explain(findings,
+                        "No wait there has ended: either the wake-up came before the wait "
+                        "and was lost, or nothing wakes it.");
+    else if (wait->kind == 0)
+        finding_explain(findings, "Nothing has received it.");
+}
+
 static void say_open(struct findings *findings, const struct stuck_wait *wait)
 {
-    char task[NAME_SIZE], wanted[NAME_SIZE + 8], holder[NAME_SIZE];
+    char task[NAME_SIZE], wanted[NAME_SIZE + 8];
     trail_longest moment = {wait->ns, wait->begin_ns, wait->goroutine};
     put_task(findings, task, sizeof task, wait->name, wait->goroutine);
     put_wanted(findings, wanted, sizeof wanted, wait);
-    put_task(findings, holder, sizeof holder, wait->holder_name, wait->holder);
     const struct finding_of of = {"open-wait",
                                   FINDING_HANGS,
                                   wait->ns,
-                                  &moment,
-                                  wait->holder != TRAIL_NONE ? wait->holder_name : wait->name,
-                                  wait->object,
-                                  false};
-    const char *held = wait->holder != TRAIL_NONE ? "; it is held by "
-                       : wait->can_be_held        ? "; its holder is not recorded"
-                       : wait->kind != 0          ? ""
-                       : wait->wanted == STUCK_CONDITION
-                           ? "; no wait there has ended: either the wake-up came "
-                             "before the wait and was lost, or nothing wakes it"
-                           : "; nothing has received it";
-    finding_say(findings, &of, "%s has waited %s for %s when the trace ended%s%s%s", task, wanted,
-                duration(wait->ns).text, held, wait->holder == TRAIL_NONE ? "" : holder,
-                wait->inferred   ? ", inferred from its stack"
-                : wait->by_owner ? ", which took it before the recording or without a record"
-                                 : "");
+                                  .moment = &moment,
+                                  .function =
+                                      wait->holder != TRAIL_NONE ? wait->holder_name : wait->name,
+                                  .object = wait->object};
+    finding_say(findings, &of, "%s had waited %s for %s when the trace ended", task, wanted,
+                duration(wait->ns).text);
+    explain_open(findings, wait);
 }
 
 /* Adds "goroutine main.work (7) at main.work (main.go:42)" to a list. */
@@ -202,15 +238,18 @@ void finding_maybe_deadlock(struct findings *findings)
     if (!several)
         return;
     trail_longest moment = {longest->ns, longest->begin_ns, longest->goroutine};
-    const struct finding_of of = {"maybe-deadlock", FINDING_DEADLOCK, shortest, &moment,
-                                  longest->name,    longest->place,   false};
+    const struct finding_of of = {
+        "maybe-deadlock",  FINDING_DEADLOCK,          shortest,
+        .moment = &moment, .function = longest->name, .object = longest->place};
     finding_say(
         findings, &of,
-        "possibly a deadlock: when the trace ended %zu %s had waited for locks at several places, "
-        "%s to %s, and no wait there had ended meanwhile: %s%s; the trace does not record which "
-        "locks they hold",
-        count, word(findings, TERM_tasks), duration(shortest).text, duration(longest->ns).text,
-        text, count > MOST_OPEN ? ", ..." : "");
+        "Possibly a deadlock: when the trace ended, %zu %s had waited for locks at several places",
+        count, word(findings, TERM_tasks));
+    finding_explain(findings,
+                    "They had waited %s to %s, and no wait there had ended meanwhile: %s%s. The "
+                    "trace does not record which locks they hold.",
+                    duration(shortest).text, duration(longest->ns).text, text,
+                    count > MOST_OPEN ? ", ..." : "");
 }
 
 /* Whether a wait that has not ended is worth a finding by its length. */
@@ -246,6 +285,27 @@ void finding_open_waits(struct findings *findings)
     free((void *)longest);
 }
 
+/* Explains why nothing wakes it. */
+static void explain_never_woken(struct findings *findings, const struct stuck_wait *wait)
+{
+    trail_string signalled = names_text(&findings->analysis->names, wait->signalled);
+    if (signalled.size == 0 && wait->wanted == STUCK_READ) {
+        finding_explain(findings,
+                        "Unless another process has the other end too, nothing will come.");
+        finding_advise(findings, "Close it, or end the wait before waiting for the exit of its %s.",
+                       word(findings, TERM_task));
+        return;
+    }
+    if (signalled.size)
+        finding_explain(findings, "%.*s signalled it before the wait, when no %s waited.",
+                        SHOWN(signalled), word(findings, TERM_task));
+    else
+        finding_explain(findings,
+                        "Either the wake-up came before the wait and was lost, or nothing "
+                        "wakes it.");
+    finding_advise(findings, "Check the condition before the wait, and wake at each change of it.");
+}
+
 /* Every goroutine waits for another one, and at least one of them for what none holds. */
 void finding_never_woken(struct findings *findings)
 {
@@ -254,31 +314,18 @@ void finding_never_woken(struct findings *findings)
     if (!stuck->has_still || stuck->still_ns < OPEN_LEAST || stuck->circles > 0)
         return;
     trail_longest moment = {wait->ns, wait->begin_ns, wait->goroutine};
-    const struct finding_of of = {"never-woken", FINDING_DEADLOCK, wait->ns, &moment,
-                                  wait->name,    wait->object,     false};
+    const struct finding_of of = {
+        "never-woken",     FINDING_DEADLOCK,       wait->ns,
+        .moment = &moment, .function = wait->name, .object = wait->object};
     char lock[NAME_SIZE + 8], task[NAME_SIZE], joiner[NAME_SIZE];
     put_wanted(findings, lock, sizeof lock, wait);
     put_task(findings, task, sizeof task, wait->name, wait->goroutine);
     put_task(findings, joiner, sizeof joiner, stuck->joiner.name, stuck->joiner.goroutine);
     trail_string place = text_of(findings, wait->place);
-    trail_string signalled = names_text(&findings->analysis->names, wait->signalled);
-    char reason[2 * NAME_SIZE] = "either the wake-up came before the wait and was lost, or nothing "
-                                 "wakes it: check the condition before the wait, and wake at each "
-                                 "change of it";
-    if (wait->wanted == STUCK_READ)
-        (void)snprintf(reason, sizeof reason,
-                       "unless another process has the other end too, nothing will come: close it, "
-                       "or end the wait before waiting for the exit of its %s",
-                       word(findings, TERM_task));
-    if (signalled.size)
-        (void)snprintf(reason, sizeof reason,
-                       "%.*s signalled it before the wait, when no %s waited: check the condition "
-                       "before the wait, and wake at each change of it",
-                       SHOWN(signalled), word(findings, TERM_task));
-    finding_say(findings, &of,
-                "%s had waited %s at %.*s for %s when the trace ended, and no other %s could "
-                "run and wake it%s%s%s; %s",
-                task, lock, SHOWN(place), duration(wait->ns).text, word(findings, TERM_task),
-                stuck->has_joiner ? " (" : "", stuck->has_joiner ? joiner : "",
-                stuck->has_joiner ? " waits for a thread to exit)" : "", reason);
+    finding_say(findings, &of, "%s had waited %s at %.*s for %s when the trace ended", task, lock,
+                SHOWN(place), duration(wait->ns).text);
+    finding_explain(findings, "No other %s could run and wake it%s%s%s.", word(findings, TERM_task),
+                    stuck->has_joiner ? " (" : "", stuck->has_joiner ? joiner : "",
+                    stuck->has_joiner ? " waits for a thread to exit)" : "");
+    explain_never_woken(findings, wait);
 }

@@ -82,12 +82,13 @@ void finding_polling(struct findings *findings)
         const struct finding_of of = {"polling", .gain_ns = mean(spread->sum_ns, spread->count),
                                       .moment = &row->longest, .function = row->function};
         trail_string place = text_of(findings, row->place);
-        finding_say(findings, &of,
-                    "%.*s polls: it slept %" PRIu64 " times for %s on average, and ran for %s in "
-                    "between; what it looks for is noticed up to %s late; wait for it with a "
-                    "condition variable, semaphore or poll",
-                    SHOWN(place), spread->count, duration(mean(spread->sum_ns, spread->count)).text,
-                    duration(mean(row->exec_ns, row->returns)).text, duration(spread->max_ns).text);
+        finding_say(findings, &of, "%.*s polls: it slept %" PRIu64 " times for %s on average",
+                    SHOWN(place), spread->count,
+                    duration(mean(spread->sum_ns, spread->count)).text);
+        finding_explain(
+            findings, "It ran for %s in between. What it looks for is noticed up to %s late.",
+            duration(mean(row->exec_ns, row->returns)).text, duration(spread->max_ns).text);
+        finding_advise(findings, "Wait for it with a condition variable, semaphore or poll.");
     }
 }
 
@@ -110,11 +111,12 @@ void finding_time_outs(struct findings *findings)
             trail_string name = text_of(findings, group->name);
             trail_string reason = text_of(findings, wait->reason);
             finding_say(findings, &of,
-                        "%.*s polls: %" PRIu64 " of its %" PRIu64 " waits (%.*s) timed out, after "
-                        "%s on average; wake it when there is something to do, and wait without "
-                        "a time limit or with a longer one",
+                        "%.*s polls: %" PRIu64 " of its %" PRIu64
+                        " waits (%.*s) timed out, after %s on average",
                         SHOWN(name), wait->timed_out, spread->count, SHOWN(reason),
                         duration(mean(spread->sum_ns, spread->count)).text);
+            finding_advise(findings, "Wake it when there is something to do, and wait without a "
+                                     "time limit or with a longer one.");
         }
     }
 }
@@ -131,17 +133,19 @@ void finding_outside(struct findings *findings)
                       row->kind == WIRE_WAIT_CONNECT;
         if (!counts || ns < OUTSIDE_LEAST || share_of(ns, length_of(findings)) < OUTSIDE_SHARE)
             continue;
-        const struct finding_of of = {"outside", .gain_ns = ns, .moment = &row->longest,
-                                      .function = row->function, .object = row->wait};
+        const struct finding_of of = {"outside",
+                                      .saves = true,
+                                      .gain_ns = ns,
+                                      .moment = &row->longest,
+                                      .function = row->function,
+                                      .object = row->wait};
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
         finding_say(findings, &of,
-                    "%.*s waited for something outside the program for %.0f %% of the time "
-                    "(%.*s): %" PRIu64 " wait%s, %s in all, the longest %s; at most %s of %s would "
-                    "be saved",
-                    SHOWN(place), 100 * share_of(ns, length_of(findings)), SHOWN(wait),
-                    row->spread.count, plural_s(row->spread.count),
-                    duration(row->spread.sum_ns).text, duration(row->longest.ns).text,
-                    duration(ns).text, duration(length_of(findings)).text);
+                    "%.*s waited for something outside the program for %.0f %% of the time (%.*s)",
+                    SHOWN(place), 100 * share_of(ns, length_of(findings)), SHOWN(wait));
+        finding_explain(findings, "%" PRIu64 " wait%s, %s in all, the longest %s.",
+                        row->spread.count, plural_s(row->spread.count),
+                        duration(row->spread.sum_ns).text, duration(row->longest.ns).text);
     }
 }
 
@@ -157,16 +161,18 @@ void finding_slow_answer(struct findings *findings)
             spread->count < ANSWER_COUNT || most < ANSWER_LEAST || most / ANSWER_TIMES < usual ||
             share_of(most, length_of(findings)) < ANSWER_SHARE)
             continue;
-        const struct finding_of of = {"slow-answer", .gain_ns = ns_between(usual, most),
-                                      .moment = &row->longest, .function = row->function,
+        const struct finding_of of = {"slow-answer",
+                                      .saves = true,
+                                      .gain_ns = ns_between(usual, most),
+                                      .moment = &row->longest,
+                                      .function = row->function,
                                       .object = row->wait};
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
-        finding_say(
-            findings, &of,
-            "one wait of %.*s (%.*s) took %s, 95 %% of the %" PRIu64 " at most about %s; at most "
-            "%s of %s would be saved; see what its peer did then",
-            SHOWN(place), SHOWN(wait), duration(most).text, spread->count, duration(usual).text,
-            duration(of.gain_ns).text, duration(length_of(findings)).text);
+        finding_say(findings, &of,
+                    "One wait of %.*s (%.*s) took %s, 95 %% of the %" PRIu64 " at most about %s",
+                    SHOWN(place), SHOWN(wait), duration(most).text, spread->count,
+                    duration(usual).text);
+        finding_advise(findings, "See what its peer did then.");
     }
 }
 
@@ -186,14 +192,16 @@ void finding_blocking_calls(struct findings *findings)
         const struct finding_of of = {"blocking-calls", .gain_ns = ns, .moment = &row->longest,
                                       .function = row->function, .object = row->wait};
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
-        finding_say(
-            findings, &of,
-            "blocking calls use up threads: %.1f %s on average waited in one at %.*s (%.*s) "
-            "during %.0f %% of the time, and each needs a thread meanwhile: %" PRIu64
-            " calls, %s in all, the longest %s; let fewer of them call it at once",
-            at_once, word(findings, TERM_tasks), SHOWN(place), SHOWN(wait),
-            100 * share_of(ns, length), row->spread.count, duration(row->spread.sum_ns).text,
-            duration(row->longest.ns).text);
+        finding_say(findings, &of,
+                    "Blocking calls use up threads: %.1f %s on average waited in one at %.*s "
+                    "(%.*s) during %.0f %% of the time",
+                    at_once, word(findings, TERM_tasks), SHOWN(place), SHOWN(wait),
+                    100 * share_of(ns, length));
+        finding_explain(
+            findings,
+            "Each needs a thread meanwhile. %" PRIu64 " calls, %s in all, the longest %s.",
+            row->spread.count, duration(row->spread.sum_ns).text, duration(row->longest.ns).text);
+        finding_advise(findings, "Let fewer of them call it at the same time.");
     }
 }
 
@@ -218,18 +226,22 @@ void finding_queue(struct findings *findings)
             share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE ||
             share_of(ns, length_of(findings)) < QUEUE_SHARE)
             continue;
-        const struct finding_of of = {"queue", .gain_ns = ns, .moment = &row->longest,
-                                      .function = row->function, .object = row->wait};
+        const struct finding_of of = {"queue",
+                                      .saves = true,
+                                      .gain_ns = ns,
+                                      .moment = &row->longest,
+                                      .function = row->function,
+                                      .object = row->wait};
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait),
                      at = text_of(findings, row->at);
-        finding_say(findings, &of,
-                    "%.*s takes from a queue more slowly than %.*s fills it, which waited for room "
-                    "(%.*s) for %.0f %% of the time: %" PRIu64 " waits, %s in all, the longest %s; "
-                    "at most %s of %s would be saved; make it faster, or let several take from the "
-                    "queue",
-                    SHOWN(place), SHOWN(at), SHOWN(wait), 100 * share_of(ns, length_of(findings)),
-                    row->waits, duration(row->ns).text, duration(row->longest.ns).text,
-                    duration(ns).text, duration(length_of(findings)).text);
+        finding_say(findings, &of, "%.*s takes from a queue more slowly than %.*s fills it",
+                    SHOWN(place), SHOWN(at));
+        finding_explain(findings,
+                        "The latter waited for room (%.*s) for %.0f %% of the time: %" PRIu64
+                        " waits, %s in all, the longest %s.",
+                        SHOWN(wait), 100 * share_of(ns, length_of(findings)), row->waits,
+                        duration(row->ns).text, duration(row->longest.ns).text);
+        finding_advise(findings, "Make it faster, or let several take from the queue.");
     }
 }
 
@@ -257,20 +269,23 @@ void finding_permits(struct findings *findings)
             share_of(row->alike_ns, row->direct_ns) < ALIKE_SHARE ||
             share_of(ns, length_of(findings)) < QUEUE_SHARE)
             continue;
-        const struct finding_of of = {"permits", .gain_ns = ns, .moment = &row->longest,
-                                      .function = row->function, .object = row->wait};
+        const struct finding_of of = {"permits",
+                                      .saves = true,
+                                      .gain_ns = ns,
+                                      .moment = &row->longest,
+                                      .function = row->function,
+                                      .object = row->wait};
         trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait),
                      at = text_of(findings, row->at);
         wait = facts_of(findings, row->wait) ? wait : in_go;
-        finding_say(findings, &of,
-                    "%.*s has too few permits: the %s that use it waited for each other at %.*s "
-                    "during %.0f %% of the time, %" PRIu64 " times, %s in all, the longest %s, "
-                    "until %.*s gave one back; at most %s of %s would be saved; allow more, or "
-                    "give each back sooner",
-                    SHOWN(wait), word(findings, TERM_tasks), SHOWN(at),
-                    100 * share_of(ns, length_of(findings)), row->waits, duration(row->ns).text,
-                    duration(row->longest.ns).text, SHOWN(place), duration(ns).text,
-                    duration(length_of(findings)).text);
+        finding_say(findings, &of, "Too few permits in %.*s", SHOWN(wait));
+        finding_explain(
+            findings,
+            "The %s that use it waited for each other at %.*s during %.0f %% of the time, %" PRIu64
+            " times, %s in all, the longest %s, until %.*s gave one back.",
+            word(findings, TERM_tasks), SHOWN(at), 100 * share_of(ns, length_of(findings)),
+            row->waits, duration(row->ns).text, duration(row->longest.ns).text, SHOWN(place));
+        finding_advise(findings, "Allow more, or give each back sooner.");
     }
 }
 
@@ -307,19 +322,21 @@ void finding_bottleneck(struct findings *findings)
                                                              (uint64_t)row->goroutine.key);
         if (share_of(busy, length) < BUSY_MOST || uses_all_cpus(findings))
             continue;
-        const struct finding_of of = {"bottleneck", .gain_ns = ns, .moment = &row->longest,
+        const struct finding_of of = {"bottleneck",           .saves = true,
+                                      .gain_ns = ns,          .moment = &row->longest,
                                       .function = row->start, .object = row->wait};
         trail_string name = text_of(findings, row->start), wait = text_of(findings, row->wait),
                      at = text_of(findings, row->at);
         finding_say(findings, &of,
-                    "%.*s is the bottleneck: %s %" PRId64 " had work for %.0f %% of the time, and "
-                    "others waited for it at %.*s (%.*s) during %.0f %%: %" PRIu64
-                    " waits, %s in all, the longest %s; at most %s of %s would be saved; make it "
-                    "faster, or divide its work",
+                    "%.*s is the bottleneck: %s %" PRId64 " had work for %.0f %% of the time",
                     SHOWN(name), word(findings, TERM_task), row->goroutine.key,
-                    100 * share_of(busy, length), SHOWN(at), SHOWN(wait),
-                    100 * share_of(ns, length), row->waits, duration(row->ns).text,
-                    duration(row->longest.ns).text, duration(ns).text, duration(length).text);
+                    100 * share_of(busy, length));
+        finding_explain(findings,
+                        "Others waited for it at %.*s (%.*s) during %.0f %%: %" PRIu64
+                        " waits, %s in all, the longest %s.",
+                        SHOWN(at), SHOWN(wait), 100 * share_of(ns, length), row->waits,
+                        duration(row->ns).text, duration(row->longest.ns).text);
+        finding_advise(findings, "Make it faster, or divide its work.");
     }
 }
 
@@ -384,23 +401,24 @@ void finding_pool_too_small(struct findings *findings)
         if (!time.most || share_of(time.work, time.all) > POOL_IDLE ||
             share_of(time.others, time.all) < BUSY_SHARE)
             continue;
-        const struct finding_of of = {"pool-too-small", .gain_ns = ns, .moment = &pair->longest,
+        const struct finding_of of = {"pool-too-small",        .saves = true,
+                                      .gain_ns = ns,           .moment = &pair->longest,
                                       .function = pair->waker, .object = pair->wait};
         trail_string name = text_of(findings, pair->waker), wait = text_of(findings, pair->wait),
                      at = text_of(findings, pair->at), why = text_of(findings, time.most->reason);
         finding_say(findings, &of,
-                    "%.*s is the bottleneck, its pool is too small: its %" PRIu64
-                    " %s hardly waited for work (%s of %s), but %.0f %% of the time for other "
-                    "things (mostly %.*s), while others waited for it at %.*s (%.*s) during "
-                    "%.0f %% of the time: %" PRIu64 " waits, %s in all, the longest %s; at most %s "
-                    "of %s would be saved; let more %s take from the queue, or make it faster",
-                    SHOWN(name), pool->workers,
-                    word(findings, pool->workers == 1 ? TERM_task : TERM_tasks),
-                    duration(time.work).text, duration(time.all).text,
-                    100 * share_of(time.others, time.all), SHOWN(why), SHOWN(at), SHOWN(wait),
-                    100 * share_of(ns, length), pair->waits, duration(pair->ns).text,
-                    duration(pair->longest.ns).text, duration(ns).text, duration(length).text,
-                    word(findings, TERM_tasks));
+                    "%.*s is the bottleneck: its pool of %" PRIu64 " %s is too small", SHOWN(name),
+                    pool->workers, word(findings, pool->workers == 1 ? TERM_task : TERM_tasks));
+        finding_explain(findings,
+                        "The pool hardly waited for work (%s of %s), but %.0f %% of the time for "
+                        "other things (mostly %.*s). Others waited for it at %.*s (%.*s) during "
+                        "%.0f %% of the time: %" PRIu64 " waits, %s in all, the longest %s.",
+                        duration(time.work).text, duration(time.all).text,
+                        100 * share_of(time.others, time.all), SHOWN(why), SHOWN(at), SHOWN(wait),
+                        100 * share_of(ns, length), pair->waits, duration(pair->ns).text,
+                        duration(pair->longest.ns).text);
+        finding_advise(findings, "Let more %s take from the queue, or make it faster.",
+                       word(findings, TERM_tasks));
     }
 }
 
@@ -445,18 +463,20 @@ void finding_handoffs(struct findings *findings)
             ns_add(&ns, of_most->waits[n].spread.sum_ns);
     if (share_of(ns, length) < HANDOFF_SHARE)
         return;
-    const struct finding_of of = {"hand-offs", .gain_ns = ns < length ? ns : length,
-                                  .moment = &most->longest, .function = of_most->name,
+    const struct finding_of of = {"hand-offs",
+                                  .saves = true,
+                                  .gain_ns = ns < length ? ns : length,
+                                  .moment = &most->longest,
+                                  .function = of_most->name,
                                   .object = most->reason};
     trail_string name = text_of(findings, of_most->name), reason = text_of(findings, most->reason);
-    finding_say(findings, &of,
-                "%.*s is handed work in pieces that are too small: it waited (%.*s) %" PRIu64
-                " times, once every %s, %s in all with locks and the time until it ran again; at "
-                "most %s of "
-                "%s would be saved; hand over several pieces at once",
-                SHOWN(name), SHOWN(reason), most->spread.count,
-                duration(length / (int64_t)most->spread.count).text, duration(ns).text,
-                duration(of.gain_ns).text, duration(length).text);
+    finding_say(findings, &of, "%.*s is handed work in pieces that are too small", SHOWN(name));
+    finding_explain(findings,
+                    "It waited (%.*s) %" PRIu64
+                    " times, once every %s, %s in all with locks and the time until it ran again.",
+                    SHOWN(reason), most->spread.count,
+                    duration(length / (int64_t)most->spread.count).text, duration(ns).text);
+    finding_advise(findings, "Hand over several pieces at a time.");
 }
 
 /* MARK: Balance */
@@ -501,7 +521,6 @@ static const struct blame_row *waited_for(const struct findings *findings, int64
 void finding_imbalance(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
-    int64_t length = length_of(findings);
     for (size_t i = 0; i < waits->count; i++) {
         const struct wait_group *group = waits->items[i];
         int64_t most = group->busiest.ns, all = group->exec_ns;
@@ -514,19 +533,23 @@ void finding_imbalance(struct findings *findings)
         if (most / BALANCE_TIMES < others || !row)
             continue;
         int64_t held = blame_union_ns(&row->held);
-        const struct finding_of of = {
-            "imbalance", .gain_ns = part_of(held, share_of(ns_between(even, most), most)),
-            .moment = &row->longest, .function = group->row.name, .object = row->wait};
+        const struct finding_of of = {"imbalance",
+                                      .saves = true,
+                                      .gain_ns =
+                                          part_of(held, share_of(ns_between(even, most), most)),
+                                      .moment = &row->longest,
+                                      .function = group->row.name,
+                                      .object = row->wait};
         trail_string name = text_of(findings, group->row.name);
         trail_string wait = text_of(findings, row->wait), at = text_of(findings, row->at);
-        finding_say(findings, &of,
-                    "the work of %.*s is divided unevenly: %s %" PRId64 " ran for %s, the other "
-                    "%" PRIu64 " for %s on average; others waited for it (%.*s at %.*s) for %s; "
-                    "at most %s of %s would be saved by dividing it evenly",
-                    SHOWN(name), word(findings, TERM_task), group->busiest.goroutine,
-                    duration(most).text, group->workers - 1, duration(others).text, SHOWN(wait),
-                    SHOWN(at), duration(held).text, duration(of.gain_ns).text,
-                    duration(length).text);
+        finding_say(findings, &of, "The work of %.*s is divided unevenly", SHOWN(name));
+        finding_explain(findings,
+                        "%s %" PRId64 " ran for %s, the other %" PRIu64
+                        " for %s on average. Others waited for it (%.*s at %.*s) for %s.",
+                        word(findings, TERM_task), group->busiest.goroutine, duration(most).text,
+                        group->workers - 1, duration(others).text, SHOWN(wait), SHOWN(at),
+                        duration(held).text);
+        finding_advise(findings, "Divide it evenly.");
     }
 }
 
@@ -542,11 +565,11 @@ static void say_yields(struct findings *findings, const struct wait_group *group
     const struct finding_of of = {"spins", .gain_ns = ns, .moment = &group->busiest,
                                   .function = group->row.name};
     trail_string name = text_of(findings, group->row.name);
-    finding_say(findings, &of,
-                "%.*s spins: it yielded (runtime.Gosched) %" PRIu64 " times and ran for %s, once "
-                "every %s; wait for what it looks for, with a channel or a condition variable",
-                SHOWN(name), group->yields, duration(ns).text,
-                duration(mean(ns, group->yields)).text);
+    finding_say(findings, &of, "%.*s spins: it yielded (runtime.Gosched) %" PRIu64 " times",
+                SHOWN(name), group->yields);
+    finding_explain(findings, "It ran for %s, and yielded once every %s.", duration(ns).text,
+                    duration(mean(ns, group->yields)).text);
+    finding_advise(findings, "Wait for what it looks for, with a channel or a condition variable.");
 }
 
 /* A goroutine of a Go program receives without waiting, in a loop. */
@@ -564,11 +587,12 @@ void finding_spins(struct findings *findings)
                                   .function = spinner->name};
     trail_string name = text_of(findings, spinner->name);
     finding_say(findings, &of,
-                "%.*s spins: %s %" PRId64 " ran for %s and never waited, while others sent to it "
-                "now and then: it ended %" PRIu64 " waits to send in a row within %s each; a "
-                "select without a default case waits for values",
-                SHOWN(name), word(findings, TERM_task), spinner->goroutine, duration(ns).text,
-                spinner->count, duration(BLAME_OTHERS_NS).text);
+                "%.*s spins: %s %" PRId64
+                " ran for %s and never waited, while others sent to it now and then",
+                SHOWN(name), word(findings, TERM_task), spinner->goroutine, duration(ns).text);
+    finding_explain(findings, "It ended %" PRIu64 " waits to send in a row within %s each.",
+                    spinner->count, duration(BLAME_OTHERS_NS).text);
+    finding_advise(findings, "A select without a default case waits for values.");
 }
 
 /* What `ns` of serial work can gain, were it spread over all Ps. */
@@ -616,22 +640,26 @@ static void say_openmp(struct findings *findings, const struct wait_group *openm
                        const struct alone_sum *most, int64_t gain_ns)
 {
     bool worker = most->name == openmp->row.name;
-    const struct finding_of of = {
-        worker ? "imbalance" : "serial-phase", .gain_ns = gain_ns, .moment = &most->longest,
-        .function = worker && openmp->created_at ? openmp->created_at : most->name};
+    const struct finding_of of = {worker ? "imbalance" : "serial-phase", .saves = true,
+                                  .gain_ns = gain_ns, .moment = &most->longest,
+                                  .function = worker && openmp->created_at ? openmp->created_at
+                                                                           : most->name};
     trail_string name = text_of(findings, most->name), at = text_of(findings, openmp->created_at);
     finding_say(
         findings, &of,
-        "%.*s alone had work for %.0f %% of the time, while the other threads of OpenMP "
-        "(parallel region at %.*s) waited: %" PRIu64 " phase%s of 5 ms or more, %s in all, "
-        "the longest %s; %s; at most %s of %s would be saved; --openmp records the waits at "
-        "barriers",
-        SHOWN(name), 100 * share_of(most->ns, length_of(findings)), SHOWN(at), most->count,
-        plural_s(most->count), duration(most->ns).text, duration(most->longest.ns).text,
-        worker ? "the work is divided unevenly: use a dynamic schedule or smaller pieces"
-               : "either the work between two barriers is divided unevenly, or this part is "
-                 "serial",
-        duration(gain_ns).text, duration(length_of(findings)).text);
+        "%.*s alone had work for %.0f %% of the time, while the other threads of OpenMP waited",
+        SHOWN(name), 100 * share_of(most->ns, length_of(findings)));
+    finding_explain(
+        findings,
+        "%" PRIu64 " phase%s of 5 ms or more, %s in all, the longest %s, with the parallel region "
+                   "at %.*s. %s.",
+        most->count, plural_s(most->count), duration(most->ns).text,
+        duration(most->longest.ns).text, SHOWN(at),
+        worker
+            ? "The work is divided unevenly"
+            : "Either the work between two barriers is divided unevenly, or this part is serial");
+    finding_advise(findings, "%s--openmp records the waits at barriers.",
+                   worker ? "Use a dynamic schedule or smaller pieces; " : "");
 }
 
 /* The program runs in parallel, but for phases in which one goroutine alone has work. */
@@ -656,16 +684,19 @@ void finding_serial_phase(struct findings *findings)
         say_openmp(findings, openmp, most, spread_gain(findings, most->ns));
         return;
     }
-    const struct finding_of of = {"serial-phase", .gain_ns = spread_gain(findings, most->ns),
+    const struct finding_of of = {"serial-phase", .saves = true,
+                                  .gain_ns = spread_gain(findings, most->ns),
                                   .moment = &most->longest, .function = most->name};
     trail_string name = text_of(findings, most->name);
-    finding_say(findings, &of,
-                "%.*s alone had work for %.0f %% of the time, in a program that runs in parallel "
-                "otherwise: %" PRIu64 " phase%s of 5 ms or more, %s in all, the longest %s; at "
-                "most %s of %s would be saved by dividing this work among %" PRIu64 " %s",
-                SHOWN(name), 100 * share_of(most->ns, length), most->count, plural_s(most->count),
-                duration(most->ns).text, duration(most->longest.ns).text, duration(of.gain_ns).text,
-                duration(length).text, activity->sums.procs, word(findings, TERM_slots));
+    finding_say(
+        findings, &of,
+        "%.*s alone had work for %.0f %% of the time, in a program that runs in parallel otherwise",
+        SHOWN(name), 100 * share_of(most->ns, length));
+    finding_explain(findings, "%" PRIu64 " phase%s of 5 ms or more, %s in all, the longest %s.",
+                    most->count, plural_s(most->count), duration(most->ns).text,
+                    duration(most->longest.ns).text);
+    finding_advise(findings, "Divide this work among the %" PRIu64 " %s.", activity->sums.procs,
+                   word(findings, TERM_slots));
 }
 
 /*
@@ -714,17 +745,17 @@ void finding_one_at_a_time(struct findings *findings)
         int64_t gain = ns - ns / (int64_t)group->row.created;
         if (share_of(ns, length) < EACH_SHARE)
             continue;
-        const struct finding_of of = {"one-at-a-time", .gain_ns = gain, .moment = &group->busiest,
-                                      .function = group->row.name};
+        const struct finding_of of = {"one-at-a-time", .saves = true, .gain_ns = gain,
+                                      .moment = &group->busiest, .function = group->row.name};
         char name[STARTED_SIZE];
-        finding_say(findings, &of,
-                    "%" PRIu64 " %s of %s ran one at a time: each was created when the one "
-                    "before was done, and they had work alone, or others waited for them, "
-                    "during %.0f %% of the time; at most %s of %s would be saved by running them "
-                    "at once",
-                    group->row.created, word(findings, TERM_tasks),
-                    finding_put_started(findings, group->row.name, name),
-                    100 * share_of(ns, length), duration(gain).text, duration(length).text);
+        finding_say(findings, &of, "%" PRIu64 " %s of %s ran one at a time", group->row.created,
+                    word(findings, TERM_tasks),
+                    finding_put_started(findings, group->row.name, name));
+        finding_explain(findings,
+                        "Each was created when the one before was done. They had work alone, or "
+                        "others waited for them, during %.0f %% of the time.",
+                        100 * share_of(ns, length));
+        finding_advise(findings, "Run them at the same time.");
     }
 }
 
@@ -744,14 +775,17 @@ void finding_unseen(struct findings *findings)
             "unseen-waits", .gain_ns = group->unseen_ns < length ? group->unseen_ns : length,
             .moment = &group->busiest, .function = group->row.name};
         char name[STARTED_SIZE];
-        finding_say(
-            findings, &of,
-            "%s waited in the kernel %" PRIu64 " times, %.0f %% of the time of its %" PRIu64
-            " %s (%s), in calls that are not recorded: usually for a lock in the C library, "
-            "of allocation (malloc, free), stdio or the loader; 'perf record -e "
-            "syscalls:sys_enter_futex -g' shows which",
-            finding_put_started(findings, group->row.name, name), group->unseen,
-            100 * share_of(group->unseen_ns, time.all), group->workers, word(findings, TERM_tasks),
-            duration(group->unseen_ns).text);
+        finding_say(findings, &of,
+                    "%s of %s waited in the kernel %" PRIu64
+                    " times, in calls that are not recorded",
+                    word(findings, TERM_tasks),
+                    finding_put_started(findings, group->row.name, name), group->unseen);
+        finding_explain(findings,
+                        "These waits took %s, %.0f %% of the time of its %" PRIu64
+                        " %s. Usually they are for a lock in the C library: of allocation (malloc, "
+                        "free), stdio or the loader.",
+                        duration(group->unseen_ns).text, 100 * share_of(group->unseen_ns, time.all),
+                        group->workers, word(findings, TERM_tasks));
+        finding_advise(findings, "'perf record -e syscalls:sys_enter_futex -g' shows for which.");
     }
 }

@@ -194,6 +194,9 @@ static void put_finding(struct row *row, const void *of)
     const trail_finding *finding = of;
     row_word(row, NULL, "kind", finding->kind);
     row_word(row, NULL, "text", finding->text);
+    row_word(row, NULL, "heading", finding->heading);
+    row_word(row, NULL, "details", finding->details);
+    row_word(row, NULL, "remedy", finding->remedy);
     json_real(row->json, "weight", finding->weight);
     row_duration(row, NULL, "gain_ns", finding->gain_ns);
     put_name_if(row, "function", finding->function);
@@ -482,6 +485,15 @@ static void put_commands(const struct request *request, const trail_finding *fin
                                       finding->end_ns - finding->begin_ns, command));
 }
 
+static void put_sentences(const char *text)
+{
+    if (!*text)
+        return;
+    fputs("  ", stdout);
+    show_figures(text);
+    putchar('\n');
+}
+
 static void show_findings(const struct request *request)
 {
     const trail_finding *findings;
@@ -500,8 +512,10 @@ static void show_findings(const struct request *request)
         putchar('*');
         put_colour(request, "\033[0m");
         putchar(' ');
-        show_figures(finding->text);
+        show_figures(finding->heading);
         putchar('\n');
+        put_sentences(finding->details);
+        put_sentences(finding->remedy);
         put_commands(request, finding);
     }
 }

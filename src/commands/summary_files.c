@@ -18,7 +18,7 @@
 #include "ui/rows.h"
 
 struct file {
-    char *path, *kind, *text; /* of the first finding; NULL: none */
+    char *path, *kind, *heading, *text; /* of the first finding; NULL: none */
     double weight;
     int64_t gain_ns, length_ns, wait_ns, pause_ns, task_ns;
     int code;
@@ -41,6 +41,7 @@ static void file_free(struct file *file)
 {
     free(file->path);
     free(file->kind);
+    free(file->heading);
     free(file->text);
 }
 
@@ -102,10 +103,11 @@ static bool take_answers(const struct analysis *a, struct file *file)
     if (count == 0)
         return true;
     file->kind = strdup(findings[0].kind);
+    file->heading = strdup(findings[0].heading);
     file->text = strdup(findings[0].text);
     file->gain_ns = findings[0].gain_ns;
     file->weight = findings[0].weight;
-    return file->kind && file->text;
+    return file->kind && file->heading && file->text;
 }
 
 /* MARK: All files */
@@ -196,7 +198,7 @@ static void put_finding(struct row *row, const struct file *file)
     }
     (void)snprintf(text, sizeof text, "%s%s%s", damage,
                    *damage && file->text ? "; before that: " : "",
-                   file->text ? file->text
+                   file->text ? file->heading
                    : *damage  ? ""
                               : "No known problem found");
     row_word(row, "first_finding<", NULL, text);
@@ -292,8 +294,13 @@ void summary_files_findings(const char *path, size_t most)
     size_t count = a.answers ? trail_analysis_findings(a.answers, &findings) : 0;
     if (a.answers && count == 0)
         fputs("  no known problem found\n", stderr);
-    for (size_t i = 0; i < count && i < most; i++)
-        show_error_line("  * %s", findings[i].text);
+    for (size_t i = 0; i < count && i < most; i++) {
+        show_error_line("  * %s", findings[i].heading);
+        if (*findings[i].details)
+            show_error_line("    %s", findings[i].details);
+        if (*findings[i].remedy)
+            show_error_line("    %s", findings[i].remedy);
+    }
     trail_analysis_close(a.answers);
     trail_reader_close(a.reader);
     trail_source_close(a.source);

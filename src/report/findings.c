@@ -3,74 +3,21 @@
  * possible gain, and the moment that shows it.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/text.h"
 #include "report/html.h"
 #include "report/overview.h"
 #include "report/report.h"
 
-/* MARK: Sentences */
-
-/* A sentence begins with a capital, but a name keeps its first letter. */
-static bool begins_with_word(const struct report *report, trail_string text)
+/* An element with sentences; names in them do not turn what is around them. */
+static void put_text(struct out *out, const char *begin, const char *text, const char *end)
 {
-    static const char *const words[] = {"the",   "a",    "an",   "one",  "no",
-                                        "all",   "each", "both", "in",   "of",
-                                        "while", "only", "some", "this", "there"};
-    const char *space = memchr(text.data, ' ', text.size);
-    if (!space)
-        return false;
-    trail_string first = {text.data, (size_t)(space - text.data)};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (text_is(first, words[i]))
-            return true;
-    return text_is(first, term(report->words, TERM_tasks));
+    out_format(out, "<%s><bdi>", begin);
+    html_figures(out, text);
+    out_format(out, "</bdi>%s", end);
 }
 
-static void put_sentence(const struct report *report, trail_string text)
-{
-    char copy[4096];
-    if (text.size == 0)
-        return;
-    int size = (int)(text.size < sizeof copy ? text.size : sizeof copy - 1);
-    (void)snprintf(copy, sizeof copy, "%.*s", size, text.data);
-    if (begins_with_word(report, text) && *copy >= 'a' && *copy <= 'z')
-        *copy = (char)(*copy - 'a' + 'A');
-    html_figures(report->out, copy);
-}
-
-/*
- * Splits a finding's text at its first colon, semicolon or full stop, as the viewer does
- * (web/src/findings.tsx), into heading and explanation. LEAST skips those inside a name at the
- * front.
- */
-static void split(const char *text, trail_string *what, trail_string *why)
-{
-    enum { LEAST = 12 };
-    *what = text_from(text);
-    *why = text_from("");
-    for (size_t at = LEAST; at + 1 < strlen(text); at++) {
-        if (!strchr(":;.", text[at]) || text[at + 1] != ' ')
-            continue;
-        *what = (trail_string){text, at};
-        *why = text_from(text + at + 2);
-        return;
-    }
-}
-
-void report_finding_head(const struct report *report, const trail_finding *finding)
-{
-    trail_string what, why;
-    split(finding->text, &what, &why);
-    out_str(report->out, "<bdi>");
-    put_sentence(report, what);
-    out_str(report->out, "</bdi>");
-}
-
-/* MARK: Cards */
-
-/* The shape distinguishes severities without colours. */
+/* The shape distinguishes severities where colours do not. */
 static void put_severity(struct out *out, double weight)
 {
     static const struct {
@@ -100,24 +47,21 @@ static void put_moment_link(const struct report *report, size_t finding)
 static void put_card(const struct report *report, const trail_finding *finding, size_t number)
 {
     struct out *out = report->out;
-    trail_string what, why;
     char command[512];
-    split(finding->text, &what, &why);
     out_format(out, "<li data-kind=\"%s\">", finding->kind);
     put_severity(out, finding->weight);
-    out_str(out, "<h3>");
-    report_finding_head(report, finding);
-    out_str(out, "</h3>");
+    put_text(out, "h3", finding->heading, "</h3>");
     if (finding->gain_ns > 0) {
-        out_str(out, "<p class=\"gain\">saves at most <b>");
+        out_format(out, "<p class=\"gain\">%s <b>",
+                   finding->weight >= 1 ? "hung for" : "saves at most");
         html_duration(out, finding->gain_ns);
         out_str(out, "</b></p>");
     }
-    out_str(out, "<p class=\"why\"><bdi>");
-    put_sentence(report, why);
-    out_str(out, "</bdi>");
+    put_text(out, "p class=\"why\"", finding->details, "");
     put_moment_link(report, number);
     out_str(out, "</p>");
+    if (*finding->remedy)
+        put_text(out, "p class=\"remedy\"", finding->remedy, "</p>");
     if (finding->has_moment) {
         out_str(out, "<code>");
         html_word(out, report_command(report, finding->goroutine, finding->begin_ns,

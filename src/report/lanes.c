@@ -282,12 +282,6 @@ static void put_axis(const struct report *report, const struct moment *moment)
 
 static void put_title(const struct report *report, const struct moment *moment)
 {
-    const trail_finding *findings;
-    (void)trail_analysis_findings(report->answers, &findings);
-    if (moment->finding > 0) {
-        report_finding_head(report, &findings[moment->finding - 1]);
-        return;
-    }
     out_str(report->out, "<bdi>");
     html_figures(report->out, moment->title);
     out_str(report->out, "</bdi>");

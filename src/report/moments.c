@@ -60,7 +60,7 @@ static void pick_findings(struct moments *all, const trail_analysis *answers)
         if (!moment)
             continue;
         moment->finding = i + 1;
-        (void)snprintf(moment->title, sizeof moment->title, "%s", f->text);
+        (void)snprintf(moment->title, sizeof moment->title, "%s", f->heading);
     }
 }
 

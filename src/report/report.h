@@ -71,10 +71,7 @@ const char *report_wait_class(const struct report *report, trail_name wait);
 /* Returns the text of a name; "(unknown)" for 0. */
 trail_string report_text(const struct report *report, trail_name name);
 
-/* Writes the heading of a finding as a sentence: what is wrong, without explanation and advice. */
-void report_finding_head(const struct report *report, const trail_finding *finding);
-
-/* Begins a section with an <h2>, to which the table of contents links. */
+/* Begins a section with an <h2>, to which the list of contents links. */
 void report_section(const struct report *report, const char *id, const char *title);
 void report_section_end(const struct report *report);
 

@@ -105,7 +105,7 @@ def check_and_the_finding_name_the_line_of_the_program():
     path = annotated("crossed")
     assert "RegionEnd 'a' of G 1 at main.dispatch (crossed.go:23)" in good_text("check", path)
     found = {f["kind"]: f for f in answer("summary", path)["findings"]}
-    assert "region 'a' at main.dispatch (crossed.go:23)" in found["misused-annotation"]["text"], found
+    assert "Region 'a' at main.dispatch (crossed.go:23)" in found["misused-annotation"]["text"], found
 
 
 @test

@@ -40,7 +40,7 @@ def check(of=""):
     assert "deadlock" in found and "open-wait" not in found, found
     text = found["deadlock"]["text"]
     for function, has, wants in (("forward", "a_mu", "b_mu"), ("backward", "b_mu", "a_mu")):
-        assert re.search(rf"{function} \(\d+\) holds mutex {has}{of} and waits for mutex {wants}{of}[;\n]", text), text
+        assert re.search(rf"{function} \(\d+\) holds mutex {has}{of} and waits for mutex {wants}{of}[;.]", text), text
 
 
 def start():
@@ -86,7 +86,7 @@ def of_a_program_that_ends():
     check()
     # The last screen has the sentences of the summary, in its order.
     screen = re.findall(r"^  \* (.*)$", done.stderr, re.M)
-    assert screen == [f["text"] for f in answer("summary")["findings"]][:3], done.stderr
+    assert screen == [f["heading"] for f in answer("summary")["findings"]][:3], done.stderr
 
 
 @test
@@ -124,7 +124,7 @@ def deadlock_of_processes(kind):
     forward, backward = names(record_processes(kind))
     found = {f["kind"]: f["text"] for f in answer("summary")["findings"]}
     assert "deadlock" in found and "open-wait" not in found, found
-    has = re.findall(r"thread (.*?) \(\d+\) holds (.*?) and waits for (.*?);", found["deadlock"])
+    has = re.findall(r"[Tt]hread (.*?) \(\d+\) holds (.*?) and waits for (.*?)[;.]", found["deadlock"])
     assert sorted(task for task, _, _ in has) == sorted((forward, backward)), has
     assert has[0][1:] == has[1][:0:-1] and has[0][1] != has[0][2], has
     check_places(kind, has[0][1:])
@@ -134,8 +134,8 @@ def held_by_another_process(kind):
     forward, backward = names(record_processes(kind, "held"))
     found = {f["kind"]: f["text"] for f in answer("summary")["findings"]}
     assert "deadlock" not in found, found
-    assert re.match(rf"thread {re.escape(backward)} \(\d+\) has waited for ", found["open-wait"]), found
-    assert re.search(rf"; it is held by thread {re.escape(forward)} \(2\)$", found["open-wait"]), found
+    assert re.match(rf"Thread {re.escape(backward)} \(\d+\) had waited for ", found["open-wait"]), found
+    assert re.search(rf"\. It is held by thread {re.escape(forward)} \(2\)\.$", found["open-wait"]), found
     (lock,) = [lock for lock in answer("locks")["locks"] if lock["unfinished"]]
     check_places(kind, [f"{lock['kind']} {lock['name']}"])
     assert (lock["holder"], lock["holder_group"]) == (2, forward), lock
@@ -149,7 +149,7 @@ def a_mutex_at_the_same_address_in_another_process_is_another():
     _, backward = names(pids)
     other = rf"{os.path.basename(PROGRAM)} \({pids[1]}\)"
     found = {f["kind"]: f["text"] for f in answer("summary")["findings"]}
-    text = rf"thread {re.escape(backward)} \(\d+\) has waited for mutex a_mu of {other} for .*; it is held by thread {other}: main "
+    text = rf"Thread {re.escape(backward)} \(\d+\) had waited for mutex a_mu of {other} for .*\. It is held by thread {other}: main "
     assert "deadlock" not in found and re.match(text, found["open-wait"]), found
 
 

@@ -114,7 +114,7 @@ def threads_that_may_use_one_cpu_are_known_to_and_a_finding_says_it():
     ready = [f["text"] for f in answered["findings"] if f["kind"] == "ready"]
     if not ready:
         raise Skip("the kernel's context switches were not recorded: when threads were ready is not known")
-    assert f"those that wanted a CPU may use CPU {one} only, of {ONLINE} (affinity)" in ready[0], ready
+    assert f"Those that wanted a CPU may use CPU {one} only, of {ONLINE} (affinity)" in ready[0], ready
 
 
 @tap.test

@@ -138,9 +138,9 @@ def check_owners(path):
     texts = [f["text"] for f in json.loads(trail("summary", "--json", path))["findings"]]
     # What a thread began in is unknown if it got no CPU on which it could stop for a look at its stack.
     for waits, lock, owner in ("wants_spun", "mutex spun_mutex", "spins"), ("wants_written", "rwlock written_lock", "writes"):
-        pattern = rf"{waits} \(\d+\) has waited for {lock} .* it is held by thread ({owner}|unknown) \(\d+\), which took it before the recording"
+        pattern = rf"{waits} \(\d+\) had waited for {lock} .* It is held by thread ({owner}|unknown) \(\d+\), which took it before the recording"
         assert any(re.search(pattern, text) for text in texts), (pattern, texts)
-    (circle,) = [text for text in texts if text.startswith("deadlock")]
+    (circle,) = [text for text in texts if text.startswith("Deadlock")]
     for owner, has, wants in ("takes_first", "first", "second"), ("takes_second", "second", "first"):
         assert re.search(rf"{owner} \(\d+\) holds mutex {has}_mutex and waits for mutex {wants}_mutex", circle), circle
 
@@ -348,7 +348,7 @@ def a_program_that_hardly_gets_a_processor_is_not_left_stopped():
         if "ptrace_scope" in done.stderr:
             raise Skip(done.stderr.strip())
         # A call within the program that took too long ends by itself, later.
-        late = "has not come back within 10 s" in done.stderr
+        late = "has not returned within 10 s" in done.stderr
         assert done.returncode == 0 or late or "no thread of process" in done.stderr, done.stderr
         if not late:
             as_before(program)

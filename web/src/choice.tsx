@@ -5,6 +5,8 @@ export function Choice(props: {
     /* Value and text of each option. */
     options: readonly (readonly [string, string])[];
     onChoose: (value: string) => void;
+    /* Where the label has no room, the options have it. */
+    isSpelledOut?: boolean;
 }) {
     return (
         <label>
@@ -15,7 +17,7 @@ export function Choice(props: {
             >
                 {props.options.map(([value, text]) => (
                     <option key={value} value={value}>
-                        {text}
+                        {props.isSpelledOut ? `${props.label} ${text}` : text}
                     </option>
                 ))}
             </select>

@@ -2,9 +2,10 @@
  * The place of a finding: its window, and the culprit in it. For a finding about a task, a region
  * or a wait, the culprit is the longest step of the critical path, whichever lane that is on.
  */
-import { batch, computed, effect, signal } from "@preact/signals";
+import { batch, computed, effect } from "@preact/signals";
 import { api, type Query } from "./api";
-import { sentenceOf } from "./findings";
+import { held } from "./held";
+import { holdsOf, onLanes } from "./holds";
 import { laneOf, lanesLoaded, reveal } from "./lanes";
 import { type Path, queryOf, type Segment, segmentsOf } from "./path";
 import { jump } from "./run";
@@ -23,13 +24,11 @@ import {
     status,
     why,
 } from "./state";
-import { type Finding, keyOf, summary } from "./summary";
+import { type Finding, keyOf, shown, summary } from "./summary";
+import { waitClassOf } from "./waits";
 
-/* The finding that is shown. */
-const shown = signal<Finding | null>(null);
 export const shownFinding = computed(() => shown.value && keyOf(shown.value));
-/* Its text, and the span that it is about, for the inspector. */
-export const explanation = computed(() => shown.value && sentenceOf(shown.value));
+/* The span that it is about. */
 export const explained = computed(() => {
     const [, lane, span] = finding.value;
     return shown.value && span !== undefined ? { lane, span } : null;
@@ -110,6 +109,17 @@ async function pathOf(of: Finding, origin: number): Promise<Path | undefined> {
     return found?.segments?.length ? found : undefined;
 }
 
+/* Draws the recorded holds of its lock on the lanes, from its worst case on if there are very many. */
+async function showHolds(of: Finding, origin: number): Promise<void> {
+    const lock = (of.object ?? "").replace(/ to (read|write) /, " ");
+    held.value = null;
+    if (waitClassOf(lock.split(" ")[0]) !== "lock") return;
+    await lanesLoaded();
+    let found = await holdsOf(lock, 0);
+    if (found.isCut) found = await holdsOf(lock, Math.max(0, (of.begin_ns ?? 0) - origin));
+    if (isShown(of)) held.value = onLanes(lock, found.of, false);
+}
+
 /* Shows where a finding is. */
 export function showFinding(of: Finding, origin: number): void {
     showTimeline();
@@ -120,6 +130,9 @@ export function showFinding(of: Finding, origin: number): void {
         path.value = [];
         if (of.task !== undefined) why.value = `task=${of.task}`;
         else if (of.region !== undefined) why.value = `region=${of.region}`;
+    });
+    void showHolds(of, origin).catch(() => {
+        /* Without them spans show what waits. */
     });
     void pathOf(of, origin).then((found) => {
         if (!isShown(of)) return;
@@ -139,6 +152,9 @@ export function keepFinding(): void {
         shown.value = named;
         path.value = [];
         if (!named) return;
+        void showHolds(named, all.origin_ns).catch(() => {
+            /* As above. */
+        });
         void Promise.all([pathOf(named, all.origin_ns), lanesLoaded()]).then(([found]) => {
             if (found && isShown(named)) path.value = segmentsOf(found);
         });

@@ -9,8 +9,8 @@ import {
     type SourceLines,
     type Span,
 } from "./api";
-import { explained, explanation } from "./culprit";
-import { count, duration, shortName } from "./format";
+import { explained } from "./culprit";
+import { count, duration, shortName, withSign } from "./format";
 import { IN_FUNCTION, listSpansIn } from "./in_function";
 import { laneTitle } from "./lanes";
 import { showPath } from "./path";
@@ -33,6 +33,7 @@ import {
     status,
     toggle,
 } from "./state";
+import { type Finding, shown } from "./summary";
 import { waitClassOf } from "./waits";
 import { inWords } from "./words";
 
@@ -343,7 +344,17 @@ function Stacks(props: { of: Span }) {
     );
 }
 
-/* Whether the selected finding is about this span. */
+/* Whether the finding that is shown is about this span. */
+function Explanation({ of }: { of: Finding }) {
+    return (
+        <p class="say">
+            <bdi>
+                <b>{withSign(of.heading)}.</b> {withSign(`${of.details} ${of.remedy}`)}
+            </bdi>
+        </p>
+    );
+}
+
 function explains(of: Span): boolean {
     const about = explained.value;
     return about !== null && about.lane === of.lane && about.span === of.span;
@@ -367,11 +378,7 @@ export function Details() {
                 <h2>
                     <bdi>{laneTitle(place.kind, of)}</bdi>
                 </h2>
-                {explains(of) && (
-                    <p class="say">
-                        <bdi>{explanation.value}</bdi>
-                    </p>
-                )}
+                {explains(of) && shown.value && <Explanation of={shown.value} />}
                 <Facts of={of} kind={place.kind} />
                 <div class="buttons">
                     <button type="button" disabled={of.span === 0} onClick={() => neighbour(-1)}>

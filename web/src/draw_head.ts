@@ -11,12 +11,16 @@ import { type Box, LABELS, scale } from "./geometry";
 import { HEAP_HEIGHT, heapOf, type MetricCharts, metricCharts } from "./metric_charts";
 import { ticks, timeText } from "./ruler";
 import { end, charts as open, origin, type Range, range, status, view } from "./state";
+import { type Finding, keyOf, shown, summary } from "./summary";
 
 export const MAP_HEIGHT = measure("overview");
 const RULER = measure("ruler");
 const COUNTERS = 44;
 const HEAP = HEAP_HEIGHT + 4;
 const PHASES = 12;
+/* Height of the bar of a finding, and half the width of its mark. */
+const BAR = 3;
+const MARK = 4;
 
 type Context = CanvasRenderingContext2D;
 
@@ -58,7 +62,23 @@ function drawRuler({ to, x, width, colors }: Head): void {
     }
 }
 
-/* Draws the charts, one below another, from `y` on. Returns their end. */
+/* The time of a finding since the first event; null: it has none. */
+function timeOf({ begin_ns, end_ns }: Finding): Range | null {
+    const first = summary.peek()?.origin_ns;
+    if (first === undefined || begin_ns === undefined || end_ns === undefined) return null;
+    return { from: begin_ns - first, to: end_ns - first };
+}
+
+/* A bar below the ruler where the finding that is shown has its worst case. */
+function drawShown({ to, x, colors }: Head): void {
+    const at = shown.value && timeOf(shown.value);
+    if (!at) return;
+    const left = x(at.from);
+    to.fillStyle = colors.warn;
+    to.fillRect(left, RULER - BAR, Math.max(x(at.to) - left, 2), BAR);
+}
+
+/* The charts below each other, from `y` on. Returns their end. */
 function drawCharts({ to, width, charts, chart }: Head, y: number): number {
     const window = view.value;
     const isOpen = open.value;
@@ -122,6 +142,7 @@ export function drawHead(to: Context, width: number, colors: Palette, chart: Dra
     to.rect(LABELS, 0, inner, headHeight());
     to.clip();
     drawRuler(head);
+    drawShown(head);
     drawSqlTrack(to, x, drawCharts(head, RULER), inner, colors);
     const zero = x(origin.value);
     if (origin.value && zero > LABELS) {
@@ -153,6 +174,22 @@ export function drawRange(
 
 /* MARK: Overview */
 
+/* A mark where each finding has its worst case; that of the one that is shown stands out. */
+function drawFindings(to: Context, x: (ns: number) => number, colors: Palette): void {
+    const isShown = (of: Finding) => shown.value !== null && keyOf(of) === keyOf(shown.value);
+    for (const of of summary.value?.findings ?? []) {
+        const at = timeOf(of);
+        if (!at) continue;
+        const middle = Math.max(x((at.from + at.to) / 2), LABELS + MARK);
+        to.fillStyle = isShown(of) ? colors.warn : colors.get("sev-mid");
+        to.beginPath();
+        to.moveTo(middle - MARK, 0);
+        to.lineTo(middle + MARK, 0);
+        to.lineTo(middle, MARK + 2);
+        to.fill();
+    }
+}
+
 export function drawMap(to: Context, width: number, colors: Palette, chart: DrawChart): void {
     const whole = end.value;
     const x = scale(0, whole, width);
@@ -167,6 +204,7 @@ export function drawMap(to: Context, width: number, colors: Palette, chart: Draw
     to.fillStyle = colors.get("outside");
     to.fillRect(LABELS, 0, left - LABELS, MAP_HEIGHT);
     to.fillRect(right, 0, width - right, MAP_HEIGHT);
+    drawFindings(to, x, colors);
     to.strokeStyle = colors.accent;
     to.lineWidth = 2;
     to.strokeRect(left, 1, right - left, MAP_HEIGHT - 2);

@@ -49,8 +49,6 @@ import { fitting, type Text, texts, timeFits, widthOf } from "./texts";
 type Context = CanvasRenderingContext2D;
 
 const STRIP = measure("rule");
-/* Height of the bar of a lock's holder. */
-const HELD = 5;
 /* Minimum width in pixels of a span whose stack is requested. */
 const WIDE = 24;
 
@@ -282,7 +280,7 @@ function drawHeld(scene: Scene, row: LaneRow, y: number): void {
     const now = held.value;
     const ranges = kind.value === "goroutine" ? now?.byLane.get(row.lane.lane) : undefined;
     if (!now || !ranges) return;
-    const top = y + 2 + stateHeight(row) - HELD;
+    const top = y + 2 + stateHeight(row);
     let done = LABELS - 1;
     const color = scene.colors.get("hold");
     scene.to.fillStyle = color;
@@ -292,22 +290,32 @@ function drawHeld(scene: Scene, row: LaneRow, y: number): void {
         if (left > scene.width) break;
         if (right <= Math.max(done + 0.5, LABELS)) continue;
         done = right;
-        scene.to.fillRect(left, top, right - left, HELD);
+        scene.to.fillRect(left, top, right - left, STRIP);
         if (!now.isInferred || right - left < 4) continue;
         scene.to.fillStyle = scene.colors.background;
-        scene.to.fillRect(left + 1, top + 1, right - left - 2, HELD - 2);
+        scene.to.fillRect(left + 1, top + 1, right - left - 2, STRIP - 2);
         scene.to.fillStyle = color;
     }
 }
 
-/* The texts of a lane's spans, wherever they fit. */
+/* "sleep, holds mutex cache_mu": of a span within a hold that is drawn. */
+function withHold(row: LaneRow, of: Text): Text {
+    const now = kind.value === "goroutine" ? held.value : null;
+    const middle = (of.begin + of.end) / 2;
+    const ranges = now?.byLane.get(row.lane.lane) ?? [];
+    const isHeld = ranges.some(({ from, to }) => from <= middle && middle < to);
+    if (!now || !isHeld || now.isInferred) return of;
+    return { ...of, forms: [`${of.forms[0]}, holds ${now.lock}`, ...of.forms] };
+}
+
+/* The texts of a lane's spans, each where it fits. */
 function drawTexts(scene: Scene, row: LaneRow, box: Box): void {
     const { to, colors, width } = scene;
     to.font = font("t-11");
     for (const of of scene.texts.get(row.lane.lane) ?? []) {
         const left = Math.max(scene.x(of.begin), LABELS) + TEXT_GAP;
         const right = Math.min(scene.x(of.end), width) - TEXT_GAP;
-        const form = right > left ? fitting(to, of, right - left) : "";
+        const form = right > left ? fitting(to, withHold(row, of), right - left) : "";
         if (!form) continue;
         const y = box.y + box.height / 2 + 2;
         to.fillStyle = of.state === WAITING ? colors.text : colors.onState[of.state];
@@ -333,11 +341,11 @@ function drawLane(scene: Scene, row: LaneRow, y: number, pictures: Drawing): voi
     drawTexts(scene, row, box);
     const rows = placed.value && placedByLane.value.get(row.lane.lane);
     if (rows && kind.value === "goroutine") drawPlaced(to, rows, scene.x, box, scene.colors);
-    drawHeld(scene, row, y);
     if (row.open) drawDepths(scene, row, y, pictures);
     else
         for (const bar of scene.regions.get(row.lane.lane) ?? [])
             if (bar.depth === 0) drawBar(scene, bar, y + 2 + stateHeight(row), STRIP, false);
+    drawHeld(scene, row, y);
     drawMarks(scene, row, y);
 }
 

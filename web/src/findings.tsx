@@ -4,30 +4,15 @@ import { duration, withSign } from "./format";
 import { Severity } from "./icons";
 import { type Finding, keyOf } from "./summary";
 
-/* A sentence begins with a capital, but a name keeps its first letter. */
-function asSentence(text: string): string {
-    return /^(the|a|an|one|no|all|each|both|in|of|while|only|some|this|there)\b/.test(text)
-        ? text[0].toUpperCase() + text.slice(1)
-        : text;
-}
-
-export const sentenceOf = (of: Finding) => asSentence(withSign(of.text));
-
-/* What is wrong, and the rest: what it usually means and what to do. */
-export function partsOf(of: Finding): { what: string; why: string } {
-    const text = withSign(of.text);
-    const [, what, why] = /^(.{12,}?)(?:: |; |\. )(.*)$/s.exec(text) ?? ["", text, ""];
-    return { what: asSentence(what).replace(/\.$/, ""), why: asSentence(why) };
-}
-
-/* By the share of the trace, or of the slow task, that a finding affects. */
+/* By the share of the trace, or of the slow task, that a finding concerns. */
 function severity({ weight = 0 }: Finding): "high" | "mid" | "low" {
     return weight >= 0.05 ? "high" : weight >= 0.01 ? "mid" : "low";
 }
 
 export function Card(props: { of: Finding; origin: number }) {
     const { of, origin } = props;
-    const { what, why } = partsOf(of);
+    const { weight = 0 } = of;
+    const what = withSign(of.heading);
     const isShown = shownFinding.value === keyOf(of);
     return (
         <li class={`card${isShown ? " selected" : ""}`} title={withSign(of.text)}>
@@ -36,12 +21,13 @@ export function Card(props: { of: Finding; origin: number }) {
                 <bdi>{what}</bdi>
             </h2>
             <p class="why">
-                <bdi>{why}</bdi>
+                <bdi>{withSign(of.details || of.remedy)}</bdi>
             </p>
             <div class="foot">
                 {of.gain_ns !== undefined && of.gain_ns > 0 && (
                     <span class="figure">
-                        <span>saves at most</span> <b>{duration(of.gain_ns)}</b>
+                        <span>{weight >= 1 ? "hung for" : "saves at most"}</span>{" "}
+                        <b>{duration(of.gain_ns)}</b>
                     </span>
                 )}
                 <button
@@ -70,7 +56,7 @@ export function Chip(props: { of: Finding; origin: number }) {
             >
                 <Severity of={severity(of)} />
                 <span>
-                    <bdi>{partsOf(of).what}</bdi>
+                    <bdi>{withSign(of.heading)}</bdi>
                 </span>
             </button>
         </li>
@@ -87,8 +73,13 @@ export function Findings(props: { findings: Finding[]; origin: number }) {
                         class="textlink"
                         onClick={() => showFinding(of, props.origin)}
                     >
-                        <bdi>{withSign(of.text)}</bdi>
+                        <bdi>{withSign(of.heading)}</bdi>
                     </button>
+                    {[of.details, of.remedy].filter(Boolean).map((text) => (
+                        <p key={text}>
+                            <bdi>{withSign(text)}</bdi>
+                        </p>
+                    ))}
                 </li>
             ))}
         </ol>

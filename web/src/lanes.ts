@@ -291,12 +291,14 @@ function leftOut(): Wanted["isLeftOut"] {
     const chosen = selected.value?.kind === "goroutine" ? selected.value.lane : -1;
     const isRuntime = names.map((name) => RUNTIME.test(name));
     const hidden = { idle: 0, runtime: 0 };
+    /* In one state all along, and never seen to run: not even its start function is known. */
+    const isUnseen = (lane: number) => columns.spans[lane] <= 1 && !names[columns.name[lane]];
+    const isElsewhere = (lane: number) => columns.begin[lane] > to || columns.end[lane] < from;
     return {
         test: (lane) => {
             if (lane === chosen) return false;
             if (foldsRuntime && isRuntime[columns.name[lane]]) hidden.runtime++;
-            else if (foldsIdle && (columns.begin[lane] > to || columns.end[lane] < from))
-                hidden.idle++;
+            else if (foldsIdle && (isElsewhere(lane) || isUnseen(lane))) hidden.idle++;
             else return false;
             return true;
         },

@@ -5,10 +5,11 @@
  */
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { api, type Frame } from "./api";
+import type { Frame } from "./api";
 import { nameColor, palette } from "./colors";
-import { duration, parseDuration } from "./format";
+import { duration } from "./format";
 import { type Hold, held, inferHolds } from "./held";
+import { type Holds, holdsOf, noHolds, onLanes } from "./holds";
 import { laneOf, lanes } from "./lanes";
 import { Waiting } from "./panel";
 import { named } from "./path";
@@ -79,53 +80,8 @@ function isOf(lock: LockId, [step]: Hit["steps"]): boolean {
     return beginsWith(step.stack, lock.waited) && isWoken;
 }
 
-/* "held: mutex cache_mu 15.1ms", "held: mutex cache_mu ~15.1ms" */
-function lengthOfHold(text: string): number | null {
-    return parseDuration(/ ~?(\S+)$/.exec(text)?.[1] ?? "");
-}
-
-/* The holds for which recordings have logs, in time order. */
-export interface Holds extends Range {
-    of: Hold[];
-    /* There are more than these, which end between `from` and `to`. */
-    isCut: boolean;
-}
-
-const noHolds: Holds = { of: [], isCut: false, from: 0, to: Number.POSITIVE_INFINITY };
-
-function goroutineOf(lane: number): number | undefined {
-    return lanes.peek().get(lane)?.id;
-}
-
-/* The hold during which the trace ends: its goroutine's last log "holds: mutex cache_mu", at its
- * start or later. */
-async function openHold(lock: LockId): Promise<Hold[]> {
-    if (lock.holder === undefined) return [];
-    const text = `holds: ${lock.wait_kind} ${lock.object}`;
-    const { results } = await api.logsWith(text, { last: 1 });
-    const last = results.find(
-        (one) => one.text.endsWith(text) && goroutineOf(one.lane) === lock.holder,
-    );
-    if (!last) return [];
-    return [{ goroutine: lock.holder, from: last.at, to: end.peek(), isOpen: true }];
-}
-
-/* The first holds that end at a time or later. */
-async function holdsOf(lock: LockId, from: number): Promise<Holds> {
-    if (!lock.wait_kind || !lock.object) return noHolds;
-    const words = `held: ${lock.wait_kind} ${lock.object} `;
-    const [{ results, more }, open] = await Promise.all([
-        api.logsWith(words, { from }),
-        openHold(lock),
-    ]);
-    const ended = results.flatMap(({ text, lane, at }) => {
-        const ns = text.includes(words) ? lengthOfHold(text) : null;
-        const goroutine = goroutineOf(lane);
-        return ns === null || goroutine === undefined ? [] : [{ goroutine, from: at - ns, to: at }];
-    });
-    const to = more ? (results.at(-1)?.at ?? from) : Number.POSITIVE_INFINITY;
-    return { of: [...ended, ...open], isCut: more || from > 0, from, to };
-}
+/* "mutex cache_mu"; empty: it has no name. */
+const lockName = (of: LockId) => (of.wait_kind && of.object ? `${of.wait_kind} ${of.object}` : "");
 
 /* In ms, so that a gesture is one request. */
 const REST = 200;
@@ -140,7 +96,7 @@ function useHolds(of: LockId): Holds {
         const from = isMany.value ? Math.max(0, Math.floor(view.value.from)) : 0;
         const timer = setTimeout(
             () => {
-                holdsOf(of, from)
+                holdsOf(lockName(of), from, of.holder)
                     .then((found) => {
                         if (isOld) return;
                         holds.value = found;
@@ -380,16 +336,7 @@ function useOnLanes(lock: string, holds: Hold[], inferred: Hold[]): void {
     const known = lanes.value;
     useEffect(() => {
         const isInferred = holds.length === 0;
-        const byLane = new Map<number, Range[]>();
-        for (const hold of isInferred ? inferred : holds) {
-            const lane = known.count > 0 ? laneOf(hold.goroutine, hold.from) : null;
-            if (lane === null) continue;
-            const others = byLane.get(lane);
-            if (others) others.push(hold);
-            else byLane.set(lane, [hold]);
-        }
-        for (const of of byLane.values()) of.sort((a, b) => a.from - b.from);
-        held.value = byLane.size > 0 ? { lock, isInferred, byLane } : null;
+        held.value = onLanes(lock, isInferred ? inferred : holds, isInferred);
         return () => {
             held.value = null;
         };

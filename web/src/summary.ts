@@ -3,13 +3,19 @@ import { signal } from "@preact/signals";
 
 export interface Finding {
     kind: string;
+    /* All of its sentences: what is so, the evidence, and what to do. The last two may be empty. */
     text: string;
+    heading: string;
+    details: string;
+    remedy: string;
     begin_ns?: number;
     end_ns?: number;
     goroutine?: number | null;
     task?: number;
     region?: string;
-    /* At most this much would be saved without the problem; as a share of the trace. */
+    /* What is waited for: "mutex cache_mu". */
+    object?: string;
+    /* At most so much would be saved without the problem; a share of the trace. */
     gain_ns?: number;
     weight?: number;
 }
@@ -36,5 +42,8 @@ export interface Summary {
 
 /* null: not known yet. */
 export const summary = signal<Summary | null>(null);
+
+/* The finding that is shown: the inspector explains it, and the ruler has its time. */
+export const shown = signal<Finding | null>(null);
 
 export const keyOf = (of: Finding) => `${of.kind} ${of.begin_ns} ${of.text}`;

@@ -43,6 +43,7 @@ import {
     view,
     zoomBox,
 } from "./state";
+import { shown, summary } from "./summary";
 import { texts, wantTexts } from "./texts";
 import { type Tip, TipBox, tipAt } from "./tip";
 
@@ -182,6 +183,7 @@ function touch(): void {
         axis.value,
     ];
     void [placed.value, counter.value, held.value, moving.value, charts.value];
+    void [shown.value, summary.value];
     void [texts.value.value, leads.value];
     void [regions.value.value, tasks.value.value, logs.value.value];
     void [

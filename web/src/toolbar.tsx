@@ -63,7 +63,8 @@ function Lanes() {
             </fieldset>
             <input
                 type="search"
-                placeholder="Filter, -word: not"
+                placeholder="Filter lanes"
+                title="Lanes with all these words in their names; -word: without it"
                 aria-label="Filter lanes"
                 value={filter.value}
                 onInput={(event) => {
@@ -74,6 +75,7 @@ function Lanes() {
                 label="sort by"
                 value={sort.value}
                 options={sorts}
+                isSpelledOut
                 onChoose={(name) => {
                     sort.value = name as Sort;
                 }}
@@ -84,6 +86,7 @@ function Lanes() {
                     label="group by"
                     value={group.value}
                     options={groups}
+                    isSpelledOut
                     onChoose={(name) => {
                         group.value = name as Group;
                     }}
@@ -179,11 +182,11 @@ const states = [
     ["s4", "system call"],
 ] as const;
 
-/* The classes of waits, in the order of the legend. */
+/* The classes of waits as the legend has them; of conditions, goroutines mostly wait for channels. */
 const waits: [WaitClass, string][] = [
     ["lock", "lock"],
-    ["cond", "condition, channel"],
-    ["io", "I/O, network"],
+    ["cond", "condition"],
+    ["io", "I/O"],
     ["sleep", "sleep"],
     ["idle", "idle"],
     ["unknown", "not recorded"],
@@ -199,7 +202,8 @@ function Legend() {
             ))}
             {waits.map(([name, text]) => (
                 <span key={name}>
-                    <i class={`swatch w-${name}`} /> {text}
+                    <i class={`swatch w-${name}`} />{" "}
+                    {name === "cond" && hasMachines() ? "channel" : text}
                 </span>
             ))}
             {held.value && (

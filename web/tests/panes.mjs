@@ -41,7 +41,7 @@ for (const [name, finding] of [
         "shop-c-stuck",
         /flush \(3\) holds mutex cache_mu and waits for mutex log_mu; .*work \(4\) holds mutex log_mu/,
     ],
-    ["shop-go-stuck", /possibly a deadlock: .*4 goroutines had waited for locks/],
+    ["shop-go-stuck", /Possibly a deadlock: .*4 goroutines had waited for locks/],
 ])
     test(`${name}: waits that are open at the end count, are marked, name the cycle, and lead to it`, async () => {
         const { locks, origin_ns } = runJson("locks", example(name));
