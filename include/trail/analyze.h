@@ -766,12 +766,12 @@ typedef struct trail_finding {
                          "keeps-p" "delays-stop" "long-pause" "gc-share" "leak"
                          "deadlock" "maybe-deadlock" "open-wait" "slow-task" "slow-region"
                          "ready" */
-    /* Sentences; names in them are any bytes of the trace but NUL. `text` is all of them, one behind
-     * the other: what is so (without its full stop here), the evidence, and what would be saved and
-     * what to do; the last two may be empty. */
+    /* Sentences; names in them may be any bytes of the trace except NUL. `text` is the others
+     * joined: the problem (here without its full stop), the evidence, and the possible gain and
+     * remedy; the last two may be empty. */
     const char *text, *heading, *details, *remedy;
-    /* What would be saved of the time without the problem, at most: of a wait that never ended,
-     * its length. Findings are sorted by it, hangs first. */
+    /* The most time that could be saved without the problem; for a wait that never ended, its
+     * length. Findings are sorted by it, hangs first. */
     int64_t gain_ns;
     double weight; /* the same as a share of the time, plus 1 for a hang, 2 for a deadlock */
     bool note; /* about other programs: sorted after the rest unless it takes half of the time */

@@ -9,7 +9,7 @@
 #include "report/overview.h"
 #include "report/report.h"
 
-/* An element with sentences; names in them do not turn what is around them. */
+/* An element with sentences; names in them do not change the direction of the text around them. */
 static void put_text(struct out *out, const char *begin, const char *text, const char *end)
 {
     out_format(out, "<%s><bdi>", begin);
