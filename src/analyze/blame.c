@@ -190,8 +190,8 @@ static bool overlap(const struct piece *piece, const struct blame_wait *wait, st
 }
 
 /*
- * Counts what of the wait belongs to those that the waker waited for, and what the waker did for
- * the rest of it. `rest` becomes what the waker is to blame for.
+ * Counts what of the wait belongs to those that the waker waited for. `rest` becomes what the waker
+ * is to blame for.
  */
 static void pass_on(struct blame *blame, const struct blame_wait *wait, struct blame_past *own,
                     const struct blame_past *waker, struct piece *rest)
@@ -205,20 +205,31 @@ static void pass_on(struct blame *blame, const struct blame_wait *wait, struct b
     for (; count > 0; count--) {
         const struct piece *piece = &waker->pieces[(waker->next - count) % PIECES];
         (void)overlap(piece, wait, &part);
-        if (!piece->row) {
-            struct blame_row *row = &blame->rows[rest->row - 1];
-            int64_t ns = ns_between(part.begin_ns, part.end_ns);
-            if (piece->ready_ns > 0)
-                ns = (int64_t)((double)ns * share_of(piece->ready_ns,
-                                                     ns_between(piece->begin_ns, piece->end_ns)));
-            ns_add(&row->outside_ns, ns);
-            most_add(&row->outside, piece->wait, ns);
+        if (!piece->row)
             continue;
-        }
         row_add(&blame->rows[piece->row - 1], wait, &part);
         piece_put(own, &part);
         rest->begin_ns = later(rest->begin_ns, part.end_ns);
         rest->begin_serial = later(rest->begin_serial, part.end_serial);
+    }
+}
+
+/* Counts what the waker waited for in that part of the wait for which it is to blame. */
+static void count_outside(struct blame_row *row, const struct blame_wait *wait,
+                          const struct blame_past *waker, int64_t since_ns)
+{
+    struct piece part;
+    ns_add(&row->own_ns, ns_between(since_ns, wait->end_ns));
+    for (size_t i = 0; waker && i < PIECES; i++) {
+        const struct piece *piece = &waker->pieces[(waker->next - i - 1) % PIECES];
+        if (!overlap(piece, wait, &part) || part.begin_ns < since_ns)
+            break;
+        int64_t ns = ns_between(part.begin_ns, part.end_ns);
+        if (piece->ready_ns > 0)
+            ns = (int64_t)((double)ns *
+                           share_of(piece->ready_ns, ns_between(piece->begin_ns, piece->end_ns)));
+        ns_add(&row->outside_ns, ns);
+        most_add(&row->outside, piece->wait, ns);
     }
 }
 
@@ -294,8 +305,10 @@ static bool add(struct blame *blame, const struct blame_wait *wait)
     rest.row = row_of(blame, wait);
     if (rest.row == 0)
         return false;
-    pass_on(blame, wait, own, idmap_find(&blame->pasts, (uint64_t)wait->waker), &rest);
+    const struct blame_past *waker = idmap_find(&blame->pasts, (uint64_t)wait->waker);
+    pass_on(blame, wait, own, waker, &rest);
     struct blame_row *row = &blame->rows[rest.row - 1];
+    count_outside(row, wait, waker, rest.begin_ns);
     if (wait->hands_over && !pair_add(blame, wait))
         return false;
     row->together += row->last_waker == wait->waker &&

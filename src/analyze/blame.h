@@ -56,7 +56,8 @@ struct blame_row {
     trail_longest longest;           /* a wait, or the part of it that counts here */
     struct blame_union held, serial; /* while something waited; the same on the serial clock */
     int64_t alike_ns;   /* of `direct_ns`: ended by goroutines with the same start function */
-    int64_t outside_ns; /* of `direct_ns`: meanwhile its goroutine waited for something else */
+    int64_t own_ns;     /* of `direct_ns`: without what other functions are to blame for */
+    int64_t outside_ns; /* of `own_ns`: meanwhile its goroutine waited for something else */
     struct blame_most outside;   /* for what: the name of the wait */
     struct blame_most goroutine; /* which one ended the waits */
     trail_name start;            /* its start function */

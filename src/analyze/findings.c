@@ -183,7 +183,7 @@ void finding_futile_wakeups(struct findings *findings)
     for (size_t i = 0; i < waits->place_count; i++) {
         const struct place *place = waits->all[i];
         if (place->kind != PLACE_CONDITION || place->futile < FUTILE_LEAST ||
-            place->futile < place->waits / 2 ||
+            place->futile < place->woken / 2 ||
             (place->most_waiters < 2 && place->waits >= HANDOFF_TIMES))
             continue;
         trail_string at = text_of(findings, place->name);
@@ -193,7 +193,7 @@ void finding_futile_wakeups(struct findings *findings)
             "futile-wakeups", .gain_ns = ready < length_of(findings) ? ready : length_of(findings),
             .moment = &place->longest, .function = place->waiter, .object = place->lock};
         finding_say(findings, &of, "At %.*s, %" PRIu64 " of %" PRIu64 " wake-ups had no effect",
-                    SHOWN(at), place->futile, place->waits);
+                    SHOWN(at), place->futile, place->woken);
         finding_explain(
             findings,
             "Each time, the %s woke no other and waited there again within %s. At most %" PRIu64
@@ -417,7 +417,7 @@ void finding_one_runs_alone(struct findings *findings)
     finding_explain(
         findings,
         "%" PRIu64 " stretch%s of 1 ms or more, %s in all (%.0f %% of the time), the longest %s, "
-                   "of %s %" PRId64 ". The others were woken late, or other programs had the CPUs.",
+        "of %s %" PRId64 ". The others were woken late, or other programs had the CPUs.",
         sum->count, sum->count == 1 ? "" : "es", duration(sum->ns).text, 100 * share,
         duration(sum->longest.ns).text, word(findings, TERM_task), sum->longest.goroutine);
 }
@@ -436,7 +436,7 @@ void finding_ready_while_idle(struct findings *findings)
                 word(findings, TERM_slots));
     finding_explain(findings,
                     "%" PRIu64 " stretch%s of 1 ms or more, %s in all (%.0f %% of the time), the "
-                               "longest %s. The machine had no CPU for the program's threads%s.",
+                    "longest %s. The machine had no CPU for the program's threads%s.",
                     sum->count, sum->count == 1 ? "" : "es", duration(sum->ns).text, 100 * share,
                     duration(sum->longest.ns).text, word(findings, TERM_not_woken));
 }

@@ -68,7 +68,7 @@ static trail_name busiest_but(const struct findings *findings, trail_name name)
 /* Explains why the holder held it so long, and what to do; or only that. */
 static void advise(struct findings *findings, const struct blame_row *row)
 {
-    double share = share_of(row->outside_ns, row->direct_ns);
+    double share = share_of(row->outside_ns, row->own_ns);
     if (row->outside.ns <= 0 || share < OUTSIDE_SHARE) {
         finding_advise(findings, "Hold it for a shorter time, or divide what it protects.");
         return;
@@ -91,6 +91,27 @@ static void advise(struct findings *findings, const struct blame_row *row)
     finding_advise(findings, "Release the lock before that wait.");
 }
 
+/* Returns the process of a start function, "store (4711)"; empty: there is only one. */
+static trail_string process_of(const struct findings *findings, trail_name start)
+{
+    static const char end[] = "): ";
+    trail_string text = text_of(findings, start);
+    const char *at = memmem(text.data, text.size, end, strlen(end));
+    return (trail_string){text.data, at ? (size_t)(at + 1 - text.data) : 0};
+}
+
+/* Writes " of store (4711)" if the holder was in another process than the waiters. */
+static void put_process(const struct findings *findings, const struct blame_row *row, char *text,
+                        size_t size)
+{
+    trail_string holder = process_of(findings, row->start),
+                 waiter = process_of(findings, row->waiter);
+    *text = '\0';
+    if (holder.size > 0 &&
+        (holder.size != waiter.size || memcmp(holder.data, waiter.data, holder.size) != 0))
+        (void)snprintf(text, size, " of %.*s", SHOWN(holder));
+}
+
 static void say_lock(struct findings *findings, const char *kind, const struct blame_row *row,
                      const char *effect)
 {
@@ -101,18 +122,20 @@ static void say_lock(struct findings *findings, const char *kind, const struct b
                                   .function = row->function,
                                   .object = row->wait};
     trail_string place = text_of(findings, row->place), at = text_of(findings, row->at);
-    bool inferred = wait_facts_of(&findings->analysis->names, row->wait) == NULL;
-    char lock[200], of_all[80] = "";
+    /* An rwlock has a name of its own, for both ways to take it. */
+    bool inferred = !row->named && wait_facts_of(&findings->analysis->names, row->wait) == NULL;
+    char lock[200], process[200], of_all[80] = "";
     finding_put_lock(findings, row->wait, lock, sizeof lock);
+    put_process(findings, row, process, sizeof process);
     int64_t all_ns = waited_for(&findings->waits->blame, row);
     if (strcmp(duration(all_ns).text, duration(row->ns).text) != 0)
         (void)snprintf(of_all, sizeof of_all, " of %s", duration(all_ns).text);
     if ((trail_name)row->outside.key == findings->waits->ready &&
-        share_of(row->outside_ns, row->direct_ns) >= OUTSIDE_SHARE &&
+        share_of(row->outside_ns, row->own_ns) >= OUTSIDE_SHARE &&
         of.gain_ns > findings->holder_ready_ns)
         findings->holder_ready_ns = of.gain_ns;
-    finding_say(findings, &of, "%.*s held %s%s for %s while others waited", SHOWN(place), lock,
-                inferred ? " (inferred from its release)" : "", duration(of.gain_ns).text);
+    finding_say(findings, &of, "%.*s%s held %s%s for %s while others waited", SHOWN(place), process,
+                lock, inferred ? " (inferred from its release)" : "", duration(of.gain_ns).text);
     finding_explain(findings, "%s: %" PRIu64 " wait%s, %s%s in all, the longest %s at %.*s.",
                     effect, row->waits, plural_s(row->waits), duration(row->ns).text, of_all,
                     duration(row->longest.ns).text, SHOWN(at));

@@ -6,47 +6,52 @@
 #include "analyze/waits.h"
 
 /* Thresholds; shares are of the time. */
-#define POLL_TIMES     200              /* returns to a sleep */
-#define POLL_MOST      INT64_C(5000000) /* a sleep, on average */
-#define POLL_EXEC      20000            /* ran in between, on average */
-#define POLL_SHARE     0.5
-#define OUTSIDE_SHARE  0.3
-#define OUTSIDE_LEAST  INT64_C(50000000)
-#define CALLS_LEAST    8 /* blocking calls at once, on average */
-#define ANSWER_COUNT   20
-#define ANSWER_LEAST   INT64_C(50000000)
-#define ANSWER_TIMES   10 /* compared with the 95th percentile */
-#define ANSWER_SHARE   0.05
-#define QUEUE_SHARE    0.3
-#define QUEUE_WAITS    3
-#define BALANCE_LEAST  INT64_C(50000000)
-#define BALANCE_SHARE  0.25
-#define BALANCE_TIMES  2 /* the busiest compared with the mean of the others */
-#define ALONE_LEAST    INT64_C(50000000)
-#define ALONE_SHARE    0.3
-#define ALONE_REST     0.1
-#define ALONE_PARALLEL 1.3 /* goroutines with work, on average during the rest */
-#define EACH_SHARE     0.5
-#define EACH_LEAST     4
-#define EACH_ALIVE     2 /* the next one is created while the one before ends */
-#define ALIKE_SHARE    0.8
-#define BUSY_SHARE     0.5
-#define BUSY_MOST      0.8
-#define ALL_CPUS       0.85
-#define SPIN_COUNT     5
-#define SPIN_SHARE     0.5
-#define SPIN_PAUSE     INT64_C(1000000) /* of running, per value */
-#define POOL_WAITS     10
-#define POOL_RARELY    4     /* the pool waits for work at most once in so many waits for it */
-#define POOL_IDLE      0.2   /* of its time, waiting for work */
-#define HANDOFF_MOST   20000 /* time per hand-off */
-#define HANDOFF_RARE   50000 /* the same, if hardly anything is done in between */
-#define HANDOFF_EXEC   20000 /* which is: running, per hand-off */
-#define YIELDS_LEAST   10000
-#define YIELD_MOST     20000 /* running, per yield */
-#define UNSEEN_WAITS   500
-#define UNSEEN_SHARE   0.2 /* of the time of its threads */
-#define HANDOFF_SHARE  0.3
+#define POLL_TIMES         200              /* returns to a sleep */
+#define POLL_MOST          INT64_C(5000000) /* a sleep, on average */
+#define POLL_EXEC          50000 /* ran in between, on average; beside others it is 20 to 50 us */
+#define POLL_SHARE         0.5
+#define OUTSIDE_SHARE      0.3
+#define OUTSIDE_LEAST      INT64_C(50000000)
+#define CALLS_LEAST        8 /* blocking calls at once, on average */
+#define ANSWER_COUNT       20
+#define ANSWER_LEAST       INT64_C(50000000)
+#define ANSWER_TIMES       10 /* compared with the 95th percentile */
+#define ANSWER_SHARE       0.05
+#define QUEUE_SHARE        0.3
+#define QUEUE_WAITS        3
+#define BALANCE_LEAST      INT64_C(50000000)
+#define BALANCE_SHARE      0.25
+#define WATCH_TIMES        20                /* short sleeps until a worker has ended */
+#define WATCH_MOST         INT64_C(20000000) /* a sleep, on average */
+#define BALANCE_TIMES      2                 /* the busiest compared with the mean of the others */
+#define ALONE_LEAST        INT64_C(50000000)
+#define ALONE_SHARE        0.3
+#define ALONE_REST         0.1
+#define ALONE_PARALLEL     1.3 /* goroutines with work, on average during the rest */
+#define EACH_SHARE         0.5
+#define EACH_LEAST         4
+#define EACH_ALIVE         2 /* the next one is created while the one before ends */
+#define ALIKE_SHARE        0.8
+#define BUSY_SHARE         0.5
+#define BUSY_MOST          0.8
+#define ALL_CPUS           0.85
+#define SPIN_COUNT         5
+#define SPIN_SHARE         0.5
+#define SPIN_PAUSE         INT64_C(1000000) /* of running, per value */
+#define POOL_WAITS         10
+#define POOL_RARELY        4     /* the pool waits for work at most once in so many waits for it */
+#define POOL_IDLE          0.2   /* of its time, waiting for work */
+#define PRODUCER_WAITS     0.6   /* of its time, for something else than work */
+#define CONSUMER_WAITS     0.8   /* of their time, for work */
+#define HANDOFF_MOST       20000 /* time per hand-off */
+#define HANDOFF_RARE       50000 /* the same, if hardly anything is done in between */
+#define HANDOFF_EXEC       20000 /* which is: running, per hand-off */
+#define YIELDS_LEAST       10000
+#define YIELD_MOST         20000 /* running, per yield */
+#define SCHED_YIELDS_LEAST 1000
+#define UNSEEN_WAITS       50
+#define UNSEEN_SHARE       0.2 /* of the time of its threads, but for that without a CPU */
+#define HANDOFF_SHARE      0.3
 
 static const struct wait_facts *facts_of(const struct findings *findings, trail_name wait)
 {
@@ -422,6 +427,69 @@ void finding_pool_too_small(struct findings *findings)
     }
 }
 
+/* For how long others waited for the goroutines of a group to exit. */
+static int64_t exit_awaited_ns(const struct findings *findings, trail_name name)
+{
+    const struct blame *blame = &findings->waits->blame;
+    int64_t most = 0;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        const struct wait_facts *facts = facts_of(findings, row->wait);
+        int64_t ns = blame_union_ns(&row->held);
+        if (facts && facts->kind == WIRE_WAIT_JOIN && row->start == name && ns > most)
+            most = ns;
+    }
+    return most;
+}
+
+/*
+ * One goroutine makes the work of others, which wait for nearly all of the time, while it mostly
+ * sleeps or waits for a file. A server also waits for work, but its end is not what others wait for.
+ */
+void finding_slow_producer(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    const struct blame *blame = &waits->blame;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; i < blame->pair_count; i++) {
+        const struct blame_pair *pair = &blame->pairs[i];
+        const struct wait_group *made_by = waits->by_name[pair->waker];
+        const struct wait_group *made_for = waits->by_name[pair->waiter];
+        if (pair->waits < POOL_WAITS || pair->waiter == pair->waker || made_by->workers != 1 ||
+            made_by->row.created != 1 || !waits_hands_over(waits, pair->wait))
+            continue;
+        struct group_time makes = time_of(findings, made_by), takes = time_of(findings, made_for);
+        int64_t ns = blame_union_ns(&pair->waiting);
+        if (!makes.most || makes.work_waits > 0 ||
+            share_of(makes.others, makes.all) < PRODUCER_WAITS ||
+            share_of(takes.work, takes.all) < CONSUMER_WAITS ||
+            share_of(ns, length) < CONSUMER_WAITS ||
+            share_of(exit_awaited_ns(findings, pair->waker), length) < BUSY_SHARE)
+            continue;
+        int64_t gain = makes.others < length ? makes.others : length;
+        const struct finding_of of = {"slow-producer",         .saves = true,
+                                      .gain_ns = gain,         .moment = &pair->longest,
+                                      .function = pair->waker, .object = pair->wait};
+        trail_string name = text_of(findings, pair->waker), wait = text_of(findings, pair->wait),
+                     at = text_of(findings, pair->at), why = text_of(findings, makes.most->reason),
+                     waiters = text_of(findings, pair->waiter);
+        finding_say(findings, &of,
+                    "%.*s is the bottleneck, a slow producer: it waited itself for %.0f %% of its "
+                    "time (mostly %.*s)",
+                    SHOWN(name), 100 * share_of(makes.others, makes.all), SHOWN(why));
+        finding_explain(findings,
+                        "Meanwhile, the %s of %.*s waited for work from it at %.*s (%.*s) for %.0f "
+                        "%% of their time: %" PRIu64 " waits, %s in all, the longest %s.",
+                        word(findings, TERM_tasks), SHOWN(waiters), SHOWN(at), SHOWN(wait),
+                        100 * share_of(takes.work, takes.all), pair->waits, duration(pair->ns).text,
+                        duration(pair->longest.ns).text);
+        finding_advise(findings,
+                       "Let it wait for several things at the same time, or let several "
+                       "%s produce.",
+                       word(findings, TERM_tasks));
+    }
+}
+
 /* Whether all waits of this name are for locks that others hold. */
 static bool is_lock(const struct findings *findings, trail_name wait)
 {
@@ -430,52 +498,69 @@ static bool is_lock(const struct findings *findings, trail_name wait)
                  : text_is(text_of(findings, wait), "sync");
 }
 
+/* Waits in which work is handed over, of the goroutines of a group. */
+struct handed {
+    const struct wait_group *group;
+    const trail_wait *wait; /* the most frequent; NULL: all were too short for events */
+    uint64_t count;         /* of these, and of those too short for events */
+};
+
+static struct handed handed_to(const struct findings *findings, const struct wait_group *group)
+{
+    struct handed handed = {group, NULL, group->brief};
+    for (size_t n = 0; n < group->row.wait_count; n++) {
+        const trail_wait *wait = &group->waits[n];
+        uint64_t count = group->brief + wait->spread.count;
+        if (waits_hands_over(findings->waits, wait->reason) && count > handed.count)
+            handed = (struct handed){group, wait, count};
+    }
+    return handed;
+}
+
+/* For how long they waited for work and for locks, and until they ran again. */
+static int64_t handed_ns(const struct findings *findings, const struct wait_group *group)
+{
+    int64_t ns = group->row.ready.sum_ns;
+    ns_add(&ns, group->brief_ns);
+    for (size_t n = 0; n < group->row.wait_count; n++)
+        if (waits_hands_over(findings->waits, group->waits[n].reason) ||
+            is_lock(findings, group->waits[n].reason))
+            ns_add(&ns, group->waits[n].spread.sum_ns);
+    return ns;
+}
+
 /* Goroutines hand over work so often that the switches take most of the time. */
 void finding_handoffs(struct findings *findings)
 {
     const struct waits *waits = findings->waits;
-    const trail_wait_group *of_most = NULL;
-    const trail_wait *most = NULL;
-    int64_t exec_ns = 0;
+    struct handed most = {0};
     for (size_t i = 0; i < waits->count; i++) {
-        const trail_wait_group *group = &waits->items[i]->row;
-        for (size_t n = 0; n < group->wait_count; n++) {
-            const trail_wait *wait = &group->waits[n];
-            if (waits_hands_over(findings->waits, wait->reason) &&
-                !finding_names(findings, "futile-wakeups", group->name) &&
-                (!most || wait->spread.count > most->spread.count)) {
-                most = wait;
-                of_most = group;
-                exec_ns = waits->items[i]->exec_ns;
-            }
-        }
+        struct handed handed = handed_to(findings, waits->items[i]);
+        if (handed.count > most.count &&
+            !finding_names(findings, "futile-wakeups", waits->items[i]->row.name))
+            most = handed;
     }
     int64_t length = length_of(findings);
-    if (!most || most->spread.count < HANDOFF_TIMES)
+    if (most.count < HANDOFF_TIMES)
         return;
-    bool brief = mean(exec_ns, most->spread.count) <= HANDOFF_EXEC;
-    if (mean(length, most->spread.count) > (brief ? HANDOFF_RARE : HANDOFF_MOST))
-        return;
-    int64_t ns = of_most->ready.sum_ns;
-    for (size_t n = 0; n < of_most->wait_count; n++)
-        if (waits_hands_over(waits, of_most->waits[n].reason) ||
-            is_lock(findings, of_most->waits[n].reason))
-            ns_add(&ns, of_most->waits[n].spread.sum_ns);
-    if (share_of(ns, length) < HANDOFF_SHARE)
+    bool brief = mean(most.group->exec_ns, most.count) <= HANDOFF_EXEC;
+    int64_t ns = handed_ns(findings, most.group);
+    if (mean(length, most.count) > (brief ? HANDOFF_RARE : HANDOFF_MOST) ||
+        share_of(ns, length) < HANDOFF_SHARE)
         return;
     const struct finding_of of = {"hand-offs",
                                   .saves = true,
                                   .gain_ns = ns < length ? ns : length,
-                                  .moment = &most->longest,
-                                  .function = of_most->name,
-                                  .object = most->reason};
-    trail_string name = text_of(findings, of_most->name), reason = text_of(findings, most->reason);
+                                  .moment = most.wait ? &most.wait->longest : NULL,
+                                  .function = most.group->row.name,
+                                  .object = most.wait ? most.wait->reason : most.group->brief_for};
+    trail_string name = text_of(findings, of.function), reason = text_of(findings, of.object);
     finding_say(findings, &of, "%.*s is handed work in pieces that are too small", SHOWN(name));
     finding_explain(findings,
                     "It waited (%.*s) %" PRIu64
                     " times, once every %s, %s in all with locks and the time until it ran again.",
-                    SHOWN(reason), most->spread.count,
-                    duration(length / (int64_t)most->spread.count).text, duration(ns).text);
+                    SHOWN(reason), most.count, duration(mean(length, most.count)).text,
+                    duration(ns).text);
     finding_advise(findings, "Hand over several pieces at a time.");
 }
 
@@ -517,6 +602,46 @@ static const struct blame_row *waited_for(const struct findings *findings, int64
     return most;
 }
 
+/* Where another goroutine slept for short, again and again, until the busiest of the group ended. */
+static const struct outside_row *polls_for(const struct findings *findings,
+                                           const struct wait_group *group)
+{
+    const struct outside *outside = &findings->waits->outside;
+    const struct outside_row *most = NULL;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        const struct blame_union *slept = &row->at_least_one;
+        if (row->kind != WIRE_WAIT_SLEEP || row->returns < WATCH_TIMES || slept->count == 0 ||
+            mean(row->spread.sum_ns, row->spread.count) > WATCH_MOST ||
+            share_of(blame_union_ns(slept), length_of(findings)) < BALANCE_SHARE)
+            continue;
+        int64_t late = ns_between(group->busiest_end_ns, slept->last[slept->count - 1].end);
+        if (late >= -row->spread.max_ns && late <= row->spread.max_ns &&
+            (!most || row->spread.sum_ns > most->spread.sum_ns))
+            most = row;
+    }
+    return most;
+}
+
+/* The waits for the busiest goroutine of a group. */
+struct awaited {
+    trail_name wait, at; /* `at` 0: none */
+    int64_t ns;
+    const trail_longest *longest;
+};
+
+static struct awaited awaited_of(const struct findings *findings, const struct wait_group *group)
+{
+    const struct blame_row *row = waited_for(findings, group->busiest.goroutine);
+    const struct outside_row *polls = row ? NULL : polls_for(findings, group);
+    if (row)
+        return (struct awaited){row->wait, row->at, blame_union_ns(&row->held), &row->longest};
+    if (polls)
+        return (struct awaited){polls->wait, polls->place, blame_union_ns(&polls->at_least_one),
+                                &group->busiest};
+    return (struct awaited){0};
+}
+
 /* One of several workers has most of the work, and others wait for it. */
 void finding_imbalance(struct findings *findings)
 {
@@ -525,40 +650,63 @@ void finding_imbalance(struct findings *findings)
         const struct wait_group *group = waits->items[i];
         int64_t most = group->busiest.ns, all = group->exec_ns;
         if (group->workers < 2 || most < BALANCE_LEAST ||
+            finding_names(findings, "spins", group->row.name) ||
             share_of(most, findings->activity->sums.running_ns) < BALANCE_SHARE)
             continue;
         int64_t others = ns_between(most, all) / (int64_t)(group->workers - 1);
         int64_t even = all / (int64_t)group->workers;
-        const struct blame_row *row = waited_for(findings, group->busiest.goroutine);
-        if (most / BALANCE_TIMES < others || !row)
+        struct awaited row = awaited_of(findings, group);
+        if (most / BALANCE_TIMES < others || row.at == 0)
             continue;
-        int64_t held = blame_union_ns(&row->held);
         const struct finding_of of = {"imbalance",
                                       .saves = true,
                                       .gain_ns =
-                                          part_of(held, share_of(ns_between(even, most), most)),
-                                      .moment = &row->longest,
+                                          part_of(row.ns, share_of(ns_between(even, most), most)),
+                                      .moment = row.longest,
                                       .function = group->row.name,
-                                      .object = row->wait};
+                                      .object = row.wait};
         trail_string name = text_of(findings, group->row.name);
-        trail_string wait = text_of(findings, row->wait), at = text_of(findings, row->at);
+        trail_string wait = text_of(findings, row.wait), at = text_of(findings, row.at);
         finding_say(findings, &of, "The work of %.*s is divided unevenly", SHOWN(name));
         finding_explain(findings,
                         "%s %" PRId64 " ran for %s, the other %" PRIu64
                         " for %s on average. Others waited for it (%.*s at %.*s) for %s.",
                         word(findings, TERM_task), group->busiest.goroutine, duration(most).text,
                         group->workers - 1, duration(others).text, SHOWN(wait), SHOWN(at),
-                        duration(held).text);
+                        duration(row.ns).text);
         finding_advise(findings, "Divide it evenly.");
     }
 }
 
 /* MARK: Alone */
 
+/* Threads yield again and again, until something has changed. */
+static void say_sched_yields(struct findings *findings, const struct wait_group *group)
+{
+    int64_t ns = group->yield_ns, length = length_of(findings);
+    if (group->yields < SCHED_YIELDS_LEAST || share_of(ns, length) < QUEUE_SHARE)
+        return;
+    const struct finding_of of = {"spins", .gain_ns = ns < length ? ns : length,
+                                  .moment = &group->busiest, .function = group->row.name};
+    trail_string at = text_of(findings, group->yield_at ? group->yield_at : group->row.name);
+    trail_string name = text_of(findings, group->row.name);
+    finding_say(findings, &of,
+                "%.*s spins: %s of %.*s yielded (sched_yield) %" PRIu64 " times in a row",
+                SHOWN(at), word(findings, TERM_tasks), SHOWN(name), group->yields);
+    finding_explain(findings, "That took %s in all, and they looked for a change in between.",
+                    duration(ns).text);
+    finding_advise(findings, "Wait for it with a mutex, condition variable or futex, which leaves "
+                             "the CPU to others.");
+}
+
 /* Goroutines of a Go program yield again and again, until something has changed. */
 static void say_yields(struct findings *findings, const struct wait_group *group)
 {
     int64_t ns = group->exec_ns;
+    if (group->yield_ns > 0) {
+        say_sched_yields(findings, group);
+        return;
+    }
     if (group->yields < YIELDS_LEAST || mean(ns, group->yields) > YIELD_MOST ||
         share_of(ns, length_of(findings)) < QUEUE_SHARE)
         return;
@@ -652,7 +800,7 @@ static void say_openmp(struct findings *findings, const struct wait_group *openm
     finding_explain(
         findings,
         "%" PRIu64 " phase%s of 5 ms or more, %s in all, the longest %s, with the parallel region "
-                   "at %.*s. %s.",
+        "at %.*s. %s.",
         most->count, plural_s(most->count), duration(most->ns).text,
         duration(most->longest.ns).text, SHOWN(at),
         worker
@@ -712,7 +860,8 @@ static int64_t joined_ns(const struct findings *findings, const struct wait_grou
         const struct wait_facts *facts = facts_of(findings, row->wait);
         int64_t ns = blame_union_ns(&row->held);
         bool joins = facts && facts->kind == WIRE_WAIT_JOIN && row->function == group->row.name;
-        bool each = !facts && !row->lock && row->start == group->row.name &&
+        bool result = !facts || facts->kind == WIRE_WAIT_FUTURE;
+        bool each = result && !row->lock && row->start == group->row.name &&
                     row->waiter == group->creator && share_of(row->alike_ns, row->direct_ns) == 0 &&
                     row->waits * 5 >= group->row.created * 4 && row->waits <= group->row.created;
         if ((each || (joins && group->most_alive == 1)) && ns > most)
@@ -768,8 +917,10 @@ void finding_unseen(struct findings *findings)
         const struct wait_group *group = waits->items[i];
         struct group_time time = time_of(findings, group);
         ns_add(&time.all, group->unseen_ns);
+        time.all = ns_between(group->row.ready.sum_ns, time.all);
         if (group->unseen < UNSEEN_WAITS || share_of(group->unseen_ns, time.all) < UNSEEN_SHARE ||
-            share_of(group->unseen_ns, length) < UNSEEN_SHARE || group == gcc_openmp(findings))
+            share_of(group->unseen_ns, length) < UNSEEN_SHARE || group == gcc_openmp(findings) ||
+            finding_names(findings, "futile-wakeups", group->row.name))
             continue;
         const struct finding_of of = {
             "unseen-waits", .gain_ns = group->unseen_ns < length ? group->unseen_ns : length,

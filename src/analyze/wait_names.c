@@ -5,6 +5,9 @@
 #include "base/duration.h"
 #include "base/text.h"
 
+/* No count has more of them. */
+#define COUNT_DIGITS 18
+
 /* MARK: Texts */
 
 struct wait_text wait_text_of_wait(trail_string text)
@@ -32,6 +35,27 @@ struct wait_text wait_text_of_hold(trail_string text)
         wait_text_of_wait((trail_string){text.data, (size_t)(last - text.data)});
     found.held_ns = ns;
     return found;
+}
+
+struct wait_count wait_text_of_count(trail_string text)
+{
+    struct wait_text hold = wait_text_of_hold(text);
+    struct wait_count found = {.kind = hold.kind, .ns = hold.held_ns};
+    if (text_begins(text, WIRE_YIELD " ")) {
+        const char *last = memrchr(text.data, ' ', text.size);
+        const char *count = text.data + strlen(WIRE_YIELD " ");
+        hold.object = (trail_string){count, last > count ? (size_t)(last - count) : 0};
+        found.ns = parse_length(last + 1, text.data + text.size);
+    } else if (hold.kind == WIRE_WAIT_NONE) {
+        return found;
+    }
+    for (size_t i = 0; i < hold.object.size && i < COUNT_DIGITS; i++) {
+        char digit = hold.object.data[i];
+        if (digit < '0' || digit > '9')
+            return (struct wait_count){0};
+        found.count = 10 * found.count + (uint64_t)(digit - '0');
+    }
+    return found.ns >= 0 ? found : (struct wait_count){0};
 }
 
 /* MARK: Facts */

@@ -28,6 +28,15 @@ struct wait_text wait_text_of_wait(trail_string text);
 /* "mutex stats_mu 110ms", or "~110ms". */
 struct wait_text wait_text_of_hold(trail_string text);
 
+/* "read 512 1.2ms". */
+struct wait_count {
+    enum wire_wait kind; /* WIRE_WAIT_NONE: yields */
+    uint64_t count;      /* 0: the text is none of these */
+    int64_t ns;
+};
+
+struct wait_count wait_text_of_count(trail_string text);
+
 /* The parts of a wait's name. In the arena of the names. */
 struct wait_facts {
     enum wire_wait kind;  /* WIRE_WAIT_NONE: no parts */

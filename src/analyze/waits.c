@@ -442,9 +442,11 @@ static bool place_leave(struct waits *waits, const struct goroutine *g, const tr
         ns_add(&place->serial_ns, ns_between(place->serial_at, waits->activity->serial_ns));
     if (place->kind == PLACE_LOCK)
         waits->activity->lock_waiters--;
-    if (waits->analysis->counting)
-        count_place(g, place, event);
     bool woken = event->goroutine >= 0 && event->goroutine != g->id;
+    if (waits->analysis->counting) {
+        count_place(g, place, event);
+        place->woken += woken;
+    }
     if (place->kind == PLACE_CONDITION && woken && !parked->woken_at) {
         parked->woken_at = place;
         parked->woken_exec_ns = g->exec_ns;
@@ -547,7 +549,7 @@ static void note_spinner(struct waits *waits, const struct goroutine *g, int64_t
 }
 
 /* Counts how long a goroutine that was created in the trace ran. */
-static bool count_worker(struct waits *waits, const struct goroutine *g, int64_t ran)
+static bool count_worker(struct waits *waits, const struct goroutine *g, int64_t ran, int64_t now)
 {
     struct wait_group *group = group_get(waits, g->name);
     if (!group)
@@ -560,6 +562,8 @@ static bool count_worker(struct waits *waits, const struct goroutine *g, int64_t
     group->workers++;
     ns_add(&group->exec_ns, ran);
     longest_note(&group->busiest, ran, g->creation_ns, g->id);
+    if (group->busiest.goroutine == g->id)
+        group->busiest_end_ns = now;
     return true;
 }
 
@@ -584,7 +588,7 @@ static bool goroutine_lost(void *part, struct goroutine *g, int64_t now)
 static bool goroutine_ends(void *part, struct goroutine *g, int64_t now, int64_t end_ns)
 {
     struct waits *waits = part;
-    if (waits->analysis->counting && !count_worker(waits, g, ran_for(g, now)))
+    if (waits->analysis->counting && !count_worker(waits, g, ran_for(g, now), now))
         return false;
     (void)end_ns;
     note_spinner(waits, g, ran_for(g, now));
@@ -880,11 +884,37 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
     return true;
 }
 
+/* A log of calls that have no events of their own. Returns false on out of memory. */
+static bool take_count(struct waits *waits, const trail_event *event)
+{
+    struct names *names = &waits->analysis->names;
+    struct wait_count counted =
+        wait_text_of_count(trail_reader_string(names->reader, event->log.message));
+    const struct goroutine *g = goroutines_find(&waits->analysis->goroutines, event->goroutine);
+    struct wait_group *group = g && counted.count > 0 ? group_get(waits, g->name) : NULL;
+    if (!group)
+        return g == NULL || counted.count == 0;
+    if (counted.kind == WIRE_WAIT_NONE) {
+        group->yields += counted.count;
+        ns_add(&group->yield_ns, counted.ns);
+        group->yield_at = waits_place(waits, stacks_of(&waits->analysis->stacks, event->stack));
+    } else {
+        const char *title = wire_wait_kinds[counted.kind].title;
+        group->brief += counted.count;
+        ns_add(&group->brief_ns, counted.ns);
+        group->brief_for = names_put(names, title, strlen(title));
+    }
+    return !names->failed && !waits->analysis->stacks.failed;
+}
+
 /* The goroutine's last wait timed out. */
 static bool take_log(void *part, const trail_event *event)
 {
     struct waits *waits = part;
     const struct names *names = &waits->analysis->names;
+    if (waits->analysis->counting && event->goroutine >= 0 &&
+        text_is(trail_reader_string(names->reader, event->log.category), WIRE_COUNTED))
+        return take_count(waits, event);
     const struct goroutine *g =
         waits->analysis->counting ? goroutine_timed_out(waits->analysis, event) : NULL;
     if (!g || !wait_facts_of(names, g->reason))

@@ -27,6 +27,7 @@ struct place {
     bool locks_differ;
     enum place_kind kind;
     uint64_t waits; /* that ended */
+    uint64_t woken; /* ... by another goroutine, as far as that is known */
     int64_t ns;
     trail_longest longest;
     uint64_t futile;  /* waits that began again at once, without work in between */
@@ -64,9 +65,15 @@ struct wait_group {
     uint64_t workers;      /* goroutines that ended, and how long they ran */
     int64_t exec_ns;
     trail_longest busiest; /* the one that ran for longest */
+    int64_t busiest_end_ns;
     uint64_t unseen;       /* waits in the kernel in calls that are not recorded */
     int64_t unseen_ns;
-    uint64_t yields; /* by runtime.Gosched */
+    uint64_t yields; /* by runtime.Gosched, or sched_yield */
+    int64_t yield_ns;    /* of sched_yield: from the first to the last of each series */
+    trail_name yield_at; /* ... the function; 0: unknown */
+    uint64_t brief;      /* waits in which work is handed over, too short for events */
+    int64_t brief_ns;
+    trail_name brief_for; /* the title of their kind */
 };
 
 /* A goroutine that never waited, but ended short waits of others to send. */

@@ -3,8 +3,12 @@
 
 #include <stdio.h>
 
+#include <inttypes.h>
+
+#include "base/duration.h"
 #include "base/grow.h"
 #include "collect/parts.h"
+#include "wire/waits.h"
 
 /* Keeps the text of an annotation as it was first read: the program may change it later. */
 static const char *keep_name(struct collect *c, uint32_t number, const char *text, size_t size)
@@ -97,6 +101,20 @@ static void end_region(struct collect *c, struct thread *thread, const struct op
           stack);
 }
 
+/* Writes how often a thread called what has no records of its own: category "counted", text "read
+ * 512 1.2ms". */
+static void log_count(struct collect *c, struct thread *thread, const struct op *op, uint64_t stack,
+                      int64_t ns)
+{
+    char text[100];
+    const char *words = op->wait == SHM_NO_WAIT ? WIRE_YIELD : wait_kinds[op->wait].words;
+    int size = snprintf(text, sizeof text - DURATION_SIZE, "%s %" PRIu64 " ", words, op->object);
+    int64_t lasted_ns = ns - ticks_to_ns(c->ticks, op->time - op->object2);
+    *duration_put(text + size, lasted_ns > 0 ? lasted_ns : 0, DURATION_LOG) = '\0';
+    EVENT(c, thread, ns, V2_UserLog, 0, names_string(c, WIRE_COUNTED), names_string(c, text),
+          stack);
+}
+
 void annotation_do(struct collect *c, struct thread *thread, const struct op *op, int64_t ns)
 {
     uint64_t stack = code_stack(c, op->stack, 0);
@@ -118,6 +136,9 @@ void annotation_do(struct collect *c, struct thread *thread, const struct op *op
         EVENT(c, thread, ns, V2_UserLog, task_of(c, op->object),
               names_string(c, name_of(c, op->text)),
               names_string(c, op->message ? op->message : ""), stack);
+        break;
+    case SHM_COUNTED:
+        log_count(c, thread, op, stack, ns);
         break;
     default:
         break;

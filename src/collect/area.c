@@ -473,6 +473,8 @@ static bool has_sound_fields(const struct shm_record *r)
         return r->wait != SHM_NO_WAIT && r->wait < SHM_WAITS;
     case SHM_RELEASED:
         return r->wait < SHM_WAITS;
+    case SHM_COUNTED:
+        return r->wait < SHM_WAITS;
     case SHM_TEXT:
         return r->flags <= SHM_TEXT_PIECE;
     case SHM_POLLED:
@@ -494,6 +496,8 @@ static bool has_sound_times(struct area *area, struct shm_record *r)
         return true;
     if (!bring_into_range(area, &r->time))
         return false;
+    if (r->kind == SHM_COUNTED)
+        return r->object2 <= r->time - area->opened;
     if (r->kind == SHM_WAITED)
         return bring_into_range(area, &r->end) && r->end >= r->time;
     if (r->kind == SHM_RELEASED && r->end && (r->end < area->opened || r->end > r->time))

@@ -203,6 +203,16 @@ static void take_waited(struct collect *c, struct thread *thread, const struct s
 
 /* MARK: Other records */
 
+/* The post is not what ended a wait. */
+static void take_taken(struct collect *c, const struct thread *thread, const struct shm_record *r)
+{
+    struct ended_wait taken = {.record = *r, .serial = thread->serial};
+    taken.record.wait = SHM_SEMAPHORE;
+    taken.record.time = 0;
+    taken.record.end = r->time;
+    releases_wait_ended(c, &taken);
+}
+
 static void take_released(struct collect *c, struct thread *thread, const struct shm_record *r)
 {
     struct op *op = op_add(c, thread, OP_RELEASE, r->time);
@@ -296,6 +306,7 @@ static void take_annotation(struct collect *c, struct thread *thread, const stru
     if (!op)
         return;
     op->record = r->kind;
+    op->wait = r->wait;
     op->object = r->object;
     op->object2 = r->object2;
     op->text = r->release;
@@ -363,6 +374,9 @@ static void take_record(struct collect *c, struct thread *thread, const struct s
         if (op)
             op->stack = r->stack;
         break;
+    case SHM_TAKEN:
+        take_taken(c, thread, r);
+        break;
     case SHM_SAMPLED:
         profile_record(c, thread, r);
         break;
@@ -371,6 +385,7 @@ static void take_record(struct collect *c, struct thread *thread, const struct s
     case SHM_REGION_BEGAN:
     case SHM_REGION_ENDED:
     case SHM_LOGGED:
+    case SHM_COUNTED:
         take_annotation(c, thread, r);
         break;
     case SHM_FORGOTTEN:

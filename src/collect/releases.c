@@ -371,13 +371,18 @@ static void set_release_time(const struct collect *c, uint64_t time, uint64_t se
         op->object2 = time;
 }
 
+static void set_taken(struct release *release)
+{
+    release->taken = true;
+    release->skip = release->number + 1;
+}
+
 /* `wake` is the number of the op that ends the wait. */
 static void add_woken(struct collect *c, struct release *release, uint64_t serial,
                       uint64_t wait_number, uint64_t wake)
 {
     struct woken *woken;
-    release->taken = true;
-    release->skip = release->number + 1;
+    set_taken(release);
     set_waker(c, release->serial, release->stack, serial, wake);
     if (release->written)
         return;
@@ -656,6 +661,14 @@ static void match_openmp_work(struct collect *c, const struct ended_wait *wait)
         add_woken(c, release, wait->serial, wait->number, wait->op);
 }
 
+/* A permit that was taken without a wait. */
+static void match_taken(struct collect *c, const struct shm_record *r)
+{
+    struct release *release = find_post(c, r->object, r->release, r->time, r->end);
+    if (release)
+        set_taken(release);
+}
+
 static void match(const struct trace *t, const struct ended_wait *wait)
 {
     const struct shm_record *r = &wait->record;
@@ -664,7 +677,9 @@ static void match(const struct trace *t, const struct ended_wait *wait)
     struct release *release;
     if (!c)
         return;
-    if (r->flags & SHM_LEFT) {
+    if (r->kind == SHM_TAKEN) {
+        match_taken(c, r);
+    } else if (r->flags & SHM_LEFT) {
         match_left(c, wait);
     } else if (r->flags & SHM_OWNER_DIED) {
         if (r->release2)
@@ -703,7 +718,8 @@ static void set_matched(const struct trace *t, const struct ended_wait *wait)
     const struct thread *thread = idmap_find(&t->threads, wait->serial);
     /* The record of a wait for a condition variable has two ops: see take_waited. */
     struct op *op =
-        thread ? wake_op(thread->of, wait->serial, wait->op + (wait->record.wait == SHM_COND))
+        thread && wait->record.kind != SHM_TAKEN
+            ? wake_op(thread->of, wait->serial, wait->op + (wait->record.wait == SHM_COND))
                : NULL;
     if (op)
         op->unmatched = false;

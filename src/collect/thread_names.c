@@ -52,10 +52,12 @@ static bool callable_name(const char *text, char *name, size_t size)
     return true;
 }
 
-/* Returns how many elements of the tuple at the start of a type are pointers to functions. */
+/* Returns how many elements of the tuple at the start of a type are pointers to functions; for
+ * std::async, of the tuple in its shared state. */
 static size_t count_pointers(const char *type)
 {
-    const char *at = strstr(type, in_tuple), *end;
+    const char *async = strstr(type, "_Async_state_impl<");
+    const char *at = strstr(async ? async : type, in_tuple), *end;
     size_t count = 0;
     for (at = at ? at + sizeof in_tuple - 1 : ""; *at; at = *end == ',' ? end + 1 : "") {
         end = argument_end(at);

@@ -136,11 +136,41 @@ uint64_t limit_until(clockid_t clock, const struct timespec *until)
 
 /* MARK: Records */
 
-/* Only this thread writes it. */
-static void record_short(struct shm_thread *slot, uint64_t ticks)
+/* Waits in which threads hand work to each other. */
+#define HANDS_OVER (1u << SHM_READ | 1u << SHM_COND | 1u << SHM_SEMAPHORE | 1u << SHM_FUTEX)
+
+/* In half steps of the coarse clock: a tally is recorded about every 10 ms. */
+#define TALLY_STEPS 20
+
+bool tally_add(struct tally *tally, uint64_t ticks, uint64_t now)
+{
+    if (tally->count++ == 0)
+        tally->since = now;
+    tally->ticks += ticks;
+    return now - tally->since >= TALLY_STEPS * preload.half_step_ticks;
+}
+
+struct shm_record tally_record(struct tally *tally, enum shm_wait wait)
+{
+    struct shm_record record = {.kind = SHM_COUNTED,
+                                .object = tally->count,
+                                .object2 = tally->ticks,
+                                .wait = (uint8_t)wait};
+    *tally = (struct tally){0};
+    return record;
+}
+
+/* Only this thread writes the slot. The wait is the open call. */
+static void record_short(struct shm_thread *slot, uint64_t ticks, uint64_t now, bool writes)
 {
     uint32_t before = __atomic_load_n(&slot->short_waits, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->short_waits, before + (uint32_t)(ticks / SHM_SHORT), __ATOMIC_RELAXED);
+    if ((HANDS_OVER & 1u << slot->open_wait) && tally_add(&self.short_waits, ticks, now) && writes) {
+        struct shm_record record = tally_record(&self.short_waits, slot->open_wait);
+        record.time = now;
+        record.stack = slot->open_stack ? slot->open_stack : stack_of_open();
+        record_put(&record);
+    }
 }
 
 void call_record(const struct call *call)
@@ -173,7 +203,7 @@ void call_record(const struct call *call)
     if (self.on_board)
         board_leaves();
     if (record.end - record.time < preload.min_wait_ticks && !call->blocks) {
-        record_short(slot, record.end - record.time);
+        record_short(slot, record.end - record.time, record.end, writes);
     } else if (writes) {
         if (!record.stack)
             record.stack = stack_of_open();

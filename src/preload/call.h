@@ -68,6 +68,10 @@ ALWAYS bool switches_happened(void)
 
 /* MARK: Calls */
 
+/* Adds a call to a tally. True: it is time for a record, which resets the tally. */
+bool tally_add(struct tally *tally, uint64_t ticks, uint64_t now);
+struct shm_record tally_record(struct tally *tally, enum shm_wait wait);
+
 /*
  * Kinds of calls that nearly always block: their stack is taken before the call. For other kinds it
  * is taken if the last call from the same place blocked. So a long wait has its stack while it

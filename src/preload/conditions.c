@@ -121,12 +121,25 @@ static __attribute__((noinline)) void signalled(const volatile void *condition, 
 
 /* MARK: Semaphores */
 
-/* Takes a positive semaphore without a record; keeps errno. */
+/* Makes known that a post does not end the wait of the thread that it was to wake. */
+static __attribute__((noinline)) void record_taken(const sem_t *semaphore)
+{
+    struct shm_record record = {.kind = SHM_TAKEN,
+                                .wait = SHM_SEMAPHORE,
+                                .object = (uint64_t)(uintptr_t)semaphore};
+    record.release = __atomic_load_n(&object_slot(semaphore)->release, __ATOMIC_ACQUIRE);
+    record_now(&record);
+}
+
+/* Takes a positive semaphore, without a record unless others wait for it; keeps errno. */
 static bool take_semaphore(sem_t *semaphore)
 {
     int old_errno = errno;
-    if (REAL(sem_trywait)(semaphore) == 0)
+    if (REAL(sem_trywait)(semaphore) == 0) {
+        if (UNLIKELY(object_awaited(semaphore)))
+            record_taken(semaphore);
         return true;
+    }
     errno = old_errno;
     return false;
 }

@@ -74,6 +74,11 @@ void preload_survive_forks(void);
 /* How many places of blocking calls a thread remembers. */
 #define SELF_PLACES 8
 
+/* Calls of a thread that have no records of their own; since when, and how long in all. */
+struct tally {
+    uint64_t count, since, ticks;
+};
+
 struct self {
     struct shm_thread *slot;
     struct shm_chunk *chunk;           /* the last of its chain */
@@ -95,6 +100,8 @@ struct self {
                                         * shm.h */
     int64_t heap_recorded;             /* the slot's heap in the last record, */
     uint64_t heap_recorded_at;         /* ... and its time: the coarse clock */
+    struct tally short_waits, yields;
+    uint64_t yielded; /* when its last yield returned */
     bool has_timer;
     timer_t timer; /* of its samples */
 };

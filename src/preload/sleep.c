@@ -1,4 +1,7 @@
-/* Wrappers for calls that sleep. */
+/* Wrappers for calls that sleep or yield. */
+#include <errno.h>
+#include <sched.h>
+#include <threads.h>
 #include <time.h>
 
 #include "preload/board.h"
@@ -64,6 +67,58 @@ static void slept_by(clockid_t clock, int flags, const struct timespec *time)
 #define SLEEP_US(...)     SLEEP_CALL(result < 0 && errno == EINTR, 0, time, (void)0, __VA_ARGS__)
 #define SLEEP_S(...)                                                                               \
     SLEEP_CALL(result > 0, 0, of_us((uint64_t)time * 1000000), (void)0, __VA_ARGS__)
+
+/* MARK: Yields */
+
+/* Yields this many half steps of the coarse clock apart, about 10 us, are of a loop that only looks
+ * whether something has changed. */
+#define SPIN_PARTS 50
+
+/* Counts a yield that follows another one at once. */
+static void count_yield(const struct unwind_start *caller, uint64_t before, uint64_t now)
+{
+    if (before - self.yielded > preload.half_step_ticks / SPIN_PARTS ||
+        !tally_add(&self.yields, now - self.yielded, now))
+        return;
+    struct shm_record record = tally_record(&self.yields, SHM_NO_WAIT);
+    record.stack = stack_of(caller);
+    record_now(&record);
+}
+
+/* Called before a yield, which is a system call, so that reading the clock hardly counts. Returns
+ * the time; 0: the call is not recorded, or a signal handler in another one. */
+ALWAYS uint64_t yield_begin(void)
+{
+    return is_recorded(SHM_GROUP_SLEEP) && self.slot->open_time == 0 ? clock_now() : 0;
+}
+
+ALWAYS void yield_end(const struct unwind_start *caller, uint64_t before)
+{
+    int old_errno = errno;
+    if (before == 0 || !self_has_slot())
+        return;
+    uint64_t now = clock_now();
+    count_yield(caller, before, now);
+    self.yielded = now;
+    errno = old_errno;
+}
+
+EXPORT int sched_yield(void)
+{
+    struct unwind_start caller = CALLER();
+    uint64_t before = yield_begin();
+    int result = REAL(sched_yield)();
+    yield_end(&caller, before);
+    return result;
+}
+
+EXPORT void thrd_yield(void)
+{
+    struct unwind_start caller = CALLER();
+    uint64_t before = yield_begin();
+    REAL(thrd_yield)();
+    yield_end(&caller, before);
+}
 
 /* MARK: The wrappers in symbols.def */
 

@@ -45,10 +45,34 @@ static uint64_t word_of(uint64_t object, unsigned index)
     return at / PAGE == object / PAGE ? *(const uint64_t *)(uintptr_t)at : 0;
 }
 
+/* The begin of the type's name of what std::async lets a thread run: a member function of its shared
+ * state, and that state. */
+static const char async_type[] =
+    "NSt6thread11_State_implINS_8_InvokerISt5tupleIJMNSt13__future_base17_Async_state_implI";
+
+/* How many words of the shared state precede what it is to call. */
+#define ASYNC_WORDS 7
+
+/*
+ * Returns the address before the words with what is to be called: the object itself, or within the
+ * shared state of std::async, which is its last argument and so its first word. Without run-time
+ * type information the type has no name.
+ */
+static uint64_t callable_of(uint64_t object, const uint64_t *vtable)
+{
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): the layout of the C++ ABI. */
+    const uint64_t *type = (const uint64_t *)(uintptr_t)vtable[-1];
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): the name follows the type's own vtable. */
+    const char *name = type ? (const char *)(uintptr_t)type[1] : "";
+    uint64_t state = strncmp(name, async_type, sizeof async_type - 1) == 0 ? word_of(object, 1) : 0;
+    return state ? state + (ASYNC_WORDS - 1) * sizeof(uint64_t) : object;
+}
+
 /* Records the object that the new thread will run. */
 static void record_runs(const void *argument, const uint64_t *vtable)
 {
-    uint64_t object = (uint64_t)(uintptr_t)argument, third = word_of(object, 3);
+    uint64_t object = callable_of((uint64_t)(uintptr_t)argument, vtable);
+    uint64_t third = word_of(object, 3);
     /* std::thread::_State has two destructors, then the function that runs the object. */
     struct shm_record record = {.kind = SHM_RUNS,
                                 .end = vtable[2],

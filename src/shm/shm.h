@@ -113,6 +113,13 @@ enum shm_kind {
      * for. object, object2, release, release2 and generation are those of a wait for signals. If no
      * recorded thread has sent one, it may be SIGCHLD */
     SHM_INTERRUPTED,
+    /* Calls that have no records of their own, since the last of these: waits in which work is
+     * handed over, or yields. time; object: how many; object2: how long in all, in ticks; wait, stack:
+     * of the last one, SHM_NO_WAIT: yields */
+    SHM_COUNTED,
+    /* time; object: a semaphore with waiters, of which the thread took a permit without a wait, as
+     * that of a post whose waiter has not run yet; release */
+    SHM_TAKEN,
     SHM_KINDS
 };
 

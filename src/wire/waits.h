@@ -19,6 +19,13 @@
     "signalled" /* before a wait for a condition: where it was signalled earlier, in vain */
 #define WIRE_HELD_CATEGORY  "held" /* "mutex stats_mu 110ms" */
 #define WIRE_WAIT_TIMED_OUT "timed out"
+/*
+ * Of calls without events of their own: "read 512 1.2ms", the kind of the last one, how many there
+ * were since the last such log, and how long in all. They are waits too short for events, or yields
+ * that followed each other at once.
+ */
+#define WIRE_COUNTED "counted"
+#define WIRE_YIELD   "yield"
 
 /*
  * How it is known whether a thread runs or is ready: from the kernel's context switches, or

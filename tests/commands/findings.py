@@ -65,8 +65,9 @@ class Trace:
         s = self.stack(stack)
         self.at(time, thread, f"GoCreate new_g={g} new_stack={s} stack={s}")
 
-    def log(self, time, thread, category, text):
-        self.at(time, thread, f"UserLog task=0 key_string={self.string(category)} value_string={self.string(text)} stack=0")
+    def log(self, time, thread, category, text, stack=None):
+        number = self.stack(stack) if stack else 0
+        self.at(time, thread, f"UserLog task=0 key_string={self.string(category)} value_string={self.string(text)} stack={number}")
 
     def stop(self, time, thread, end):
         kind = self.string("GC mark termination")
@@ -286,6 +287,24 @@ def who_works_before_it_waits_again_was_not_woken_in_vain():
 @test
 def who_waits_for_something_else_was_not_woken_in_vain():
     equal(herd(2 * US, again=WORK_STACK, reason="chan send"), {})
+
+
+@test
+def waits_whose_end_has_no_known_cause_do_not_count_in_vain():
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    trace.here(2, 2, 1)
+    trace.block(100, 1, "sync.(*Cond).Wait", COND)
+    for i in range(1, 301):
+        if i % 3 == 0:
+            trace.wake(i * 100 * US, 0, 2)
+        else:
+            trace.at(i * 100 * US, 1, "GoUnblock g=2 g_seq=%d stack=0", 2)
+        trace.start(i * 100 * US + 100, 1, 2)
+        trace.block(i * 100 * US + 2 * US, 1, "sync.(*Cond).Wait", COND)
+    found = trace.findings(31 * MS)
+    equal(list(found), ["futile-wakeups"])
+    assert "100 of 100 times" in found["futile-wakeups"]["text"], found
 
 
 @test
@@ -1303,8 +1322,10 @@ def a_semaphore_that_its_own_users_wait_for_has_too_few_permits():
     assert found["permits"]["text"].startswith("Too few permits in a channel used as a semaphore. "), found
 
 
-def one_by_one(count, overlap=False, reason="sync"):
+def one_by_one(count, overlap=False, reason="sync", sleeps=False):
+    """Workers that are waited for; `reason` may be the wait's log in a recording of a C program."""
     trace = Trace(2)
+    in_c = " " in reason and not reason.startswith("chan")
     trace.here(99, 2, 0)
     at = MS
     for i in range(count):
@@ -1312,7 +1333,13 @@ def one_by_one(count, overlap=False, reason="sync"):
         trace.start(at + 10, 1, i + 1)
         if overlap:
             trace.create(at + 15, 0, 50 + i)
-        trace.block(at + 20, 0, reason, GROUP if reason == "sync" else WORK_STACK)
+        if in_c:
+            trace.log(at + 18, 0, "wait", reason)
+        trace.block(at + 20, 0, "sync" if in_c else reason, ("main.main",) if in_c else GROUP if reason == "sync" else WORK_STACK)
+        if sleeps:
+            trace.block(at + 30, 1, "sleep", WORK_STACK)
+            trace.at(at + 9 * MS, 1, f"GoUnblock g={i + 1} g_seq=%d stack=0", i + 1)
+            trace.start(at + 9 * MS + 10, 1, i + 1)
         trace.wake(at + 10 * MS, 1, 99, WORK_STACK)
         trace.at(at + 10 * MS + 10, 1, "GoDestroy")
         trace.start(at + 10 * MS + 20, 0, 99)
@@ -1328,6 +1355,9 @@ def workers_that_are_created_and_waited_for_one_after_another_run_one_at_a_time(
     assert "one-at-a-time" not in one_by_one(3)
     assert "one-at-a-time" not in one_by_one(4, overlap=True)
     assert "one-at-a-time" in one_by_one(4, reason="chan receive")
+    # These have no work alone, but their results are waited for.
+    assert "one-at-a-time" in one_by_one(4, reason="future result", sleeps=True)
+    assert "one-at-a-time" not in one_by_one(4, reason="semaphore items", sleeps=True)
 
 
 def pooled(pauses=8 * MS, asks=1, count=20, sleeps=True):
@@ -1383,6 +1413,205 @@ def a_goroutine_that_yields_again_and_again_spins():
     assert "yielded (runtime.Gosched) 10000 times" in text, text
     assert "spins" not in yields(9999)
     assert "spins" not in yields(10000, 21 * US)
+
+
+def counted(*texts, length=10 * MS):
+    """A thread runs; its calls without events are counted by such logs."""
+    trace = Trace(2, idle=(1,))
+    trace.here(99, 2, 0)
+    trace.create(10, 0, 1, ("main.look", "main.consume"))
+    trace.block(20, 0, "sync", ("main.main",))
+    trace.start(30, 0, 1)
+    for i, text in enumerate(texts):
+        trace.log((1 + i) * length // 10, 0, "counted", text, ("main.look", "main.consume"))
+    trace.wake(length - 20, 0, 99, ("main.consume",))
+    trace.at(length - 10, 0, "GoDestroy")
+    return trace.findings(length, "--from=0ns", f"--to={length}ns")
+
+
+@test
+def a_thread_that_yields_in_a_row_spins():
+    found = counted("yield 600 2ms", "yield 400 1ms")
+    equal(list(found), ["spins"])
+    text = found["spins"]["text"]
+    assert text.startswith("main.look (main.go:10) spins: goroutines of main.consume yielded (sched_yield) 1000 times in a row, for 3.00 ms in all"), text
+    equal((found["spins"]["function"], found["spins"]["gain_ns"]), ("main.consume", 3 * MS))
+    equal(counted("yield 600 2ms", "yield 399 1ms"), {})
+    equal(counted("yield 600 2ms", "yield 400 999us"), {})
+    equal(counted("yield 600", "yield 400 3ms 5", "yield -600 3ms", "yields 1000 3ms", "yield 6e5 3ms", "yield", "yield 5000 "), {})
+
+
+@test
+def waits_that_are_too_short_for_events_are_hand_offs_too():
+    found = counted("read 6000 20ms", "read 4000 10ms", length=100 * MS)
+    equal(list(found), ["hand-offs"])
+    assert "main.consume is handed work in pieces that are too small: it waited (read) 10000 times, once every 10.0 us, 30.0 ms in all" in found["hand-offs"]["text"], found
+    equal(counted("read 6000 20ms", "read 3999 10ms", length=100 * MS), {})
+    equal(counted("read 6000 20ms", "read 4000 9.9ms", length=100 * MS), {})
+
+
+def produced(sleeps=8 * MS, consumes=MS, count=20, awaited=True, also=False):
+    """
+    Thread 1 sleeps and makes work, `count` times, for thread 2. Main waits for its exit, or for thread 2's; another thread may
+    run the same.
+    """
+    trace = Trace(3, idle=(2,))
+    trace.here(99, 2, 0)
+    trace.create(10, 0, 1, ("main.fetch",))
+    trace.create(11, 0, 2, ("main.parse",))
+    if also:
+        trace.create(12, 0, 3, ("main.fetch",))
+    trace.log(19, 0, "wait", "join main.fetch" if awaited else "semaphore end")
+    trace.block(20, 0, "sync", ("main.main",))
+    trace.start(30, 0, 1)
+    trace.start(30, 1, 2)
+    at = MS
+    for _ in range(count):
+        trace.log(at - 10, 1, "wait", "semaphore items")
+        trace.block(at, 1, "sync", ("main.parse",))
+        trace.block(at + 10, 0, "sleep", ("main.fetch",))
+        trace.at(at + sleeps, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+        trace.start(at + sleeps + 10, 0, 1)
+        trace.wake(at + sleeps + 20, 0, 2, ("main.fetch",))
+        trace.start(at + sleeps + 30, 1, 2)
+        at += sleeps + consumes
+    trace.wake(at + 20, 0, 99, ("main.fetch",))
+    trace.at(at + 30, 0, "GoDestroy")
+    trace.start(at + 40, 0, 99)
+    trace.at(at + 50, 1, "GoDestroy")
+    return trace.findings(at + 100, "--from=0ns", f"--to={at + 100}ns")
+
+
+@test
+def a_producer_that_sleeps_while_all_wait_for_its_work_is_slow():
+    found = produced()
+    assert "slow-producer" in found, found
+    text = found["slow-producer"]["text"]
+    assert text.startswith("main.fetch is the bottleneck, a slow producer: it waited itself for 88 % of its time (mostly sleep), while the goroutines of main.parse "), text
+    assert "20 waits, 160 ms in all, the longest 8.00 ms" in text, text
+    # Consumers that have work for more than a fifth of the time, a server, and one of several producers.
+    assert "slow-producer" not in produced(consumes=3 * MS)
+    assert "slow-producer" not in produced(awaited=False)
+    assert "slow-producer" not in produced(also=True)
+    assert "slow-producer" not in produced(count=9)
+
+
+def watched(until=60 * MS, sleep=MS, first=60 * MS):
+    """Main sleeps for short until the last of three workers, which run for `first`, 20 ms and 20 ms, has ended."""
+    trace = Trace(4)
+    trace.here(99, 2, 0)
+    for n in (1, 2, 3):
+        trace.create(10 + n, 0, n)
+        trace.start(20 + n, n, n)
+        trace.at(first if n == 1 else 20 * MS, n, "GoDestroy")
+    at = 100
+    while at < until:
+        trace.block(at, 0, "sleep", ("main.main",))
+        at += sleep
+        trace.at(at, 0, "GoUnblock g=99 g_seq=%d stack=0", 99)
+        trace.start(at + 10, 0, 99)
+        at += 200 * US
+    end = max(at, first) + MS
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+@test
+def a_slow_worker_that_another_polls_for_is_named():
+    text = watched()["imbalance"]["text"]
+    assert " 1 ran for 60.0 ms, the other 2 for 20.0 ms on average; others waited for it (sleep at main.main (main.go:10)) for " in text, text
+    # The sleeps have another reason if they end earlier or later.
+    assert "imbalance" not in watched(until=40 * MS)
+    assert "imbalance" not in watched(until=80 * MS)
+    assert "imbalance" not in watched(first=39 * MS, until=39 * MS)
+    assert "imbalance" not in watched(sleep=21 * MS)
+
+
+def unseen(count, lasts=MS, ready=0, threads=1):
+    """Threads wait so often in calls that are not recorded; they are ready for some time after each."""
+    trace = Trace(threads + 1)
+    trace.string("trail.made by=record")
+    trace.here(99, 2, 0)
+    at = MS
+    for n in range(1, threads + 1):
+        trace.create(10 + n, 0, n, ("main.format",))
+        trace.start(30 + n, n, n)
+        at = MS
+        for _ in range(count):
+            trace.log(at, n, "wait", "kernel, call not seen")
+            trace.at(at + 10, n, f"GoSyscallBegin p_seq=%d stack={trace.stack(('main.format',))}", f"p{n}")
+            trace.at(at + lasts, n, "GoSyscallEnd")
+            if ready:
+                trace.at(at + lasts + 10, n, f"GoStop reason_string={trace.string('preempted')} stack=0")
+                trace.start(at + lasts + 10 + ready, n, n)
+            at += lasts + ready + MS
+        trace.at(at + 10, n, "GoDestroy")
+    trace.log(29, 0, "wait", "join main.format")
+    trace.block(30, 0, "sync", ("main.main",))
+    trace.wake(at, 1, 99, ("main.format",))
+    trace.start(at + 20, 0, 99)
+    return trace.findings(at + 30, "--from=0ns", f"--to={at + 30}ns")
+
+
+@test
+def waits_in_calls_that_are_not_recorded_are_said():
+    found = unseen(50)
+    assert "unseen-waits" in found, found
+    assert "main.format waited in the kernel 50 times, 50 % of the time of its 1 thread" in found["unseen-waits"]["text"], found
+    assert "unseen-waits" not in unseen(49)
+    assert "unseen-waits" not in unseen(50, lasts=240 * US)
+    # The time without a CPU is no time of the threads'.
+    assert "unseen-waits" in unseen(50, lasts=400 * US, ready=700 * US, threads=2)
+
+
+@test
+def what_the_holder_waited_for_is_compared_with_its_own_part_of_a_wait():
+    """Each holds the lock for 4 ms, of which it is in a sleep for 3.5 ms, and passes it on to the one that has waited for longest."""
+    trace = Trace(4)
+    for n in (1, 2, 3, 4):
+        trace.here(n, 2, n - 1)
+    for n in (2, 3, 4):
+        trace.log(MS + n, n - 1, "wait", "mutex a_mu")
+        trace.block(MS + 10 + n, n - 1, "sync", ("main.commit",))
+    at, holder = 2 * MS, 1
+    for i in range(40):
+        following = holder % 4 + 1
+        trace.block(at, holder - 1, "sleep", ("main.commit",))
+        trace.at(at + 3500 * US, holder - 1, f"GoUnblock g={holder} g_seq=%d stack=0", holder)
+        trace.start(at + 3500 * US + 10, holder - 1, holder)
+        trace.wake(at + 4 * MS, holder - 1, following, ("main.commit",))
+        trace.start(at + 4 * MS + 10, following - 1, following)
+        trace.log(at + 4 * MS + 20, holder - 1, "wait", "mutex a_mu")
+        trace.block(at + 4 * MS + 30, holder - 1, "sync", ("main.commit",))
+        at, holder = at + 4 * MS + 50, following
+    found = trace.findings(at + MS, "--from=0ns", f"--to={at + MS}ns")["lock-serialises"]["text"]
+    assert "for 87 % of that time it waited itself (sleep): release the lock first" in found, found
+
+
+@test
+def a_lock_that_another_process_held_has_its_name():
+    def held(waiter):
+        trace = Trace(2)
+        trace.here(99, 2, 0)
+        trace.create(10, 0, 1, ("main.compact", "store (7): main"))
+        trace.create(11, 0, 2, ("main.append", waiter))
+        trace.block(20, 0, "sync", ("main.main",))
+        trace.start(30, 0, 1)
+        trace.start(30, 1, 2)
+        trace.log(MS - 10, 1, "wait", "file lock /tmp/store")
+        trace.block(MS, 1, "sync", ("main.append", waiter))
+        trace.wake(201 * MS, 0, 2, ("main.compact", "store (7): main"))
+        trace.start(201 * MS + 10, 1, 2)
+        (found,) = [f["text"] for kind, f in trace.findings(210 * MS, "--from=0ns", "--to=210ms").items() if kind.startswith("lock-")]
+        return found
+
+    assert held("app (6): main").startswith("main.compact (main.go:10) of store (7) held file lock /tmp/store and "), held("app (6): main")
+    assert held("store (7): work").startswith("main.compact (main.go:10) held file lock /tmp/store and ")
+
+
+@test
+def the_holder_of_an_rwlock_with_a_name_is_recorded():
+    found = hand_over("sync", WORK_STACK, wait="rwlock to write a_rw").findings(31 * MS)["lock-serialises"]["text"]
+    assert "held rwlock a_rw and " in found, found
 
 
 @test
@@ -1475,7 +1704,8 @@ def short_sleeps_again_and_again_are_polling():
     assert found["polling"]["text"].startswith("main.look (main.go:11) polls: it slept 201 times for 1.00 ms on average"), found
     equal(polled(200), {})  # the first one is no return
     equal(polled(201, sleep=6 * MS), {})
-    equal(polled(201, ran=30 * US), {})
+    equal(list(polled(201, ran=49 * US)), ["polling"])
+    equal(polled(201, ran=51 * US), {})
     equal(polled(201, other=True), {})  # it waits for something else, too
     equal(polled(201, wakes=True), {})  # it hands work to another one at a steady rate
 

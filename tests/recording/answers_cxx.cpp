@@ -212,6 +212,12 @@ static void free_function(int)
     sleep_ns(MS);
 }
 
+/* No stack of its threads shows it. */
+static int never_waits(int value)
+{
+    return value + 1;
+}
+
 /* A thread as the Rust library starts it, as far as names go: rust_main::worker below <std::...>::thread_start. */
 extern "C" {
 void *rust_start(void *) __asm__(
@@ -242,6 +248,7 @@ static void names()
     for (auto &thread : threads)
         thread.join();
     std::async(std::launch::async, free_function, 2).get();
+    std::async(std::launch::async, never_waits, 2).get();
     pthread_t rust;
     pthread_create(&rust, nullptr, rust_start, nullptr);
     pthread_join(rust, nullptr);

@@ -10,6 +10,7 @@
 #include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdint.h>
@@ -570,6 +571,21 @@ static void give_jobs(void)
     pthread_join(worker, NULL);
 }
 
+/* Yields for 200 ms without anything in between; prints how often. */
+__attribute__((noinline)) static void spin_with_yields(void)
+{
+    struct timespec end, now;
+    long yields = 0;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_nsec += 200 * 1000000L;
+    do {
+        for (int i = 0; i < 10; i++, yields++)
+            sched_yield();
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((now.tv_sec - end.tv_sec) * 1000000000L + now.tv_nsec < end.tv_nsec);
+    printf("yields %ld\n", yields);
+}
+
 int main(void)
 {
     sem_init(&tickets, 0, 0);
@@ -602,6 +618,7 @@ int main(void)
     time_out_of_operation();
     time_out(time_out_of_messages);
     give_jobs();
+    spin_with_yields();
     semctl(set, 0, IPC_RMID);
     msgctl(messages, IPC_RMID, NULL);
     mq_unlink(queue_name);

@@ -114,6 +114,16 @@ def a_wait_for_a_queue_or_a_set_says_which():
 
 
 @test
+def yields_in_a_row_are_counted_where_they_are():
+    events = [json.loads(line) for line in run(TRAIL, "print", "--format=jsonl", TRACE).splitlines()]
+    logs = [e for e in events if e.get("type") == "UserLog" and e["category"] == "counted"]
+    yields = [e for e in logs if e["message"].startswith("yield ") and "spin_with_yields" in [f["func"] for f in e["stack"]]]
+    # The first one may contain yields of before, elsewhere.
+    counts = [int(e["message"].split()[1]) for e in yields][1:]
+    assert 0 < sum(counts) < int(SAID["yields"]), (logs, SAID["yields"])
+
+
+@test
 def a_wait_that_its_time_limit_ended_says_so():
     main = [w for w in json.loads(run(TRAIL, "summary", "--json", TRACE))["waits"] if w["name"] == "main"][0]["blocked"]
     late = {b["wait_kind"]: b.get("timed_out", 0) for b in main}

@@ -145,6 +145,22 @@ static void a_permit_that_was_taken_back_ended_no_wait(void **state)
     assert_int_equal(w.wakers[2], 2);
 }
 
+/* The same where it is known, before another one finds none left. */
+static void a_permit_that_was_taken_while_others_wait_ended_no_wait(void **state)
+{
+    struct world w;
+    struct shm_record taken = post(1, 11);
+    (void)state;
+    begin_with_post(&w);
+    taken.kind = SHM_TAKEN;
+    put(&w, 1, taken);
+    put(&w, 2, post(2, 30));
+    put(&w, 3, wait_for(2, 5, 35));
+    finish(&w);
+    assert_int_equal(w.woken, 1);
+    assert_int_equal(w.wakers[2], 1);
+}
+
 /* The post came after the attempt to take a permit, but before the record of the wait's begin. */
 static void a_post_before_the_record_of_the_begin_ended_a_wait(void **state)
 {
@@ -266,6 +282,7 @@ int main(void)
         cmocka_unit_test(who_went_on_first_is_served_first),
         cmocka_unit_test(who_is_still_writing_is_waited_for),
         cmocka_unit_test(a_permit_that_was_taken_back_ended_no_wait),
+        cmocka_unit_test(a_permit_that_was_taken_while_others_wait_ended_no_wait),
         cmocka_unit_test(a_post_before_the_record_of_the_begin_ended_a_wait),
         cmocka_unit_test(the_first_since_the_begin_is_found),
         cmocka_unit_test(the_end_of_a_child_that_was_found_ended_wakes),

@@ -275,7 +275,7 @@ function drawSelectedMark(scene: Scene): void {
     else drawSample(scene.to, scene.x(facts.at), y, stateHeight(row) - 2, 2);
 }
 
-/* Where the lane's goroutine holds the selected lock: a bar in its states, hollow if inferred. */
+/* Where the goroutine of the lane holds the chosen lock: its rail, hollow if that is inferred. */
 function drawHeld(scene: Scene, row: LaneRow, y: number): void {
     const now = held.value;
     const ranges = kind.value === "goroutine" ? now?.byLane.get(row.lane.lane) : undefined;

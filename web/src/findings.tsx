@@ -75,11 +75,7 @@ export function Findings(props: { findings: Finding[]; origin: number }) {
                     >
                         <bdi>{withSign(of.heading)}</bdi>
                     </button>
-                    {[of.details, of.remedy].filter(Boolean).map((text) => (
-                        <p key={text}>
-                            <bdi>{withSign(text)}</bdi>
-                        </p>
-                    ))}
+                    . <bdi>{withSign(`${of.details} ${of.remedy}`)}</bdi>
                 </li>
             ))}
         </ol>

@@ -60,7 +60,7 @@ for (const [name, finding] of [
             );
             const text = await until("the cycle", async () => {
                 const shown = await page.textContent(".open-waits");
-                return shown.includes("deadlock") && shown;
+                return /deadlock/i.test(shown) && shown;
             });
             ok(finding.test(text), text);
             /* log_mu and cache_mu, or their calls: each row leads to its own open wait. */
@@ -495,8 +495,8 @@ test("rows stay in view when there are fewer of them", async () => {
 });
 
 /*
- * Where the bottom of the states of a lane has the colour of a hold (solid or hollow bars), as a list of whether it is, for times. The lanes
- * are not grouped.
+ * Where the rail below the states of a lane has the colour of a hold (solid or hollow bars), as a list of whether it is, for times. The
+ * lanes are not grouped.
  */
 function heldAt(page, lane, times) {
     return page.evaluate(
@@ -506,8 +506,8 @@ function heldAt(page, lane, times) {
             const inner = of.width - labels;
             return wanted.map((at) => {
                 const x = labels + ((at - from) / (to - from)) * inner;
-                /* The lowest row of the states, which has the outline of hollow bars, too. */
-                const y = number * height + 2 + (height - 9) - 1;
+                /* The first row of the rail, which has the outline of hollow bars, too. */
+                const y = number * height + 2 + (height - 9);
                 const { data } = of.getContext("2d").getImageData(Math.round(x), y, 1, 1);
                 return hold.every((part, k) => Math.abs(data[k] - part) < 40);
             });
