@@ -53,7 +53,7 @@ enum {
     TRAIL_ANALYZE_PATH = 8192,     /* the critical path that options.path selects */
     TRAIL_ANALYZE_LOCKS = 16384,   /* waits by lock; options.locks selects goroutines */
     TRAIL_ANALYZE_FIND = 32768,    /* hits of options.find, reported as they are found */
-    /* All findings, with what they are made from; mmu_flags[0] must be TRAIL_MMU_OF_FINDINGS. */
+    /* All findings, and what they are computed from; mmu_flags[0] must be TRAIL_MMU_OF_FINDINGS. */
     TRAIL_ANALYZE_ALL_FINDINGS = TRAIL_ANALYZE_FINDINGS | TRAIL_ANALYZE_GROUPS |
                                  TRAIL_ANALYZE_REGION_GROUPS | TRAIL_ANALYZE_DISTRIBUTIONS |
                                  TRAIL_ANALYZE_MMU | TRAIL_ANALYZE_GC | TRAIL_ANALYZE_ACTIVITY
@@ -152,13 +152,14 @@ typedef struct trail_analysis_options {
     unsigned mmu_flags[2];   /* with TRAIL_ANALYZE_MMU: up to two curves; 0: none */
     /*
      * Restricts the analysis to this window, in ns from the first event. Goroutines that ended
-     * before it or began after it are left out; of what crosses its edges, the part inside counts.
+     * before or began after it are left out; of anything that crosses its edges, only the part
+     * inside counts.
      */
     bool has_from, has_to;
     int64_t from_ns, to_ns;
     void (*progress)(void *context); /* called regularly during the run; or NULL */
     void *progress_context;
-    /* Called with each batch before the analysis takes it; or NULL. Returns false on out of memory,
+    /* Called with each batch before the analysis takes it; or NULL. Returns false if out of memory,
      * which ends the run. */
     bool (*observe)(void *context, const trail_event *events, long count);
     void *observe_context;
@@ -183,11 +184,11 @@ TRAIL_API void trail_analysis_close(trail_analysis *analysis);
 
 /*
  * Takes the batch of events that the reader returned last. Returns 1 if later events can matter, 0
- * if they are all past the window, -1 on out of memory.
+ * if they are all past the window, -1 if out of memory.
  */
 TRAIL_API int trail_analysis_feed(trail_analysis *analysis, const trail_event *events, long count);
 
-/* Computes the answers; called after the last event. Returns 0, or -1 on out of memory. */
+/* Computes the answers; called after the last event. Returns 0, or -1 if out of memory. */
 TRAIL_API int trail_analysis_finish(trail_analysis *analysis);
 
 /*
@@ -264,11 +265,11 @@ typedef struct trail_histogram {
 
 /*
  * Adds a duration to a histogram owned by the caller; a zero-initialised one is empty. Negative
- * durations count as 0. Returns false on out of memory.
+ * durations count as 0. Returns false if out of memory.
  */
 TRAIL_API bool trail_histogram_add(trail_histogram *histogram, int64_t ns);
 
-/* Adds the counts of `more`. Returns false on out of memory; `histogram` may then only be freed. */
+/* Adds the counts of `more`. Returns false if out of memory; `histogram` may then only be freed. */
 TRAIL_API bool trail_histogram_merge(trail_histogram *histogram, const trail_histogram *more);
 TRAIL_API void trail_histogram_free(trail_histogram *histogram);
 
@@ -446,12 +447,12 @@ typedef struct trail_mmu_window {
 TRAIL_API size_t trail_analysis_mmu_worst(const trail_analysis *analysis, unsigned curve,
                                           int64_t window_ns, trail_mmu_window *worst, size_t most);
 
-/* One cycle: from the begin of its mark phase to the begin of the next one. */
+/* One cycle: from the start of its mark phase to the start of the next one. */
 typedef struct trail_gc_cycle {
     bool has_begin, has_end; /* of the mark phase; false: not in the trace */
     int64_t begin_ns, end_ns;
     uint64_t heap_at_begin, heap_at_end; /* bytes in use; 0: unknown */
-    uint64_t heap_goal;                  /* at its begin */
+    uint64_t heap_goal;                  /* at its start */
     uint64_t assists, sweeps;
     int64_t assist_ns, longest_assist_ns; /* goroutines' time, running or not */
     int64_t sweep_ns;
@@ -534,7 +535,7 @@ typedef struct trail_profile_sample {
     uint32_t frame_count;
     /*
      * TRAIL_PROFILE_OFFCPU: the index at which the waiter's stack begins. The frames before it are
-     * what ended the wait, so that the whole reads, root first: the waiter, "[chan receive]" or
+     * what ended the wait, so that the stack reads, root first: the waiter, "[chan receive]" or
      * another reason, and the waker's stack, leaf first; or "[not woken]".
      */
     uint32_t own_frames;
@@ -575,7 +576,7 @@ TRAIL_API const char *trail_profile_type_name(trail_profile_type type);
 typedef struct trail_activity_slice {
     int64_t running_ns;  /* goroutines' time, summed over all that ran */
     int64_t runnable_ns; /* the same for ready goroutines */
-    int64_t procs_ns;    /* Ps' time, of those that were not idle */
+    int64_t procs_ns;    /* Ps' time, of those not idle */
 } trail_activity_slice;
 
 /*
@@ -584,8 +585,7 @@ typedef struct trail_activity_slice {
  * channels, networks or timers.
  */
 typedef struct trail_activity {
-    uint64_t
-        procs; /* the greatest GOMAXPROCS; if not in the trace, the number of Ps seen at once */
+    uint64_t procs; /* the largest GOMAXPROCS; if not in the trace, the most Ps seen together */
     int64_t running_ns, runnable_ns; /* as in a slice */
     int64_t procs_ns;
     int64_t available_ns; /* Ps' time, the sum over all */
@@ -668,8 +668,8 @@ typedef struct trail_lock_place {
 typedef struct trail_lock {
     trail_name kind; /* "mutex", "rwlock", "condition"; "sync.(*Mutex).Lock"; "chan receive" */
     trail_name name; /* "stats_mu", "0x7f... (first seen locked in f x.c:7)"; 0: none */
-    /* 0 if it has a name; woken: 0 without a waker in the trace, of a mutex that of most of the
-     * time. */
+    /* 0 if it has a name. woken: for a mutex, the stack that ended most of the waiting; 0 without a
+     * waker in the trace. */
     trail_stack waited, woken;
     trail_histogram wait; /* waits that ended */
     trail_longest longest;
@@ -766,15 +766,15 @@ typedef struct trail_finding {
                          "keeps-p" "delays-stop" "long-pause" "gc-share" "leak"
                          "deadlock" "maybe-deadlock" "open-wait" "slow-task" "slow-region"
                          "ready" */
-    /* Sentences; names in them are any bytes of the trace but NUL. `text` is all of them, one behind
-     * the other: what is so (without its full stop here), the evidence, and what would be saved and
-     * what to do; the last two may be empty. */
+    /* Sentences; names in them may be any bytes of the trace except NUL. `text` is the others
+     * joined: the problem (here without its full stop), the evidence, and the possible gain and
+     * remedy; the last two may be empty. */
     const char *text, *heading, *details, *remedy;
-    /* What would be saved of the time without the problem, at most: of a wait that never ended,
-     * its length. Findings are sorted by it, hangs first. */
+    /* The most time that could be saved without the problem; for a wait that never ended, its
+     * length. Findings are sorted by it, hangs first. */
     int64_t gain_ns;
-    double weight; /* the same as a share of the time, and 1 more for a hang, 2 for a deadlock */
-    bool note;     /* of other programs: sorted behind the rest, unless it takes half of the time */
+    double weight; /* the same as a share of the time, plus 1 for a hang, 2 for a deadlock */
+    bool note; /* about other programs: sorted after the rest unless it takes half of the time */
     trail_name function, object; /* the culprit, and what is waited for; 0: none, or unknown */
     bool has_moment;             /* the three members below are set, to the worst case */
     int64_t begin_ns, end_ns;
@@ -812,7 +812,7 @@ typedef enum trail_path_state {
     TRAIL_PATH_READY,   /* ready, not running */
     TRAIL_PATH_SYSCALL, /* in a system call */
     TRAIL_PATH_BLOCKED, /* waiting, not woken by a goroutine of the trace */
-    TRAIL_PATH_UNKNOWN, /* before the goroutine began, without a creator in the trace */
+    TRAIL_PATH_UNKNOWN, /* before the goroutine began; no creator in the trace */
     TRAIL_PATH_STATES
 } trail_path_state;
 TRAIL_API const char *trail_path_state_name(trail_path_state state);
@@ -836,7 +836,7 @@ typedef struct trail_path_segment {
 /*
  * Calls `visit` with the segments from the last to the first, without gaps: the first one ends
  * where the path ends, the last one begins where it begins. Called after trail_analysis_finish, any
- * number of times. Returns 0, or -1 on out of memory or if the temporary file cannot be read.
+ * number of times. Returns 0, or -1 if out of memory or if the temporary file cannot be read.
  */
 typedef void (*trail_path_visit)(void *context, const trail_path_segment *segment);
 TRAIL_API int trail_analysis_path_walk(trail_analysis *analysis, trail_path_visit visit,

@@ -54,7 +54,7 @@ typedef struct trail_error {
 TRAIL_API const char *trail_code_name(trail_code code);
 
 /*
- * Formats the position of an error for people: "offset 0x1f40, generation 3, M 12, G 7, time
+ * Formats the position of an error for display: "offset 0x1f40, generation 3, M 12, G 7, time
  * 1.25s". Writes at most `size` bytes including the NUL; "" for an error without a position.
  * Returns `buf`.
  */

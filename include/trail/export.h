@@ -248,7 +248,7 @@ TRAIL_API int trail_convert(trail_reader *reader, const trail_convert_options *o
  * created or woke them, and those that stopped the world, began or ended a garbage collection
  * cycle, or changed GOMAXPROCS; of a merged trace, in the same programs. Reads `reader` to its end.
  * *related is ascending; the caller frees it with free(). Returns 0, or -1 with *err set: after an
- * error in the trace *related holds those found before it; it is NULL only on out of memory.
+ * error in the trace *related holds those found before it; it is NULL only if out of memory.
  */
 TRAIL_API int trail_convert_related(trail_reader *reader, const int64_t *goroutines, size_t count,
                                     int64_t **related, size_t *related_count, trail_error *err);
@@ -279,14 +279,14 @@ typedef struct trail_merge_source {
     /* The prefix of the names of start functions, as in "NAME: main.main"; copied. */
     const char *name;
     bool has_offset;
-    int64_t offset_ns; /* begin of this trace after the first trace's begin; may be negative */
+    int64_t offset_ns; /* start of this trace after the start of the first; may be negative */
 } trail_merge_source;
 
 /*
  * Merges traces of several programs, of any versions, into one. Numbers are shifted by a constant
  * per trace, so their last digits stay: goroutines, threads and tasks by 10^9 for the second trace,
  * twice that for the third; Ps by 1,000. Values that exist once per trace are added up: heap size,
- * heap goal, GOMAXPROCS. A garbage collection cycle lasts from its begin in the first program to
+ * heap goal, GOMAXPROCS. A garbage collection cycle lasts from its start in the first program to
  * its end in the last. docs/converting-traces.md has the details.
  *
  *     trail_merge *merge = trail_merge_open(&options, &err);
@@ -324,7 +324,7 @@ TRAIL_API void trail_merge_close(trail_merge *merge);
 
 /*
  * What is exported. All zero: everything. Times are in ns since the first event, both inclusive.
- * States and ranges that cross an edge of the window are cut there. Of goroutines that are not
+ * States and ranges that cross an edge of the window are cut there. For goroutines that are not
  * selected, only the tasks that they began are written; events of Ps, threads and the garbage
  * collector are written where selected goroutines cause them. The texts and the array belong to the
  * caller.
@@ -387,8 +387,8 @@ TRAIL_API int trail_export_perfetto(trail_reader *reader, const trail_export_opt
 /*
  * OTLP as JSON, one TracesData message per line, or as protocol buffers, for OpenTelemetry's
  * collector, Jaeger and others: tasks and regions as spans, logs as their events. Each call of the
- * sink has one whole message. Writes nothing if the trace has none. Without a wall clock in the
- * trace (Go 1.24 and before), trace times are written as Unix times.
+ * sink passes one complete message. Writes nothing if the trace has none. Without a wall clock in
+ * the trace (Go 1.24 and before), trace times are written as Unix times.
  */
 TRAIL_API int trail_export_otlp(trail_reader *reader, const trail_export_options *options,
                                 const trail_sink *sink, trail_export_stats *stats,

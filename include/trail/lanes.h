@@ -3,12 +3,12 @@
  * any width quickly. Built in one pass over the events; everything fed so far can be drawn at any
  * time.
  *
- * A lane is a row of the timeline: a goroutine, a P or a thread. Its spans follow each other, each
+ * A lane is a row of the timeline: a goroutine, a P or a thread. Its spans follow one another, each
  * in one state. A drawing of a lane consists of cells: spans wide enough to be visible, and between
  * them mixtures, one pixel wide, with the share of each state.
  *
- * Memory: about 7 bytes per span. A cell takes some hundred nanoseconds, independent of the number
- * of spans in it. Times are nanoseconds since the first event of the trace.
+ * Memory: about 7 bytes per span. A cell takes a few hundred nanoseconds, whatever the number of
+ * spans in it. Times are nanoseconds since the first event of the trace.
  *
  * An object may be used by one thread at a time.
  */
@@ -44,7 +44,7 @@ TRAIL_API const char *trail_span_state_name(unsigned state);
 
 typedef struct trail_lanes trail_lanes;
 
-/* Opens lanes over the events of `reader`, which must outlive them. NULL on out of memory. */
+/* Opens lanes over the events of `reader`, which must outlive them. NULL if out of memory. */
 TRAIL_API trail_lanes *trail_lanes_open(trail_reader *reader);
 
 /* Accepts NULL. */
@@ -52,7 +52,7 @@ TRAIL_API void trail_lanes_close(trail_lanes *lanes);
 
 /*
  * Adds the events of one trail_reader_next_batch; call it before the next batch is read. Returns
- * false on out of memory.
+ * false if out of memory.
  */
 TRAIL_API bool trail_lanes_feed(trail_lanes *lanes, const trail_event *events, long count);
 
@@ -73,7 +73,7 @@ typedef struct trail_lane {
     int64_t end_ns;   /* of its last span */
     bool open;        /* still exists at the end */
     uint64_t spans;
-    int64_t first_wait_ns;         /* begin of its first waiting span; -1: none */
+    int64_t first_wait_ns;         /* start of its first waiting span; -1: none */
     int64_t parent;                /* lane of the goroutine that created it; -1: not known */
     int64_t ns[TRAIL_SPAN_STATES]; /* time in each state */
 } trail_lane;
@@ -88,7 +88,7 @@ TRAIL_API void trail_lanes_get(const trail_lanes *lanes, trail_lane_kind kind, s
 /* Only the name of a lane. */
 TRAIL_API trail_name trail_lanes_name(const trail_lanes *lanes, trail_lane_kind kind, size_t lane);
 
-/* Time in each state from the lane's begin up to `ns`, or up to its end if that is earlier. */
+/* Time in each state from the lane's start up to `ns`, or up to its end if that is earlier. */
 TRAIL_API void trail_lanes_sums(const trail_lanes *lanes, trail_lane_kind kind, size_t lane,
                                 int64_t ns, int64_t sums[TRAIL_SPAN_STATES]);
 
@@ -165,13 +165,13 @@ TRAIL_API size_t trail_lanes_stack(const trail_lanes *lanes, trail_stack stack,
 /* One more than the largest trail_stack. */
 TRAIL_API size_t trail_lanes_stack_count(const trail_lanes *lanes);
 
-/* An interval beside the states: a range of the runtime, a region or a task. */
+/* An interval in addition to the states: a range of the runtime, a region or a task. */
 typedef enum trail_bar_kind { TRAIL_BAR_RANGE, TRAIL_BAR_REGION, TRAIL_BAR_TASK } trail_bar_kind;
 typedef struct trail_bar {
     int64_t begin_ns, end_ns; /* end_ns of an open one: the end of the trace so far */
     trail_bar_kind kind;
     bool open;
-    bool has_begun;    /* its begin is in the trace */
+    bool has_begun;    /* it began in the trace */
     trail_range range; /* of a range */
     trail_name name;
     trail_stack stack;

@@ -55,8 +55,8 @@ TRAIL_API trail_source *trail_source_open_callback(trail_read_fn read, void *con
 TRAIL_API void trail_source_close(trail_source *source);
 
 /*
- * Opens trace number `number` (from 1 on) of a file with several, one behind the other; the source
- * has what follows it too, but a reader ends there. The limits are those of
+ * Opens trace number `number` (from 1 on) of a file with several, one after another. The source
+ * also contains what follows it, but a reader ends there. The limits are those of
  * trail_source_limit_inflated.
  */
 TRAIL_API trail_source *trail_source_open_part(const char *path, unsigned number,
@@ -65,9 +65,10 @@ TRAIL_API trail_source *trail_source_open_part(const char *path, unsigned number
 
 /*
  * Limits the output of a compressed source: to `max_bytes` in total, and to `max_ratio` times the
- * compressed bytes read so far, where the first 64 MiB are exempt. 0 keeps the present limit;
+ * compressed bytes read so far, where the first 64 MiB are exempt. 0 keeps the current limit;
  * UINT64_MAX removes it. More output is an error, TRAIL_LIMIT. A compressed trace of Go 1.21 or
- * earlier is held in memory whole; real traces are 3 to 30 times as large as their compressed form.
+ * earlier is held in memory completely; real traces are 3 to 30 times as large as their compressed
+ * form.
  */
 #define TRAIL_INFLATED_MAX   (UINT64_C(16) << 30)
 #define TRAIL_INFLATED_RATIO UINT64_C(250)
@@ -85,8 +86,8 @@ TRAIL_API int64_t trail_source_position(const trail_source *source);
 
 /*
  * Reads a source to its end and sets *hash to a hash of its content with compression undone: the
- * same on every machine, and for a file however it is compressed. It is no protection against
- * forgery. Returns -1 with *err set on an error; *hash is then of the part before it.
+ * same on every machine, and whether or how a file is compressed. It does not protect against
+ * forgery. Returns -1 with *err set on an error; *hash then covers the part before it.
  */
 TRAIL_API int trail_source_hash(trail_source *source, uint64_t *hash, trail_error *err);
 
@@ -469,21 +470,22 @@ typedef struct trail_reader_options {
     /* Fails at an annotation that breaks Go's rules, as Go does: see TRAIL_EVENT_MISUSED. */
     bool strict;
     /*
-     * v1: delivers what can be read of a damaged trace before the error: what is behind damage too,
-     * with repairs, and with `strict` only what is consistent before it.
+     * v1: delivers everything readable in a damaged trace before the error: also what follows
+     * damage, with repairs; with `strict`, only the consistent events before it.
      */
     bool partial;
     /* Infers events and, in v1, shifts times to make the trace consistent; see trail_repair. */
     bool repair;
     /*
-     * v1: only judges the trace. trail_reader_next_batch (or _v1_batch) returns 0 at once if it is
-     * consistent, -1 if not; the stats are those of a reader that delivered everything. Saves the
-     * second of two passes. Has no effect if annotations were misused, so that they can be listed.
+     * v1: only judges the trace. trail_reader_next_batch (or _v1_batch) returns 0 immediately if it
+     * is consistent, -1 if not; the stats are those of a reader that delivered everything. Saves
+     * the second of two passes. Has no effect if annotations were misused, so that they can be
+     * listed.
      *
-     * v2, with `ahead`, of a plain file: several threads judge generations at the same time. Of
-     * each that another thread has judged, only the Sync is delivered and an event of kind
-     * TRAIL_BAD at the time of its last one; errors, stats and generations with misused annotations
-     * are as usual.
+     * v2, with `ahead`, of a plain file: several threads judge generations at the same time. Of a
+     * generation judged by another thread, only the Sync is delivered, and an event of kind
+     * TRAIL_BAD at the time of its last event; errors, stats and generations with misused
+     * annotations are as usual.
      */
     bool verdict_only;
     /*
@@ -543,19 +545,19 @@ typedef enum trail_recorded_what {
     TRAIL_RECORDED_MISSED,   /* a process without the recorder: pid, name, count: the same */
     TRAIL_RECORDED_LATE,     /* processes that started too fast to be listed: count */
     TRAIL_RECORDED_UNKNOWN,  /* processes that may or may not be recorded: count */
-    /* The machine. count: its CPUs; cpu_ns: CPU time of programs that were not recorded, at most,
-     * in recorder_ns of the recording. */
+    /* The machine. count: its CPUs; cpu_ns: at most the CPU time of programs that were not
+     * recorded, in recorder_ns of the recording. */
     TRAIL_RECORDED_MACHINE,
-    /* The CPUs that threads may use (sched_setaffinity(2)) which were found to want one. count:
-     * their number; name: "0-2,4". */
+    /* The CPUs that may be used by threads that were found to want one (sched_setaffinity(2)).
+     * count: their number; name: "0-2,4". */
     TRAIL_RECORDED_CPUS,
     /* The quota of the program's control group. count: thousandths of a CPU; cpu_ns: throttled time
      * during the recording, the sum over CPUs. */
     TRAIL_RECORDED_QUOTA,
-    /* A thread whose scheduling is or was not the default; after a change again. pid: its TID;
+    /* A thread whose scheduling is or was not the default; repeated after a change. pid: its TID;
      * count: CPUs that it may use; name: "CPU 0; nice 5; SCHED_FIFO 10". */
     TRAIL_RECORDED_THREAD,
-    /* The kernel's wake-ups were not recorded beside its context switches: from when on a thread
+    /* Context switches were recorded from the kernel, but wake-ups were not: since when a thread
      * was ready after a wait is inferred. count: 1. */
     TRAIL_RECORDED_READY
 } trail_recorded_what;
@@ -644,7 +646,8 @@ TRAIL_API uint64_t trail_reader_epoch(const trail_reader *reader);
 TRAIL_API size_t trail_reader_stack_count(const trail_reader *reader);
 TRAIL_API size_t trail_reader_string_count(const trail_reader *reader);
 
-/* Raw data of experiments in the current generation, available with a TRAIL_SYNC but the final. */
+/* Raw data of experiments in the current generation, available at each TRAIL_SYNC except the final
+ * one. */
 typedef struct trail_experiment_batch {
     uint8_t experiment; /* 1 = AllocFree */
     int64_t thread;
@@ -669,7 +672,7 @@ typedef struct trail_reader_stats {
     uint64_t events;            /* delivered */
     uint64_t wire_events;       /* timed records read from the file */
     uint64_t generations;       /* v2: whole generations delivered */
-    uint64_t generations_alone; /* of these, judged without those before them: verdict_only */
+    uint64_t generations_alone; /* of these, judged independently of earlier ones: verdict_only */
     uint64_t bytes;             /* of the uncompressed trace, read so far */
     uint64_t good_bytes;        /* everything before this offset was delivered or is consistent */
     uint64_t strings, stacks, cpu_samples; /* summed over generations */
@@ -679,12 +682,12 @@ typedef struct trail_reader_stats {
     uint64_t skipped_bytes; /* not read, because of trail_reader_options.from_ns */
     int64_t first_ns;       /* if skipped_bytes > 0: time of the first event of the trace */
     uint64_t misused;       /* events with TRAIL_EVENT_MISUSED */
-    /* Without `strict`: what was passed over. */
-    uint64_t holes;         /* damage behind which the states of all goroutines are found anew */
+    /* Without `strict`: what was skipped. */
+    uint64_t holes;         /* damage after which the states of all goroutines are found anew */
     uint64_t lost_bytes;    /* damaged or in a generation without order */
     uint64_t text_bytes;    /* text that the program wrote into the trace */
-    int64_t text_offset;    /* of its begin, -1: none */
-    int64_t next_trace;     /* offset of another trace behind this one, -1: none */
+    int64_t text_offset;    /* where it begins; -1: none */
+    int64_t next_trace;     /* offset of another trace after this one; -1: none */
     bool unstopped;         /* ends in a generation that has only begun: tracing was not stopped */
     bool frequency_assumed; /* v1 with partial: the frequency record is missing */
 } trail_reader_stats;

@@ -163,14 +163,14 @@ typedef struct trail_m {
 /*
  * trail_m_attach returns the calling thread's M, which the library owns: valid until the thread
  * ends or calls trail_m_exit. If the thread has an M, returns that. NULL: no memory. Not
- * async-signal-safe, as the next two.
+ * async-signal-safe, like the next two.
  */
 TRAIL_API trail_m *trail_m_attach(void);
 
 /*
  * trail_m_start registers the calling thread as `m`, which the host owns; it precedes every other
  * call with `m`. trail_m_exit is the last; what the thread wrote is kept. The exit of a thread
- * without trail_m_exit is detected, also if the memory of `m` is gone by then; a goroutine that
+ * without trail_m_exit is detected, even if the memory of `m` is gone by then; a goroutine that
  * still runs on it ends there, and is counted as misuse.
  */
 TRAIL_API void trail_m_start(trail_m *m);
@@ -189,7 +189,7 @@ TRAIL_API void trail_p_fini(trail_p *p);
 
 /*
  * Initializes a G that is not created yet, with an ID that is unique in this process and must not
- * be changed. In the memory of a goroutine that still runs it ends that one, which is misuse.
+ * be changed. If a goroutine in the same memory is still running, it ends, which is misuse.
  */
 TRAIL_API void trail_g_init(trail_g *g);
 
@@ -197,9 +197,9 @@ TRAIL_API void trail_g_init(trail_g *g);
  * Set the name that trail shows for `g` instead of its start function, and its kind ("accept loop",
  * "timer"). UTF-8, copied, and cut to TRAIL_NAME_MAX or TRAIL_KIND_MAX bytes; NULL or "" removes
  * it. May be called at any time after trail_g_init, from any thread, by one thread at a time for
- * one goroutine. Every trace and snapshot that has the goroutine has them, also one that starts
- * later; after a change within a trace, trail shows the last. Go's tools show the start function.
- * Not async-signal-safe.
+ * one goroutine. Every trace and snapshot with the goroutine has them, even if it starts later;
+ * after a change within a trace, trail shows the last one. Go's tools show the start function. Not
+ * async-signal-safe.
  */
 TRAIL_API void trail_g_set_name(trail_g *g, const char *name);
 TRAIL_API void trail_g_set_kind(trail_g *g, const char *kind);
@@ -420,8 +420,8 @@ typedef struct trail_flight_options {
 
 /*
  * Keeps the newest generations in memory, with a thread of the library. A stream may be started and
- * stopped beside it. trail_flight_snapshot ends the current generation and writes all that is kept,
- * a complete trace, to `fd`; *bytes (may be NULL) receives its size. Recording continues.
+ * stopped at the same time. trail_flight_snapshot ends the current generation and writes everything
+ * kept, as a complete trace, to `fd`; *bytes (may be NULL) receives its size. Recording continues.
  */
 TRAIL_API bool trail_flight_start(const trail_flight_options *options, trail_error *err);
 TRAIL_API bool trail_flight_snapshot(int fd, uint64_t *bytes, trail_error *err);
@@ -506,8 +506,8 @@ typedef enum trail_block_reason {
 
 /*
  * Creates `g`, runnable; `function` is the address of its start function, or 0. Has P, G. The
- * goroutine keeps the address: traces and snapshots that begin after its creation have it too. A
- * thread without a P, or in a system call, borrows a P for the event, or interrupts the call (see
+ * goroutine keeps the address, so traces and snapshots that begin after its creation have it, too.
+ * A thread without a P, or in a system call, borrows a P for the event, or interrupts the call (see
  * "Tasks, regions, logs").
  */
 static inline bool trail_go_create(trail_m *m, trail_g *g, uintptr_t function, int skip);
@@ -586,8 +586,8 @@ TRAIL_API bool trail_gc_end(trail_m *m);
 TRAIL_API bool trail_gc_assist_begin(trail_m *m, int skip);
 TRAIL_API bool trail_gc_assist_end(trail_m *m);
 /*
- * A sweep on the thread's P. Nothing is written before the first span, nor without one. Spans
- * outside of a sweep are permitted and not written, as in Go.
+ * A sweep on the thread's P. Nothing is written before the first span, or without one. Spans
+ * outside a sweep are permitted but not written, as in Go.
  */
 TRAIL_API bool trail_gc_sweep_begin(trail_m *m);
 TRAIL_API bool trail_gc_sweep_span(trail_m *m, uint64_t swept, uint64_t reclaimed, int skip);
@@ -756,7 +756,7 @@ TRAIL_INLINE_ void trail_set_(trail_state_ *state, trail_state_ value)
     __atomic_store_n(state, value, __ATOMIC_RELAXED);
 }
 
-/* Of inner Ms, as the next two. */
+/* For inner Ms, like the next two. */
 TRAIL_INLINE_ void trail_set_current_(trail_m *m, trail_g *g)
 {
     __atomic_store_n(&m->g, g, __ATOMIC_RELAXED);

@@ -133,7 +133,7 @@ TRAIL_ALWAYS_INLINE_ void log(std::uint64_t task, const char *category, const ch
  * Threads need no set-up: at its first coroutine a thread gets an M and a P of its own until it
  * exits. From then on, what it annotates while no coroutine runs is lost. An executor marks its
  * waits for work by trail::idle. trace_coroutines() precedes the start of the trace. It sets the
- * host: coroutines and another runtime cannot be traced together.
+ * host, so coroutines and another runtime cannot be traced together.
  *
  * An awaitable's await_suspend must not throw. While nothing is recorded, a coroutine costs an
  * allocation and a mutex when it is created and destroyed, and a few stores when it waits.

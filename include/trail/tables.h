@@ -94,8 +94,8 @@ typedef struct trail_tables_options {
      * Time window in ns since the first event, edges included. Events, logs and samples lie in it.
      * States are cut at its edges, so that durations count only the time inside; has_begin and
      * has_end are false there. Goroutines, tasks and regions alive in it have the times spent in
-     * it, and their uncut begin. Findings are those of the window. Stacks, frames and strings cover everything read up to its end,
-     * with the same numbers as without a window.
+     * it, and their uncut start. Findings are those of the window. Stacks, frames and strings cover
+     * everything read up to its end, with the same numbers as without a window.
      */
     bool has_from, has_to;
     int64_t from_ns, to_ns;
@@ -103,7 +103,7 @@ typedef struct trail_tables_options {
     void *progress_context;
     /*
      * CSV: put an apostrophe before text that a spreadsheet would evaluate: text that begins, after
-     * spaces, with = + - @, a tab or a line end and is no number.
+     * spaces, with = + - @, a tab or a line end, and is not a number.
      */
     bool csv_safe;
 } trail_tables_options;

@@ -86,7 +86,7 @@ static inline uint64_t clock_v1_ticks(const struct clock *clock)
     return clock_ticks(clock) / CLOCK_V1_DIVISOR;
 }
 
-/* Whether the CPU's counter is the same on all CPUs and has a constant rate, also in deep sleep. */
+/* Whether the CPU's counter is the same on all CPUs and has a constant rate, even in deep sleep. */
 bool clock_counter_is_invariant(void);
 
 /* Selects the counter and takes the first pair of readings; once per process. */

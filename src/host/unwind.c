@@ -186,7 +186,7 @@ static inline uint64_t tag_of(uintptr_t pc)
     return (uint64_t)pc << (RULE_BITS + 3) >> 3;
 }
 
-/* Returns the slot's word less the tag: the rule, if it is below 2^30. */
+/* Returns the slot's word minus the tag: the rule, if below 2^30. */
 static inline uint64_t look(size_t home, uint64_t tag, unsigned displacement)
 {
     /* Relaxed: each word is self-contained. */
@@ -206,14 +206,14 @@ static uint32_t find_rule(uintptr_t pc)
 
 /*
  * Stores a rule in a free slot, or else in the last slot that it may be in: the rule that was there
- * is read from .eh_frame again when it is needed. If two threads use one slot at once, the later
- * word stays.
+ * is read from .eh_frame again when it is needed. If two threads use the same slot, the later word
+ * remains.
  *
  * `since` is the value of `forgotten` before the module was read. The store, the load after it, and
  * unwind_forget's accesses are sequentially consistent. If unwind_forget erases the slot before the
  * word is stored, it has counted before that, the load at the end sees the count, and the word is
- * removed here. If it erases the slot later, the word goes with it. Either way no rule stays that
- * was read before.
+ * removed here. If it erases the slot later, the word goes with it. Either way, no rule remains
+ * that was read before.
  */
 static void keep_rule(uintptr_t pc, uint32_t rule, uint64_t since)
 {
@@ -375,7 +375,8 @@ static struct cfi_rule read_rule(uintptr_t pc)
     struct cfi_rule rule = {.kind = CFI_NONE};
     struct cfi_module module = {.ranges = 0};
     uint32_t packed;
-    /* No module: generated code. Its rule is not kept, as the code may disappear at any time. */
+    /* No module: generated code. Its rule is not kept, because the code may disappear at any
+     * time. */
     if (!find_module(pc - 1, &module))
         return rule;
     rule = cfi_find(&module, pc - 1);
@@ -401,7 +402,7 @@ static bool step_realigned(struct walk *w, int32_t inner)
     return true;
 }
 
-/* The interrupted registers are behind the return address that the handler popped. */
+/* The interrupted registers come after the return address that the handler popped. */
 static bool step_signal(struct walk *w)
 {
     const ucontext_t *context = (const ucontext_t *)w->sp;
@@ -436,7 +437,7 @@ static bool step_popped(struct walk *w, uint32_t rule)
     return true;
 }
 
-/* The commonest step: see the table's layout. If it fails, the walk is unchanged. */
+/* The most common step: see the table's layout. If it fails, the walk is unchanged. */
 READS_STACK static inline bool step_plain(struct walk *w, uint32_t rule)
 {
     uintptr_t end = end_of(w, rule), fp;
@@ -512,7 +513,7 @@ __attribute__((noinline, cold)) static bool step_other(struct walk *w)
 
 /*
  * Each step depends on the one before: the PC, a multiplication, the table's word, the frame's end,
- * the next PC. That takes some 17 cycles if the table is in the first-level cache. The base is
+ * the next PC. That takes about 17 cycles if the table is in the first-level cache. The base is
  * selected without a branch.
  */
 static inline bool step(struct walk *w)

@@ -41,8 +41,8 @@ struct unwind_start {
 };
 
 /*
- * Writes up to max PCs, innermost first, beginning with start->pc; returns how many. Nothing
- * outside of [start->sp, stack_end), the rest of the stack, is read, whatever the registers and the
+ * Writes up to max PCs, innermost first, beginning with start->pc; returns their number. Nothing
+ * outside [start->sp, stack_end), the rest of the stack, is read, whatever the registers and the
  * stack hold: so start->sp must lie on the stack that ends there (see unwind_end). If stack_end is
  * 0, start->pc is the only PC. A walk ends at the outermost frame, at a frame without unwind
  * tables, and where it would leave the stack, as below a handler on an alternate stack.
@@ -52,7 +52,7 @@ size_t unwind_stack(const struct unwind_start *start, uintptr_t stack_end, uintp
 
 /*
  * Forgets all rules and frees their memory. Call it after dlclose, because other code may be mapped
- * at the same addresses. Other threads may walk meanwhile. Takes about 30 us.
+ * at the same addresses. Other threads may walk at the same time. Takes about 30 us.
  */
 void unwind_forget(void);
 

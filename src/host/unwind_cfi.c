@@ -30,7 +30,7 @@ enum {
 #define MAX_REMEMBERED 8          /* compilers nest one or two */
 #define MAX_OPERANDS   8          /* of an expression */
 #define MAX_ENTRY      (1u << 20) /* bytes of a CIE or FDE */
-/* Limit for a CIE that is read again for each of its FDEs; compilers write some 30 bytes. */
+/* Limit for a CIE that is read again for each of its FDEs; compilers write about 30 bytes. */
 #define MAX_LISTED_CIE 256
 
 /* MARK: Bytes */
@@ -333,7 +333,7 @@ static void set_end(struct program *p, uint64_t reg, uint64_t offset)
     p->row.end = of_register(reg, offset);
 }
 
-/* Sets the register or the offset; the other one stays. */
+/* Sets the register or the offset; the other one is unchanged. */
 static void set_end_register(struct program *p, uint64_t reg)
 {
     set_end(p, reg, p->row.end.offset);

@@ -20,7 +20,7 @@
 
 const char elf_bounds_no_elf[] = "not an ELF program";
 
-/* The size of an xz file's contents; more than `most`: at least that. Its index may lie. */
+/* The size of an xz file's contents; if more than `most`, a lower bound. Its index may lie. */
 static uint64_t xz_size(const Elf_Data *packed, uint64_t most)
 {
     unsigned char piece[16384];
@@ -41,7 +41,7 @@ static uint64_t xz_size(const Elf_Data *packed, uint64_t most)
     return result == LZMA_MEMLIMIT_ERROR ? UINT64_MAX : size;
 }
 
-/* What a section unpacks to; 0: it is not compressed. */
+/* The size to which a section unpacks; 0: not compressed. */
 static uint64_t unpacked(Elf_Scn *section, const GElf_Shdr *header, const char *name, uint64_t most)
 {
     GElf_Chdr compression;
@@ -82,7 +82,8 @@ static bool sections_bounded(Elf *elf, uint64_t most)
     return true;
 }
 
-/* Bytes of the file without its holes, which cost nothing to make; some file systems do not know. */
+/* Bytes of the file without its holes, which cost nothing to make; some file systems do not report
+ * them. */
 static uint64_t stored_size(const struct stat *status)
 {
     uint64_t size = (uint64_t)status->st_size, stored = (uint64_t)status->st_blocks * 512;

@@ -1,6 +1,6 @@
 /*
  * Whether libelf, libdw and libdwfl can read a file in bounded memory. They unpack compressed
- * sections as a whole, to the size that the file claims.
+ * sections completely, to the size that the file claims.
  */
 #ifndef TRAIL_INSPECT_ELF_BOUNDS_H
 #define TRAIL_INSPECT_ELF_BOUNDS_H
@@ -11,8 +11,8 @@
 extern const char elf_bounds_no_elf[];
 
 /*
- * Returns NULL if `fd` is an ELF file that they can read, else what is wrong with it. Files that
- * are compressed as a whole, which libdwfl would unpack, are refused.
+ * Returns NULL if `fd` is an ELF file that they can read, else what is wrong with it. Completely
+ * compressed files, which libdwfl would unpack, are refused.
  */
 const char *elf_bounds_problem(int fd);
 

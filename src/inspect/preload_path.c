@@ -29,7 +29,7 @@ static bool own_folder(char *folder, size_t size)
     return true;
 }
 
-/* Checks the file. LD_PRELOAD is split at spaces and colons, so its name may have none. */
+/* Checks the file. LD_PRELOAD is split at spaces and colons, so its name must not contain any. */
 static bool take(struct preload *preload, const char *path)
 {
     struct stat file;
@@ -55,7 +55,7 @@ static bool fail(struct preload *preload, const char *path, const char *advice)
     return false;
 }
 
-/* Looks beside the recorder: as installed, then as built. Without it OpenMP is not recorded. */
+/* Looks next to the recorder: as installed, then as built. Without it, OpenMP is not recorded. */
 static void find_openmp(struct preload *preload)
 {
     static const char *const places[] = {"", "../ompt/"};

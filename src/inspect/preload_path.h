@@ -11,7 +11,7 @@
 
 struct preload {
     char path[PATH_MAX];   /* absolute, valid in LD_PRELOAD; "": not found */
-    char openmp[PATH_MAX]; /* libtrail-ompt.so beside it, for OMP_TOOL_LIBRARIES; "": none */
+    char openmp[PATH_MAX]; /* libtrail-ompt.so next to it, for OMP_TOOL_LIBRARIES; "": none */
     char wrong[2 * PATH_MAX + 256]; /* if not found: the error, and what to do */
 };
 
@@ -21,9 +21,10 @@ struct preload {
  */
 bool preload_path(struct preload *preload);
 
-/* Finds LLVM's OpenMP library, which gcc's programs can use too. Returns false if not installed. */
+/* Finds LLVM's OpenMP library, which programs built with gcc can use, too. Returns false if not
+ * installed. */
 bool preload_libomp(char *path, size_t size);
-/* As preload_path, for libtrail-heap.so beside it, which also wraps malloc. */
+/* Like preload_path, for libtrail-heap.so next to it, which also wraps malloc. */
 bool preload_path_with_heap(struct preload *preload);
 
 #endif

@@ -18,7 +18,7 @@
 #include "base/text.h"
 
 #define MOST_HEADERS (65536 / sizeof(Elf64_Phdr)) /* the kernel's limit */
-#define MOST_DYNAMIC ((size_t)1 << 20)            /* bytes of tables that are read as a whole */
+#define MOST_DYNAMIC ((size_t)1 << 20)            /* bytes of tables that are read completely */
 #define MOST_STRINGS ((size_t)64 << 20)
 #define MOST_SYMBOLS ((size_t)256 << 20)
 #define MOST_NOTES   ((size_t)1 << 20)
@@ -175,7 +175,7 @@ static bool find_segment(const struct check *check, unsigned type, GElf_Phdr *fo
     return segment(check, type, &at, found);
 }
 
-/* Bytes of the file; NULL if they are outside of it, or more than `most`. */
+/* Bytes of the file; NULL if they are outside it, or more than `most`. */
 static Elf_Data *chunk(const struct check *check, uint64_t offset, uint64_t size, size_t most,
                        Elf_Type type)
 {
@@ -197,7 +197,7 @@ static bool file_offset(const struct check *check, uint64_t address, uint64_t *o
     return false;
 }
 
-/* Whether the file contains all that has to be loaded. */
+/* Whether the file contains everything that has to be loaded. */
 static bool is_whole(const struct check *check)
 {
     struct stat file;

@@ -18,7 +18,7 @@
 #include "ui/skip_frames.h"
 #include "ui/terminal.h"
 
-/* As on a machine with one processor, so that the functions for threads are never called. */
+/* As on a machine with one processor, so that functions for threads are never called. */
 unsigned cpu_quota_usable(void)
 {
     return 1;
@@ -173,7 +173,7 @@ int profile_write_pprof(const trail_analysis *analysis, const trail_profile *pro
     return error_set(err, TRAIL_USAGE, "no pprof file can be written here");
 }
 
-/* Lines of a page are as wide as they are. */
+/* Lines in a page are never wrapped. */
 int fit_columns(void)
 {
     return INT_MAX;

@@ -1,6 +1,6 @@
 /*
- * The viewer's API (docs/http-api.md) as WebAssembly, for a trace that stays in the browser. These
- * functions are called by web/src/wasm/, which provides a file system with the trace as its only file.
+ * The viewer's API (docs/http-api.md) as WebAssembly, for a trace that stays in the browser.
+ * web/src/wasm/ calls these functions and provides a file system with the trace as its only file.
  *
  * An instance of the module does one of two things, because an analysis does not free its memory:
  *
@@ -13,7 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Returns a buffer for the argument of the next call; valid until page_room is called again. NULL on out of memory. */
+/* Returns a buffer for the argument of the next call; valid until page_room is called again. NULL
+ * if out of memory. */
 char *page_room(size_t size);
 
 /* Opens the file whose name is in the buffer. Returns NULL, or an error message. */
@@ -24,7 +25,8 @@ int page_read(void);
 
 struct page_answer {
     uint32_t status;
-    const char *type; /* COMMAND_TYPE: data is arguments for page_run, each ended by a NUL */
+    const char
+        *type; /* COMMAND_TYPE: the data are arguments for page_run, each terminated by a NUL */
     const char *data;
     size_t size;
 };

@@ -1,7 +1,7 @@
 /*
  * Cache: rendered text of the strings or stacks of a trace, by handle. A stack is printed many
  * times (hundreds of bytes with each event) but rendered once per epoch (trail_reader_epoch). The
- * cache is bounded; beyond that, handles are rendered each time.
+ * cache is bounded; further handles are rendered each time.
  */
 #ifndef TRAIL_PRINT_CACHE_H
 #define TRAIL_PRINT_CACHE_H
@@ -29,7 +29,7 @@ struct cache {
     size_t kept; /* bytes cached, in the arena */
     struct arena arena;
     struct out scratch; /* blocks are rendered here first */
-    char *long_block;   /* a block that exceeds the scratch buffer */
+    char *long_block;   /* holds a block that exceeds the scratch buffer */
     size_t long_size, long_capacity;
 };
 

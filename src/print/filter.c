@@ -185,7 +185,7 @@ static bool in_list(const int64_t *list, size_t count, int64_t id)
     return false;
 }
 
-/* The resource that an event is about, besides its context. */
+/* The resource that an event is about, in addition to its context. */
 struct subject {
     trail_resource resource;
     int64_t id;
@@ -223,7 +223,7 @@ static bool concerns(const int64_t *list, size_t count, int64_t context, struct 
            (subject.resource == resource && in_list(list, count, subject.id));
 }
 
-/* The part of the verdict that depends on time alone. */
+/* Returns the part of the verdict that depends on time alone. */
 static enum filter_verdict filter_time(struct filter *filter, int64_t time_ns)
 {
     const trail_filter *rules = filter->rules;
@@ -238,7 +238,7 @@ static enum filter_verdict filter_time(struct filter *filter, int64_t time_ns)
     return rules->has_from && since < rules->from_ns ? FILTER_SKIP : FILTER_TAKE;
 }
 
-/* What the rules look at. */
+/* The parts of an event that the rules examine. */
 struct candidate {
     int64_t time_ns, goroutine, proc, thread;
     unsigned type;

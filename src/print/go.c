@@ -175,7 +175,7 @@ static bool go_hides_stacks(const struct print *print, const trail_event *event)
 
 /*
  * Whether Go shows a TransitionStack, even one without frames: the start stack of a new goroutine
- * is always present, also as ID 0.
+ * is always present, even with ID 0.
  */
 static bool go_has_transition_stack(const struct print *print, const trail_event *event)
 {

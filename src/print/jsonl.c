@@ -1,7 +1,7 @@
 /*
  * --format=jsonl: one JSON object per event. The keys are a contract, described in docs/jsonl.md.
- * Text that is not UTF-8 has U+FFFD for each invalid byte (base/json.h), and a second key with the
- * suffix `_hex` and all its bytes.
+ * In text that is not UTF-8, U+FFFD replaces each invalid byte (base/json.h), and a second key with
+ * the suffix `_hex` has all its bytes.
  */
 #include "base/json.h"
 #include "base/text.h"
@@ -141,7 +141,7 @@ static void json_task_id(struct print *print, uint64_t task)
         json_u64_member(&print->out, "task", task);
 }
 
-/* Writes what the program calls the goroutine, if it does. */
+/* Writes the program's name for the goroutine, if there is one. */
 static void json_label(struct print *print, int64_t id)
 {
     trail_goroutine_label label;

@@ -1,12 +1,12 @@
 /*
- * --format=text: for people. One event per line: when, where (G, P, M), what happened, why, by
+ * --format=text, for reading. One event per line: when, where (G, P, M), what happened, why, by
  * which goroutine, after how long, and the place in the code:
  *
  *     0.004213312  G 18   P 0  M 4512  blocks: chan receive     at main.worker (main.go:42)
  *     0.004230912  G 7    P 1  M 4510  G 18 made ready by G 7, after 17.6us
  *
- * The line is written from the view of the event's context; the resource it is about is named if it
- * is another one. Text from the trace is escaped, so that it cannot control a terminal.
+ * The line is written from the view of the event's context; the event's resource is named if it is
+ * a different one. Text from the trace is escaped, so that it cannot control a terminal.
  */
 #include <string.h>
 #include <time.h>
@@ -19,13 +19,13 @@
 #include "wire/wire.h"
 
 #define PLACE_COLUMN   78   /* column where places in the code begin */
-#define COLOUR_BYTES   16   /* of the colour codes before it */
+#define COLOUR_BYTES   16   /* of preceding colour codes */
 #define TEXT_LINE_ROOM 4096 /* sufficient for nearly every line */
 #define CONTEXT_ROOM   128  /* sufficient for a word and a number */
 
 enum style { STYLE_PLAIN, STYLE_DIM, STYLE_RUN, STYLE_WAIT, STYLE_SYSCALL, STYLE_GC, STYLE_USER };
 
-/* Writes a few dozen spaces at most. */
+/* Writes at most a few dozen spaces. */
 static void put_spaces(struct out *out, size_t count)
 {
     out_room(out, count);
@@ -397,8 +397,8 @@ static void what_experimental(struct print *print, const trail_event *event)
 /* MARK: Transitions */
 
 enum voice {
-    ACTIVE, /* the context does it; the subject is named only if it is another */
-    PASSIVE /* the context does it to the subject, which is named */
+    ACTIVE, /* the context acts; the subject is named only if it is another one */
+    PASSIVE /* the context acts on the subject, which is named */
 };
 
 struct phrase {
@@ -442,7 +442,7 @@ static const struct phrase proc_phrases[TRAIL_PROC_STATES][TRAIL_PROC_STATES] = 
     [TRAIL_PROC_IDLE][TRAIL_PROC_IDLE] = {"is still idle", PASSIVE, STYLE_DIM},
 };
 
-/* A state begins or ends where events are lost. */
+/* Returns the phrase for a state that begins or ends where events are lost. */
 static const struct phrase *inferred_phrase(const trail_event *event)
 {
     static const struct phrase gone = {"is in an unknown state from here", PASSIVE, STYLE_DIM};
@@ -488,7 +488,7 @@ static void put_by(struct print *print, const trail_event *event)
     }
 }
 
-/* Writes what the program calls the goroutine. Returns false if it has given it no name. */
+/* Writes the program's name for the goroutine. Returns false if there is none. */
 static bool put_label_name(struct print *print, trail_string name)
 {
     if (name.size == 0)
@@ -510,8 +510,8 @@ static void put_start_function(struct print *print, const trail_event *event)
 }
 
 /*
- * Writes what a new goroutine is: its name, else its start function, and its kind. The start
- * function of one that is found is in the column of places.
+ * Writes what a new goroutine is: its name or else its start function, and its kind. For one that
+ * is only found, the column of places has the start function.
  */
 static void put_entry(struct print *print, const trail_event *event, bool found)
 {
@@ -542,7 +542,7 @@ static bool is_status(const trail_event *event)
     return event->wire == V2_GoStatus || event->wire == V2_GoStatusStack;
 }
 
-/* The reason of a wait, in the words of what made the trace. */
+/* Writes the reason of a wait, in the vocabulary of the trace's maker. */
 static void put_reason(struct print *print, const trail_event *event)
 {
     trail_string reason = trail_reader_string(print->reader, event->transition.reason);
@@ -664,7 +664,7 @@ static void text_line(struct print *print, const trail_event *event)
     put_style(print, STYLE_PLAIN);
 }
 
-/* Columns of the terminal, if no character is wide or has combining ones. */
+/* Returns the columns on a terminal, assuming no wide or combining characters. */
 static size_t columns_of(const char *begin, const char *end)
 {
     size_t columns = 0;

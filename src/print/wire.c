@@ -2,9 +2,9 @@
  * The text form of records (§5.6, docs/wire-text.md): one line per record, `Name arg=value ...`,
  * its frames on separate lines, its data in quotes.
  *
- * Names are copied from `shapes`, filled when a type first occurs: copying a label copies a fixed
- * number of bytes, of which `size` count. With that, and numbers written by pairs of digits, it
- * writes about 0.6 GB of text per second.
+ * Names are copied from `shapes`, which is filled when a type first occurs: each copy has a fixed
+ * number of bytes, of which the first `size` count. This, and writing numbers by pairs of digits,
+ * gives about 0.6 GB of text per second.
  */
 #include <trail/export.h>
 

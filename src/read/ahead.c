@@ -26,7 +26,7 @@ struct ahead {
     bool stop;            /* the reader is being closed */
     bool over;            /* only `result` follows the blocks given */
     long result;
-    /* Work of the caller's for whichever thread would wait; has_work: there may be some. */
+    /* The caller's work, for whichever thread would otherwise wait; has_work: there may be some. */
     bool (*work)(void *context);
     void *work_context;
     bool has_work, works;
@@ -34,7 +34,7 @@ struct ahead {
     bool holds; /* the caller is processing block `done` */
     trail_reader_stats stats;
     /*
-     * Used by the reading thread: events in block `given`, until it is given. Blocks themselves
+     * Used by the reading thread: events in block `given`, until it is given. The blocks themselves
      * need no lock.
      */
     long filled;
@@ -43,7 +43,7 @@ struct ahead {
 
 /* MARK: Work */
 
-/* Does work that was lent the thread. Returns false if there is none to do now. With the lock. */
+/* Does lent work. Returns false if there is none now. Called with the lock held. */
 static bool work_once(struct ahead *a)
 {
     if (!a->work || !a->has_work || a->works)
@@ -132,8 +132,8 @@ static bool offer(struct ahead *a)
 }
 
 /*
- * Takes a batch. It is copied if the decoder has put it elsewhere, or into a block that was given
- * meanwhile (ahead_settle). Returns false if the reader is being closed.
+ * Takes a batch. Copies it if the decoder put it elsewhere, or into a block that has since been
+ * given (ahead_settle). Returns false if the reader is being closed.
  */
 static bool put(struct ahead *a, const trail_event *events, long count)
 {

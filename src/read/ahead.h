@@ -5,7 +5,7 @@
  * Events are put into a ring of blocks. The tables and texts they refer to stay in the reader:
  * before any of these change (a new generation, a table that grows), the thread waits until the
  * caller is done with all events delivered so far, that is, until it asks for the next ones.
- * Handles therefore mean the same as without the thread, and callers need no lock.
+ * Handles therefore keep their meaning, and callers need no lock.
  */
 #ifndef TRAIL_READ_AHEAD_H
 #define TRAIL_READ_AHEAD_H

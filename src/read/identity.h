@@ -11,7 +11,7 @@
 
 #include "wire/goroutine.h"
 
-/* A line. Texts point into it. */
+/* A line; its texts are not copied. */
 struct identity {
     uint64_t id, change, stack; /* 0: the line has no such field */
     trail_string name, kind;

@@ -10,7 +10,7 @@
 
 _Static_assert(MAKER_WORD_MAX == TRAIL_TASK_WORD_MAX, "the public limit is that of the line");
 
-/* Whether the word can be shown to people unescaped. */
+/* Whether the word can be displayed unescaped. */
 static bool is_word(trail_string word)
 {
     const uint8_t *at = (const uint8_t *)word.data, *end = at + word.size;

@@ -17,7 +17,7 @@ bool maker_parse(trail_string line, trail_maker *maker);
 trail_string maker_line(const trail_maker *maker, char *room);
 
 /*
- * Finds the line among the strings of a batch that trail_walk delivered, of a trace of that
+ * Finds the line among the strings of a batch that trail_walk delivered, for a trace of that
  * version. The batch is hostile input.
  */
 bool maker_in_batch(int version, const trail_batch *batch, const uint8_t *data, trail_maker *maker);

@@ -1,5 +1,6 @@
 /*
- * Part: finds a trace behind others by walking these, so that a header within their strings is none.
+ * Part: finds a trace behind others by walking those, so that a header inside their strings does
+ * not count.
  */
 #include <trail/read.h>
 
@@ -15,7 +16,7 @@ static bool is_damage(const trail_error *err)
            err->code != TRAIL_USAGE && err->code != TRAIL_UNSUPPORTED;
 }
 
-/* Replaces *err by one that says which part cannot be found. */
+/* Replaces *err with one that names the part that cannot be found. */
 static void fail_behind(trail_error *err, unsigned wanted, unsigned damaged)
 {
     trail_error cause = *err;
@@ -26,8 +27,8 @@ static void fail_behind(trail_error *err, unsigned wanted, unsigned damaged)
 }
 
 /*
- * Walks from `offset`, the begin of part *at, to the part `number`, counting in *at. Returns the
- * offset of the last part that was found, with *err if that is not the wanted one.
+ * Walks from `offset`, where part *at begins, to part `number`, counting in *at. Returns the offset
+ * of the last part found, with *err set if that is not the wanted one.
  */
 static int64_t walk_to(trail_source *source, int64_t offset, unsigned number, unsigned *at,
                        trail_error *err)
@@ -59,7 +60,7 @@ static int64_t walk_to(trail_source *source, int64_t offset, unsigned number, un
     return offset;
 }
 
-/* Returns the offset of the trace behind a damaged one, from its begin; -1 if none is found. */
+/* Returns the offset of the next trace from the start of a damaged one; -1 if there is none. */
 static int64_t read_to_next(trail_source *source)
 {
     const trail_reader_options options = {.partial = true, .verdict_only = true};

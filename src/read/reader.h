@@ -26,12 +26,12 @@ struct trail_reader {
     trail_source *source; /* owned by the caller */
     trail_reader_options options;
     int version;
-    struct tables tables; /* the tables of the handles delivered last */
+    struct tables tables; /* the tables for the handles delivered last */
     trail_reader_stats stats;
     trail_error error;
     /*
-     * Where the next batch may be put, for READER_ROOM events or more; NULL: nowhere. A decoder may
-     * always return memory of its own instead.
+     * Room for the next batch, of at least READER_ROOM events; NULL: none. A decoder may always
+     * return its own memory instead.
      */
     trail_event *room;
     size_t room_size;
@@ -57,10 +57,10 @@ static inline bool reader_settle(trail_reader *reader)
  */
 int reader_peek_version(trail_source *source, trail_error *err);
 
-/* Returns the version in a header of 16 bytes; -1 with *err if it is of no known trace. */
+/* Returns the version in a header of 16 bytes; -1 with *err if no known trace has such a header. */
 int reader_version(const uint8_t *header, trail_error *err);
 
-/* Open a decoder on a source with a header of a known `version`, which has not been consumed. */
+/* Open a decoder on a source whose header, of a known `version`, has not been consumed. */
 trail_reader *v1_reader_open(trail_source *source, int version, const trail_reader_options *options,
                              trail_error *err);
 trail_reader *v2_reader_open(trail_source *source, int version, const trail_reader_options *options,

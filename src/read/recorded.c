@@ -8,7 +8,7 @@
 #include "base/grow.h"
 #include "base/text.h"
 
-/* More lines of a hostile trace are ignored. */
+/* Further lines, of a hostile trace, are ignored. */
 #define MOST_ROWS 65536
 
 static const char *const words[] = {

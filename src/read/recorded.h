@@ -17,7 +17,7 @@ bool recorded_parse(trail_string line, trail_recorded *row);
 /* Writes the line for a row to `room` of RECORDED_LINE bytes. */
 trail_string recorded_line(const trail_recorded *row, char *room);
 
-/* The rows of a trace, across generations. Zero-initialized is empty. */
+/* The rows of a trace, across generations. Zero-initialized: empty. */
 struct recorded_rows {
     trail_recorded *at;
     size_t count, capacity;

@@ -174,7 +174,7 @@ static enum decoded v1_numbers(trail_records *r, const uint8_t *at, const uint8_
 }
 
 /*
- * Decodes a number of a record that the lexer found complete; 0 if it exceeds 64 bits, which no
+ * Decodes a number in a record that the lexer found complete; 0 if it exceeds 64 bits, which no
  * length does.
  */
 static uint64_t v1_number(const uint8_t **at, const uint8_t *end)
@@ -298,7 +298,7 @@ static int records_fill(trail_records *r)
     return n > 0;
 }
 
-/* Opens the window and skips the header, which was checked before. */
+/* Opens the window and skips the header, which has been checked. */
 static int records_begin(trail_records *r, trail_error *err)
 {
     size_t size = 0;

@@ -1,4 +1,4 @@
-/* An extension of the public interface of records for printers. */
+/* Extends the public interface of records for printers. */
 #ifndef TRAIL_READ_RECORDS_H
 #define TRAIL_READ_RECORDS_H
 

@@ -37,7 +37,7 @@
 
 #define INPUT_SIZE     ((size_t)128 << 10)
 #define PEEK_MAX       512 /* a header of tar */
-#define WRAPPINGS      4   /* at most, one in another */
+#define WRAPPINGS      4   /* at most, one inside another */
 #define WHOLE_AT_FIRST ((size_t)1 << 20)
 #define XZ_MEMORY      ((uint64_t)256 << 20) /* `xz -9` needs a quarter */
 #define INFLATED_FREE  ((uint64_t)64 << 20)  /* allowed whatever the ratio */
@@ -509,7 +509,7 @@ static int64_t regular_left(const trail_source *s)
     return fstat(s->fd, &st) == 0 && st.st_size > place ? st.st_size - place : 0;
 }
 
-/* Advances a plain source, a regular file or memory, by `size` bytes and drops its buffers. */
+/* Advances a plain source (a regular file or memory) by `size` bytes and drops its buffers. */
 static bool seek_ahead(trail_source *s, int64_t size)
 {
     int64_t place = s->delivered + size;
@@ -631,7 +631,7 @@ bool source_in_place(trail_source *s, const uint8_t **data, size_t *size)
     return true;
 }
 
-/* The first allocation: the whole file and one byte, so that its end is detected. */
+/* The first allocation: the whole file and one more byte, to detect its end. */
 static size_t whole_at_first(const trail_source *s)
 {
     int64_t left = s->size - s->delivered;
@@ -688,7 +688,7 @@ static trail_source *source_new(const char *name, trail_error *err)
     return s;
 }
 
-/* Returns the codec of what begins with these bytes; NULL if it is not compressed. */
+/* Returns the codec for data that begins with these bytes; NULL if it is not compressed. */
 static const struct codec *codec_of(const uint8_t *data, size_t size)
 {
     for (size_t i = 0; i < CODECS; i++)
@@ -708,7 +708,8 @@ static bool fetch_magic(trail_source *s)
         if (have >= next_look) {
             if (codec_of(s->input, have) || !unwrap_is_undecided(s->input, have))
                 break;
-            /* Doubled, since a look costs as much as there is; but a header alone is seen. */
+            /* Doubled, because each look examines everything so far; but a lone header is
+             * noticed. */
             next_look = have < WIRE_HEADER_SIZE ? WIRE_HEADER_SIZE : 2 * have;
         }
         ssize_t n = raw_read(s, s->input + have, INPUT_SIZE - have);
@@ -725,7 +726,7 @@ static bool fetch_magic(trail_source *s)
 static bool recognise(trail_source *s)
 {
     if (!s->memory && !fetch_magic(s))
-        return s->unwrap != NULL; /* what an archive lacks is an error of reading it */
+        return s->unwrap != NULL; /* the error of an archive is reported when it is read */
     const struct codec *codec = codec_of(s->at, (size_t)(s->end - s->at));
     if (codec && !codec->init(s))
         return error_set(&s->error, TRAIL_NO_MEMORY, "no memory to decompress %s", s->name) == 0;
@@ -747,7 +748,7 @@ static const struct unwrap_form *form_of(trail_source *s, char name[UNWRAP_NAME_
     if (!s->codec)
         return unwrap_recognise(s->at, (size_t)(s->end - s->at), name);
     ssize_t n = source_peek(s, first, WIRE_HEADER_SIZE, NULL);
-    /* A trace that is compressed as it is made is not waited for. */
+    /* Do not wait for a trace that is being compressed as it is made. */
     if (s->regular || s->memory || (n > 0 && unwrap_is_undecided(first, (size_t)n)))
         n = source_peek(s, first, sizeof first, NULL);
     return n > 0 ? unwrap_recognise(first, (size_t)n, name) : NULL;
@@ -758,7 +759,7 @@ static ssize_t read_inner(void *inner, void *buf, size_t size)
     return source_read(inner, buf, size, NULL);
 }
 
-/* Returns a source that delivers the trace in `s`, which is `s` itself if it is in no other form. */
+/* Returns a source of the trace in `s`: `s` itself unless the trace is in another form. */
 static trail_source *unwrapped(trail_source *s, trail_error *err)
 {
     char name[UNWRAP_NAME_SIZE];
@@ -930,7 +931,7 @@ int64_t trail_source_position(const trail_source *source)
 const char *trail_source_compression(const trail_source *source)
 {
     while (source->inner && !source->unwrap && !source->codec)
-        source = source->inner; /* of source_from */
+        source = source->inner; /* made by source_from */
     if (source->codec)
         return source->codec->name;
     return source->inner ? source->form : "none";

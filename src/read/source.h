@@ -1,8 +1,8 @@
 /*
  * Source: the uncompressed bytes of a trace, from a file, a pipe, memory or a callback, plain or
- * compressed; its users do not see the difference. They can be read as a stream (source_read) or as
- * one contiguous whole (source_whole), for small data. A plain file can be read again at any offset
- * (source_again), as v1 does because its verdict covers the whole file.
+ * compressed. They can be read as a stream (source_read) or as one piece (source_whole), for small
+ * data. A plain file can be read again at any offset (source_again), as v1 does because its verdict
+ * covers the whole file.
  */
 #ifndef TRAIL_READ_SOURCE_H
 #define TRAIL_READ_SOURCE_H
@@ -22,9 +22,9 @@ ssize_t source_read(trail_source *source, void *buf, size_t size, trail_error *e
 int64_t source_skip(trail_source *source, uint64_t size, trail_error *err);
 
 /*
- * Returns the rest of the source as one piece, in place or copied. Valid until the source is
- * closed; the source is at its end afterwards. Returns -1 on an error; *data and *size are then
- * what was read before it (*data may be NULL).
+ * Returns the rest of the source as one piece, in place or copied, and leaves the source at its
+ * end. Valid until the source is closed. Returns -1 on an error; *data and *size are then what was
+ * read before it (*data may be NULL).
  */
 int source_whole(trail_source *source, const uint8_t **data, size_t *size, trail_error *err);
 
@@ -41,8 +41,8 @@ bool source_in_place(trail_source *source, const uint8_t **data, size_t *size);
 ssize_t source_peek_at(const trail_source *source, uint64_t from, void *buf, size_t size);
 
 /*
- * Returns a source of the bytes from `offset` on, in place of `source`, of which nothing was read
- * before. Owns `source`, also on failure, when it returns NULL with *err.
+ * Replaces `source`, which must be unread, with a source of its bytes from `offset` on. Takes
+ * ownership of `source`, even on failure, when it returns NULL with *err.
  */
 trail_source *source_from(trail_source *source, int64_t offset, trail_error *err);
 

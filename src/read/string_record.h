@@ -1,4 +1,4 @@
-/* The record of a string, whose ID and text are alike in v1 and v2: | id | size | bytes | */
+/* The record of a string, with ID and text encoded alike in v1 and v2: | id | size | bytes | */
 #ifndef TRAIL_READ_STRING_RECORD_H
 #define TRAIL_READ_STRING_RECORD_H
 

@@ -1,4 +1,4 @@
-/* Strings, stacks and frames of a trace: IDs of the file to dense handles. */
+/* Strings, stacks and frames of a trace: maps IDs of the file to dense handles. */
 #include "read/tables.h"
 
 #include "base/grow.h"
@@ -79,7 +79,7 @@ static void settle_full(const struct tables *t, size_t count, size_t capacity)
         t->settle(t->settle_context);
 }
 
-/* With reading ahead, the caller's thread reads the counts meanwhile. */
+/* When reading ahead, the caller's thread reads the counts at the same time. */
 static void count_to(size_t *count, size_t value)
 {
     __atomic_store_n(count, value, __ATOMIC_RELAXED);
@@ -136,7 +136,8 @@ void tables_free(struct tables *t)
     *t = (struct tables){0};
 }
 
-/* Strings have no order: of several lines of a goroutine, that with the newest change counts. */
+/* Strings have no order: of several lines for a goroutine, the one with the newest change
+ * counts. */
 static bool add_goroutine(struct tables *t, trail_string line)
 {
     struct identity identity, *known;

@@ -45,8 +45,8 @@ struct tables {
     uint64_t *stack_file_ids;      /* by handle: the ID in the file, for messages */
     struct arena extra;            /* copied texts */
     trail_maker maker;             /* what made the file; kept across generations */
-    struct recorded_rows recorded; /* the same of what its recording took */
-    struct idmap goroutines; /* goroutine -> struct identity in `extra`: the newest line of it */
+    struct recorded_rows recorded; /* what its recording took and missed */
+    struct idmap goroutines;       /* goroutine -> struct identity in `extra`: its newest line */
     uint64_t epoch;
     /* If not NULL, called before anything that a handle refers to moves. */
     void (*settle)(void *context);
@@ -76,7 +76,7 @@ enum table_result tables_replace_stack(struct tables *tables, uint64_t id, const
                                        size_t count);
 
 /*
- * Resolves the string IDs in frames to handles; call it once, when everything is defined. An
+ * Resolves the string IDs in frames to handles; call it once, after everything is defined. An
  * undefined ID becomes handle 0. Returns false if there was one, and reports the first:
  * *bad_string, in stack *bad_stack (IDs of the file), with *bad_is_file set if it is the file name.
  */

@@ -21,11 +21,11 @@ struct unwrap {
     void *context;
     size_t at, end;          /* of `input` */
     uint64_t left;           /* tar, zip, chunks: bytes up to the end of the part */
-    bool begun, over;        /* in the archive's file, or behind what is to be read */
-    bool failed;             /* `inner` has */
+    bool begun, over;        /* in the archive's file, or past what is to be read */
+    bool failed;             /* reading `inner` has failed */
     bool damaged;            /* the form's own checks fail */
     bool missing;            /* no file of the archive is a trace */
-    uint8_t head[TAR_BLOCK]; /* tar, zip: the begin of the file, up to head_size */
+    uint8_t head[TAR_BLOCK]; /* tar, zip: the start of the file, up to head_size */
     size_t head_at, head_size;
     uint32_t bits; /* base64 */
     unsigned bit_count;
@@ -44,7 +44,7 @@ struct unwrap {
 
 struct unwrap_form {
     const char *name;
-    bool of_trace; /* it keeps the trace's header at the start */
+    bool of_trace; /* the trace's header stays at the start */
     bool (*matches)(const uint8_t *data, size_t size);
     /* As trail_read_fn, but may return 0 before the end: see `over`. */
     ssize_t (*read)(struct unwrap *u, uint8_t *buf, size_t size);
@@ -137,7 +137,7 @@ static ssize_t text_read(struct unwrap *u, uint8_t *buf, size_t size)
 
 enum { CRLF_LEAST = 16 };
 
-/* Every LF of a binary file has a CR before it only if a transfer has put them there. */
+/* In a binary file, CRs precede all LFs only if a transfer added them. */
 static bool crlf_matches(const uint8_t *data, size_t size)
 {
     unsigned count = 0;
@@ -259,7 +259,8 @@ static bool get_line(struct unwrap *u, char *line, size_t size)
     return c >= 0 || n > 0;
 }
 
-/* A line of a dump: an offset if a space or colon follows its digits, bytes, two spaces or |. */
+/* Reads a line of a dump: an offset if a space or colon follows its digits, bytes, two spaces or
+ * |. */
 static ssize_t hex_line(const char *line, uint8_t *buf)
 {
     size_t n = 0;
@@ -277,10 +278,10 @@ static ssize_t hex_line(const char *line, uint8_t *buf)
     return (ssize_t)n;
 }
 
-/* More equal bytes are not in a trace. */
+/* A trace does not repeat more equal bytes than this. */
 #define HEX_MOST_REPEATED (UINT64_C(1) << 26)
 
-/* The lines up to this offset, which the dump has as "*", are equal to the last one. */
+/* The dump has "*" for the lines up to this offset, which are equal to the last one. */
 static void hex_repeat(struct unwrap *u, const char *line)
 {
     uint64_t offset = strtoull(line, NULL, 16);
@@ -298,7 +299,7 @@ static ssize_t hex_take_repeated(struct unwrap *u, uint8_t *buf, size_t size)
     return (ssize_t)n;
 }
 
-/* `size` is more than a line of bytes: a source reads in large pieces. */
+/* `size` exceeds a line's bytes: a source reads in large pieces. */
 static ssize_t hex_read(struct unwrap *u, uint8_t *buf, size_t size)
 {
     ssize_t n = 0;
@@ -389,7 +390,7 @@ static bool is_trace(const uint8_t *head, size_t size)
             is_form(head, size));
 }
 
-/* Copies from the begin of the file, which was looked at. */
+/* Copies from the start of the file, which has already been read. */
 static ssize_t take_head(struct unwrap *u, uint8_t *buf, size_t size)
 {
     size_t n = u->head_size - u->head_at;
@@ -401,7 +402,7 @@ static ssize_t take_head(struct unwrap *u, uint8_t *buf, size_t size)
 
 /* MARK: tar */
 
-/* The number in octal digits of a header, which blanks may precede. */
+/* Returns the number in a header's octal digits, which blanks may precede. */
 static uint64_t tar_number(const uint8_t *digits, size_t size)
 {
     uint64_t number = 0;
@@ -413,7 +414,7 @@ static uint64_t tar_number(const uint8_t *digits, size_t size)
     return number;
 }
 
-/* The sum of a header's bytes is in it; its own eight bytes count as blanks. */
+/* A header contains the sum of its bytes; the eight bytes of the sum itself count as blanks. */
 static bool tar_matches(const uint8_t *data, size_t size)
 {
     uint64_t sum = 8 * (uint64_t)' ';
@@ -460,7 +461,7 @@ static ssize_t tar_read(struct unwrap *u, uint8_t *buf, size_t size)
 
 enum { ZIP_HEADER = 30, ZIP_STORED = 0, ZIP_DEFLATED = 8 };
 
-/* Of a file that is no trace whose size is not in its header. */
+/* For a file that is not a trace and whose header lacks its size. */
 #define ZIP_MOST_PASSED (UINT64_C(1) << 30)
 
 static bool zip_matches(const uint8_t *data, size_t size)
@@ -476,7 +477,8 @@ static uint32_t little(const uint8_t *at, unsigned bytes)
     return value;
 }
 
-/* Returns bytes of the present file, 0 at its end, with u->damaged if it is no end. */
+/* Returns bytes of the current file; 0 at its end, with u->damaged set if the data stop before
+ * it. */
 static ssize_t zip_bytes(struct unwrap *u, uint8_t *buf, size_t size)
 {
     int have = u->left > 0 || u->streamed ? more(u) : 0;
@@ -498,7 +500,8 @@ static ssize_t zip_bytes(struct unwrap *u, uint8_t *buf, size_t size)
     return u->damaged ? 0 : u->z.next_out - buf;
 }
 
-/* What follows the data of a file whose size was not known before: perhaps a mark, CRC, two sizes. */
+/* Reads what follows the data of a file whose size was not known before: perhaps a mark, CRC, two
+ * sizes. */
 static void zip_take_descriptor(struct unwrap *u)
 {
     uint8_t words[16];
@@ -510,7 +513,7 @@ static void zip_take_descriptor(struct unwrap *u)
     u->right_crc = little(words + (marked ? 4 : 0), 4);
 }
 
-/* Passes over the rest of a file that is no trace. Returns false if its end cannot be found. */
+/* Skips the rest of a file that is not a trace. Returns false if its end cannot be found. */
 static bool zip_pass(struct unwrap *u)
 {
     uint8_t discarded[4096];
@@ -568,7 +571,7 @@ static bool zip_find_file(struct unwrap *u)
     return false;
 }
 
-/* The file is at its end. */
+/* Checks a file at its end. */
 static void zip_check(struct unwrap *u)
 {
     if (u->streamed)

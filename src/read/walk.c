@@ -1,7 +1,7 @@
 /*
  * Walk: the batches of a trace in file order, without decoding their events.
  *
- * Memory is walked in place. Of a v2 file only the header of each batch and the first byte of its
+ * Memory is walked in place. In a v2 file, only the header of each batch and the first byte of its
  * data are read (§5.1, §6.1), and the data on request. Everything else passes through a window that
  * holds at least the batch delivered last: v1 has no sizes, so every record is lexed (§1.1).
  *
@@ -33,7 +33,7 @@ struct trail_walk {
     size_t window_size;
     bool headers_only; /* a v2 file: [at, end) has only headers */
     int64_t offset, taken;
-    int64_t next_trace; /* offset of the trace behind the batches, -1: none */
+    int64_t next_trace; /* offset of the trace after the batches; -1: none */
     uint64_t size;
     bool failed;
     struct v1_lex lex;
@@ -152,7 +152,8 @@ static bool at_trace(trail_walk *walk, size_t from)
 static bool v2_data(trail_walk *walk, const trail_batch *batch)
 {
     walk_advance(walk, batch->header_size);
-    /* In a v2 file its first byte, the kind, which may be after the bytes read for the header. */
+    /* In a v2 file, only the first byte of the data (the kind) is needed; it may come after the
+     * bytes read for the header. */
     if (!window_fill(walk, walk->headers_only ? batch->size > 0 : batch->size))
         return false;
     uint64_t have = walk->headers_only ? (uint64_t)(trail_source_size(walk->source) - walk->offset)
@@ -240,8 +241,8 @@ static int v1_header(trail_walk *walk, const uint8_t *next, trail_batch *batch)
 }
 
 /*
- * Whether a type is never inside a batch of the version (§1.5): the footer of a trace, which
- * belongs to no batch though no Batch record precedes it.
+ * Whether the type never occurs inside a batch of this version (§1.5): it is part of the trace's
+ * footer, which belongs to no batch even though no Batch record precedes it.
  */
 static bool v1_is_footer(unsigned type, int version)
 {
@@ -292,7 +293,7 @@ static size_t v1_record_size(trail_walk *walk, size_t done)
     return (size_t)(next - walk->at) - done;
 }
 
-/* Counts a record that begins like a header but is none. Returns as v1_records. */
+/* Counts a record that begins like a header but is not one. Returns as v1_records. */
 static bool v1_no_header(trail_walk *walk, size_t *size, uint64_t *count)
 {
     size_t record = walk->failed ? 0 : v1_record_size(walk, *size);
@@ -427,7 +428,7 @@ int64_t trail_walk_next_trace(const trail_walk *walk)
     return walk->next_trace;
 }
 
-/* Of a file that has v1 before it, v2 is read in full too: the source is ahead of the walk. */
+/* After v1 in the same file, v2 is also read in full: the source is ahead of the walk. */
 static void walk_change(trail_walk *walk, int version)
 {
     const bool v2 = trail_version_is_v2(version);

@@ -26,7 +26,7 @@ static bool wall_parse(trail_string text, trail_clock_snapshot *clocks)
     if (sscanf(line, "mono=%18llu wall=%18lld.%9u", &mono, &seconds, &nanoseconds) != 3)
         return false;
     *clocks = (trail_clock_snapshot){
-        .trace_ns = (int64_t)mono, /* times of these traces are of the monotonic clock */
+        .trace_ns = (int64_t)mono, /* times in these traces are from the monotonic clock */
         .mono_ns = mono,
         .wall_s = seconds,
         .wall_ns = nanoseconds,
@@ -64,7 +64,7 @@ bool wall_at(const trail_clock_snapshot *clocks, int64_t time_ns, int64_t *wall_
            !__builtin_add_overflow(*wall_ns, since, wall_ns);
 }
 
-/* Traces converted from old ones have a wall clock that is not real: it equals the trace's time. */
+/* Traces converted from old ones have a fake wall clock, equal to the trace's time. */
 static bool is_real(const trail_clock_snapshot *clocks)
 {
     int64_t wall_ns;

@@ -12,12 +12,13 @@
  */
 trail_string wall_line(const trail_clock_snapshot *clocks, char *room);
 
-/* Finds the line among the strings of a batch of v2 that trail_walk delivered: hostile input. */
+/* Finds the line among the strings of a v2 batch that trail_walk delivered, which is hostile
+ * input. */
 bool wall_in_batch(const trail_batch *batch, const uint8_t *data, trail_clock_snapshot *clocks);
 
 /*
- * The wall clock at a time of the trace, in nanoseconds since 1970. Returns false if it is beyond
- * the range.
+ * Returns in *wall_ns the wall clock at a time of the trace, in nanoseconds since 1970. Returns
+ * false if it is out of range.
  */
 bool wall_at(const trail_clock_snapshot *clocks, int64_t time_ns, int64_t *wall_ns);
 

@@ -1,4 +1,4 @@
-/* Which changes are worth a replay: the locks, functions and peers that most time went to. */
+/* Which changes are worth a replay: those of the locks, functions and peers that took most time. */
 #include "replay/candidates.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "replay/plan.h"
 #include "words/wrappers.h"
 
-/* Of each kind; in long traces, of which each replay takes seconds, fewer. */
+/* Per kind; fewer in long traces, where each replay takes seconds. */
 enum { MOST = 5, MOST_LONG = 1, LONG_STEPS = 3000000 };
 
 /* Sums of time by name. */
@@ -64,7 +64,7 @@ static bool put(struct candidates *c, enum change_kind kind, trail_string name, 
     return true;
 }
 
-/* Makes a change for each of the largest sums, and frees these. */
+/* Makes a change for each of the largest sums, and frees the sums. */
 static bool put_largest(struct candidates *c, const struct chains *chains, struct sums *sums,
                         bool good, enum change_kind kind, double factor)
 {
@@ -88,7 +88,7 @@ static bool put_locks(struct candidates *c, const struct chains *chains, enum ch
     return put_largest(c, chains, &sums, good, kind, factor);
 }
 
-/* The function that a class is counted for: the outermost one of the program, else the start
+/* Returns the function that a class counts for: the program's outermost one, else the start
  * function. */
 static trail_name function_of(const struct chains *chains, const struct chain_class *class)
 {
@@ -103,14 +103,14 @@ static trail_name function_of(const struct chains *chains, const struct chain_cl
     return class->thread;
 }
 
-/* Whether a thread is of Go's runtime: its work cannot be made faster. */
+/* Whether the thread belongs to Go's runtime, whose work cannot be made faster. */
 static bool is_runtime(const struct chains *chains, trail_name thread)
 {
     trail_string name = names_text(chains->names, thread);
     return text_begins(name, "runtime.") && !text_is(name, "runtime.main");
 }
 
-/* Functions by CPU samples where there are some, else by the running time of their threads. */
+/* Adds functions by CPU samples if there are any, else by the running time of their threads. */
 static bool put_functions(struct candidates *c, const struct chains *chains)
 {
     struct sums sums = {0};
@@ -128,7 +128,7 @@ static bool put_functions(struct candidates *c, const struct chains *chains)
     return put_largest(c, chains, &sums, good, CHANGE_FASTER, 0.5);
 }
 
-/* Waits that time or the world outside ended. Those for the program's own timers are sleeps. */
+/* Adds waits ended by time or from outside. Waits for the program's own timers count as sleeps. */
 static bool put_io(struct candidates *c, const struct chains *chains)
 {
     struct sums sums = {0};

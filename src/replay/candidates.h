@@ -1,4 +1,4 @@
-/* Candidates: the changes of a trace that are worth a replay, those that concern most time first. */
+/* Candidates: the changes to a trace that are worth a replay, largest time first. */
 #ifndef TRAIL_REPLAY_CANDIDATES_H
 #define TRAIL_REPLAY_CANDIDATES_H
 
@@ -11,10 +11,10 @@ enum { CANDIDATES = 24 };
 struct candidates {
     struct change items[CANDIDATES];
     size_t count;
-    struct arena arena; /* of the names */
+    struct arena arena; /* holds the names */
 };
 
-/* Zero-initialise. Returns false on out of memory; free it then, too. */
+/* Zero-initialise. Returns false if out of memory; free it even then. */
 bool candidates_make(struct candidates *candidates, const struct chains *chains);
 void candidates_free(struct candidates *candidates);
 

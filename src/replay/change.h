@@ -1,12 +1,12 @@
-/* A change of the conditions under which a trace is played again. */
+/* A change of the conditions under which a trace is replayed. */
 #ifndef TRAIL_REPLAY_CHANGE_H
 #define TRAIL_REPLAY_CHANGE_H
 
 enum change_kind {
-    CHANGE_FREE,   /* the lock `name` makes no thread wait */
+    CHANGE_FREE,   /* no thread waits for lock `name` */
     CHANGE_HOLD,   /* it is held `factor` times as long */
     CHANGE_FASTER, /* `name`, a function, a region or a thread, runs `factor` times as long */
-    CHANGE_CPUS,   /* `cpus` instead of those of the trace */
+    CHANGE_CPUS,   /* `cpus` CPUs instead of the trace's */
     CHANGE_IO,     /* waits for `name` that end from outside take `factor` times as long */
     CHANGE_NO_GC,
     CHANGE_KINDS

@@ -1,4 +1,4 @@
-/* What changes mean for the parts of the chains. */
+/* Plan: applies changes to the parts of the chains. */
 #include "replay/plan.h"
 
 #include <stdlib.h>
@@ -18,7 +18,8 @@ static size_t bare_size(trail_string function)
     return (size_t)(paren - function.data);
 }
 
-/* Whether what people call `name` is this function: "parse", "main.parse", "json::parse". */
+/* Whether `name`, as a user writes it, means this function: "parse", "main.parse",
+ * "json::parse". */
 static bool plan_is_function(trail_string function, const char *name)
 {
     size_t size = strlen(name);
@@ -40,7 +41,7 @@ trail_name plan_wait_name(const struct chains *chains, const struct chain_wait *
     return function ? function : wait->name;
 }
 
-/* Whether the stack has the function. */
+/* Whether the stack contains the function. */
 static bool stack_has(const struct chains *chains, trail_stack stack, const char *name)
 {
     struct stack_row row = stacks_get(chains->stacks, stack);
@@ -61,8 +62,8 @@ static bool is_lock(const struct chains *chains, const struct chain_lock *lock, 
 /* MARK: Functions */
 
 /*
- * Which part of a class's running time is in the function. All of it, if the function is in both
- * stacks between which it ran; else as large a part as of its CPU samples. Negative: not known.
+ * Returns the share of a class's running time that is in the function: 1 if the function is in the
+ * stacks at both ends of it, else its share of CPU samples. Negative: not known.
  */
 static double share_of(const struct chains *chains, size_t class, const uint64_t *hits,
                        const char *name)
@@ -78,7 +79,7 @@ static double share_of(const struct chains *chains, size_t class, const uint64_t
     return -1;
 }
 
-/* Returns for each class how many of its samples have the function; NULL on out of memory. */
+/* Returns for each class the number of its samples with the function; NULL if out of memory. */
 static uint64_t *count_hits(const struct chains *chains, const char *name)
 {
     uint64_t *hits = calloc(chains->class_count + 1, sizeof *hits);
@@ -88,12 +89,12 @@ static uint64_t *count_hits(const struct chains *chains, const char *name)
     return hits;
 }
 
-/* Samples of the threads of one name: all, and those in the function. */
+/* Samples of the threads with one name: all, and those in the function. */
 struct thread_hits {
     uint64_t all, in;
 };
 
-/* By name of threads. Returns NULL on out of memory. */
+/* Indexed by name of threads. Returns NULL if out of memory. */
 static struct thread_hits *thread_hits(const struct chains *chains, const uint64_t *hits)
 {
     struct thread_hits *threads = calloc(chains->names->count + 1, sizeof *threads);
@@ -105,7 +106,7 @@ static struct thread_hits *thread_hits(const struct chains *chains, const uint64
     return threads;
 }
 
-/* A class without samples has the share of those of its threads. */
+/* A class without samples gets the share of its threads. */
 static bool plan_faster(struct plan *plan, const struct chains *chains, const struct change *change)
 {
     uint64_t *hits = count_hits(chains, change->name);
@@ -123,7 +124,7 @@ static bool plan_faster(struct plan *plan, const struct chains *chains, const st
     return good;
 }
 
-/* Returns the name of the regions called so; 0: none. */
+/* Returns the name of the regions with this name; 0: none. */
 static trail_name region_of(const struct chains *chains, const char *name)
 {
     for (size_t i = 0; i < chains->step_count; i++)

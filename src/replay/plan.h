@@ -7,28 +7,28 @@
 
 struct plan {
     float *classes; /* factor of the running time, by class */
-    float *locks;   /* factor of the time in which it is held, by lock */
-    bool *free;     /* by lock: it makes no thread wait */
-    float *waits;   /* factor of delays, by wait; 0: none, for waits for other threads, too */
+    float *locks;   /* factor of the time it is held, by lock */
+    bool *free;     /* by lock: no thread waits for it */
+    float *waits;   /* factor of delays, by wait; 0: none, as for waits for other threads */
     unsigned cpus;
     bool no_gc;
-    trail_name regions[REPLAY_CHANGES]; /* whose insides have another factor */
+    trail_name regions[REPLAY_CHANGES]; /* regions with a different factor inside */
     float region_factors[REPLAY_CHANGES];
     size_t region_count;
 };
 
-/* Returns false on out of memory; free it then, too. */
+/* Returns false if out of memory; free it even then. */
 bool plan_make(struct plan *plan, const struct chains *chains, const struct change *changes,
                size_t count);
 void plan_free(struct plan *plan);
 
 /*
- * Whether there is something that the change applies to. *certain: it is known when it happens, as
- * opposed to estimated from CPU samples.
+ * Whether the change applies to anything. *certain: its times are recorded, not estimated from CPU
+ * samples.
  */
 bool plan_applies(const struct chains *chains, const struct change *change, bool *certain);
 
-/* The name of a wait: of its object, or of the function that waits; of its kind without either. */
+/* The name of a wait: its object, else the function that waits, else its kind. */
 trail_name plan_wait_name(const struct chains *chains, const struct chain_wait *wait);
 
 #endif

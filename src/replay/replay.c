@@ -1,4 +1,4 @@
-/* The simulation: threads, CPUs, locks and a queue of what happens next. */
+/* The simulation: threads, CPUs, locks and a queue of future events. */
 #include "replay/replay.h"
 
 #include <math.h>
@@ -11,44 +11,44 @@
 #include "base/text.h"
 #include "replay/plan.h"
 
-/* What a thread gets of a CPU before others that are ready: Go's, and about that of Linux. */
+/* How long a thread runs on a CPU before other ready threads: Go's value, and roughly Linux's. */
 #define SLICE_GO_NS    10000000
 #define SLICE_LINUX_NS 3000000
-/* Longer in a trace that is so long that it would have more of them. */
+/* Slices are longer in a trace that would have more of them. */
 #define SLICES_MOST 4000000
-/* The replay does not go on after this: a change made it too long. */
+/* The replay stops at this time: a change made it too long. */
 #define TIME_MOST (INT64_C(1) << 60)
 
 enum task_state { TASK_UNBORN, TASK_READY, TASK_RUNS, TASK_SLEEPS, TASK_WAITS, TASK_OVER };
 
 struct task {
     const struct chain_thread *thread;
-    uint64_t at;             /* of its steps, the current one */
-    int64_t left_ns;         /* of its run */
-    int64_t run_ns;          /* that it runs now, */
-    int64_t used_ns;         /* and has run before in this slice */
+    uint64_t at;             /* the current one of its steps */
+    int64_t left_ns;         /* left of its run */
+    int64_t run_ns;          /* part of it running now, */
+    int64_t used_ns;         /* and part already run in this slice */
     int64_t since_ns;        /* when its wait began */
     int64_t spent_ns;        /* CPU time, as the scheduler counts it */
     uint32_t next;           /* in the queue of a lock */
     int64_t queued_ns;       /* in the trace, before the next run */
-    float held;              /* product of the factors of the locks that it holds */
-    float inside;            /* and of the regions that it is in */
+    float held;              /* product of the factors of the locks it holds */
+    float inside;            /* and of the regions it is in */
     uint32_t holds, regions; /* how many of these are changed */
     uint8_t state;
     bool begun; /* the current step */
-    bool gc;    /* assists the garbage collection */
+    bool gc;    /* assisting the garbage collector */
 };
 
 struct lock {
     uint32_t holder;      /* CHAIN_NONE: none */
     uint32_t first, last; /* queue */
-    bool kept;            /* free, but its last holder takes it again at once */
+    bool kept;            /* free, but its last holder takes it again immediately */
 };
 
-/* A thread in a queue: of events by their time, or of ready threads by their rank. */
+/* A thread in a queue: of events by time, or of ready threads by rank. */
 struct queued {
     int64_t key;
-    uint64_t nth; /* those of one key in the order in which they came */
+    uint64_t nth; /* orders those with the same key by arrival */
     uint32_t task;
 };
 
@@ -65,7 +65,7 @@ struct replay {
     struct plan plan;
     struct task *tasks;
     struct lock *locks;
-    uint32_t *waiting; /* by wait: 0: not reached, task + 1: it waits, CHAIN_NONE: woken before */
+    uint32_t *waiting; /* by wait: 0: not reached, task + 1: waiting, CHAIN_NONE: already woken */
     int64_t *task_begins; /* by user task */
     struct queued *events;
     size_t event_count, event_capacity;
@@ -73,10 +73,10 @@ struct replay {
     size_t ready_count, ready_capacity;
     uint64_t nth;
     int64_t now_ns, slice_ns;
-    int64_t least_ns; /* CPU time up to which the threads that run have been served */
+    int64_t least_ns; /* CPU time up to which running threads have been served */
     unsigned cpus_free;
     trail_name region; /* of the goal */
-    size_t open;       /* threads that decide the end and have not finished */
+    size_t open;       /* unfinished threads that decide the end */
     bool failed;
 };
 
@@ -85,7 +85,7 @@ struct replay {
 static void at(struct replay *r, uint32_t task, int64_t time_ns)
 {
     if (time_ns > TIME_MOST)
-        return; /* the thread never goes on */
+        return; /* the thread never continues */
     if (!GROW(r->events, r->event_capacity, r->event_count + 1)) {
         r->failed = true;
         return;
@@ -100,9 +100,10 @@ static uint32_t number_of(const struct replay *r, const struct task *task)
 }
 
 /*
- * The thread with the least rank runs first. Linux: the one that has had the least CPU time. Go:
- * the one that has been ready for the longest time; others that it let go first in the trace it
- * lets go first again. A P looks for a worker of the garbage collector before anything else.
+ * The thread with the lowest rank runs first. Linux: the one with the least CPU time so far. Go:
+ * the one that has been ready longest, where the time it queued in the trace counts, so that
+ * threads it let pass there pass again. A P looks for a worker of the garbage collector before
+ * anything else.
  */
 static int64_t rank_of(const struct replay *r, const struct task *task)
 {
@@ -117,7 +118,7 @@ static void make_ready(struct replay *r, struct task *task)
         r->failed = true;
         return;
     }
-    /* A thread that slept is served before others, but not for all the time it slept. */
+    /* A thread that slept is served before others, but does not make up for all of its sleep. */
     int64_t least = r->least_ns - r->slice_ns;
     if (task->spent_ns < least)
         task->spent_ns = least;
@@ -146,7 +147,7 @@ static int64_t scaled(int64_t ns, double factor)
 
 static void wake(struct replay *r, struct task *task);
 
-/* The lock passes on to the first that waits for it. */
+/* Passes the lock to the first thread that waits for it. */
 static void lock_pass(struct replay *r, struct lock *lock)
 {
     lock->holder = CHAIN_NONE;
@@ -235,7 +236,7 @@ static void user_task(struct replay *r, const struct chain_step *step)
     r->result->tasks[r->result->task_count++] = r->now_ns - r->task_begins[step->of];
 }
 
-/* Where a task goes on after a step. */
+/* Where a task continues after a step. */
 enum after { AFTER_NEXT, AFTER_SLEEP, AFTER_WAIT, AFTER_RUN, AFTER_END };
 
 static double wait_factor(const struct replay *r, uint32_t wait)
@@ -345,7 +346,7 @@ static enum after begin_step(struct replay *r, struct task *task, const struct c
 
 /* MARK: Threads */
 
-/* The wait of the task has ended: it goes on with its next step. */
+/* The task's wait has ended: it continues with its next step. */
 static void wake(struct replay *r, struct task *task)
 {
     const struct chain_step *step = &r->chains->steps[task->thread->first + task->at];
@@ -381,7 +382,7 @@ static void over(struct replay *r, struct task *task)
     }
 }
 
-/* Does the task's steps until one takes time. It has a CPU if `has_cpu`. */
+/* Performs the task's steps until one takes time. `has_cpu`: it has a CPU. */
 static void go_on(struct replay *r, struct task *task, bool has_cpu)
 {
     enum after after = AFTER_NEXT;
@@ -452,7 +453,7 @@ static void play(struct replay *r)
             slice_ends(r, task);
         else
             go_on(r, task, false);
-        /* All that happens at this time, before a CPU is given to anyone. */
+        /* Process all events of this time before giving out a CPU. */
         if (r->event_count == 0 || r->events[0].key > r->now_ns)
             give_cpus(r);
     }
@@ -554,7 +555,8 @@ int64_t replay_real_ns(const struct chains *chains)
     return chains->goal == CHAIN_NONE ? 0 : chains->threads[chains->goal].ran_ns - chains->begin_ns;
 }
 
-/* The difference with this factor; 1 without a replay. Returns false on out of memory. */
+/* Sets *off to the difference with this factor; 1 if the replay has no result. Returns false if out
+ * of memory. */
 static bool try_stall(const struct chains *chains, struct replay_goal *goal, double stall,
                       double *off)
 {

@@ -45,7 +45,7 @@ enum wait_class drawn_find_class(struct drawn_states *all, trail_name wait)
     uintptr_t known = (uintptr_t)idmap_find(&all->classes, wait);
     if (known == 0) {
         known = (uintptr_t)class_by_word(&all->names, wait) + 1;
-        (void)idmap_put(&all->classes, wait, (void *)known); /* else again next time */
+        (void)idmap_put(&all->classes, wait, (void *)known); /* else found again next time */
     }
     all->last_wait = wait;
     all->last_class = (enum wait_class)(known - 1);

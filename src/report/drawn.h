@@ -1,5 +1,5 @@
 /*
- * Drawn states: the state of each goroutine as it is drawn, with a hook for each change. Follows
+ * Drawn states: the state of each goroutine as drawn, with a hook for each change. Follows
  * goroutines with analyze/follow.h.
  */
 #ifndef TRAIL_REPORT_DRAWN_H
@@ -8,7 +8,7 @@
 #include "analyze/follow.h"
 #include "words/wait_classes.h"
 
-/* In the order in which they are stacked. */
+/* In stacking order. */
 enum drawn_state {
     DRAWN_RUNNING,
     DRAWN_SYSCALL,
@@ -25,11 +25,12 @@ const char *drawn_class(enum drawn_state state);
 /* The text in legends. */
 const char *drawn_title(enum drawn_state state);
 
-/* The class of a wait in the style sheet, as edge or line: "waiting e-lock"; and behind it. */
+/* The class of a wait in the style sheet: of its edge or line, "waiting e-lock"; of the area behind
+ * it. */
 const char *drawn_wait_class(enum wait_class class);
 const char *drawn_wash_class(enum wait_class class);
 
-/* A goroutine alive. */
+/* A live goroutine. */
 struct drawn {
     union {
         struct followed followed;
@@ -38,8 +39,8 @@ struct drawn {
         };
     };
     enum drawn_state drawn;
-    int64_t drawn_ns; /* since when; DRAWN_NONE: since when it exists */
-    trail_name wait;  /* of drawn_states.names: what it waits for; 0: it does not */
+    int64_t drawn_ns; /* start of the drawn state; DRAWN_NONE: of the goroutine */
+    trail_name wait;  /* in drawn_states.names: what it waits for; 0: nothing */
 };
 
 /* Called before a change: g->drawn, since g->drawn_ns, ends and `to` begins. Returns false to end the
@@ -55,7 +56,7 @@ struct drawn_states {
     struct follow follow;
     struct slab slab;
     struct idmap classes; /* wait -> its class + 1, as a pointer */
-    trail_name last_wait; /* the last that was looked up, and its class */
+    trail_name last_wait; /* the last wait looked up, and its class */
     enum wait_class last_class;
     bool begun;
 };
@@ -73,7 +74,7 @@ static inline enum wait_class drawn_class_of(struct drawn_states *all, trail_nam
     return wait == all->last_wait ? all->last_class : drawn_find_class(all, wait);
 }
 
-/* Returns false on out of memory, or if the hook does. */
+/* Returns false if out of memory, or if the hook does. */
 bool drawn_event(struct drawn_states *all, const trail_event *event);
 void drawn_free(struct drawn_states *all);
 

@@ -1,6 +1,6 @@
 /*
- * What is wrong: the findings as cards, each with its severity, what is so as the heading, what it
- * means, what would be gained, and the moment that shows it.
+ * Findings as cards: each has its severity, a heading that says what is wrong, what it means, the
+ * possible gain, and the moment that shows it.
  */
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 #include "report/overview.h"
 #include "report/report.h"
 
-/* An element with sentences; names in them do not turn what is around them. */
+/* An element with sentences; names in them do not change the direction of the text around them. */
 static void put_text(struct out *out, const char *begin, const char *text, const char *end)
 {
     out_format(out, "<%s><bdi>", begin);
@@ -22,7 +22,7 @@ static void put_severity(struct out *out, double weight)
 {
     static const struct {
         const char *name, *shape;
-        double least; /* share of the time that the finding concerns */
+        double least; /* share of the time that the finding affects */
     } severities[] = {
         {"high", "M7 1.5 13 12.5H1Z", 0.05},
         {"mid", "m7 .8 6.2 6.2L7 13.2.8 7Z", 0.01},

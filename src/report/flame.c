@@ -12,11 +12,11 @@
 #include "report/overview.h"
 
 /*
- * Limits: the smallest share of a frame, the depth, and the number of frames. Narrow and deep
+ * Limits: the smallest share of a drawn frame, the depth, and the number of frames. Narrow and deep
  * frames would make the graph high and mostly empty.
  */
 static const struct {
-    unsigned depth; /* below this one */
+    unsigned depth; /* narrower frames are left out */
     double share;
 } least_shares[] = {{10, 1.0 / 1500}, {20, 1.0 / 300}, {64, 1.0 / 100}};
 
@@ -39,12 +39,12 @@ struct tree {
     size_t count, capacity;
     struct idmap children; /* parent and function -> index + 1 */
     struct out *out;
-    size_t drawn, bytes; /* frames, and about how much they take */
+    size_t drawn, bytes; /* drawn frames, and their approximate size */
 };
 
 /* MARK: The tree */
 
-/* Returns the child of `parent` for that frame of the profile; 0 on out of memory. */
+/* Returns the child of `parent` for that frame of the profile; 0 if out of memory. */
 static uint32_t child_of(struct tree *tree, uint32_t parent, const trail_profile_frame *frame,
                          bool reason)
 {
@@ -130,7 +130,7 @@ static void put_value(const struct tree *tree, int64_t value)
     out_str(tree->out, value == 1 ? " sample" : " samples");
 }
 
-/* Equal for the same function in every graph. */
+/* The same for a function in every graph. */
 static unsigned tint(const struct tree *tree, const struct frame *frame)
 {
     trail_string text = trail_analysis_text(tree->answers, frame->function);
@@ -140,7 +140,7 @@ static unsigned tint(const struct tree *tree, const struct frame *frame)
     return hash % TINTS;
 }
 
-/* About how many bytes the frame's name becomes. */
+/* The approximate number of bytes that the frame's name takes. */
 static size_t name_bytes(const struct tree *tree, const struct frame *frame)
 {
     trail_string text = trail_analysis_text(tree->answers, frame->function);
@@ -191,7 +191,7 @@ static bool is_drawn(const struct tree *tree, uint32_t at, unsigned depth)
     return share_of(tree->frames[at].value, tree->frames[0].value) >= least_shares[step].share;
 }
 
-/* The children of a frame, widest first, into `list` of `most`. */
+/* Puts a frame's children, widest first, into `list` of `most`. */
 static size_t sorted_children(const struct tree *tree, uint32_t parent, unsigned depth,
                               uint32_t *list, size_t most)
 {
@@ -212,7 +212,7 @@ static size_t sorted_children(const struct tree *tree, uint32_t parent, unsigned
     return count;
 }
 
-/* Returns the depth that was reached. Not deeper than MOST_DEPTH, so that it may call itself. */
+/* Returns the depth reached: at most MOST_DEPTH, which bounds the recursion. */
 /* NOLINTNEXTLINE(misc-no-recursion) */
 static unsigned draw(struct tree *tree, uint32_t at, double x, unsigned depth)
 {
@@ -230,7 +230,7 @@ static unsigned draw(struct tree *tree, uint32_t at, double x, unsigned depth)
     return deepest;
 }
 
-/* How deep it will be drawn: the height stands in front of what is in it. */
+/* Returns the depth that will be drawn: the height is written before the content. */
 /* NOLINTNEXTLINE(misc-no-recursion) */
 static unsigned depth_of(const struct tree *tree, uint32_t at, unsigned depth)
 {
@@ -248,7 +248,7 @@ static unsigned depth_of(const struct tree *tree, uint32_t at, unsigned depth)
 /* MARK: The table beside it */
 
 struct own {
-    uint32_t frame; /* one of the function's */
+    uint32_t frame; /* one frame of the function */
     int64_t own;
 };
 
@@ -259,7 +259,7 @@ static int by_own(const void *a, const void *b)
     return order ? order : ORDER(x->frame, y->frame);
 }
 
-/* What the functions have of their own, all frames of each together. */
+/* Sums each function's own share over all its frames. */
 static size_t sum_own(const struct tree *tree, struct own *list)
 {
     struct idmap places = {0};

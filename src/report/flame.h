@@ -1,6 +1,6 @@
 /*
  * Flame graphs: the stacks of a profile as a tree with the root on top, each frame as wide as its
- * share. Frames too narrow to see are left out; their sum stays in the frame above.
+ * share. Frames too narrow to see are omitted; their share remains in the frame above.
  */
 #ifndef TRAIL_REPORT_FLAME_H
 #define TRAIL_REPORT_FLAME_H
@@ -10,7 +10,7 @@
 #include "base/out.h"
 
 struct flame_form {
-    const char *name; /* of the element, unique in the document: "flame-cpu" */
+    const char *name; /* ID of the element, unique in the document: "flame-cpu" */
     const char *title;
     /* Off-CPU profiles: the top frames are the reasons of waits, and wakers are left out. */
     bool by_reason;

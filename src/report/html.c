@@ -38,7 +38,7 @@ static void put_markup(struct out *out, const char *text, size_t size)
     }
 }
 
-/* Whether the character is drawn as a picture, in a sequence of which it may be a part. */
+/* Whether the character is drawn as a picture, alone or as part of a sequence. */
 static bool is_picture(const uint8_t *at, const uint8_t *end)
 {
     uint32_t rune = 0;
@@ -46,7 +46,7 @@ static bool is_picture(const uint8_t *at, const uint8_t *end)
            ((rune >= 0x2600 && rune < 0x2800) || (rune >= 0x1f300 && rune < 0x1fb00));
 }
 
-/* A joiner within a picture; an escape there would break the picture apart. */
+/* A joiner within a picture; escaping it would break the picture apart. */
 static bool is_joiner(const uint8_t *at, const uint8_t *end, bool after_picture)
 {
     static const uint8_t joiner[] = {0xe2, 0x80, 0x8d}; /* U+200D */
@@ -69,7 +69,7 @@ void html_text(struct out *out, trail_string text)
             at += plain_step(at, end, shown, &size);
             put_markup(out, shown, size);
         }
-        /* U+FE0F, behind a picture, is a part of it. */
+        /* U+FE0F after a picture is part of it. */
         after_picture =
             picture || (after_picture && size == 3 && memcmp(shown, "\xef\xb8\x8f", 3) == 0);
     }
@@ -142,7 +142,7 @@ void html_share(struct out *out, double share)
 void html_coordinate(struct out *out, double value)
 {
     char text[40];
-    /* No drawing is so large; what is no number is at its edge. */
+    /* No drawing is this large; NaN is drawn at the edge. */
     value = value > -1e9 ? value < 1e9 ? value : 1e9 : value < 0 ? -1e9 : 0;
     int size = snprintf(text, sizeof text, "%.3f", value);
     while (size > 1 && text[size - 1] == '0')
@@ -268,7 +268,7 @@ void html_cell_share(struct html_table *table, double share)
     cell_end(table);
 }
 
-/* The share before it says the same. */
+/* No exact value: the cell of the share before it has it. */
 void html_cell_bar(struct html_table *table, const char *drawn_as, double share)
 {
     cell_begin(table);

@@ -1,5 +1,5 @@
 /*
- * HTML: text of any bytes as text, and tables that a script can sort.
+ * HTML: text with any bytes, escaped, and tables that a script can sort.
  *
  *     struct html_table table;
  *     html_table_begin(&table, out, "Locks", "lock< waits> total>");
@@ -13,21 +13,22 @@
 
 #include "base/out.h"
 
-/* Longer texts are truncated; longer names lose their middle, and the tip has them whole up to
- * HTML_TIP_MOST. All in bytes. */
+/* Longer texts are truncated; longer names lose their middle, and the tip has up to HTML_TIP_MOST
+ * of them. All in bytes. */
 enum { HTML_TEXT_MOST = 400, HTML_NAME_MOST = 80, HTML_TIP_MOST = 4096 };
 
 /*
  * Writes text as the content of an element or of a quoted attribute, in the form of base/plain.h:
- * invalid UTF-8, control characters and those that change the direction of writing are escaped.
+ * invalid UTF-8, control characters and bidirectional controls are escaped.
  */
 void html_text(struct out *out, trail_string text);
 void html_word(struct out *out, const char *text);
 
-/* Writes a name of the trace as an element of its own: its direction does not reach what is around. */
+/* Writes a name of the trace as an element of its own, so that its direction does not affect the
+ * text around it. */
 void html_name(struct out *out, trail_string name);
 
-/* As html_text, for a text with durations, of any length: microseconds have their sign. */
+/* Like html_text, for text of any length with durations: microseconds get their sign. */
 void html_figures(struct out *out, const char *text);
 
 /* "12,345"; "1.23 ms", "-" for 0; "12.3 %" of 0.123. */
@@ -35,7 +36,7 @@ void html_number(struct out *out, uint64_t value);
 void html_duration(struct out *out, int64_t ns);
 void html_share(struct out *out, double share);
 
-/* Writes a number for an attribute of a drawing, with as few digits as necessary. */
+/* Writes a number for an attribute of a drawing, as short as possible. */
 void html_coordinate(struct out *out, double value);
 
 enum { HTML_COLUMNS = 16 };

@@ -1,5 +1,5 @@
 /*
- * The small timelines of a report: the lanes of the goroutines in each moment. A bin with several
+ * The small timelines of a report: the lanes of the goroutines in a moment. A bin with several
  * states shows them stacked, in proportion, so that short states stay visible. Waiting is a thin
  * line.
  */
@@ -43,12 +43,12 @@ static bool is_same(const struct levels *a, const struct levels *b)
     return memcmp(a, b, sizeof *a) == 0;
 }
 
-/* A part of a lane: from its upper edge so high. */
+/* A part of a lane: top and height. */
 struct strip {
     int y, high;
 };
 
-/* States that use or want a CPU lie above each other. */
+/* States that use or want a CPU are stacked. */
 static struct strip strip_of(const struct levels *levels, size_t state)
 {
     int below = 0;
@@ -58,7 +58,7 @@ static struct strip strip_of(const struct levels *levels, size_t state)
     return (struct strip){y < TOP ? TOP : y, levels->of[state] * FULL / LEVELS};
 }
 
-/* Whether the bin has only this wait, which is no wait for work. */
+/* Whether the bin has only this wait, other than one for work. */
 static bool is_box(const struct levels *levels, size_t state)
 {
     if (state == DRAWN_WAITING + WAIT_CLASS_IDLE)
@@ -74,7 +74,7 @@ static struct strip wash_of(const struct levels *levels, size_t state)
     return (struct strip){TOP, is_box(levels, state) ? FULL : 0};
 }
 
-/* The upper edge of a box, else a line behind what lies in the lane. */
+/* The upper edge of a box, or a line behind the rest of the lane. */
 static struct strip line_of(const struct levels *levels, size_t state)
 {
     if (levels->of[state] == 0)
@@ -85,7 +85,7 @@ static struct strip line_of(const struct levels *levels, size_t state)
 
 typedef struct strip strip_in(const struct levels *levels, size_t state);
 
-/* The bins of a lane, and the states that it has. */
+/* The bins of a lane, and the states that occur in it. */
 struct bins {
     struct levels list[LANE_BINS];
     struct levels any;
@@ -124,7 +124,7 @@ static void draw_strips(struct out *out, const struct bins *bins, size_t state, 
         out_str(out, "\"/>");
 }
 
-/* Waits are behind all else. */
+/* Waits are drawn first, behind everything else. */
 static void draw_lane(struct out *out, const struct lane *lane, double length, unsigned top)
 {
     struct bins bins;
@@ -144,7 +144,7 @@ static double bin_at(const struct moment *moment, int64_t ns)
            (double)(ns_between(moment->from_ns, moment->to_ns));
 }
 
-/* The lane of a goroutine among those that are shown; -1: none. */
+/* Returns the lane of a goroutine among those shown; -1: none. */
 static int shown_lane(const struct moment *moment, size_t shown, int64_t id)
 {
     for (size_t i = 0; i < shown; i++)
@@ -153,7 +153,7 @@ static int shown_lane(const struct moment *moment, size_t shown, int64_t id)
     return -1;
 }
 
-/* Draws lines from wakers to the moment's goroutine; of several that are close, the last. */
+/* Draws lines from wakers to the moment's goroutine; of several close ones, only the last. */
 static void draw_wakes(struct out *out, const struct moment *moment, size_t shown)
 {
     double free_from = LANE_BINS + 1;
@@ -189,7 +189,7 @@ static void put_names(const struct report *report, const struct moment *moment, 
     out_str(out, "</ol>");
 }
 
-/* Characters that a lane has room for, at the width of a page; on a narrower one, labels are cut. */
+/* Characters that fit into a lane at the width of a page; on a narrower page, labels are cut. */
 enum { LANE_LETTERS = 100, LABEL_SIZE = 300 };
 
 /* The longest that fits of "mutex db_mu, 379 ms", "mutex db_mu" and "mutex"; "" if none does. */
@@ -203,7 +203,7 @@ static const char *label_text(const struct report *report, const struct lane_lab
         report_reason(report, names_text(names, wait_kind_name(names, label->wait))), 60);
     char length[DURATION_SIZE];
     int room = (int)(share * LANE_LETTERS);
-    /* Without the remark in "a_mu (first seen locked in take_a x.c:7)". */
+    /* Strips the remark from "a_mu (first seen locked in take_a x.c:7)". */
     const char *remark = object.size > 0 ? memmem(object.data, object.size, " (", 2) : NULL;
     if (remark > object.data)
         object.size = (size_t)(remark - object.data);
@@ -219,7 +219,7 @@ static const char *label_text(const struct report *report, const struct lane_lab
     return "";
 }
 
-/* Writes what is waited for, with its object, into the wait. */
+/* Writes what is waited for, with its object, onto the wait. */
 static void put_label(const struct report *report, const struct moment *moment,
                       const struct lane_label *label, size_t lane)
 {
@@ -246,7 +246,7 @@ static void put_labels(const struct report *report, const struct moment *moment,
     }
 }
 
-/* The drawing is stretched to the width of the page; what is written over it is not. */
+/* The drawing is stretched to the width of the page; the text over it is not. */
 static void put_lanes(const struct report *report, const struct moment *moment, size_t shown)
 {
     struct out *out = report->out;
@@ -322,7 +322,7 @@ static void put_moment(const struct report *report, const struct moment *moment,
     out_str(out, "</figure>\n");
 }
 
-/* How many moments are of findings (true), or of none. */
+/* Returns the number of moments that belong to findings, or of the others. */
 static size_t count_moments(const struct report *report, bool of_findings)
 {
     size_t count = 0;

@@ -1,5 +1,5 @@
 /*
- * Waits in a report: histograms of times ready and of waits, and the tables of `trail summary`.
+ * Latency in a report: histograms of times ready and of waits, and the tables of `trail summary`.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,12 +15,12 @@
 #include "report/report.h"
 #include "report/rows.h"
 
-/* Histograms of so many reasons, and of at least so many bars: fewer would be too wide. */
+/* Number of reasons with a histogram, and least number of bars: fewer would be too wide. */
 enum { REASONS = 5, BARS = 6 };
 
 /* MARK: Histograms */
 
-/* Histograms of the same, added up. */
+/* Several histograms added up. */
 struct merged {
     trail_string name;
     trail_name of;
@@ -89,7 +89,7 @@ static void put_ready_histogram(const struct report *report)
     trail_histogram_free(&sum);
 }
 
-/* Of the reasons for which most was waited; waits come with the longest in front. */
+/* Draws histograms for the reasons with most waiting; waits come longest first. */
 static void put_wait_histograms(const struct report *report, const struct overview_wait *waits,
                                 size_t count)
 {

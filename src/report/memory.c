@@ -64,7 +64,7 @@ static void put_phases(const struct report *report, struct plot *plot)
     put_bands(plot, stopped, "stopped", 0.12); /* it would cover everything else */
 }
 
-/* Draws the heap, or its goal: a slot without a value has that of the one before. */
+/* Draws the heap or its goal: a slot without a value keeps the previous one. */
 static void put_line(const struct report *report, struct plot *plot, bool goal, double most)
 {
     const struct series *series = report->series;
@@ -83,7 +83,7 @@ static void put_line(const struct report *report, struct plot *plot, bool goal, 
     plot_path_end(plot);
 }
 
-/* A goal far above the heap (a limit, or switched off) would flatten the heap's line. */
+/* A goal far above the heap (a limit, or the GC is off) would flatten the heap's line. */
 static uint64_t greatest(const struct series *series, bool *has_goal)
 {
     uint64_t heap = 1, goal = 0;

@@ -13,7 +13,7 @@
 #define PAD_SHARE    12
 #define PAD_LEAST_NS 5000
 
-/* Number of findings and of waits that are drawn. */
+/* Number of findings and of waits to draw. */
 enum { FINDING_MOMENTS = 5, WAIT_MOMENTS = 3 };
 
 /* MARK: Choosing */
@@ -73,7 +73,7 @@ static void pick_waits(struct moments *all, const trail_analysis *answers,
                        const struct vocabulary *words)
 {
     size_t count, picked = 0;
-    trail_name reasons[WAIT_MOMENTS]; /* one of each */
+    trail_name reasons[WAIT_MOMENTS]; /* one for each reason */
     struct overview_wait *waits = overview_waits(answers, false, &count);
     for (size_t i = 0; waits && i < count && picked < WAIT_MOMENTS && !waits[i].system; i++) {
         const trail_longest *longest = &waits[i].wait->longest;
@@ -149,7 +149,7 @@ void moments_pick(struct moments *all, const trail_analysis *answers,
 
 /* MARK: Lanes */
 
-/* Returns the goroutine's lane; NULL if there is no room, or on out of memory. */
+/* Returns the goroutine's lane; NULL if there is no room, or if out of memory. */
 static struct lane *lane_get(struct moments *all, struct moment *moment, int64_t id)
 {
     struct lane *lane = idmap_find(&moment->by_id, (uint64_t)id);
@@ -185,7 +185,7 @@ static void add_label(const struct moment *moment, struct lane *lane, trail_name
         lane->labels[lane->label_count++] = (struct lane_label){from, to, wait};
 }
 
-/* Adds the part of [from, to) within the moment to its time in that state. */
+/* Adds the part of [from, to) within the moment to the goroutine's time in that state. */
 static void lane_add(struct moments *all, const struct moment *moment, struct lane *lane,
                      enum drawn_state drawn, trail_name wait, int64_t from, int64_t to)
 {
@@ -242,7 +242,8 @@ static bool hook(void *context, const struct drawn *g, enum drawn_state to,
             continue;
         struct lane *lane = lane_get(all, moment, g->id);
         if (lane) {
-            /* A goroutine at its first event was in its state before, unless it was created. */
+            /* Before its first event, a goroutine was in that event's previous state, unless it was
+             * created. */
             bool known = g->drawn != DRAWN_NONE;
             bool was = known || event->transition.from == TRAIL_GO_UNDETERMINED;
             lane->name = g->name;
@@ -258,8 +259,8 @@ static bool hook(void *context, const struct drawn *g, enum drawn_state to,
 
 /* MARK: The end of a moment */
 
-/* The moment's goroutine, the one that ended its wait (as the holder of a lock does), then by wake-ups
- * of it, wake-ups by it, and running time. */
+/* Orders lanes: the moment's goroutine, the one that ended its wait (such as the holder of a lock),
+ * then by wake-ups of it, wake-ups by it, and running time. */
 static int by_interest(const void *a, const void *b, void *context)
 {
     const struct lane *x = *(struct lane *const *)a, *y = *(struct lane *const *)b;
@@ -278,7 +279,7 @@ static int by_interest(const void *a, const void *b, void *context)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Ends open states; goroutines that did not only wait get a lane. */
+/* Ends open states, and gives a lane to goroutines that did not only wait. */
 static void close_moment(struct moments *all, struct moment *moment)
 {
     const struct idmap *alive = &all->drawn.follow.alive;

@@ -9,7 +9,7 @@
 #include "base/show.h"
 #include "base/text.h"
 
-static bool lacks; /* memory was exhausted: something is missing in an answer */
+static bool lacks; /* out of memory: some answer is incomplete */
 
 void overview_lacks(void)
 {

@@ -1,6 +1,6 @@
 /*
- * Overview: figures of both `trail summary` and `trail report` that are computed from several
- * answers: sums over all groups of goroutines, waits across them, sums over garbage collections.
+ * Overview: figures that both `trail summary` and `trail report` compute from several answers: sums
+ * over all groups of goroutines, waits across them, sums over garbage collections.
  */
 #ifndef TRAIL_REPORT_OVERVIEW_H
 #define TRAIL_REPORT_OVERVIEW_H
@@ -10,7 +10,7 @@
 
 #include "words/vocabulary.h"
 
-/* A share of all goroutines' time: a reason of waiting, or a range. */
+/* A share of all goroutines' time: a reason for waiting, or a range. */
 struct overview_part {
     trail_string name;
     trail_name of; /* its name: trail_analysis_wait_for */
@@ -18,8 +18,8 @@ struct overview_part {
 };
 
 /*
- * Returns where the time of all goroutines went, corrected for open system calls. Sets *parts (to
- * be freed by the caller) to the reasons of waits or, with `ranges`, to the ranges, longest first.
+ * Returns where the time of all goroutines went, corrected for open system calls. Sets *parts (the
+ * caller frees it) to the reasons of waits or, with `ranges`, to the ranges, longest first.
  */
 trail_times overview_times(const trail_analysis *answers, bool ranges, struct overview_part **parts,
                            size_t *count);
@@ -29,19 +29,19 @@ struct overview_wait {
     const trail_wait_group *group;
     const trail_wait *wait;
     bool system; /* a goroutine of the runtime; sorted after all others */
-    bool idle;   /* mostly waits for work; sorted after the waits that can be improved */
+    bool idle;   /* mostly waits for work; sorted after waits that can be improved */
 };
 
-/* Returns waits by sum, greatest first, with waits for work among the others only if `idle`; to be
- * freed by the caller. NULL on out of memory. */
+/* Returns waits by sum, largest first; the caller frees the result. With `idle`, waits for work are
+ * sorted among the others. NULL if out of memory. */
 struct overview_wait *overview_waits(const trail_analysis *answers, bool idle, size_t *count);
 
 enum { OVERVIEW_SIZE = 400 };
 
 /*
- * Returns the largest figures, for traces without findings: "most waited for: sync (1.20 s);
- * longest wait: 200 ms; GC: 3 % of the time", in `buf` of OVERVIEW_SIZE; without GC where there was
- * none. `words` has what the reason is called.
+ * Writes the largest figures of a trace without findings into `buf` of OVERVIEW_SIZE, and returns
+ * it: "most waited for: sync (1.20 s); longest wait: 200 ms; GC: 3 % of the time", without GC if
+ * there was none. `words` names the reason.
  */
 const char *overview_largest(const trail_analysis *answers, const struct vocabulary *words,
                              char *buf);
@@ -62,12 +62,12 @@ const trail_gc_pause *overview_pauses(const trail_analysis *answers, size_t *cou
 bool overview_marked(const trail_analysis_span *span, const trail_gc_cycle *cycle,
                      int64_t *begin_ns, int64_t *end_ns);
 
-/* Returns the time of mark phases within the analysed window. */
+/* Returns the total time of mark phases within the analysed window. */
 int64_t overview_marking(const trail_analysis *answers);
 
 /*
- * Memory was exhausted, and an answer of these functions, of the tiles or of the report lacks
- * something.
+ * Notes that memory ran out, so that an answer of these functions, of the tiles or of the report is
+ * incomplete.
  */
 void overview_lacks(void);
 bool overview_is_whole(void);

@@ -42,13 +42,13 @@ void plot_y(struct plot *plot, const char *top, const char *middle, const char *
                top, middle, bottom);
 }
 
-/* Labels are in one unit, that of the greatest, with the digits that the step needs. */
+/* All labels use the unit of the largest, with as many digits as the step needs. */
 static const struct {
     double ns;
     const char *name;
 } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
 
-/* Returns the least of 1, 2, 5, 10, 20 ... that divides the length into few enough steps. */
+/* Returns the smallest of 1, 2, 5, 10, 20 ... that divides the length into few enough steps. */
 static double round_step(double length)
 {
     double unit = 1;
@@ -91,7 +91,7 @@ void plot_x_time(struct plot *plot, int64_t from_ns, int64_t to_ns)
     }
 }
 
-/* Returns how many of 1, 2, 5 (or, of fewer, 1) times a power of ten are within; adds them. */
+/* Adds ticks at 1, 2, 5 (or only 1) times powers of ten within the range. Returns their number. */
 static unsigned add_lengths(struct plot *plot, double from, double to, size_t steps)
 {
     static const double step[] = {1, 2, 5};

@@ -1,6 +1,6 @@
 /*
- * Plots: a frame with labels around a drawing as wide as the page. Coordinates are 0 to 1 of its
- * width, and 0 (bottom) to 1 of its height.
+ * Plots: a frame with labels around a drawing as wide as the page. Coordinates are from 0 to 1: of
+ * the width, and of the height from the bottom.
  *
  *     struct plot plot;
  *     plot_begin(&plot, out, "Heap", "how it is read");
@@ -19,7 +19,7 @@
 
 enum { PLOT_TICKS = 8 };
 
-/* A round value on the axis of x, and where it is. */
+/* A round value on the x axis, and its position. */
 struct plot_tick {
     double x;
     char label[DURATION_SIZE];
@@ -29,7 +29,7 @@ struct plot {
     struct out *out;
     struct plot_tick ticks[PLOT_TICKS];
     unsigned tick_count;
-    bool moved; /* the path has a point */
+    bool moved; /* the path already has a point */
 };
 
 /* An entry of a legend: the class of its colour, and its text. */
@@ -41,25 +41,25 @@ void plot_begin(struct plot *plot, struct out *out, const char *title, const cha
 void plot_legend(struct plot *plot, const struct plot_key *keys, size_t count);
 void plot_y(struct plot *plot, const char *top, const char *middle, const char *bottom);
 
-/* Ticks at round times within [from_ns, to_ns], and at round lengths on a logarithmic axis. */
+/* Add ticks at round times within [from_ns, to_ns]; at round lengths on a logarithmic axis. */
 void plot_x_time(struct plot *plot, int64_t from_ns, int64_t to_ns);
 void plot_x_lengths(struct plot *plot, double from_ns, double to_ns);
 
 /* Writes the labels below a drawing; plot_end calls it. */
 void plot_x(const struct plot *plot);
 
-/* Begins the drawing; `seen` is its description in words. */
+/* Begins the drawing; `seen` describes it in words. */
 void plot_open(struct plot *plot, const char *seen);
 void plot_path_begin(struct plot *plot, const char *drawn_as);
 void plot_point(struct plot *plot, double x, double y);
 void plot_path_end(struct plot *plot);
 
-/* Draws an upright rectangle; `title` (or NULL) is shown on hover. */
+/* Draws a vertical bar; `title` (or NULL) is shown on hover. */
 void plot_bar(struct plot *plot, const char *drawn_as, double x, double width, double y,
               const char *title);
 void plot_end(struct plot *plot);
 
-/* Returns the least of 1, 2, 3, 4, 5, 6, 8, 10, 20 ... that is at least `value`. */
+/* Returns the smallest of 1, 2, 3, 4, 5, 6, 8, 10, 20 ... that is at least `value`. */
 double plot_round_up(double value);
 
 #endif

@@ -103,7 +103,7 @@ static void put_no_samples(const struct report *report)
     out_str(report->out, "</p>\n");
 }
 
-/* Returns false on out of memory. */
+/* Returns false if out of memory. */
 static bool put_flames(const struct report *report)
 {
     static const struct flame_form cpu = {"flame-cpu", "CPU samples", false, true};
@@ -175,7 +175,7 @@ static void put_warnings(const struct report *report)
     out_str(out, "</div>\n");
 }
 
-/* The wall clock at the begin of the trace, if the trace has it. */
+/* Writes the wall clock at the start of the trace, if known. */
 static void put_wall(const struct report *report)
 {
     const struct series *series = report->series;
@@ -193,7 +193,7 @@ static void put_wall(const struct report *report)
             show_wall(text, s, (uint32_t)((since % 1000000000 + 1000000000) % 1000000000)));
 }
 
-/* The trace in a line: what made it, how much there is of it, and when. */
+/* Writes a line about the trace: what made it, its size, and its date. */
 static void put_facts(const struct report *report)
 {
     struct out *out = report->out;
@@ -250,7 +250,7 @@ static void put_contents(const struct report *report)
     out_str(out, "</ul></nav>\n");
 }
 
-/* What is wrong, what shows it, and all that one may ask next. */
+/* Writes the sections: what is wrong, what shows it, then further answers. */
 static bool put_body(const struct report *report)
 {
     report_findings(report);

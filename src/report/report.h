@@ -1,6 +1,6 @@
 /*
- * Report: a self-contained HTML file about a trace; it needs no network, no other file, and runs no
- * script but its own. Its style sheet and script are files beside this one, embedded at build time;
+ * Report: a self-contained HTML file about a trace; it needs no network or other file, and runs no
+ * script but its own. Its style sheet and script are files in this folder, embedded at build time;
  * a content security policy with their hashes blocks all others.
  */
 #ifndef TRAIL_REPORT_REPORT_H
@@ -17,10 +17,10 @@
 
 struct report {
     const char *title; /* of the document */
-    const char *file;  /* the file name in its commands */
+    const char *file;  /* the trace's name in commands */
     const char *version;
     const char *maker;           /* what made the trace: "Go 1.23"; empty: unknown */
-    const char *const *warnings; /* shown at the top: that the trace is damaged */
+    const char *const *warnings; /* shown at the top: why the trace is incomplete */
     size_t warning_count;
     const trail_analysis *answers; /* with REPORT_ANALYSES and REPORT_PROFILES */
     const struct series *series;
@@ -58,14 +58,14 @@ void report_tables(const struct report *report);
 /* Writes text with terms in braces (words_text), as html_word. */
 void report_words(const struct report *report, const char *text);
 
-/* The same for a caption and titles of a table: html_table_begin. */
+/* The same for the caption and titles of a table: html_table_begin. */
 void report_table(const struct report *report, struct html_table *table, const char *caption,
                   const char *titles);
 
-/* Returns a reason of a wait as shown, also for waits without one. */
+/* Returns the reason of a wait as shown, also for a wait without one. */
 trail_string report_reason(const struct report *report, trail_string reason);
 
-/* Returns the class in the style sheet of a wait of the analysis. */
+/* Returns the style-sheet class of a wait of the analysis. */
 const char *report_wait_class(const struct report *report, trail_name wait);
 
 /* Returns the text of a name; "(unknown)" for 0. */

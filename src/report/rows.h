@@ -11,11 +11,11 @@
 #define ROWS_SPREAD "times> sum> p50> p95> p99> max> "
 void rows_spread(struct html_table *table, const trail_histogram *spread);
 
-/* A cell with the command that shows it. */
+/* Writes a cell with the command that shows it. */
 void rows_longest(const struct report *report, struct html_table *table,
                   const trail_longest *longest);
 
-/* Ends a table; if not all of its `count` rows are shown, a line below it says so. */
+/* Ends a table; if it does not show all of its `count` rows, adds a line that says so. */
 void rows_end(const struct report *report, struct html_table *table, size_t count);
 
 #endif

@@ -21,7 +21,7 @@ static void merge_slots(struct series *s)
         s->slot_ns = INT64_MAX;
 }
 
-/* Returns the slot of a time at or after the begin. */
+/* Returns the slot of a time that is not before the start. */
 static size_t slot_at(struct series *s, int64_t ns)
 {
     uint64_t behind = (uint64_t)ns_between(s->begin_ns, ns);
@@ -30,7 +30,7 @@ static size_t slot_at(struct series *s, int64_t ns)
     return (size_t)(behind / (uint64_t)s->slot_ns);
 }
 
-/* `count` goroutines were in that state in [from, to). */
+/* Adds `count` goroutines in that state during [from, to). */
 static void add(struct series *s, enum drawn_state state, int64_t count, int64_t from, int64_t to)
 {
     from = from < s->begin_ns ? s->begin_ns : from;
@@ -57,8 +57,8 @@ static void advance(struct series *s, int64_t now)
 
 /* MARK: Events */
 
-/* A lasting state at a goroutine's first event had begun before: no event reports a state that goes
- * on. */
+/* A lasting state at a goroutine's first event began earlier: no event reports a state that
+ * continues. */
 static bool hook(void *context, const struct drawn *g, enum drawn_state to,
                  const trail_event *event)
 {

@@ -1,6 +1,6 @@
 /*
  * Series: the number of goroutines in each state over time, and the heap, in a fixed number of
- * slots. Slots double their length whenever there are too many, so memory is fixed and the end of
+ * slots. Slots double in length whenever there are too many, so memory is fixed and the length of
  * the trace need not be known.
  */
 #ifndef TRAIL_REPORT_SERIES_H
@@ -26,7 +26,7 @@ struct series {
     int64_t from_ns, to_ns;   /* the window, relative; absolute after the first event */
     int64_t begin_ns, end_ns; /* the counted range */
     int64_t last_ns;          /* counted up to here */
-    bool has_wall;            /* the wall clock at some time is known */
+    bool has_wall;            /* the wall clock is known for some time */
     trail_clock_snapshot wall;
 };
 
@@ -34,14 +34,14 @@ struct series {
 void series_init(struct series *series, const trail_reader *reader,
                  const trail_analysis_options *window);
 
-/* Returns false on out of memory. */
+/* Returns false if out of memory. */
 bool series_feed(struct series *series, const trail_event *events, long count);
 
 /* Counts up to the end of the analysed window. */
 void series_finish(struct series *series, int64_t end_ns);
 void series_free(struct series *series);
 
-/* The number of slots in use, and the length of a slot; the last is shorter. */
+/* Return the number of slots in use, and the length of a slot; the last one is shorter. */
 size_t series_count(const struct series *series);
 int64_t series_length(const struct series *series, size_t slot);
 

@@ -1,6 +1,4 @@
-/*
- * The figures of `trail summary` in a report, and activity over time.
- */
+/* The figures of `trail summary` in a report, and activity over time. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +28,7 @@ static void put_figure(const struct report *report, const struct tile *tile)
     out_str(out, "</bdi></dd></div>\n");
 }
 
-/* The figures to begin with, as one line; those that the trace has. */
+/* Writes the key figures that the trace has, as one line. */
 void report_key_figures(const struct report *report)
 {
     enum { SHOWN = 5 };
@@ -82,7 +80,7 @@ static double level(const struct series *series, size_t slot, unsigned states)
     return length > 0 ? sum / (double)length : 0;
 }
 
-/* Draws those in `states` above those in `below`; the area is closed along the bottom. */
+/* Draws the states in `states` above those in `below`; the area is closed along the bottom. */
 static void put_area(const struct report *report, struct plot *plot, enum drawn_state state,
                      unsigned below, double most)
 {
@@ -138,7 +136,7 @@ static void put_counts(const struct report *report, const enum drawn_state *stat
     plot_x_time(&plot, ns_between(report->span.origin_ns, series->begin_ns),
                 ns_between(report->span.origin_ns, series->end_ns));
     plot_open(&plot, seen);
-    /* Highest first: the areas drawn later cover those of the others. */
+    /* Highest first: areas drawn later cover the lower part of the others. */
     for (size_t i = count; i-- > 0;) {
         below = 0;
         for (size_t n = 0; n < i; n++)
@@ -197,7 +195,7 @@ static void put_states(const struct report *report, const struct state_row *rows
     html_table_end(&table);
 }
 
-/* Draws one bar, whose full width is the time of all goroutines. */
+/* Draws one bar; its full width is the time of all goroutines. */
 static void put_bar(const struct report *report, const struct state_row *rows, size_t count,
                     int64_t total)
 {

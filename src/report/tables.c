@@ -105,7 +105,7 @@ static void put_procs(const struct report *report)
     rows_end(report, &table, count);
 }
 
-/* "main.work (main.go:42)" of the frame that says best where a stack is; into `buf`. */
+/* Writes "main.work (main.go:42)" into `buf`, for the frame that best names the stack's place. */
 static trail_string place_text(const struct report *report, trail_stack stack, char *buf,
                                size_t size)
 {
@@ -120,7 +120,7 @@ static trail_string place_text(const struct report *report, trail_stack stack, c
     return text_from(buf);
 }
 
-/* "mutex stats_mu" into `buf`. */
+/* Writes "mutex stats_mu" into `buf`. */
 static trail_string lock_text(const struct report *report, const trail_lock *lock, char *buf,
                               size_t size)
 {

@@ -70,7 +70,7 @@ static void set_longest(struct tile *tile, const trail_longest *longest)
                    longest->goroutine);
 }
 
-/* The beginning of a name of the trace that has room in a note. */
+/* Returns the beginning of a name of the trace, as far as a note has room. */
 static trail_string shown(const struct maker *m, trail_name name)
 {
     return utf8_first(trail_analysis_text(m->answers, name), 80);
@@ -78,7 +78,7 @@ static trail_string shown(const struct maker *m, trail_name name)
 
 #define TEXT(string) (int)(string).size, (string).size ? (string).data : ""
 
-/* The name of a function without the path of its package. */
+/* Returns the name of a function without the path of its package. */
 static trail_string function_shown(const struct maker *m, trail_name name, char *room)
 {
     trail_string text = function_name_short(trail_analysis_text(m->answers, name), room);
@@ -93,8 +93,8 @@ static trail_string function_shown(const struct maker *m, trail_name name, char 
 
 enum { LOCK_SIZE = 200 };
 
-/* Writes "mutex stats_mu", or of a lock without a name where it is waited for: "sync.(*Mutex).Lock
- * in main.add". */
+/* Writes "mutex stats_mu", or, for a lock without a name, where it is waited for:
+ * "sync.(*Mutex).Lock in main.add". */
 static const char *lock_title(const struct maker *m, const trail_lock *lock, char buf[LOCK_SIZE])
 {
     const trail_place *places;
@@ -192,7 +192,7 @@ static void add_ready(const struct maker *m)
     set_longest(tile, &worst->ready_longest);
 }
 
-/* All waits for one reason, of goroutines that are not the runtime's own. */
+/* All waits for one reason, without those of the runtime's own goroutines. */
 struct reason_sum {
     trail_string reason;
     int64_t ns;
@@ -205,7 +205,7 @@ static int by_sum(const void *a, const void *b)
     return ORDER(y->ns, x->ns);
 }
 
-/* Adds waits up by reason, as it is shown; returns the number of reasons. */
+/* Sums waits by reason as shown; returns the number of reasons. */
 static size_t sum_reasons(const struct maker *m, const struct overview_wait *waits, size_t count,
                           struct reason_sum *sums)
 {

@@ -1,6 +1,7 @@
 /*
- * Tiles: the figures that a trace is introduced with, in the viewer's first screen, in a report, and in the JSON of
- * `trail summary`. Each says where it is seen: the moment of its worst case, and the command that has more.
+ * Tiles: the figures that introduce a trace, in the viewer's first screen, in a report, and in the
+ * JSON of `trail summary`. Each refers to the moment of its worst case, and to the command that
+ * shows more.
  */
 #ifndef TRAIL_REPORT_TILES_H
 #define TRAIL_REPORT_TILES_H
@@ -13,16 +14,16 @@
 enum { TILES = 12, TILE_NOTE_SIZE = 320 };
 
 struct tile {
-    const char *key;   /* for scripts; the value's unit is in it, or it is a count */
+    const char *key;   /* for scripts; includes the value's unit unless it is a count */
     const char *title; /* may have terms in braces: words_text */
     int64_t value;
-    char text[SHOW_SIZE]; /* the value as shown, or the share that it is */
+    char text[SHOW_SIZE]; /* the value as shown, or the share */
     char note[TILE_NOTE_SIZE];
-    const char *command; /* of trail, that has more; NULL: none */
-    /* The worst case; begin and end are equal for a point in time. */
+    const char *command; /* the trail command that shows more; NULL: none */
+    /* The worst case; start and end are equal for a point in time. */
     bool has_moment;
     int64_t begin_ns, end_ns;
-    int64_t goroutine; /* TRAIL_NONE: none in particular */
+    int64_t goroutine; /* TRAIL_NONE: no particular one */
     int64_t task;      /* TRAIL_NONE: none */
 };
 
@@ -37,7 +38,8 @@ enum {
                      TRAIL_ANALYZE_GC | TRAIL_ANALYZE_ACTIVITY | TRAIL_ANALYZE_LOCKS
 };
 
-/* Fills in the tiles of an analysis; what the trace does not have, as tasks or a heap, has none. Texts may have any bytes of the trace but NUL. */
+/* Fills in the tiles of an analysis; a trace without tasks or a heap has no tiles for them. Texts
+ * may contain any bytes of the trace except NUL. */
 void tiles_make(struct tiles *tiles, const trail_analysis *answers, const struct vocabulary *words);
 
 #endif

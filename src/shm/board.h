@@ -1,19 +1,18 @@
 /*
- * The board: memory that all processes of a recording share, for what one of them waits for and
- * another ends: pipes and sockets, locks in shared memory, queues, locks of files, signals. Each
- * has an identity that both sides can compute (SHM_SHARED and what follows it, shm.h).
+ * The board: memory that all processes of a recording share, for waits of one process that another
+ * ends: for pipes and sockets, locks in shared memory, queues, locks of files, signals. Each has an
+ * identity that both sides can compute (SHM_SHARED and what follows it, shm.h).
  *
  *     objects[hash of the object] - waiters: which threads have waited there - waits[thread]: what it waits for now
  *
  * A thread that is about to wait writes the object into its word, and the word's number into the
  * object's list, once; a process that is about to end such a wait reads those few words, and
  * records a release only if one of them has the object. Releases are numbered by the board, so that
- * the collector finds the one that ended a wait in whatever process it was recorded.
+ * the collector finds the one that ended a wait, whichever process recorded it.
  *
  * The collector does not rely on anything here, and reads only the numbers of sockets that it is
- * asked for. A process that was killed leaves a word behind, until another thread has it; words are
- * given out in turn. At worst a release is recorded for which no thread waits, or one is not
- * recorded.
+ * asked for. A killed process leaves its words behind until other threads get them; words are given
+ * out in turn. At worst a release is recorded for which no thread waits, or one is not recorded.
  */
 #ifndef TRAIL_SHM_BOARD_H
 #define TRAIL_SHM_BOARD_H
@@ -23,7 +22,7 @@
 #include "shm/shm.h"
 
 #define BOARD_MAGIC   UINT64_C(0x6472616f626c7274) /* "trlboard" */
-#define BOARD_THREADS 16384                        /* word 0 is none */
+#define BOARD_THREADS 16384                        /* word 0 means none */
 #define BOARD_WAITERS 24
 #define BOARD_PAIRS   4096
 #define BOARD_ASKS    1024
@@ -38,8 +37,8 @@ struct board_object {
 _Static_assert(sizeof(struct board_object) == 64, "a cache line");
 
 /*
- * Two ends that have each other as peers, where a process that has one cannot find out the other:
- * by the process that made both, or by the recorder, which was asked.
+ * Two ends that are each other's peers, if a process with one of them cannot find the other: stored
+ * by the process that made both, or by the recorder on request.
  */
 struct board_pair {
     uint64_t end, peer;
@@ -47,7 +46,7 @@ struct board_pair {
 
 /* A process asks for the peer of a socket. */
 struct board_ask {
-    uint64_t device, inode; /* the latter stored last, with release; 0: is being written */
+    uint64_t device, inode; /* the latter is stored last, with release; 0: being written */
 };
 
 /*
@@ -58,12 +57,13 @@ struct board_lock {
     uint64_t object; /* SHM_LOCKED; stored last, with release */
     uint64_t first, last;
     uint64_t since;       /* in ticks */
-    uint32_t pid, serial; /* the process, and its thread that took it */
+    uint32_t pid, serial; /* the process, and the thread in it that took the lock */
     int32_t fd;           /* BOARD_BY_PROCESS, or the same as `by` */
-    int32_t by;           /* the descriptor that it was taken by */
+    int32_t by;           /* the descriptor through which it was taken */
     uint8_t exclusive;
-    uint8_t alone; /* no other process or descriptor can have it: the process's end gives it back */
-    /* Atomic: the process executes a program, which gives it back; the release is recorded. */
+    uint8_t
+        alone; /* no other process or descriptor can have it: the end of the process releases it */
+    /* Atomic: the process executes a program, which releases it; the release is recorded. */
     uint8_t given;
 };
 
@@ -71,9 +71,9 @@ struct board_lock {
 #define BOARD_LOCKS      256
 #define BOARD_LOCKS_OF   16
 
-/* Those of the files with one hash. */
+/* The locks of the files with one hash. */
 struct board_locks {
-    uint32_t full; /* there was no room for one: what is held is not known */
+    uint32_t full; /* there was no room for a lock: what is held is unknown */
     struct board_lock of[BOARD_LOCKS_OF];
 };
 
@@ -82,19 +82,19 @@ struct board_locks {
 
 struct shm_board {
     uint64_t magic;
-    uint32_t words;   /* that were given out */
-    uint32_t forks;   /* that were numbered */
+    uint32_t words;   /* number of words given out so far */
+    uint32_t forks;   /* number of forks so far */
     uint32_t several; /* not 0: the program has made another process, or is about to */
     uint32_t unused;
     uint64_t waits[BOARD_THREADS];
     struct board_object objects[SHM_OBJECTS];
     struct board_pair pairs[BOARD_PAIRS];
     struct board_locks locks[BOARD_LOCKS];
-    uint32_t ask_count; /* of all ever; the newest is at (ask_count - 1) % BOARD_ASKS */
+    uint32_t ask_count; /* of all requests ever; the newest is at (ask_count - 1) % BOARD_ASKS */
     struct board_ask asks[BOARD_ASKS];
 };
 
-/* An identity of two numbers: 52 bits; 0 is none. */
+/* An identity from two numbers: 52 bits; 0 means none. */
 static inline uint64_t board_mix(uint64_t a, uint64_t b)
 {
     uint64_t x = (a + UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9) ^ b;

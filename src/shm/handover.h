@@ -16,8 +16,8 @@ union handover_control {
     char space[CMSG_SPACE(sizeof(int))];
 };
 
-/* The abstract address at which the recorder `pid` answers for the area that is its descriptor
- * `fd`. Returns its length. */
+/* The abstract address at which the recorder `pid` answers for the area in its descriptor `fd`.
+ * Returns its length. */
 static inline socklen_t handover_address(struct sockaddr_un *address, int pid, int fd)
 {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};

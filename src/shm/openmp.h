@@ -4,8 +4,8 @@
  * libtrail-ompt.so knows what OpenMP does; the recorder knows how that is recorded.
  *
  * A place is a return address in the program, as OpenMP reports it; NULL: not known. Stacks begin
- * with the place. Where a thread has no function of the program on its stack, as a worker between
- * regions, the place alone is the stack.
+ * with the place. If a thread has no function of the program on its stack, such as a worker between
+ * regions, the place is the whole stack.
  */
 #ifndef TRAIL_SHM_OPENMP_H
 #define TRAIL_SHM_OPENMP_H
@@ -18,7 +18,7 @@
 #define OPENMP_SYMBOL  "trail_preload_openmp"
 #define OPENMP_VERSION 1
 
-/* A wait of the calling thread. The caller sets all but `begin`. */
+/* A wait of the calling thread. The caller sets all members except `begin`. */
 struct openmp_wait {
     uint64_t begin; /* the clock; 0: it is not open */
     const void *object, *place;

@@ -1,12 +1,12 @@
 /*
  * The memory that the recorded program and `trail record` share: the area, one memfd that the
- * program maps when it starts. The program writes raw records into it and does nothing else: it
- * opens no file or socket and starts no thread. `trail record` reads the records while the program
- * runs, and after the program was killed.
+ * program maps when it starts. The program only writes raw records into it; it opens no file or
+ * socket and starts no thread. `trail record` reads the records while the program runs, and after
+ * the program was killed.
  *
  *   struct shm_area
  *     header      the process that may write, the options, the coarse clock, free lists
- *     threads[]   one slot a thread: its chain of chunks, and the call that it is in (its open call)
+ *     threads[]   one slot per thread: its chain of chunks, and the call it is in (its open call)
  *     objects[]   one slot for the locks of one hash: the lock taken last, since when, and the last release's number
  *     stack_index[], stack_words[]   call stacks, each once; never freed
  *     modules     text: which code is mapped where (the lines of a trace's module map)
@@ -36,9 +36,9 @@
 #define SHM_VARIABLE  "TRAIL_SHM"
 #define SHM_WORD_SIZE 32
 
-#define SHM_THREADS      16384 /* at once; slot 0 is unused */
+#define SHM_THREADS      16384 /* at the same time; slot 0 is unused */
 #define SHM_OBJECTS      4096
-#define SHM_CHUNKS       16384 /* chunk 0 is none */
+#define SHM_CHUNKS       16384 /* chunk 0 means none */
 #define SHM_CHUNK_SIZE   4096
 #define SHM_STACK_INDEX  (1u << 18)
 #define SHM_STACK_WORDS  (1u << 22)
@@ -129,7 +129,7 @@ enum shm_kind {
 
 enum shm_flags {
     SHM_ALL = 1,       /* released: all threads that wait, not one */
-    SHM_TIMED_OUT = 2, /* waited: it ended at its time limit or failed; no release ended it */
+    SHM_TIMED_OUT = 2, /* waited: it reached its time limit or failed; no release ended it */
     SHM_COARSE = 4,    /* released: `end`, when the hold began, is of the coarse clock */
     /* waited: longjmp, an exception or a cancellation ended the call; `release` is of the thread's
        own handle then */
@@ -140,7 +140,7 @@ enum shm_flags {
     SHM_EXPIRED = 32,
     /* waited: the thread with the serial in release2 (0: not known) ended with the lock */
     SHM_OWNER_DIED = 64,
-    SHM_CLOSES = 128 /* released: by closing an end, which others may still have */
+    SHM_CLOSES = 128 /* released: by closing an end, which others may still have open */
 };
 
 /* Times are readings of the clock that the header names. 56 bytes; enum shm_kind has the meaning of
@@ -163,7 +163,7 @@ struct shm_record {
 #define SHM_CHUNK_RECORDS ((SHM_CHUNK_SIZE - 8) / sizeof(struct shm_record))
 
 struct shm_chunk {
-    uint32_t used; /* records that are whole: stored with release after each, loaded with acquire */
+    uint32_t used; /* complete records: stored with release after each, loaded with acquire */
     /* The index of the thread's next chunk, stored with release by the thread; 0: this is the last.
      * Of a free chunk the next free one. */
     uint32_t next;
@@ -193,7 +193,7 @@ struct shm_reading {
         shared; /* as in struct shm_object; `shared` is 0 if only this process has the lock */
 };
 
-#define SHM_READINGS 4 /* more locks of a thread are not known to be held */
+#define SHM_READINGS 4 /* further locks of a thread are not known to be held */
 
 struct shm_thread {
     /* The call that the thread is in. open_time is stored last, with release; 0: in none. */
@@ -203,8 +203,8 @@ struct shm_thread {
     uint32_t open_stack;
     uint32_t open_detail;
     uint8_t open_wait;
-    /* 1 from the reading of the clock until the record with that time is whole. A signal handler of
-     * the thread that finds it set records nothing. */
+    /* 1 from the reading of the clock until the record with that time is complete. A signal handler
+     * of the thread that finds it set records nothing. */
     uint8_t writing;
     uint8_t unused[2];
     /* The total time in calls that blocked for too short a time to be recorded, in units of
@@ -221,8 +221,8 @@ struct shm_thread {
     uint32_t lost; /* records for which there was no room */
     /* Written by the creating thread for the new one. */
     uint64_t routine, argument, stack_size;
-    /* Bytes that it has allocated, less those that it has freed: below 0 if it frees what others
-     * allocated. Written by the thread alone. The live heap is the sum over all threads and of the
+    /* Bytes that it has allocated minus those that it has freed: negative if it frees what others
+     * allocated. Written only by the thread. The live heap is the sum over all threads and the
      * header's heap_rest. */
     int64_t heap;
     /* Of the open call, if it waits for a lock: the PC where the lock's holder took it; for a
@@ -237,7 +237,7 @@ _Static_assert(sizeof(struct shm_thread) == 256, "four cache lines");
 /* MARK: Objects */
 
 /*
- * The state of the locks with one hash. Two locks that share a slot disturb each other's hold
+ * The state of the locks with one hash. Two locks that share a slot falsify each other's hold
  * times. The collector checks what a release number refers to: the release's record has the
  * address.
  */
@@ -252,13 +252,14 @@ struct shm_object {
     /* The number of threads that wait for an object of this slot, where the object itself does not
      * hold it. */
     uint32_t waiters;
-    /* Of OpenMP's locks: the number of the release that ends, or ended, the hold of the last one
+    /* For OpenMP's locks: the number of the release that ends, or ended, the hold of the last one
      * taken. */
     uint32_t hold;
-    uint64_t holder; /* which thread took `held`: shm_holder; 0: not known */
-    uint64_t shared; /* what other processes call `held`, if `holder` has SHM_HELD_SHARED */
-    /* Where a lock was first taken to read; of a condition variable the stack of the first signal
-     * that no thread waited for: shm_first_read; 0: none was. */
+    uint64_t holder; /* the thread that took `held`: shm_holder; 0: unknown */
+    uint64_t
+        shared; /* the name that other processes use for `held`, if `holder` has SHM_HELD_SHARED */
+    /* Where a lock was first taken for reading; for a condition variable, the stack of the first
+     * signal for which no thread waited: shm_first_read; 0: none. */
     uint64_t first_read;
 };
 
@@ -267,9 +268,9 @@ struct shm_object {
 _Static_assert(sizeof(struct shm_object) == 64, "a cache line");
 
 /*
- * Which thread took a lock, and how, in one word: serial << 32 | enum shm_wait << 24 | bits of the
- * address. These show whether it is of the same lock as `held`, which is another word. With
- * SHM_HELD_SHARED the lock is shared between processes.
+ * The thread that took a lock, and how, in one word: serial << 32 | enum shm_wait << 24 | bits of
+ * the address. These bits show whether it belongs to the same lock as `held`, which is a separate
+ * word. With SHM_HELD_SHARED the lock is shared between processes.
  */
 #define SHM_HELD_SHARED 0x80u
 
@@ -278,14 +279,14 @@ static inline uint64_t shm_holder(uint32_t serial, unsigned wait, uint64_t objec
     return (uint64_t)serial << 32 | (uint64_t)wait << 24 | (object >> 3 & 0xffffff);
 }
 
-/* Returns the serial of the thread that took the lock; 0: `holder` is of another one. */
+/* Returns the serial of the thread that took the lock; 0: `holder` belongs to another lock. */
 static inline uint32_t shm_holder_of(uint64_t holder, uint64_t object)
 {
     return (holder & 0xffffff) == (object >> 3 & 0xffffff) ? (uint32_t)(holder >> 32) : 0;
 }
 
-/* A PC, which has 47 bits, below bits of the lock's address: the name of a lock that only readers
- * hold is found by it. */
+/* A PC, which has 47 bits, below bits of the lock's address: used to name a lock that only readers
+ * hold. */
 static inline uint64_t shm_first_read(uint64_t object, uint64_t pc)
 {
     return object >> 3 << 48 | (pc & UINT64_MAX >> 16);
@@ -297,8 +298,8 @@ static inline size_t shm_object_slot(uint64_t address)
 }
 
 /*
- * Objects that are no addresses have a tag in their upper byte (objects.def): SHM_PATH is the tag
- * of a path in its place, and shm_is_path the test for it.
+ * Objects that are not addresses have a tag in their upper byte (objects.def): SHM_PATH is a path's
+ * tag, shifted into place, and shm_is_path its test.
  */
 enum shm_tag {
 #define OBJECT(name, is, tag, shared, numbered) SHM_TAG_##name = (tag),
@@ -351,8 +352,8 @@ static inline uint64_t shm_group_signals(uint32_t group)
     return SHM_SIGNALS_GROUP | (uint64_t)group << 4;
 }
 
-/* A set of signals. In place of one that the C library uses itself: one for the process may end the
- * wait as well. */
+/* A set of signals. SHM_SIGNALS_OF_PROCESS takes the bit of one that the C library uses itself: a
+ * signal for the process may end the wait as well. */
 static inline uint64_t shm_signal_bit(unsigned number)
 {
     return UINT64_C(1) << (number - 1);
@@ -428,11 +429,11 @@ enum shm_stacks { SHM_STACKS_NONE, SHM_STACKS_UNWIND, SHM_STACKS_FRAME_POINTERS 
 
 /*
  * A program that the process has executed in another one, by vfork or posix_spawn, which may or may
- * not load the recorder. Where the vfork's exec has failed, the same PID comes again with
+ * not load the recorder. If the vfork's exec has failed, the same PID comes again with
  * SHM_NOT_EXECUTED.
  */
 struct shm_executed {
-    uint32_t pid;  /* stored last, with release; 0: is being written */
+    uint32_t pid;  /* stored last, with release; 0: being written */
     char name[60]; /* of the file, without its folder; shortened; ends with NUL */
 };
 
@@ -447,25 +448,24 @@ struct shm_header {
     uint32_t root_pid;   /* the PID of the program; 0: not known yet */
     uint32_t claimed; /* the PID of the process that claimed it, by compare-and-swap; 0: none yet */
     /* Which calls are recorded: a set of enum shm_group. The collector may change it. The threads
-     * themselves are recorded whatever it holds. */
+     * themselves are always recorded. */
     uint32_t groups;
     /* Options, constant. */
     uint32_t stacks;   /* enum shm_stacks */
     uint32_t children; /* other processes may claim an area, too */
-    /* The slots from 1 on that the collector has filled, one for each thread of a process that runs
-     * already: with its tid, an empty chunk, and the open call in which it waits, if it does, but
-     * for the time. */
+    /* Slots from 1 on that the collector has filled, one for each thread of an already running
+     * process: with its TID, an empty chunk, and, if it waits, its open call without the time. */
     uint32_t announced;
     /* The number of forked children for which it is not known yet whether they are recorded. */
     uint32_t forking;
     uint32_t
-        turned_away; /* processes that found the area taken, and did not wait longer for the next */
+        turned_away; /* processes that found the area taken and did not wait longer for the next */
     uint32_t heap;   /* 1: a forked child counts what its parent had allocated */
-    uint32_t board;  /* the recorder's descriptor of the board; 0: there is none */
+    uint32_t board;  /* the recorder's descriptor of the board; 0: none */
     uint64_t min_wait_ticks, hold_ticks;
     uint32_t all_holds;
-    uint32_t fork; /* the number of the fork that made the process, by the board; 0: none; known
-                      with claimed_at */
+    uint32_t fork; /* the board's number of the fork that made the process; 0: none; known with
+                    * claimed_at */
     /* The CPU time between two samples of the program's own timers, in ns; 0: no samples are taken
      * that way. */
     uint64_t sample_ns;
@@ -477,8 +477,8 @@ struct shm_header {
      * often that reading the real clock each time would cost the program more; else 0. */
     uint64_t coarse;
     uint64_t mapped_at; /* the address of the area in the process; 0: not mapped yet */
-    /* The heads of free lists: an index, and in the upper half a tag that changes with each take,
-     * against ABA. */
+    /* The heads of free lists: an index, and in the upper half a tag that changes with each
+     * removal, against ABA. */
     uint64_t free_chunks __attribute__((aligned(64)));
     uint64_t free_threads;
     /* The indices of the first chunk and the first thread slot that were never in use. */
@@ -486,9 +486,9 @@ struct shm_header {
     uint32_t serials;
     uint32_t stack_words_used;
     uint32_t lost_stacks, lost_threads, lost_samples;
-    uint32_t modules_used; /* bytes of whole lines; stored with release */
-    /* The live heap that no thread's `heap` counts, in bytes: of threads without a slot, of the
-     * time before there was an area, and of the parent of a forked process. */
+    uint32_t modules_used; /* bytes of complete lines; stored with release */
+    /* The live heap that no thread's `heap` counts, in bytes: from threads without a slot, from the
+     * time before there was an area, and from the parent of a forked process. */
     int64_t heap_rest;
     int64_t heap_ended; /* bytes of threads that have ended; the collector's sum */
     /* Grows with each change of the mapped code; odd while `modules` is written. */
@@ -514,8 +514,8 @@ struct shm_area {
      * Lines: "trail.module ..." as in a trace; "trail.unloaded ..." for a module that was unmapped.
      */
     char modules[SHM_MODULES_SIZE];
-    /* How often each descriptor was closed: what is known of a descriptor holds while its number
-     * here is the same. */
+    /* How often each descriptor was closed: knowledge about a descriptor is valid while its number
+     * here is unchanged. */
     uint32_t generations[SHM_DESCRIPTORS];
     uint8_t chunks[SHM_CHUNKS][SHM_CHUNK_SIZE] __attribute__((aligned(4096)));
 };

@@ -1,6 +1,6 @@
 /*
- * Call stacks, each kept once in the area: a hash table of numbers to which stacks are only added,
- * by the program and, for stacks that are read from outside, by the collector. A stack's words are
+ * Call stacks, each kept once in the area: a hash table of numbers to which the program only adds
+ * stacks, and so does the collector for stacks that it reads from outside. A stack's words are
  * complete before its number is stored in the index: a thread that finds the number may read them.
  */
 #ifndef TRAIL_SHM_STACK_TABLE_H
@@ -54,8 +54,8 @@ static inline uint32_t stack_table_store(struct shm_area *area, uint64_t head, c
 }
 
 /*
- * Returns the number of a stack or text, which is added if it is not there; 0: there is no room.
- * `head` is the word in front of the others.
+ * Returns the number of a stack or text, adding it if it is not there; 0: there is no room. `head`
+ * is the word before the others.
  */
 static inline uint32_t stack_table_number(struct shm_area *area, uint64_t head, const uint64_t *pcs,
                                           size_t count)

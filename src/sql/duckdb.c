@@ -23,7 +23,8 @@ static void *load_path(const char *folder, const char *rest)
     return dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* $TRAIL_DUCKDB is the library, or a folder with it. If it is set, no other place is tried. */
+/* $TRAIL_DUCKDB is the library, or a folder that contains it. If it is set, no other place is
+ * tried. */
 static void *load_chosen(const char *chosen)
 {
     void *library = load_path(chosen, "libduckdb.so");
@@ -140,7 +141,7 @@ int duckdb_begin(struct duckdb *duckdb, const struct duckdb_options *options)
     return open_database(duckdb, options);
 }
 
-/* The library is not unloaded: its threads may not have ended yet. */
+/* The library is not unloaded, because its threads may still be running. */
 void duckdb_end(struct duckdb *duckdb)
 {
     if (duckdb->connection)
@@ -158,7 +159,7 @@ void duckdb_print_error(const char *message)
         print_message_lines(message);
         return;
     }
-    /* DuckDB names settings that queries cannot change. */
+    /* DuckDB's message names settings that queries cannot change. */
     print_message("the query needs more memory: %.*s", (int)strcspn(message + strlen(memory), "\n"),
                   message + strlen(memory));
     fputs("trail: --spill=DIR lets it write what does not fit to a folder, --memory-limit=4G gives "

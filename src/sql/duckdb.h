@@ -1,6 +1,6 @@
 /*
- * DuckDB, loaded at run time and optional. Declares the functions of its C API that are used,
- * because the npm package of the library has no header. All handles are opaque pointers.
+ * DuckDB, loaded at run time and optional. Declares the functions used from its C API, because the
+ * npm package has no header. All handles are opaque pointers.
  *
  *     struct duckdb duckdb;
  *     if (duckdb_begin(&duckdb, &options) != EXIT_GOOD) ... an error message has been printed
@@ -16,7 +16,7 @@
 
 #include "ui/options.h"
 
-/* DuckDB's numbers of types, as far as they are used. */
+/* DuckDB's type numbers, as far as used. */
 enum {
     DUCKDB_BOOLEAN = 1,
     DUCKDB_TINYINT = 2,
@@ -162,7 +162,7 @@ struct duckdb_options {
 
 /*
  * Loads the library and its functions without printing anything. Returns the name of a missing
- * function, or NULL. If there is no library, returns NULL and duckdb->library is NULL.
+ * function, or NULL. If there is no library, returns NULL with duckdb->library NULL.
  */
 const char *duckdb_load(struct duckdb *duckdb);
 
@@ -175,7 +175,7 @@ int duckdb_begin(struct duckdb *duckdb, const struct duckdb_options *options);
 /* Closes the database. Accepts a struct for which duckdb_begin has failed. */
 void duckdb_end(struct duckdb *duckdb);
 
-/* Prints a message of DuckDB, with options of trail sql in place of its own advice. */
+/* Prints a message from DuckDB, replacing its own advice with options of trail sql. */
 void duckdb_print_error(const char *message);
 
 /* Runs statements without a result. Returns an exit code, after a message on an error. */

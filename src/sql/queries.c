@@ -7,7 +7,7 @@
 
 /* clang-format off */
 const struct sql_named sql_queries[] = {
-    {"findings", "what is wrong in each trace, by what it would gain",
+    {"findings", "what is wrong in each trace, largest gain first",
      "SELECT file, kind, gain_ns, function, object, text FROM findings\n"
      "ORDER BY is_note, gain_ns DESC, file, finding"},
     {"kinds", "how many events of each kind and type there are",
@@ -21,7 +21,7 @@ const struct sql_named sql_queries[] = {
      "SELECT file, name, count(*) AS goroutines, sum(exec_ns) AS exec_ns, sum(sched_wait_ns) AS sched_wait_ns,\n"
      "       sum(block_ns) AS block_ns, sum(syscall_ns + syscall_block_ns) AS syscall_ns\n"
      "FROM goroutines GROUP BY file, name ORDER BY file, exec_ns DESC, name"},
-    /* Of the 20 longest, the 20 are found first: a join of all states with others holds one side in
+    /* Finds the 20 longest first: a join of all states with others would hold one side in
      * memory. */
     {"long-waits", "the 20 longest waits that ended: goroutine, reason, place and waker",
      "WITH longest AS (\n"
@@ -49,8 +49,8 @@ const struct sql_named sql_queries[] = {
      "LEFT JOIN stacks k ON k.file = s.file AND k.stack = before.waker_stack\n"
      "ORDER BY s.duration_ns DESC, s.file, s.begin_ns"},
     {"wakers", "wake-ups by the start functions of waker and woken goroutine",
-     /* Outer joins are done in their order. Of inner ones DuckDB may join the two goroutines by file first:
-        all of them with all. */
+     /* Outer joins are done in the order written. DuckDB may reorder inner joins and join the two
+      * goroutines by file first, all with all. */
      "SELECT s.file, w.name AS waker, g.name AS woken, s.reason, count(*) AS times, sum(s.duration_ns) AS waited_ns\n"
      "FROM states s LEFT JOIN goroutines g USING (file, goroutine)\n"
      "LEFT JOIN goroutines w ON w.file = s.file AND w.goroutine = s.waker\n"
@@ -114,15 +114,17 @@ const struct sql_named sql_queries[] = {
     {NULL, NULL, NULL},
 };
 
-/* A macro with the file as its last argument, and without: over one trace, or `alone` is an error. */
+/* A macro with the file as its last argument, and one without, whose definition is `alone`: over
+ * the only trace, or an error. */
 #define MACRO(name, of, alone, in_file) \
     "CREATE MACRO " name "(" of ") AS " alone ", (" of ", of_file) AS " in_file ";"
 #define NO_FILE(name, of) \
     "error('" name "(" of ") does not say of which trace, and there are several: " name "(" of ", file)')"
 
 /*
- * The functions of a stack in one text. An argument is put into the text of the macro, where an
- * alias of the macro would hide one of the query: theirs are such as no query has.
+ * The functions of a stack as one text. Arguments are pasted into the text of the macro, where an
+ * alias of the macro would hide one of the query; so the macro's aliases have names that no query
+ * uses.
  */
 #define FUNCTIONS_OF(order, between, and_file)                                                       \
     "(SELECT array_to_string(list(coalesce(trail_f.function, '?') ORDER BY trail_f.frame " order "), '" \

@@ -14,16 +14,17 @@ struct sql_named {
 extern const struct sql_named sql_queries[];
 
 /*
- * Statements that define macros for queries: stack() and path(); and since_start(), by a temporary
- * table trail_begins(file, ns). Over `several` traces, a call without the file is an error.
+ * Statements that define macros for queries: stack() and path(); and since_start(), through a
+ * temporary table trail_begins(file, ns). With `several` traces, a call without the file is an
+ * error.
  */
 const char *sql_macros(bool several);
 const char *sql_macro_since_start(bool several);
 
-/* Returns the row of that name; NULL: there is none. */
+/* Returns the row with that name; NULL: none. */
 const struct sql_named *sql_named_find(const struct sql_named *rows, const char *name);
 
-/* The same of the queries. */
+/* The same for queries. */
 const struct sql_named *sql_query_find(const char *name);
 
 /* Returns the most similar name; NULL if none is similar. */

@@ -33,7 +33,7 @@ struct show {
     enum sql_format format;
     duckdb_result result;
     size_t columns;
-    const int *types; /* of the original query: as_text makes text or JSON of some columns */
+    const int *types; /* of the original query: as_text turns some columns into text or JSON */
     struct json json;
     struct out csv;
     int *widths;
@@ -58,7 +58,7 @@ static bool is_number(int type)
            type == DUCKDB_DECIMAL;
 }
 
-/* Types of several values, which are arrays and objects in JSON. */
+/* Types with several values, which are arrays and objects in JSON. */
 static bool is_nested(int type)
 {
     return type == DUCKDB_LIST || type == DUCKDB_ARRAY || type == DUCKDB_STRUCT ||
@@ -91,7 +91,7 @@ static void put_huge(struct cell *cell, duckdb_hugeint value)
     put_digits(cell, "%s%.*s", negative ? "-" : "", (int)(buf + sizeof buf - at), at);
 }
 
-/* Writes the fewest digits that give the same number back. */
+/* Writes the fewest digits that read back as the same number. */
 static void put_real(struct cell *cell, double value)
 {
     for (int digits = 1; digits <= 17; digits++) {
@@ -175,7 +175,7 @@ static bool is_unquoted(int type, const struct cell *cell)
     return cell->text.size < CELL_SIZE && fabsl(strtold(cell->text.data, NULL)) <= 0x1p53L;
 }
 
-/* The size of a number at `at` that JSON does not have; 0: another text is there. */
+/* Returns the size of a number at `at` that JSON cannot express; 0: there is none. */
 static size_t no_json_number(const char *at, const char *end)
 {
     static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
@@ -187,7 +187,7 @@ static size_t no_json_number(const char *at, const char *end)
     return 0;
 }
 
-/* Writes what to_json has made, with NaN and infinities as strings. */
+/* Writes the output of to_json, with NaN and infinities as strings. */
 static void json_nested(struct show *show, trail_string text)
 {
     const char *at = text.data, *end = at + text.size;
@@ -263,7 +263,7 @@ static void csv_titles(struct show *show)
 
 /* MARK: Tables */
 
-/* Text for a table; the caller frees it. A plan keeps its line breaks. NULL on out of memory. */
+/* Text for a table; the caller frees it. A plan keeps its line breaks. NULL if out of memory. */
 static char *shown_text(const struct show *show, trail_string text)
 {
     char *all = NULL;
@@ -417,7 +417,8 @@ static int show_result(struct show *show)
 
 /* MARK: Statements */
 
-/* How a column is selected that is not plain: lists and structs are JSON where that is written. */
+/* Returns how to select a column that is not plain: lists and structs become JSON in JSON
+ * output. */
 static const char *cast_of(int type, enum sql_format format)
 {
     if (is_plain(type))
@@ -427,9 +428,9 @@ static const char *cast_of(int type, enum sql_format format)
 }
 
 /*
- * The same query with every other type cast to text or JSON: dates, lists, enumerations. The order
- * of its rows is kept. Returns NULL if no cast is needed or on out of memory; the caller frees the
- * result.
+ * Returns the same query with all other types cast to text or JSON: dates, lists, enumerations.
+ * Keeps the order of rows. Returns NULL if no cast is needed or if out of memory; the caller frees
+ * the result.
  */
 static char *as_text(const struct show *show, void *statement, const char *sql, size_t columns)
 {
@@ -465,7 +466,7 @@ static int fail_result(struct duckdb *duckdb, duckdb_result *result)
     return EXIT_USAGE;
 }
 
-/* Runs what has to be done before the last of the statements: PIVOT first collects its columns. */
+/* Runs what must precede the last statement: PIVOT first collects its columns. */
 static int run_statement(struct duckdb *duckdb, void *statement)
 {
     duckdb_result result;
@@ -482,7 +483,7 @@ static int fail_statement(struct duckdb *duckdb, void **statement)
     return EXIT_USAGE;
 }
 
-/* Prepares the last of the statements that DuckDB makes of one, and runs those before. */
+/* Prepares the last of the statements into which DuckDB splits one, and runs the others. */
 static int prepare_last(struct duckdb *duckdb, const char *sql, void **last)
 {
     void *all = NULL;
@@ -505,7 +506,7 @@ static int prepare_last(struct duckdb *duckdb, const char *sql, void **last)
     return code;
 }
 
-/* Prints the result of a statement that has been run. */
+/* Prints the result of a statement that was run. */
 static int show_all(struct show *show)
 {
     show->columns = (size_t)show->duckdb->column_count(&show->result);
@@ -514,7 +515,7 @@ static int show_all(struct show *show)
     return code;
 }
 
-/* Runs a query, whose rows are printed as they come. */
+/* Runs a query and prints its rows as they arrive. */
 static int show_query(struct show *show, void **statement, const char *sql)
 {
     struct duckdb *duckdb = show->duckdb;
@@ -537,7 +538,7 @@ static int show_query(struct show *show, void **statement, const char *sql)
     return code;
 }
 
-/* Runs any other statement. Of their results only that of EXPLAIN is printed: a name and a plan. */
+/* Runs any other statement. Only EXPLAIN prints a result: a name and a plan. */
 static int show_other(struct show *show, void *statement)
 {
     static const int types[] = {DUCKDB_VARCHAR, DUCKDB_VARCHAR};

@@ -22,7 +22,8 @@ struct sql_query {
     atomic_size_t next_file;
 };
 
-/* One thread's reading of one file. Kept until the result is dropped, because it owns its texts. */
+/* One thread's reading of one file. Kept until the result is dropped, because it owns the result's
+ * texts. */
 struct sql_scan {
     struct sql_scan *next;
     trail_source *source;
@@ -38,7 +39,7 @@ struct sql_thread {
 
 /* MARK: The day */
 
-/* The wall clock at the first Sync of a v2 trace; 0: it has none; -1: *err is set. */
+/* Returns the wall clock at the first Sync of a v2 trace; 0: none; -1: *err is set. */
 static int64_t wall_clock(trail_source *source, trail_error *err)
 {
     const trail_event *events;
@@ -50,7 +51,7 @@ static int64_t wall_clock(trail_source *source, trail_error *err)
     if (trail_version_is_v2(trail_reader_version(reader))) {
         long count = trail_reader_next_batch(reader, &events);
         if (count == 1 && events[0].kind == TRAIL_SYNC && events[0].sync.final)
-            count = trail_reader_next_batch(reader, &events); /* an error comes behind it */
+            count = trail_reader_next_batch(reader, &events); /* an error may follow it */
         if (count < 0) {
             *err = *trail_reader_error(reader);
             seconds = -1;
@@ -106,7 +107,7 @@ static void report_once(struct sql_tables *tables, size_t file, const trail_erro
     pthread_mutex_unlock(&tables->lock);
 }
 
-/* The IDs need all of every trace, so they are found when a query first uses one. */
+/* IDs need a complete pass over every trace, so they are computed when a query first uses one. */
 static void find_ids(struct sql_tables *tables)
 {
     pthread_mutex_lock(&tables->lock);
@@ -115,7 +116,7 @@ static void find_ids(struct sql_tables *tables)
     pthread_mutex_unlock(&tables->lock);
 }
 
-/* By its ID, a trace that is there twice would be joined with itself. */
+/* Whether no earlier file has the same ID: a trace given twice would be joined with itself. */
 static bool is_first(const struct sql_tables *tables, size_t file, trail_error *err)
 {
     size_t first = 0;
@@ -242,12 +243,12 @@ static void give_rows(const struct sql_query *query, const trail_rows *rows, voi
 /* MARK: Callbacks of DuckDB */
 
 /*
- * The callbacks get a handle that only DuckDB's functions can access, and these are known only
+ * The callbacks get a handle that only DuckDB's functions can read, and those are known only
  * through this pointer, so it cannot be passed as an argument. Set before the first callback.
  */
 static const struct duckdb *library;
 
-/* Fills a chunk with the next rows; an empty chunk is the end. */
+/* Fills a chunk with the next rows; an empty chunk marks the end. */
 static void fill(void *info, void *chunk)
 {
     struct sql_query *query = library->function_get_init_data(info);
@@ -305,7 +306,7 @@ static void query_drop(void *data)
     free(query);
 }
 
-/* Called when a query begins: finds out which columns it uses. */
+/* Called when a query begins: determines the columns it uses. */
 static void init(void *info)
 {
     struct sql_function *function = library->init_get_extra_info(info);

@@ -1,6 +1,6 @@
 /*
  * The tables over traces as DuckDB table functions. Each query reads the files anew, in one pass
- * for each table that it uses, and only the columns that it uses are computed.
+ * for each table it uses, and computes only the columns it uses.
  */
 #ifndef TRAIL_SQL_TABLES_H
 #define TRAIL_SQL_TABLES_H
@@ -36,8 +36,8 @@ struct sql_tables {
     struct sql_function functions[TRAIL_TABLES];
     pthread_mutex_t lock;       /* protects the members below, shared by DuckDB's threads */
     struct sql_scan *scans;     /* own texts that a result may still refer to */
-    bool *reported;             /* by file: its error has been reported */
-    char (*ids)[TRACE_ID_SIZE]; /* of the traces, by file; "": not known yet */
+    bool *reported;             /* by file: its error was reported */
+    char (*ids)[TRACE_ID_SIZE]; /* IDs of the traces, by file; "": not known yet */
     int code;                   /* the worst exit code of reading the files */
 };
 
@@ -48,11 +48,11 @@ int sql_tables_register(struct sql_tables *tables);
 void sql_tables_forget(struct sql_tables *tables);
 void sql_tables_free(struct sql_tables *tables);
 
-/* The host of a trace that has no other: this machine. */
+/* The host of a trace that names none: this machine. */
 #define TRACE_HOST_SIZE 256
 void trace_host(char host[TRACE_HOST_SIZE]);
 
-/* The day of a trace, since 1970, by its wall clock or else the file's modification time. */
+/* The day of a trace, since 1970: by its wall clock, or else by the file's modification time. */
 int32_t trace_day(struct input *input);
 
 #endif

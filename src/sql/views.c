@@ -1,6 +1,6 @@
 /*
- * The views over the tables: what many queries would derive from them, and Perfetto's tables by the
- * names and columns of its trace processor (prelude "slices", "thread_state" and others).
+ * The views over the tables: what many queries would derive from them, and Perfetto's tables with
+ * the names and columns of its trace processor (prelude "slices", "thread_state" and others).
  */
 #include "sql/views.h"
 
@@ -23,7 +23,7 @@
      " LEFT JOIN (SELECT file, min(thread) AS tid FROM states WHERE goroutine = 1 GROUP BY file) f USING (file))"
 
 const struct sql_named sql_views[] = {
-    {"wakes", "who woke whom, when, and how long it took until that one ran",
+    {"wakes", "wake-ups: waker, woken goroutine, when, and how long until it ran",
      "SELECT time_ns, waker, waker_stack, goroutine, waited_ns, ready_ns, reason, wait_kind, object, trace, file\n"
      "FROM (SELECT end_ns AS time_ns, waker, waker_stack, goroutine, duration_ns AS waited_ns, reason, wait_kind, object,\n"
      "             CASE WHEN lead(state) OVER later = 'Running' THEN 0\n"
@@ -39,11 +39,11 @@ const struct sql_named sql_views[] = {
      "             lead(time_ns) OVER later AS next_ns, lag(kind) OVER later AS last_kind, trace, file\n"
      "      FROM events WHERE kind IN ('RangeBegin', 'RangeActive', 'RangeEnd')\n"
      "      WINDOW later AS (PARTITION BY file, name, resource, id ORDER BY time_ns))\n"
-     /* One that is active when a generation begins is the same range still. */
+     /* A range that is active when a generation begins is still the same range. */
      "WHERE kind = 'RangeBegin' OR (kind = 'RangeActive' AND coalesce(last_kind, 'RangeEnd') = 'RangeEnd')"},
     {"counters", "values over time: heap, goal, GOMAXPROCS",
      "SELECT time_ns, name, value, trace, file FROM events WHERE kind = 'Metric'"},
-    {"holds", "recordings of C programs: for how long locks were held (to three digits; is_coarse: to a millisecond), and by whom",
+    {"holds", "recordings of C programs: how long locks were held (to three digits; is_coarse: to a millisecond), and the holder",
      "SELECT end_ns, goroutine, hold.object, CAST(CAST(hold.length AS DOUBLE) *\n"
      "       CASE hold.unit WHEN 'ns' THEN 1 WHEN 'us' THEN 1e3 WHEN 'ms' THEN 1e6 ELSE 1e9 END AS BIGINT) AS held_ns,\n"
      "       hold.about = '~' AS is_coarse, stack, trace, file\n"

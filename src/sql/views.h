@@ -1,12 +1,12 @@
-/* Views over the tables of traces, which queries use as they use tables. */
+/* Views over the tables of traces, which queries use like tables. */
 #ifndef TRAIL_SQL_VIEWS_H
 #define TRAIL_SQL_VIEWS_H
 
 #include "sql/duckdb.h"
 #include "sql/queries.h"
 
-/* The text is what CREATE VIEW takes. Each uses only those above it. Ends with a row without a
- * name. */
+/* The text is the body of a CREATE VIEW. Each view uses only those above it. Ends with a row
+ * without a name. */
 extern const struct sql_named sql_views[];
 
 /* Returns an exit code; errors are printed. */

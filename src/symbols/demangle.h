@@ -1,13 +1,13 @@
 /*
- * Demangles C++ and Rust function names with libiberty, the demangler of binutils and gdb: Rust's
- * newer scheme (_R...) is not supported by any C++ library.
+ * Demangles C++ and Rust function names with libiberty, the demangler of binutils and gdb: no C++
+ * library supports Rust's newer scheme (_R...).
  */
 #ifndef TRAIL_SYMBOLS_DEMANGLE_H
 #define TRAIL_SYMBOLS_DEMANGLE_H
 
 struct demangler;
 
-/* Returns NULL on out of memory. demangler_close accepts NULL. */
+/* Returns NULL if out of memory. demangler_close accepts NULL. */
 struct demangler *demangler_open(void);
 void demangler_close(struct demangler *demangler);
 

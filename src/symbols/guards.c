@@ -9,7 +9,7 @@
 /* The register numbers of DWARF for AMD64 (System V ABI). */
 #define STACK_POINTER 7
 
-/* Types of guards by the begin of their names, and the members that refer to the lock. */
+/* Types of guards by the start of their names, and the members that refer to the lock. */
 static const struct {
     const char *type, *member;
     enum wire_log wait;
@@ -26,7 +26,7 @@ struct search {
     size_t count, max;
 };
 
-/* Sets *from_cfa; false: the function's variables are found in another way. */
+/* Sets *from_cfa; false: the function's variables are located in another way. */
 static bool find_base(Dwarf_Die *function, bool *from_cfa)
 {
     Dwarf_Attribute attribute;
@@ -40,7 +40,7 @@ static bool find_base(Dwarf_Die *function, bool *from_cfa)
     return *from_cfa || ops[0].atom == DW_OP_reg0 + STACK_POINTER;
 }
 
-/* Sets *offset to that of a member; false: there is none. */
+/* Sets *offset to a member's offset; false: no such member. */
 static bool find_member(Dwarf_Die *type, const char *name, int64_t *offset)
 {
     Dwarf_Attribute attribute;

@@ -1,6 +1,6 @@
 /*
  * A module is opened when its first address is looked up, and stays open. The same file at another
- * address, or in the next generation, is the same module. Paths come from the trace and are not
+ * address or in the next generation is the same module. Paths come from the trace and are not
  * trusted: the file is only ever read as an ELF file.
  */
 #include "symbols/modules.h"
@@ -146,7 +146,7 @@ static void find_file(const struct modules *modules, struct file *file)
     for (size_t i = 0; i < modules->folder_count; i++)
         if (try_folder(file, modules->folders[i]))
             return;
-    /* A truncated path, which has lost its beginning, names no file. */
+    /* A path that has lost its beginning by truncation names no file. */
     if (*file->path == '/') {
         if (try_file(file, (const char *[]){file->path, "", "", ""}, &file->wrong))
             return;
@@ -165,7 +165,7 @@ static char *copy_string(trail_string string)
     return copy;
 }
 
-/* The file of a module, searched for once. NULL on out of memory. */
+/* Returns the file of a module, which is searched for once. NULL if out of memory. */
 static struct file *get_file(struct modules *modules, const trail_module *module)
 {
     struct file *file = calloc(1, sizeof *file);

@@ -11,9 +11,9 @@ struct guard;
 struct modules;
 
 /*
- * `folders` are searched before the path in the trace; they must outlive the modules. `quick`: of
- * the C library load only the names, because its debug information takes longer to unpack than many
- * programs run. Returns NULL on out of memory. modules_close accepts NULL.
+ * `folders` are searched before the path in the trace; they must outlive the modules. `quick`: load
+ * only the names of the C library, because unpacking its debug information takes longer than many
+ * programs run. Returns NULL if out of memory. modules_close accepts NULL.
  */
 struct modules *modules_open(const char *const *folders, size_t count, bool quick);
 void modules_close(struct modules *modules);
@@ -22,11 +22,11 @@ void modules_close(struct modules *modules);
 size_t modules_resolve(void *context, const trail_module *module, uint64_t address,
                        const trail_symbol **symbols);
 
-/* Writes the variable at an address: "name" or "name+0x10". Returns false if it is not known. */
+/* Writes the variable at an address: "name" or "name+0x10". Returns false if unknown. */
 bool modules_object(void *context, const trail_module *module, uint64_t address, char *text,
                     size_t size);
 
-/* The same as symbols_guards, of a module. */
+/* The same as symbols_guards, for a module. */
 size_t modules_guards(void *context, const trail_module *module, uint64_t address,
                       struct guard *guards, size_t max);
 

@@ -52,7 +52,7 @@ const struct refused_file *named_files_refused(void)
     return &first;
 }
 
-/* What debuginfod's client has downloaded is readable only for the user. */
+/* Files downloaded by debuginfod's client are readable only for the user. */
 static bool uses_servers(void)
 {
     const char *urls = getenv("DEBUGINFOD_URLS");
@@ -60,8 +60,8 @@ static bool uses_servers(void)
 }
 
 /*
- * A program must not make root open what the program's owner may not read: other owners' files must
- * be readable for all.
+ * Root must not open for a program what the program's owner may not read: files of other owners
+ * must be readable by all.
  */
 static bool is_allowed(const struct stat *status)
 {
@@ -89,7 +89,8 @@ static int open_named(const char *path)
     return -1;
 }
 
-/* Defined under other names here: <fcntl.h> may declare open and open64 as inline functions. */
+/* Defined under other names here, because <fcntl.h> may declare open and open64 as inline
+ * functions. */
 __attribute__((visibility("default"))) int opened_by_path(const char *path, int flags,
                                                           ...) __asm__("open");
 __attribute__((visibility("default"), alias("open"))) int

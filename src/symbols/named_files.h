@@ -2,8 +2,8 @@
  * The files of debug information that a program names: .gnu_debuglink, .gnu_debugaltlink, .dwo,
  * .dwp. libdw and libdwfl open them by path, some only when a name is looked up, and cannot be
  * given descriptors for all of them. Between named_files_begin and named_files_end, each file that
- * they open is checked: regular, of root, of the user or of the program's owner, and ELF of bounded
- * size (inspect/elf_bounds.h). Others cannot be opened (EACCES).
+ * they open must be a regular file owned by root, the user or the program's owner, and an ELF file
+ * of bounded size (inspect/elf_bounds.h). Opening any other file fails with EACCES.
  */
 #ifndef TRAIL_SYMBOLS_NAMED_FILES_H
 #define TRAIL_SYMBOLS_NAMED_FILES_H
@@ -23,10 +23,10 @@ struct refused_file {
     char path[PATH_MAX];
 };
 
-/* Notes a file that must not be opened, or a program's own; sets errno. */
+/* Notes a file that must not be opened, or an own file of the program; sets errno. */
 void named_files_refuse(const char *path, const char *problem);
 
-/* The first such file, of any thread of this process. */
+/* Returns the first such file, from any thread of this process. */
 const struct refused_file *named_files_refused(void);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/order.h"
 #include "base/search.h"
 
-#define MOST_NESTED 512 /* nesting of DIEs; compilers produce some tens of levels */
+#define MOST_NESTED 512 /* nesting of DIEs; compilers produce a few dozen levels */
 
 /* MARK: Spans */
 
@@ -44,7 +44,7 @@ bool spans_add_ranges(struct spans *spans, Dwarf_Die *die, size_t index)
     return true;
 }
 
-/* Of spans with the same begin the smaller comes later, and so is found first. */
+/* Of spans with the same start, the smaller comes later and so is found first. */
 static int span_order(const void *a, const void *b)
 {
     const struct span *x = a, *y = b;
@@ -65,7 +65,7 @@ void spans_sort(struct spans *spans)
     }
 }
 
-/* The last span before `span` that contains an address; NULL if there is none. */
+/* Returns the last span before `span` that contains an address; NULL if there is none. */
 static const struct span *spans_find_before(const struct spans *spans, const struct span *span,
                                             uint64_t address)
 {
@@ -120,7 +120,7 @@ static bool has_functions(int tag)
     }
 }
 
-/* Adds the scopes in `parent`, a part of scope `caller` of function `owner`; does not enter
+/* Adds the scopes in `parent`, which is part of scope `caller` of function `owner`; does not enter
  * functions. */
 static bool walk(struct scopes *scopes, Dwarf_Die *parent, size_t caller, size_t owner,
                  unsigned nested)
@@ -184,7 +184,7 @@ void scopes_free(struct scopes *scopes)
     free(scopes->functions.list);
 }
 
-/* The deepest scope around an address. */
+/* Returns the deepest scope around an address. */
 static struct scope *find_in(const struct scopes *scopes, const struct spans *spans,
                              uint64_t address)
 {
@@ -202,7 +202,7 @@ struct scope *scopes_find(struct scopes *scopes, uint64_t address)
 {
     struct scope *function = find_in(scopes, &scopes->functions, address), *inlined;
     if (!function && !scopes->complete) {
-        (void)scopes_complete(scopes); /* on out of memory: use what was found */
+        (void)scopes_complete(scopes); /* if out of memory, use what was found */
         function = find_in(scopes, &scopes->functions, address);
     }
     if (!function)

@@ -1,8 +1,8 @@
 /*
  * Scopes: the functions of a compilation unit and the calls inlined into them, by address. libdw
- * 0.188 does not find inlined calls in code of clang and of link-time optimisation, so the DIEs of
- * a unit are walked and their ranges sorted: first its functions; the contents of a function when
- * an address in it is looked up. Nested functions have addresses of their own, so if no known
+ * 0.188 does not find inlined calls in code from clang or link-time optimisation, so the DIEs of a
+ * unit are walked and their ranges sorted: first its functions, then the contents of a function
+ * when an address in it is looked up. Nested functions have addresses of their own, so if no known
  * function contains an address, all functions are walked.
  */
 #ifndef TRAIL_SYMBOLS_SCOPES_H
@@ -26,10 +26,10 @@ struct spans {
     size_t count, capacity;
 };
 
-/* Adds a span unless it is empty. Returns false on out of memory. */
+/* Adds a span unless it is empty. Returns false if out of memory. */
 bool spans_add(struct spans *spans, struct span span);
 
-/* Adds all address ranges of a DIE with that index. Returns false on out of memory. */
+/* Adds all address ranges of a DIE with that index. Returns false if out of memory. */
 bool spans_add_ranges(struct spans *spans, Dwarf_Die *die, size_t index);
 
 /* Sorts the spans and sets `reach`; needed before a look-up. */
@@ -56,10 +56,10 @@ struct scopes {
 };
 
 /*
- * Adds the functions of a unit to `scopes`, which must be zeroed. Returns false on out of memory.
+ * Adds the functions of a unit to `scopes`, which must be zeroed. Returns false if out of memory.
  */
 bool scopes_load(struct scopes *scopes, Dwarf_Die *unit);
-/* Walks all functions, so that nested ones are known too. Returns false on out of memory. */
+/* Walks all functions, so that nested ones are known too. Returns false if out of memory. */
 bool scopes_complete(struct scopes *scopes);
 void scopes_free(struct scopes *scopes);
 

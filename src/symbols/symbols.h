@@ -19,15 +19,15 @@ enum symbols_detail {
 /*
  * Returns NULL with *err set if the file cannot be read, is not an ELF file, has neither symbols
  * nor lines, or does not have the build ID `wanted` (TRAIL_INCONSISTENT; hexadecimal, NULL: any).
- * Separate debug information is found as libdwfl does: by build ID and by name, in .debug and
- * /usr/lib/debug; from a debuginfod server only if DEBUGINFOD_URLS is set. symbols_close accepts
- * NULL.
+ * Separate debug information is found as libdwfl finds it: by build ID and by name, in .debug and
+ * /usr/lib/debug, and from a debuginfod server only if DEBUGINFOD_URLS is set. symbols_close
+ * accepts NULL.
  */
 struct symbols *symbols_open(const char *path, const char *wanted, enum symbols_detail detail,
                              trail_error *err);
 void symbols_close(struct symbols *symbols);
 
-/* Whether it has files and lines, not only the names of functions. */
+/* Whether there are files and lines, not only the names of functions. */
 bool symbols_have_lines(const struct symbols *symbols);
 
 /*
@@ -42,7 +42,7 @@ size_t symbols_frames(struct symbols *symbols, uint64_t address, const trail_sym
  */
 const char *symbols_object(struct symbols *symbols, uint64_t address, uint64_t *offset);
 
-/* Writes the guards (guards.h) in scope at an address, at most `max`; returns how many. */
+/* Writes the guards (guards.h) in scope at an address, at most `max`; returns their number. */
 size_t symbols_guards(struct symbols *symbols, uint64_t address, struct guard *guards, size_t max);
 
 /* A trail_symbolize_fn; `context` is the struct symbols. */

@@ -20,7 +20,7 @@ static trail_string name_of(struct trail_tables *tables, trail_name name)
     return text_of_bytes(tables, text.data, text.size);
 }
 
-/* From column `first` on, which have the order of trail_column. */
+/* Fills columns from `first` on, in the order of trail_column. */
 static void put_times(struct rows *rows, unsigned first, size_t row, const trail_times *times)
 {
     for (unsigned i = 0; i < TRAIL_COLUMNS; i++)
@@ -54,7 +54,7 @@ static bool tasks_fill(struct trail_tables *tables)
     if (!rows_room(rows, count))
         return false;
     for (; count > 0; count--, task++) {
-        if (task->id == TRAIL_BACKGROUND_TASK) /* stands for what belongs to no task */
+        if (task->id == TRAIL_BACKGROUND_TASK) /* stands for everything that belongs to no task */
             continue;
         size_t row = rows->count++;
         bool whole = task->has_start && task->has_end;

@@ -17,7 +17,7 @@ static const char *const state_words[] = {
     "Undetermined", "NotExist", "Runnable", "Running", "Waiting", "Syscall", "Idle", NULL,
 };
 
-/* All event types of v2. Their numbers have gaps, so each gets an index of its own. */
+/* All event types of v2. Their numbers have gaps, so each gets its own index. */
 static const char *const type_words[] = {
 #define V2_EVENT(number, name, ...) #name,
 #include "wire/v2.def"

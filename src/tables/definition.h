@@ -22,7 +22,7 @@
 uint8_t word_of_go_state(unsigned state);
 uint8_t word_of_proc_state(unsigned state);
 
-/* The word of an event type (trail_event.wire); only for types that exist. */
+/* Returns the word of an event type (trail_event.wire); only for types that exist. */
 uint8_t word_of_type(unsigned wire);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * The dictionary of a trace: its texts, stacks and frames, each a row when first seen.
- */
+/* The dictionary of a trace: its texts, stacks and frames, each added as a row when first seen. */
 #include "tables/producer.h"
 
 #include <string.h>
@@ -57,7 +55,7 @@ trail_string text_of_bytes(struct trail_tables *tables, const char *data, size_t
     return name < tables->text_count ? tables->texts[name] : text_look_up(tables, name);
 }
 
-/* Adds a row for each text that has got a number since the last call. */
+/* Adds a row for each text numbered since the last call. */
 static bool strings_fill(struct trail_tables *tables)
 {
     struct rows *rows = &tables->rows[TRAIL_TABLE_STRINGS];
@@ -148,7 +146,7 @@ bool dictionary_fill(struct trail_tables *tables)
     }
     names_begin_batch(&tables->names);
     stacks_begin_batch(&tables->stacks);
-    /* Strings first: those of stacks are among them. */
+    /* Strings first: they include those of stacks. */
     if (wants_table(tables, TRAIL_TABLE_STRINGS) && !strings_fill(tables))
         return false;
     if (tables->wants_stacks && !stacks_fill(tables))

@@ -1,6 +1,6 @@
 /*
- * Events as rows, filled column by column, so that each column costs one short loop; and the kinds
- * with tables of their own, logs and samples.
+ * Events as rows, filled column by column, so that each column costs one short loop; also the kinds
+ * with their own tables, logs and samples.
  */
 #include "tables/producer.h"
 
@@ -89,7 +89,7 @@ static trail_string name_of(struct trail_tables *tables, const trail_event *e)
     return fixed("");
 }
 
-/* A message lives only as long as its row: the number of log messages is unbounded. */
+/* A message lives only as long as its row, because the number of log messages is unbounded. */
 static trail_string message_of(struct trail_tables *tables, struct rows *rows, const trail_event *e)
 {
     return text_clean(tables, &rows->passing, trail_reader_string(tables->reader, e->log.message));

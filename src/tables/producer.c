@@ -110,7 +110,7 @@ void trail_tables_close(trail_tables *tables)
 
 /* MARK: Steps */
 
-/* How many events may be taken so that tables with one row per event have room. */
+/* Returns how many events may be taken so that tables with one row per event have room. */
 static size_t room_for(const struct trail_tables *tables)
 {
     static const trail_table_id each[] = {TRAIL_TABLE_EVENTS, TRAIL_TABLE_LOGS,
@@ -169,7 +169,8 @@ static void count_events(struct trail_tables *tables)
     tables->count += (uint64_t)(tables->end - tables->at);
 }
 
-/* Keeps the events in the window; states are followed from before it. False on out of memory. */
+/* Keeps only the events in the window; states are followed from before it. False if out of
+ * memory. */
 static bool keep_window(struct trail_tables *tables)
 {
     const trail_event *before = tables->at;
@@ -186,7 +187,7 @@ static bool keep_window(struct trail_tables *tables)
            states_fill(tables, before, (size_t)(tables->at - before));
 }
 
-/* Reads the next events. False on out of memory. */
+/* Reads the next events. False if out of memory. */
 static bool pull(struct trail_tables *tables)
 {
     long count = tables->behind ? 0 : trail_reader_next_batch(tables->reader, &tables->at);

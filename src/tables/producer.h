@@ -1,10 +1,10 @@
 /*
- * Producer: fills the tables. It takes events in steps, none larger than the room left in the tables
- * with one row per event, and hands out rows between the steps.
+ * Producer: fills the tables. It takes events in steps, none larger than the room left in the
+ * tables with one row per event, and hands out rows between the steps.
  *
- * Texts and stacks get numbers that outlive generations (analyze/names.h, stacks.h). All stacks of a
- * generation are numbered when it begins, in their order there, so that passes for different tables
- * give them the same numbers.
+ * Texts and stacks get numbers that outlive generations (analyze/names.h, stacks.h). All stacks of
+ * a generation are numbered when it begins, in its order, so that passes for different tables give
+ * them the same numbers.
  */
 #ifndef TRAIL_TABLES_PRODUCER_H
 #define TRAIL_TABLES_PRODUCER_H
@@ -38,9 +38,9 @@ struct trail_tables {
     int64_t first_ns, until_ns;
     bool has_wall;
     int64_t wall_offset_ns;      /* if has_wall: Unix time minus the trace's */
-    int64_t from_ns, to_ns;      /* the window, edges included; without one the whole range */
+    int64_t from_ns, to_ns;      /* the window, edges included; the whole range if not given */
     const trail_event *at, *end; /* events read but not yet taken */
-    trail_error error;           /* of the trace, if has_error */
+    trail_error error;           /* from the trace, if has_error */
     size_t given_count;
     int given; /* the table whose rows are handed out; -1: none */
     bool has_epoch;
@@ -52,7 +52,7 @@ struct trail_tables {
     bool has_error;
 };
 
-/* The text of a name, valid as long as the tables. */
+/* Returns the text of a name, valid as long as the tables. */
 trail_string text_look_up(struct trail_tables *tables, trail_name name);
 
 static inline trail_string text_of(struct trail_tables *tables, trail_string_handle handle)
@@ -65,13 +65,13 @@ static inline trail_string text_of(struct trail_tables *tables, trail_string_han
     return text_look_up(tables, name);
 }
 
-/* The text with these bytes, which need not be in the reader. */
+/* Returns the text with these bytes, which need not be in the reader. */
 trail_string text_of_bytes(struct trail_tables *tables, const char *data, size_t size);
 
-/* A copy as UTF-8. On out of memory it is empty, and tables->failed is set. */
+/* Returns a copy as UTF-8. If out of memory, it is empty and tables->failed is set. */
 trail_string text_clean(struct trail_tables *tables, struct arena *arena, trail_string text);
 
-/* The number of a stack in the tables; 0 for none. */
+/* Returns the number of a stack in the tables; 0 for none. */
 static inline int32_t stack_of(struct trail_tables *tables, trail_stack_handle handle)
 {
     return (int32_t)stacks_of(&tables->stacks, handle);
@@ -85,7 +85,7 @@ static inline bool wants_table(const struct trail_tables *tables, trail_table_id
 /* Fill the tables. events_fill and moments_fill need room for one row per event. */
 void events_fill(struct trail_tables *tables, const trail_event *events, size_t count);
 void moments_fill(struct trail_tables *tables, const trail_event *event);
-/* These return false on out of memory. */
+/* These return false if out of memory. */
 bool states_fill(struct trail_tables *tables, const trail_event *events, size_t count);
 bool states_finish(struct trail_tables *tables);
 void states_init(struct trail_tables *tables);

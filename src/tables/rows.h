@@ -1,7 +1,7 @@
 /*
- * Rows: the columns of one table while they are filled, one vector per column, of which up to
- * TRAIL_TABLE_ROWS rows at a time are handed out. A column that was not requested has no vector, and
- * values put into it are ignored.
+ * Rows: the columns of one table while they are filled, one vector per column; up to
+ * TRAIL_TABLE_ROWS rows at a time are handed out. A column that was not requested has no vector,
+ * and values put into it are ignored.
  */
 #ifndef TRAIL_TABLES_ROWS_H
 #define TRAIL_TABLES_ROWS_H
@@ -17,22 +17,22 @@ struct column {
     bool has_null;
 };
 
-/* Owned by its trail_tables. Zero-initialised it has no columns. */
+/* Owned by its trail_tables. Zero-initialised: no columns. */
 struct rows {
     const trail_table *table;
     struct column columns[TABLES_MAX_COLUMNS];
-    size_t count, taken, capacity; /* in rows; those from `taken` on are yet to be handed out */
+    size_t count, taken, capacity; /* in rows; those from `taken` on remain to be handed out */
     struct arena passing;          /* texts that live as long as their rows */
     trail_values out[TABLES_MAX_COLUMNS];
     const trail_values *common; /* values of the columns common to all tables */
 };
 
-/* Returns false on out of memory. */
+/* Returns false if out of memory. */
 bool rows_init(struct rows *rows, const trail_table *table, uint32_t wanted,
                const trail_values *common);
 void rows_free(struct rows *rows);
 
-/* Makes room for `more` rows. Returns false on out of memory. */
+/* Makes room for `more` rows. Returns false if out of memory. */
 bool rows_room(struct rows *rows, size_t more);
 
 /* Hands out the next rows, at most TRAIL_TABLE_ROWS; false if there are fewer than `least`. */

@@ -20,7 +20,7 @@ struct span {
     };
     int64_t thread, proc;
     trail_string reason;
-    trail_name wait; /* what it waits for, of which WAIT_KIND and OBJECT are; 0: nothing */
+    trail_name wait; /* what it waits for, the source of WAIT_KIND and OBJECT; 0: nothing */
     int32_t stack;
 };
 
@@ -39,7 +39,7 @@ static void put_span(struct trail_tables *tables, const struct span *span, int64
 {
     struct rows *rows = &tables->rows[TRAIL_TABLE_STATES];
     bool cut = span->since_ns < tables->from_ns;
-    bool ended = by && by->transition.to != TRAIL_GO_UNDETERMINED; /* else unknown where */
+    bool ended = by && by->transition.to != TRAIL_GO_UNDETERMINED; /* else: where is unknown */
     int64_t begin_ns = cut ? tables->from_ns : span->since_ns;
     if (cut && end_ns <= begin_ns)
         return;
@@ -102,7 +102,7 @@ static inline bool enters(void *context, struct followed *g, const trail_event *
     span->thread = on ? event->thread : TRAIL_NONE;
     span->proc = on ? event->proc : TRAIL_NONE;
     span->wait = reason;
-    if (rows_want(rows, STATES_REASON)) /* not of waits only */
+    if (rows_want(rows, STATES_REASON)) /* also for states other than waits */
         span->reason = text_of(tables, event->transition.reason);
     if (rows_want(rows, STATES_STACK))
         span->stack = stack_of(tables, event->transition.stack);

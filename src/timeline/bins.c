@@ -17,7 +17,7 @@ void bins_free(struct bins *bins)
     *bins = (struct bins){0};
 }
 
-/* Adds what is late to the bins. */
+/* Adds `late` to the bins. */
 static void settle(struct bins *bins)
 {
     int64_t count[TRAIL_LANE_COUNTERS] = {0};
@@ -63,15 +63,15 @@ static void spread(struct bins *bins, trail_lane_counter counter, int64_t count,
     }
 }
 
-/* The same over [from_ns, to_ns) that is in the past: what is in whole bins is added by settle. */
+/* The same for [from_ns, to_ns) in the past: settle adds the part in complete bins. */
 static void spread_late(struct bins *bins, trail_lane_counter counter, int64_t count,
                         int64_t from_ns, int64_t to_ns)
 {
     int64_t first = (from_ns + (INT64_C(1) << bins->shift) - 1) >> bins->shift;
-    int64_t last = to_ns >> bins->shift; /* the bin that is not whole */
+    int64_t last = to_ns >> bins->shift; /* the incomplete bin */
     if (first < last && !bins->late)
         bins->late = calloc(BINS, sizeof *bins->late);
-    /* Without memory it takes longer. */
+    /* Slower, but needs no memory. */
     if (first >= last || !bins->late) {
         spread(bins, counter, count, from_ns, to_ns);
         return;

@@ -10,7 +10,7 @@
 
 enum { HAS_STACK = 1, HAS_OTHER = 2, STATE_SHIFT = 2, TIME_SHIFT = 5 };
 
-/* Codes beside the states: a system call with a reason, and a number that is not a span. */
+/* Codes in addition to the states: a system call with a reason, and a number that is not a span. */
 enum { LANE_DESCRIBED_CALL = 6, LANE_REST = 7 };
 
 /* Maximum bytes of a 48-bit time with flags and rest, and of three 32-bit numbers. */
@@ -26,10 +26,10 @@ static uint8_t *put(uint8_t *to, uint64_t value)
     return to;
 }
 
-/* Written by this file: complete, and of at most 64 bits. */
+/* The bytes were written by this file: complete, and at most 64 bits. */
 static inline const uint8_t *get(const uint8_t *at, uint64_t *value)
 {
-    /* What is there is read only: a time says which details follow it. */
+    /* Only written bytes are read: a time says which details follow it. */
     /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): `put` has written it. */
     uint64_t byte = *at++, all = byte & 0x7f;
     for (unsigned shift = 7; byte & 0x80; shift += 7) {
@@ -59,7 +59,7 @@ static uint8_t *put_time(uint8_t *to, uint64_t delta_ns, unsigned shift, unsigne
     return put(to, delta_ns >> shift << TIME_SHIFT | flags);
 }
 
-/* Reads a span's number, whose time is replaced by *delta_ns. */
+/* Reads a span's number; *delta_ns replaces its time. */
 static inline const uint8_t *get_time(const uint8_t *at, unsigned shift, uint64_t *flags,
                                       int64_t *delta_ns)
 {
@@ -117,8 +117,8 @@ static bool make_room(uint8_t **row, uint16_t size, uint16_t *room, uint16_t mor
     return true;
 }
 
-/* Closes the last chunk: it gets memory of its exact size, and its rows become those of the next
- * one. */
+/* Closes the last chunk: it gets memory of its exact size, and the next chunk takes over its
+ * rows. */
 static bool seal(struct lane *lane, struct lane_chunk *next, size_t *bytes)
 {
     struct lane_chunk *chunk = last_chunk(lane);
@@ -168,8 +168,8 @@ static bool add_chunk(struct lane *lane, int64_t begin_ns, size_t *bytes)
     if (lane->chunk_count > 0 ? !seal(lane, &chunk, bytes) : !begin_rows(lane, &chunk, bytes))
         return false;
     /*
-     * The first sums are five zeros; later the row has the room of a whole chunk. A chunk can be
-     * read before it has spans.
+     * The first sums are five zeros; later rows have room for a whole chunk. A chunk can be read
+     * before it has spans.
      */
     uint8_t *end = put_sums(chunk.times, lane->sums);
     *end = 0;
@@ -179,7 +179,7 @@ static bool add_chunk(struct lane *lane, int64_t begin_ns, size_t *bytes)
     return true;
 }
 
-/* Most system calls have no reason: they take no byte for it. */
+/* Most system calls have no reason, and spend no byte on it. */
 static unsigned code_for(const struct lane_span *span)
 {
     return span->state == TRAIL_SPAN_SYSCALL && span->reason ? LANE_DESCRIBED_CALL : span->state;
@@ -361,13 +361,14 @@ bool lane_next(const struct lane *lane, trail_span_cursor *cursor, int64_t last_
 
 /* MARK: Searching */
 
-/* Returns the last chunk in [low, high) that begins at `ns` or before; the one at `low` does. */
+/* Returns the last chunk in [low, high) that begins at `ns` or before; at least the one at `low`
+ * does. */
 static uint32_t find_chunk(const struct lane *lane, uint32_t low, uint32_t high, int64_t ns)
 {
     return (uint32_t)SEARCH(i, low + 1, high, lane->chunks[i].begin_ns <= ns) - 1;
 }
 
-/* Finds the position in a chunk that begins at `ns` or before, while the next does not. */
+/* Finds the last position in a chunk that is at `ns` or before. */
 static void find_in_chunk(const struct lane *lane, uint32_t chunk, int64_t ns,
                           struct lane_position *position)
 {
@@ -404,7 +405,7 @@ bool lane_find(const struct lane *lane, int64_t ns, struct lane_position *positi
     return true;
 }
 
-/* The same for a time not before that of `position`, and probably not much later. */
+/* The same for a time at or after `position`, and probably close to it. */
 static void find_from(const struct lane *lane, int64_t ns, struct lane_position *position)
 {
     uint32_t low = (uint32_t)(position->span / LANE_CHUNK), step_size = 1, high = low + 1;
@@ -428,13 +429,12 @@ struct drawing {
     int64_t end_ns; /* end of the last span */
     trail_cell *cells;
     size_t count;
-    /* The position of the left edge of pixel `at`; in the lane's first pixel, that of its first
-     * span. */
+    /* The position of the left edge of pixel `at`; in the lane's first pixel, of its first span. */
     size_t at;
     struct lane_position left;
 };
 
-/* Returns the begin of pixel `i`. */
+/* Returns the start of pixel `i`. */
 static int64_t edge(const struct drawing *d, size_t i)
 {
     return d->from_ns + (int64_t)((__uint128_t)d->length * i / d->width);
@@ -496,7 +496,7 @@ static void move_to(struct drawing *d, size_t i)
         find_from(d->lane, edge(d, i), &d->left);
 }
 
-/* Moves to the first pixel with something in it. */
+/* Moves to the first nonempty pixel. */
 static void begin_drawing(struct drawing *d)
 {
     size_t i = d->lane_begin_ns > d->from_ns ? pixel_from(d, d->lane_begin_ns) : 0;

@@ -1,19 +1,20 @@
 /*
- * Lanes: the spans of one row of the timeline, in chunks, each with the sums of what came before
- * it. The time that a lane spent in each state up to any time therefore costs a search and part of
- * a chunk, and drawing a range costs the same however many spans it has.
+ * Lanes: the spans of one row of the timeline, in chunks, each with the sums of all earlier ones.
+ * The time that a lane spent in each state up to any time therefore costs a search and part of a
+ * chunk, and drawing a range costs the same however many spans it has.
  *
  * A chunk is two rows of bytes, of varints with 7 bits per byte. The first row begins with the ns
- * that the lane spent in each state but NONE before the chunk. Then a span is one number in it,
+ * that the lane spent in each state but NONE before the chunk. Then each span is one number,
  *
  *     time since the last span's begin | state: 3 bits | has `other` | has a stack
  *
- * and in the second row, as far as it has them, the reason of a wait or system call, the stack, and
- * `other`. Most system calls have no reason: one with a reason has a code of its own instead of its
+ * and in the second row, where present, the reason of a wait or system call, the stack, and
+ * `other`. Most system calls have no reason: one with a reason has its own code in place of the
  * state. A span takes about four bytes, and drawing reads the first row only.
  *
- * The time is in units of the lane: the clock of Go 1.22 and later ticks every 64 ns. Where it is
- * no multiple of the unit, the missing ns come before it, as a number with the state LANE_REST.
+ * The time is in units of the lane: the clock of Go 1.22 and later ticks every 64 ns. If a time is
+ * not a multiple of the unit, the remaining ns come before it, as a number with the state
+ * LANE_REST.
  */
 #ifndef TRAIL_TIMELINE_LANE_H
 #define TRAIL_TIMELINE_LANE_H
@@ -32,10 +33,10 @@ struct lane_span {
 
 struct lane_chunk {
     int64_t begin_ns;         /* of its first span */
-    uint8_t *times, *details; /* of one allocation, except in the last chunk */
+    uint8_t *times, *details; /* in one allocation, except for the last chunk */
 };
 
-/* Zero-initialised is empty and ready, except for `id` and `shift`. */
+/* Zero-initialised: empty and ready, except for `id` and `shift`. */
 struct lane {
     int64_t id;
     trail_name name;
@@ -53,8 +54,7 @@ struct lane {
     int64_t first_wait_ns;
 };
 
-/* Appends a span; its time must not be less than that of the last. Adds the bytes it takes to
- * *bytes. */
+/* Appends a span that does not begin before the last one. Adds the bytes it takes to *bytes. */
 bool lane_add(struct lane *lane, const struct lane_span *span, size_t *bytes);
 
 /* Frees memory that a lane needs only to grow; it can still grow. Subtracts it from *bytes. */
@@ -80,11 +80,11 @@ bool lane_next(const struct lane *lane, trail_span_cursor *cursor, int64_t last_
 
 /* The position of a point in time. */
 struct lane_position {
-    uint64_t span; /* the last that begins at or before it */
+    uint64_t span; /* the last span that begins at or before it */
     int64_t begin_ns;
     int64_t next_ns; /* begin of the next span; INT64_MAX: none */
     unsigned state;
-    int64_t sums[TRAIL_SPAN_STATES]; /* up to that time; [NONE] has no meaning */
+    int64_t sums[TRAIL_SPAN_STATES]; /* up to that time; [NONE] is meaningless */
 };
 
 /* Returns false if `ns` is before the first span. */

@@ -1,4 +1,5 @@
-/* Lanes from events: a writer of the timeline (timeline/timeline.h) that stores its calls. */
+/* Lanes from events: a writer of the timeline (timeline/timeline.h) that stores the spans it
+ * receives. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,20 +22,20 @@ struct mark_list {
 
 struct trail_lanes {
     struct timeline timeline;
-    trail_export_options options; /* all zero: everything */
+    trail_export_options options; /* zero: everything */
     struct lane_list lists[TRAIL_LANE_KINDS];
     size_t bytes;
-    uint64_t spans, spans_between; /* those that do not begin at a tick of Go's clock */
+    uint64_t spans, spans_between; /* spans, and those that do not begin at a tick of Go's clock */
     struct bins bins;
     struct mark_list logs, samples;
     bool has_wall;
     int64_t wall_ns; /* at time 0 */
-    /* The goroutine that was just woken, its waker and the stack: used when it becomes runnable. */
+    /* The goroutine just woken, its waker and the stack: used when it becomes runnable. */
     const struct timeline_goroutine *woken;
     uint32_t waker; /* lane + 1 */
     trail_stack waker_stack;
     trail_bar *bars;
-    size_t bar_count, bar_capacity, bar_counts[3]; /* the last by kind */
+    size_t bar_count, bar_capacity, bar_counts[3]; /* the last one by kind */
     trail_metric_value *metrics[TRAIL_METRICS];
     size_t metric_count[TRAIL_METRICS], metric_capacity[TRAIL_METRICS];
 };
@@ -63,13 +64,13 @@ static int64_t since_origin(const struct trail_lanes *lanes, int64_t ns)
 
 /* MARK: Lanes */
 
-/* Returns the unit of the times of a new lane, by those so far. */
+/* Returns the unit of times for a new lane, judged by the spans so far. */
 static uint8_t shift_of(const struct trail_lanes *lanes)
 {
     return lanes->spans_between > lanes->spans / 8 ? 0 : LANE_TICK_SHIFT;
 }
 
-/* Returns the number of a new lane + 1; 0 on out of memory. */
+/* Returns the number of a new lane + 1; 0 if out of memory. */
 static uint64_t lane_make(struct trail_lanes *lanes, trail_lane_kind kind, int64_t id)
 {
     struct lane_list *list = &lanes->lists[kind];
@@ -251,7 +252,7 @@ static void on_metric(void *writer, const trail_event *event)
 
 /* MARK: Moments */
 
-/* Returns the lane of the P or thread on which the goroutine is; UINT32_MAX if unknown. */
+/* Returns the lane of the goroutine's P or thread; UINT32_MAX if unknown. */
 static uint32_t goroutine_lane(const struct trail_lanes *lanes, int64_t id)
 {
     const struct timeline_goroutine *g = timeline_goroutine_find(&lanes->timeline, id);
@@ -264,7 +265,7 @@ static uint32_t lane_of(const struct idmap *map, int64_t id)
     return lane ? (uint32_t)(lane->writer - 1) : UINT32_MAX;
 }
 
-/* Samples are in order with the events around them, except that a few come slightly late. */
+/* Samples are in order with the events around them, but a few come slightly late. */
 static void add_mark(struct trail_lanes *lanes, struct mark_list *list, trail_mark mark)
 {
     if (!GROW(list->items, list->capacity, list->count + 1)) {
@@ -433,7 +434,7 @@ size_t trail_lanes_count(const trail_lanes *lanes, trail_lane_kind kind)
     return lanes->lists[kind].count;
 }
 
-/* The first waker of a goroutine whose creation is in the trace is its creator. */
+/* If a goroutine's creation is in the trace, its first waker is its creator. */
 static int64_t creator_of(const struct lane *lane)
 {
     trail_span_cursor cursor;

@@ -6,12 +6,12 @@ struct span {
 };
 
 /* Kinds of open spans, in the lowest bits of a key; the other bits are an ID. */
-enum span_tag { SPAN_GOROUTINE, SPAN_TASK, SPAN_RANGE /* and the three ranges after the first */ };
+enum span_tag { SPAN_GOROUTINE, SPAN_TASK, SPAN_RANGE /* and the other three ranges */ };
 #define SPAN_TAG_BITS 3
 
 /*
  * No writer uses IDs so high that the shift loses bits. In a hostile file two spans may share a
- * key: wrong durations for wrong IDs, nothing worse.
+ * key, which only gives wrong durations.
  */
 static uint64_t span_key(unsigned tag, uint64_t id)
 {
@@ -50,7 +50,7 @@ static int64_t observe_transition(struct spans *spans, const trail_event *event)
         return -1;
     uint64_t key = span_key(SPAN_GOROUTINE, (uint64_t)event->transition.id);
     unsigned from = event->transition.from, to = event->transition.to;
-    /* The begin of a state found at the begin of the trace is unknown; a repeated state changes
+    /* The start of a state found at the start of the trace is unknown; a repeated state changes
      * nothing. */
     if (from == TRAIL_GO_UNDETERMINED || from == to)
         return -1;

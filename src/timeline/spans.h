@@ -1,7 +1,7 @@
 /*
- * Spans: the duration of what an event ends: a goroutine's state, a range, a task, for printers.
- * They need neither names nor Ps, which analyze/follow.h has of each goroutine. One entry per open
- * span, so memory is bounded by what is alive.
+ * Spans: how long the state, range or task that an event ends has lasted, for printers. They need
+ * neither names nor Ps, which analyze/follow.h keeps for each goroutine. One entry per open span,
+ * so memory is bounded by what is alive.
  */
 #ifndef TRAIL_TIMELINE_SPANS_H
 #define TRAIL_TIMELINE_SPANS_H
@@ -12,7 +12,7 @@
 #include "base/idmap.h"
 #include "base/slab.h"
 
-/* Zero-initialised is empty and ready. */
+/* Zero-initialised: empty and ready. */
 struct spans {
     struct idmap open; /* key of the open span -> struct span */
     struct slab slab;
@@ -21,7 +21,7 @@ struct spans {
 
 /*
  * Records what `event` begins. Returns the duration in ns of what it ends, or -1 if it ends
- * nothing, or nothing whose begin is in the trace. Called with each event, in order.
+ * nothing, or nothing that began in the trace. Called with each event, in order.
  */
 int64_t spans_observe(struct spans *spans, const trail_event *event);
 void spans_free(struct spans *spans);

@@ -1,4 +1,4 @@
-/* Turns events into begins and ends of spans, and calls a writer for them. */
+/* Turns events into starts and ends of spans, and calls a writer for them. */
 #include "timeline/timeline.h"
 
 #include <inttypes.h>
@@ -49,7 +49,7 @@ static struct timeline_lane *lane_get(struct timeline *t, int64_t id, bool is_th
     return lane;
 }
 
-/* Takes off the goroutine on it, if there is one. */
+/* Removes the goroutine on it, if any. */
 static void lane_leave(struct timeline *t, struct timeline_lane *lane, int64_t now)
 {
     struct timeline_goroutine *g = lane->g;
@@ -121,7 +121,7 @@ static bool is_wanted(const struct timeline *t, int64_t goroutine)
     return g && g->wanted;
 }
 
-/* Closes all spans of a place, innermost first; their ends are not in the trace. */
+/* Closes all spans of a place, innermost first, which do not end in the trace. */
 static void close_all(struct timeline *t, struct timeline_span **place, int64_t now)
 {
     while (*place) {
@@ -132,7 +132,7 @@ static void close_all(struct timeline *t, struct timeline_span **place, int64_t 
     }
 }
 
-/* Removes the innermost span of that kind and name from its place. */
+/* Removes the innermost span with that kind and name from its place. */
 static struct timeline_span *take_out(struct timeline_span **place, enum timeline_span_kind kind,
                                       trail_name name, uint64_t task)
 {
@@ -171,8 +171,8 @@ static bool wants_id(const struct timeline *t, int64_t id)
     return t->options->goroutine_count == 0;
 }
 
-/* The name decides whether it is selected. If it is in a state already, the writer gets that state,
- * too. */
+/* The name decides whether the goroutine is selected. If it already has a state, the writer gets
+ * the state, too. */
 static bool named(void *context, struct followed *followed, const trail_frame *start)
 {
     struct timeline *t = context;
@@ -405,7 +405,7 @@ static void range_event(struct timeline *t, const trail_event *event)
     (void)span_open(t, place, fields, wanted);
 }
 
-/* What a region or task has of its event. */
+/* Returns the fields of a region or task from its event. */
 static struct timeline_span fields_of(struct timeline *t, const trail_event *event,
                                       enum timeline_span_kind kind, trail_string_handle name)
 {
@@ -456,7 +456,7 @@ static void task_event(struct timeline *t, const trail_event *event)
         end_span(t, span, fields, true, event->time_ns);
         return;
     }
-    if (span) { /* another one with its ID */
+    if (span) { /* another task with its ID */
         span->after = true;
         span_close(t, span, event->time_ns);
     }
@@ -526,7 +526,7 @@ static inline void take_event(struct timeline *t, const trail_event *event)
 static void emit_spans(struct timeline *t, struct timeline_span *span)
 {
     struct timeline_span *reversed = NULL;
-    while (span) { /* reversed, and reversed again while they are passed on */
+    while (span) { /* reversed, and reversed back while they are passed on */
         struct timeline_span *next = span->next;
         span->next = reversed;
         reversed = span;
@@ -570,7 +570,7 @@ static void emit_alive(struct timeline *t, struct timeline_goroutine *g)
         free(all_);                                                                                \
     } while (0)
 
-/* Starts calling the writer. What is alive now counts as begun at the begin of the window. */
+/* Starts calling the writer. Everything alive now begins at the start of the window. */
 static void count_from(struct timeline *t, int64_t ns)
 {
     t->counting = true;
@@ -661,8 +661,9 @@ trail_string timeline_label(const struct timeline *timeline, const struct timeli
 }
 
 /*
- * trail record numbers a process's main thread 1, and names threads after their processes if there
- * are several. In Linux the main thread's ID is the PID. Traces of trail import have no processes.
+ * trail record gives a process's main thread the number 1, and names threads after their processes
+ * if there are several. In Linux the main thread's ID is the PID. Traces of trail import have no
+ * processes.
  */
 bool timeline_thread_of(const struct timeline *t, const struct timeline_goroutine *g,
                         struct timeline_thread *thread)

@@ -1,11 +1,11 @@
 /*
  * Timeline: the common part of exporters of spans of time. It follows goroutines, Ps and threads,
- * applies the window and the selection of goroutines, and calls a writer for each begin and end, in
- * the order of the trace. States of goroutines are cut into spans exactly as the analyses count
- * them (analyze/follow.h), so the spans of a state add up to the analyses' figures.
+ * applies the window and the selection of goroutines, and calls a writer for each start and end, in
+ * trace order. States of goroutines are cut into spans exactly as the analyses count them
+ * (analyze/follow.h), so the spans of a state add up to the analyses' figures.
  *
  * Names and stacks are small, dense numbers that outlive their generation: writers keep what they
- * need of them in arrays. Memory is for what is alive, and once for each different name and stack.
+ * need in arrays. Memory is used for what is alive, and once for each different name and stack.
  */
 #ifndef TRAIL_TIMELINE_TIMELINE_H
 #define TRAIL_TIMELINE_TIMELINE_H
@@ -34,13 +34,13 @@ enum timeline_span_kind { TIMELINE_RANGE, TIMELINE_REGION, TIMELINE_TASK };
 
 /* An open range of the runtime, region or task. */
 struct timeline_span {
-    struct timeline_span *next; /* the span that began before it in the same place */
+    struct timeline_span *next; /* the previous span in the same place */
     enum timeline_span_kind kind;
     trail_range range; /* of a range */
     trail_name name;
     trail_stack stack;
     int64_t begin_ns;
-    int64_t goroutine; /* the goroutine that began it, or TRAIL_NONE */
+    int64_t goroutine; /* the goroutine that began it; or TRAIL_NONE */
     int64_t proc;      /* of a P's range; else TRAIL_NONE */
     uint64_t number;   /* among all spans, from 1 */
     uint64_t task;     /* the task's ID or the region's task; 0 and TRAIL_NO_TASK: none */
@@ -65,7 +65,7 @@ struct timeline_lane {
     struct timeline_span *spans; /* of a P */
 };
 
-/* A goroutine alive. */
+/* A live goroutine. */
 struct timeline_goroutine {
     union {
         struct followed followed;
@@ -74,12 +74,12 @@ struct timeline_goroutine {
             bool wanted, emitted;
         };
     };
-    trail_name reason;                   /* of TIMELINE_WAITING */
+    trail_name reason;                   /* of a wait */
     trail_stack stack;                   /* of the transition to its state */
     int64_t waker;                       /* of TIMELINE_RUNNABLE: the waker, or TRAIL_NONE */
     struct timeline_lane *proc, *thread; /* where it is; NULL: nowhere */
     int64_t on_proc, on_thread;  /* the IDs, while running or in a system call; or TRAIL_NONE */
-    int64_t tid;                 /* the thread that it was on last; or TRAIL_NONE */
+    int64_t tid;                 /* the last thread it was on; or TRAIL_NONE */
     struct timeline_span *spans; /* innermost first */
     bool known, described, relabelled; /* for the writer */
     uint64_t writer;                   /* for the writer; initially 0 */
@@ -98,9 +98,9 @@ static inline enum timeline_state timeline_state_of(const struct timeline_gorout
 
 /* Functions of a writer; each may be NULL. */
 struct timeline_ops {
-    /* Called first, with the time of the window's begin. */
+    /* Called first, with the start of the window. */
     void (*begin)(void *writer, int64_t begin_ns);
-    /* Called for a new goroutine, and when the name of one becomes known. */
+    /* Called for a new goroutine, and when a goroutine's name becomes known. */
     void (*goroutine)(void *writer, struct timeline_goroutine *g);
     /* Called when it has entered its state, at since_ns. */
     void (*enter)(void *writer, struct timeline_goroutine *g);
@@ -133,25 +133,23 @@ struct timeline {
     int64_t from_ns, to_ns; /* the window */
     int64_t last_ns;        /* of the last call of the writer */
     bool started, counting, over, failed;
-    bool
-        of_threads; /* each goroutine is a thread, of a program that is not Go's; set before `begin` is called */
-    int64_t
-        main_tid; /* of_threads: the thread ID of a recording's first thread, its PID; 0: not known */
+    bool of_threads;  /* each goroutine is a thread, not of Go; set before `begin` is called */
+    int64_t main_tid; /* of_threads: the TID of the recording's first thread, its PID; 0: unknown */
     struct idmap procs, threads, tasks;
     struct slab goroutine_slab, lane_slab, span_slab;
-    struct timeline_span *spans; /* of no goroutine and no P */
+    struct timeline_span *spans; /* of neither a goroutine nor a P */
     uint64_t span_count;
     trail_export_stats stats;
 };
 
 /* The parts of timeline_run, for callers that read events themselves; each calls the writer for the
- * events it was fed. See `failed`. */
+ * events it is given. See `failed`. */
 void timeline_begin(struct timeline *timeline);
 void timeline_feed(struct timeline *timeline, const trail_event *events, long count);
 
 /*
- * Calls the writer for all of the reader's events, and finishes it, also after an error. `out` is
- * the writer's output: after it fails, no more is written. Returns 0, or -1 with *err set.
+ * Calls the writer for all of the reader's events and finishes it, also after an error. `out` is
+ * the writer's output: once it fails, nothing more is written. Returns 0, or -1 with *err set.
  */
 int timeline_run(struct timeline *timeline, struct out *out, trail_error *err);
 void timeline_free(struct timeline *timeline);
@@ -161,7 +159,7 @@ static inline struct timeline_goroutine *timeline_goroutine_of(struct followed *
     return (struct timeline_goroutine *)(void *)g;
 }
 
-/* Returns the goroutine alive with that ID; NULL if there is none, and for TRAIL_NONE. */
+/* Returns the live goroutine with that ID; NULL if there is none, and for TRAIL_NONE. */
 static inline struct timeline_goroutine *timeline_goroutine_find(const struct timeline *timeline,
                                                                  int64_t id)
 {
@@ -173,13 +171,13 @@ static inline trail_string timeline_text(const struct timeline *timeline, trail_
     return names_text(&timeline->names, name);
 }
 
-/* The label of a goroutine: "G18 main.worker". May contain any bytes; a very long name is cut off.
- */
+/* The label of a goroutine: "G18 main.worker". May contain any bytes; a very long name is
+ * truncated. */
 #define TIMELINE_LABEL 320
 trail_string timeline_label(const struct timeline *timeline, const struct timeline_goroutine *g,
                             char buf[TIMELINE_LABEL]);
 
-/* A thread as the system knows it. */
+/* A thread as the operating system knows it. */
 struct timeline_thread {
     int64_t pid; /* 0: not in the trace */
     int64_t tid;
@@ -188,13 +186,13 @@ struct timeline_thread {
 };
 
 /*
- * Of a trace of_threads: sets *thread and returns true if its numbers are known, which is when it has been on
- * a thread for the first time. What is not known then will not be if the trace is `over`.
+ * For a trace of_threads: sets *thread and returns true if its numbers are known, that is, once it
+ * has been on a thread. When the trace is `over`, everything is known that will ever be.
  */
 bool timeline_thread_of(const struct timeline *timeline, const struct timeline_goroutine *g,
                         struct timeline_thread *thread);
 
-/* Whether the trace has a reason for its wait. */
+/* Whether the trace has a reason for the goroutine's wait. */
 static inline bool timeline_has_reason(const struct timeline_goroutine *g)
 {
     return g->state == TRAIL_GO_WAITING && g->reason != 0;

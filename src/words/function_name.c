@@ -1,4 +1,4 @@
-/* Shortens names of functions for people. */
+/* Shortens names of functions for display. */
 #include "words/function_name.h"
 
 #include <ctype.h>
@@ -106,7 +106,7 @@ static void put_arguments(struct shortening *s)
 
 static bool step(struct shortening *s);
 
-/* Returns the end of the type in "<T as Trait>", or `end`; NULL: it is no path but "&T", "dyn T". */
+/* Returns the end of the type in "<T as Trait>", or `end`; NULL: "&T" or "dyn T", not a path. */
 static const char *path_end(const char *at, const char *end)
 {
     static const char as[] = " as ";
@@ -122,7 +122,7 @@ static const char *path_end(const char *at, const char *end)
     return end;
 }
 
-/* "<T>::f" and "<T as Trait>::f" of Rust: a function of T. Returns false if it is something else. */
+/* "<T>::f" and "<T as Trait>::f" in Rust: a function of T. Returns false for anything else. */
 static bool put_owner(struct shortening *s)
 {
     const char *close = group_end(s->at, s->end), *end = s->end, *type_end;
@@ -151,7 +151,7 @@ static bool put_turbofish(struct shortening *s)
     return true;
 }
 
-/* "operator<<", "operator()", "operator bool": the characters after it are not brackets. */
+/* "operator<<", "operator()", "operator bool": the characters that follow are not brackets. */
 static bool put_operator(struct shortening *s)
 {
     static const char word[] = "operator";
@@ -229,8 +229,8 @@ static bool step(struct shortening *s)
     return true;
 }
 
-/* Whether it is a name of C++ or Rust with brackets; Go's "main.(*T).run" and "main.run[...]" are
- * different. */
+/* Whether it is a C++ or Rust name with brackets; Go's "main.(*T).run" and "main.run[...]" are
+ * not. */
 static bool has_brackets(trail_string name)
 {
     for (size_t i = 0; i < name.size; i++)
@@ -239,7 +239,7 @@ static bool has_brackets(trail_string name)
     return false;
 }
 
-/* Returns the size of what names the process of a thread: "writer (4711): "; 0: there is none. */
+/* Returns the size of the part that names a thread's process: "writer (4711): "; 0: none. */
 static size_t label_size(trail_string name)
 {
     static const char end[] = "): ";

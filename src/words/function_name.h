@@ -1,11 +1,11 @@
 /*
- * Names of functions as shown in places: without result, parameters, and the insides of template
+ * Names of functions as shown in places: without the result, parameters, and nested template
  * arguments.
  *
  *     void std::this_thread::sleep_for<long, std::ratio<1l, 1000l> >(std::chrono::...)
  *     std::this_thread::sleep_for<long, ratio<...>>
  *
- * Names of C and Go are unchanged, and so is the process in front of a thread's: "writer (4711):
+ * C and Go names are unchanged, and so is the process before a thread's name: "writer (4711):
  * flush".
  */
 #ifndef TRAIL_WORDS_FUNCTION_NAME_H
@@ -15,7 +15,7 @@
 
 enum { FUNCTION_NAME_SIZE = 320 };
 
-/* Returns the short form: `name` itself, or text in `buf` of FUNCTION_NAME_SIZE, truncated if
+/* Returns the short form: `name` itself, or text in `buf` of FUNCTION_NAME_SIZE bytes, truncated if
  * longer. */
 trail_string function_name_short(trail_string name, char *buf);
 

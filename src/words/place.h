@@ -1,5 +1,6 @@
 /*
- * A place as shown to users: the function in its short form, and its file without folders and line.
+ * A place as shown to users: the function in its short form, the file without its folder, and the
+ * line.
  */
 #ifndef TRAIL_WORDS_PLACE_H
 #define TRAIL_WORDS_PLACE_H
@@ -15,8 +16,8 @@ enum place_form {
     PLACE_PLAIN,       /* "main.work main.go:42" */
 };
 
-/* Writes into `buf`, at most PLACE_TEXT_SIZE bytes, and returns it. Unknown parts (empty, line 0)
- * are left out. */
+/* Writes at most PLACE_TEXT_SIZE bytes into `buf`, and returns it. Unknown parts (empty, line 0)
+ * are omitted. */
 char *place_of_frame(trail_string function, trail_string file, uint64_t line, enum place_form form,
                      char *buf, size_t size);
 

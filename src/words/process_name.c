@@ -1,9 +1,9 @@
-/* Takes apart the names of threads in recordings of several processes. */
+/* Splits the names of threads in recordings of several processes. */
 #include "words/process_name.h"
 
 #include <string.h>
 
-/* Returns the number before `end`, behind a parenthesis; false: there is none. *open: where that is. */
+/* Returns the number in parentheses before `end`; false: none. *open: where the parenthesis is. */
 static bool number_before(trail_string text, size_t end, size_t *open, uint64_t *number)
 {
     size_t at = end;

@@ -15,7 +15,7 @@ struct process_name {
     uint64_t pid;
 };
 
-/* Takes the parts of a thread's name; false: it names no process. */
+/* Splits a thread's name; false: it does not name a process. */
 bool process_name_of(trail_string thread, struct process_name *process);
 
 #endif

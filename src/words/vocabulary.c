@@ -24,8 +24,8 @@ static const struct reason {
 };
 
 /*
- * The log is written directly before the thread waits, or at the end of a hold, mostly 1 ns apart:
- * other threads' events may come between.
+ * A log is written immediately before the thread waits, or at the end of a hold, usually 1 ns
+ * apart; events of other threads may come between.
  */
 #define LOG_APART_NS INT64_C(1000)
 
@@ -71,7 +71,7 @@ static void words_plural(const char *one, char *room, size_t size)
         (void)snprintf(room, size, "%ss", one);
 }
 
-/* Writes a row's text with the host's word in place of @. */
+/* Writes a row's text with the host's word for @. */
 static void expand(const char *text, const char *one, char *to)
 {
     char many[TERM_SIZE];
@@ -95,7 +95,7 @@ static trail_made_by choose(const trail_maker *maker, trail_words words)
 
 void vocabulary_init(struct vocabulary *vocabulary, const trail_maker *maker, trail_words words)
 {
-    memset(vocabulary, 0, sizeof *vocabulary); /* so that equal ones are equal byte by byte */
+    memset(vocabulary, 0, sizeof *vocabulary); /* so that equal ones compare equal by bytes */
     vocabulary->of = choose(maker, words);
     for (int i = 0; i < TERMS; i++) {
         const struct row *row = &rows[i];
@@ -117,7 +117,7 @@ static const char *term_title(const struct vocabulary *vocabulary, enum term nam
     return room;
 }
 
-/* Returns the term whose key, up to a brace, begins `text`; its first letter may be a capital.
+/* Returns the term whose key, up to a brace, `text` begins with; its first letter may be a capital.
  * TERMS: none. */
 static enum term term_of(const char *text)
 {

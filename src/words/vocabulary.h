@@ -33,7 +33,7 @@ static inline const char *term(const struct vocabulary *vocabulary, enum term na
     return vocabulary->text[name];
 }
 
-/* Returns the term or, unless `count` is 1, the one after it, which is its plural: "1 thread", "0
+/* Returns the term for 1, otherwise the one after it, which is its plural: "1 thread", "0
  * threads". */
 static inline const char *term_count(const struct vocabulary *vocabulary, uint64_t count,
                                      enum term one)
@@ -42,7 +42,7 @@ static inline const char *term_count(const struct vocabulary *vocabulary, uint64
 }
 
 /*
- * Writes a text into `room`, with keys in braces replaced by their terms: "{Tasks} by start
+ * Writes a text into `room`, replacing keys in braces with their terms: "{Tasks} by start
  * function"; a capital letter capitalises the term. words_titles: the same for titles of a table
  * (ui/table.h), "{task_column}> total>".
  */
@@ -51,12 +51,12 @@ const char *words_text(const struct vocabulary *vocabulary, const char *text, ch
 const char *words_titles(const struct vocabulary *vocabulary, const char *titles, char *room,
                          size_t size);
 
-/* Returns the reason of a wait in the words of the vocabulary; of "", that none is given. */
+/* Returns the reason of a wait in the vocabulary's words; for "", that none is given. */
 trail_string words_reason(const struct vocabulary *vocabulary, trail_string reason);
 
 /*
- * Makes a window, in ns since the first event, one that commands take and that shows what happened
- * in it: it begins with the trace at the earliest, and has the logs at its edges in which
+ * Adjusts a window, in ns since the first event, so that commands accept it and it shows what
+ * happened: it does not begin before the trace, and includes the logs at its edges in which
  * recordings name the lock.
  */
 void words_window(const struct vocabulary *vocabulary, int64_t *from_ns, int64_t *ns);

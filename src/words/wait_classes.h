@@ -1,6 +1,6 @@
 /*
- * Classes of waits: lock, condition or channel, I/O, sleep, idle, runtime, not recorded. Each has a
- * colour of its own wherever states are drawn.
+ * Classes of waits: lock, condition or channel, I/O, sleep, idle, runtime, not recorded. Each has
+ * the same colour wherever states are drawn.
  */
 #ifndef TRAIL_WORDS_WAIT_CLASSES_H
 #define TRAIL_WORDS_WAIT_CLASSES_H
@@ -19,7 +19,7 @@ enum wait_class {
     WAIT_CLASSES
 };
 
-/* The class of a kind of wait, by its word, or of a reason. */
+/* Returns the class of a kind of wait, by its word, or of a reason. */
 enum wait_class wait_class_of(trail_string word);
 
 #endif

@@ -110,7 +110,7 @@ const char *skip_pattern_error(const char *line)
 
 /* MARK: Frames */
 
-/* "app+0x1234": the name of code without a symbol. */
+/* "app+0x1234": names code without a symbol. */
 static bool is_address(trail_string function)
 {
     size_t digits = 0;

@@ -15,18 +15,18 @@ enum frame_rank {
     FRAME_NAMELESS,
     FRAME_WRAPPER,
     FRAME_ADDRESS, /* "app+0x1234": in the program, without symbols */
-    FRAME_RUNTIME, /* what runs the program's functions in another language */
+    FRAME_RUNTIME, /* runs the program's functions in another language */
     FRAME_OWN,
 };
 
-/* Ranks a frame. `skip` has patterns besides the table's, each valid for skip_pattern_error,
+/* Ranks a frame. `skip` has patterns in addition to the table's, each valid for skip_pattern_error,
  * NULL-terminated; or NULL. */
 enum frame_rank frame_rank(const char *const *skip, trail_string function, trail_string file);
 
 /* Whether a pattern covers the whole text: * stands for any text, and template arguments may follow. */
 bool pattern_covers(const char *pattern, trail_string text);
 
-/* Whether a frame is Go code, judged by its file. */
+/* Whether a frame is Go code, judging by its file. */
 bool frame_is_go(trail_string file);
 
 /*

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Analyses of small traces whose answers were added up by hand, and what must hold for any trace. TAP.
+"""Analyses of small traces, compared with answers computed by hand, and invariants for any trace. TAP.
 
 usage: analyses_by_hand.py TRAIL SOURCE_ROOT
 """

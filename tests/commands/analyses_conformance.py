@@ -3,7 +3,7 @@
 
 usage: analyses_conformance.py TRAIL SOURCE_ROOT
 
-The traces and the answers lie in the folder that TRAIL_TRACES names, or in ../shared/traces beside the
+The traces and the answers are in the folder that TRAIL_TRACES names, or in ../shared/traces next to the
 source; expected/NAME.summary.json.gz has what Go found. Without the folder everything is skipped.
 
 Integers must be equal; for traces before Go 1.22, where Go's merge breaks ties of time at random, they may

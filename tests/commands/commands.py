@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The trail command from outside: exit codes, help, mistakes, pipes, filters. TAP.
+"""The trail command from outside: exit codes, help, usage errors, pipes, filters. TAP.
 
 usage: commands.py TRAIL SOURCE_ROOT
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Completions, by the shells themselves: words are typed at a prompt, then Tab, and the line is looked at.
+"""Completions in the shells themselves: types words and Tab at a prompt, and examines the line.
 
 usage: completion.py TRAIL SOURCE_ROOT
 """

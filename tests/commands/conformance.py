@@ -3,11 +3,11 @@
 
 usage: conformance.py TRAIL SOURCE_ROOT
 
-The traces and the answers lie in the folder that TRAIL_TRACES names, or in ../shared/traces beside the
-source: manifest.jsonl has a line a file with sha256 of the outputs of `go tool trace`, expected/ holds
-what Go's reader counted. Without the folder everything is skipped.
+The traces and the answers are in the folder that TRAIL_TRACES names, or in ../shared/traces next to the
+source: manifest.jsonl has one line per file with sha256 of the outputs of `go tool trace`, expected/ has
+the counts of Go's reader. Without the folder everything is skipped.
 
-Where Go itself draws the order of equal times at random (`exact` is false) other things are compared:
+Where Go's order of equal times is random (`exact` is false), other things are compared:
 the lines sorted, one of several known outputs, or the numbers of bytes, lines and events; and that the
 events of each goroutine come in the order of the file's own, older view of them.
 """

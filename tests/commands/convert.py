@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What trail convert writes, compared with what it was made of. TAP.
+"""The output of trail convert, compared with its input. TAP.
 
 usage: convert.py TRAIL SOURCE_ROOT
 
-A converted trace is right if its events are those of the original, but for what
-docs/converting-traces.md names; if `trail check` accepts it; and if Go's own tool does, where that is
-installed. The shared traces lie in the folder that TRAIL_TRACES names, or in ../shared/traces beside the
+A converted trace is right if its events are those of the original, except for what
+docs/converting-traces.md lists; if `trail check` accepts it; and if Go's own tool does, where that is
+installed. The shared traces are in the folder that TRAIL_TRACES names, or in ../shared/traces next to the
 source; without it they are skipped.
 """
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""trail convert --anonymize: nothing that a program is called by is left, and everything else is. TAP.
+"""trail convert --anonymize removes every name that identifies a program, and keeps everything else. TAP.
 
 usage: convert_anonymous.py TRAIL SOURCE_ROOT
 """

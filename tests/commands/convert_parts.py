@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Traces of some goroutines: what is left of a trace, compared with the whole. TAP.
+"""Traces of selected goroutines, compared with the complete trace. TAP.
 
 usage: convert_parts.py TRAIL SOURCE_ROOT
 

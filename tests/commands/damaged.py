@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Traces that Go's tools refuse: how much of them is shown, and what is said of the rest. TAP.
+"""Traces that Go's tools refuse: how much of them is shown, and what is reported about the rest. TAP.
 
-What is right is known from how the traces are made here; Go's words are those of its own parsers.
+The right answers follow from how the traces are made here; Go's messages are those of its own parsers.
 
 usage: damaged.py TRAIL SOURCE_ROOT
 """

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Seeded damages of traces of Go 1.22 and later: the share of sound events that is shown, and what is said of the rest. TAP.
+"""Seeded damages of traces of Go 1.22 and later: how many sound events are shown, and what is reported about the rest. TAP.
 
 The traces are simulated, so it is known what happened. The best possible reader would show each event whose bytes, and
-those of its batch before it, are still one behind the other: without them its thread and its time are lost.
+the earlier bytes of its batch, are still contiguous: without these its thread and its time are lost.
 
 usage: damages.py TRAIL SOURCE_ROOT [DAMAGES [TRACES [STEPS]]]
 """

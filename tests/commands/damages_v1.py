@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Seeded damages of traces of Go 1.21 and before: the share of sound events that is shown, and what is said of the rest. TAP.
+"""Seeded damages of traces of Go 1.21 and before: how many sound events are shown, and what is reported about the rest. TAP.
 
-The records are parsed here. The best possible reader would show each event that is in one piece with its batch's begin:
-its time is relative to all events between.
+The records are parsed here. The best possible reader would show each event that is contiguous with the start of its batch:
+its time is relative to all events in between.
 
 usage: damages_v1.py TRAIL SOURCE_ROOT [DAMAGES]
 """

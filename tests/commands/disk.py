@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Where no more can be written: output appears whole or not at all, and what was there stays. TAP.
+"""A full disk: output appears completely or not at all, and existing files are unchanged. TAP.
 
 usage: disk.py TRAIL SOURCE_ROOT [records-not]
 
-The limit to the size of files (setrlimit(2)) stands for a full disk: it needs no file system of its own, and
-takes all sizes. Parquet needs DuckDB's library (TRAIL_DUCKDB, or where trail looks for it).
+A limit on file size (setrlimit(2)) stands for a full disk: it needs no file system of its own, and allows any
+size. Parquet needs DuckDB's library (TRAIL_DUCKDB, or where trail looks for it).
 """
 
 import os

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What the documents say must be so: links lead somewhere, the README's program is the example that the
-tests build, every option of --help stands in the manual page, and section 3 has every function of the
-libraries, as the headers declare it, and programs that compile. Programs that record are run, and the
-traces that they leave must be good and have what the page is about. TAP.
+"""Checks the documents: links lead somewhere, the README's program is the example that the tests build,
+every option of --help is in the manual page, and section 3 has every function of the libraries, as the
+headers declare it, and programs that compile. Programs that record are run, and their traces must be good
+and contain what the page is about. TAP.
 
 usage: docs.py TRAIL SOURCE_ROOT LIBTRAIL_RECORD COMPILER...
 """

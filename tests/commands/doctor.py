@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""`trail doctor` and `trail env` from outside: what is said about programs of all kinds and about the machine. TAP.
+"""`trail doctor` and `trail env` from outside: their reports about all kinds of programs and about the machine. TAP.
 
 usage: doctor.py TRAIL PRELOAD_DIR COMPILER...
 
-Programs are built here, and run with a library in LD_PRELOAD that says so when it is loaded: what was said to be
-recordable must load it, what was refused must not (as far as it can run here at all). What words and scripts stand
-for is asked of execvp. What is not installed is skipped, and said.
+Programs are built here, and run with a library in LD_PRELOAD that reports when it is loaded: programs reported as
+recordable must load it, refused ones must not (if they can run here at all). execvp decides which programs words and
+scripts stand for. Tests that need something that is not installed are skipped and reported.
 """
 import ctypes
 import glob

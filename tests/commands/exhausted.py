@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Each allocation of each command fails, alone and with all that follow. TAP.
+"""Each allocation of each command fails, alone and together with all later ones. TAP.
 
 usage: exhausted.py TRAIL SOURCE_ROOT SANITIZER COMPILER...
 
-Either the answer is the same as with memory, or the command says that memory was exhausted and exits with 3, and no
+Either the answer is the same as with memory, or the command reports that memory was exhausted and exits with 3, and no
 file is left that differs from the right one. A sample of the allocations is tried, chosen by a fixed seed;
 EXHAUSTED=all tries all of them.
 """

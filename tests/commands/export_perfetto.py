@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""trail export --to=perfetto, decoded by protoc, and read as Perfetto's documents say. TAP.
+"""trail export --to=perfetto, decoded by protoc and interpreted according to Perfetto's documents. TAP.
 
 usage: export_perfetto.py TRAIL SOURCE_ROOT
 

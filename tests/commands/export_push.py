@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""trail export --to=otlp --endpoint, against a collector that answers as a test wants it to. TAP.
+"""trail export --to=otlp --endpoint, against a collector whose answers each test chooses. TAP.
 
 usage: export_push.py TRAIL SOURCE_ROOT
 """

@@ -1,4 +1,4 @@
-"""What the tests of the exports share: running the command, and the figures that an export must add up to."""
+"""Code shared by the tests of the exports: running the command, and the figures that an export must add up to."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The summary and its findings: for each a trace that shows it and some that nearly do. TAP.
+"""The summary and its findings: for each finding a trace that has it and some that nearly do. TAP.
 
 Traces are made here, from a list of what happens when; a tick is a nanosecond.
 

@@ -3,7 +3,7 @@
 
 usage: help.py TRAIL SOURCE_ROOT
 
-The answers are those of src/commands/topics.def; each is tried, since a command line that does not run answers nothing.
+The answers are those of src/commands/topics.def; each is run, because a command line that does not work is no answer.
 """
 
 import os

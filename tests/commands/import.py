@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""trail import: recordings written by hand in the forms of other tools, with states and wakers that follow from them. TAP.
+"""trail import: recordings written by hand in the formats of other tools, with the states and wakers that follow. TAP.
 
 usage: import.py TRAIL SOURCE_ROOT [long]      long: the recordings of many events, and no others
 
-Times are in microseconds. A switch takes the trace a few nanoseconds, as no two events of it have the same time.
+Times are in microseconds. A switch takes a few nanoseconds of the trace, because no two of its events have the same time.
 """
 
 import csv

@@ -1,5 +1,5 @@
 /*
- * What the recorders of other tools are tried on.
+ * The program that the recorders of other tools are tested on.
  *
  *     relay NAME   the main thread and one that is named NAME wake each other by pipes, 20 times, each when it
  *                  has seen the other one sleep

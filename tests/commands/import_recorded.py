@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""trail import of what perf, ftrace and LTTng record here of a program whose wakers are known. TAP.
+"""trail import of recordings that perf, ftrace and LTTng make here of a program with known wakers. TAP.
 
 usage: import_recorded.py TRAIL SOURCE_ROOT CC...
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""trail locks and trail find: a trace whose answers were added up by hand, and what must hold for any. TAP.
+"""trail locks and trail find: a trace with answers computed by hand, and invariants for any trace. TAP.
 
 usage: locks.py TRAIL SOURCE_ROOT [all]
 
 With `all`, the sums of waits are compared with those that Go 1.27 found in the traces of the folder that
-TRAIL_TRACES names, or of ../shared/traces beside the source; skipped where there is none.
+TRAIL_TRACES names, or in ../shared/traces next to the source; skipped if there is none.
 """
 
 import collections

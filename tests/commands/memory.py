@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""How much memory trail takes for a trace that is made to take much. TAP.
+"""Memory use for traces made to need much of it. TAP.
 
 usage: memory.py TRAIL SANITIZER
 
-Bounds are several times what is needed, and several times less than what a mistake would cost.
+Bounds are several times what is needed, and a small fraction of what a mistake would cost.
 """
 
 import gzip

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Traces of several programs as one: what is in it of each, compared with that one's own. TAP.
+"""Traces of several programs merged into one: each part is compared with the original trace. TAP.
 
 usage: merge.py TRAIL SOURCE_ROOT THREAD_POOL
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Traces read by several threads: every answer is that of one thread, whatever is wrong with the trace. TAP.
+"""Traces read by several threads: every answer is the same as with one thread, whatever is wrong with the trace. TAP.
 
-With `all`, the traces of the folder that TRAIL_TRACES names, or of ../shared/traces beside the source; skipped where
+With `all`, the traces of the folder that TRAIL_TRACES names, or in ../shared/traces next to the source; skipped if
 there is none.
 
 usage: parallel.py TRAIL SOURCE_ROOT GENERATOR [all]

@@ -1,4 +1,4 @@
-"""--skip-frames: which frame names a place, and what is said of a file that cannot be read. TAP.
+"""--skip-frames: which frame names a place, and the error for a file that cannot be read. TAP.
 
 usage: places.py TRAIL SOURCE_ROOT
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Profiles of small traces that were added up by hand, their formats, and what must hold for any trace. TAP.
+"""Profiles of small traces, compared with sums computed by hand; their formats; invariants for any trace. TAP.
 
 usage: profiles_by_hand.py TRAIL SOURCE_ROOT
 """

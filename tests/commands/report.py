@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""trail report: its figures are those of the other commands, and nothing in a trace gets out of its text. TAP.
+"""trail report: its figures are those of the other commands, and no text from a trace acts as markup. TAP.
 
 usage: report.py TRAIL SOURCE_ROOT
 """

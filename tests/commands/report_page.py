@@ -1,4 +1,4 @@
-"""Reads a report: its elements as a tree, strictly, and what is in it by name."""
+"""Parses a report strictly: its elements as a tree, and its content by name."""
 
 from html.parser import HTMLParser
 

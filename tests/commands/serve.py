@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The server of `trail view`: what it says of small traces whose answers are known by arithmetic, and of
-real ones against what the commands say; who it answers at all; traces that arrive in pieces. TAP.
+"""The server of `trail view`: its answers for small traces, known by arithmetic, and for real ones, compared with
+the commands; which requests it answers at all; traces that arrive in pieces. TAP.
 
 usage: serve.py TRAIL SOURCE_ROOT
 """

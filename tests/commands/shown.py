@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What the documents show of the command's output is what it prints. TAP.
+"""The output shown in the documents is what the command prints. TAP.
 
 usage: shown.py TRAIL SOURCE_ROOT [--write]
 
 In a document's code, a line "$ trail ..." is followed by its output, up to the next "$" or the end of the code. A last line
-of dots stands for what is left out; dots alone become the first ten lines. Those whose traces are in examples/traces are run there and compared; --write puts
-the output of now in their places.
+of dots stands for omitted lines; dots alone become the first ten lines. Commands on traces in examples/traces are run
+there and compared; --write replaces the output with the current one.
 
-After such a piece of code a line "Answer: ..." may follow: what is in backquotes there must stand in the first ten
+After such a piece of code a line "Answer: ..." may follow: text in backquotes there must occur in the first ten
 lines of the output.
 """
 

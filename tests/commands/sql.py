@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The tables over traces: against what the printers and analyses say of the same traces, against small
-ones whose rows were made by hand, and through readers that share no code with what wrote them. TAP.
+"""The tables over traces: compared with the printers and analyses of the same traces, with rows made by hand for
+small ones, and through readers that share no code with the writers. TAP.
 
 The part `sql` needs DuckDB's library (TRAIL_DUCKDB, or where trail looks for it) and is skipped without;
 so is a second reader of Parquet, which is node with hyparquet in the same folder.
 
-The part `real` needs real traces, in the folder that TRAIL_TRACES names, or in ../shared/traces beside the source.
+The part `real` needs real traces, in the folder that TRAIL_TRACES names, or in ../shared/traces next to the source.
 
 usage: sql.py TRAIL SOURCE_ROOT tables|sql|real
 """
@@ -621,7 +621,7 @@ def what_there_is_to_ask_needs_no_library():
     env = {"TRAIL_DUCKDB": os.path.join(WORK, "nothing")}
     assert b"goroutines" in good("sql", ".tables", env=env)
     assert b"waker_stack" in good("sql", ".schema states", env=env)
-    assert good("sql", ".schema wakes", env=env).startswith(b"wakes: who woke whom")
+    assert good("sql", ".schema wakes", env=env).startswith(b"wakes: wake-ups")
     equal(good("sql", ".schema", "states", env=env), good("sql", ".schema states", env=env))
     equal(good("sql", ".show", "cpu", env=env), good("sql", ".show cpu", env=env))
     assert b"@long-waits" in good("sql", ".queries", env=env)

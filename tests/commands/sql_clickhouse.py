@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The tables in ClickHouse: two servers are two shards; the schema is made on both, RowBinary is loaded
-through the Distributed tables, and what comes back must be the rows of CSV. TAP; skipped without Debian's
+through the Distributed tables, and the result must be the rows of CSV. TAP; skipped without Debian's
 clickhouse-server.
 
 usage: sql_clickhouse.py TRAIL SOURCE_ROOT

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every command that a screen suggests is run by a shell: it succeeds, prints something and reports nothing.
+"""Every command that a screen suggests runs in a shell: it succeeds, prints something and reports no problem.
 
 usage: suggestions.py TRAIL SOURCE_ROOT
 """

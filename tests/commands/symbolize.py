@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`trail symbolize` from outside: what becomes of the stacks of a trace, and that nothing else does. TAP.
+"""`trail symbolize` from outside: how it changes the stacks of a trace, and that it changes nothing else. TAP.
 
 usage: symbolize.py TRAIL SOURCE_ROOT
 

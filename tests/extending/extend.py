@@ -3,9 +3,9 @@
 
 usage: extend.py FOLDER [SECTION...]
 
-The copy, FOLDER/tree, is of what git tracks, as it is in the work tree. First with all additions (additions.py): it builds,
-what was added works, all checks pass, and the places are those of the page, no more. Then each place is left out in turn:
-the build, what was added, or a check fails; a place that nothing misses is none.
+The copy, FOLDER/tree, has the files that git tracks, as in the work tree. First with all additions (additions.py): it
+builds, the additions work, all checks pass, and the places are exactly those of the page. Then each place is left out in
+turn: the build, the addition or a check must fail; otherwise the place is not needed.
 """
 
 import os

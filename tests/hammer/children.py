@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Children of a recorded program that are killed just after their beginning, or forked in a signal handler during a fork.
+"""Children of a recorded program that are killed just after they start, or forked in a signal handler during a fork.
 
 usage: children.py BUILD SEED COUNT; the program is that of tests/recording/children.c
 """

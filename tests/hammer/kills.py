@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Kills 'trail record -p' and 'trail stuck --repeat' at any time: the program goes on, and nothing traces or stops it.
+"""Kills 'trail record -p' and 'trail stuck --repeat' at any time: the program continues, untraced and not stopped.
 
 usage: kills.py BUILD [SEED [COUNT]]
 
-Not a test: it looks for races. What is left of a failure is in failures/ of the build folder.
+Not a test: it looks for races. The files of a failure are in failures/ in the build folder.
 """
 
 import os

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Waits that a recording has wrong by chance: races that no order of the program's threads forces.
+"""Waits that a recording gets wrong by chance: races that no order of the program's threads forces.
 
 Each run records the scenario "convoy" of tests/recording/answers.c, on a number of CPUs and with a recorder that is stopped at
-times, both by the run's seed. It is wrong if a call in which the kernel switched the thread out has no wait, or its wait no
-waker, or one that did not release the mutex meanwhile.
+times, both by the run's seed. It is wrong if a call in which the kernel switched the thread out has no wait, or its wait has no
+waker, or a waker that did not release the mutex during it.
 
 usage: recording.py BUILD SEED COUNT
 """

@@ -1,4 +1,4 @@
-/* libtrail-record and libtrail in one program: what the one writes, the other reads. */
+/* libtrail-record and libtrail in one program: one reads what the other writes. */
 #include <stdio.h>
 #include <string.h>
 #include <trail/read.h>

@@ -1,6 +1,6 @@
 /*
- * libtrail-record as a guest of its host: no thread exists and no signal is handled but those that were
- * asked for. Prints what is not so. C99.
+ * libtrail-record as a guest of its host: no thread exists and no signal is handled except on
+ * request. Prints violations. C99.
  */
 #include <dirent.h>
 #include <signal.h>

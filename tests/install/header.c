@@ -1,4 +1,4 @@
-/* trail/record.h as every dialect of C and C++ from C99 and C++11 on sees it: without a warning. */
+/* trail/record.h compiles without a warning in every dialect of C and C++ from C99 and C++11 on. */
 #include <trail/record.h>
 
 static const char *work(trail_m *m, trail_g *g)

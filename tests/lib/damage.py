@@ -1,4 +1,4 @@
-"""Seeded damages of a trace, and what of it they leave whole."""
+"""Seeded damages of a trace, and which parts of it they leave intact."""
 
 KINDS = ("cut", "overwritten", "removed", "duplicated", "swapped")
 

@@ -1,4 +1,4 @@
-"""Go's own tools as readers of traces, of all releases that are here."""
+"""Go's own tools as readers of traces, in all installed releases."""
 
 import os
 import subprocess

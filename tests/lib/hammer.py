@@ -1,9 +1,9 @@
-"""Looks for what depends on chance by many runs, apart from the tests: a failure is a rate.
+"""Searches for faults that depend on chance, with many runs, separately from the tests: failures are rates.
 
     hammer/NAME.py BUILD SEED COUNT
 
-makes COUNT runs, with the seeds from SEED on. A run is a function of its seed and a folder of its own, in which it leaves
-what explains a failure; it returns what is wrong, "" if nothing is. The folders of failures are kept in failures/ of the
+makes COUNT runs, with the seeds from SEED on. A run is a function of its seed and its own folder, in which it leaves
+files that explain a failure; it returns what is wrong, or "". The folders of failures are kept in failures/ in the
 build folder.
 """
 

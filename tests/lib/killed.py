@@ -1,4 +1,4 @@
-"""A process that ends in the middle of what it does."""
+"""A process that is killed in the middle of its work."""
 
 import ctypes
 import os

@@ -1,6 +1,6 @@
-"""Running what was built as the user nobody.
+"""Runs built programs as the user nobody.
 
-The build may lie where only its owner can go, as /root: what nobody runs is copied to where everybody can.
+The build may be in a folder that only its owner can enter, such as /root, so the programs are copied elsewhere.
 """
 
 import atexit

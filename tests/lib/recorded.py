@@ -1,4 +1,4 @@
-"""What a trace of `trail record` says about threads, read by `trail print --format=jsonl` (docs/jsonl.md).
+"""The threads in a trace of `trail record`, read by `trail print --format=jsonl` (docs/jsonl.md).
 
 A thread is a goroutine that never leaves its M, whose number is the thread's ID in the kernel.
 """

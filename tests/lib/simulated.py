@@ -1,4 +1,4 @@
-"""Traces of Go 1.22 and later, made of programs that are simulated: threads, Ps and goroutines in random order.
+"""Traces of Go 1.22 and later from simulated programs: threads, Ps and goroutines in random order.
 
 A trace has several generations, each thread's events in batches of different sizes, and all ways in which goroutines
 and Ps change hands. What happened is known from the simulation.

@@ -1,6 +1,6 @@
-"""What processes are doing, as /proc has it: a test waits for a state, not for a time.
+"""The states of processes, from /proc: a test waits for a state, not for a time.
 
-Meson's time limit is the only one: a state that never comes is a test that hangs.
+Meson's time limit is the only one: a state that never comes makes the test hang.
 """
 
 import os

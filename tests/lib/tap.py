@@ -1,4 +1,4 @@
-"""Results of tests in Python as TAP, of two kinds of scripts.
+"""Results of Python tests as TAP, for two kinds of scripts.
 
 A script with a fixed list of tests marks each function as one and runs them all:
 

@@ -1,7 +1,7 @@
 """The folder that a test works in.
 
 It is removed at the end of the script. After a failure it is moved to failures/ in the build folder, where Meson starts
-tests: traces, outputs and whatever else the test wrote there are what a failure that depends on chance is explained by.
+tests: traces, outputs and other files that the test wrote help to explain a failure that depends on chance.
 """
 
 import atexit

@@ -1,19 +1,22 @@
 /*
- * Programs that know the answer: what waits in them where, how long, and what wakes it. They measure each
- * wait by the clock around the call, and print a line a wait, which the trace is compared with:
+ * Programs with known answers: what waits in them where, how long, and what wakes it. They measure
+ * each wait by the clock around the call, and print one line per wait, with which the trace is
+ * compared:
  *
  *   {"tid":12,"in":"waits_alpha","kind":"mutex","object":4096,"begin":100,"end":900,"slept":1,
  *    "waker":11,"by":"holds_alpha","at":850,"done":870}
  *
- * and a line a release:
+ * and one line per release:
  *
  *   {"release":11,"by":"holds_alpha","at":850,"done":870}
  *
- * Times are CLOCK_MONOTONIC in ns. The waker let go between `at` and `done`; 0: not known. Waker 0: none, the wait reached
- * its time limit, not before `at`. `slept`: how often the kernel switched the thread out because it had to wait.
+ * Times are CLOCK_MONOTONIC in ns. The waker released the object between `at` and `done`; 0:
+ * unknown. Waker 0: none, the wait reached its time limit, not before `at`. `slept`: how often the
+ * kernel switched the thread out because it had to wait.
  *
- * Nothing is assumed about how long anything takes: threads take turns. A thread that is to find a lock taken is waited for
- * until the kernel reports that it sleeps, and only then comes the release: it began to wait before `at`.
+ * Nothing is assumed about how long anything takes: threads take turns. If a thread has to find a
+ * lock taken, the release comes only after the kernel reports that the thread sleeps: it began to
+ * wait before `at`.
  */
 #ifndef TRAIL_TESTS_ANSWERS_H
 #define TRAIL_TESTS_ANSWERS_H

@@ -1,4 +1,4 @@
-/* What the C++ library's own locks, conditions, futures and threads say in a trace: see answers.h. */
+/* How the C++ library's locks, conditions, futures and threads appear in a trace: see answers.h. */
 #include "answers.h"
 
 #include <chrono>

@@ -3,7 +3,7 @@
 
 usage: areas.py FOLDER TRAIL PROGRAM [ARGUMENT...] [+ PROGRAM ...]
 
-Each program runs while the recorder is stopped, so that all that it has written is there still. Writes
+Each program runs while the recorder is stopped, so that everything it has written is still there. Writes
 FOLDER/NAME-N.area, and prints what it wrote."""
 
 import mmap

@@ -1,4 +1,4 @@
-/* Threads that surely wait: /proc is asked until they sleep in the kernel. */
+/* Threads that certainly wait: polls /proc until they sleep in the kernel. */
 #ifndef TESTS_RECORDING_ASLEEP_H
 #define TESTS_RECORDING_ASLEEP_H
 

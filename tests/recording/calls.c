@@ -1,4 +1,5 @@
-/* Calls whose wrappers do more than pass on: results, errno and arguments as without a recorder. calls FOLDER. */
+/* Calls whose wrappers do more than pass on: results, errno and arguments are the same as without a
+ * recorder. usage: calls FOLDER */
 #include "answers.h"
 #include "check.h"
 

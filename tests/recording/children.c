@@ -1,5 +1,5 @@
 /*
- * Programs of several processes, as servers are:
+ * Programs with several processes, such as servers:
  *
  *   forks N      for each line on stdin N children, one after the other; prints the most sleeps of any
  *   loads        a child, while other threads have the loader's locks
@@ -13,7 +13,7 @@
  *   executes     waits in wait_here, prints its PID, and executes cat without an environment
  *   waits        waits in wait_here
  *
- * Every child waits in wait_here, in which nothing but one pipe is waited for.
+ * Every child waits in wait_here, for a single pipe.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

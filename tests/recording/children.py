@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`trail record` of programs that go on as several processes, and as other users. Prints TAP.
+"""`trail record` of programs that become several processes, or other users. Prints TAP.
 
 usage: children.py TRAIL CHILDREN; the program is that of children.c
 """

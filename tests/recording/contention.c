@@ -1,6 +1,7 @@
 /*
- * Waits that `trail locks` sorts: for a mutex, a semaphore with one permit and a futex, which two threads take in turn, each while
- * the other one waits for it; and for a semaphore by which one thread gives others work, during all of that.
+ * Waits that `trail locks` sorts: for a mutex, a semaphore with one permit and a futex, which two
+ * threads take alternately, each while the other waits for it; and for a semaphore through which
+ * one thread gives others work, during all of that.
  */
 #include <linux/futex.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""In which order 'trail locks' shows what threads of contention.c waited for. Prints TAP.
+"""The order in which 'trail locks' lists the objects for which threads of contention.c waited. Prints TAP.
 
 usage: contention.py TRAIL PROGRAM
 """

@@ -1,6 +1,6 @@
 /*
- * Many threads that wait for a signal. The first and the last thread have locked a mutex each, and wait for that of the
- * other: a deadlock whose threads have all others between them in the list of the process's threads.
+ * Many threads that wait for a signal. The first and the last thread have each locked a mutex and
+ * wait for the other's: a deadlock between the two ends of the process's list of threads.
  *
  * usage: crowd N
  */

@@ -1,8 +1,9 @@
 /*
- * Two threads take two locks in opposite orders: a deadlock, in each run. With "wait" main waits for them. With mutex,
- * rwlock, flock or range they are in two processes, and the locks are of this kind; with "held" behind it one thread holds
- * the first lock, and the other waits for it. With "private held" the other one waits for a mutex of its own process at the same
- * address, which its main thread holds. The processes print their PIDs and go on until they are killed.
+ * Two threads take two locks in opposite orders: a deadlock, in each run. With "wait" main waits
+ * for them. With mutex, rwlock, flock or range they are in two processes, and the locks are of this
+ * kind; if "held" follows, one thread holds the first lock, and the other waits for it. With
+ * "private held" the other one waits for a mutex of its own process at the same address, which its
+ * main thread holds. The processes print their PIDs and run until they are killed.
  */
 #include "asleep.h"
 #include "check.h"

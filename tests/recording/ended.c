@@ -1,5 +1,5 @@
 /*
- * Waits that end because a thread is cancelled or ends, one of each in a function of its own: ended.py has the
+ * Waits that end because a thread is cancelled or ends, each in its own function: ended.py has the
  * answers.
  */
 #include <errno.h>

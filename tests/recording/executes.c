@@ -1,10 +1,10 @@
 /*
- * Executes programs in the ways that the C library has:
+ * Executes programs in all ways that the C library offers:
  *
  *   waits              prints its PID, and waits in wait_here for a line on stdin
  *   in-place HOW LIST  executes "waits" in its place by the call HOW, with LIST as LD_PRELOAD
  *   child HOW LIST     the same in a child; without LIST the child has no environment
- *   fails              a child fails to execute what does not exist
+ *   fails              a child fails to execute a missing program
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a recorded program executes is recorded, or named as not recorded, however it is executed. Prints TAP.
+"""Programs that a recorded program executes are recorded, or reported as not recorded, however they are executed. TAP.
 
 usage: executes.py TRAIL PRELOAD EXECUTES; the program is that of executes.c
 """

@@ -1,7 +1,7 @@
 /*
- * Code that is generated while the program runs, with the list of names that such programs write: functions of two pieces of
- * it, around a wait. Prints the list's path, which stays. With a third argument it waits until stdin ends; "none": the list
- * is not written.
+ * Code generated while the program runs, with the list of names that such programs write: functions
+ * made of two pieces of it, around a wait. Prints the path of the list, which remains. With a third
+ * argument it waits until stdin ends; "none": the list is not written.
  */
 #include <stdbool.h>
 #include <stdint.h>

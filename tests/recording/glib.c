@@ -1,4 +1,5 @@
-/* Threads of GLib that wait until the program is ended, each for what it is called after. See languages.py. */
+/* Threads of GLib that wait until the program is ended, each for the object it is named after. See
+ * languages.py. */
 #include <glib.h>
 
 static GMutex log_mu, ready_mu;

@@ -1,6 +1,7 @@
 /*
- * A heap with a known answer: a staircase of large steps, each of which is recorded at once. Prints after each what the
- * program has by its own count, "LIVE BLOCKS" a line: what it asked for, in so many blocks. heap.py compares.
+ * A heap with a known answer: a staircase of large steps, each recorded when it happens. After each
+ * step, prints what the program has by its own count, as a line "LIVE BLOCKS": the bytes requested,
+ * and the number of blocks. heap.py compares.
  */
 #include <malloc.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`trail record --heap`: the heap of a trace is what the program counts itself. Prints TAP.
+"""`trail record --heap`: the heap in a trace is what the program itself counts. Prints TAP.
 
 usage: heap.py TRAIL libtrail-heap.so SURVIVE HEAP [HEAP_NEW]; the programs are those of meson.build
 """

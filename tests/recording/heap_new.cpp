@@ -1,4 +1,4 @@
-/* A heap with a known answer, of C++'s new and delete: as heap.c. */
+/* A heap with a known answer, with C++'s new and delete: like heap.c. */
 #include <cstdio>
 #include <cstdlib>
 #include <new>

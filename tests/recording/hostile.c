@@ -1,6 +1,6 @@
 /*
- * A program that works, and meanwhile overwrites the memory that it shares with the recorder: by a number that seeds what
- * it writes, and where. Ends by itself with status 0 whatever becomes of it, or at SIGTERM.
+ * A program that works while it overwrites the memory shared with the recorder; a number seeds what
+ * it writes, and where. Whatever happens, it ends by itself with status 0, or at SIGTERM.
  */
 #include <pthread.h>
 #include <signal.h>

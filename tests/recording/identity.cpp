@@ -1,6 +1,7 @@
 /*
- * Locks without a symbol, which are called after where they were first seen locked. Prints a line a wait, in their
- * order: the lock's address, and the function. Addresses are used again by other locks.
+ * Locks without a symbol, which are named after the place where they were first seen locked. Prints
+ * one line per wait, in order: the lock's address, and the function. Other locks reuse the
+ * addresses.
  */
 #include "answers.h"
 

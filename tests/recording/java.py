@@ -1,4 +1,4 @@
-"""Programs of a Java virtual machine: what they do is as it is without the recorder, and methods have the names that the
+"""Programs of a Java virtual machine: they behave as without the recorder, and methods have the names that the
 machine lists: see Parks.java and Survives.java. TAP.
 
 usage: java.py TRAIL

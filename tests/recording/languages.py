@@ -1,4 +1,4 @@
-"""What programs of several languages wait for, as their users call it, from outside and in recordings. TAP.
+"""Waits of programs in several languages have the names their users know, from outside and in recordings. TAP.
 
 usage: languages.py TRAIL ATOMICS [PROGRAM...]     atomics.cpp; glib.c and qt.cpp, where the libraries are
 """

@@ -1,9 +1,11 @@
 /*
- * A thread that waits for 100 x 2 ms, until the time is over, while others use its CPU, which all threads are bound to.
- * Prints its time on the run queue by the kernel's count, in ns (/proc/TID/schedstat): in all, and within the waits; by how
- * much the waits were too long; and how much of that the recorder cannot know. late HOW: one of the table below.
+ * A thread that waits 100 times for 2 ms, up to the time limit, while others use its CPU, to which
+ * all threads are bound. Prints its time on the run queue by the kernel's count, in ns
+ * (/proc/TID/schedstat), in total and within the waits; by how much the waits were too long; and
+ * how much of that the recorder cannot know. late HOW: one of the table below.
  *
- * late held: the time limit of a wait for a condition variable is over while main() has the mutex. Prints the limit.
+ * late held: the time limit of a wait for a condition variable expires while main() has the mutex.
+ * Prints the limit.
  */
 #include <fcntl.h>
 #include <linux/futex.h>

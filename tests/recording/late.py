@@ -1,4 +1,4 @@
-"""A wait whose time is over is time ready, also for a user who may not read the kernel's wake-ups. TAP.
+"""After its time limit, a wait counts as ready, even without permission to read the kernel's wake-ups. TAP.
 
 usage: late.py TRAIL PROGRAM     late.c
 """

@@ -1,7 +1,7 @@
 /*
- * Two threads that want a CPU until stdin ends, and may use one only: limits CPU [NICE]; with the
- * CPU "-" they may use all. The first byte from stdin lets the first of them use all CPUs. Prints
- * their TIDs. NICE: both are of the class SCHED_BATCH, with that value.
+ * Two threads that need a CPU until stdin ends, but may use only one: limits CPU [NICE]; with the
+ * CPU "-" they may use all. The first byte on stdin lets the first thread use all CPUs. Prints
+ * their TIDs. NICE: both are in the class SCHED_BATCH, with that value.
  */
 #include <pthread.h>
 #include <sched.h>

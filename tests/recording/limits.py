@@ -1,8 +1,8 @@
-"""What keeps threads from CPUs is in the recording: affinity, class, quota, other programs. TAP.
+"""A recording contains what keeps threads from CPUs: affinity, class, quota, other programs. TAP.
 
 usage: limits.py TRAIL PROGRAM     limits.c
 
-The recorder looks at the limits, and writes a part of the trace, in the same steps: when the trace has grown twice, it has
+The recorder looks at the limits, and writes a part of the trace, in the same steps: once the trace has grown twice, it has
 looked in between.
 """
 

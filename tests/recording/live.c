@@ -1,6 +1,7 @@
 /*
- * A program that is looked at while it runs: for each line on stdin two threads hand a ball to and fro, and
- * it answers with a line. When stdin ends, so does it, after a thread that does nothing else has begun last.
+ * A program that is examined while it runs: for each line on stdin, two threads pass a ball back
+ * and forth, and it answers with a line. When stdin ends, it starts a last thread that does nothing
+ * else, and ends.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`trail record --view`: the page's API answers while the program runs, and at the end the trace is whole. Prints TAP.
+"""`trail record --view`: the page's API answers while the program runs, and at the end the trace is complete. Prints TAP.
 
 usage: live.py TRAIL LIVE; the program is that of live.c
 """

@@ -1,11 +1,11 @@
 /*
- * Three threads of which each waits for the next: a chain with a known answer. With the word "often": a lock that is held
- * for long, while another one is taken as often as can be, and then while none is. With "readers": three threads that hold one
- * lock to read at a time.
+ * Three threads, each waiting for the next: a chain with a known answer. With the word "often": a
+ * lock that is held for long, first while another one is taken as often as possible, then while
+ * none is. With "readers": three threads that hold one lock for reading at the same time.
  *
- * Prints how long each lock was held at least and at most, in ns: "NAME BEGIN LEAST MOST". BEGIN is "exact", or "coarse" if
- * the recorder's library took the begin of the hold from the recorder's coarse clock, or "either". "chain" is the wait of all
- * threads of the chain together.
+ * Prints how long each lock was held at least and at most, in ns: "NAME BEGIN LEAST MOST". BEGIN is
+ * "exact", or "coarse" if the recorder's library took the start of the hold from the recorder's
+ * coarse clock, or "either". "chain" is the wait of all threads of the chain together.
  */
 #include <semaphore.h>
 

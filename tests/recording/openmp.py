@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""`trail record` on OpenMP programs that know who waits where, how long and for whom (openmp.c). TAP.
+"""`trail record` on OpenMP programs that know which thread waits where, how long and for which (openmp.c). TAP.
 
 usage: openmp.py TRAIL
 
 The program is built by clang, whose OpenMP library is LLVM's, and by gcc, which is recorded with LLVM's library in
-place of its own; each runs with waits that spin, as by default, and with waits that sleep at once. What is not
-installed is left out, and counted as skipped.
+place of its own; each runs with waits that spin, as by default, and with waits that sleep immediately. Compilers and
+libraries that are not installed count as skipped.
 
 Nothing depends on how long anything takes: times are compared with the program's own, and may differ from them by what the
 kernel has counted as waiting for a CPU.

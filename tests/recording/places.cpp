@@ -1,6 +1,6 @@
 /*
- * Waits through C++'s library, each in a function whose name the trace must have for its place. Nothing is inlined
- * into those, so that the program's own frame is theirs.
+ * Waits through C++'s library, each in a function that must be the place in the trace. Nothing is
+ * inlined into these functions, so that the program's own frame is theirs.
  */
 #include <chrono>
 #include <condition_variable>

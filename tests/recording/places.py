@@ -1,4 +1,4 @@
-"""Where the threads of a C++ program wait, by the functions of its own: see places.cpp. TAP.
+"""The places where threads of a C++ program wait, by the program's own functions: see places.cpp. TAP.
 
 usage: places.py TRAIL libtrail-preload.so PROGRAM
 """

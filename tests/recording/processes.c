@@ -1,6 +1,6 @@
 /*
  * Waits between two processes, of one thread each. The child prints nothing; the parent prints both
- * PIDs when the child is there. It ends when it is killed.
+ * PIDs when the child runs. It ends when it is killed.
  *
  * usage: processes MODE
  */

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""`trail record` on programs that know the answer. TAP.
+"""`trail record` on programs with known answers. TAP.
 
 usage: programs.py answers|attached|survival TRAIL PRELOAD SOURCE_ROOT PROGRAM...
 
 answers: programs with a known answer, and the table of wrapped functions.
-attached: some of them, started by something else than the recorder. With TRAIL_TEST_EMULATOR in the environment,
+attached: some of them, started by something other than the recorder. With TRAIL_TEST_EMULATOR in the environment,
     as "qemu-aarch64 -L ROOT", the programs and the recorder are for another machine, and are started by that.
-survival: what a recorder may spoil in a program, each scenario with and without it.
+survival: what a recorder might break in a program, each scenario with and without it.
 
-The programs beside this file print who waited where, how long and for whom, measured by themselves; what the
-trace says is compared with that. Every trace must be accepted by `trail check` and by Go's own tools.
+The programs next to this file print which thread waited where, how long and for which, as measured by themselves; the
+trace is compared with that. Every trace must be accepted by `trail check` and by Go's own tools.
 
 Nothing depends on how long anything takes. The programs' threads take turns, so that it is known which waits for which; and
 they read the clock around each call, which the recorder's readings lie between, whatever is taken from them a processor.

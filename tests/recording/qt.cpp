@@ -1,4 +1,5 @@
-// Threads of Qt that wait until the program is ended, each for what it is called after. See languages.py.
+// Threads of Qt that wait until the program is ended, each for the object it is named after. See
+// languages.py.
 #include <functional>
 #include <QtCore>
 

@@ -1,6 +1,7 @@
 /*
- * A program whose threads make calls of each kind that is recorded, in an order that does not depend on time: quiet.
- * getppid() marks where a thread begins, after it was started. With "forks" it makes a process first.
+ * A program whose threads make calls of each kind that is recorded, in an order that does not
+ * depend on time. getppid() marks where a started thread begins. With "forks" it first creates a
+ * process.
  */
 #include "check.h"
 

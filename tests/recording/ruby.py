@@ -1,4 +1,4 @@
-"""Programs of Ruby: what they do is as it is without the recorder, and their threads' waits are there: see waits.rb. TAP.
+"""Programs of Ruby: they behave as without the recorder, and their threads' waits are recorded: see waits.rb. TAP.
 
 usage: ruby.py TRAIL
 """

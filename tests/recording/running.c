@@ -1,5 +1,6 @@
 /*
- * Programs that run already when they are recorded. Each ends when its standard input does, or has a line.
+ * Programs that are already running when they are recorded. Each ends when its standard input ends
+ * or has a line.
  *
  *   waits: each thread waits for something else, from before to after the recording
  *   owned: threads wait for locks that others have, which run, sleep or wait for each other

@@ -1,4 +1,4 @@
-"""'trail record -p' on programs that run already (running.c): what the trace says, and that they go on as before. TAP.
+"""'trail record -p' on programs that are already running (running.c): the trace, and that they continue as before. TAP.
 
 usage: running.py TRAIL PROGRAM LIBRARY STATIC
 """

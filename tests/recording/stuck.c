@@ -1,7 +1,7 @@
 /*
- * A thread for each thing to wait for, named after it, and a child process. All wait until a byte comes on stdin; then
- * each is let go, checks that its call ended well, and the program ends with status 0. A call that is interrupted ends
- * with EINTR, and the program with status 3.
+ * A thread for each object to wait for, named after it, and a child process. All wait until a byte
+ * arrives on stdin; then each is woken and checks that its call succeeded, and the program ends
+ * with status 0. A call that is interrupted ends with EINTR, and the program with status 3.
  *
  * usage: stuck FILE     a file to lock
  */

@@ -1,4 +1,4 @@
-"""What 'trail stuck' says of a program whose waits are known (stuck.c, deadlock.c), and that the program goes on. TAP.
+"""The output of 'trail stuck' for programs with known waits (stuck.c, deadlock.c), and that the program continues. TAP.
 
 usage: stuck.py TRAIL PROGRAM DEADLOCK CROWD PROCESSES TIMED [STATIC...]     the same as PROGRAM, linked with -static, -static-pie
 """

@@ -1,6 +1,6 @@
 /*
- * Programs that do what a recorder may spoil. One scenario a run; what it prints and its exit status must be the
- * same with the recorder as without, and the trace must be good.
+ * Programs that do what a recorder might break. One scenario per run; its output and exit status
+ * must be the same with the recorder as without, and the trace must be good.
  */
 #include <aio.h>
 #include <dlfcn.h>

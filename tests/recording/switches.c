@@ -1,13 +1,14 @@
 /*
- * Programs whose threads are on and off their CPUs in known ways, and print what the kernel has counted for them. Times are
- * CLOCK_MONOTONIC's, in ns:
+ * Programs whose threads are on and off their CPUs in known ways, and which print the kernel's
+ * counts for them. Times are CLOCK_MONOTONIC's, in ns:
  *
  *     thread TID CPU                                                     the CPU time of a thread
  *     window TID BEGIN END CPU DELAY WAITS PREEMPTIONS RECORDER          from BEGIN to END: CPU time, time on the run queue,
  *                                                                        switches, and how often the recorder went to sleep
  *     part TID BEGIN END CPU                                             from BEGIN to END: CPU time
  *
- * `refuse COMMAND...` executes a command that the kernel lets read no context switches, as in a container.
+ * `refuse COMMAND...` executes a command that the kernel does not let read context switches, as in
+ * a container.
  */
 #include <dirent.h>
 #include <errno.h>

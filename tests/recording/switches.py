@@ -4,7 +4,7 @@
 usage: switches.py TRAIL PROGRAM; the program is switches.c's.
 
 The program prints what the kernel has counted for its threads: time on the run queue, CPU time, switches. The trace has
-to say the same, however the machine is loaded and however late the recorder comes.
+to agree, whatever the load of the machine and however late the recorder is.
 """
 
 import dataclasses

@@ -1,4 +1,5 @@
-/* What goes through syscall(), beside futexes, must come out as without a recorder. Exit status 0 if it does. */
+/* System calls through syscall() other than futexes must behave as without a recorder. Exit status
+ * 0 if they do. */
 #include "check.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 /*
- * A thread waits for a condition variable with a time limit, for the second time: where the first wait ended, its stack has the
- * addresses of the condition and of the mutex more than once. Prints both addresses, of which neither has a name.
+ * A thread waits for a condition variable with a time limit, for the second time: where the first
+ * wait ended, its stack contains the addresses of the condition and the mutex more than once.
+ * Prints both addresses, neither of which has a name.
  */
 #include <pthread.h>
 #include <stdio.h>

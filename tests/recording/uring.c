@@ -1,7 +1,7 @@
 /*
- * Waits in a ring of io_uring, without a library, for what the arguments say: 'r', a read from a pipe; 's', from a socket; 'f',
- * from the pipe by a registered descriptor; 'n', nothing to do, and 'R', a read of what is there, which end at once. The ring
- * has four entries.
+ * Waits in a ring of io_uring, without a library, for what the arguments select: 'r', a read from a
+ * pipe; 's', from a socket; 'f', from the pipe by a registered descriptor; 'n', nothing to do, and
+ * 'R', a read of what is there, which end at once. The ring has four entries.
  *
  * usage: uring WHAT
  *        uring - WHAT              a thread writes to the pipe when standard input has a line, and it ends

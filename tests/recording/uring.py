@@ -1,4 +1,4 @@
-"""Waits in a ring of io_uring: `trail stuck` shows the operations that wait, a recording the ring (uring.c). TAP.
+"""Waits in a ring of io_uring: `trail stuck` shows the pending operations, a recording the ring (uring.c). TAP.
 
 usage: uring.py TRAIL PROGRAM
 """

@@ -1,7 +1,8 @@
 /*
- * What calls return, and what they do to errno: a line a call. The same with the recorder as without.
+ * What calls return, and what they do to errno, one line per call: the same with the recorder as
+ * without.
  *
- * Each call is made with errno 77 before, by a thread that holds the lock or by another one.
+ * Before each call errno is 77; the calling thread holds the lock or does not.
  */
 #include <errno.h>
 #include <fcntl.h>

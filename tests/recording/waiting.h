@@ -1,4 +1,5 @@
-/* Waiters that are surely there: whoever ends a wait sees first that the waiter sleeps, and keeps it for HOLD_MS more. */
+/* Waiters that are certainly waiting: the thread that ends a wait first sees that the waiter
+ * sleeps, and then holds on for another HOLD_MS. */
 #ifndef TESTS_RECORDING_WAITING_H
 #define TESTS_RECORDING_WAITING_H
 

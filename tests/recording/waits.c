@@ -1,7 +1,8 @@
 /*
- * A wait of each kind that a test can know, with its object and the least time that it takes: waits.py has the
- * answers. What is to be waited for is held or kept back for HOLD from when the waiter is about to wait, by a
- * thread that sees it wait (/proc has its state), so that however late a thread runs, the wait is there.
+ * A wait of each kind that a test can know, with its object and its minimum time: waits.py has the
+ * answers. The object of a wait is held or kept back for HOLD from the moment the waiter is about
+ * to wait, by a thread that sees it wait (/proc has its state), so that the wait happens however
+ * late a thread runs.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-"""The kinds and objects of waits of a program whose waits are known: see waits.c. TAP.
+"""The kinds and objects of waits of a program with known waits: see waits.c. TAP.
 
 usage: waits.py TRAIL libtrail-preload.so PROGRAM
 """

@@ -1,7 +1,8 @@
 /*
- * Programs with a known answer for `trail record`: wakers CASE. A thread waits in the function wait_here() until
- * another one lets it in, in wake_here(); what they wait by is the case. The waker comes when the kernel reports that the
- * waiter sleeps, and prints on stderr, before it wakes: "wakes TID NS", with the time of CLOCK_MONOTONIC.
+ * Programs with a known answer for `trail record`: wakers CASE. A thread waits in the function
+ * wait_here() until another one wakes it, in wake_here(); CASE selects the object. The waker acts
+ * when the kernel reports that the waiter sleeps, and first prints on stderr: "wakes TID NS", with
+ * the time of CLOCK_MONOTONIC.
  *
  * wakers processes CASE: the same in two processes, of which one has forked the other.
  * wakers forked CASE: in one process, which forks another, its first, while the thread waits.

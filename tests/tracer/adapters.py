@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The examples that put runtimes of others into a trace: what woke what, against what their programs do. TAP.
+"""The examples that trace other runtimes: the recorded wakers, compared with what the programs do. TAP.
 
 usage: adapters.py TRAIL SOURCE_ROOT NAME PROGRAM LIBTRAIL_RECORD -- COMPILER...
 
 NAME is a folder of examples, or "coroutine-rules": the program of that name beside this script. The program runs, in the default format and in one that Go 1.19 reads. The traces must be
-accepted, the tasks must have the names, creators and wakers that the program's source says, and Go's reader must see the
+accepted, the tasks must have the names, creators and wakers that follow from the program's source, and Go's reader must see the
 same wakers. Then the adapter is broken, in one place at a time, built with the compiler and the library, and the same checks
 must fail.
 """

@@ -1,4 +1,4 @@
-"""What threads without a goroutine on a P have written, read by Go's tools, which print it, and by trail.
+"""Events of threads without a goroutine on a P, as read by Go's tools and by trail.
 
     contexts.py TRAIL TEST_CONTEXTS
 """

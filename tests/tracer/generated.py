@@ -1,4 +1,4 @@
-"""Calls in any order, right and wrong: each trace is accepted by the readers of Go that are here.
+"""Calls in any order, right and wrong: the installed readers of Go accept each trace.
 
     generated.py TEST_MISUSE [FIRST [COUNT]]
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What a goroutine is, in every trace: its start function, name and kind, however late the trace begins. TAP.
+"""Every trace has each goroutine's start function, name and kind, however late it begins. TAP.
 
 usage: identity.py TRAIL SOURCE_ROOT IDENTITY_HOST
 
-The host (identity_host.c) prints what its goroutines are. Of each trace this is what must be found again
+The host (identity_host.c) prints what its goroutines are. Each trace must contain, as read
 
   by trail                       in all formats: name, else start function, and the kind in parentheses
   by Go's rule (section 9.1)     in 1.23 and 1.26, from the bytes: the root of the first stack of a transition

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Traces that a runtime records with libtrail-record, against that runtime's own log. TAP.
+"""Traces that a runtime records with libtrail-record, compared with its own log. TAP.
 
 usage: scheduler.py TRAIL SCHEDULER THREAD_POOL
 
-examples/scheduler does everything that a scheduler can tell, in every format. Each trace must be
+examples/scheduler does everything that a scheduler can report, in every format. Each trace must be
 accepted by `trail check` and by Go's own tools where they are installed; each goroutine's events must
-be what the scheduler's log says; and between all traces every type of event must have been seen.
+be what the scheduler's log says; and all traces together must contain every type of event.
 
-The log has a line an event, `g=12 n=5 + block sync`, numbered per goroutine; `+`: it must be in the
-trace. What of it a format shows is `project` below. The trace's events of a goroutine must be a
+The log has one line per event, `g=12 n=5 + block sync`, numbered per goroutine; `+`: it must be in the
+trace. `project` below selects what a format can show. The trace's events of a goroutine must be a
 contiguous part of the log's that has all lines with `+`.
 """
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The examples in the comments of the public headers compile. An example is what is indented by five columns
-after the star, behind an empty line of the comment, up to the next empty line or the end of the comment; a list
-or a text is indented less. TAP.
+"""The examples in the comments of the public headers compile. An example is text indented by five columns
+after the star, after an empty line of the comment, up to the next empty line or the end of the comment; lists and
+other text are indented less. TAP.
 
 usage: header_examples.py SOURCE_ROOT COMPILER...
 """

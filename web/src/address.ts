@@ -1,7 +1,8 @@
-/* The parameters of the page's own address. Those that the page does not know have no effect, which a message says. */
+/* The parameters of the page's own address. Unknown ones have no effect; a message names them. */
 import { say } from "./state";
 
-/* Of the query: what the server is opened with, and the file that the page opened (wasm/source.ts). */
+/* Parameters of the query: those the server is opened with, and the file that the page opened
+ * (wasm/source.ts). */
 const ofQuery = ["token", "opened"];
 
 function others(text: string, known: readonly string[]): string[] {

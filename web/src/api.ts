@@ -43,7 +43,7 @@ export interface Status {
     error?: string;
     live: boolean;
     wall_ns?: number;
-    /* The file is another one, or longer, than what was read. */
+    /* The file was replaced, or is longer than what was read. */
     changed?: boolean;
     can_run: boolean;
     can_sql: boolean;
@@ -89,12 +89,12 @@ export interface Span {
     open: boolean;
     state: string;
     reason: string;
-    /* Where they are recorded: what it waits for. */
+    /* If kinds are recorded: what it waits for. */
     wait_kind?: string;
     object?: string;
     phrase?: string;
     stack: Frame[];
-    /* Of a running span: the stack with which the following span begins. */
+    /* For a running span: the stack with which the following span begins. */
     stack_end?: Frame[];
     proc?: LaneRef;
     thread?: LaneRef;
@@ -102,9 +102,10 @@ export interface Span {
     wakes?: (LaneRef & { at: number })[];
     creator?: LaneRef;
     goroutine?: LaneRef;
-    /* The lane that held the lock for most of the wait; `inferred`: from what ended the wait. */
+    /* The lane that held the lock for most of the wait; `inferred`: derived from what ended the
+     * wait. */
     held_by?: LaneRef & { inferred: boolean };
-    /* Of a wait: the waker, which the API returns with the following span. */
+    /* For a wait: the waker, which the API returns with the following span. */
     ender?: LaneRef;
 }
 
@@ -114,18 +115,19 @@ export interface Metrics {
     to: number;
     metrics: Record<string, { min: number[]; max: number[] }>;
     counters: Record<string, number[]>;
-    /* Part of each column, 0 to 1. */
+    /* Share of each column, 0 to 1. */
     shares?: { stopped: number[]; marking: number[] };
     exact?: boolean;
 }
 
-/* How many lanes of a group are in each state: averages of columns. */
+/* How many lanes of a group are in each state: averages per column. */
 export interface GroupSums {
     from: number;
     to: number;
     columns: number;
     members: number;
-    /* So many of the members the numbers are of, and of these so many existed at once. */
+    /* The number of members that were counted, and the most of these that existed at the same
+     * time. */
     summed: number;
     peak: number;
     states: Record<string, number[]>;
@@ -173,7 +175,7 @@ export interface Selection {
     complete: boolean;
 }
 
-/* The longest spans of a range, `inside` of it for so long. */
+/* The longest spans of a range; `inside`: the length within it. */
 export interface SpanList {
     all: number;
     spans: (LaneRef & {
@@ -198,7 +200,7 @@ export interface Found {
     text: string;
     kind: Kind;
     lane: number;
-    /* The lane's number, and a task's own. */
+    /* The number of the lane or task. */
     id?: number;
     task?: number;
     at: number;
@@ -247,7 +249,7 @@ function ask<T>(path: string, query: Query, signal?: AbortSignal): Promise<T> {
     );
 }
 
-/* How many lanes are requested at a time: parsing an answer does not keep the page waiting. */
+/* Lanes requested at a time, so that parsing an answer does not block the page. */
 const PAGE = 10000;
 
 /* Logs in one answer. */
@@ -255,11 +257,11 @@ const MOST_LOGS = 1000;
 
 export const api = {
     status: () => ask<Status>("status", {}),
-    /* The server reads the changed file in place of what it has read. */
+    /* The server reads the changed file again. */
     again: () => ask<unknown>("again", {}),
-    /* One page of the lanes, from the `first` on. */
+    /* One page of the lanes, starting with `first`. */
     lanes: (kind: Kind, first: number) => ask<LaneRows>("lanes", { kind, first, count: PAGE }),
-    /* What a page of the lanes waited for: numbers of names and ns, in turn. */
+    /* What the lanes of a page waited for: alternating indexes of names and ns. */
     waits: (kind: Kind, first: number) =>
         ask<{ all: number; names: string[]; rows: number[][] }>("waits", {
             kind,
@@ -300,7 +302,7 @@ export const api = {
     spans: (query: Query) => ask<SpanList>("spans", query),
     find: (text: string, signal?: AbortSignal) =>
         ask<{ results: Found[]; more: boolean }>("find", { text, most: 100 }, signal),
-    /* The first logs with the text from a time on, or the last ones of all. */
+    /* The first logs that contain the text from a time on, or the last ones overall. */
     logsWith: (text: string, where: { from: number } | { last: 1 }) =>
         ask<{ results: Found[]; more: boolean }>("find", {
             text,
@@ -312,7 +314,7 @@ export const api = {
         ask<Like>("like", { kind: "goroutine", state, reason: reason || undefined }),
     source: (file: string, line: number) => ask<SourceLines>("source", { file, line }),
     run: <T>(command: string, query: Query) => ask<T>("run", { command, ...query }),
-    /* The viewer with the trace in it, as a document. */
+    /* The viewer with the trace embedded, as a document. */
     embed: () => whileBusy(request("embed", {}).then((response) => response.text())),
     sql: <T>(query: string) => ask<T>("sql", { query }),
 };

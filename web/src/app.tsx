@@ -1,4 +1,4 @@
-/* The page: head, diagnosis, timeline, and panels below it. */
+/* The page: head, findings, timeline, and the panels below it. */
 import type { MarkFacts, MarkKind } from "./api";
 import { duration, shortName } from "./format";
 import { Banner, Head } from "./head";
@@ -100,7 +100,7 @@ function Help() {
     );
 }
 
-/* Number of frames in the text for screen readers; the panel shows all. */
+/* Number of frames in the text for screen readers; the panel shows all of them. */
 const SPOKEN = 12;
 
 function spokenMark(of: MarkKind, facts: MarkFacts): string {

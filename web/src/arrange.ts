@@ -1,22 +1,24 @@
 /*
- * Which lanes are shown, and in which order: the pinned ones, then those that match the filter, sorted and grouped. Lanes
- * are numbers here; what they are sorted and grouped by are functions of them.
+ * Which lanes are shown, and in which order: the pinned ones, then those that match the filter,
+ * sorted and grouped. Lanes are numbers here; the keys for sorting and grouping are functions of
+ * these.
  */
 import type { LaneTable } from "./lane_table";
 import { each, type Work } from "./slices";
 import { sorted } from "./sorted";
 
-/* By ascending keys, equals by appearance. With `texts` keys are indexes into them, and their order counts; -1 is last. */
+/* By ascending keys, equal ones in order of appearance. With `texts`, keys are indexes into them,
+ * and the order of the texts counts; -1 is last. */
 export interface Order {
     key: (lane: number) => number;
     texts?: readonly string[];
 }
 
-/* Lanes with the same text are a group. It is computed once for each key. */
+/* Lanes with the same text form a group. Computed once for each key. */
 export interface Grouping {
     key: (lane: number) => number | string;
     text: (key: number | string) => string;
-    /* Whether a group of one lane has no row of its own. */
+    /* Whether a group with a single lane has no row of its own. */
     hidesSingle: boolean;
 }
 
@@ -26,13 +28,13 @@ export interface Wanted {
     pins: readonly number[];
     order: Order | null;
     grouping: Grouping | null;
-    /* Lanes that are not shown although they match. `done` is called when all have been tested. */
+    /* Lanes that are hidden although they match. `done` is called when all have been tested. */
     isLeftOut?: { test: (lane: number) => boolean; done: () => void };
 }
 
 export interface Groups {
     names: string[];
-    /* Where in the order each group begins; at the end, where the last one ends. */
+    /* Where each group begins in the order; finally, where the last one ends. */
     begins: Uint32Array;
     hidesSingle: boolean;
 }
@@ -40,7 +42,7 @@ export interface Groups {
 export interface Arrangement {
     table: LaneTable;
     order: Uint32Array;
-    /* The first of the order are pinned, and in no group. */
+    /* The first lanes of the order are pinned and in no group. */
     pins: number;
     groups: Groups | null;
 }
@@ -49,7 +51,7 @@ export interface Arrangement {
 
 type Test = (lane: number) => boolean;
 
-/* Whether a lane's name or id contains the word, or, given as "-word", does not. */
+/* Whether a lane's name or ID contains the word or, for "-word", does not. */
 function* wordTest({ names, columns }: LaneTable, word: string): Work<Test> {
     const isNot = word.startsWith("-") && word.length > 1;
     const part = isNot ? word.slice(1) : word;
@@ -83,7 +85,7 @@ function* matching({ table, filter, pins, isLeftOut }: Wanted): Work<Uint32Array
 
 /* MARK: Order */
 
-/* The place of each text among all. There are far fewer of them than lanes. */
+/* The rank of each text among all. There are far fewer texts than lanes. */
 function* ranksOf(texts: readonly string[]): Work<Float64Array> {
     const { compare } = new Intl.Collator();
     const numbers = Uint32Array.from(texts.keys());

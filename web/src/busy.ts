@@ -13,8 +13,8 @@ export function finish(): void {
 }
 
 /*
- * Counts `work` as pending until it is done. What its awaiter does with the result runs in a microtask, before another
- * task can see the end.
+ * Counts `work` as pending until it is done. Whatever its awaiter does with the result runs in a
+ * microtask, before another task can see the end.
  */
 export async function whileBusy<T>(work: Promise<T>): Promise<T> {
     begin();

@@ -1,4 +1,5 @@
-/* A tree of calls as a table, whose rows unfold. At first the way to what takes most is open. */
+/* A tree of calls as a table with rows that unfold. Initially the path to the largest share is
+ * open. */
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { percent, shortName } from "./format";
@@ -20,7 +21,7 @@ function isOpenOf(root: Node, node: Node, key: string, toggled: ReadonlySet<stri
     return node.value >= OPEN * root.value !== toggled.has(key);
 }
 
-/* What is toggled when also all that is above the row of a key is open. */
+/* Returns the toggled rows after everything above the row of a key is opened. */
 function opened(root: Node, key: string, toggled: ReadonlySet<string>): ReadonlySet<string> {
     let result = toggled;
     let node: Node | undefined = root;
@@ -47,7 +48,7 @@ function rowsOf(root: Node, toggled: ReadonlySet<string>): Row[] {
     return rows;
 }
 
-/* `current`: the match that is shown, as its place among the matches; -1: none. */
+/* `current`: the index of the match that is shown, among all matches; -1: none. */
 export function CallTree(props: {
     root: Node;
     text: (value: number) => string;

@@ -1,7 +1,7 @@
 /*
- * Charts over columns of time, such as the number of goroutines by state. A chart is described once, and drawn in two
- * ways: on the screen from a picture that is painted once, as browsers without a GPU need several ms for long paths in
- * each frame; in SVG as paths.
+ * Charts over columns of time, such as the number of goroutines by state. A chart is described once
+ * and drawn in two ways: on the screen from a picture that is painted once, because browsers
+ * without a GPU need several ms per frame for long paths; in SVG as paths.
  */
 import { pixelOf, type Rgb } from "./colors";
 import type { Box } from "./geometry";
@@ -10,20 +10,21 @@ import type { Range } from "./state";
 
 type Context = CanvasRenderingContext2D;
 
-/* In each column, a part of the chart's height in one colour: from `low` to `high`, from 0 at the bottom to 1. */
+/* A part of the chart's height in each column, in one colour: from `low` to `high`, where 0 is the
+ * bottom and 1 the top. */
 export interface Area {
     color: Rgb;
     low: ArrayLike<number>;
     high: ArrayLike<number>;
-    /* From 0 to 1, of all columns or each; left out: 1. */
+    /* From 0 to 1, for all columns or for each; if omitted: 1. */
     alpha?: number | ArrayLike<number>;
 }
 
 export interface Chart extends Range {
     columns: number;
-    /* The later ones cover the earlier ones. */
+    /* Later ones cover earlier ones. */
     areas: Area[];
-    /* Each column has one colour from top to bottom: its picture is a pixel high. */
+    /* Each column has one colour from top to bottom: the picture is one pixel high. */
     flat?: boolean;
     painted?: OffscreenCanvas;
 }
@@ -32,12 +33,12 @@ function alphaOf({ alpha = 1 }: Area, i: number): number {
     return typeof alpha === "number" ? alpha : (alpha[i] ?? 1);
 }
 
-/* Draws the part of a chart that is in the window into a box of the window's width. */
+/* Draws the visible part of a chart into a box as wide as the window. */
 export type DrawChart = (to: Context, chart: Chart, window: Range, box: Box) => void;
 
 /* MARK: On the screen */
 
-/* Heights are whole pixels, so that a colour is always that of its area. */
+/* Heights are whole pixels, so that each pixel has exactly the colour of its area. */
 function paintArea(area: Area, image: ImageData): void {
     const { width, height } = image;
     const pixels = new Uint32Array(image.data.buffer);
@@ -70,7 +71,7 @@ export const drawPainted: DrawChart = (to, chart, window, box) => {
 
 /* MARK: In SVG */
 
-/* The column behind those that are like the first. */
+/* The column after those that are like the first one. */
 function endOfAlike(area: Area, first: number, columns: number): number {
     const isAlike = (i: number) =>
         area.low[i] === area.low[first] &&
@@ -81,7 +82,7 @@ function endOfAlike(area: Area, first: number, columns: number): number {
     return end;
 }
 
-/* One path, or, where the columns differ in their alpha, rectangles; columns alike are one. */
+/* One path or, if the columns differ in their alpha, rectangles; equal columns are merged. */
 export const drawPaths: DrawChart = (to, chart, window, box) => {
     const perNs = box.width / (window.to - window.from);
     const step = (chart.to - chart.from) / chart.columns;

@@ -1,4 +1,5 @@
-/* Copies a text, or says what to do where the browser refuses that: without permission, or on a page that is not secure. */
+/* Copies a text, or explains what to do if the browser refuses: without permission, or on a page
+ * that is not secure. */
 import { say } from "./state";
 
 export async function copyText(text: string, done: string, refused: string): Promise<void> {

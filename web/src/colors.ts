@@ -1,6 +1,6 @@
 /*
- * Colours and measures for what is drawn on canvases, from tokens.css, which build.mjs reads: light and dark, whatever the
- * page shows now, because saved pictures are always light.
+ * Colours and measures for everything drawn on canvases, from tokens.css, which build.mjs reads:
+ * light and dark, regardless of what the page shows now, because saved pictures are always light.
  */
 import { effect, signal } from "@preact/signals";
 import { theme } from "./state";
@@ -9,7 +9,7 @@ export type Rgb = [number, number, number];
 
 declare const TOKENS: Record<"light" | "dark", Record<string, string>>;
 
-/* The classes of waits, by the number that a picture has: src/words/wait_classes.h. */
+/* The classes of waits, by their number in a picture: src/words/wait_classes.h. */
 export const waitClasses = ["unknown", "lock", "cond", "io", "sleep", "idle", "runtime"] as const;
 export type WaitClass = (typeof waitClasses)[number];
 export const UNKNOWN_WAIT = 0;
@@ -29,7 +29,7 @@ function rgbOf(hex: string): Rgb {
 
 const littleEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
 
-/* As a pixel of ImageData, as a number of 32 bits. */
+/* As a pixel of ImageData: a number of 32 bits. */
 export function pixelOf([r, g, b]: Rgb, alpha: number): number {
     const a = Math.round(255 * alpha);
     return (
@@ -57,7 +57,7 @@ function paletteOf(dark: boolean) {
         selected: get("selected"),
         warn: get("sev-high"),
         states: STATES.map((name) => rgb(`s-${name}`)),
-        /* Text on them. */
+        /* Text on states. */
         onState: STATES.map((name) => get(`s-${name}-text`) ?? get("text")),
         /* By class: edge and fill. */
         waits: waitClasses.map((name) => ({

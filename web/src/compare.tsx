@@ -1,7 +1,8 @@
 /*
- * Compares two traces: each in its own page with its own lanes, filter and panels, in a frame, one above the other.
- * Their windows move together: `t` in the first trace is aligned with `t - offset` in the second, each counted from
- * the start of its trace. Below, on demand, the output of `trail diff`.
+ * Compares two traces: each in its own page with its own lanes, filter and panels, in a frame, one
+ * above the other. Their windows move together: `t` in the first trace is aligned with `t - offset`
+ * in the second, each counted from the start of its trace. The output of `trail diff` is below, on
+ * demand.
  */
 import { computed, effect, signal, useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import { useRef } from "preact/hooks";
@@ -139,7 +140,7 @@ export function keepComparison(): void {
                 titles[i].value = title;
             })
             .catch(() => {
-                /* The frames show that the server does not answer. */
+                /* The frames report that the server does not answer. */
             });
     });
 }
@@ -190,7 +191,7 @@ const columns: Column<Metric>[] = [
     figures("max", "max", "b"),
 ];
 
-/* Once both have been read; the server keeps the answer for the table. */
+/* Available once both have been read; the server keeps the answer for the table. */
 function Verdict() {
     const text = useSignal("");
     const isDone = useComputed(() => facts.every((of) => of.value?.done));
@@ -211,7 +212,7 @@ function Verdict() {
     );
 }
 
-/* Both traces show what a row is about: one click from the row to the two places. */
+/* Shows in both traces what a row is about: one click leads to both places. */
 function showBoth(row: Metric): void {
     for (const frame of frames) frame?.show(row.of, row.name);
 }
@@ -323,7 +324,8 @@ function Shift() {
 
 function Bar() {
     const isWrong = useSignal(false);
-    /* The input's text is set only when the offset changes: a render meanwhile must not undo what is being typed. */
+    /* The input's text is set only when the offset changes: a render in between must not undo what
+     * is being typed. */
     const input = useRef<HTMLInputElement>(null);
     useSignalEffect(() => {
         const text = duration(offset.value);

@@ -1,4 +1,5 @@
-/* Where a pixel of the timeline's canvases is in the trace: its time, its row, and what is drawn there. */
+/* Maps pixels of the timeline's canvases to the trace: the time, the row, and what is drawn
+ * there. */
 import type { Kind, MarkKind } from "./api";
 import { logs, type Mark, samples } from "./extras";
 import { LABELS } from "./geometry";
@@ -23,7 +24,7 @@ export function timeAt(x: number): number {
     return from + ((x - LABELS) / inner()) * (to - from);
 }
 
-/* Where the pointer is above the canvases; null: it is elsewhere. */
+/* The pointer's position above the canvases; null: elsewhere. */
 let pointerX: number | null = null;
 
 export function notePointer(x: number | null): void {

@@ -1,6 +1,6 @@
 /*
- * The place of a finding: its window, and in that the culprit. Where a finding is of a task, a region or a wait, the
- * culprit is on the critical path of that: the longest step of it, whichever lane it is on.
+ * The place of a finding: its window, and the culprit in it. For a finding about a task, a region
+ * or a wait, the culprit is the longest step of the critical path, whichever lane that is on.
  */
 import { batch, computed, effect } from "@preact/signals";
 import { api, type Query } from "./api";
@@ -34,16 +34,17 @@ export const explained = computed(() => {
     return shown.value && span !== undefined ? { lane, span } : null;
 });
 
-/* Notes what was selected for the finding. */
+/* Notes what the finding has selected. */
 function noteExplained(): void {
     const now = selected.peek();
     if (now?.span !== undefined) finding.value = [finding.peek()[0] ?? 0, now.lane, now.span];
 }
 
-/* The findings whose place is the longest wait for a lock: what ended it is on the path of the waiter. */
+/* The findings whose place is the longest wait for a lock: what ended it is on the path of the
+ * waiter. */
 const ofLocks = new Set(["lock-contention", "lock-serialises", "bottleneck"]);
 
-/* How a path is asked for; null: the finding names the place itself. */
+/* The request for a path; null: the finding names the place itself. */
 function pathQuery(of: Finding, origin: number): Query | null {
     if (of.task !== undefined) return queryOf(`task=${of.task}`);
     if (of.region !== undefined) return queryOf(`region=${of.region}`);
@@ -54,7 +55,8 @@ function pathQuery(of: Finding, origin: number): Query | null {
 
 const lengthOf = (of: Segment) => of.end_ns - of.begin_ns;
 
-/* Shows a path. Its lanes come first, behind the waiting goroutine's; its longest step is selected. */
+/* Shows a path. Its lanes come first, after the waiting goroutine's; its longest step is
+ * selected. */
 async function showPathOf(of: Path, waiter?: number | null): Promise<void> {
     kind.value = "goroutine";
     await lanesLoaded();
@@ -70,13 +72,13 @@ async function showPathOf(of: Path, waiter?: number | null): Promise<void> {
         showPart({ from: of.begin_ns - of.origin_ns, to: of.end_ns - of.origin_ns });
     });
     if (lane === null) return;
-    /* In its middle: at its begin the step before has not ended. */
+    /* In the middle, because at its start the previous step has not ended. */
     await selectAt("goroutine", lane, at + lengthOf(worst) / 2, false);
     noteExplained();
     void reveal(lane);
 }
 
-/* A path of more lanes would leave no room for others. */
+/* A path with more lanes would leave no room for others. */
 const MOST_LEADS = 12;
 
 async function showPlace(of: Finding, origin: number): Promise<void> {
@@ -87,13 +89,13 @@ async function showPlace(of: Finding, origin: number): Promise<void> {
     noteExplained();
 }
 
-/* A window that is most of the trace shows no more than the whole. */
+/* If the window would be most of the trace, shows all of it. */
 function showPart(part: Range): void {
     if (part.to - part.from > end.peek() / 2) showAll();
     else showRange({ from: part.from, to: Math.max(part.to, part.from + 1) });
 }
 
-/* Its number in the overview, from 1; 0: it is none of the whole trace. */
+/* The finding's number in the overview, from 1; 0: not one of the whole trace. */
 function numberOf(of: Finding): number {
     return 1 + (summary.peek()?.findings.findIndex((one) => keyOf(one) === keyOf(of)) ?? -1);
 }
@@ -138,7 +140,8 @@ export function showFinding(of: Finding, origin: number): void {
     });
 }
 
-/* The finding that the address names is shown without a move: the address has the window and the selection, too. */
+/* Shows the finding that the address names without moving the window: the address contains the
+ * window and the selection, too. */
 export function keepFinding(): void {
     effect(() => {
         const [number] = finding.value;

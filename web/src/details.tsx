@@ -46,7 +46,7 @@ function LaneLink(props: { to: LaneRef; of?: Kind }) {
     );
 }
 
-/* A row of the list of facts; nothing if there is no such lane. */
+/* A row of the list of facts; empty if there is no such lane. */
 function LaneFact(props: { title: string; to?: LaneRef; of?: Kind }) {
     const { title, to, of } = props;
     if (!to) return null;
@@ -223,7 +223,7 @@ function Alike(props: { of: Span }) {
     );
 }
 
-/* The swatch of a state, of a wait that of its class. */
+/* The swatch of a state; for a wait, that of its class. */
 function swatchOf(of: Span): string {
     const isWait = of.state === "waiting";
     return `swatch ${isWait ? `w-${waitClassOf(of.wait_kind ?? of.reason)}` : `s${stateNumber(of.state)}`}`;
@@ -321,7 +321,7 @@ function MarkDetails() {
     );
 }
 
-/* Of a running span, where it began and where it ended, as far as they are known. */
+/* For a running span, where it began and where it ended, if known. */
 function Stacks(props: { of: Span }) {
     const { of } = props;
     const isRunning = of.state === "running";

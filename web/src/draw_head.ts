@@ -43,7 +43,7 @@ function label(to: Context, text: string, y: number, colors: Palette): void {
     to.fillText(text, 8, y, LABELS - 14);
 }
 
-/* What is drawn in the window's scale. */
+/* Everything drawn in the window's scale. */
 interface Head {
     to: Context;
     x: (ns: number) => number;

@@ -77,7 +77,7 @@ function byLane<T extends { lane: number }>(items: T[] | null): Map<number, T[]>
 
 /* MARK: Rows */
 
-/* The name of a group, which ends before `end`, with its middle at `y`. */
+/* Draws the name of a group, up to `end`, with its middle at `y`. */
 function drawGroupName(scene: Scene, row: GroupRow, end: number, y: number): void {
     const { to, colors } = scene;
     to.save();
@@ -94,7 +94,8 @@ function drawGroupName(scene: Scene, row: GroupRow, end: number, y: number): voi
     to.restore();
 }
 
-/* A folded group: its lanes' states on top of each other. What the height stands for is below the name. */
+/* A folded group: the states of its lanes, stacked. What the full height stands for is below the
+ * name. */
 function drawFolded(scene: Scene, row: GroupRow, y: number): void {
     const { to, colors } = scene;
     const only = like.value ? stateNumber(like.value.state) : 0;
@@ -121,7 +122,7 @@ function drawGroup(scene: Scene, row: GroupRow, y: number): void {
         drawFolded(scene, row, y);
         return;
     }
-    /* The count is at the right of the column of names, and the name ends before it. */
+    /* The count is at the right of the column of names; the name ends before it. */
     to.font = font("t-12");
     const members = membersText(row);
     const end = LABELS - 8 - to.measureText(members).width;
@@ -248,7 +249,7 @@ function drawLog(to: Context, x: number, y: number, size: number): void {
     to.fill();
 }
 
-/* A line with a head; the head is the part that reacts to clicks. */
+/* A line with a head; only the head reacts to clicks. */
 function drawSample(to: Context, x: number, y: number, height: number, size: number): void {
     to.fillRect(x, y + 3, 1, height);
     to.fillRect(x - size, y + 1, 2 * size + 1, 2 * size + 1);
@@ -421,7 +422,7 @@ function drawChain(scene: Scene): void {
     }
 }
 
-/* Steps of one lane that follow each other are one line. */
+/* Consecutive steps on one lane are one line. */
 function pathLines(): { lane: number; begin: number; end: number }[] {
     const lines: { lane: number; begin: number; end: number }[] = [];
     for (const step of path.value) {
@@ -432,7 +433,7 @@ function pathLines(): { lane: number; begin: number; end: number }[] {
     return lines;
 }
 
-/* A line through the lanes, with a dot where it changes from one to another. */
+/* A line through the lanes, with a dot where it changes lanes. */
 function drawPath(scene: Scene): void {
     if (kind.value !== "goroutine" || path.value.length === 0) return;
     const { to, colors } = scene;
@@ -472,14 +473,14 @@ function drawPath(scene: Scene): void {
 
 const MOST_DOTS = 400;
 
-/* Each pixel is as dark as the share of it that the world was stopped. */
+/* Each pixel is as dark as the share of its time in which the world was stopped. */
 function drawStops(scene: Scene): void {
     const now = metrics.value.value;
     const box = { x: LABELS, y: 0, width: scene.width - LABELS, height: scene.height };
     if (now) scene.chart(scene.to, metricCharts(now, scene.colors).stoppedOver, view.value, box);
 }
 
-/* The selected range: over all lanes, or over those that it is restricted to. */
+/* The selected range: over all lanes, or over those to which it is restricted. */
 function drawArea(scene: Scene): void {
     const of = range.value?.of;
     if (!of) {

@@ -17,7 +17,7 @@ function colorOf(colors: Palette): string {
     return colors.get("sql");
 }
 
-/* Calls `draw` for the rows that can be seen in the box; of rows within one pixel, once. */
+/* Calls `draw` for the rows that are visible in the box; once for several within one pixel. */
 function eachSeen(
     rows: readonly Placed[],
     x: (ns: number) => number,
@@ -99,7 +99,7 @@ function sizeText(name: string, value: number): string {
     return name.endsWith("_ns") ? duration(value) : count(value);
 }
 
-/* The labels beside them, with their heights' middles. */
+/* The labels next to them, with the middles of their heights. */
 export function sqlLabels(y: number): { text: string; y: number }[] {
     const labels: { text: string; y: number }[] = [];
     if (placed.value)

@@ -32,7 +32,8 @@ function drawWait(to: CanvasRenderingContext2D, box: Box, wait: number, alpha: n
     fill(to, { ...box, y: top, height: edge }, ink, alpha);
 }
 
-/* Draws the states of a lane as rectangles, where the screen has a picture: they are sharp at every size. */
+/* Draws the states of a lane as rectangles, where the screen uses a picture, so that they are sharp
+ * at every size. */
 function drawStates(
     to: CanvasRenderingContext2D,
     picture: Picture,
@@ -81,7 +82,7 @@ function vectors(): Drawing {
 
 const LEGEND_LINE = 18;
 
-/* The page's legend, as it is shown: signs and their texts, in lines. Returns its height. */
+/* The page's legend as shown: signs and their texts, in lines. Returns its height. */
 function drawLegend(to: CanvasRenderingContext2D, width: number): number {
     let x = 8;
     let y = LEGEND_LINE / 2 + 4;
@@ -128,7 +129,8 @@ function drawSign(
     to.strokeRect(x + 0.5, top + 0.5, width - 1, height - 1);
 }
 
-/* Exports what is on the screen, in light colours: the overview, the ruler and the counters, the lanes, and the legend. */
+/* Exports what the screen shows, in light colours: the overview, the ruler and the counters, the
+ * lanes, and the legend. */
 export function svgOfView(): void {
     const { width, height } = size.value;
     const svg = new SvgContext();

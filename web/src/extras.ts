@@ -54,7 +54,7 @@ export class Kept<T> {
             try {
                 this.value.value = await this.ask(args as never);
             } catch {
-                /* The last answer stays. */
+                /* The last answer remains. */
             }
         }
         this.busy = false;
@@ -116,8 +116,8 @@ export const wholeMetrics = new Kept<Metrics>(({ window, width }: Wanted) =>
 let last = { window: { from: 0, to: 0 }, fresh: 0 };
 
 /*
- * The window that is requested, with the end of the trace: while it moves, the last one as long as that has all of it, at
- * nearly its scale.
+ * The window to request, and the end of the trace. While the window moves, the last request is kept
+ * as long as it covers the window at nearly its scale.
  */
 function windowOf(window: Range, fresh: number): { window: Range; fresh: number } {
     const has = around(last.window);
@@ -141,7 +141,7 @@ export function wantExtras(of: {
     const lanes = of.lanes.join(",");
     const wanted = { window, width: of.width, lanes: "" };
     metrics.want(base, wanted);
-    /* To the server, no lanes are all of them. */
+    /* The server takes an empty list as all lanes. */
     if (of.kind !== "goroutine" || of.lanes.length === 0) return;
     const laned = { ...wanted, lanes };
     if (of.has.regions) regions.want(`${base} ${lanes}`, { ...laned, kind: "region" });

@@ -1,6 +1,7 @@
 /*
- * A table of the first of very many rows. The server sorts and searches all of them: above the table stand how many there
- * are, by what they are sorted, and a button for more; the words of the table's filter go to the server.
+ * A table of the first of very many rows. The server sorts and searches all of them: above the
+ * table are their number, the sort order, and a button for more; the words of the table's filter go
+ * to the server.
  */
 import { type Signal, useSignal } from "@preact/signals";
 import { useMemo, useRef } from "preact/hooks";
@@ -8,10 +9,11 @@ import type { Query } from "./api";
 import { Choice } from "./choice";
 import { count } from "./format";
 
-/* Words are searched for when they stay the same for so many ms: each request reads the trace. */
+/* Words are searched for once they have not changed for this many ms, because each request reads
+ * the trace. */
 const PAUSE = 300;
 
-/* What rows can be sorted by, as the command's --sort has it, and the title of the column. */
+/* The sort orders, by the names of the command's --sort, with the titles of the columns. */
 export type Sorts = readonly (readonly [string, string])[];
 
 export interface FirstRows {
@@ -51,12 +53,12 @@ export function queryOf(rows: FirstRows): Query {
     };
 }
 
-/* The title of the column that they are sorted by. */
+/* The title of the column by which they are sorted. */
 export function sortedBy({ sorts, sort }: FirstRows): string | undefined {
     return sorts?.find(([name]) => name === sort.value)?.[1];
 }
 
-/* `by` is what they are sorted by, where there is no choice. */
+/* `by` is the sort order if there is no choice. */
 export function First(props: { shown: number; all: number; rows: FirstRows; by?: string }) {
     const { shown, all, rows, by } = props;
     return (

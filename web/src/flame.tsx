@@ -26,7 +26,7 @@ const types = [
     ["cpu", "CPU samples"],
 ] as const;
 
-/* In traces of trail record such waits are those of read, write, poll and the like. */
+/* In traces of trail record, these waits are read, write, poll and the like. */
 function typeText(name: string, text: string): string {
     return name === "net" && !hasMachines() ? "waits for pipes and sockets" : inWords(text);
 }
@@ -74,7 +74,7 @@ function openBoxMenu(event: MouseEvent, name: string, onFocus: (name: string) =>
     ]);
 }
 
-/* `zoomed`: the names from the root to the box that has the whole width. */
+/* `zoomed`: the names from the root to the box that fills the width. */
 function Boxes(props: {
     root: Node;
     zoomed: Signal<string[]>;
@@ -159,13 +159,13 @@ function noneText(isCount: boolean): string {
         : "The trace has no CPU samples. In Go: pprof.StartCPUProfile while tracing; trail record takes them by itself.";
 }
 
-/* The field for what to mark, and the share that the marked functions have. */
+/* The field for what to mark, and the share of the marked functions. */
 function Marks(props: {
     words: Signal<string>;
     current: Signal<number>;
     found: Matches;
     all: number;
-    /* Whether Enter goes from match to match. */
+    /* Whether Enter moves from match to match. */
     steps: boolean;
 }) {
     const { words, current, found, all } = props;

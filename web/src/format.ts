@@ -14,7 +14,7 @@ export function duration(ns: number): string {
     return `${unit === 1 || size >= 100 * unit ? Math.round(value) : value.toPrecision(3)} ${name}`;
 }
 
-/* Texts of the command have "us", which the page writes with the sign of its own times. */
+/* Texts from the command have "us"; the page writes its times with the micro sign. */
 export function withSign(text: string): string {
     return text.replace(/(\d) us\b/g, "$1 µs");
 }
@@ -23,7 +23,7 @@ export function withSign(text: string): string {
 export function parseDuration(text: string): number | null {
     const match = /^([+-]?\d+(?:\.\d+)?)\s*(ns|us|µs|\u03bcs|ms|s|min|h)$/.exec(text.trim());
     if (!match) return /^0$/.test(text.trim()) ? 0 : null;
-    /* "us", or the Greek letter instead of the sign. */
+    /* "us", or the Greek letter instead of the micro sign. */
     const name = match[2].replace(/^[u\u03bc]s$/, "µs");
     const longer: [number, string][] = [
         [3600e9, "h"],
@@ -32,7 +32,8 @@ export function parseDuration(text: string): number | null {
     return Number(match[1]) * ([...longer, ...units].find((unit) => unit[1] === name)?.[0] ?? 1);
 }
 
-/* Parses "2.0-2.1 s", "900 ms to 1.1 s": two times, of which the first may do without a unit; null if it is no range. */
+/* Parses "2.0-2.1 s", "900 ms to 1.1 s": two times, the first of which may lack a unit; null if it
+ * is not a range. */
 export function parseTimes(text: string): { from: number; to: number } | null {
     const match = /^(.+?)\s*(?:-|–|…|\.\.+|to)\s*(\S.*)$/.exec(text.trim());
     const to = match && parseDuration(match[2]);
@@ -86,13 +87,13 @@ export function shortName(name: string): string {
     return name.slice(path.lastIndexOf("/") + 1);
 }
 
-/* The smallest of 1, 2 or 5 times a power of ten that is not less than `ns`. */
+/* The smallest of 1, 2 or 5 times a power of ten that is at least `ns`. */
 export function niceStep(ns: number): number {
     const power = 10 ** Math.floor(Math.log10(Math.max(ns, 1)));
     return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= ns) ?? power * 10;
 }
 
-/* A name as one word of a shell's command. */
+/* A name as a single word of a shell command. */
 export function shellWord(name: string): string {
     return /^[\w./-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
 }

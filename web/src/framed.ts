@@ -10,7 +10,8 @@ export interface Framed {
     setView: (wanted: Range) => void;
     /* Sets the range of "the whole trace", which covers both traces. */
     setOuter: (wanted: Range) => void;
-    /* Shows what a row of differences is about: the name of a lock, task, region or start function. */
+    /* Shows what a row of differences is about: the lock, task, region or start function of that
+     * name. */
     show: (of: string, name: string) => void;
     onView: (listener: (now: Range) => void) => void;
     onStatus: (listener: (now: { end: number; done: boolean; wall?: number }) => void) => void;

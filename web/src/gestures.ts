@@ -91,7 +91,7 @@ function lanesBetween(y0: number, y1: number): { count: number; lanes: number[] 
     return lanesOfRows(layout.peek().between(top, scroll.peek() + Math.max(y0, y1) + 1));
 }
 
-/* Over the ruler a drag selects a range of all lanes, over the lanes those that it touches. */
+/* Over the ruler, a drag selects a range of all lanes; over the lanes, of those that it touches. */
 function areaOf(drag: Drag & { type: "range" }, x: number, y: number): typeof range.value {
     const at = timeAt(x);
     const area = {
@@ -125,7 +125,7 @@ function boxOf(drag: Drag & { type: "box" }, x: number, y: number) {
     };
 }
 
-/* Zooms to the times of the box; of a box that is higher than a lane, the first lane comes to the top. */
+/* Zooms to the times of the box; if it is higher than a lane, its first lane moves to the top. */
 function endBox(): void {
     const box = zoomBox.peek();
     zoomBox.value = null;

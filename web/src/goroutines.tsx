@@ -35,7 +35,7 @@ interface Summary {
     };
 }
 
-/* Of a trace, or of a range, in which there is nothing to sum up. */
+/* For a trace or range with nothing to sum up. */
 function NothingRead(props: { events: number }) {
     const error = status.value?.error;
     const events = eventsText(props.events);
@@ -100,7 +100,7 @@ interface Times {
     syscall_ns: number;
     total_ns: number;
     block_ns: Record<string, number>;
-    /* By kind, where kinds are recorded. */
+    /* By kind, if kinds are recorded. */
     waits?: { wait_kind?: string; reason: string; ns: number }[];
 }
 
@@ -122,11 +122,12 @@ const times: Column<Times>[] = [
     { title: "mostly for", value: mostly },
 ];
 
-/* Of more goroutines than this, the first by a column are requested: an answer is at most 64 MB. */
+/* If there are more goroutines, only the first ones by a column are requested: an answer is at most
+ * 64 MB. */
 const MANY = 20000;
 const FIRST = 10000;
 
-/* What they can be sorted by, as `trail goroutines --sort` has it, and the titles of the columns. */
+/* The sort orders of `trail goroutines --sort`, with the titles of the columns. */
 const sorts = [
     ["total", "total"],
     ["exec", "running"],

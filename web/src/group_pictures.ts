@@ -1,6 +1,7 @@
 /*
- * Pictures of folded groups: how many of a group's lanes are in each state, as areas on top of each other. The whole height
- * is the most of them that exist at once, wherever the window is, so that moving it does not change the scale.
+ * Pictures of folded groups: how many of a group's lanes are in each state, as stacked areas. The
+ * full height is the largest number of them that ever exist at the same time, so that moving the
+ * window does not change the scale.
  */
 import { api, type Query, states } from "./api";
 import type { Arrangement } from "./arrange";
@@ -20,39 +21,40 @@ import {
 import { filterWords, group, status } from "./state";
 
 export interface GroupPicture extends Drawn {
-    /* The rows that the group is part of. Old ones are not kept for it. */
+    /* The rows that the group is part of; they are not kept alive for it. */
     of: WeakRef<Arrangement>;
     members: number;
-    /* So many of the members the numbers are of; those of all are estimated from them. */
+    /* The number of members that were counted; numbers for all members are extrapolated. */
     summed: number;
-    /* The most lanes at once. */
+    /* The most lanes at the same time. */
     peak: number;
     columns: number;
     /* By number of the state, then by column. */
     counts: Float32Array[];
-    /* With one state in full colours (0: all): that is drawn now. */
+    /* The chart as drawn now, with one state in full colours (0: all). */
     chart?: Chart;
     only?: number;
     colors?: Palette;
 }
 
 const MOST_KEPT = 200;
-/* While the trace is read, pictures that are there are renewed after this many times as long as the last one took. */
+/* While the trace is read, existing pictures are renewed after a pause of this many times the
+ * duration of the last request. */
 const RESTS = 5;
-/* The most lanes that a request names one by one: the API's limit. */
+/* The most lanes that a request lists individually: the API's limit. */
 const MOST_NAMED = 2048;
-/* The least height of a state that occurs, as a part of the row's: about a pixel. */
+/* The least height of a state that occurs, as a fraction of the row: about a pixel. */
 const LEAST = 1 / 33;
 
-/* Every k-th of the lanes, as far as a request may name them. */
+/* Every k-th lane, as many as a request may list. */
 function someOf(members: Uint32Array): Uint32Array {
     const step = Math.ceil(members.length / MOST_NAMED);
     return members.filter((_, i) => i % step === 0);
 }
 
 /*
- * How the server finds the members. Many are described by what they have in common, which includes pinned ones; groups by
- * task are known to the page only.
+ * How the server finds the members. Large groups are described by what the members have in common,
+ * which includes pinned ones; groups by task are known only to the page.
  */
 function whichOf(row: GroupRow): Query {
     if (row.lanes.length > MOST_NAMED && group.value === "name")
@@ -89,7 +91,7 @@ export function groupChart(picture: GroupPicture, only: number): Chart {
     return picture.chart;
 }
 
-/* The column at a time; -1: there is none. */
+/* The column at a time; -1: none. */
 export function columnAt(picture: GroupPicture, ns: number): number {
     const share = (ns - picture.from) / (picture.to - picture.from);
     return share >= 0 && share < 1 ? Math.floor(share * picture.columns) : -1;
@@ -100,10 +102,10 @@ export function columnAt(picture: GroupPicture, ns: number): number {
 /* By name of the group. The oldest is replaced first. */
 class GroupPictures {
     private readonly pictures = new Map<string, GroupPicture>();
-    /* One request at a time; the next call of want() requests what is missing then. */
+    /* One request at a time; the next call of want() requests what is then missing. */
     private busy = false;
     private restsUntil = 0;
-    /* When each was last asked for, so that all have their turn while the window moves. */
+    /* When each was last requested, so that all get their turn while the window moves. */
     private readonly turns = new Map<string, number>();
     private turn = 0;
 
@@ -111,7 +113,8 @@ class GroupPictures {
         return this.pictures.get(name);
     }
 
-    /* Requests the picture of the group that has waited longest; the old one stays until it is there. */
+    /* Requests the picture of the group that has waited longest; the old picture stays until
+     * then. */
     async want(rows: GroupRow[], of: Arrangement, wanted: Wanted): Promise<void> {
         const isRead = status.value?.done ?? false;
         const missing = rows.filter(({ name }) => {

@@ -14,7 +14,7 @@ function Facts() {
     const now = status.value;
     if (!now) return <span class="faint">opening …</span>;
     if (isNoTrace()) return null;
-    /* A recording of a C program has Go's format, but is none of Go. */
+    /* A recording of a C program has Go's format, but is not from Go. */
     const version =
         now.version && now.made_by !== "trail record" ? `Go 1.${now.version} format` : "";
     const text = [
@@ -36,7 +36,7 @@ function Progress() {
     const now = status.value;
     if (!now || now.done) return null;
     const known = now.size_bytes > 0;
-    // Events can be put in order when all of their generation have arrived: about a second's.
+    // Events can be ordered once all of their generation, about a second, has arrived.
     const held = now.live ? Math.max(0, (now.received_bytes ?? 0) - now.read_bytes) : 0;
     const share = known ? Math.min(1, now.read_bytes / now.size_bytes) : undefined;
     const text =
@@ -104,7 +104,7 @@ export function Head() {
     );
 }
 
-/* The view is of the old file: lanes have other numbers in the new one. */
+/* The view belongs to the old file: lanes have other numbers in the new one. */
 async function readAnew(): Promise<void> {
     try {
         await api.again();

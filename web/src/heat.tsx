@@ -206,7 +206,7 @@ export function HeatPanel() {
                 heat.value = found;
             })
             .catch(() => {
-                /* The last answer stays; the next change requests again. */
+                /* The last answer remains; the next change requests again. */
             });
         return () => {
             isOld = true;

@@ -1,11 +1,12 @@
-/* The holders of a lock over time: recorded, or inferred from the goroutine that ended each wait. Drawn on their lanes. */
+/* The holders of a lock over time, as recorded, or inferred from the goroutine that ended each
+ * wait. Drawn on their lanes. */
 import { signal } from "@preact/signals";
 import type { Range } from "./state";
 
 /* In ns since the first event. */
 export interface Hold extends Range {
     goroutine: number;
-    /* The trace ends in it, and its begin may be earlier. */
+    /* The trace ends during it, and it may have begun earlier. */
     isOpen?: boolean;
 }
 
@@ -25,12 +26,13 @@ interface Ended extends Range {
 }
 
 /*
- * At each moment the lock is taken to be held by the goroutine that ends the first of the waits that go on. So a wait names
- * the holder for those of its times in which no wait goes on that ends before it.
+ * At each moment, the lock is assumed to be held by the goroutine that ends the first of the
+ * current waits. A wait therefore names the holder for those of its times at which no wait is open
+ * that ends earlier.
  */
 export function inferHolds(waits: readonly Ended[]): Hold[] {
     const holds: Hold[] = [];
-    /* What the waits so far cover, as ranges without overlap, in time order. */
+    /* What the waits so far cover, as disjoint ranges in time order. */
     const covered: Range[] = [];
     for (const { from, to, waker } of [...waits].sort((a, b) => a.to - b.to)) {
         let begin = from;

@@ -1,7 +1,7 @@
-/* A histogram with a logarithmic axis, of bars that can be clicked. */
+/* A histogram with a logarithmic axis and bars that can be clicked. */
 import { count, duration } from "./format";
 
-/* A bar covers whole buckets: from the begin of its first to the end of its last. */
+/* A bar covers whole buckets: from the start of its first to the end of its last. */
 export interface Bar {
     from: number;
     to: number;

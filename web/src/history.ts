@@ -1,6 +1,7 @@
 /*
- * The address of the page and the browser's history. The address has all of the view (state.ts). Looking at something else
- * (another selection, range, panel or window) makes an entry of the history, moving about does not.
+ * The address of the page and the browser's history. The address contains the complete view
+ * (state.ts). Looking at something else (another selection, range, panel or window) adds an entry
+ * to the history; moving about does not.
  */
 import { signal } from "@preact/signals";
 import { whenSettled } from "./settled";
@@ -9,7 +10,7 @@ import { fromFragment, type Parameter, parseRange, toFragment } from "./state";
 /* The fragment last written to the address. */
 export const fragmentKept = signal("");
 
-/* What is looked at, besides the window. */
+/* What the user looks at, other than the window. */
 const looked: readonly Parameter[] = [
     "v",
     "finding",
@@ -24,7 +25,7 @@ const looked: readonly Parameter[] = [
     "like",
 ];
 
-/* Windows that have less than half of the longer one in common show different things. */
+/* Windows that overlap in less than half of the longer one show different things. */
 function isElsewhere(a: string | null, b: string | null): boolean {
     const [one, other] = [parseRange(a), parseRange(b)];
     if (!one || !other) return false;
@@ -32,7 +33,7 @@ function isElsewhere(a: string | null, b: string | null): boolean {
     return common < Math.max(one.to - one.from, other.to - other.from) / 2;
 }
 
-/* What the entry began with: its window moves on with the page. */
+/* The start of the current entry, whose window follows the page. */
 let entry = new URLSearchParams();
 
 function isStep(now: URLSearchParams): boolean {
@@ -43,14 +44,15 @@ function isStep(now: URLSearchParams): boolean {
 }
 
 /*
- * Whether the user did something since the last entry was made. What the page does by itself changes the entry: it opens at
- * the first finding, a growing trace moves the window, and answers arrive after the click that asked for them.
+ * Whether the user has acted since the last entry. What the page does by itself changes the entry:
+ * it opens at the first finding, a growing trace moves the window, and answers arrive after the
+ * click that requested them.
  */
 let hasActed = false;
 
 function write(text: string): void {
     const now = new URLSearchParams(text);
-    /* In a comparison the page around this one has the history. */
+    /* In a comparison, the page around this one has the history. */
     const isNew = hasActed && location.hash !== "" && parent === window && isStep(now);
     if (isNew) hasActed = false;
     if (isNew) history.pushState(null, "", `#${text}`);

@@ -1,4 +1,4 @@
-/* The page's icons: few, each beside a word or with a label of its own. */
+/* The page's icons: few, each next to a word or with its own label. */
 import type { ComponentChildren } from "preact";
 
 function Icon(props: { children: ComponentChildren; size?: number }) {
@@ -53,7 +53,7 @@ export const Logo = () => (
     </svg>
 );
 
-/* How severe a finding is: a triangle, diamond or circle, so that the colour is not needed. */
+/* How severe a finding is: a triangle, diamond or circle, so that colour is not needed. */
 export function Severity(props: { of: "high" | "mid" | "low" }) {
     const shapes = {
         high: "M7 1.5 13 12.5H1Z",

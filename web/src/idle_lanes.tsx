@@ -1,4 +1,5 @@
-/* The lanes that are left out: those with nothing in the window, and those of the runtime. One line below the timeline. */
+/* The lanes that are left out: those with nothing in the window, and the runtime's. One line below
+ * the timeline. */
 import { count } from "./format";
 import { hiddenLanes } from "./lanes";
 import { kindWord } from "./panel";

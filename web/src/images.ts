@@ -9,14 +9,14 @@ type Context = CanvasRenderingContext2D;
 
 let scratch = new ImageData(1, 1);
 
-/* Returns an empty image, which is there until the next call: most are as large as the one before. */
+/* Returns an empty image, valid until the next call: most are as large as the previous one. */
 export function emptyImage(width: number, height: number): ImageData {
     if (scratch.width === width && scratch.height === height) scratch.data.fill(0);
     else scratch = new ImageData(width, height);
     return scratch;
 }
 
-/* Returns a canvas with the image: `old`, if that is not needed any more. */
+/* Returns a canvas with the image, reusing `old` if given. */
 export function canvasOf(image: ImageData, old?: OffscreenCanvas): OffscreenCanvas {
     const { width, height } = image;
     const canvas = old ?? new OffscreenCanvas(width, height);
@@ -26,7 +26,7 @@ export function canvasOf(image: ImageData, old?: OffscreenCanvas): OffscreenCanv
     return canvas;
 }
 
-/* Draws the part of an image that is in the window into a box; the image shows the range `of` in its whole width. */
+/* Draws the visible part of an image into a box; the full width of the image is the range `of`. */
 export function drawPart(
     to: Context,
     image: OffscreenCanvas,

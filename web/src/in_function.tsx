@@ -1,4 +1,4 @@
-/* The spans that begin in a function: asked for at a frame, listed in the Stacks panel. */
+/* The spans that begin in a function, requested at a frame and listed in the Stacks panel. */
 import { useComputed } from "@preact/signals";
 import type { Query } from "./api";
 import { shortName } from "./format";
@@ -12,7 +12,7 @@ export function listSpansIn(name: string): void {
     tab.value = "flame";
 }
 
-/* Of the selected range, and of its lanes, or else of the whole trace. */
+/* For the selected range and its lanes, or else for the whole trace. */
 function queryOf(): Query {
     const now = range.value;
     const lanes = now?.of?.kind === "goroutine" ? now.of.lanes.join(",") : undefined;

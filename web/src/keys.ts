@@ -50,9 +50,9 @@ interface Key {
     text: string;
     group: string;
     run: () => void;
-    /* Of a key that moves on while it is held; `run` is one step. */
+    /* For a key that keeps moving while it is held; `run` is one step. */
     move?: Move;
-    /* Of a key that not every trace has. */
+    /* For a key that not every trace has. */
     isThere?: () => boolean;
 }
 
@@ -60,7 +60,8 @@ function moving(keys: string[], shown: string, text: string, move: Move): Key {
     return { group: "Window", keys, shown, text, move, run: () => move(1) };
 }
 
-/* What zooming keeps in place: the time under the pointer, else the selected span, else the middle. */
+/* What zooming keeps in place: the time under the pointer, else the selected span, else the
+ * middle. */
 function middle(): number {
     const { from, to } = view.peek();
     const under = pointerTime();
@@ -96,7 +97,7 @@ function step(by: () => void): () => void {
     };
 }
 
-/* At once, so that the next key is a letter of what is searched for. */
+/* Immediately, so that the next key is the first letter of the search. */
 function toSearch(): void {
     document.querySelector<HTMLElement>(".palette input")?.focus();
 }
@@ -338,7 +339,7 @@ function isTyping(target: EventTarget | null): boolean {
     return target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 }
 
-/* The key's place; the letter, if it has none, as of a virtual keyboard. */
+/* The key's position on the keyboard; its letter if it has none, as on a virtual keyboard. */
 function placeOf(event: KeyboardEvent): string {
     return event.code || event.key;
 }

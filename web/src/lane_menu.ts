@@ -42,11 +42,11 @@ function filterItems(name: string): Item[] {
     };
     const only = { text: `show only lanes of ${short}`, run: set(short) };
     const hide = { text: `hide lanes of ${short}`, run: set(`${filter.peek()} -${short}`.trim()) };
-    /* The filter hides single words. */
+    /* The filter hides single words only. */
     return short ? [only, ...(/\s/.test(short) ? [] : [hide])] : [];
 }
 
-/* The selected range, or else what is seen, restricted to lanes. */
+/* Selects the selected or visible range, restricted to lanes. */
 function areaOf(numbers: number[]): void {
     const { from, to } = range.peek() ?? {
         from: Math.max(0, view.peek().from),
@@ -160,7 +160,7 @@ export function onContextMenu(event: MouseEvent, where: Where): void {
     }
 }
 
-/* The menu of the selected span, below its lane; without one, that of the ruler. */
+/* The menu of the selected span, below its lane; if there is none, the ruler's. */
 export function menuOfSelection(): void {
     const canvas = document.querySelector("canvas.rows");
     if (!canvas) return;

@@ -1,13 +1,13 @@
 /*
- * The lanes of one kind as columns of numbers: a million of them are some arrays, not some millions of objects. Indexed by
- * lane number: the server lists them in that order, from 0.
+ * The lanes of one kind as columns of numbers: a million lanes are a few arrays, not millions of
+ * objects. Indexed by lane number: the server lists them in that order, from 0.
  */
 import type { LaneRows } from "./api";
 import { each, type Work } from "./slices";
 import { sorted } from "./sorted";
 
-/* The columns of an answer of the server, in their order. `name` is an index into the names;
- * -1 as `parent`: none; as `first_wait`: it never waits. */
+/* The columns of the server's answer, in order. `name` is an index into the names; as `parent`, -1
+ * means none; as `first_wait`, that the lane never waits. */
 const columnNames = [
     "lane",
     "id",
@@ -38,9 +38,9 @@ export class LaneTable {
     constructor(
         readonly count: number,
         readonly columns: Columns,
-        /* All different, in the order of their first lanes. */
+        /* All distinct, in order of their first lanes. */
         readonly names: readonly string[],
-        /* The lanes by id; with the same id, by number. */
+        /* The lanes by ID; those with the same ID by number. */
         private readonly byId: Uint32Array,
     ) {}
 
@@ -56,7 +56,7 @@ export class LaneTable {
         };
     }
 
-    /* The lanes with that id. */
+    /* The lanes with that ID. */
     withId(id: number): Lane[] {
         const ids = this.columns.id;
         let low = 0;
@@ -79,7 +79,8 @@ function emptyColumns(count: number): Columns {
 
 export const noLanes = new LaneTable(0, emptyColumns(0), [], new Uint32Array(0));
 
-/* Puts answers of the server, page after page, into columns: as many lanes as there were with the first page. */
+/* Collects answers of the server, page after page, in columns, for as many lanes as there were with
+ * the first page. */
 export class LaneReader {
     all = 0;
     count = 0;
@@ -87,7 +88,7 @@ export class LaneReader {
     private readonly names: string[] = [];
     private readonly numbers = new Map<string, number>();
 
-    /* The number of a name; of several equal ones the same. */
+    /* The number of a name; equal names have the same one. */
     private numberOf(name: string): number {
         const known = this.numbers.get(name);
         if (known !== undefined) return known;
@@ -110,7 +111,7 @@ export class LaneReader {
         }
     }
 
-    /* The lanes that there are so far. */
+    /* The lanes so far. */
     *table(): Work<LaneTable> {
         const { count, columns } = this;
         const byId = new Uint32Array(count);

@@ -1,7 +1,7 @@
 /*
- * The rows of the timeline: lanes, filtered, sorted and grouped. While a trace is being read, new lanes are added at
- * the end of the order of appearance. With very many lanes all of that takes a while: it is done in slices, and the old
- * rows stay until the new ones are there.
+ * The rows of the timeline: lanes, filtered, sorted and grouped. While a trace is being read, new
+ * lanes are added at the end of the order of appearance. With very many lanes this takes a while,
+ * so it is done in slices, and the old rows remain until the new ones are ready.
  */
 import { batch, computed, effect, signal } from "@preact/signals";
 import { api, type Kind } from "./api";
@@ -55,7 +55,7 @@ export function laneTitle(of: Kind, lane: { id: number; name?: string }): string
     return `${letter}${lane.id}${lane.name ? ` ${shortName(lane.name)}` : ""}`;
 }
 
-/* The name and what follows it, with "…" in the middle of the name as far as that is needed to fit. */
+/* The name and what follows it, with "…" in the middle of the name if it does not fit. */
 export function nameWithin(
     name: string,
     after: string,
@@ -73,8 +73,8 @@ export function nameWithin(
 }
 
 /*
- * The title where there is only this width: if it does not fit, the name comes first, with "…" in its middle as far as that
- * is needed, and then the mere number.
+ * The title for this width: if it does not fit, the name comes first, shortened with "…" in the
+ * middle if necessary, followed by only the number.
  */
 export function titleWithin(
     of: Kind,
@@ -88,7 +88,7 @@ export function titleWithin(
     return nameWithin(name, ` ${lane.id}`, width, widthOf);
 }
 
-/* The lane with that number, of several the one that exists at that time, or else the first. */
+/* The lane with that number; of several, the one that exists at that time, or else the first. */
 export function laneOf(id: number, at?: number): number | null {
     const all = lanes.value.withId(id);
     const found = at === undefined ? all[0] : all.find((of) => of.begin <= at && at <= of.end);
@@ -97,7 +97,7 @@ export function laneOf(id: number, at?: number): number | null {
 
 /* MARK: Loading */
 
-/* The server answers in pages. The first ones are shown before the others are there. */
+/* The server answers in pages. The first ones are shown before the others arrive. */
 async function load(of: Kind): Promise<void> {
     const reader = new LaneReader();
     for (let isLast = false; !isLast; ) {
@@ -127,7 +127,7 @@ const wanted = computed(() => {
     return now?.version ? `${kind.value} ${count.value} ${now.done}` : "";
 });
 
-/* Resolves when the lanes that the server has now are loaded, or others are wanted. */
+/* Resolves when the lanes that the server has now are loaded, or different ones are wanted. */
 export function lanesLoaded(): Promise<void> {
     const of = kind.peek();
     const goal = count.peek();
@@ -149,7 +149,8 @@ async function rest(ms: number): Promise<void> {
         await new Promise((resolve) => setTimeout(resolve, 100));
 }
 
-/* How many times as long as it took to get the lanes the server then has for reading the trace. */
+/* How long the server then has for reading the trace, as a multiple of the time it took to get the
+ * lanes. */
 const RESTS = 5;
 
 /* Requests the lanes again when there are more, or when their figures are final; one request at a time. */
@@ -162,7 +163,7 @@ export function keepLanes(): void {
             loaded = wanted.peek();
             const began = performance.now();
             await load(kind.peek()).catch(() => {
-                /* The old lanes stay; the next change of the status requests again. */
+                /* The old lanes remain; the next change of the status requests again. */
             });
             await rest(RESTS * (performance.now() - began));
         }
@@ -181,7 +182,7 @@ export function keepLanes(): void {
 /* By goroutine: the first task that it took part in. */
 const taskOf = signal<ReadonlyMap<number, string>>(new Map());
 
-/* Number, type and goroutines of each, in the order of their numbers. */
+/* Number, type and goroutines of each, ordered by number. */
 interface Tasks {
     tasks: [number, string, ...number[]][];
 }
@@ -265,10 +266,10 @@ function grouping(): Grouping | null {
 
 /* MARK: Lanes left out */
 
-/* Goroutines that the runtime starts for itself. Main is one in name only. */
+/* Goroutines that the runtime starts for itself. runtime.main is the program's own. */
 const RUNTIME = /^runtime[./](?!main$)/;
 
-/* The window as far as it decides which lanes are shown: it changes when it rests. */
+/* The window that decides which lanes are shown: changes when the window rests. */
 const rested = computed<Range>(
     (): Range => (moving.value ? (restedBefore ?? view.peek()) : view.value),
 );
@@ -277,10 +278,10 @@ effect(() => {
     restedBefore = rested.value;
 });
 
-/* How many lanes of goroutines are left out. */
+/* How many lanes of goroutines are hidden. */
 export const hiddenLanes = signal({ idle: 0, runtime: 0 });
 
-/* Which lanes are left out, unless something is selected or done on them; undefined: none. */
+/* Which lanes are hidden, unless they are selected or used; undefined: none. */
 function leftOut(): Wanted["isLeftOut"] {
     const { columns, names } = lanes.value;
     if (kind.value !== "goroutine" || isFramed) return undefined;
@@ -335,7 +336,7 @@ export function stateHeight(row: LaneRow): number {
     return (row.open ? LANE_HEIGHT : row.height) - 9;
 }
 
-/* Keeps the rows as they are to be. */
+/* Keeps the rows up to date. */
 export function keepRows(): void {
     keepAt(arrangement, () =>
         arrange({
@@ -352,7 +353,8 @@ export function keepRows(): void {
         if (kind.value === "goroutine") looks.unfolded = unfolded.value;
         return new Layout(arrangement.value, looks).fill();
     });
-    /* There may be fewer rows than before: then the last ones stay in view. As long as lanes are loaded, more may come. */
+    /* If there are fewer rows than before, the last ones stay in view. While lanes are being
+     * loaded, more may come. */
     effect(() => {
         const { of } = layout.value;
         const isWhole = of.table === lanes.value && lanes.value.count >= Math.max(1, count.value);
@@ -360,7 +362,8 @@ export function keepRows(): void {
     });
 }
 
-/* The lanes of rows, of a folded group all of its members: how many, and the first as far as an area may have them. */
+/* The lanes of rows, including all members of a folded group: how many, and as many of the first as
+ * an area may have. */
 export function lanesOfRows(rows: Row[]): { count: number; lanes: number[] } {
     const found = { count: 0, lanes: [] as number[] };
     for (const row of rows) {
@@ -389,7 +392,7 @@ export function unfoldAll(): void {
     folded.value = new Set();
 }
 
-/* Takes away the filter and the fold that hide a lane. */
+/* Removes the filter and the fold that hide a lane. */
 function unhide(lane: number): void {
     const by = grouping();
     const own = by?.text(by.key(lane));

@@ -20,7 +20,7 @@ interface Distribution {
     };
 }
 
-/* Most spans that are listed of a bar. */
+/* The most spans that are listed for a bar. */
 const MOST = 10000;
 
 interface Hit {

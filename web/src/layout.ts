@@ -1,6 +1,6 @@
 /*
- * The rows of the timeline: where the lanes of an arrangement are, with the rows of their groups. Rows are objects only
- * while they are looked at.
+ * The rows of the timeline: the positions of an arrangement's lanes and of the rows of their
+ * groups. Rows are objects only while they are examined.
  */
 import type { Arrangement, Groups } from "./arrange";
 import type { Lane } from "./lane_table";
@@ -21,12 +21,12 @@ export type GroupRow = Place & {
 export type Row = GroupRow | LaneRow;
 
 const GROUP_HEIGHT = 24;
-/* A folded one shows what its lanes do. */
+/* A folded group shows what its lanes do. */
 const FOLDED_HEIGHT = 38;
 
 export interface Looks {
     laneHeight: number;
-    /* Height that is added to an unfolded lane. */
+    /* Height added to an unfolded lane. */
     openHeight: number;
     unfolded: ReadonlySet<number>;
     folded: ReadonlySet<string>;
@@ -35,11 +35,11 @@ export interface Looks {
 export class Layout {
     /* Number of rows. */
     count = 0;
-    /* Of each row the lane, or of a group's row -1 - the group. */
+    /* For each row, the lane, or for a group's row -1 - the group. */
     private readonly what: Int32Array;
-    /* Of each row, and of the end of the last one. */
+    /* The top of each row, and the end of the last one. */
     private readonly tops: Float64Array;
-    /* By lane; 0: it has none, else its row + 1. */
+    /* By lane; 0: no row, else its row + 1. */
     private readonly rowOf: Uint32Array;
 
     constructor(

@@ -1,6 +1,7 @@
 /*
- * A lock over time: how many waited for it, which goroutine held it, each wait, and the state at one moment. The waits are
- * those of `trail find`; holds are logs of recordings, or else inferred from the goroutine that ended each wait.
+ * A lock over time: how many waited for it, which goroutine held it, each wait, and the state at
+ * one moment. The waits come from `trail find`; holds come from logs in recordings, or are inferred
+ * from the goroutine that ended each wait.
  */
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
@@ -17,14 +18,15 @@ import { jump, useRun } from "./run";
 import { end, type Range, view } from "./state";
 import { inWords } from "./words";
 
-/* Of very many waits the first are shown. */
+/* If there are very many waits, the first ones are shown. */
 const MOST_WAITS = 20000;
 const MOST_ROWS = 50;
 
-/* Distinguishes locks: kind and name, or, in traces of Go, the stacks of the waits, and but for mutexes of the calls that ended them. */
+/* Identifies a lock: kind and name, or, in traces of Go, the stacks of the waits and, except for
+ * mutexes, of the calls that ended them. */
 export interface LockId {
     name: string;
-    /* The goroutine that holds it when the trace ends, if it is known. */
+    /* The goroutine that holds it when the trace ends, if known. */
     holder?: number;
     can_be_held: boolean;
     wait_kind?: string;
@@ -60,7 +62,7 @@ export interface Wait extends Range {
 /* MARK: Waits and holds */
 
 function patternOf(of: LockId): string {
-    /* A pattern's own characters stand for themselves by way of "*"; hits are compared afterwards. */
+    /* Special characters of a pattern are replaced by "*"; hits are compared afterwards. */
     const plain = (text: string) => text.replace(/[[\]|*]/g, "*");
     return of.wait_kind ? `block[${plain(`${of.wait_kind} ${of.object ?? ""}`)}]` : "block[sync*]";
 }
@@ -73,7 +75,7 @@ function beginsWith(stack: Frame[] | undefined, top: Frame[] | undefined): boole
 
 function isOf(lock: LockId, [step]: Hit["steps"]): boolean {
     if (lock.wait_kind) return step.wait_kind === lock.wait_kind && step.object === lock.object;
-    /* A mutex is the same whichever release ends the wait. */
+    /* A mutex is the same lock, whichever release ends the wait. */
     const isWoken = lock.can_be_held || beginsWith(step.waker_stack, lock.woken);
     return beginsWith(step.stack, lock.waited) && isWoken;
 }
@@ -84,7 +86,7 @@ const lockName = (of: LockId) => (of.wait_kind && of.object ? `${of.wait_kind} $
 /* In ms, so that a gesture is one request. */
 const REST = 200;
 
-/* The holds of a lock: all, or of very many the first ones in the timeline's window. */
+/* The holds of a lock: all, or if very many, the first ones in the timeline's window. */
 function useHolds(of: LockId): Holds {
     const holds = useSignal(noHolds);
     const isMany = useSignal(false);
@@ -101,7 +103,7 @@ function useHolds(of: LockId): Holds {
                         isMany.value ||= found.isCut;
                     })
                     .catch(() => {
-                        /* Without them holders are inferred. */
+                        /* Without them, holders are inferred. */
                     });
             },
             isMany.peek() ? REST : 0,
@@ -114,7 +116,7 @@ function useHolds(of: LockId): Holds {
     return holds.value;
 }
 
-/* Of very many holds: which are shown, and how to see others. */
+/* If there are very many holds: which are shown, and how to see others. */
 function ShownHolds(props: { of: Holds }) {
     const { isCut, from, to } = props.of;
     if (!isCut) return null;
@@ -132,7 +134,8 @@ function ShownHolds(props: { of: Holds }) {
 
 export interface Moment {
     waiting: Wait[];
-    /* The goroutine that held it, and since when; or that ended the first of the waits that go on. */
+    /* The goroutine that held it, and since when; or the one that ended the first of the current
+     * waits. */
     holder?: { goroutine: number; since?: number; isOpen?: boolean };
 }
 
@@ -196,7 +199,8 @@ function placeIn(all: Range, part: Range): { left: string; width: string } {
     };
 }
 
-/* How many wait, as an area of 1000 by the largest number, upwards. */
+/* The number of waiters as an area, 1000 wide and as high as the largest number, growing
+ * upwards. */
 function areaOf(steps: { at: number; count: number }[], all: Range, most: number): string {
     const length = Math.max(1, all.to - all.from);
     const points = [`M0 ${most}`];
@@ -326,7 +330,8 @@ function Picture(props: { of: LockId; waits: Wait[]; holds: Holds }) {
     );
 }
 
-/* Draws the holders on their lanes as long as the component is there; `inferred` are those if none is recorded. */
+/* Draws the holders on their lanes while the component is mounted; `inferred` is used if none are
+ * recorded. */
 function useOnLanes(lock: string, holds: Hold[], inferred: Hold[]): void {
     const known = lanes.value;
     useEffect(() => {

@@ -1,6 +1,6 @@
 /*
- * The panel of locks and channels (`trail locks`): number and duration of waits for each, waits that are still open,
- * and the findings about those (`trail summary`), which name holders and cycles.
+ * The panel of locks and channels (`trail locks`): number and duration of waits for each, open
+ * waits, and the findings about those (`trail summary`), which name holders and cycles.
  */
 
 import type { Frame } from "./api";
@@ -81,7 +81,8 @@ export function titleOf(row: LockRow): string {
     return [row.kind, row.name || waitedAt(row)].filter(Boolean).join(" ");
 }
 
-/* Whether `trail diff` calls it so: "mutex cache_mu", "sync.(*Mutex).Lock in main.get, woken by main.put". */
+/* Whether `trail diff` uses this name for it: "mutex cache_mu", "sync.(*Mutex).Lock in main.get,
+ * woken by main.put". */
 export function isCalled(row: LockRow, name: string): boolean {
     if (row.name) return `${row.kind} ${row.name}` === name;
     const [kind, place = ""] = name.split(/ in (.*)/s);
@@ -105,7 +106,7 @@ function keyOf(row: LockRow): string {
     return JSON.stringify([row.kind, row.name, row.waited, row.woken]);
 }
 
-/* The wait that a row leads to: one that is still open, else the longest. */
+/* The wait that a row leads to: an open one, else the longest. */
 function leadsTo(row: LockRow): Wait | undefined {
     return row.longest_unfinished ?? row.longest;
 }

@@ -52,9 +52,9 @@ function failed(error: unknown): void {
 }
 
 /*
- * Polls often while the trace is being read. Afterwards polls some more times, because the server may find out late
- * whether it has SQL, and then rarely: the server is to know that the page is still open, and the page whether the file
- * has changed.
+ * Polls often while the trace is being read. Afterwards polls a few more times, because the server
+ * may find out late whether it has SQL, and then rarely, so that the server knows that the page is
+ * still open, and the page whether the file has changed.
  */
 async function poll(afterwards = 0): Promise<void> {
     let wait = 200;

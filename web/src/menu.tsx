@@ -1,4 +1,4 @@
-/* A menu at the pointer, or at what is selected, with the commands for what is there. */
+/* A menu at the pointer or at the selection, with the commands for what is there. */
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { inWords } from "./words";
@@ -26,7 +26,8 @@ export function isMenuKey(event: KeyboardEvent): boolean {
     return event.key === "ContextMenu" || (event.shiftKey && event.key === "F10");
 }
 
-/* `x` and `y` are in the page. Empty groups are left out; without any command there is no menu. */
+/* `x` and `y` are page coordinates. Empty groups are omitted; without any command there is no
+ * menu. */
 export function openMenu(x: number, y: number, title: string, groups: Item[][]): void {
     const filled = groups.filter((items) => items.length > 0);
     const before = menu.peek()?.before ?? document.activeElement;
@@ -39,7 +40,7 @@ function close(): void {
     if (before instanceof HTMLElement) before.focus();
 }
 
-/* Which command the key leads to; -1: it is no key of the menu. */
+/* The command that the key leads to; -1: not a key of the menu. */
 function next(key: string, at: number, count: number): number {
     if (key === "ArrowDown") return (at + 1) % count;
     if (key === "ArrowUp") return (at + count - 1) % count;
@@ -70,7 +71,7 @@ function Open(props: { of: Menu }) {
         };
     }, []);
     const onKeyDown = (event: KeyboardEvent) => {
-        /* The page's own keys rest while the menu is open. */
+        /* The page's own keys are inactive while the menu is open. */
         event.stopPropagation();
         if (event.key === "Escape" || event.key === "Tab") close();
         const all = buttons();

@@ -4,12 +4,12 @@ import type { Area, Chart } from "./charts";
 import type { Palette, Rgb } from "./colors";
 
 export interface MetricCharts {
-    /* Running below, ready above it: their sum, `most` at most, is the demand for CPUs. */
+    /* Running below, ready above: their sum, at most `most`, is the demand for CPUs. */
     counters: Chart;
     most: number;
-    /* Columns in which only one goroutine runs although there are several Ps, and none is ready. */
+    /* Columns in which only one goroutine runs and none is ready, although there are several Ps. */
     alone: Chart;
-    /* With its goal; null: it is not known. */
+    /* With its goal; null: unknown. */
     heap: Chart | null;
     heapMost: number;
     marking: Chart;
@@ -56,8 +56,8 @@ function counters(of: Metrics, colors: Palette): { counters: Chart; most: number
 }
 
 /*
- * Columns in the colour by a share of their time: what fills a tenth of a pixel has a tenth of the colour, so that many
- * short pauses do not look like one long one.
+ * Columns coloured by a share of their time: what fills a tenth of a pixel has a tenth of the
+ * colour, so that many short pauses do not look like one long one.
  */
 function shades(of: Metrics, color: Rgb, shares: ArrayLike<number>, alpha = 1): Chart {
     const area = {
@@ -125,7 +125,7 @@ function make(of: Metrics, colors: Palette): MetricCharts {
     };
 }
 
-/* By whether the colours are dark. */
+/* Indexed by whether the colours are dark. */
 const made = [new WeakMap<Metrics, MetricCharts>(), new WeakMap<Metrics, MetricCharts>()];
 
 export function metricCharts(of: Metrics, colors: Palette): MetricCharts {

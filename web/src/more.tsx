@@ -12,11 +12,12 @@ type Row = Record<string, unknown>;
 interface Analysis {
     command: string;
     title: string;
-    /* The member of the answer with the rows. */
+    /* The key of the rows in the answer. */
     rows: string;
     columns: Column<Row>[];
     sort: string;
-    /* The target of a row: a goroutine's number (null: none), begin and end in the trace's own time. */
+    /* The target of a row: a goroutine's number (null: none), start and end in the trace's own
+     * time. */
     place?: (row: Row) => [number | null, number, number];
     empty: string;
 }

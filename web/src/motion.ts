@@ -1,15 +1,16 @@
 /*
- * Keys that move the window while they are held: at an even rate, from frame to frame, not by the repetition of the
- * keyboard. A short press moves by one step. Where less motion is wanted, each press and repetition is a step at once.
+ * Keys that move the window while they are held: at an even rate, frame by frame, not by the
+ * keyboard's repetition. A short press moves by one step. If reduced motion is requested, each
+ * press and repetition is an immediate step.
  */
 import { begin, finish } from "./busy";
 
-/* Moves by a number of steps, which may be a part of one. */
+/* Moves by a number of steps, possibly fractional. */
 export type Move = (steps: number) => void;
 
 /* How long a step takes. */
 const STEP_MS = 120;
-/* What a frame moves by at most, so that a pause of the page does not become a leap. */
+/* The most that one frame moves by, so that a pause of the page does not become a leap. */
 const MOST_MS = 50;
 
 interface Motion {
@@ -18,7 +19,7 @@ interface Motion {
     held: boolean;
 }
 
-/* By the key's place on the keyboard: the letter changes with Shift. */
+/* By the key's position on the keyboard, because the letter changes with Shift. */
 const motions = new Map<string, Motion>();
 let last = 0;
 let scheduled = false;
@@ -68,7 +69,8 @@ export function release(place: string): void {
     if (motion) motion.held = false;
 }
 
-/* Completes the step of each key at once: before another key acts, and when the page loses the keyboard. */
+/* Completes the step of each key immediately: before another key acts, and when the page loses the
+ * keyboard. */
 export function settle(): void {
     for (const motion of motions.values()) {
         complete(motion);

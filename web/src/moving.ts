@@ -1,17 +1,17 @@
 /*
- * Whether the window moves. Until it rests, pictures of nearly its scale will do: those of the exact one would arrive
- * when it has moved on.
+ * Whether the window is moving. Until it rests, pictures of nearly its scale are good enough: those
+ * of the exact scale would arrive after it has moved on.
  */
 import { effect, signal } from "@preact/signals";
 import { begin, finish } from "./busy";
 import { type Range, view } from "./state";
 
-/* How many times as long or as short a picture's scale may be meanwhile. */
+/* The factor by which a picture's scale may differ while moving. */
 export const NEARLY = 2;
-/* After how many ms without a change it rests. */
+/* The window rests after this many ms without a change. */
 const REST_MS = 120;
 
-/* What is requested to show the window: more than it, so that it can be moved. */
+/* The range to request for the window: more than the window, so that it can be moved. */
 export function around(window: Range): Range {
     const margin = (window.to - window.from) / 2;
     const from = Math.max(0, Math.floor(window.from - margin));

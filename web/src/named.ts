@@ -1,4 +1,4 @@
-/* What a row of the comparison of two traces is about, in one of them. */
+/* Finds what a row of the comparison of two traces is about, in one of them. */
 import { api } from "./api";
 import { shortName } from "./format";
 import { FIRST, isCalled, type Answer as Locks, showLock } from "./locks";
@@ -7,7 +7,8 @@ import { filter, say, scroll, tab } from "./state";
 
 const missing = (what: string, name: string) => say(`There is no ${what} ${name} in this trace.`);
 
-/* Shows the lock, task, region or start function of a row of differences: the longest, where several have the name. */
+/* Shows the lock, task, region or start function of a row of differences: the longest, if several
+ * have the name. */
 export async function showNamed(of: string, name: string): Promise<void> {
     if (of === "locks") {
         const { locks, origin_ns } = await api.run<Locks>("locks", { limit: FIRST });

@@ -71,7 +71,7 @@ function change(at: number, text: string): void {
     notes.value = notes.value.map((note, i) => (i === at ? { ...note, text } : note));
 }
 
-/* Adds notes from a file; throws if they are none. */
+/* Adds notes from a file; throws if it contains none. */
 export function addNotes(text: string): void {
     notes.value = [...notes.value, ...parse(text)];
 }

@@ -1,11 +1,12 @@
-/* What the page shows in place of the timeline where there is nothing to draw: what was opened, and what to do. */
+/* What the page shows in place of the timeline if there is nothing to draw: what was opened, and
+ * what to do. */
 import { bytes, eventsText, shellWord } from "./format";
 import { status } from "./state";
 import { inWords } from "./words";
 
 const nameOf = (title: string | undefined) => title?.split("/").pop() ?? "This file";
 
-/* Whether what was opened is no trace, or ends before the version of its format is known. */
+/* Whether the opened file is not a trace, or ends before the version of its format is known. */
 export function isNoTrace(): boolean {
     const now = status.value;
     return Boolean(now?.done && now.error && !now.version);

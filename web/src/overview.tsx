@@ -1,7 +1,7 @@
 /*
- * The first screen: the findings as cards, and the figures that a trace is introduced with (the tiles of `trail summary
- * --json`), above the timeline. Each leads to its place. The timeline then begins at what looks worst, if nothing was done
- * before it is known.
+ * The first screen: the findings as cards, and the figures that introduce a trace (the tiles of
+ * `trail summary --json`), above the timeline. Each leads to its place. The timeline then begins at
+ * the worst finding, unless the user has acted before it is known.
  */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
@@ -15,7 +15,7 @@ import { jump, useRun } from "./run";
 import { overview, status, type Tab, tab, untouched } from "./state";
 import { keyOf, type Summary, summary, type Tile } from "./summary";
 
-/* The panels that have what a command prints. */
+/* The panels that show what a command prints. */
 const panelOf: Record<string, Tab> = {
     goroutines: "goroutines",
     procs: "heat",
@@ -26,10 +26,10 @@ const panelOf: Record<string, Tab> = {
     mmu: "mmu",
 };
 
-/* What the head of the page has already. */
+/* Figures that the head of the page already has. */
 const inHead = new Set(["length_ns", "goroutines"]);
 const FINDINGS = 3;
-/* Beside cards there is room for so many figures, the first of this order. */
+/* The number of figures that fit next to cards, in this order. */
 const BESIDE = 4;
 const ALONE = 6;
 const order = [
@@ -151,7 +151,7 @@ function Answer(props: { of: Summary; isFolded: boolean }) {
 
 function Whole() {
     const { value, state } = useRun<Summary>("summary", () => ({}), "whole").value;
-    /* Unfolded by hand although a panel is open. */
+    /* Unfolded by the user although a panel is open. */
     const isWanted = useSignal(false);
     useEffect(() => {
         if (!value?.tiles) return;
@@ -187,7 +187,7 @@ function Whole() {
     );
 }
 
-/* Live traces grow: their figures are there when they end, and are saved as a file. */
+/* Live traces grow: their figures appear when they end and are saved as a file. */
 export function hasOverview(): boolean {
     const now = status.value;
     return !isFramed && Boolean(now?.done && now.can_run && now.goroutines > 0);

@@ -1,4 +1,4 @@
-/* The search field of the head, which "/" moves to: searches the trace and all commands. */
+/* The search field in the head, which "/" focuses: searches the trace and all commands. */
 import { signal, useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { api, type Found } from "./api";
@@ -40,10 +40,10 @@ import { inWords, term } from "./words";
 interface Entry {
     what: string;
     text: string;
-    /* What distinguishes it from others of the same name. */
+    /* What distinguishes it from others with the same name. */
     more?: string;
     run: () => void;
-    /* Of a command that is not always there. */
+    /* For a command that is not always available. */
     isThere?: () => boolean;
 }
 
@@ -108,7 +108,7 @@ function whenText({ at, end }: { at: number; end: number }): string {
     return end > at ? `${from}, for ${duration(end - at)}` : from;
 }
 
-/* The state that a lane is in for most of its time. */
+/* The state that a lane spends most of its time in. */
 function stateOf(lane: number): string {
     const { columns, count: many } = lanes.value;
     if (lane >= many) return "";
@@ -158,14 +158,14 @@ function fromFound(found: Found): Entry {
     };
 }
 
-/* What a lane is called, and several. */
+/* The words for a lane, singular and plural. */
 const laneWords: Record<string, () => [string, string]> = {
     goroutine: () => [term("task"), term("tasks")],
     proc: () => [term("slot"), term("slots")],
     thread: () => ["thread", "threads"],
 };
 
-/* "2.05s", "2.0-2.1 s", as the ruler counts. */
+/* "2.05s", "2.0-2.1 s", on the ruler's scale. */
 function timeEntries(text: string): Entry[] {
     const zero = axis.value === "relative" ? origin.value : 0;
     const times = parseTimes(text);
@@ -199,7 +199,7 @@ function afterEnd(at: number): Entry {
     };
 }
 
-/* Names that several lanes have: all of them are shown. */
+/* Names that several lanes share: selecting one shows all of them. */
 function nameEntries(wanted: string): Entry[] {
     const { names, columns, count: many } = lanes.value;
     const those = new Map<number, number>();
@@ -261,7 +261,7 @@ function numbered(text: string): Lane[] {
     return id === undefined ? [] : lanes.value.withId(Number(id)).slice(0, 3);
 }
 
-/* Whether the page has found it, before the server. */
+/* Whether the page has found it before the server did. */
 function isNumbered(found: Found, text: string): boolean {
     const isLane = found.type === found.kind && found.kind === kind.value;
     return isLane && numbered(text).some((lane) => lane.lane === found.lane);
@@ -290,7 +290,7 @@ export function SearchBox() {
     const input = useRef<HTMLInputElement>(null);
     const text = useSignal("");
     const chosen = useSignal(0);
-    /* What the server has found, and for which text: the next one may have been typed. */
+    /* What the server has found, and for which text, since the next one may have been typed. */
     const results = useSignal<{ of: string; found: Found[] }>({ of: "", found: [] });
     const isAsking = useComputed(() => {
         const wanted = text.value.trim();

@@ -13,19 +13,20 @@ export function Waiting(props: { answer: { state: string; error?: string } }) {
     );
 }
 
-/* "threads", "thread": what lanes of a kind are called. */
+/* "threads", "thread": the word for lanes of a kind. */
 export function kindWord(kind: Kind, many: boolean): string {
     if (kind === "goroutine") return term(many ? "tasks" : "task");
     if (kind === "proc") return term(many ? "slots" : "slot");
     return many ? "threads" : "thread";
 }
 
-/* "3 threads": how many lanes an area has. */
+/* "3 threads": the number of lanes in an area. */
 export function counted(of: NonNullable<Area["of"]>): string {
     return `${count(of.lanes.length)} ${kindWord(of.kind, of.lanes.length !== 1)}`;
 }
 
-/* `ofAll`: figures that cannot be restricted to lanes. Those of goroutines can, if the area is of goroutines. */
+/* `ofAll`: figures that cannot be restricted to lanes. Those of goroutines can be if the area
+ * consists of goroutines. */
 export function About(props: { ofAll?: boolean }) {
     const now = range.value;
     if (!now) return null;

@@ -1,4 +1,5 @@
-/* The panels below the timeline, in five groups, each with its largest figure; and the selection beside the timeline. */
+/* The panels below the timeline, in five groups, each with its largest figure; and the selection
+ * next to the timeline. */
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { Details } from "./details";
@@ -55,14 +56,14 @@ function List(props: { children: ComponentChildren }) {
     );
 }
 
-/* The panel of a group that was open last. */
+/* The panel of a group that was last open. */
 const lastOf = new Map<PanelGroup, Tab>();
 
 function firstOf(group: PanelGroup): Tab {
     return lastOf.get(group) ?? (panels.find(([, , , of]) => of === group) ?? panels[0])[0];
 }
 
-/* Where the selection has a column of its own, there is no tab for it. */
+/* If the selection has a column of its own, there is no tab for it. */
 function shownGroups(): PanelGroup[] {
     return [...new Set(panels.map(([, , , group]) => group))];
 }
@@ -84,7 +85,7 @@ function figureOf(group: PanelGroup): string {
     return "";
 }
 
-/* The selection, in a column beside the timeline. */
+/* The selection, in a column next to the timeline. */
 export function Inspector() {
     return (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls by keys

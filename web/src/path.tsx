@@ -1,6 +1,6 @@
 /*
- * The panel of the critical path (`trail why`): of what it is, and its segments in time order, which are also drawn over
- * the lanes.
+ * The panel of the critical path (`trail why`): what it is the path of, and its segments in time
+ * order, which are also drawn over the lanes.
  */
 import { type Signal, useSignalEffect } from "@preact/signals";
 import type { Query } from "./api";
@@ -25,7 +25,8 @@ export interface Segment {
     wait_kind?: string;
     object?: string;
     function: string;
-    /* The goroutine that the end of the segment woke, what that had waited for, and how long the lock had been held. */
+    /* The goroutine that the end of the segment woke, what it had waited for, and how long the lock
+     * had been held. */
     wakes?: number;
     awaited?: string;
     awaited_kind?: string;
@@ -42,10 +43,10 @@ export interface Path {
     complete?: boolean;
     begin_ns: number;
     end_ns: number;
-    /* The longest, if there are more than MOST_SEGMENTS of all. */
+    /* Only the longest, if there are more than MOST_SEGMENTS in total. */
     segments: Segment[];
     all: number;
-    /* Of all segments, the same in what was done or waited for, where, and by which start function. */
+    /* Sums over all segments with the same activity or wait, place and start function. */
     totals: Total[];
 }
 
@@ -59,7 +60,8 @@ interface Total {
     ns: number;
 }
 
-/* Segments that are requested, the longest: millions of them would be more than the server sends or a table shows. */
+/* The number of segments requested, longest first: millions would be more than the server sends or
+ * a table shows. */
 const MOST_SEGMENTS = 2000;
 
 export function stateText(of: Total | Segment): string {
@@ -79,7 +81,7 @@ function wakeText(of: Segment): string {
     return `wakes ${term("task_id")}${of.wakes}${what && ` from ${what}`}${held}`;
 }
 
-/* What all segments of the same state, place and start function took. */
+/* The time of all segments with the same state, place and start function. */
 export interface Sum {
     key: string;
     group: string;
@@ -100,10 +102,10 @@ export function sumsOf(of: Path): Map<string, Sum> {
     return sums;
 }
 
-/* Whether the timeline is to move to the path when that arrives. */
+/* Whether the timeline moves to the path when it arrives. */
 let moves = false;
 
-/* In the panel of critical paths, or that of tasks and regions. */
+/* In the panel of critical paths, or of tasks and regions. */
 export function showPath(of: string, panel: "path" | "requests" = "path"): void {
     moves = true;
     why.value = of;
@@ -134,8 +136,8 @@ function whose(of: Path): string {
 }
 
 /*
- * What `trail why` is asked: for a task or region all of it, as for another if it `isWhole`; else within the selected range;
- * for nothing, the range, or the longest task or region.
+ * The query of `trail why`: for a task or region all of it, and for others too if it `isWhole`;
+ * else within the selected range; if empty, the range, or the longest task or region.
  */
 export function queryOf(of: string, isWhole = false): Query {
     const [name, value] = of.split(/=(.*)/s);
@@ -145,7 +147,7 @@ export function queryOf(of: string, isWhole = false): Query {
     return { ...window("why"), ...what, limit };
 }
 
-/* Draws a path over the lanes as long as the component is there. */
+/* Draws a path over the lanes while the component is mounted. */
 export function useOverLanes(asked: Signal<Answer<Path>>): void {
     useSignalEffect(() => {
         const { state, value } = asked.value;
@@ -169,7 +171,7 @@ function lengthOf(of: Segment): number {
     return of.end_ns - of.begin_ns;
 }
 
-/* Says what a table of the longest segments does not have, and how to see it. */
+/* Says what a table of the longest segments leaves out, and how to see it. */
 function LeftOut(props: { of: Path }) {
     const { of } = props;
     const many = of.all - of.segments.length;
@@ -196,7 +198,7 @@ export function PathTable(props: { of: Path }) {
 function Segments(props: { of: Path }) {
     const { of } = props;
     const origin = of.origin_ns;
-    /* So that the begins of steps that follow each other differ. */
+    /* Digits such that the starts of consecutive steps differ. */
     const step = of.segments.reduce((least, one) => Math.min(least, lengthOf(one)), 1e9) / 10;
     return (
         <Table

@@ -1,6 +1,7 @@
 /*
- * Pictures of lanes: the server's drawing of a range around the window, one strip of pixels per lane. A window that
- * moves or changes its scale is drawn from the last picture until the next one arrives.
+ * Pictures of lanes: the server's drawing of a range around the window, one strip of pixels per
+ * lane. A window that moves or changes its scale is drawn from the last picture until the next one
+ * arrives.
  */
 import { signal } from "@preact/signals";
 import { api, type Kind, states, WAITING } from "./api";
@@ -16,7 +17,7 @@ export interface Cell {
     pixels: number;
     state: number;
     mixture: boolean;
-    /* Of waiting time, the class of what is waited for. */
+    /* For waiting time, the class of what is waited for. */
     wait: number;
     first: number;
 }
@@ -24,7 +25,7 @@ export interface Cell {
 /* A range of the trace in pixels, as the server drew it. */
 export interface Drawn extends Range {
     width: number;
-    /* The end of the trace, as far as it had been read. */
+    /* The end of the trace, as read so far. */
     fresh: number;
 }
 
@@ -32,11 +33,11 @@ export interface Picture extends Drawn {
     data: DataView;
     offset: number;
     count: number;
-    /* The painted picture, its colours, and the only state that it shows in full colours (0: all). */
+    /* The painted picture, its colours, and the only state shown in full colours (0: all). */
     canvas?: OffscreenCanvas;
     colors?: Palette;
     only?: number;
-    /* The painted one that it replaces, until it is painted itself. */
+    /* The painted picture that it replaces, until it is painted itself. */
     before?: Picture;
 }
 
@@ -44,7 +45,7 @@ const CELL = 16;
 const MOST_WIDTH = 8192;
 const MOST_KEPT = 400;
 const MOST_ASKED = 200;
-/* In a frame no more pictures are painted in place of earlier ones when this time has passed. */
+/* After this time, a frame paints no more pictures that would replace earlier ones. */
 const PAINT_MS = 4;
 
 /* Incremented when a picture arrives. */
@@ -94,7 +95,7 @@ export function firstCell(picture: Picture, ns: number): number {
     return low;
 }
 
-/* The cell at a time; -1: there is none. */
+/* The cell at a time; -1: none. */
 export function cellIndex(picture: Picture, ns: number): number {
     const x = ((ns - picture.from) / (picture.to - picture.from)) * picture.width;
     const index = firstCell(picture, ns);
@@ -113,7 +114,7 @@ export function alphaOf(state: number, only: number): number {
     return only !== 0 && state !== only ? 0.2 : 1;
 }
 
-/* A wait is pale with an edge on top; one of fewer pixels is all edge. */
+/* A wait is pale with an edge on top; with fewer pixels it is all edge. */
 const NARROW = 3;
 /* The middle of a lane, where a thread that waits for work is a line. */
 const MIDDLE = LANE_PIXELS / 2;
@@ -197,7 +198,7 @@ function paintLane(picture: Picture, only: number, colors: Palette): ImageData {
     return image;
 }
 
-/* Paints the picture, if that was not done yet. */
+/* Paints the picture unless it is already painted. */
 export function painted(picture: Picture, only: number): OffscreenCanvas {
     const colors = palette.peek();
     if (picture.canvas && picture.only === only && picture.colors === colors) return picture.canvas;
@@ -211,7 +212,7 @@ export function painted(picture: Picture, only: number): OffscreenCanvas {
 
 /* MARK: Pictures */
 
-/* Requests the pictures of lanes; a lane that does not exist then has none. */
+/* Requests the pictures of lanes; a lane that does not exist in the range has none. */
 export async function picturesOf(
     of: Kind,
     lanes: number[],
@@ -229,7 +230,7 @@ export async function picturesOf(
     return found;
 }
 
-/* What is requested of the trace to show the window, and in how many pixels. */
+/* The range of the trace to request for the window, and its number of pixels. */
 export function rangeAround({ window, pixels, endNs }: Wanted) {
     const { from, to: until } = around(window);
     const to = Math.max(from + 1, Math.min(until, endNs));
@@ -237,7 +238,7 @@ export function rangeAround({ window, pixels, endNs }: Wanted) {
     return { from, to, width: Math.max(1, Math.min(MOST_WIDTH, Math.round((to - from) * scale))) };
 }
 
-/* What is wanted of pictures. */
+/* What pictures have to show. */
 export interface Wanted {
     window: Range;
     /* The window's width. */
@@ -245,7 +246,7 @@ export interface Wanted {
     endNs: number;
     /* The current end of the trace. */
     fresh: number;
-    /* Nearly the window's scale will do. */
+    /* Nearly the window's scale is good enough. */
     roughly: boolean;
 }
 
@@ -253,7 +254,8 @@ export interface Wanted {
 export function covers(picture: Drawn, wanted: Wanted): boolean {
     const { window, pixels, fresh, roughly } = wanted;
     if (picture.fresh < fresh && window.to >= picture.to) return false;
-    /* Widths are whole pixels: of very few none has a closer scale than the one that would be requested. */
+    /* Widths are whole pixels: if there are very few, no scale is closer than the one that would be
+     * requested. */
     const next = rangeAround(wanted);
     if (next.from === picture.from && next.to === picture.to && next.width === picture.width)
         return true;
@@ -272,7 +274,7 @@ export type Drawing = Pick<Pictures, "get" | "draw">;
 /* The pictures of one kind of lanes. The least recently drawn one is replaced first. */
 export class Pictures {
     private readonly pictures = new Map<number, Picture>();
-    /* One request at a time; the next call of want() requests what is missing then. */
+    /* One request at a time; the next call of want() requests what is then missing. */
     private busy = false;
     private paintUntil = 0;
     private hasPainted = false;
@@ -290,12 +292,12 @@ export class Pictures {
         this.isLate = false;
     }
 
-    /* Another frame is needed if the time did not suffice for all pictures. */
+    /* Another frame is needed if there was no time for all pictures. */
     endFrame(): void {
         if (this.isLate) arrived.value++;
     }
 
-    /* What a lane is drawn from in this frame, in which at least one picture is painted. */
+    /* What a lane is drawn from in this frame, which paints at least one picture. */
     private inTime(picture: Picture, only: number): Picture {
         const { before } = picture;
         if (!before || picture.canvas || before.only !== only) return picture;

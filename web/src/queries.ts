@@ -1,4 +1,4 @@
-/* Queries to choose from: those with a name of `trail sql`, and those saved in this browser. */
+/* Queries to choose from: the named ones of `trail sql`, and those saved in this browser. */
 import { signal } from "@preact/signals";
 import { api } from "./api";
 
@@ -33,7 +33,7 @@ function keep(queries: Query[]): void {
     localStorage.setItem(KEY, JSON.stringify(queries));
 }
 
-/* Replaces the one of that name. */
+/* Replaces any query of that name. */
 export function saveQuery(name: string, sql: string): void {
     const others = saved.peek().filter((query) => query.name !== name);
     keep([...others, { name, meaning: "", sql }].slice(-MOST));
@@ -54,6 +54,6 @@ export function wantNamed(): void {
             named.value = found;
         })
         .catch(() => {
-            /* Without them, a query is written by hand. */
+            /* Without them, the user writes the query. */
         });
 }

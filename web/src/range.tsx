@@ -11,7 +11,7 @@ import { filter, filterWords, kind, MOST_IN_AREA, range, showRange, tab } from "
 import { type Column, Table } from "./table";
 import { waitName, waitTitle } from "./waits";
 
-/* What the server is asked about the range: of the lanes of the area, or else those that the filter keeps. */
+/* The query about the range: for the lanes of the area, or else those that pass the filter. */
 function queryOf(): Query {
     const now = range.value ?? { from: 0, to: 1 };
     const times = { from: Math.round(now.from), to: Math.round(now.to) };
@@ -19,7 +19,7 @@ function queryOf(): Query {
     return { ...times, kind: kind.value, match: filterWords() };
 }
 
-/* Which lanes the sums are of, where that is not all. */
+/* Which lanes the sums cover, if not all. */
 function OfLanes(props: { lanes: number }) {
     const now = range.value;
     const all = (text: string, run: () => void) => (
@@ -48,7 +48,7 @@ function OfLanes(props: { lanes: number }) {
     );
 }
 
-/* Its longest spans, listed when asked for: that goes through all spans of the range. */
+/* Its longest spans, listed on request because that examines all spans of the range. */
 function LongestSpans() {
     const isOpen = useSignal(false);
     const query = useComputed(queryOf);

@@ -30,7 +30,7 @@ export interface Region {
     goroutine: number;
     task: number;
     name: string;
-    /* Among those of its name, by begin; 0: it began before the trace, or is inherited. */
+    /* Among those of its name, by start; 0: it began before the trace, or is inherited. */
     number: number;
     start_ns: number;
     end_ns: number;
@@ -40,7 +40,7 @@ export interface Region {
     syscall_ns: number;
     syscall_block_ns: number;
     block_ns: Record<string, number>;
-    /* Only where the kinds of waits are recorded. */
+    /* Only if the kinds of waits are recorded. */
     waits?: Wait[];
 }
 
@@ -56,7 +56,7 @@ export function waitsIn(of: Region): Wait[] {
     return (of.waits ?? reasons()).filter(({ ns }) => ns > 0).sort((a, b) => b.ns - a.ns);
 }
 
-/* The trace, as far as times are concerned. */
+/* The origin and end of the trace's times. */
 export interface Origin {
     origin_ns: number;
     /* The end of the trace, since the first event. */
@@ -68,14 +68,14 @@ export interface Answers extends Origin {
     regions: Region[];
 }
 
-/* Begin and end are in ns since the first event. */
+/* Start and end are in ns since the first event. */
 export interface Member extends Range {
-    /* What its critical path is of, as `why` (state.ts) has it. */
+    /* Its critical path, in the form of `why` (state.ts). */
     why: string;
     /* "task 7", "region parse#3" */
     title: string;
     name: string;
-    /* Both of its ends are in the trace. */
+    /* Both ends are in the trace. */
     complete: boolean;
     task?: Task;
     region?: Region;
@@ -87,16 +87,16 @@ export interface Group {
     count: number;
     /* From, to, count: how long they took. */
     buckets: readonly (readonly [number, number, number])[];
-    /* The one in the middle of those that are complete; of an even number, the faster of the two. */
+    /* The median of the complete ones; for an even number, the faster of the middle two. */
     median?: Member;
     longest: number;
-    /* Slowest first; of very many, some of them. */
+    /* Slowest first; if very many, only some of them. */
     members: Member[];
 }
 
 export const lengthOf = (of: Range) => of.to - of.from;
 
-/* Where something began and ended that may have begun before the trace, or not ended in it. */
+/* Where something began and ended that may have begun before the trace or not ended in it. */
 export function rangeOf(of: { start_ns: number; end_ns: number }, answers: Origin): Range {
     const { origin_ns, end } = answers;
     const from = of.start_ns > 0 ? Math.max(0, of.start_ns - origin_ns) : 0;
@@ -106,7 +106,7 @@ export function rangeOf(of: { start_ns: number; end_ns: number }, answers: Origi
 /* Regions without a name are shown as `trail regions` shows them. */
 export const NO_NAME = "(unknown)";
 
-/* Whether it is a whole goroutine, which was created in a region and so is part of its task. */
+/* Whether it is a whole goroutine, which was created in a region and so belongs to its task. */
 export function isInherited({ name, number, start_ns }: Region): boolean {
     return name === "" && number === 0 && start_ns > 0;
 }
@@ -137,12 +137,12 @@ export function memberOfTask(task: Task, answers: Origin): Member {
     };
 }
 
-/* "task 7 request", or "task 7" where it has no name; "region parse#3" */
+/* "task 7 request", or "task 7" without a name; "region parse#3" */
 export function fullTitle(of: Member): string {
     return of.task && of.name ? `${of.title} ${of.name}` : of.title;
 }
 
-/* "task request", or "task" of those without a name; "region parse", "region (unknown)" */
+/* "task request", or "task" for those without a name; "region parse", "region (unknown)" */
 export function groupTitle(of: "task" | "region", name: string): string {
     if (of === "region") return `region ${name || NO_NAME}`;
     return name ? `${of} ${name}` : of;
@@ -179,7 +179,8 @@ function byName(of: "task" | "region", members: Member[]): Group[] {
     return groups.sort((a, b) => total(b) - total(a));
 }
 
-/* By name, tasks before regions; the groups that took most time in all first, and regions without a name last. */
+/* By name, tasks before regions; groups with the most total time first, and regions without a name
+ * last. */
 export function groupsOf(answers: Answers): Group[] {
     const regions = byName(
         "region",
@@ -205,7 +206,7 @@ export function regionsOf(of: Member, answers: Answers): Region[] {
     });
 }
 
-/* How deep each region is in others of its goroutine; `regions` may be in any order. */
+/* How deeply each region is nested in others of its goroutine; `regions` may be in any order. */
 export function depthsOf(regions: Region[], answers: Answers): Map<Region, number> {
     const depths = new Map<Region, number>();
     const open: Range[] = [];

@@ -1,4 +1,5 @@
-/* The members of a group of tasks or regions as a list, and where the time of a chosen one went, beside the median one. */
+/* The members of a group of tasks or regions as a list, and where the time of the selected one
+ * went, next to the median one. */
 import { computed, type Signal, signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { Choice } from "./choice";
@@ -23,7 +24,7 @@ import { type Column, Table } from "./table";
 import { Waterfall } from "./waterfall";
 import { inWords, term } from "./words";
 
-/* Larger traces are compared when that is asked for: each comparison reads the trace once more. */
+/* Larger traces are compared only on request, because each comparison reads the trace again. */
 const SMALL = 64 << 20;
 const wish = signal<boolean | null>(null);
 const compares = computed(() => wish.value ?? (status.value?.size_bytes ?? 0) < SMALL);
@@ -91,7 +92,8 @@ const regionColumns: Column<Member>[] = [
     regionColumn("syscall", (region) => region.syscall_ns),
 ];
 
-/* `bar`: the bar of the histogram to which the rows are restricted; its own if it is not given. */
+/* `bar`: the bar of the histogram to which the rows are restricted; the list has its own if
+ * omitted. */
 export function List(props: {
     of: Group;
     bar?: Signal<Bar | null>;
@@ -160,7 +162,7 @@ interface Difference extends Sum {
     median: number;
 }
 
-/* What the critical paths consist of; those of the median that the other does not have as well. */
+/* The sums of both critical paths; of the median's, those that the other does not have. */
 function differences(of: Path, median: Path | undefined): Difference[] {
     const sums = sumsOf(of);
     const others = median ? sumsOf(median) : new Map<string, Sum>();
@@ -225,7 +227,7 @@ function Fall(props: Shown & { path: Path; scale: number }) {
     );
 }
 
-/* The median of the group below the chosen one, on the same scale. */
+/* The median of the group below the selected one, on the same scale. */
 function Beside(props: Shown & { median: Member; path: Path }) {
     const { of, median, path } = props;
     const answer = useRun<Path>("why", () => queryOf(median.why, true), "whole").value;
@@ -280,7 +282,7 @@ function Logs(props: { of: Log[]; origin: number }) {
 function Head(props: Shown) {
     const { of, group, tasks } = props;
     const { median } = group;
-    /* Of very many it may not be among the slowest, which are there. */
+    /* If there are very many, it may not be among the slowest, which are loaded. */
     const at = group.members.findIndex((member) => member.why === of.why);
     const parent = of.task?.parent ? tasks.get(of.task.parent) : undefined;
     const slower = at < 0 ? undefined : group.members[at - 1];

@@ -1,6 +1,6 @@
 /*
- * Tasks and regions of a trace that has very many: the sums and the median of each name come first, then the slowest of one
- * name, and what a chosen one consists of.
+ * Tasks and regions of a trace that has very many: first the sums and the median of each name, then
+ * the slowest of one name, and what the selected one consists of.
  */
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
@@ -23,11 +23,12 @@ import { byNumber, Chosen, GroupChoice, Hint, List, NoRequests } from "./request
 import { useRun } from "./run";
 import { end, why } from "./state";
 
-/* Of more tasks and regions than this, names are requested, and of one name the first members. */
+/* If there are more tasks and regions than this, only the names and the first members of one name
+ * are requested. */
 export const MANY = 20000;
 const FIRST = 10000;
 
-/* Regions of a chosen one, and of the median, that are drawn: the longest. */
+/* The number of regions drawn for the selected one and for the median, longest first. */
 const MOST_REGIONS = 5000;
 const none: Region[] = [];
 
@@ -48,7 +49,7 @@ interface RegionGroup {
     median: Region | null;
 }
 
-/* Without its members. `command` lists these. */
+/* Without its members, which `command` lists. */
 interface Name extends Group {
     command: "tasks" | "regions";
     name: string;
@@ -93,7 +94,7 @@ function namesOf(tasks: TaskGroup[], regions: RegionGroup[], origin: Origin): Na
     ];
 }
 
-/* What regions can be sorted by, as `trail regions --sort` has it, and the titles of the columns. */
+/* The sort orders of `trail regions --sort`, with the titles of the columns. */
 const sorts = [
     ["total", "duration"],
     ["exec", "running"],
@@ -102,7 +103,7 @@ const sorts = [
     ["syscall", "syscall"],
 ] as const;
 
-/* The tasks that a chosen one and the median lead to. */
+/* The tasks that the selected one and the median lead to. */
 function relatives(members: (Member | undefined)[]): string {
     const ids = members.flatMap((one) =>
         one?.task ? [one.task.id, one.task.parent ?? 0, ...one.task.children] : [],
@@ -116,7 +117,7 @@ function regionsQuery(of: Member, median: Member | undefined) {
     return { [of.task ? "task" : "goroutine"]: ids, limit: MOST_REGIONS };
 }
 
-/* Members that were shown, by `why`: that one of them is chosen needs no request. */
+/* Members shown so far, by `why`: selecting one of them needs no request. */
 type Seen = Map<string, Member>;
 
 function note(seen: Seen, members: Iterable<Member>): void {
@@ -147,7 +148,7 @@ function ChosenOfMany(props: Of & { of: Member; group: Group }) {
         note(seen, members);
         return byNumber(members);
     }, [known, origin, seen]);
-    /* That there are none is an error. */
+    /* Having none is an error. */
     const its = regions.state === "bad" ? none : regions.value?.regions;
     const answers = useMemo<Answers | null>(
         () => (its ? { ...origin, tasks: [], regions: its } : null),
@@ -220,7 +221,7 @@ function FirstOfMany(props: Of & { of: Name; pointed?: Member }) {
     );
 }
 
-/* The task that `why` is about, if it has not been shown: of a link, for example. */
+/* The task that `why` is about if it has not been shown, for example from a link. */
 function usePointed(origin: Origin, seen: Seen): Member | undefined {
     const known = seen.get(why.value);
     const answer = useRun<{ tasks?: Task[] }>(

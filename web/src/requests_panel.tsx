@@ -1,6 +1,6 @@
 /*
- * The panel of tasks and regions: how long those of one name took, and of a chosen one where its time went, beside the
- * median one of its name.
+ * The panel of tasks and regions: how long those of one name took, and where the time of the
+ * selected one went, next to the median of its name.
  */
 import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";

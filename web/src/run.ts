@@ -15,14 +15,14 @@ export interface Answer<T> {
 
 const kept = new Map<string, Answer<unknown>>();
 
-/* The status changes often; what analyses depend on of it does not. */
+/* The status changes often; the parts that analyses depend on do not. */
 const isRead = computed(() => Boolean(status.value?.done));
 const canRun = computed(() => Boolean(status.value?.can_run));
 
-/* The commands that can be restricted to goroutines. */
+/* Commands that can be restricted to goroutines. */
 const ofGoroutines = new Set(["goroutines", "regions", "profile", "latency", "locks", "find"]);
 
-/* The goroutines that an area is restricted to, as far as they exist in its time; null: all. */
+/* The goroutines to which an area is restricted, if they exist in its time; null: all. */
 export function goroutinesOf(area: Area | null): number[] | null {
     if (area?.of?.kind !== "goroutine") return null;
     const there = area.of.lanes
@@ -41,7 +41,8 @@ export function window(command: string): Query {
     return ids ? { ...times, goroutine: ids.join(",") } : times;
 }
 
-/* Requests an analysis once the trace has been read; unless it is of the whole trace, again when the selected range changes. */
+/* Requests an analysis once the trace has been read, and again when the selected range changes,
+ * unless it covers the whole trace. */
 export function useRun<T>(
     command: string,
     extra: () => Query,

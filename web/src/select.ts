@@ -24,7 +24,7 @@ import { inWords } from "./words";
 
 let asking: AbortController | null = null;
 
-/* Requests the span of `selected` whenever that changes. */
+/* Requests the span of `selected` whenever it changes. */
 export function keepSpan(): void {
     effect(() => {
         const place = selected.value;
@@ -45,7 +45,8 @@ export function keepSpan(): void {
     });
 }
 
-/* An open list stays: the panels show the selection beside it. A phone has room for nothing beside the timeline. */
+/* An open list stays open: the panels show the selection next to it. A phone has no room for
+ * anything next to the timeline. */
 function showDetails(lane: number): void {
     if (tab.peek() || isWide.peek() || isPhone()) return;
     tab.value = "span";
@@ -129,7 +130,7 @@ export function nextLane(step: 1 | -1): void {
 
 let askingMark: AbortController | null = null;
 
-/* Requests the facts of `mark` whenever that changes. */
+/* Requests the facts of `mark` whenever it changes. */
 export function keepMark(): void {
     effect(() => {
         const now = mark.value;
@@ -217,8 +218,8 @@ export function markWord(of: MarkKind): string {
 const MOST_STEPS = 40;
 
 /*
- * Follows wake-ups back from the selected span: to its waker's span, or, where no waker is known, to the preceding
- * span. Stores the spans in `chain`, latest first.
+ * Follows wake-ups back from the selected span: to its waker's span or, if no waker is known, to
+ * the preceding span. Stores the spans in `chain`, latest first.
  */
 export async function followWakeUps(): Promise<void> {
     let now = span.value;

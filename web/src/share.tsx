@@ -1,6 +1,7 @@
 /*
- * For others: the link of this view; and one file, the viewer with the trace in it, which begins with the view and the
- * notes of this page. It is what `trail report --embed` writes, with one more element.
+ * Sharing: the link of this view; and one file, the viewer with the trace embedded, which opens
+ * with the view and the notes of this page. It is what `trail report --embed` writes, with one more
+ * element.
  */
 import { api } from "./api";
 import { copyText } from "./clipboard";
@@ -17,23 +18,23 @@ const ID = "trail-start";
 interface Start {
     /* The fragment of the URL. */
     place: string;
-    /* As in the file of notes. */
+    /* In the form of the notes file. */
     notes: string;
 }
 
-/* A trace that was opened in the page has no server that could pack it. */
+/* A trace opened in the page has no server that could pack it. */
 function canShare(): boolean {
     return source.value === "server" && !isFramed && Boolean(status.value?.can_run);
 }
 
-/* What a link needs to be of use. */
+/* What a link needs to be useful. */
 const linkNeeds = {
     server: "It works on this machine, while this trail view runs.",
     page: "The trace is not in it: the same file has to be opened there.",
     file: "It works where this file has the same path.",
 };
 
-/* In a comparison the address of the page does not have this view. */
+/* In a comparison, the address of the page does not contain this view. */
 export function canLink(): boolean {
     return !isFramed;
 }
@@ -47,7 +48,7 @@ export async function copyLink(): Promise<void> {
     );
 }
 
-/* As JSON that does not end its element. */
+/* As JSON that cannot end its element. */
 function element(start: Start): string {
     const text = JSON.stringify(start).replaceAll("<", "\\u003c");
     return `<script type="application/json" id="${ID}">${text}</script>\n`;
@@ -85,7 +86,7 @@ const images = [
     { text: "save the timeline as SVG", run: svgOfView },
 ];
 
-/* The button of the head with all that can be given to others. */
+/* The button in the head for everything that can be shared. */
 export function ShareMenu() {
     if (!canLink()) return null;
     const link = { text: "copy link", run: () => void copyLink() };
@@ -109,7 +110,7 @@ export function ShareMenu() {
     );
 }
 
-/* In such a file: begins with the view, unless the address has one, and with the notes. */
+/* In such a file: opens with the view, unless the address has one, and with the notes. */
 export function beginAsShared(): void {
     const text = document.getElementById(ID)?.textContent;
     if (!text) return;

@@ -1,14 +1,14 @@
 /*
- * Long work in slices, so that the page can draw and answer meanwhile. Work is a generator that yields after each small
- * part. A slice ends when its time is over, and the next one is a task of its own. Short work ends in its first slice,
- * before the function that began it returns.
+ * Long work in slices, so that the page can draw and answer in between. Work is a generator that
+ * yields after each small part. A slice ends when its time is over, and the next one is a separate
+ * task. Short work ends in its first slice, before the function that started it returns.
  */
 import { effect, type Signal, untracked } from "@preact/signals";
 import { begin, finish } from "./busy";
 
 export type Work<T> = Generator<void, T, void>;
 
-/* After how many ms a slice ends, with the part that it is at. */
+/* The length of a slice in ms; it ends with the current part. */
 export const SLICE_MS = 8;
 /* The most items that are handled between two yields. */
 export const PART = 4096;
@@ -21,7 +21,7 @@ export function* each(count: number, fn: (i: number) => void): Work<void> {
     }
 }
 
-/* Messages have no least delay, as timers do, and are not slower in a page in the background. */
+/* Messages have no minimum delay, unlike timers, and are not slower in a background page. */
 const channel = new MessageChannel();
 const next: (() => void)[] = [];
 channel.port1.onmessage = () => next.shift()?.();
@@ -33,11 +33,12 @@ function inNextTask(fn: () => void): void {
 
 let underWay = 0;
 
-/* Gives the result of the work to `take`. The work ends without one when `isOld()` is true before a slice. */
+/* Passes the result of the work to `take`. The work ends without a result if `isOld()` is true
+ * before a slice. */
 function run<T>(work: Work<T>, isOld: () => boolean, take: (result: T) => void): void {
     begin();
     underWay++;
-    /* Returns whether the work goes on. */
+    /* Returns whether the work continues. */
     const slice = (): boolean => {
         const end = performance.now() + SLICE_MS;
         while (!isOld()) {
@@ -70,8 +71,9 @@ export function inSlices<T>(work: Work<T>): Promise<T> {
 }
 
 /*
- * Keeps `to` at the result of the work that `start` returns, which is called again when a signal that it reads has
- * changed. The old result stays until the new one is there; work that a newer one replaces is given up.
+ * Keeps `to` at the result of the work that `start` returns; `start` is called again when a signal
+ * that it reads has changed. The old result remains until the new one is ready; work that newer
+ * work replaces is abandoned.
  */
 export function keepAt<T>(to: Signal<T>, start: () => Work<T>): void {
     let newest = 0;
@@ -90,7 +92,7 @@ export function keepAt<T>(to: Signal<T>, start: () => Work<T>): void {
     });
 }
 
-/* Resolves when no such work is under way. */
+/* Resolves when no such work is in progress. */
 export async function settled(): Promise<void> {
     while (underWay > 0) await new Promise<void>(inNextTask);
 }

@@ -1,9 +1,9 @@
-/* A stable merge sort that yields: the sort of the language keeps the page waiting until it is done. */
+/* A stable merge sort that yields: the built-in sort blocks the page until it is done. */
 import { PART, type Work } from "./slices";
 
 type Compare = (a: number, b: number) => number;
 
-/* Length of the pieces that the sort of the language sorts. */
+/* Length of the pieces that the built-in sort sorts. */
 const PIECE = 256;
 
 /* Merges [low, middle) and [middle, high). */

@@ -1,4 +1,4 @@
-/* What a span is called: its state, and what it waits for. */
+/* The name of a span: its state, and what it waits for. */
 import { type Span, stateNames } from "./api";
 import { stateNumber } from "./state";
 import { inWords } from "./words";

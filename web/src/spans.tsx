@@ -40,7 +40,7 @@ export function StateShares(props: { states: Record<string, number> }) {
     );
 }
 
-/* Asks again when the query changes; null until the first answer. */
+/* Requests again when the query changes; null until the first answer. */
 function useAnswer<T>(query: ReadonlySignal<Query>, ask: (query: Query) => Promise<T>) {
     const answer = useSignal<T | null>(null);
     useSignalEffect(() => {
@@ -50,7 +50,7 @@ function useAnswer<T>(query: ReadonlySignal<Query>, ask: (query: Query) => Promi
                 if (!isOld) answer.value = value;
             })
             .catch(() => {
-                /* The last answer stays; the next change asks again. */
+                /* The last answer remains; the next change requests again. */
             });
         return () => {
             isOld = true;
@@ -78,7 +78,7 @@ export function SpanTable(props: {
     name: string;
     query: ReadonlySignal<Query>;
     order: "begin" | "in the range";
-    /* The text where no span is there. */
+    /* The text if there is no span. */
     empty?: string;
 }) {
     const of = useAnswer(props.query, api.spans);
@@ -116,7 +116,7 @@ export function SpanTable(props: {
     );
 }
 
-/* What is in the pixel that was clicked on, as long as a span of it is selected. */
+/* What is in the clicked pixel, as long as one of its spans is selected. */
 export function Merged() {
     const now = merged.value;
     const of = span.value;

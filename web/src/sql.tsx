@@ -1,6 +1,6 @@
 /*
- * The SQL panel (`trail sql`): a query, its rows, and what of them is shown in the timeline. The engine is the server's
- * DuckDB; a trace without a server has none.
+ * The SQL panel (`trail sql`): a query, its rows, and which of them the timeline shows. The engine
+ * is the server's DuckDB; a trace without a server has none.
  */
 import { batch, useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
@@ -23,7 +23,7 @@ import { end, query, status } from "./state";
 import { type Column, Table } from "./table";
 import { source } from "./wasm/source";
 
-/* Of more rows with a time, the first are shown in the timeline. */
+/* If more rows have a time, only the first are shown in the timeline. */
 const MOST_PLACED = 50000;
 
 function WithoutSql() {
@@ -99,7 +99,8 @@ function Queries() {
 
 /* MARK: Rows */
 
-/* The only number of rows that are of no goroutine is shown without being asked for. */
+/* If no row has a goroutine and there is only one numeric column, it is shown without being
+ * requested. */
 function firstCounter(places: Placed[], names: string[]): string {
     const ofTasks = places.some(({ goroutine }) => goroutine !== undefined);
     return !ofTasks && names.length === 1 ? names[0] : "";
@@ -112,7 +113,7 @@ function showRows(places: Placed[], name: string): void {
     });
 }
 
-/* What is shown of the rows in the timeline. */
+/* What the timeline shows of the rows. */
 function InTimeline(props: { rows: Row[]; places: Placed[] }) {
     const { rows, places } = props;
     if (places.length === 0)

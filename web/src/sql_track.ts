@@ -1,6 +1,6 @@
 /*
- * Rows of SQL in the timeline: those with a time become a track above the lanes, and highlights on the lanes of their
- * goroutines; a number of theirs becomes a counter.
+ * Rows of SQL in the timeline: rows with a time become a track above the lanes, and highlights on
+ * the lanes of their goroutines; a numeric column becomes a counter.
  */
 import { computed, signal } from "@preact/signals";
 import { laneOf } from "./lanes";
@@ -28,7 +28,8 @@ export interface Counter {
 export const placed = signal<Placed[] | null>(null);
 export const counter = signal<Counter | null>(null);
 
-/* Columns of the tables of `trail sql` by what they are of a row; the first that a result has counts. */
+/* Columns of the tables of `trail sql`, by their meaning in a row; the first that a result has
+ * counts. */
 const begins = ["begin_ns", "start_ns", "time_ns", "since_start", "creation_ns"];
 const ends = ["end_ns"];
 const lengths = ["duration_ns", "total_ns"];
@@ -44,7 +45,8 @@ function numberOf(value: unknown): number | null {
     return isNumber && value !== null && value !== "" ? Number(value) : null;
 }
 
-/* Times of the tables are on the trace's clock; "14399873ns" counts from the first event, as do times before it. */
+/* Times in the tables are on the trace's clock; "14399873ns" counts from the first event, as do
+ * times before it. */
 function timeOf(value: unknown, origin: number): number | null {
     const since = /^(\d+)ns$/.exec(String(value ?? ""));
     if (since) return Number(since[1]);
@@ -72,7 +74,7 @@ export function placesOf(rows: Row[], origin: number): Placed[] {
     return found.sort((a, b) => a.from - b.from);
 }
 
-/* The columns whose values can be shown as a counter: numbers that are neither times nor names of things. */
+/* The columns that can be shown as a counter: numbers that are neither times nor IDs. */
 export function countable(rows: Row[]): string[] {
     const known = new Set([...begins, ...ends, ...tasks, "id", "stack", "thread", "proc", "task"]);
     const names = Object.keys(rows[0] ?? {}).filter((name) => !known.has(name));

@@ -11,17 +11,17 @@ export interface Profile {
 export interface Node {
     name: string;
     value: number;
-    /* Of that, where it was the innermost function: in an inverted tree only at the top. */
+    /* The part in which it was the innermost function: in an inverted tree only at the top. */
     self: number;
     children: Map<string, Node>;
 }
 
 export interface TreeOptions {
-    /* Samples count by their number, not by their time. */
+    /* Count samples, not time. */
     useCount: boolean;
     /* The tree begins with the innermost functions, and their callers are below. */
     inverted: boolean;
-    /* Only stacks with this function: the tree begins at it; "": all. */
+    /* Only stacks that contain this function, where the tree begins; "": all. */
     focus: string;
 }
 
@@ -30,11 +30,13 @@ function functionsOf(profile: Profile, stack: number[]): string[] {
     return stack.map((frame) => profile.frames[frame]?.name ?? "?");
 }
 
-/* The names of a stack from where the tree begins; empty: it is not in the tree. Stacks begin with the innermost frame. */
+/* The names of a stack from the root of the tree; empty: not in the tree. Stacks begin with the
+ * innermost frame. */
 function namesOf(profile: Profile, stack: number[], options: TreeOptions): string[] {
     const inner = functionsOf(profile, stack);
     if (!options.focus) return options.inverted ? inner : inner.reverse();
-    /* Of a recursive function the outermost call has all of what is called, the innermost one all callers. */
+    /* For a recursive function, the outermost call includes everything called, the innermost one
+     * all callers. */
     const at = options.inverted ? inner.indexOf(options.focus) : inner.lastIndexOf(options.focus);
     if (at < 0) return [];
     return options.inverted ? inner.slice(at) : inner.slice(0, at + 1).reverse();
@@ -44,7 +46,8 @@ function worth(sample: { count: number; ns: number }, options: { useCount: boole
     return options.useCount ? sample.count : sample.ns;
 }
 
-/* Of an inverted tree, the child of the root for a stack's innermost function; undefined: the tree begins further out. */
+/* In an inverted tree, the child of the root for a stack's innermost function; undefined: the tree
+ * begins further out. */
 function innermostAt(root: Node, profile: Profile, stack: number[]): Node | undefined {
     const [name] = functionsOf(profile, stack.slice(0, 1));
     return root.children.get(name);
@@ -75,7 +78,8 @@ export function tree(profile: Profile, options: TreeOptions): Node {
 
 export interface FunctionSum {
     name: string;
-    /* Where it was the innermost function, and where it was anywhere in the stack. */
+    /* The part in which it was the innermost function, and in which it was anywhere in the
+     * stack. */
     self: number;
     total: number;
 }
@@ -105,13 +109,14 @@ export function keyOf(above: string, name: string): string {
 }
 
 export interface Matches {
-    /* Where the names contain the text, in the order of the rows: the keys of the nodes. */
+    /* The keys of the nodes whose names contain the text, in row order. */
     keys: string[];
-    /* What is in them, each part once: calls of a match in a match count as part of the outer one. */
+    /* Their total, each part once: calls of a match within a match count as part of the outer
+     * one. */
     value: number;
 }
 
-/* Looks as deep as a tree of calls is shown. */
+/* The depth to which a tree of calls is shown. */
 export const MOST_DEPTH = 200;
 
 export function matches(root: Node, text: string): Matches {

@@ -1,5 +1,6 @@
 /*
- * The state of the page, as signals. The URL's fragment contains all that is needed to show the same view elsewhere.
+ * The state of the page, as signals. The URL's fragment contains everything needed to show the same
+ * view elsewhere.
  */
 import { batch, computed, signal } from "@preact/signals";
 import {
@@ -18,15 +19,15 @@ export interface Range {
     to: number;
 }
 
-/* A selected range, of all lanes or of some of a kind. */
+/* A selected range, over all lanes or some lanes of a kind. */
 export interface Area extends Range {
     of?: { kind: Kind; lanes: readonly number[] };
 }
 
-/* How many lanes an area may have: their numbers are sent with each request. */
+/* The most lanes in an area: their numbers are sent with each request. */
 export const MOST_IN_AREA = 1000;
 
-/* A span; without `span` a whole lane. */
+/* A span; without `span`, a whole lane. */
 export interface Place {
     kind: Kind;
     lane: number;
@@ -71,7 +72,7 @@ export type Tab = (typeof panels)[number][0];
 export type PanelGroup = (typeof panels)[number][3];
 
 export const status = signal<Status | null>(null);
-/* The error if the server does not answer; empty: it answers. */
+/* The error if the server does not answer; otherwise empty. */
 export const offline = signal("");
 
 export const kind = signal<Kind>("goroutine");
@@ -81,7 +82,7 @@ export const sort = signal<Sort>("appearance");
 export const sortReason = signal<string | null>(null);
 export const group = signal<Group>("name");
 export const filter = signal("");
-/* The filter as the server is given it. */
+/* The filter as passed to the server. */
 export function filterWords(): string | undefined {
     return filter.value.trim().split(/\s+/).join(" ") || undefined;
 }
@@ -96,23 +97,25 @@ export const span = signal<Span | null>(null);
 export const mark = signal<{ kind: MarkKind; number: number } | null>(null);
 export const markFacts = signal<MarkFacts | null>(null);
 export const range = signal<Area | null>(null);
-/* The part of a lane, a pixel wide, that was clicked on because several short spans are drawn in it. */
+/* The one-pixel part of a lane that was clicked on because several short spans are drawn in it. */
 export const merged = signal<(Range & { kind: Kind; lane: number }) | null>(null);
-/* The rectangle of a box zoom under way, in pixels of the lanes' area. */
+/* The rectangle of a box zoom in progress, in pixels of the lanes' area. */
 export const zoomBox = signal<{ left: number; top: number; right: number; bottom: number } | null>(
     null,
 );
 /* The spans of the wake-up chain, latest first. */
 export const chain = signal<readonly Span[]>([]);
-/* What the critical path is of, as `trail why` takes it: "task=7", "region=parse#3", "goroutine=18", "window=1". */
+/* The subject of the critical path, in the form of `trail why`'s options: "task=7",
+ * "region=parse#3", "goroutine=18", "window=1". */
 export const why = signal("");
 /* The segments of the critical path that is shown, in time order. */
 export const path = signal<readonly { lane: number; begin: number; end: number }[]>([]);
 /* The Stacks panel lists the spans that begin in this function; "": no list. */
 export const inFunction = signal("");
-/* The lanes of the finding that is shown, in the order of its critical path: they come first. */
+/* The lanes of the selected finding, in the order of its critical path: they come first. */
 export const leads = signal<readonly number[]>([]);
-/* The finding that is shown: its number, from 1, and lane and span that it is about, if it has a place. */
+/* The selected finding: its number, from 1, and the lane and span that it is about, if it has a
+ * place. */
 export const finding = signal<readonly number[]>([]);
 /* The lock that the panel of locks shows over time, by its title; "": none. */
 export const chosenLock = signal("");
@@ -134,18 +137,18 @@ export const isWide = signal(hasColumn());
 wide.addEventListener("change", () => {
     isWide.value = hasColumn();
 });
-/* On a phone there is the timeline with the findings above it, or one panel in their place. */
+/* On a phone, either the timeline with the findings above it or one panel is shown. */
 const phone = matchMedia("(max-width: 480px)");
 export const isPhone = () => phone.matches;
-/* On a phone a panel hides what it leads to. */
+/* On a phone, a panel hides what it leads to. */
 export function showTimeline(): void {
     if (isPhone()) tab.value = null;
 }
-/* On a narrow screen the cards above the timeline would leave no room for it. */
+/* On a narrow screen, the cards above the timeline would leave no room for it. */
 const hasRoom = !matchMedia("(max-width: 700px)").matches;
 /* Whether the ruler has charts below it: how many run and are ready, and the heap. */
 export const charts = signal(false);
-/* Whether lanes are shown of the runtime, and those with nothing in the window. */
+/* Whether to show lanes of the runtime, and lanes with nothing in the window. */
 export const showsRuntime = signal(false);
 export const showsIdle = signal(false);
 /* Whether the findings above the timeline are unfolded. */
@@ -154,10 +157,11 @@ export const overview = signal(hasRoom);
 export const origin = signal(0);
 export const axis = signal<"relative" | "wall">("relative");
 export const theme = signal<"auto" | "light" | "dark">("auto");
-/* A message that is shown for some seconds and read by screen readers. */
+/* A message that is shown for a few seconds and read by screen readers. */
 export const message = signal("");
 
-/* The area of the lanes in CSS pixels: with the column of names, without the part above them. */
+/* The area of the lanes in CSS pixels: including the column of names, excluding the part above
+ * them. */
 export const size = signal({ width: 800, height: 400 });
 
 export const end = computed(() => Math.max(status.value?.end ?? 0, 1));
@@ -311,7 +315,7 @@ export const parameters = [
 ] as const;
 export type Parameter = (typeof parameters)[number];
 
-/* The fragment for what is shown now; the address has it a moment later. */
+/* The fragment for the current view; the address gets it a moment later. */
 export function toFragment(): string {
     const parts = new URLSearchParams();
     const set = (name: Parameter, text: string) => parts.set(name, text);
@@ -391,7 +395,7 @@ function parseMark(text: string | null): { kind: MarkKind; number: number } | nu
     return match && { kind: match[1] === "l" ? "log" : "sample", number: Number(match[2]) };
 }
 
-/* Restores the state from the fragment. Returns false if that has no window. */
+/* Restores the state from the fragment. Returns false if it has no window. */
 export function fromFragment(): boolean {
     const parts = new URLSearchParams(location.hash.slice(1));
     const get = (name: Parameter) => parts.get(name);

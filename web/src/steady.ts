@@ -1,6 +1,6 @@
 /*
- * The row that was clicked on stays where it is when the selection appears beside its list: what is above it then has less
- * width, and so takes more lines.
+ * The clicked row stays in place when the selection appears next to its list: whatever is above it
+ * then has less width, and so takes more lines.
  */
 import { useEffect, useRef } from "preact/hooks";
 

@@ -1,4 +1,4 @@
-/* The overview of the whole trace, as `trail summary --json` has it. */
+/* The overview of the whole trace, in the form of `trail summary --json`. */
 import { signal } from "@preact/signals";
 
 export interface Finding {

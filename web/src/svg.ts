@@ -1,6 +1,6 @@
 /*
- * A context of a canvas that writes SVG in place of pixels: as much of it as the timeline is drawn with. Clips are applied to
- * each element; what is nested in others is clipped by all.
+ * A canvas context that writes SVG in place of pixels: as much of it as the timeline uses. Clips
+ * are applied to each element; nested elements are clipped by all.
  */
 import { font, light } from "./colors";
 
@@ -50,7 +50,7 @@ export class SvgContext {
         "2d",
     ) as OffscreenCanvasRenderingContext2D;
 
-    /* What is drawn from now on is moved down by `top`. */
+    /* Everything drawn from now on is moved down by `top`. */
     begin(top: number): void {
         this.pen = { ...first };
         this.parts.push(`<g transform="translate(0 ${short(top)})">`);
@@ -88,7 +88,7 @@ export class SvgContext {
         return this.canvas.measureText(text);
     }
 
-    /* As an attribute that every reader of SVG understands; the opacity is one of its own. */
+    /* As an attribute that every reader of SVG understands; the opacity is a separate one. */
     private paint(name: "fill" | "stroke", color: string): string {
         this.canvas.fillStyle = color;
         const [, red, green, blue, alpha] =

@@ -1,6 +1,6 @@
 /*
- * What is written in spans: the state and what is waited for, the longest text that fits. Requested for the lanes that have
- * a span in view wide enough for a text.
+ * The texts in spans: the state and what is waited for, in the longest form that fits. Requested
+ * for lanes with a visible span wide enough for a text.
  */
 import { api, type Kind, type SpanList } from "./api";
 import { Kept } from "./extras";
@@ -24,9 +24,9 @@ export interface Text {
     time: string;
 }
 
-/* Least width in pixels of a span with a text, and of a name in it. */
+/* Minimum width in pixels of a span with a text, and of a name in it. */
 const WIDE = 28;
-/* A character takes so many at least, on average. */
+/* The minimum average width of a character. */
 const NARROW = 3;
 const MOST = 600;
 
@@ -36,7 +36,7 @@ const MOST = 600;
  */
 function waitForms(of: Listed): string[] {
     const named = of.wait_kind ?? of.reason;
-    /* Only what waits for a mutex of Go has an inferred holder. */
+    /* In Go's traces, only waits for a mutex have an inferred holder. */
     const title = of.held_by?.inferred ? "mutex" : waitTitle(named);
     if (waitClassOf(named) === "idle") return [];
     if (of.object) return withHolder(of, [`${title} ${of.object}`, of.object]);
@@ -82,7 +82,7 @@ async function ask({ kind, window, lanes }: Wanted): Promise<Text[]> {
 
 export const texts = new Kept<Text[]>(ask);
 
-/* Whether a lane's picture has a span of that many pixels in the window. */
+/* Whether a lane's picture has a span at least that many pixels wide in the window. */
 function hasWide(pictures: Drawing, lane: number, window: Range, pixels: number): boolean {
     const picture = pictures.get(lane);
     if (!picture) return false;
@@ -128,9 +128,10 @@ export function widthOf(to: CanvasRenderingContext2D, text: string): number {
     return width;
 }
 
-/* The longest form that fits into a width, or else the shortest cut in the middle; "": there is no room. */
+/* The longest form that fits into a width, or else the shortest one, cut in the middle; "": there
+ * is no room. */
 export function fitting(to: CanvasRenderingContext2D, of: Text, width: number): string {
-    /* What is surely too long is not measured. */
+    /* Forms that are certainly too long are not measured. */
     const found = of.forms.find(
         (form) => form.length * NARROW <= width && widthOf(to, form) <= width,
     );
@@ -138,7 +139,7 @@ export function fitting(to: CanvasRenderingContext2D, of: Text, width: number): 
     return nameWithin(of.forms[of.forms.length - 1], "", width, (text) => widthOf(to, text));
 }
 
-/* Whether the duration fits beside the text. */
+/* Whether the duration fits next to the text. */
 export function timeFits(
     to: CanvasRenderingContext2D,
     of: Text,

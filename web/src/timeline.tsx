@@ -67,7 +67,8 @@ function foldedGroups(): GroupRow[] {
         .filter((row) => row.folded);
 }
 
-/* Whether the first picture is still to come: until then nothing else is requested, to show it sooner. */
+/* Whether the first picture has yet to arrive: until then nothing else is requested, to show it
+ * sooner. */
 function firstPictureComes(): boolean {
     const { goroutines = 0, procs = 0, threads = 0 } = status.value ?? {};
     const count = { goroutine: goroutines, proc: procs, thread: threads }[kind.value];
@@ -105,7 +106,7 @@ function ask(): void {
     });
 }
 
-/* A canvas with what is drawn now, for export. */
+/* A canvas with the current drawing, for export. */
 export function timelineImage(): HTMLCanvasElement {
     const parts = [...document.querySelectorAll<HTMLCanvasElement>(".timeline canvas")];
     const whole = document.createElement("canvas");
@@ -158,7 +159,7 @@ function paint(of: Canvases): void {
     if (frameTimes.length > 2000) frameTimes.shift();
 }
 
-/* Reads every signal that a frame depends on, so that a change of any schedules a frame. */
+/* Reads every signal that a frame depends on, so that a change to any of them schedules a frame. */
 function touch(): void {
     void [
         arrived.value,

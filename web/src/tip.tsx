@@ -1,4 +1,4 @@
-/* What is under the pointer, in a few words beside it. */
+/* Describes what is under the pointer, in a few words next to it. */
 import { stateNames } from "./api";
 import { inner, markAt, pictures, rowAt, timeAt } from "./coordinates";
 import { headHeight, MAP_HEIGHT } from "./draw_head";
@@ -36,7 +36,7 @@ function inPercent(shares: number[]): string {
         .join(", ");
 }
 
-/* The region or task at that height of a row, and time. */
+/* The region or task at a height of a row and a time. */
 function barAt(row: { lane: { lane: number }; open: boolean }, below: number, at: number) {
     const bars = [...(regions.value.value ?? []), ...(tasks.value.value ?? [])];
     return bars.find((of) => {
@@ -100,7 +100,7 @@ export function tipAt(x: number, y: number): Tip | null {
     if (!row) return null;
     if (row.type === "group") return groupTip(row, x, y);
     const title = laneTitle(kind.value, row.lane);
-    /* In the column of names, which shortens long ones. */
+    /* The column of names, which shortens long ones. */
     if (x < LABELS) return { x, y, title, text: "" };
     const at = timeAt(x);
     const found = markAt(row, x, y);

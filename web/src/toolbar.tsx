@@ -159,7 +159,8 @@ function SortReason() {
     );
 }
 
-/* What the timeline shows over and above the states: the classes of their swatches, and their texts. */
+/* What the timeline shows in addition to the states: the classes of the swatches, and their
+ * texts. */
 const signs = [
     ["stopped", "stop-the-world pause"],
     ["marking", "runtime, GC"],

@@ -20,7 +20,8 @@ export interface Metric {
     change: number;
 }
 
-/* From this share on a row is worth a sentence, and below the other one it has not changed. */
+/* The change from which a row is worth a sentence, and below which the other one counts as
+ * unchanged. */
 const WORTH = 0.05;
 const NOTHING = 0.01;
 
@@ -42,7 +43,7 @@ function speed(row: Metric): string {
     return `${row.name} ${Number(times)} times ${word} (${duration(before)}, now ${duration(now)} on average)`;
 }
 
-/* "mutex cache_mu", "sync.(*Mutex).Lock in main.get": not what work comes by. */
+/* "mutex cache_mu", "sync.(*Mutex).Lock in main.get": not something through which work arrives. */
 function isLock({ of, metric, name }: Metric): boolean {
     if (of !== "locks" || metric !== "lock.wait") return false;
     return /Mutex\)/.test(name) || waitClassOf(name.split(" ")[0]) === "lock";
@@ -67,7 +68,8 @@ export function inOrder(rows: readonly Metric[]): Metric[] {
 
 const bySize = (x: Metric, y: Metric) => Math.abs(y.change) - Math.abs(x.change);
 
-/* The tasks that changed most, without any the regions, without those the whole; and the lock that changed most. */
+/* The tasks that changed most; without tasks the regions, without those the whole trace; and the
+ * lock that changed most. */
 export function verdictOf(rows: readonly Metric[]): string {
     const kinds = ["tasks", "regions"].map((of) =>
         rows.filter((row) => row.of === of && /^(task|region)$/.test(row.metric)),

@@ -1,4 +1,4 @@
-/* How long each goroutine waited, by what for, in columns as the lanes. */
+/* How long each goroutine waited, and for what, in columns like the lanes. */
 import type { Order } from "./arrange";
 
 /* The waits of a page of lanes: those of lane i are from begins[i] on, up to begins[i + 1]. */
@@ -9,10 +9,10 @@ interface Page {
 }
 
 export class WaitTable {
-    /* All different, in the order in which they are found. */
+    /* All distinct, in the order in which they are found. */
     readonly names: string[] = [];
     private readonly numbers = new Map<string, number>();
-    /* All but the last have as many lanes as the first. */
+    /* All pages except the last have as many lanes as the first. */
     private readonly pages: Page[] = [];
     count = 0;
 
@@ -23,7 +23,8 @@ export class WaitTable {
         return this.names.push(name) - 1;
     }
 
-    /* Adds a page; a row has numbers of names and ns, in turn. Several numbers may have the same name. */
+    /* Adds a page; a row has alternating numbers of names and ns. Several numbers may have the same
+     * name. */
     add(rows: number[][], names: string[]): void {
         const length = rows.reduce((sum, row) => sum + row.length / 2, 0);
         const page = {
@@ -62,7 +63,7 @@ export class WaitTable {
         return sum;
     }
 
-    /* By the title of what a lane waited for longest. Lanes that never wait are last. */
+    /* By the title of what a lane waited longest for. Lanes that never wait come last. */
     mostlyOrder(title: (name: string) => string): Order {
         const sums = new Float64Array(this.names.length);
         const key = (lane: number): number => {

@@ -1,5 +1,6 @@
 /*
- * How long each goroutine waited, by what for; requested, a page of lanes after the other, when lanes are first sorted by it.
+ * How long each goroutine waited, and for what; requested page by page when lanes are first sorted
+ * by it.
  */
 import { computed, effect, signal } from "@preact/signals";
 import { api } from "./api";
@@ -11,7 +12,7 @@ import { term } from "./words";
 /* Time in ns, by reason, or by kind of wait where that is recorded. */
 type Waits = Record<string, number>;
 
-/* Titles of kinds of waits by their words, which build.mjs reads from src/wire/wait_kinds.def. */
+/* Titles of kinds of waits by their words; build.mjs reads them from src/wire/wait_kinds.def. */
 declare const WAIT_TITLES: Record<string, string>;
 const titles = WAIT_TITLES;
 
@@ -23,7 +24,7 @@ export function waitClassOf(name: string): WaitClass {
     return classes[name] ?? "unknown";
 }
 
-/* What a kind of wait or a reason is called. */
+/* The title of a kind of wait or a reason. */
 export function waitTitle(name: string): string {
     return titles[name] ?? (name || `(${term("no_reason")})`);
 }
@@ -35,7 +36,7 @@ export function waitName(of: { reason?: string; wait_kind?: string; object?: str
     return of.object ? `${title} ${of.object}` : title;
 }
 
-/* The kind of wait with the most time, or the reason where kinds are not recorded. */
+/* The kind of wait with the most time, or the reason if kinds are not recorded. */
 export function mostly(of: {
     block_ns: Waits;
     waits?: { wait_kind?: string; reason: string; ns: number }[];

@@ -35,12 +35,12 @@ const PIXELS = 2000;
 const MOST_ROWS = 100;
 const PALE = 0.3;
 const DEPTH_PX = 15;
-/* Share of the track in which a text has room. */
+/* The share of the track that leaves room for a text. */
 const ROOM = 0.12;
 
 interface Row {
     goroutine: number;
-    /* Its start function; empty: not known. */
+    /* Its start function; empty: unknown. */
     group: string;
     /* When it first did something for the member. */
     first: number;
@@ -49,7 +49,7 @@ interface Row {
     logs: Log[];
 }
 
-/* In the order in which they took part; that of the beginning first. */
+/* In the order in which they took part; the one at the beginning first. */
 export function rowsOf(of: Member, answers: Answers, path: Path): Row[] {
     const rows = new Map<number, Row>();
     const rowOf = (goroutine: number, at: number) => {
@@ -94,7 +94,7 @@ function usePictures(numbers: number[], of: Range): ReadonlyMap<number, Picture>
                 if (!isOld) found.value = pictures;
             })
             .catch(() => {
-                /* Regions and the path are shown without the states. */
+                /* Without the states, regions and the path are still shown. */
             });
         return () => {
             isOld = true;
@@ -103,7 +103,7 @@ function usePictures(numbers: number[], of: Range): ReadonlyMap<number, Picture>
     return found.value;
 }
 
-/* The states of a lane; pale where it did not work for the member. */
+/* The states of a lane, pale where it did not work for the member. */
 function States(props: { picture?: Picture; own: Range[] }) {
     const canvas = useRef<HTMLCanvasElement>(null);
     const { picture, own } = props;
@@ -169,7 +169,7 @@ function RegionBar(props: { of: Region; at: Range; depth: number; member: Member
     );
 }
 
-/* The states of lanes that segments have. */
+/* The lane states for the states of segments. */
 const laneStates: Record<string, number> = {
     ready: RUNNABLE,
     running: RUNNING,
@@ -177,7 +177,8 @@ const laneStates: Record<string, number> = {
     syscall: SYSCALL,
 };
 
-/* Text over the states of a lane stands on the colour of the segment's own state, whatever is drawn below it. */
+/* Text over the states of a lane is on the colour of the segment's own state, whatever is drawn
+ * below. */
 function textStyle(state: string): { color: string; background: string } | undefined {
     const number = laneStates[state];
     if (number === undefined) return undefined;

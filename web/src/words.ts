@@ -1,11 +1,12 @@
 /*
- * The vocabulary in which the page speaks, as the server's status has it: of goroutines and Ps for traces of Go programs,
- * of threads and CPU slots for those of trail record, in a host's own words for others (src/words/vocabulary.def).
+ * The vocabulary of the page, from the server's status: goroutines and Ps for traces of Go
+ * programs, threads and CPU slots for trail record, a host's own words for others
+ * (src/words/vocabulary.def).
  */
 import { computed } from "@preact/signals";
 import { status } from "./state";
 
-/* Until the status is there. */
+/* Until the status arrives. */
 const go: Record<string, string> = {
     task: "goroutine",
     tasks: "goroutines",
@@ -27,12 +28,14 @@ export function term(name: string): string {
     return terms.value[name] ?? name;
 }
 
-/* Of trail record's traces a task is a thread of the operating system, so there are no lanes of those beside it. */
+/* In trail record's traces a task is an operating-system thread, so there are no separate lanes for
+ * those. */
 export function hasMachines(): boolean {
     return term("task") !== "thread";
 }
 
-/* A text with terms in the place of their keys in braces; a large first letter makes the term's large: "{Tasks}". */
+/* Replaces keys in braces with their terms; a capital first letter capitalises the term:
+ * "{Tasks}". */
 export function inWords(text: string): string {
     return text.replace(/\{(\w+)\}/g, (_, key: string) => {
         const found = term(key.toLowerCase());

@@ -41,8 +41,8 @@ wrong(struct v1_check *check, const struct v1_event *ev, const char *format, ...
 }
 
 /*
- * The same of an annotation; a reader that is not strict marks the event, and keeps it. Where
- * events are lost it is no misuse: the begin or the end that is missing may be one of them.
+ * The same for an annotation. A reader that is not strict marks the event and keeps it. Where
+ * events are lost this is not misuse, since the missing start or end may be one of them.
  */
 __attribute__((format(printf, 3, 4), cold, noinline)) static bool
 misused(struct v1_check *check, struct v1_event *ev, const char *format, ...)
@@ -324,7 +324,7 @@ static bool is_region(const struct v1_check *check, const struct v1_region *regi
     return region->task == ev->arg[0] && same_name(check, region->name, ev->arg[2]);
 }
 
-/* If another than the innermost region ends, those inside it stay open. */
+/* If a region other than the innermost ends, those inside it stay open. */
 static int end_region(struct v1_check *check, struct v1_event *ev)
 {
     struct v1_region *inner = ev->gs->regions, **ends = &ev->gs->regions, *none = NULL;
@@ -395,7 +395,7 @@ static const uint8_t kinds[V1_TYPE_MASK + 1] = {
     [V1_GoSysCall] = KIND_CALL,
 };
 
-/* What the P does behind the hole cannot contradict what it did before. */
+/* After the hole, nothing that the P does can contradict what it did before. */
 static void on_lost(struct v1_event *ev)
 {
     ev->lane->running = ev->lane->stopped_world = ev->lane->sweeping = false;

@@ -1,7 +1,7 @@
 /*
  * v1, check: whether the events, in their final order, are consistent (§3.6). Also completes events
  * with data of earlier ones: the stack of a goroutine's first start, the lanes of the GC and the
- * network poller, name and parent of a task that ends.
+ * network poller, the name and parent of a task that ends.
  *
  * A misused annotation is kept and marked (v1_event.misused). Repair: a state that contradicts an
  * event is corrected, and the event is kept.
@@ -20,7 +20,7 @@ struct v1_check {
     bool newer_rules;
     bool strict;      /* a misused annotation is a contradiction */
     uint64_t misused; /* annotations marked as such */
-    bool repaired;    /* a pass before this one has made repairs: events are lost */
+    bool repaired;    /* an earlier pass has made repairs: events are lost */
     bool gc_running, stopped_world;
     struct idmap tasks; /* tasks that have not ended */
     struct slab task_slab;

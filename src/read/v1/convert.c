@@ -21,7 +21,7 @@ int64_t v1_clock_ns(const struct v1_clock *clock, int64_t ticks)
 /* How an event becomes one of v2 (§4.2). */
 enum how {
     HOW_APART, /* by convert_apart */
-    HOW_NOT,   /* it has no counterpart */
+    HOW_NOT,   /* no counterpart */
     HOW_METRIC,
     HOW_RANGE_BEGINS,
     HOW_RANGE_ENDS,
@@ -73,7 +73,7 @@ static const struct rule {
 
 /* MARK: Strings of the v2 model */
 
-/* Texts of STW kinds in Go's conversion, two of which differ from Go 1.21's (§4.1). */
+/* Texts of STW kinds in Go's conversion; two differ from Go 1.21's (§4.1). */
 static const char *stw_text(unsigned kind)
 {
     enum { UNKNOWN = 0, ALL_STACKS = 6 };
@@ -106,8 +106,8 @@ static bool add_texts(struct v1_convert *convert)
 }
 
 /*
- * 1.10 to 1.20 have two kinds, numbered differently; earlier files have no number, which reads as
- * 0.
+ * Go 1.10 to 1.20 have two kinds, numbered differently; earlier files have no number, which reads
+ * as 0.
  */
 static unsigned stw_reason(const struct v1_convert *convert, uint64_t kind)
 {
@@ -152,7 +152,7 @@ trail_string_handle v1_log_text(struct tables *tables, const struct v1_event *ev
 
 /* MARK: Output */
 
-/* What one event may become in a repaired trace. */
+/* The most that one event can become in a repaired trace. */
 #define MOST_REPAIRED 12
 
 static int no_memory(struct v1_convert *convert)
@@ -166,7 +166,7 @@ static int reserve(struct v1_convert *convert, size_t more)
     return room ? 0 : no_memory(convert);
 }
 
-/* Room was reserved before. Makes times strictly increasing. */
+/* Needs reserved room. Makes times strictly increasing. */
 static inline trail_event *push(struct v1_convert *convert, int64_t time_ns)
 {
     if (time_ns <= convert->last_ns)
@@ -253,8 +253,8 @@ static bool follows(const struct v1_event *ev, const struct v1_shown_g *g)
 }
 
 /*
- * The goroutine goes from a state to another. Makes `from` its state, if it is not; whether that
- * was right is known only then.
+ * Moves the goroutine from state `from` to `to`. First ends the state shown so far if it does not
+ * fit: only now is it known whether that state was right.
  */
 static __attribute__((cold, noinline)) int change_shown(struct v1_convert *convert,
                                                         const struct v1_event *ev, uint64_t id,
@@ -281,8 +281,8 @@ static __attribute__((cold, noinline)) int change_shown(struct v1_convert *conve
     return 0;
 }
 
-/* After an event: ends the state that it began, or notes that the next hole does, if that is its
- * goroutine's last. */
+/* After an event: ends the state that it began, or, for the last event of its goroutine, notes that
+ * the next hole ends it. */
 static int end_doubted(struct v1_convert *convert, const struct v1_event *ev)
 {
     struct v1_shown *shown = convert->shown;
@@ -314,7 +314,7 @@ static int end_lasting(struct v1_convert *convert, const struct v1_event *ev)
     return 0;
 }
 
-/* A hole begins on the P: what it and its goroutine do is unknown. */
+/* A hole begins on the P: what the P and its goroutine do in it is unknown. */
 static int lose(struct v1_convert *convert, const struct v1_event *ev)
 {
     struct v1_lane *lane = ev->lane;
@@ -334,7 +334,7 @@ static int lose(struct v1_convert *convert, const struct v1_event *ev)
     return end_lasting(convert, ev);
 }
 
-/* The first event of a P behind a hole: it ran at the time, or was idle before a start. */
+/* The P's first event after a hole: it was running at that time, or idle before a start. */
 static void find_proc(struct v1_convert *convert, const struct v1_event *ev)
 {
     struct v1_lane *lane = ev->lane;
@@ -384,8 +384,8 @@ static void proc_transition(struct v1_convert *convert, const struct v1_event *e
 /* MARK: Start of the trace: the state before it (§4.3) */
 
 /*
- * Go's converter forgets the start functions of the snapshot, because the root of every later stack
- * of a goroutine of Go is its start function. Those of a host's goroutine are anything, or missing.
+ * Go's converter drops the start functions of the snapshot, because the root of every later stack
+ * of a Go goroutine is its start function. A host's goroutine may have any root, or none.
  */
 static trail_stack_handle start_before(const struct v1_convert *convert, const struct v1_event *ev)
 {
@@ -405,7 +405,8 @@ static int created_before(struct v1_convert *convert, const struct v1_event *ev)
     return idmap_put(&convert->created, g, start) ? 0 : no_memory(convert);
 }
 
-/* Gives a status the start function, as a native GoStatusStack has it. `start`: as in `created`. */
+/* Adds the start function to a status, as a native GoStatusStack has it. `start`: as in
+ * `created`. */
 static void put_start(trail_event *out, const void *start)
 {
     if ((uintptr_t)start <= 1)
@@ -414,7 +415,7 @@ static void put_start(trail_event *out, const void *start)
     out->stack = out->transition.stack = (trail_stack_handle)((uintptr_t)start - 1);
 }
 
-/* Goroutines without events since their creation are runnable. */
+/* The snapshot ends: goroutines without events since their creation are runnable. */
 static int start_ends(struct v1_convert *convert, const struct v1_event *ev)
 {
     convert->starting = false;
@@ -489,7 +490,7 @@ static void sweep_end(struct v1_convert *convert, const struct v1_event *ev)
     out->range.reclaimed_bytes = ev->arg[1];
 }
 
-/* Where Go's converter looks up the thread without checking that it is known, it gets 0. */
+/* Go's converter looks up the thread without checking that it is known, and then gets 0. */
 static void thread_or_0(trail_event *out, const struct v1_event *ev)
 {
     out->thread = thread_of(ev, 0);
@@ -577,7 +578,7 @@ static int unexpected(struct v1_convert *convert, const struct v1_event *ev)
     return -1;
 }
 
-/* Events that become something else than one event of the table's kinds. */
+/* Converts events that do not become a single event of the table's kinds. */
 static int convert_apart(struct v1_convert *convert, const struct v1_event *ev)
 {
     switch (ev->type) {
@@ -619,13 +620,13 @@ static int convert_apart(struct v1_convert *convert, const struct v1_event *ev)
     }
 }
 
-/* Converts an event of the snapshot. Returns 1 if it is none, else 0 or -1. */
+/* Converts an event if it belongs to the snapshot. Returns 1 if it does not, else 0 or -1. */
 static int convert_start(struct v1_convert *convert, const struct v1_event *ev)
 {
     unsigned how = rules[ev->type].how;
     if (ev->type == V1_Gomaxprocs)
         return start_ends(convert, ev);
-    /* In a damaged trace the end of the snapshot may be lost, or its beginning. */
+    /* In a damaged trace the start or the end of the snapshot may be lost. */
     if (convert->shown && (how == HOW_STOP || how == HOW_OWN_STATE))
         return start_ends(convert, ev) < 0 || reserve(convert, MOST_REPAIRED) < 0 ? -1 : 1;
     if (ev->type == V1_GoCreate)
@@ -679,7 +680,7 @@ static inline __attribute__((always_inline)) int convert_one(struct v1_convert *
     return 0;
 }
 
-/* A goroutine starts on the P: the one that did so before it has stopped, unknown when. */
+/* A goroutine starts on the P: the previous one has stopped, at an unknown time. */
 static int replace_running(struct v1_convert *convert, const struct v1_event *ev)
 {
     struct v1_shown_g *g = v1_shown_get(convert->shown, ev->lane->shown_g);
@@ -694,7 +695,7 @@ static int replace_running(struct v1_convert *convert, const struct v1_event *ev
     return 0;
 }
 
-/* Converts an event of a trace of which events are lost. */
+/* Converts an event of a trace with lost events. */
 static __attribute__((cold, noinline)) int convert_repaired(struct v1_convert *convert,
                                                             const struct v1_event *ev)
 {
@@ -717,7 +718,8 @@ static __attribute__((cold, noinline)) int convert_repaired(struct v1_convert *c
 
 int v1_convert_event(struct v1_convert *convert, const struct v1_event *ev)
 {
-    /* No event becomes more than two, except the end of the start, which reserves its own room. */
+    /* No event becomes more than two, except the one that ends the snapshot, which reserves its own
+     * room. */
     if (reserve(convert, 3) < 0)
         return -1;
     if (!convert->synced) {

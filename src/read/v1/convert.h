@@ -1,11 +1,11 @@
 /*
- * v1, convert: turns the checked v1 events, one after another, into events of v2 (§4). Strings that
- * only the new model has (reasons, names of ranges) are created once. The only state kept is the
- * threads of the Ps, and the goroutines created before the end of the start-up snapshot; in a
- * repaired trace also the state of each goroutine, which ends, marked as implied, where the next
- * event requires another.
+ * v1, convert: turns checked v1 events, one by one, into v2 events (§4). Strings that only the new
+ * model has (reasons, names of ranges) are created once. The only state kept is the threads of the
+ * Ps, and the goroutines created before the end of the start-up snapshot; in a repaired trace also
+ * the state of each goroutine, which ends, marked as implied, where the next event requires
+ * another.
  *
- * Files before 1.11, which no Go converts, follow the same rules, with these decisions:
+ * Files before 1.11, which no Go release converts, follow the same rules, with these decisions:
  * - events of stop-the-world pauses and the GC keep the goroutine that ran on their P, as from 1.11
  *   on;
  * - a pause without a kind (until 1.9) has kind 0, "GC mark termination";
@@ -53,7 +53,7 @@ struct v1_convert {
     struct idmap created;
     uint64_t *created_order;
     size_t created_count, created_capacity;
-    struct v1_shown *shown;     /* of a trace with lost events; NULL: none are lost */
+    struct v1_shown *shown;     /* for a trace with lost events; NULL: none are lost */
     struct v1_shown_g *changed; /* by the current event */
     uint64_t open_holes;        /* Ps whose events are lost now, and 1 if the trace was cut */
     trail_error error;

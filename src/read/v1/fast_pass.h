@@ -4,8 +4,8 @@
  * The exact merge decodes the next event of every P, and tests whether it is ready as soon as its P
  * arrives at it. The fast pass reads only its time, and the rest when the event is due. Nothing of
  * an event is stored, and the events that make up nearly all of a trace are handled in one loop
- * that does merge (v1_frontier), time (v1_order), checks (v1_check) and the count of delivered
- * events at once.
+ * that merges (v1_frontier), checks times (v1_order) and states (v1_check), and counts delivered
+ * events.
  *
  * Other events pass through the stages as usual. An event that is not ready when it is due waits,
  * if it is certain that it was not ready earlier either. Otherwise, and on any error, the fast pass
@@ -269,7 +269,7 @@ static uint64_t fast_run(struct v1_merge *merge, struct v1_lane *lane, int64_t l
     return taken;
 }
 
-/* Returns the time of the lane's next event: 1, 0 if there is none, -1 on an error. */
+/* Gets the time of the lane's next event. Returns 1, 0 if there is none, -1 on an error. */
 static inline int fast_peek(struct v1_merge *merge, struct v1_lane *lane, int64_t *ticks)
 {
     if (lane->order + 1 == merge->lane_count) {
@@ -301,7 +301,7 @@ static inline void fast_place(struct v1_merge *merge, int64_t ticks)
         ranked_down(frontier->entry, frontier->count, 0, entry);
 }
 
-/* The same when that event has not been read. */
+/* The same if that event has not been read. */
 static inline int fast_move(struct v1_merge *merge, struct v1_lane *lane)
 {
     int64_t ticks;
@@ -329,7 +329,7 @@ static int fast_begin(struct v1_merge *merge)
     return 0;
 }
 
-/* Returns the time at which another lane than the front one is due. */
+/* Returns the time at which a lane other than the front one is due. */
 static inline int64_t fast_limit(const struct v1_merge *merge)
 {
     const struct v1_heap *f = &merge->frontier;
@@ -342,9 +342,9 @@ static inline int64_t fast_limit(const struct v1_merge *merge)
 }
 
 /*
- * Whether the head, which is not ready, cannot have been ready before. This is certain for a
- * required sequence number that has not been passed: a goroutine that was ready at a number has
- * left it with the next one.
+ * Whether the head, which is not ready, cannot have been ready before. This is certain if its
+ * required sequence number has not been passed: a goroutine that was ready at a number has left it
+ * with the next one.
  */
 static inline bool fast_may_wait(const struct v1_lane *lane)
 {
@@ -390,7 +390,7 @@ static int fast_next(struct v1_merge *merge, struct v1_event **event)
         struct v1_lane *lane = &merge->lanes[frontier->entry[0].order];
         if (merge->short_cut && frontier->entry[0].ticks < *merge->short_cut->last_ticks)
             return V1_RETRY;
-        if (lane->place == V1_LANE_READY) /* it waited, and is ready now */
+        if (lane->place == V1_LANE_READY) /* it waited, and is now ready */
             return is_ready(lane) ? fast_give(merge, lane, event) : V1_RETRY;
         int64_t later = INT64_MIN;
         if (merge->short_cut && fast_run(merge, lane, fast_limit(merge), &later) > 0) {

@@ -423,7 +423,7 @@ static int decode_sample(struct v1_merge *merge, struct v1_lane *lane)
 
 #define FOUND_HOLE 2
 
-/* Whether the P's last event before damage was the previous one; true once for each hole. */
+/* Whether the P's previous event was its last before damage; true once for each hole. */
 static bool at_hole(const struct v1_merge *merge, struct v1_lane *lane)
 {
     bool ends = merge->index->cut && lane->next_batch == V1_NO_BATCH && lane->head_number > 0 &&
@@ -564,7 +564,7 @@ static void remove_waiter(struct v1_merge *merge, struct v1_lane *lane)
     /* NOLINTEND(clang-analyzer-core.*) */
 }
 
-/* The lane waits for a state that cannot occur any more: only a repair can continue it. */
+/* The lane waits for a state that can no longer occur: only a repair can continue it. */
 static void drop_waiter(struct v1_merge *merge, struct v1_lane *lane)
 {
     remove_waiter(merge, lane);
@@ -759,7 +759,7 @@ static int compare_sequenced(const void *a, const void *b)
     return order ? order : ORDER(x->index, y->index);
 }
 
-/* A late system call exit is placed at the time when the call returned (§3.4). */
+/* A late system call exit is placed at the time the call returned (§3.4). */
 static struct v1_sequenced sequenced_head(const struct v1_lane *lane, size_t index)
 {
     const struct v1_event *head = &lane->head;

@@ -1,4 +1,4 @@
-/* v1: states of the goroutines alive. */
+/* v1: states of the live goroutines. */
 #include "read/v1/g.h"
 
 #include "read/v1/waiters.h"

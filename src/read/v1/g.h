@@ -48,11 +48,11 @@ struct v1_g {
     uint8_t state;    /* v1_check: enum v1_status */
     uint8_t event;    /* v1_check: type of the event whose counterpart is pending, 0 if none */
     bool alive;       /* in the map */
-    bool known;       /* v1_check: an event was its own, or created it */
-    bool call_open;   /* v1_order: no event of it since its GoSysCall at offset `call` */
+    bool known;       /* v1_check: it had an event of its own, or was created */
+    bool call_open;   /* v1_order: it had no event since its GoSysCall at offset `call` */
     bool fresh;       /* v1_check: created and not started yet */
     bool mark_assist; /* v1_check: between GCMarkAssistStart and Done */
-    bool snapshot;    /* v1_reader: created before the start ended, and no event since */
+    bool snapshot;    /* v1_reader: created before the snapshot ended, and no event since */
     uint64_t call;
     /* v1_order: time of its last GoSysBlock or GoInSyscall; 0 if none */
     int64_t blocked_ticks;
@@ -92,7 +92,7 @@ static inline bool v1_g_is(const struct v1_g *g, uint64_t id)
 /* Frees an ended goroutine's struct and records the end. Returns false if out of memory. */
 bool v1_gs_end(struct v1_gs *gs, struct v1_g *g);
 
-/* Removes the region that *link points to, which is `regions` of a goroutine, or `outer`. */
+/* Removes the region at *link, in the list `regions` of a goroutine or in `outer`. */
 void v1_g_drop_region(struct v1_gs *gs, struct v1_region **link);
 
 #endif

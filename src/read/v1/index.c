@@ -14,19 +14,19 @@
 #define HIGHEST_HZ 100000000000
 
 /*
- * A place behind damage must be followed by so many well-formed records; one of chance bytes is
- * well-formed in one of four cases. Looked at are so many bytes.
+ * After damage, this many well-formed records must follow; chance bytes are well-formed in one of
+ * four cases. REACH: how many bytes are examined.
  */
 #define FOLLOWING 8
 #define REACH     4096
 
-/* Of the records before damage, so many may be chance bytes. */
+/* This many records before damage may be chance bytes. */
 #define DOUBTED 4
 
-/* Batches of a trace are not further apart: half an hour and more at 500 MHz. */
+/* No two batches of a trace are further apart: more than half an hour at 500 MHz. */
 #define MOST_TICKS (UINT64_C(1) << 40)
 
-/* How much earlier than the first batch of the file that of another P may begin: seconds. */
+/* How much earlier than the file's first batch another P's batch may begin: seconds. */
 #define EARLIER_TICKS (UINT64_C(1) << 31)
 
 /* State of the sweep. */
@@ -37,8 +37,8 @@ struct sweep {
     trail_error first; /* why the first hole begins */
     uint64_t *frames;  /* of the stack being read: 4 numbers each */
     size_t frames_capacity;
-    bool salvage;  /* goes on behind damage */
-    bool orphaned; /* between a hole and the next Batch, whose P the events have is unknown */
+    bool salvage;  /* continues after damage */
+    bool orphaned; /* between a hole and the next Batch: the P of its events is unknown */
 };
 
 static int no_memory(struct sweep *sweep)
@@ -65,7 +65,7 @@ static struct v1_chain *chain_of(struct sweep *sweep, int64_t proc)
     return chain;
 }
 
-/* Records the times of a P's batch. What a damaged batch before it has is earlier. */
+/* Records the times of a P's batch. The rest of a damaged batch before it is earlier. */
 static void time_batch(struct v1_index *index, struct v1_chain *chain, int64_t ticks)
 {
     if (index->batch_count == 1)
@@ -114,7 +114,7 @@ static int on_batch(struct sweep *sweep, const struct v1_record *record, uint64_
     return add_batch(sweep, (int64_t)proc, (int64_t)record->number[record->numbers - 1], offset);
 }
 
-/* In a damaged trace, a frequency that no clock has may be one of chance bytes. */
+/* In a damaged trace, a frequency that no clock has may be chance bytes. */
 static int on_frequency(struct sweep *sweep, const struct v1_record *record)
 {
     uint64_t frequency = record->number[0];
@@ -151,7 +151,8 @@ static int on_string(struct sweep *sweep, const struct v1_record *record, uint64
     }
 }
 
-/* Ignores stacks with ID 0 or without frames. Of several with one ID the last counts, as in Go. */
+/* Ignores stacks with ID 0 or without frames. If several have the same ID, the last one counts, as
+ * in Go. */
 static int on_stack(struct sweep *sweep, const struct v1_record *record)
 {
     size_t count = (size_t)record->number[1];
@@ -281,8 +282,8 @@ static bool fits(const struct v1_index *index, const struct tables *tables,
 }
 
 /*
- * Whether the trace may go on at `at`. A file has no marks to look for, so what is there must fit
- * the rest: a Batch of a P whose time advances, or a string or stack whose ID is not used yet.
+ * Whether the trace may continue at `at`. A file has no marks to search for, so the bytes there
+ * must fit the rest: a Batch of a P whose time advances, or a string or stack with an unused ID.
  */
 static bool goes_on(const struct v1_index *index, const struct tables *tables, const uint8_t *at)
 {
@@ -302,8 +303,8 @@ static bool goes_on(const struct v1_index *index, const struct tables *tables, c
 }
 
 /*
- * Whether another trace begins at `at`, in damage: a header and a batch, as strings may have the
- * bytes of a header.
+ * Whether another trace begins at `at`, inside damage: a header followed by a batch, because
+ * strings may contain the bytes of a header.
  */
 static bool begins_trace(struct v1_index *index, const uint8_t *at)
 {
@@ -319,7 +320,7 @@ static bool begins_trace(struct v1_index *index, const uint8_t *at)
     return true;
 }
 
-/* Whether the record before `at` was cut, and made of the first bytes of another trace. */
+/* Whether the record before `at` was cut, and consists of the first bytes of another trace. */
 static bool is_in_trace(struct v1_index *index, const uint8_t *at)
 {
     const uint8_t *begin = index->input.bytes.data;
@@ -329,7 +330,7 @@ static bool is_in_trace(struct v1_index *index, const uint8_t *at)
     return false;
 }
 
-/* Moves *at to where records go on. Returns 1, 0 at the end of the trace, -1 on an error. */
+/* Moves *at to where records continue. Returns 1, 0 at the end of the trace, -1 on an error. */
 static int find_records(struct sweep *sweep, const uint8_t **at)
 {
     struct v1_index *index = sweep->index;
@@ -362,7 +363,7 @@ static struct v1_hole *add_hole(struct v1_index *index, uint64_t begin)
 }
 
 /*
- * The record at *at is none, for `reason`. Goes on behind the damage if that is wanted and
+ * The bytes at *at are not a record, for `reason`. Continues after the damage if that is wanted and
  * possible. Returns as sweep_some.
  */
 static int damaged(struct sweep *sweep, const uint8_t **at, trail_error reason)
@@ -388,8 +389,8 @@ static int damaged(struct sweep *sweep, const uint8_t **at, trail_error reason)
 }
 
 /*
- * Whether another trace begins at *at, where no record does: the first byte of a header is that of
- * no valid record. Returns -1 on an error.
+ * Whether another trace begins at *at, where no record does: no valid record has the first byte of
+ * a header. Returns -1 on an error.
  */
 static int at_trace(struct sweep *sweep, const uint8_t **at)
 {
@@ -448,7 +449,7 @@ static int sweep_some(struct sweep *sweep, const uint8_t **at)
     return 1;
 }
 
-/* Behind the last batch of a P, nothing bounds the times of its hole but the trace's others. */
+/* After a P's last batch, only the other batches of the trace bound the times of its hole. */
 static void bound_holes(struct v1_index *index)
 {
     int64_t latest;
@@ -460,7 +461,7 @@ static void bound_holes(struct v1_index *index)
             index->holes[i].latest_ticks = latest;
 }
 
-/* Skips the header, which was checked before. */
+/* Skips the header, which has been checked. */
 static int sweep_header(struct sweep *sweep, const uint8_t **at)
 {
     struct v1_index *index = sweep->index;
@@ -546,7 +547,7 @@ const uint8_t *v1_hole_trusted(const struct v1_hole *hole, const struct v1_forma
             break;
         if (fields > 0)
             recent[i % DOUBTED] = at;
-        else /* a string, stack or frequency is not met by chance */
+        else /* strings, stacks and frequencies do not occur by chance */
             recent[0] = recent[1] = recent[2] = recent[3] = record.end;
     }
     if (hole->exact)

@@ -1,14 +1,14 @@
 /*
  * v1, index: the result of one sweep over the file as it arrives, before any event is decoded: 16
  * bytes per batch, the strings and stacks (in the reader's tables), and the CPU samples, the only
- * events that a file does not hold in time order (§3.2). Ordinary events are skipped.
+ * events that a file does not store in time order (§3.2). Ordinary events are skipped.
  *
- * Invariant: every record before `end` that is in no hole is well-formed, so that later decoding
+ * Invariant: every record before `end` and outside holes is well-formed, so that later decoding
  * cannot fail on it.
  *
- * Holes: behind bytes that are no record, the sweep goes on at the next Batch that fits the others,
- * and takes strings and stacks before it. The events of the damaged batch behind the hole's begin
- * are lost, because their times are relative to those before them.
+ * Holes: after bytes that are not a record, the sweep continues at the next Batch that fits the
+ * others, and takes strings and stacks before it. The events of the damaged batch after the start
+ * of the hole are lost, because their times are relative to those before them.
  */
 #ifndef TRAIL_READ_V1_INDEX_H
 #define TRAIL_READ_V1_INDEX_H
@@ -19,10 +19,10 @@
 
 #define V1_NO_BATCH UINT32_MAX
 
-/* More Ps than any machine has; bounds the memory for a file that consists of Batch records. */
+/* More Ps than any machine has; bounds the memory for a file of nothing but Batch records. */
 #define V1_MAX_LANES (1u << 17)
 
-/* A batch ends where the next one in the file begins, or its hole. */
+/* A batch ends where its hole or the next batch in the file begins. */
 struct v1_batch {
     uint64_t offset; /* of its Batch record, or of its first record if it has none */
     uint32_t next;   /* the P's next batch; V1_NO_BATCH: none */
@@ -33,13 +33,13 @@ struct v1_batch {
 struct v1_chain {
     int64_t proc;
     uint32_t first, last;
-    int64_t ticks; /* at which the last one begins */
+    int64_t ticks; /* time at which the last one begins */
 };
 
 /* [begin, end) holds no records of events. */
 struct v1_hole {
     uint64_t begin, end;
-    int64_t latest_ticks; /* events of its batch that are later are chance bytes */
+    int64_t latest_ticks; /* later events of its batch are chance bytes */
     bool exact;           /* the trace was cut here: all records before it are sound */
 };
 
@@ -71,15 +71,15 @@ struct v1_index {
     int64_t longest_ticks;             /* between two batches of one P */
     struct v1_hole *holes;
     size_t hole_count, hole_capacity;
-    bool cut;           /* set by the reader: what the Ps did last is lost */
+    bool cut;           /* set by the reader: the last events of the Ps are lost */
     int64_t next_trace; /* offset of another trace behind this one, -1: none */
 };
 
 /*
  * Sweeps over `source`, which must be at its start; strings and stacks are added to `tables`, which
- * must be ready and empty. On an error *err has the reason, and the index is valid up to it; with
- * `salvage` also behind damage, which is in index->holes and whose first reason is in *err. The
- * index must be zero-initialized, `err` not NULL; call v1_index_fini in any case.
+ * must be ready and empty. On an error, *err has the reason and the index is valid up to it. With
+ * `salvage` the index is also valid after damage: index->holes has the damage, and *err its first
+ * reason. The index must be zero-initialized, `err` not NULL; call v1_index_fini in any case.
  */
 int v1_index_build(struct v1_index *index, const struct v1_format *format, trail_source *source,
                    struct tables *tables, bool salvage, trail_error *err);
@@ -94,9 +94,9 @@ static inline size_t v1_index_batch_end(const struct v1_index *index, size_t i)
 }
 
 /*
- * Returns the end of the events of a damaged batch that can be believed: those not later than the
- * hole's latest_ticks, and without the last few before damage, which may be chance bytes. `at` is
- * behind the Batch record, whose time is `ticks`; the batch ends at `end`.
+ * Returns the end of the events of a damaged batch that can be trusted: those not later than the
+ * hole's latest_ticks, except the last few before damage, which may be chance bytes. `at` is after
+ * the Batch record, whose time is `ticks`; the batch ends at `end`.
  */
 const uint8_t *v1_hole_trusted(const struct v1_hole *hole, const struct v1_format *format,
                                const struct v1_bytes *bytes, const uint8_t *at, const uint8_t *end,

@@ -32,7 +32,7 @@ void v1_input_close(struct v1_input *input)
     *input = (struct v1_input){0};
 }
 
-/* Drops the bytes before `at`, of a file. */
+/* Drops the bytes before `at` of a file. */
 static void drop_before(struct v1_input *input, const uint8_t *at)
 {
     size_t gone = (size_t)(at - input->bytes.data);

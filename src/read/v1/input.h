@@ -23,7 +23,7 @@ struct v1_input {
     size_t capacity;
 };
 
-/* A copy of some bytes of a file. Zero-initialized is empty. */
+/* A copy of some bytes of a file. Zero-initialized: empty. */
 struct v1_piece {
     uint8_t *data;
     size_t capacity;
@@ -37,19 +37,19 @@ int v1_input_open(struct v1_input *input, trail_source *source, bool keep, trail
 void v1_input_close(struct v1_input *input);
 
 /*
- * Appends bytes. Those before *at may be dropped; *at moves with its byte. Returns 1, 0 at the end,
- * -1 on an error.
+ * Appends bytes. Those before *at may be dropped; *at is moved accordingly. Returns 1, 0 at the
+ * end, -1 on an error.
  */
 int v1_input_more(struct v1_input *input, const uint8_t **at, trail_error *err);
 
 /*
- * Returns [offset, offset + size) of a trace that was swept, or more, in *bytes. `piece` holds them
- * if they are a copy. Returns -1 on an error.
+ * Returns in *bytes at least the range [offset, offset + size) of a trace that was swept. `piece`
+ * holds them if they are a copy. Returns -1 on an error.
  */
 int v1_input_get(const struct v1_input *input, uint64_t offset, size_t size, struct v1_piece *piece,
                  struct v1_bytes *bytes, trail_error *err);
 
-/* Returns the size of the trace, as far as it is known. */
+/* Returns the size of the trace, as far as known. */
 uint64_t v1_input_size(const struct v1_input *input);
 
 #endif

@@ -15,7 +15,7 @@
  * the same order.
  *
  * 1.5 files have a global sequence number instead: their events are sorted in an array. Such files
- * are small, and no longer written.
+ * are small and no longer written.
  *
  * Repair: when no head is ready, the key of the earliest waiting head is forced into the state that
  * the head needs. With a patience, this is done as soon as the head is that far behind the others:
@@ -27,7 +27,7 @@
 #include "read/v1/g.h"
 #include "read/v1/index.h"
 
-/* The type of an event that no file has: a hole begins on the P, which may now do anything. */
+/* A type that no file has: a hole begins on the P, which may do anything afterwards. */
 #define V1_LOST V1_TYPE_MASK
 
 /*
@@ -60,7 +60,7 @@ struct v1_lane {
     const uint8_t *packed_end; /* events before it can be read in words */
     uintptr_t origin;          /* address of `at` minus its offset in the trace */
     uint32_t next_batch;       /* V1_NO_BATCH: the current one is the last */
-    bool damaged;              /* a hole is at `end`, for which no V1_LOST was made yet */
+    bool damaged;              /* a hole is at `end`, and its V1_LOST has not been made yet */
     uint32_t order;            /* index of the lane; breaks ties */
     int64_t ticks;
     int64_t sequence; /* 1.5: global sequence number */
@@ -88,7 +88,7 @@ struct v1_lane {
 
     /* v1_convert. */
     bool seen;
-    bool lost; /* what it does since the last V1_LOST is unknown */
+    bool lost; /* what it has been doing since the last V1_LOST is unknown */
     uint32_t losses;
     uint64_t shown_g; /* with repairs: the goroutine that started last */
     int64_t thread;
@@ -127,7 +127,7 @@ struct v1_repairs {
 
 struct v1_notes;
 
-/* The state of other stages that the fast pass (v1/fast_pass.h) updates. */
+/* State of other stages that the fast pass (v1/fast_pass.h) updates. */
 struct v1_short_cut {
     struct v1_notes *notes;
     int64_t *last_ticks; /* of the order */

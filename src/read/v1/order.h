@@ -2,8 +2,8 @@
  * v1, order: from the order of the merge to the final order.
  *
  * A system call that blocked writes its exit late, with the time when it really returned: such an
- * exit belongs earlier (§3.3, end). The wake-up of a goroutine that was woken in vain is hidden
- * with all its events (§3.5). Both become known only later. The trace is therefore merged twice:
+ * exit belongs earlier (§3.3, end). A futile wake-up is hidden, with all events of its goroutine
+ * until it waits again (§3.5). Both become known only later. The trace is therefore merged twice:
  * the first pass (collecting) notes 16 bytes for each exit that moves up and a bit for each event
  * that is removed; the second (replaying) inserts the exits and omits the removed events.
  *

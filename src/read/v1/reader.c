@@ -8,13 +8,13 @@
  *            exits that move past other events, futile wake-ups
  *   emit     merge -> final order -> check -> convert, batch by batch (v1_convert)
  *
- * Partial: what can be read of a bad trace is delivered before the error. If not strict, the index
- * goes on behind damage, repairs are made as with that option, and the trace is converted twice,
- * so that states with an unknown end are in no sum (v1_shown). If strict, the emitting pass meets
- * the error of the judging one at the same place and stops there. Without a Frequency record 2.5
- * GHz / 64 is assumed.
+ * Partial: everything readable in a bad trace is delivered before the error. If not strict, the
+ * index continues after damage, repairs are made as with that option, and the trace is converted
+ * twice, so that sums exclude states with an unknown end (v1_shown). If strict, the emitting pass
+ * meets the error of the judging pass at the same place and stops there. Without a Frequency record
+ * 2.5 GHz / 64 is assumed.
  *
- * Repairs are made by each pass in the same way, and recorded once:
+ * Each pass makes the same repairs; they are recorded once:
  *
  *   no event is ready      the goroutine of the earliest waiting event (by time, then by first
  *                          appearance of the P) is put into the state that it needs (v1_frontier)
@@ -139,15 +139,15 @@ static int add_start_stack(struct v1_reader *r, uint64_t pc)
 
 /* MARK: Index */
 
-/* Whether all that can be read is delivered before the error, with repairs. */
+/* Whether everything readable is delivered before the error, with repairs. */
 static bool is_lenient(const struct v1_reader *r)
 {
     return r->base.options.partial && !r->base.options.strict;
 }
 
 /*
- * Where events are lost, others contradict those before: only with repairs can they be shown. The
- * frequency follows the events: a trace without it was cut, perhaps between two records.
+ * Where events are lost, others contradict earlier ones: only with repairs can they be shown. The
+ * frequency comes after the events: a trace without it was cut, perhaps between two records.
  */
 static void count_holes(struct v1_reader *r)
 {
@@ -255,7 +255,7 @@ struct tally {
     uint64_t events;
     bool started;      /* the first Gomaxprocs was seen */
     uint64_t silent;   /* goroutines created before it */
-    uint64_t snapshot; /* of these: without events before it */
+    uint64_t snapshot; /* of these: no events before it */
 };
 
 static void tally_start(struct tally *tally, const struct v1_event *ev)
@@ -302,7 +302,7 @@ static uint64_t tally_converted(const struct tally *tally, const struct v1_notes
 
 enum outcome {
     OUTCOME_GOOD,
-    OUTCOME_RETRY,         /* of a fast pass: the exact merge must decide */
+    OUTCOME_RETRY,         /* fast pass only: the exact merge must decide */
     OUTCOME_DISORDER,      /* order or times are wrong */
     OUTCOME_CONTRADICTION, /* a check failed */
     OUTCOME_BROKEN         /* cannot continue: no memory, or a read error */
@@ -373,7 +373,7 @@ static enum outcome judge(struct v1_reader *r, bool replay, bool fast, struct ta
 }
 
 /*
- * When an event that another waits for is lost, its P waits until no other can continue, and all
+ * When an event that another waits for is lost, its P waits until no other P can continue, and all
  * its later events are late. Repeats the repair with limited patience, and keeps the result if it
  * needs fewer repairs.
  */
@@ -445,7 +445,7 @@ static void convert_repairs(struct v1_reader *r)
     memcpy(r->base.stats.repairs_by_kind, r->repairs.by_kind, sizeof r->repairs.by_kind);
 }
 
-/* Whether the conversion may fail, late in the trace: the position is known only by converting. */
+/* Whether the conversion may fail, late in the trace, at a position known only by converting. */
 static bool must_convert(const struct v1_reader *r)
 {
     return is_repaired(r) || (r->newer_rules && r->index.futile > 0);
@@ -460,7 +460,7 @@ static int begin_convert(struct v1_reader *r)
     return good ? 0 : no_memory(r);
 }
 
-/* Events are lost: finds the states whose end is lost with them, by a conversion for nothing. */
+/* Events are lost: converts the trace without output, to find the states whose end is lost too. */
 static int collect_shown(struct v1_reader *r)
 {
     struct v1_event *ev;
@@ -510,7 +510,7 @@ static int prepare(struct v1_reader *r)
         return no_memory(r);
     if (begin_convert(r) < 0)
         return -1;
-    /* Otherwise the conversion runs, and counts. */
+    /* If not skipped, the conversion counts them. */
     if (r->base.options.verdict_only && !must_convert(r))
         r->base.stats.events = view ? tally.events : tally_converted(&tally, &r->notes);
     return 0;

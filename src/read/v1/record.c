@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 
-/* Types whose records the index stores or counts, so that the sweep must not skip them. */
+/* Types that the index stores or counts, so that the sweep must not skip them. */
 static bool is_special(unsigned type)
 {
     switch (type) {

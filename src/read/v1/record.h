@@ -36,7 +36,7 @@ struct v1_shape {
 
 struct v1_format {
     int version;
-    bool newer_rules;     /* those of Go >= 1.23 (P2 in §3) instead of Go <= 1.21 (P1) */
+    bool newer_rules;     /* the rules of Go >= 1.23 (P2 in §3), not of Go <= 1.21 (P1) */
     unsigned time_fields; /* of a timed record: 1, in 1.5 files 2 */
     struct v1_shape shapes[V1_TYPE_MASK + 1];
     /*

@@ -1,16 +1,16 @@
 /*
- * v1, shown: in a trace of which events are lost, the state of each goroutine by the events that
- * were converted so far, and where it stops being known.
+ * v1, shown: in a trace with lost events, the state of each goroutine according to the events
+ * converted so far, and where it stops being known.
  *
- * If an event requires another state than the one shown, or another sequence number, events of its
- * goroutine are lost; without a sequence number (§3.3) it must come from the P of the
- * event before it, and no hole be between them. Else the state after that event lasted for an
- * unknown time. This is known too late. So the trace is converted twice: the first pass collects
- * these states, and the second ends each right after the event that begins it.
+ * If an event requires a state or sequence number other than the one shown, events of its goroutine
+ * are lost. An event without a sequence number (§3.3) must come from the same P as the previous
+ * one, with no hole between them. Otherwise the state after the previous event lasted for an
+ * unknown time. Because this becomes known too late, the trace is converted twice: the first pass
+ * collects these states, and the second ends each right after the event that begins it.
  *
- * The state after a goroutine's last event ends at the next hole, or at once within one: it may not
- * have lasted longer. Where the trace was cut, the last batches of all Ps are missing,
- * each from another time on, and perhaps Ps as a whole: all of it is within a hole.
+ * The state after a goroutine's last event ends at the next hole, or immediately within one: it may
+ * not have lasted longer. Where the trace was cut, the last batches of all Ps are missing, from a
+ * different time on for each, and perhaps entire Ps: all of that is within a hole.
  */
 #ifndef TRAIL_READ_V1_SHOWN_H
 #define TRAIL_READ_V1_SHOWN_H
@@ -18,7 +18,7 @@
 #include "base/idmap.h"
 #include "base/slab.h"
 
-/* The begin of a state: the event at `offset` of goroutine `g`. */
+/* The start of a state: the event at `offset` of goroutine `g`. */
 struct v1_begin {
     uint64_t offset, g;
 };
@@ -27,7 +27,7 @@ struct v1_shown_g {
     uint64_t id;
     uint64_t offset; /* of the event that began its state */
     uint8_t state;   /* trail_go_state; TRAIL_GO_UNDETERMINED: unknown */
-    uint32_t lane;   /* of that event: its order plus 1; 0: unknown */
+    uint32_t lane;   /* lane of that event: its order plus 1; 0: unknown */
     uint32_t losses; /* of the lane at that time */
 };
 
@@ -35,14 +35,14 @@ struct v1_shown {
     bool collecting;
     struct idmap goroutines; /* by ID -> struct v1_shown_g */
     struct slab slab;
-    struct idmap last;        /* goroutine -> offset of its last state's begin, plus 1 */
-    struct v1_begin *doubted; /* states with an unknown end; in the second pass sorted */
+    struct idmap last;        /* goroutine -> offset where its last state begins, plus 1 */
+    struct v1_begin *doubted; /* states with an unknown end; sorted in the second pass */
     size_t doubted_count, doubted_capacity;
-    struct v1_shown_g **lasting; /* second pass: in their last state, outside of holes */
+    struct v1_shown_g **lasting; /* second pass: goroutines in their last state, outside holes */
     size_t lasting_count, lasting_capacity;
 };
 
-/* Begins the first pass, or the second. Returns false if out of memory. */
+/* Begin the first pass, the second. The latter returns false if out of memory. */
 void v1_shown_collect(struct v1_shown *shown);
 bool v1_shown_replay(struct v1_shown *shown);
 void v1_shown_fini(struct v1_shown *shown);
@@ -50,7 +50,7 @@ void v1_shown_fini(struct v1_shown *shown);
 /* Returns the goroutine; NULL if out of memory. */
 struct v1_shown_g *v1_shown_get(struct v1_shown *shown, uint64_t id);
 
-/* The goroutine's state has an unknown end. Returns false if out of memory. */
+/* Notes that the goroutine's state has an unknown end. Returns false if out of memory. */
 bool v1_shown_doubt(struct v1_shown *shown, const struct v1_shown_g *g);
 
 /* Second pass: whether the state that has just begun has an unknown end. */

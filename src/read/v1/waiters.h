@@ -2,8 +2,8 @@
  * v1, waiters: the Ps that wait for a goroutine, stored so that a change of the goroutine touches
  * only those that become ready: any number of Ps may wait for one goroutine that changes any number
  * of times. Ps that need a status at any sequence number are in a list per status; Ps that need a
- * sequence number are in a pairing heap by it. Numbers grow by one: a P that needs a smaller one is
- * too late.
+ * sequence number are in a pairing heap ordered by it. Numbers grow by one, so a P that needs a
+ * smaller one is too late.
  */
 #ifndef TRAIL_READ_V1_WAITERS_H
 #define TRAIL_READ_V1_WAITERS_H

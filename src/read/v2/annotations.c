@@ -24,7 +24,7 @@ struct v2_task {
     char name[];
 };
 
-/* An event on its way, with what it shows. */
+/* An event being processed, with what it shows. */
 struct annotation {
     struct step *step;
     bool misused;
@@ -80,7 +80,7 @@ static trail_event *emit_annotation(const struct annotation *a, trail_kind kind,
 {
     trail_event *e = emit(a->step, kind);
     e->stack = stack;
-    /* Where events are lost, it may be one of these that is missing. */
+    /* Where events are lost, the missing one may be one of these. */
     if (a->misused && !a->step->order->lenient) {
         e->flags = TRAIL_EVENT_MISUSED;
         a->step->order->misused++;
@@ -135,7 +135,7 @@ static enum v2_step on_task_begin(struct annotation *a)
     return emit_task(a, TRAIL_TASK_BEGIN, stack, parent, type);
 }
 
-/* A task whose begin was not recorded may end; it then has no parent and no name. */
+/* A task may end whose start was not recorded; it then has no parent and no name. */
 static enum v2_step on_task_end(struct annotation *a)
 {
     struct v2_order *o = a->step->order;
@@ -182,8 +182,8 @@ static bool is_region(const struct v2_region *region, uint64_t task, trail_strin
 }
 
 /*
- * A region that began before the trace may end; otherwise only the innermost may. If another one
- * ends, it is closed, and those inside it stay open.
+ * A region that began before the trace may end at any time; otherwise only the innermost may. If
+ * another one ends, it is closed, and those inside it stay open.
  */
 static enum v2_step end_region(struct annotation *a, struct v2_g *g, uint64_t task,
                                trail_string name)

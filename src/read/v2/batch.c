@@ -8,7 +8,8 @@
 #include "wire/wire.h"
 
 /*
- * Decodes one number of the header; on failure, returns whether the bytes ran out or are malformed.
+ * Decodes one number of the header; if that fails, returns whether the bytes ran out or are
+ * malformed.
  */
 static enum v2_header_result number(const uint8_t **at, const uint8_t *end, const char *what,
                                     uint64_t *value, trail_error *err)
@@ -39,7 +40,7 @@ enum v2_header_result v2_batch_header(const uint8_t *data, size_t size, int vers
     }
     uint8_t type = *at++;
     if (type == V2_EndOfGeneration) {
-        /* Up to 1.25 it is to Go a batch of generation 0, which is an error. */
+        /* Up to 1.25, Go reads this byte as a batch of generation 0, which is an error. */
         header->end_of_generation = version >= 26;
         *length = 1;
         return V2_HEADER_OK;

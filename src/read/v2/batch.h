@@ -24,8 +24,8 @@ struct v2_batch_header {
 enum v2_header_result { V2_HEADER_OK, V2_HEADER_SHORT, V2_HEADER_BAD };
 
 /*
- * Decodes the batch header at the start of [data, data + size). OK: *header is set, and *length to
- * its size. SHORT: the bytes end inside it; *err has the place. BAD: *err has the reason. The
+ * Decodes the batch header at the start of [data, data + size). OK: *header is set, and *length is
+ * its size. SHORT: the bytes end inside it; *err has the position. BAD: *err has the reason. The
  * caller sets positions in *err.
  */
 enum v2_header_result v2_batch_header(const uint8_t *data, size_t size, int version,

@@ -2,9 +2,9 @@
  * The events that make up nearly all of a trace: the part of the model that the merge inlines into
  * its loop. The rest, and all error messages, are in v2/order.c.
  *
- * A common handler changes nothing before its last check. On a failure, or an event that is not
- * common, the event is therefore offered again to v2_order_advance_any, which handles everything
- * and reports the reason.
+ * A common handler changes nothing before its last check. If it fails or the event is not common,
+ * the event can therefore be offered again to v2_order_advance_any, which handles everything and
+ * reports the reason.
  *
  * This header is compiled twice (v2/merge.c): with V2_WORD_ARGS, arguments are extracted from the
  * event's bytes when a handler uses them.
@@ -25,7 +25,7 @@ struct context {
     int64_t m, p, g;
 };
 
-/* One step: an event on its way through its handler. */
+/* One step: an event and the state of its handler. */
 struct step {
     struct v2_order *order;
     const struct v2_wire_event *wire;
@@ -45,14 +45,14 @@ enum v2_step v2_fail(const struct step *s, const char *format, ...)
 
 enum v2_step v2_fail_memory(const struct step *s);
 
-/* Tasks, regions and logs (v2/annotations.c); the last two free what they left in the model. */
+/* Tasks, regions and logs (v2/annotations.c); the last two free their data in the model. */
 enum v2_step v2_annotation(struct step *s);
 void v2_drop_regions(struct v2_g *g);
 void v2_drop_tasks(struct v2_order *order);
 
 /*
- * Whether the ends are those of the goroutine's innermost regions, as far as it has any; and moves
- * the regions that are left behind the regions of *to. For v2/guess.c.
+ * For v2/guess.c. _end returns whether `ends` end the goroutine's innermost regions, as far as it
+ * has any; _move appends the regions that remain open to those of *to.
  */
 struct v2_region_end;
 bool v2_regions_end(const struct v2_g *g, const struct v2_region_end *ends);
@@ -63,7 +63,7 @@ void v2_end_ranges(struct step *s, const struct v2_ranges *ranges, trail_resourc
                    int64_t scope_id);
 void v2_end_gc(struct step *s);
 
-/* Creates a goroutine, NULL with *order->error if out of memory; destroys one. */
+/* Creates a goroutine (NULL with *order->error if out of memory); destroys one. */
 struct v2_g *v2_create_g(struct v2_order *order, int64_t id, unsigned status);
 void v2_destroy_g(struct v2_order *order, struct v2_g *g);
 struct v2_p *v2_create_p(struct v2_order *order, int64_t id, unsigned status);
@@ -233,7 +233,7 @@ COMMON trail_event *emit_proc(struct step *s, int64_t id, trail_proc_state from,
 }
 
 /*
- * Reports an unknown ID. Returns whether the event is dropped: a reader that is not strict keeps it
+ * Reports an unknown ID. Returns whether to drop the event: a reader that is not strict keeps it,
  * without the stack or string.
  */
 COMMON bool refuses_id(struct step *s, const char *what, uint64_t id, uint32_t *handle)

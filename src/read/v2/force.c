@@ -6,7 +6,7 @@
 #include "read/v2/hole.h"
 #include "read/v2/successors.h"
 
-/* Chance bytes have large numbers; a program has not so many goroutines or Ps. */
+/* Larger numbers are chance bytes: no program has this many goroutines or Ps. */
 #define MOST_SKIPPED  UINT64_C(10000000)
 #define HIGHEST_G     (UINT64_C(1) << 40)
 #define MOST_LEFT_OUT 1000
@@ -15,7 +15,7 @@
 
 /* MARK: Threads and what they hold */
 
-/* The cached pointers go with the numbers: see v2_m. */
+/* The cached pointers are cleared with the numbers: see v2_m. */
 static void unbind_g(struct v2_m *m)
 {
     m->g_id = TRAIL_NONE;
@@ -28,7 +28,7 @@ static void unbind_p(struct v2_m *m)
     m->p = NULL;
 }
 
-/* Another thread's claim on a goroutine or P that is elsewhere now ends. */
+/* Ends the claims of other threads on a goroutine or P that is now elsewhere. */
 static void unbind_others(struct v2_order *o, const struct v2_m *except, int64_t g, int64_t p)
 {
     IDMAP_EACH(slot, &o->ms) {
@@ -43,7 +43,7 @@ static void unbind_others(struct v2_order *o, const struct v2_m *except, int64_t
     o->forced_work += o->ms.count;
 }
 
-/* The thread runs no goroutine: what became of the one that it had is unknown. */
+/* The thread runs no goroutine: what happened to its previous one is unknown. */
 static void free_of_g(struct v2_order *o, struct v2_m *m)
 {
     if (m->g_id != TRAIL_NONE)
@@ -72,7 +72,7 @@ void v2_force_forget(struct v2_order *o, struct v2_m *m)
 
 /* MARK: States */
 
-/* Puts a goroutine into a state; `n`: the sequence number that the event follows. */
+/* Puts a goroutine into a state; `n`: the sequence number before the event's. */
 static bool set_g(struct v2_order *o, struct v2_m *m, int64_t id, unsigned status, uint64_t n)
 {
     struct v2_g *g = find_g(o, id);
@@ -107,7 +107,8 @@ static bool set_p(struct v2_order *o, struct v2_m *m, int64_t id, unsigned statu
     return true;
 }
 
-/* The goroutine on the thread, if it is known, has `status`, and so has its P. */
+/* Puts the thread's goroutine and its P, if any, into these states. Returns false if there is no
+ * goroutine, or out of memory. */
 static bool set_own(struct v2_order *o, struct v2_m *m, unsigned g_status, unsigned p_status,
                     uint64_t p_seq)
 {
@@ -224,7 +225,7 @@ static bool force(struct v2_order *o, struct v2_m *m, const struct v2_wire_event
 
 /* MARK: What is waited for */
 
-/* Whether an event that needs number `n` - 1 waits for one that is in the file and comes later. */
+/* Whether an event that needs number `n` - 1 waits for an event that comes later in the file. */
 static bool may_come(const struct v2_order *o, bool is_proc, uint64_t id, uint64_t n,
                      const struct v2_seq *seq, bool on_thread)
 {
@@ -266,14 +267,14 @@ bool v2_force_is_due(const struct v2_order *o, const struct v2_cursor *c)
 
 /* MARK: What cannot be an event */
 
-/* Of a type's argument, from the suffix of its name (v2.def). */
+/* Whether a type's argument is of this kind, by the suffix of its name (v2.def). */
 static bool is_named(const char *name, const char *suffix)
 {
     size_t size = strlen(name), end = strlen(suffix);
     return size >= end && strcmp(name + size - end, suffix) == 0;
 }
 
-/* Whether a number may be one, given that of the model. */
+/* Whether a number is plausible, given the model's. */
 static bool may_follow(const struct v2_order *o, const struct v2_seq *seq, uint64_t n)
 {
     uint64_t last = seq && seq->generation == o->generation ? seq->n : 0;
@@ -311,7 +312,7 @@ static bool is_plausible_arg(const struct v2_order *o, const struct v2_m *m, con
     return true;
 }
 
-/* The goroutine that an event names, 0: none. */
+/* Returns the goroutine that an event names; 0: none. */
 static uint64_t named_g(const struct v2_wire_event *wire)
 {
     switch (wire->type) {
@@ -330,7 +331,7 @@ static uint64_t named_g(const struct v2_wire_event *wire)
     }
 }
 
-/* The model's number of what the event has a number of; NULL: none. */
+/* Returns the model's sequence number for the goroutine or P of an event; NULL: none. */
 static const struct v2_seq *seq_of(const struct v2_order *o, const struct v2_m *m,
                                    const struct v2_wire_event *wire, uint64_t *n)
 {
@@ -388,7 +389,7 @@ bool v2_force_is_plausible(const struct v2_order *o, const struct v2_cursor *c)
     return true;
 }
 
-/* A goroutine that nothing else in the generation shows is one of chance bytes. */
+/* A goroutine that occurs nowhere else in the generation comes from chance bytes. */
 static bool is_alone(const struct v2_order *o, const struct v2_wire_event *wire)
 {
     uint64_t id = wire->arg[0];
@@ -405,7 +406,7 @@ bool v2_force(struct v2_order *o, struct v2_cursor *c)
         !v2_decode_any(c->event, c->end, &wire) || is_alone(o, &wire))
         return false;
     c->m->seen = true;
-    o->initial_generation = o->generation; /* statuses may be of what is not known */
+    o->initial_generation = o->generation; /* statuses may be of unknown goroutines and Ps */
     o->forced++;
     return force(o, c->m, &wire);
 }

@@ -1,7 +1,8 @@
-/* The parts of the merge that are not hot: other heap operations, and the selection of a merge. */
+/* The parts of the merge that are not hot: the other heap operations, and the selection of a
+ * merge. */
 #include "read/v2/merge.h"
 
-/* What is too late to be sound comes first, to be dropped. */
+/* Events too late to be sound come first, to be dropped. */
 static int64_t time_of(const struct v2_cursor *c)
 {
     return c->last_ns <= c->bound_ns ? c->last_ns : INT64_MIN;

@@ -1,4 +1,4 @@
-/* v2: reads a generation, and sorts its batches. */
+/* v2: reads a generation and sorts its batches. */
 #include "read/v2/generation.h"
 
 #include <inttypes.h>
@@ -15,9 +15,9 @@
 #include "wire/wire.h"
 
 #define READ_STEP ((size_t)256 * 1024)
-/* Of Go on Linux, for a first generation that has lost its frequency. */
+/* That of Go on Linux, for a first generation that has lost its frequency. */
 #define ASSUMED_NS_PER_TICK 64
-/* A generation lasts about a second: the number of the next good one is not much larger. */
+/* A generation lasts about a second, so the number of the next good one is not much larger. */
 #define FAR_GENERATION 100000
 
 /* MARK: The buffer */
@@ -62,7 +62,7 @@ static void drop_used(struct v2_generation *g)
     g->used = 0;
 }
 
-/* Each read is of READ_STEP bytes, and so were all before. */
+/* Every read is of READ_STEP bytes, as all before were. */
 int v2_generation_pass(struct v2_generation *g, int64_t offset, trail_error *err)
 {
     drop_used(g);
@@ -105,7 +105,7 @@ static void set_fault(struct v2_generation *g, const trail_error *err, int64_t o
     g->fault.generation = g->number ? (int64_t)g->number : TRAIL_NOWHERE;
 }
 
-/* Keeps the first error of a generation whose rest can be used. Returns false if it cannot. */
+/* Keeps the first error of a generation whose rest is usable. Returns false if it is not. */
 static bool forgives(struct v2_generation *g, trail_error *err)
 {
     if (!g->salvage || !v2_is_damage(err))
@@ -250,7 +250,7 @@ static int read_snapshot(struct section *s)
     if (g->has_snapshot)
         return FAIL(s, TRAIL_CORRUPT, "found multiple clock snapshot events");
     g->has_snapshot = true;
-    /* As Go's time.Unix: nanoseconds beyond a second, or before it, are carried. */
+    /* As in Go's time.Unix, nanoseconds outside a second are carried. */
     int64_t ns = (int64_t)v[3] % INT64_C(1000000000),
             carry = (int64_t)v[3] / INT64_C(1000000000) - (ns < 0);
     g->snapshot = (trail_clock_snapshot){
@@ -262,7 +262,7 @@ static int read_snapshot(struct section *s)
     return 0;
 }
 
-/* Up to 1.23 the first byte of the section is that of its only record, from 1.25 on it is Sync. */
+/* Up to 1.23 the section's first byte is that of its only record; from 1.25 on it is Sync. */
 static int read_sync(struct section *s)
 {
     uint8_t type = *s->at;
@@ -381,7 +381,7 @@ static int batch_by_time(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Returns the size of the well-formed events at the begin of a batch. */
+/* Returns the size of the well-formed events at the start of a batch. */
 static size_t sound_size(const struct v2_generation *g, const struct v2_batch *batch)
 {
     const uint8_t *begin = g->buffer + batch->at, *end = begin + batch->size, *at = begin;
@@ -395,13 +395,14 @@ static size_t sound_size(const struct v2_generation *g, const struct v2_batch *b
     return (size_t)(at - begin);
 }
 
-/* A thread has no two batches of one time. */
+/* A thread does not have two batches with the same time. */
 static bool is_copy(const struct v2_batch *a, const struct v2_batch *b)
 {
     return a->time == b->time && a->thread == b->thread && a->thread != V2_NO_THREAD;
 }
 
-/* Orders the batches of a damaged generation by time. Of copies, the one with most events stays. */
+/* Orders the batches of a damaged generation by time. Of several copies, the one with the most
+ * events stays. */
 static void restore_order(struct v2_generation *g)
 {
     size_t count = 0;
@@ -425,14 +426,14 @@ enum extent { EXTENT_MORE, EXTENT_END, EXTENT_NO_MORE, EXTENT_ERROR };
 
 struct extent_state {
     size_t at;        /* end of the last complete batch */
-    size_t last;      /* begin of its data */
+    size_t last;      /* start of its data */
     uint64_t batches; /* so far */
-    size_t resync;    /* where batches are next searched, after damage: only ever forwards */
+    size_t resync;    /* where the next search after damage begins; only moves forward */
     bool any;         /* the generation has a batch */
     bool event_batch; /* the generation has a batch with events */
-    bool misplaced;   /* the batch that ends the reading is good, but its generation is not */
-    size_t searched;  /* before it no other trace begins */
-    size_t foreign;   /* up to here, no batch of the generation follows damage */
+    bool misplaced;   /* the batch that ends the reading is good, but not its generation */
+    size_t searched;  /* no other trace begins before this */
+    size_t foreign;   /* no batch of the generation follows damage before this */
 };
 
 /* The source ends between two batches. */
@@ -525,8 +526,8 @@ static bool ends_in_trace(struct v2_generation *g, size_t at)
 }
 
 /*
- * Whether another trace begins between damage at `from` and `end`, where a batch that may be its
- * own was found. Only a header before a batch is one: strings may have the same bytes.
+ * Whether another trace begins between damage at `from` and `end`, where a batch was found that may
+ * be that trace's. Only a header before a batch counts: strings may contain the same bytes.
  */
 static bool trace_behind(struct v2_generation *g, size_t from, size_t end)
 {
@@ -546,7 +547,7 @@ static bool trace_behind(struct v2_generation *g, size_t from, size_t end)
     return false;
 }
 
-/* Keeps what is left of a last batch that is cut. Returns false if that is no batch. */
+/* Keeps the rest of a last batch that is cut. Returns false if it is not a batch. */
 static bool keep_cut(struct v2_generation *g, struct extent_state *s, trail_error *err)
 {
     struct v2_batch_header header;
@@ -570,7 +571,7 @@ static bool keep_cut(struct v2_generation *g, struct extent_state *s, trail_erro
 
 /*
  * Where damage is followed at `at` by a batch of the next generation, one of this generation may
- * come later: returns its place, or `at`.
+ * come later. Returns its offset, or `at`.
  */
 static size_t find_own(const struct v2_generation *g, struct extent_state *s, size_t at, size_t end)
 {
@@ -589,7 +590,7 @@ static size_t find_own(const struct v2_generation *g, struct extent_state *s, si
     return at;
 }
 
-/* Whether the mark at the end of the trace, at `end`, is that of a later generation. */
+/* Whether the end mark of the trace, at `end`, belongs to a later generation. */
 static bool ends_later(const struct v2_generation *g, size_t from, size_t end)
 {
     if (!g->at_end)
@@ -600,8 +601,8 @@ static bool ends_later(const struct v2_generation *g, size_t from, size_t end)
 }
 
 /*
- * The bytes at s->at are no batch. Finds the next one, from the data of the last batch on, whose
- * size may be wrong. Returns false if there is none within reach.
+ * The bytes at s->at are not a batch. Finds the next one, searching from the data of the last
+ * batch, whose size may be wrong. Returns false if there is none within reach.
  */
 static bool pass_over(struct v2_generation *g, struct extent_state *s, trail_error *err)
 {
@@ -611,11 +612,11 @@ static bool pass_over(struct v2_generation *g, struct extent_state *s, trail_err
         return false;
     if (!GROW(g->gaps, g->gap_capacity, g->gap_count + 1))
         return out_of_memory(err) == 0;
-    /* No more than was required: how much of the rest is here depends on the source. */
+    /* No more than was required, because how much else has arrived depends on the source. */
     size_t limit = g->filled - s->at < V2_RESYNC_REACH ? g->filled : s->at + V2_RESYNC_REACH;
-    /* A first batch that no other has followed may itself be damaged. */
+    /* A first batch that no other follows may itself be damaged. */
     const bool sure = s->batches > 1 || g->offset > WIRE_HEADER_SIZE;
-    /* Its own last batch, cut, may have swallowed the begin of the trace. */
+    /* The last batch, which is cut, may have swallowed the start of the other trace. */
     const bool last = trace_behind(g, from > s->searched ? from : s->searched, limit);
     if (last)
         limit = g->filled;
@@ -658,7 +659,7 @@ bool v2_generation_resume(struct v2_generation *g, trail_error *err)
         const struct v2_resync rules = {g->version, g->number, FAR_GENERATION, g->time_ticks,
                                         g->at_end};
         size_t found = v2_resync_find(&rules, g->buffer + at, g->filled - at);
-        /* What may be the begin of a batch at the end is looked at again, with more bytes. */
+        /* A possible start of a batch at the end is examined again, with more bytes. */
         if (trace_behind(g, at, at + found)) {
             g->lost_bytes += g->filled - at;
             g->used = g->filled;
@@ -713,7 +714,7 @@ static enum extent extend_plain(struct v2_generation *g, struct extent_state *s,
     return EXTENT_MORE;
 }
 
-/* As extend_plain; a reader that is not strict passes over what is no batch. */
+/* Like extend_plain, but a reader that is not strict skips bytes that are not batches. */
 static enum extent extend(struct v2_generation *g, struct extent_state *s, trail_error *err)
 {
     enum extent extent = extend_plain(g, s, err);
@@ -728,7 +729,7 @@ static enum extent extend(struct v2_generation *g, struct extent_state *s, trail
                : EXTENT_ERROR;
 }
 
-/* The generation ends in damage. Its last batch may have swallowed the begin of a later one. */
+/* The generation ends in damage. Its last batch may have swallowed the start of a later one. */
 static void give_back(struct v2_generation *g, struct extent_state *s)
 {
     trail_error later;
@@ -747,7 +748,7 @@ static void give_back(struct v2_generation *g, struct extent_state *s)
     s->at = end;
 }
 
-/* Begins behind lost bytes: they may be the generation's own. */
+/* Starts after lost bytes, which may be the generation's own. */
 static void begin_behind_loss(struct v2_generation *g)
 {
     if (!g->behind_loss || !GROW(g->gaps, g->gap_capacity, 1))
@@ -781,7 +782,7 @@ static enum v2_load read_extent(struct v2_generation *g, trail_error *behind)
         behind->offset = g->offset + (int64_t)s.at;
         behind->generation = s.any ? (int64_t)g->number : TRAIL_NOWHERE;
     }
-    /* Up to 1.25, Go shows what precedes a batch that it cannot read, not one of a wrong
+    /* Up to 1.25, Go shows what precedes an unreadable batch, but not what precedes one of a wrong
      * generation. */
     bool shown = g->salvage || (g->version < 26 && !s.misplaced);
     return s.any && shown ? V2_LOADED : V2_LOAD_FAILED;

@@ -11,7 +11,7 @@
  * From 1.26 on it ends with a byte of its own; for a strict reader, a generation without it is
  * lost.
  *
- * A reader that is not strict passes over bytes that are no batches (v2/resync.h).
+ * A reader that is not strict skips bytes that are not batches (v2/resync.h).
  */
 #ifndef TRAIL_READ_V2_GENERATION_H
 #define TRAIL_READ_V2_GENERATION_H
@@ -23,7 +23,7 @@
 #define V2_NO_BATCH UINT32_MAX
 
 /*
- * An event batch: `size` bytes at `at` of the buffer. Batches of one thread are linked in file
+ * An event batch: `size` bytes at `at` in the buffer. The batches of a thread are linked in file
  * order, in a damaged generation by time.
  */
 struct v2_batch {
@@ -35,7 +35,7 @@ struct v2_batch {
     uint64_t time;
 };
 
-/* Bytes of the generation that are no batches. The batch before them ends there at the latest. */
+/* Bytes of the generation that are not batches. The batch before them ends there at the latest. */
 struct v2_gap {
     size_t at, end;
 };
@@ -47,7 +47,7 @@ struct v2_sample {
     size_t index; /* in the file: breaks ties of time */
 };
 
-/* Owned by the reader. Zero-initialized is ready to use. */
+/* Owned by the reader. Zero-initialized: ready to use. */
 struct v2_generation {
     int version;
     trail_source *source;
@@ -59,16 +59,16 @@ struct v2_generation {
     int64_t offset; /* offset in the trace of the buffer's first byte */
     bool at_end;    /* the source is at its end */
 
-    /* What a reader that is not strict has passed over. */
+    /* For a reader that is not strict: what it has skipped. */
     bool salvage;        /* it is not strict */
     struct v2_gap *gaps; /* of this generation, in order */
     size_t gap_count, gap_capacity;
     trail_error fault;               /* the first damage in this generation; TRAIL_OK: none */
-    uint64_t time_ticks;             /* the earliest of a batch so far */
-    bool events_lost;                /* of this generation: states after it are unknown */
-    bool behind_loss;                /* the next generation begins behind lost bytes */
-    bool looked_ahead;               /* bytes behind it were read: see v2_generation_next_time */
-    double usual_ns_per_tick;        /* of the generation before, 0: unknown */
+    uint64_t time_ticks;             /* the earliest of any batch so far */
+    bool events_lost;                /* from this generation: states after it are unknown */
+    bool behind_loss;                /* the next generation begins after lost bytes */
+    bool looked_ahead;               /* bytes after it were read: see v2_generation_next_time */
+    double usual_ns_per_tick;        /* of the previous generation; 0: unknown */
     uint64_t text_bytes, lost_bytes; /* of the trace so far */
     int64_t text_offset;             /* of the first text; -1: none */
     int64_t next_trace;              /* offset of another trace behind this one; -1: none */
@@ -96,29 +96,29 @@ enum v2_load {
 
 /*
  * Loads the next generation, replacing the current one. `behind` must be clear; it receives an
- * error that follows the generation, in the bytes of its end or of the next one, even if the
- * generation itself is damaged. Do not call again after V2_NO_MORE or a failure.
+ * error after the generation, at its end or in the next one, even if the generation itself is
+ * damaged. Do not call again after V2_NO_MORE or a failure.
  */
 enum v2_load v2_generation_load(struct v2_generation *generation, trail_error *err,
                                 trail_error *behind);
 
 /*
- * Passes over generations that others have loaded: the source is then where loading them would have
- * left it, and the next one is that at `offset`. Returns -1 with *err on an error.
+ * Skips generations that other threads have loaded: the source is left where loading them would
+ * leave it, and the next generation is the one at `offset`. Returns -1 with *err on an error.
  */
 int v2_generation_pass(struct v2_generation *generation, int64_t offset, trail_error *err);
 
-/* Whether the error is of the trace's bytes, so that others may still be read. */
+/* Whether the error is damage in the trace's bytes, so that other bytes may be readable. */
 bool v2_is_damage(const trail_error *err);
 
 /*
- * Returns the time, in ticks, of the thread's first batch in the next generation; 0 if that is not
- * known. It is looked for only in generations that are loaded with damage.
+ * Returns the time, in ticks, of the thread's first batch in the next generation; 0 if not known.
+ * Searched for only in generations that were loaded with damage.
  */
 uint64_t v2_generation_next_time(const struct v2_generation *generation, uint64_t thread);
 
 /*
- * Skips bytes behind the current generation up to a place where batches continue. Returns false if
+ * Skips bytes after the current generation up to a place where batches continue. Returns false if
  * there is none, with *err if it could not be read. For readers that are not strict, after an
  * error.
  */

@@ -1,4 +1,4 @@
-/* v2 guess: notes what an order takes for granted, and compares it with the state before. */
+/* v2 guess: notes what an order assumes, and compares it with the previous state. */
 #include "read/v2/guess.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "base/grow.h"
 #include "read/v2/common.h"
 
-/* What a thread with events has at the begin. */
+/* What a thread with events has at the start. */
 struct v2_guessed_m {
     int64_t p_id, g_id;
 };
@@ -107,7 +107,7 @@ bool v2_guess_region_ends(struct v2_guess *guess, int64_t goroutine, uint64_t ta
 bool v2_guess_range(const struct idmap *of, int64_t id, struct v2_ranges *ranges, uint8_t type)
 {
     struct v2_guessed *guessed = idmap_find(of, (uint64_t)id);
-    /* A list without memory has never had a range. */
+    /* Ranges without memory have never been used. */
     if (!guessed || ranges->capacity > 0 || !GROW(ranges->items, ranges->capacity, 1))
         return false;
     ranges->items[ranges->count++] = (struct v2_range){.type = type};
@@ -129,7 +129,7 @@ void v2_guess_gc(struct v2_order *order, uint8_t type, uint64_t seq)
 
 /* MARK: Threads */
 
-/* Takes a status into what the thread has. Returns false if it is none, or malformed. */
+/* Applies a status to what the thread has. Returns false if it is not a status, or malformed. */
 static bool take_status(const uint8_t **at, const uint8_t *end, const struct v2_m *m,
                         struct v2_guessed_m *guessed)
 {
@@ -207,7 +207,8 @@ static bool procs_hold(const struct v2_guess *guess, const struct v2_order *befo
     return true;
 }
 
-/* A thread without events has at most a goroutine in a system call, whose status was found. */
+/* A thread without events has at most a goroutine in a system call, and that goroutine's status was
+ * found. */
 static bool threads_hold(const struct v2_guess *guess, const struct v2_order *before,
                          const struct v2_order *after)
 {
@@ -251,7 +252,8 @@ bool v2_guess_holds(const struct v2_guess *guess, const struct v2_order *before,
 
 /* MARK: Joining */
 
-/* Moves the goroutines that the generation does not show, and the regions of the others. */
+/* Moves the goroutines that the generation does not show, and the remaining regions of the
+ * others. */
 static bool join_goroutines(const struct v2_guess *guess, struct v2_order *joint,
                             struct v2_order *after)
 {

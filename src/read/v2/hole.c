@@ -51,7 +51,7 @@ static uint8_t next_type(const struct v2_order *order, enum v2_numbered_kind kin
     return v2_successors_type(order->successors, kind, (uint64_t)id, next);
 }
 
-/* What runs or is in a system call leaves that by an event of its thread. */
+/* A goroutine that runs or is in a system call leaves that state by an event of its thread. */
 static bool is_sure_g(const struct v2_order *order, const struct v2_g *g)
 {
     switch (next_type(order, V2_NUMBERED_G, g->id, g->seq)) {
@@ -69,7 +69,7 @@ static bool is_sure_g(const struct v2_order *order, const struct v2_g *g)
     }
 }
 
-/* In a system call, another thread may take it. */
+/* Another thread may take a P that is in a system call. */
 static bool is_sure_p(const struct v2_order *order, const struct v2_p *p)
 {
     bool calls = p->status == V2_PROC_SYSCALL && p->seq.generation == order->generation;
@@ -83,7 +83,8 @@ bool v2_hole_goes_on(const struct v2_order *order, const struct v2_g *g)
     return next_type(order, V2_NUMBERED_G, g->id, g->seq) != 0;
 }
 
-/* Collects what whole threads hold; the others let go. Returns false if out of memory. */
+/* Collects what threads hold whose next event is in the file; the others lose it. Returns false if
+ * out of memory. */
 static bool find_held(struct v2_order *order, v2_is_whole *is_whole, void *context,
                       struct idmap *gs, struct idmap *ps)
 {
@@ -133,7 +134,7 @@ bool v2_hole_begin_within(struct v2_hole *hole, struct v2_order *order, v2_is_wh
 
 /* MARK: Emitting */
 
-/* An event of no thread, right behind the one before. */
+/* An event without a thread, right after the previous one. */
 static struct step implied(struct v2_order *order, uint8_t type)
 {
     return (struct step){
@@ -241,8 +242,8 @@ bool v2_hole_emit(struct v2_hole *hole, struct v2_order *order, const trail_even
 
 /* MARK: Within a generation */
 
-/* The number that it had, or 1 if it had none in this generation, above the values of that: see
- * below. */
+/* Stores the number that it had plus 2, or 1 if it had none in this generation: see
+ * v2_hole_forgotten. */
 static void remember(const struct v2_order *order, struct idmap *forgotten, uint64_t id,
                      struct v2_seq seq)
 {
@@ -275,7 +276,7 @@ void v2_hole_forget_p(struct v2_order *order, int64_t id)
     end_proc(order, p);
 }
 
-/* The P of a system call that ends on it was not taken meanwhile. */
+/* A P was not taken during a system call that ends on it. */
 static void find_again(struct v2_order *order, int64_t id)
 {
     uint64_t n;

@@ -1,12 +1,12 @@
 /*
- * v2 hole: damage that the reader goes on behind. What goroutines, Ps and ranges did meanwhile is
+ * v2 hole: damage after which the reader continues. What goroutines, Ps and ranges did meanwhile is
  * unknown, so each of them first gets an implied event that ends its state; then the model starts
  * anew, as at the beginning of a trace.
  *
- * Within a generation of which events are lost, a state is kept only if it is sure that it lasts
- * until the next event of its goroutine or P: on a thread whose next event is in the file, or with
- * the next sequence number in the file (v2/successors.h). Other states end where they begin, and
- * the goroutine or P is in none until an event shows it again.
+ * Within a generation with lost events, a state is kept only if it certainly lasts until the next
+ * event of its goroutine or P: if the next event of its thread, or the event with the next sequence
+ * number, is in the file (v2/successors.h). Other states end where they begin, and the goroutine or
+ * P has no state until an event shows it again.
  */
 #ifndef TRAIL_READ_V2_HOLE_H
 #define TRAIL_READ_V2_HOLE_H
@@ -16,34 +16,33 @@
 /* Zero-initialized: no hole. */
 struct v2_hole {
     bool open;
-    bool within;   /* a generation; else before one */
+    bool within;   /* within a generation, not before one */
     uint64_t *ids; /* of goroutines, then of Ps */
     size_t goroutines, count, next;
 };
 
-/* Begins a hole behind the last event. Returns false if out of memory. */
+/* Begins a hole after the last event. Returns false if out of memory. */
 bool v2_hole_begin(struct v2_hole *hole, const struct v2_order *order);
 
 /* Whether the next event of the thread, if it has one in this generation, is in the file. */
 typedef bool v2_is_whole(void *context, const struct v2_m *m);
 
 /*
- * The same within a generation, for the states that are not sure. Threads whose next event may be
- * lost hold nothing from now on.
+ * The same within a generation, for the states that are not certain. Threads whose next event may
+ * be lost hold nothing from now on.
  */
 bool v2_hole_begin_within(struct v2_hole *hole, struct v2_order *order, v2_is_whole *is_whole,
                           void *context);
 
 /*
- * Emits implied events, at most one more than needed to be behind `full`, while order->output is
- * before it. Returns whether all are emitted; the hole is then closed, and the model of one before
- * a generation empty.
+ * Emits implied events while order->output is before `full`, and at most one more. Returns whether
+ * all are emitted; the hole is then closed and, if it was before a generation, the model empty.
  */
 bool v2_hole_emit(struct v2_hole *hole, struct v2_order *order, const trail_event *full);
 
 void v2_hole_free(struct v2_hole *hole);
 
-/* Ends the states that the events of a step, those from `event` on, began and that are not sure. */
+/* Ends those states begun by a step's events, from `event` on, that are not certain. */
 void v2_hole_check(struct v2_order *order, const trail_event *event);
 
 /* Whether a later event of the goroutine is in the file. */
@@ -59,8 +58,8 @@ void v2_hole_end_gc(struct v2_order *order);
 bool v2_hole_forgotten(const struct idmap *forgotten, uint64_t id, uint64_t *n);
 
 /*
- * An implied event that begins the state of what was unknown. It comes from NOT_EXIST: a state that
- * comes from UNDETERMINED has lasted since the generation began.
+ * Emits an implied event that begins an unknown state. It comes from NOT_EXIST: a state that comes
+ * from UNDETERMINED has lasted since the generation began.
  */
 void v2_hole_begin_goroutine(struct v2_order *order, const struct v2_g *g);
 void v2_hole_begin_proc(struct v2_order *order, const struct v2_p *p);

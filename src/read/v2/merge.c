@@ -15,15 +15,15 @@
 #include "read/v2/force.h"
 
 /*
- * Where events are lost, one that waits for a lost one must not wait until its thread lags behind
- * all others: it has to be late by this much.
+ * Where events are lost, an event that waits for a lost one must not wait until its thread lags
+ * behind all others: being late by this much is enough.
  */
 #define LATE_NS 1000000
 
 /*
- * Where no damage is known, an event whose turn does not come for this long may wait for one that
- * is lost. It need not: a clock may go back, or a thread lose its CPU between a sequence number and
- * the time.
+ * Where no damage is known, an event that is delayed by this much may be waiting for a lost one. It
+ * may also be delayed because a clock went back, or because a thread lost its CPU between a
+ * sequence number and the time.
  */
 #define LAG_NS 10000000
 
@@ -40,7 +40,7 @@ COMMON int64_t delta_ns(const struct v2_clock *clock, uint64_t ticks)
 
 /*
  * Decodes the event at `at`, which is before cursor->end. Returns its end, NULL if it is malformed,
- * and updates *time_ns from the previous event's time to its own. Both are variables of the caller,
+ * and updates *time_ns from the previous event's time to its own. Both are the caller's variables,
  * so that the loop keeps them in registers: the position of each event depends on the previous one.
  */
 COMMON const uint8_t *decode_next(const struct v2_clock *clock, struct v2_cursor *c,

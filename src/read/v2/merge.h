@@ -1,5 +1,5 @@
 /*
- * v2 merge: the events of all threads of a generation, one after another (§6.4).
+ * v2 merge: the events of all threads of a generation in one sequence (§6.4).
  *
  * Each thread has a cursor at its next event. The cursors form a binary min-heap by that event's
  * time, the frontier. Its head is offered to the model (v2_order); if it has to wait, the others
@@ -34,7 +34,7 @@ enum v2_merge {
     V2_MERGE_PAUSE,    /* the output is full, or the head is later than until_ns */
     V2_MERGE_END,      /* the batch of entry *which is at its end: its cursor needs the next */
     V2_MERGE_STUCK,    /* every thread waits: the trace is broken */
-    V2_MERGE_FAILED,   /* *order->error is set, by the event of entry *which */
+    V2_MERGE_FAILED,   /* *order->error is set, for the event of entry *which */
     V2_MERGE_LATE,     /* every thread waits up to entry *which, which is late */
     V2_MERGE_MALFORMED /* the bytes at entry *which are no event; the previous event is dropped */
 };
@@ -52,15 +52,15 @@ v2_merge_fn v2_merge_any, v2_merge_bmi2;
 v2_merge_fn *v2_merge_best(void);
 
 /*
- * As the above, for a lenient order: takes one event. STUCK: that of entry `*which` waits for a
+ * The same for a lenient order: takes one event. STUCK: the event of entry `*which` waits for a
  * lost one.
  */
 enum v2_merge v2_merge_one(struct v2_order *order, struct v2_frontier *frontier, size_t *which);
 
 /*
- * Makes the model fit the event of entry `which`, which waits or has failed, and delivers it, or
- * passes over it. At most V2_MAX_FORCED implied events precede it. Returns PAUSE, END or MALFORMED,
- * also for what is well-formed by chance.
+ * Makes the model fit the event of entry `which`, which waits or has failed, and delivers or skips
+ * the event. At most V2_MAX_FORCED implied events precede it. Returns PAUSE, END or MALFORMED; the
+ * last also for bytes that are well-formed by chance.
  */
 enum v2_merge v2_merge_forced(struct v2_order *order, struct v2_frontier *frontier, size_t which);
 

@@ -45,7 +45,7 @@ static trail_proc_state proc_state_of(unsigned status)
     return (trail_proc_state)states[status];
 }
 
-/* Sets the context of the M that holds P `id`, whose status another M reports. */
+/* Sets the context to that of the M that holds P `id`, whose status another M reports. */
 static bool find_context_of_p(struct step *s, int64_t id)
 {
     const struct idmap *ms = &s->order->ms;
@@ -448,8 +448,8 @@ static enum v2_step end_range(struct step *s, struct v2_ranges *ranges, uint8_t 
 }
 
 /*
- * A range reported as in progress, of a goroutine or P: new in the first generation, known in any
- * other.
+ * A range reported as in progress, of a goroutine or P: new in the first generation, known in later
+ * ones.
  */
 static enum v2_step active_range(struct step *s, struct v2_ranges *ranges, uint8_t type, int64_t id)
 {

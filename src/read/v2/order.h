@@ -3,8 +3,8 @@
  * consistent order (§6.5). The merge offers the next event of a thread; the model accepts it, makes
  * it wait because another thread's event must come first, or reports a contradiction.
  *
- * Time stamps of different threads do not determine the order. What does is each thread's own
- * order, and the sequence numbers of goroutines and Ps, which count from 0 in every generation.
+ * Time stamps of different threads do not determine the order; each thread's own order does,
+ * together with the sequence numbers of goroutines and Ps, which count from 0 in every generation.
  *
  * The state is bounded by what is alive: a destroyed goroutine leaves nothing behind. Names of
  * tasks and of open regions are copied, because they outlive the generation that defines them.
@@ -65,7 +65,7 @@ struct v2_p {
  */
 struct v2_m {
     int64_t id;
-    bool seen; /* one of its events was offered; before that it is not part of the model */
+    bool seen; /* one of its events was offered; until then it is not part of the model */
     int64_t g_id, p_id;
     struct v2_g *g;
     struct v2_p *p;
@@ -93,9 +93,9 @@ struct v2_cursor {
     uint32_t batch;      /* the reader's index of the thread's next batch */
     uint32_t last_batch; /* and of its last batch */
     uint32_t gaps;       /* in the generation before the batch */
-    int64_t bound_ns;    /* no sound event of the batch is later, if the order is lenient */
-    bool looked_at;      /* the batch: see late in the reader */
-    bool pending;        /* the event is in the frontier; see the reader's doubt */
+    int64_t bound_ns;    /* latest time of a sound event of the batch, if the order is lenient */
+    bool looked_at;      /* the batch was examined: see late() in the reader */
+    bool pending;        /* the event is in the frontier; see doubt() in the reader */
 };
 
 /* Nanoseconds per tick; `exact` is the same if it is an integer below 2^31, else 0. */
@@ -120,7 +120,7 @@ enum v2_step {
 
 /* Receives events, with strictly increasing times. */
 struct v2_output {
-    trail_event *next; /* has room for V2_MAX_EMIT events more than `full` in v2/merge.h */
+    trail_event *next; /* has room for V2_MAX_EMIT more events than `full` in v2/merge.h */
     int64_t last_ns;   /* time of the last event emitted */
 };
 
@@ -129,7 +129,7 @@ struct v2_order {
     struct v2_output output;
     struct v2_output before; /* the step that ended a batch: V2_MERGE_END */
     uint64_t generation;
-    struct tables *tables; /* the reader's, of the current generation */
+    struct tables *tables; /* the reader's, for the current generation */
     struct idmap gs, ps, ms, tasks;
     uint64_t initial_generation; /* 0 until the first event */
     struct v2_clock clock;
@@ -138,31 +138,31 @@ struct v2_order {
     enum v2_gc gc;
     trail_string_handle range_names[TRAIL_RANGES];
     struct slab g_slab, p_slab, m_slab;
-    /* Goroutines and Ps that are in no state since events of this generation were lost: see
+    /* Goroutines and Ps without a state since events of this generation were lost: see
      * v2/hole.h. */
     struct idmap forgotten_gs, forgotten_ps;
     struct idmap ended_gs;                  /* in this generation, since then */
-    uint64_t highest_g;                     /* of the model at that time */
+    uint64_t highest_g;                     /* in the model at that time */
     const struct v2_successors *successors; /* of this generation; NULL: no event lags */
-    int64_t usual_end_ns; /* where a later event must be looked at before it is taken */
-    int64_t looked_ns;    /* of the last event that was looked at */
+    int64_t usual_end_ns; /* later events must be examined before they are accepted */
+    int64_t looked_ns;    /* time of the last event examined */
     bool lenient;         /* events are lost: see v2/force.h */
-    bool incomplete;      /* the generation's tables may be, too */
+    bool incomplete;      /* definitions in the generation's tables may be lost, too */
     uint64_t forced;      /* events for which the model was changed */
-    uint64_t dropped;     /* events that could not be used even so */
-    uint64_t forced_work; /* threads that were searched for this */
+    uint64_t dropped;     /* events that could not be used even then */
+    uint64_t forced_work; /* threads searched for this */
     bool strict;          /* a misused annotation is an error */
-    uint64_t misused;     /* annotations that were delivered as such */
-    uint64_t unknown;     /* IDs without string or stack, which a reader that is not strict drops */
+    uint64_t misused;     /* misused annotations that were delivered */
+    uint64_t unknown;     /* IDs without string or stack, dropped by a reader that is not strict */
     struct v2_m nobody;   /* the M for "no thread": its bindings last only one step */
     trail_error *error;
-    struct v2_guess *guess; /* the state before is not known: see v2/guess.h. NULL: it is */
+    struct v2_guess *guess; /* the previous state is unknown: see v2/guess.h. NULL: it is known */
 };
 
 void v2_order_init(struct v2_order *order, struct tables *tables, trail_error *error);
 void v2_order_fini(struct v2_order *order);
 
-/* Makes an order without goroutines and Ps as one before the first event. */
+/* Empties an order of goroutines and Ps, as before the first event. */
 void v2_order_restart(struct v2_order *order);
 
 /* Begins `generation`, whose tables are loaded. Returns false if out of memory. */
@@ -172,8 +172,8 @@ bool v2_order_generation(struct v2_order *order, uint64_t generation, double ns_
 struct v2_m *v2_order_m(struct v2_order *order, uint64_t thread);
 
 /*
- * Offers the cursor's event to the model. ADVANCED: its events were written to order->output, each
- * later than the one before it.
+ * Offers the cursor's event to the model. ADVANCED: its events were written to order->output, with
+ * increasing times.
  */
 enum v2_step v2_order_advance_any(struct v2_order *order, struct v2_cursor *cursor);
 

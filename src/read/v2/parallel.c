@@ -8,9 +8,10 @@
 #include "read/v2/batch.h"
 #include "wire/wire.h"
 
-/* A smaller file is read before threads have started. */
+/* A smaller file is read before threads could start. */
 #define SMALLEST_FILE ((int64_t)1 << 20)
-/* Larger generations are left to the reader; those being read at once have at most the second size. */
+/* Larger generations are left to the reader. The second limit is for all that are being read at the
+ * same time. */
 #define LARGEST_GENERATION ((uint64_t)64 << 20)
 #define LARGEST_SUM        ((uint64_t)256 << 20)
 
@@ -41,14 +42,14 @@ struct v2_parallel {
     bool stop;
     struct job jobs[MOST_JOBS]; /* the generations [first, end) of the list, in order */
     size_t first, end;
-    uint64_t next_offset; /* of the generation behind the last job */
+    uint64_t next_offset; /* of the generation after the last job */
     bool no_more;         /* no extent was found there */
     uint64_t running;     /* bytes of the generations being read */
 };
 
 /* MARK: Extents */
 
-/* Reads the header at `at`. Returns false if there is no batch that is good by its header. */
+/* Reads the header at `at`. Returns false if it is not the header of a plausible batch. */
 static bool read_header(const struct v2_parallel *p, uint64_t at, struct v2_batch_header *header,
                         size_t *length)
 {
@@ -164,7 +165,8 @@ static void *read_generations(void *context)
     return NULL;
 }
 
-/* Starts a thread for each further generation, at most as many as are allowed beside the caller's. */
+/* Starts a thread for each further generation, up to the number allowed in addition to the
+ * caller's. */
 static void start(struct v2_parallel *p)
 {
     while (p->started + 1 < p->threads && (p->started + 1 < p->end - p->first || add_job(p)) &&
@@ -219,7 +221,7 @@ struct v2_alone *v2_parallel_take(struct v2_parallel *p, uint64_t offset, struct
     (void)pthread_mutex_lock(&p->lock);
     if (find_first(p, offset)) {
         const struct job *job = job_at(p, p->first);
-        /* Nothing is in front of the very first one, so the reader reads it meanwhile. */
+        /* The very first generation depends on no other, so the reader reads it meanwhile. */
         while (p->first > 0 && job->state != JOB_DONE) {
             struct job *other = claim(p);
             if (!other && job->state == JOB_FREE)

@@ -22,14 +22,15 @@
 #include "read/v2/successors.h"
 #include "wire/wire.h"
 
-/* Events delivered in one batch where the caller offers no room. */
+/* Events delivered in one batch if the caller offers no room. */
 #define BATCH_EVENTS 128
 
-/* The most that a step emits, with what is implied where events are lost before and behind it. */
+/* The most events of a step, including the implied ones before and after it where events are
+ * lost. */
 #define MAX_STEP (V2_MAX_EMIT + 3 * V2_MAX_FORCED)
 _Static_assert(READER_ROOM > MAX_STEP, "there is room for a step");
 
-/* An event this much later than the one before it, and than all batches, is looked at: see late. */
+/* An event this much later than the previous one, and than all batches, is examined: see late(). */
 #define MOMENT_NS INT64_C(10000000)
 
 /* Twice the usual length of a generation. */
@@ -40,9 +41,9 @@ _Static_assert(READER_ROOM > MAX_STEP, "there is room for a step");
 
 enum v2_phase {
     PHASE_LOAD,   /* the next generation must be loaded */
-    PHASE_HOLE,   /* it is loaded, behind damage: the states before it are being ended */
-    PHASE_DOUBT,  /* events of it are lost: the states that are not sure are being ended */
-    PHASE_EVENTS, /* events of the current one are being delivered */
+    PHASE_HOLE,   /* it is loaded, and follows damage: the states before it are being ended */
+    PHASE_DOUBT,  /* it has lost events: the states that are not certain are being ended */
+    PHASE_EVENTS, /* its events are being delivered */
     PHASE_ERROR,  /* the final Sync was delivered; the error is next */
     PHASE_DONE
 };
@@ -60,21 +61,21 @@ struct v2_reader {
     uint64_t syncs;
     enum v2_phase phase;
     trail_error behind; /* error after the current generation; TRAIL_OK: none */
-    /* A reader that is not strict goes on behind damage, and returns the first one at the end. */
+    /* A reader that is not strict continues after damage, and returns the first error at the
+     * end. */
     trail_error first;
     struct v2_hole hole;
-    struct v2_successors successors; /* of a generation in which events are lost */
+    struct v2_successors successors; /* for a generation with lost events */
     /* A verdict by several threads: see v2/parallel.h. */
     struct v2_parallel *parallel;
-    int64_t
-        passed_to; /* the end of the generation that was joined last; 0: none since the last load */
-    uint64_t highest;         /* number of a generation */
-    uint64_t lost_generation; /* its rest is left out; 0: none */
-    uint64_t unknown;         /* order.unknown, as reported so far */
+    int64_t passed_to; /* the end of the last joined generation; 0: none since the last load */
+    uint64_t highest;  /* number of a generation */
+    uint64_t lost_generation; /* number of the generation whose rest is skipped; 0: none */
+    uint64_t unknown;         /* order.unknown as reported so far */
     trail_repair *repairs;    /* in order */
     size_t repair_count, repair_capacity;
-    int64_t last_batch_ns; /* the begin of the generation's last batch */
-    trail_event *full;     /* no step begins from here on */
+    int64_t last_batch_ns; /* start of the generation's last batch */
+    trail_event *full;     /* no step may begin from here on */
     trail_event events[BATCH_EVENTS + MAX_STEP];
 };
 
@@ -86,8 +87,8 @@ static struct v2_reader *v2(trail_reader *reader)
 /* MARK: Damage */
 
 /*
- * Takes r->base.error if reading can go on behind it: keeps the first one for the end. Returns
- * false, with the error in place, if not.
+ * Takes r->base.error if reading can continue after it, keeping the first one for the end.
+ * Otherwise returns false and leaves the error in place.
  */
 static bool note_damage(struct v2_reader *r)
 {
@@ -113,7 +114,7 @@ static void note_faults(struct v2_reader *r)
     }
 }
 
-/* Takes the report of an unknown ID in an event that was delivered. */
+/* Takes the report of an unknown ID in a delivered event. */
 static void note_unknown(struct v2_reader *r)
 {
     if (r->unknown == r->order.unknown)
@@ -145,8 +146,8 @@ static int bad_event(struct v2_reader *r, const struct v2_cursor *c)
 }
 
 /*
- * Returns the time that no sound event of the cursor's batch exceeds, that of the thread's next
- * batch; INT64_MAX if that is not known. Chance bytes that are an event by their form may have any
+ * Returns the time that no sound event of the cursor's batch exceeds: that of the thread's next
+ * batch; INT64_MAX if unknown. Chance bytes that happen to be a well-formed event may have any
  * time.
  */
 static int64_t time_of_next_batch(const struct v2_reader *r, const struct v2_cursor *c)
@@ -248,8 +249,8 @@ static bool is_cut(const struct v2_reader *r)
 }
 
 /*
- * As next_batch_of; a reader that is not strict leaves out batches that begin malformed. Sets *lost
- * if events between this batch and the next are lost.
+ * Like next_batch_of, but a reader that is not strict skips batches whose first event is malformed.
+ * Sets *lost if events between this batch and the next are lost.
  */
 static int next_good_batch_of(struct v2_reader *r, struct v2_cursor *c, bool *lost)
 {
@@ -322,7 +323,7 @@ static void count_generation(struct v2_reader *r)
 
 /*
  * An error in a generation that is truncated (up to 1.25) is mostly caused by that: tables come
- * last. The message stays Go's; the truncation is appended.
+ * last. The message remains Go's; the truncation is appended.
  */
 static void append_error_behind(struct v2_reader *r)
 {
@@ -346,7 +347,7 @@ static bool is_whole(void *context, const struct v2_m *m)
     return c->pending || (r->generation.gap_count == c->gaps && !is_cut(r));
 }
 
-/* Notes which threads have events, and which of these are too late. */
+/* Notes which threads have events, and which of these events are too late. */
 static void set_bounds(struct v2_reader *r)
 {
     struct v2_frontier *f = &r->frontier;
@@ -362,7 +363,7 @@ static void set_bounds(struct v2_reader *r)
     }
 }
 
-/* From here on, an event that waits for one which is not in the file is found. */
+/* From here on, an event that waits for one missing from the file is detected. */
 static bool find_successors(struct v2_reader *r)
 {
     if (r->order.successors)
@@ -379,7 +380,7 @@ static int doubt(struct v2_reader *r)
     r->order.lenient = r->generation.events_lost = true;
     r->order.usual_end_ns = INT64_MAX;
     r->phase = PHASE_DOUBT;
-    set_bounds(r); /* these are better */
+    set_bounds(r); /* replaces usual_end_ns with exact bounds */
     return find_successors(r) && v2_hole_begin_within(&r->hole, &r->order, is_whole, r)
                ? 0
                : out_of_memory(r);
@@ -393,7 +394,7 @@ static int64_t last_batch_of(const struct v2_generation *g)
     return v2_ticks_to_ns(g->ns_per_tick, last);
 }
 
-/* Whether nothing was found to be wrong: what a reader that is not strict goes on behind. */
+/* Whether no error was found so far, including those that only a strict reader stops at. */
 static bool is_undamaged(const struct v2_reader *r)
 {
     const struct v2_generation *g = &r->generation;
@@ -408,7 +409,8 @@ static int begin_generation(struct v2_reader *r)
     struct v2_generation *g = &r->generation;
     r->next_sample = 0;
     r->last_batch_ns = last_batch_of(g);
-    /* Late events are usual: a thread may do nothing for long. Only behind damage they are doubted. */
+    /* Late events are normal, because a thread may be idle for long. They are doubted only after
+     * damage. */
     r->order.usual_end_ns =
         r->order.strict || is_undamaged(r) ? INT64_MAX : ns_later(r->last_batch_ns, MOMENT_NS);
     r->order.incomplete = g->fault.code != TRAIL_OK || r->behind.code != TRAIL_OK;
@@ -426,7 +428,7 @@ static int begin_generation(struct v2_reader *r)
     return doubt(r);
 }
 
-/* Delivers the final Sync; the first error, if there is one, is next. */
+/* Delivers the final Sync; the first error, if any, is next. */
 static int end_trace(struct v2_reader *r)
 {
     if (r->base.error.code == TRAIL_OK)
@@ -436,7 +438,7 @@ static int end_trace(struct v2_reader *r)
     return 0;
 }
 
-/* Skips damaged bytes behind the current generation. Returns false if nothing follows them. */
+/* Skips damaged bytes after the current generation. Returns false if nothing follows them. */
 static bool resume(struct v2_reader *r)
 {
     struct v2_generation *g = &r->generation;
@@ -472,7 +474,7 @@ static enum v2_load load_next(struct v2_reader *r)
 /* MARK: Generations read alone */
 
 struct v2_alone {
-    struct v2_reader reader; /* of what it has, order and stats are kept */
+    struct v2_reader reader; /* only its order and stats are kept */
     struct v2_guess guess;
     uint64_t events;
     uint64_t number, time_ticks;
@@ -501,7 +503,7 @@ static void keep(struct v2_alone *a)
     a->maker = a->reader.base.tables.maker;
 }
 
-/* Takes the bytes of the generation, and the state of its threads. Returns false if it cannot be
+/* Takes the bytes of the generation and the state of its threads. Returns false if it cannot be
  * used. */
 static bool begin_alone(struct v2_alone *a, const trail_source *source,
                         const struct v2_extent *extent)
@@ -509,7 +511,7 @@ static bool begin_alone(struct v2_alone *a, const trail_source *source,
     struct v2_reader *r = &a->reader;
     struct v2_generation *g = &r->generation;
     r->order.guess = &a->guess;
-    r->order.initial_generation = extent->number + 1; /* another than this one, and than 0 */
+    r->order.initial_generation = extent->number + 1; /* neither this generation nor 0 */
     if (extent->number == UINT64_MAX || !GROW(g->buffer, g->capacity, (size_t)extent->size) ||
         source_again(source, extent->offset, g->buffer, (size_t)extent->size, NULL) < 0)
         return false;
@@ -529,7 +531,7 @@ static bool begin_alone(struct v2_alone *a, const trail_source *source,
     return true;
 }
 
-/* Orders the events, and forgets them. Returns false if anything is wrong. */
+/* Orders the events and discards them. Returns false if anything is wrong. */
 static bool read_alone(struct v2_alone *a)
 {
     struct v2_reader *r = &a->reader;
@@ -569,13 +571,14 @@ void v2_alone_free(struct v2_alone *alone)
     free(alone);
 }
 
-/* Times far from the ends of their range: arithmetic with them does not wrap. */
+/* Whether the time is far from the limits of its range, so that arithmetic with it does not
+ * wrap. */
 static bool is_usual(int64_t ns)
 {
     return ns >= 0 && ns < INT64_MAX / 2;
 }
 
-/* Whether the generation, which begins where the reader is, is as the reader would have read it. */
+/* Whether the generation, which begins where the reader is, is what the reader would have read. */
 static bool continues(const struct v2_reader *r, const struct v2_alone *a)
 {
     return r->lost_generation == 0 && r->behind.code == TRAIL_OK && a->number > r->highest &&
@@ -583,7 +586,7 @@ static bool continues(const struct v2_reader *r, const struct v2_alone *a)
            v2_guess_holds(&a->guess, &r->order, &a->reader.order);
 }
 
-/* Adds what the generation is counted with. */
+/* Adds the statistics of the generation. */
 static void add_stats(trail_reader_stats *sum, const struct v2_reader *r, bool good)
 {
     const trail_reader_stats *stats = &r->base.stats;
@@ -597,9 +600,8 @@ static void add_stats(trail_reader_stats *sum, const struct v2_reader *r, bool g
 }
 
 /*
- * Delivers the Sync of a generation that was joined, and one event that stands for the rest. Each
- * time is the larger of the event's own and of one more than that of the event before, so the last
- * one depends on how many there are.
+ * Delivers the Sync of a joined generation, and one event that stands for the rest. Each time is at
+ * least one more than the previous one, so the last one depends on the number of events.
  */
 static void deliver_ends(struct v2_reader *r, const struct v2_alone *a)
 {
@@ -695,7 +697,7 @@ static int failed_at(struct v2_reader *r, const struct v2_cursor *c)
     return -1;
 }
 
-/* No thread can continue: reports an event, the earliest, with its arguments. */
+/* No thread can continue: reports the earliest event, with its arguments. */
 static int stuck(struct v2_reader *r, const struct v2_cursor *c)
 {
     const struct v2_type_info *type = &v2_types[*c->event];
@@ -714,8 +716,8 @@ static int stuck(struct v2_reader *r, const struct v2_cursor *c)
 }
 
 /*
- * An event that follows on its thread is malformed: Go's reader loses the one before it, too. A
- * reader that is not strict keeps what is sound.
+ * The next event on its thread is malformed: Go's reader loses the one before it, too. A reader
+ * that is not strict keeps it.
  */
 static void drop_step_before(struct v2_reader *r)
 {
@@ -723,7 +725,7 @@ static void drop_step_before(struct v2_reader *r)
         r->order.output = r->order.before;
 }
 
-/* The batch of entry i is at its end: moves its thread to the next batch, or removes it. */
+/* Entry i is at the end of its batch: moves its thread to the next batch, or removes it. */
 static int end_of_batch(struct v2_reader *r, size_t i, bool lost)
 {
     struct v2_cursor *c = r->frontier.heads[i].cursor;
@@ -749,7 +751,8 @@ static int malformed(struct v2_reader *r, size_t which)
     return end_of_batch(r, which, true);
 }
 
-/* Notes that an event contradicts others. Returns whether reading goes on with what it requires. */
+/* Notes that an event contradicts others. Returns whether reading continues with the state that it
+ * requires. */
 static bool becomes_lenient(struct v2_reader *r)
 {
     if (r->order.strict || !v2_is_damage(&r->base.error))
@@ -759,7 +762,7 @@ static bool becomes_lenient(struct v2_reader *r)
     return true;
 }
 
-/* Counts that the model is made to fit an event, and stores it if repairs were asked for. */
+/* Counts that the model is made to fit an event, and stores the repair if requested. */
 static bool add_repair(struct v2_reader *r, trail_repair_kind kind, const struct v2_cursor *c)
 {
     trail_reader_stats *stats = &r->base.stats;
@@ -779,12 +782,12 @@ static bool add_repair(struct v2_reader *r, trail_repair_kind kind, const struct
     return true;
 }
 
-/* An event waits or has failed where others are lost: the model is made to fit it. */
+/* An event waits or has failed, and others are lost: makes the model fit it. */
 static int force(struct v2_reader *r, size_t which, trail_repair_kind kind)
 {
     error_clear(&r->base.error);
     if (!r->order.lenient)
-        return doubt(r); /* and then the event again */
+        return doubt(r); /* and then offers the event again */
     if (!add_repair(r, kind, r->frontier.heads[which].cursor))
         return -1;
     enum v2_merge merged = v2_merge_forced(&r->order, &r->frontier, which);
@@ -796,7 +799,7 @@ static int force(struct v2_reader *r, size_t which, trail_repair_kind kind)
     return merged == V2_MERGE_END ? end_of_batch(r, which, false) : 0;
 }
 
-/* Whether the event, which is late, has its time by damage: so that what is behind it is, too. */
+/* Whether damage made the event late: what follows it is then damaged, too. */
 static bool is_too_late(const struct v2_reader *r, struct v2_cursor *c)
 {
     int64_t next_ns = time_of_next_batch(r, c);
@@ -817,14 +820,15 @@ static bool is_too_late(const struct v2_reader *r, struct v2_cursor *c)
     return true;
 }
 
-/* The event is late: all batches have begun, or all events before it wait. Damage may be why. */
+/* An event is late: all batches have begun, or all events before it wait. The cause may be
+ * damage. */
 static int late(struct v2_reader *r, struct v2_cursor *c)
 {
     int64_t since_ns = v2_ticks_to_ns(r->generation.ns_per_tick, c->wire.ticks);
     r->order.looked_ns = c->last_ns;
     if (r->frontier.heads[0].time_ns < c->last_ns && !find_successors(r))
         return out_of_memory(r);
-    /* Without known damage, a clock that went back explains it as well. */
+    /* Without known damage, a clock that went back is as likely. */
     if (r->order.usual_end_ns == INT64_MAX)
         return 0;
     r->order.usual_end_ns = ns_later(c->last_ns, MOMENT_NS);
@@ -835,7 +839,7 @@ static int late(struct v2_reader *r, struct v2_cursor *c)
     return note_damage(r) ? doubt(r) : -1;
 }
 
-/* Takes what a merge has returned. */
+/* Handles the result of a merge. */
 static int merged_events(struct v2_reader *r, enum v2_merge merged, size_t which)
 {
     struct v2_cursor *c = r->frontier.heads[which].cursor;
@@ -858,7 +862,7 @@ static int merged_events(struct v2_reader *r, enum v2_merge merged, size_t which
     return 0;
 }
 
-/* Where events are lost: takes one event, and ends the states that are not sure. */
+/* Where events are lost: takes one event, and ends the states that are not certain. */
 static int merge_lenient(struct v2_reader *r)
 {
     size_t which = 0;
@@ -897,7 +901,8 @@ static bool sample_comes_first(const struct v2_reader *r)
             g->samples[r->next_sample].time_ns < r->frontier.heads[0].time_ns);
 }
 
-/* All events of the generation were delivered; only those of an undamaged one are all it had. */
+/* All events of the generation were delivered. Only in an undamaged generation are they
+ * complete. */
 static void count_whole_generation(struct v2_reader *r)
 {
     const struct v2_generation *g = &r->generation;
@@ -958,7 +963,7 @@ static long v2_next_batch(trail_reader *reader, const trail_event **events)
         }
         if (result < 0) {
             append_error_behind(r);
-            r->unknown = r->order.unknown; /* this error is the one to keep */
+            r->unknown = r->order.unknown; /* report this error, not an unknown ID */
             r->lost_generation = r->generation.number;
             r->phase = note_damage(r) ? PHASE_LOAD : PHASE_ERROR;
         } else {
@@ -993,7 +998,7 @@ static size_t v2_repairs(const trail_reader *reader, const trail_repair **repair
     return r->repair_count;
 }
 
-/* Frees all but the order. */
+/* Frees everything except the order. */
 static void release(struct v2_reader *r)
 {
     v2_parallel_close(r->parallel);
@@ -1049,7 +1054,7 @@ static void init(struct v2_reader *r, int version, bool strict)
     r->order.strict = strict;
 }
 
-/* A verdict needs no events: several threads find it. */
+/* A verdict needs no events, so several threads can find it. */
 static bool is_for_several(const trail_reader_options *options)
 {
     return options->ahead && options->verdict_only && !options->repair && options->from_ns <= 0;

@@ -7,8 +7,8 @@
 #include "wire/wire.h"
 
 /*
- * Times are those of a clock that began long before the trace, so that chance bytes in events, most
- * of which are small numbers, have none like them.
+ * Times are from a clock that started long before the trace, so chance bytes in events, which are
+ * mostly small numbers, do not look like them.
  */
 #define NEAR_TICKS     (UINT64_C(1) << 44)
 #define HIGHEST_THREAD (UINT64_C(1) << 40)
@@ -40,7 +40,7 @@ static size_t batch_end(const struct v2_resync *rules, const uint8_t *data, size
     return at + length + (size_t)header.size;
 }
 
-/* Whether a batch is at `at`, and another one, or the end of the trace, behind it. */
+/* Whether a batch is at `at`, followed by another one or the end of the trace. */
 static bool continues_at(const struct v2_resync *rules, const uint8_t *data, size_t size, size_t at)
 {
     struct v2_resync next = *rules;
@@ -55,7 +55,7 @@ static bool continues_at(const struct v2_resync *rules, const uint8_t *data, siz
                       : end == size && rules->at_end;
 }
 
-/* Whether the generation ends at `at`: the next one, or the end of the trace, follows. */
+/* Whether the generation ends at `at`, followed by the next one or the end of the trace. */
 static bool ends_at(const struct v2_resync *rules, const uint8_t *data, size_t size, size_t at)
 {
     struct v2_resync next = *rules;

@@ -1,6 +1,6 @@
 /*
- * v2 resync: finds where batches continue after bytes that are none: text that the program wrote
- * into the trace, damage, another trace. Only readers that are not strict use it.
+ * v2 resync: finds where batches continue after bytes that are not batches: text that the program
+ * wrote into the trace, damage, another trace. Only used by readers that are not strict.
  */
 #ifndef TRAIL_READ_V2_RESYNC_H
 #define TRAIL_READ_V2_RESYNC_H
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How far behind the place of an error batches are searched: several of maximum size. */
+/* How far after an error batches are searched for: several of maximum size. */
 #define V2_RESYNC_REACH ((size_t)512 << 10)
 
 /* The rules for a place where batches continue. */
@@ -17,8 +17,8 @@ struct v2_resync {
     int version;
     uint64_t generation; /* of the last good batch; 0: unknown */
     uint64_t reach;      /* by how much the next may be larger */
-    uint64_t time_ticks; /* the earliest of a batch so far; 0: unknown */
-    bool at_end;         /* the trace has no bytes behind these */
+    uint64_t time_ticks; /* the earliest of any batch so far; 0: unknown */
+    bool at_end;         /* the trace has no bytes after these */
 };
 
 /*
@@ -27,7 +27,7 @@ struct v2_resync {
  */
 size_t v2_resync_find(const struct v2_resync *rules, const uint8_t *data, size_t size);
 
-/* Whether the bytes are text as programs print it. */
+/* Whether the bytes are text such as programs print. */
 bool v2_resync_is_text(const uint8_t *data, size_t size);
 
 #endif

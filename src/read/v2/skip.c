@@ -8,7 +8,7 @@
 #include "wire/wire.h"
 
 /*
- * Events of a generation overlap the next one by a little: its last records are the states of idle
+ * Events of a generation overlap the next one a little: its last records are the states of idle
  * goroutines.
  */
 #define OVERLAP_NS INT64_C(50000000)

@@ -28,7 +28,8 @@ static bool add(struct v2_successors *s, enum v2_numbered_kind kind, uint8_t typ
     return true;
 }
 
-/* A thread's P, V2_NO_THREAD if unknown, and the number of its system call: these do not name it. */
+/* A thread's P (V2_NO_THREAD if unknown) and the number of its system call, which its events do not
+ * name. */
 struct holder {
     uint64_t proc, call;
 };
@@ -91,7 +92,7 @@ static bool add_batch(struct v2_successors *s, const struct v2_generation *g,
     return true;
 }
 
-/* The batches of a thread are linked; the first of each is not the `next` of another. */
+/* The batches of a thread are linked; the first is not the `next` of any other. */
 bool v2_successors_find(struct v2_successors *s, const struct v2_generation *g)
 {
     bool *linked = calloc(g->batch_count + 1, sizeof *linked), good = linked != NULL;
@@ -111,7 +112,7 @@ bool v2_successors_find(struct v2_successors *s, const struct v2_generation *g)
     return good;
 }
 
-/* Returns the place of the first that is not before (kind, id, n). */
+/* Returns the index of the first one that is not before (kind, id, n). */
 static size_t place_of(const struct v2_successors *s, enum v2_numbered_kind kind, uint64_t id,
                        uint64_t n)
 {

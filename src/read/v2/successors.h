@@ -1,10 +1,10 @@
 /*
- * v2 successors: the numbered events of a generation in which others are lost.
+ * v2 successors: the numbered events of a generation with lost events.
  *
  * A goroutine leaves the states waiting and ready, and a P leaves idle and a system call, by an
- * event with its next sequence number; a GC cycle ends likewise. If that event is in the file,
- * nothing of the goroutine or P before it is lost, so the state lasts until then. If not, the state
- * may have ended at any time.
+ * event with its next sequence number; a GC cycle ends likewise. If that event is in the file, no
+ * earlier event of the goroutine or P is lost, so the state lasts until then. If not, the state may
+ * have ended at any time.
  */
 #ifndef TRAIL_READ_V2_SUCCESSORS_H
 #define TRAIL_READ_V2_SUCCESSORS_H
@@ -14,7 +14,7 @@
 enum v2_numbered_kind {
     V2_NUMBERED_G,
     V2_NUMBERED_P,
-    V2_NUMBERED_CALL, /* the end of a system call on its P, which has had number n since its begin */
+    V2_NUMBERED_CALL, /* end of a system call on its P, which has had number n since its start */
     V2_NUMBERED_GC    /* its ID is 0 */
 };
 
@@ -30,7 +30,7 @@ struct v2_successors {
     size_t count, capacity;
 };
 
-/* Replaces them by those of the generation. Returns false if out of memory. */
+/* Replaces them with those of the generation. Returns false if out of memory. */
 bool v2_successors_find(struct v2_successors *successors, const struct v2_generation *generation);
 
 /* Returns the type of the event with number `n`; 0 if it is not in the file. */

@@ -1,6 +1,7 @@
 /*
- * Passes a dropped file from one page load to the next: the page is loaded again as ?opened=KEY, so that no state of
- * the previous trace remains. The file is stored in IndexedDB, from which the new page removes it.
+ * Passes a dropped file from one page load to the next: the page is loaded again as ?opened=KEY, so
+ * that no state of the previous trace remains. The file is stored in IndexedDB until the new page
+ * removes it.
  */
 const STORE = "opened";
 

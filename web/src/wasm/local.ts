@@ -83,7 +83,7 @@ export function failure(request: string, title: string, error: unknown, known?: 
 export class Local {
     private readonly holder: Asker;
     private runner: Asker | null;
-    /* Completes with the last analysis: they run one after the other. */
+    /* Resolves with the last analysis: they run one after another. */
     private runs: Promise<unknown> = Promise.resolve();
     private known?: Status;
 

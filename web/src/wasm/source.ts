@@ -13,7 +13,7 @@ export const source = signal<"server" | "page" | "file">("server");
 
 const key = new URLSearchParams(location.search).get("opened");
 
-/* The parser as served beside the page. */
+/* The parser as served along with the page. */
 async function served(): Promise<Parts> {
     const response = await fetch("trail.wasm");
     if (!response.ok) throw new Error(`trail.wasm: ${response.statusText}`);
