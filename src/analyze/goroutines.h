@@ -84,7 +84,7 @@ struct goroutine {
     struct range_time *range;
     uint32_t range_count : 27;
     uint32_t range_log : 5; /* room for 1 << range_log; 0: none */
-    trail_stack outer;      /* for waits: stack of its last system call or wait to send, in Go */
+    trail_stack outer;      /* for waits: stack of its last system call or wait, in Go */
     union {
         struct open_region *region;  /* innermost first */
         struct goroutine *next_free; /* in the list of free objects */

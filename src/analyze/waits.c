@@ -97,8 +97,8 @@ static bool has(trail_string text, const char *part)
 /* Whether this inner frame waits for something that is not a lock of the program. */
 static bool is_in_other(trail_string function)
 {
-    return has(function, "WaitGroup") || has(function, "join") || text_begins(function, "sem_") ||
-           has(function, "barrier") || has(function, "Once");
+    return has(function, "join") || text_begins(function, "sem_") || has(function, "barrier") ||
+           has(function, "Once");
 }
 
 /* The lock that a condition variable takes again is part of the wait for the condition variable. */
@@ -150,9 +150,10 @@ static trail_name place_name(struct waits *waits, trail_stack_handle stack, enum
         if (rank > best_rank) {
             best = frame;
             best_rank = rank;
-        } else if (rank <= FRAME_WRAPPER && *kind == PLACE_LOCK &&
-                   (is_in_other(function) || is_in_condition(function))) {
-            *kind = PLACE_OTHER;
+        } else if (rank <= FRAME_WRAPPER && *kind == PLACE_LOCK) {
+            *kind = has(function, "WaitGroup")                           ? PLACE_GROUP
+                    : is_in_other(function) || is_in_condition(function) ? PLACE_OTHER
+                                                                         : PLACE_LOCK;
         }
     }
     return best ? frame_name(waits, best) : 0;
@@ -578,6 +579,7 @@ static bool goroutine_lost(void *part, struct goroutine *g, int64_t now)
     struct waits *waits = part;
     (void)now;
     waits->inferred = true;
+    families_lost(&waits->families, g->id);
     return forget(waits, g);
 }
 
@@ -586,7 +588,8 @@ static bool goroutine_ends(void *part, struct goroutine *g, int64_t now, int64_t
     struct waits *waits = part;
     if (waits->analysis->counting && !count_worker(waits, g, ran_for(g, now)))
         return false;
-    (void)end_ns;
+    if (end_ns != 0 && waits->is_go) /* if it has not ended yet, it waits for ever */
+        families_end(&waits->families, g->id, now, FAMILY_STAYS);
     note_spinner(waits, g, ran_for(g, now));
     if (!forget(waits, g))
         return false;
@@ -817,7 +820,7 @@ static bool wait_enter(struct waits *waits, struct goroutine *g, const trail_eve
     trail_name reason = reason_of(waits, event);
     if (!place_enter(waits, g, event, reason))
         return false;
-    if (reason == waits->send)
+    if (waits->is_go)
         g->outer = stacks_of(&waits->analysis->stacks, event->transition.stack);
     if (__builtin_expect(waits->analysis->goroutines.follow.announced.heard, 0))
         return idle_enter(waits, g, event) &&
@@ -837,16 +840,36 @@ static __attribute__((noinline)) void count_created(struct waits *waits, struct 
         group->most_alive = group->row.created - group->row.ended;
 }
 
-/* It was created, was found, or is in a state again. */
-static __attribute__((noinline)) void count_first(struct waits *waits, struct wait_group *group,
-                                                  const struct goroutine *g,
-                                                  const trail_event *event)
+/* Adds a goroutine to those that the same one created there. Returns false on out of memory. */
+static bool join_family(struct waits *waits, const struct goroutine *g, const trail_event *event)
 {
-    waits->inferred |= (event->flags & TRAIL_EVENT_INFERRED) != 0;
-    if (g->lost && g->state == TRAIL_GO_UNDETERMINED)
-        group->row.ended -= group->row.ended > 0; /* it has not ended where it was lost */
-    else if (event->transition.from == TRAIL_GO_NOT_EXIST && !(event->flags & TRAIL_EVENT_IMPLIED))
+    struct family of = {
+        .place = waits_place(waits, stacks_of(&waits->analysis->stacks, event->stack)),
+        .start = g->name,
+        .created_ns = event->time_ns,
+    };
+    return event->goroutine < 0 || of.place == 0 ||
+           families_add(&waits->families, event->goroutine, g->id, &of);
+}
+
+/* It was created, was found, or is in a state again. Returns false on out of memory. */
+static __attribute__((noinline)) bool take_first(struct waits *waits, struct wait_group *group,
+                                                 const struct goroutine *g,
+                                                 const trail_event *event)
+{
+    bool counts = waits->analysis->counting;
+    if (counts)
+        waits->inferred |= (event->flags & TRAIL_EVENT_INFERRED) != 0;
+    if (g->lost && g->state == TRAIL_GO_UNDETERMINED) {
+        /* it has not ended where it was lost */
+        group->row.ended -= counts && group->row.ended > 0;
+        return true;
+    }
+    if (event->transition.from != TRAIL_GO_NOT_EXIST || event->flags & TRAIL_EVENT_IMPLIED)
+        return true;
+    if (counts)
         count_created(waits, group, event);
+    return !waits->is_go || join_family(waits, g, event);
 }
 
 static bool take_transition(void *part, struct goroutine *g, const trail_event *event)
@@ -859,10 +882,10 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
     if (waits->watched > 0 && event->goroutine != g->id &&
         (from == TRAIL_GO_WAITING || from <= TRAIL_GO_NOT_EXIST))
         watch_waker(waits, g, event->goroutine);
+    if (event->transition.from <= TRAIL_GO_NOT_EXIST && !take_first(waits, group, g, event))
+        return false;
     if (waits->analysis->counting) {
         group->row.ended += to <= TRAIL_GO_NOT_EXIST;
-        if (event->transition.from <= TRAIL_GO_NOT_EXIST)
-            count_first(waits, group, g, event);
         if (from > TRAIL_GO_NOT_EXIST && !count_left(waits, group, g, event))
             return false;
     }
@@ -875,8 +898,10 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
         return wait_enter(waits, g, event);
     if (to == TRAIL_GO_SYSCALL)
         return call_begins(waits, g, event);
-    if (to <= TRAIL_GO_NOT_EXIST)
+    if (to <= TRAIL_GO_NOT_EXIST) {
         watch_end(waits, g->id);
+        families_end(&waits->families, g->id, event->time_ns, FAMILY_ENDS);
+    }
     return true;
 }
 
@@ -993,6 +1018,7 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     waits->activity = needed[0];
     blame_init(&waits->blame, &analysis->aside);
     outside_init(&waits->outside);
+    families_init(&waits->families);
     waits->parked_slab.object_size = sizeof(struct parked);
     waits->sync = names_put(&analysis->names, sync, strlen(sync));
     waits->condition = names_put(&analysis->names, condition, strlen(condition));
@@ -1025,6 +1051,7 @@ static void drop(void *part)
     idmap_free(&waits->by_stack);
     blame_free(&waits->blame);
     outside_free(&waits->outside);
+    families_free(&waits->families);
     idmap_free(&waits->blamed_places);
     idmap_free(&waits->calls);
     idmap_free(&waits->served);

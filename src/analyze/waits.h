@@ -12,15 +12,16 @@
 
 #include "analyze/activity.h"
 #include "analyze/blame.h"
+#include "analyze/families.h"
 #include "analyze/idle.h"
 #include "analyze/outside.h"
 #include "base/idmap.h"
 #include "base/slab.h"
 
 /* What is waited for at a place. */
-enum place_kind { PLACE_OTHER, PLACE_LOCK, PLACE_CONDITION };
+enum place_kind { PLACE_OTHER, PLACE_LOCK, PLACE_CONDITION, PLACE_GROUP };
 
-/* Where locks or condition variables are waited for. Lives as long as the analysis. */
+/* Where locks, condition variables or a WaitGroup are waited for. Lives as long as the analysis. */
 struct place {
     trail_name name; /* "main.work (main.go:42)" */
     trail_name lock; /* the wait's name, "mutex stats_mu"; 0: unknown, or not always the same */
@@ -92,6 +93,7 @@ struct waits {
     struct slab parked_slab;
     struct blame blame;
     struct outside outside;
+    struct families families;   /* of a Go program */
     struct idmap blamed_places; /* function and line -> name of the place, as a pointer */
     struct idmap calls; /* goroutine -> name of what it waits for in a system call, as a pointer */
     struct idle idle;   /* the user of a place is the name of the wait's kind */

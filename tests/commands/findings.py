@@ -1141,6 +1141,49 @@ def a_goroutine_that_nothing_wakes_is_an_open_wait():
     equal(open_in_go("chan send", WORK_STACK, length=500 * MS, begins=400 * MS + 1), {})
 
 
+def group(ended, of, left="chan send", works=False, length=500 * MS, waits=10 * MS, closer=False, late=None):
+    """Main creates so many goroutines, of which some end, and waits for all; or the one that it creates last waits for all."""
+    trace = Trace(of + 2)
+    trace.here(1, 2, 0)
+    for i in range(of):
+        trace.create(10 + i, 0, 10 + i, ("main.load", "main.loader"))
+        trace.start(MS, 1 + i, 10 + i)
+        if i < ended:
+            trace.at(late if late and i == 0 else 2 * MS + i, 1 + i, "GoDestroy")
+        elif not works:
+            trace.block(3 * MS + i, 1 + i, left, ("time.Sleep", "main.retry") if left == "sleep" else ("main.put", "main.load"))
+    waiter = of + 1 if closer else 0
+    if closer:
+        trace.create(MS, 0, 9, ("main.closer", "main.main"))
+        trace.start(2 * MS, waiter, 9)
+        trace.block(5 * MS, 0, "chan receive", ("main.main",))
+    trace.block(waits, waiter, "sync", GROUP)
+    return trace.findings(length, "--from=0ns", f"--to={length}ns")
+
+
+@test
+def a_group_of_goroutines_that_is_never_done_names_the_one_that_is_left():
+    text = group(4, 4)["never-done"]["text"]
+    assert re.match(r"goroutine \S+ \(1\) has waited for a WaitGroup at main.deposit \(main.go:11\) for 490 ms when the trace ended: all 4 goroutines of main.loader "
+                    r"created at main.load \(main.go:10\) have ended, so Done was called less often", text), text
+    found = group(3, 4)
+    equal(list(found), ["never-done"])  # and none of the wait to send
+    text = found["never-done"]["text"]
+    assert "3 of the 4 goroutines of main.loader created at main.load (main.go:10) have ended, goroutine main.loader (13) has not: it has waited (chan send) at main.put (main.go:10) for 497 ms" in text, text
+    assert "main.loader (13) has not: it sleeps at main.retry (main.go:11)" in group(3, 4, "sleep")["never-done"]["text"]
+    assert "main.loader (13) has not: it waits for ever, for a nil channel" in group(3, 4, "forever")["never-done"]["text"]
+    # The goroutine that waits is not the one that created them.
+    assert "(9) has waited for a WaitGroup" in group(3, 4, closer=True)["never-done"]["text"]
+    # Workers that work on, or none of which has ended; and one goroutine may be what the program is.
+    for args in ({"ended": 3, "of": 4, "works": True}, {"ended": 0, "of": 2, "left": "chan receive"}, {"ended": 1, "of": 3, "left": "sleep"}, {"ended": 1, "of": 1}):
+        assert "never-done" not in group(**args), args
+    # From 100 ms and a fifth of the time on, in which none has ended.
+    for waits, late in ((400 * MS, None), (10 * MS, 400 * MS)):
+        assert "never-done" in group(4, 4, waits=waits, late=late)
+        assert "never-done" not in group(4, 4, waits=waits + bool(not late), late=late and late + 1)
+    assert "never-done" not in group(4, 4, length=109 * MS)
+
+
 def full(share, reason="chan send", log=None, count=10):
     """Goroutine 2 waits so much of the time for room, which goroutine 1 makes."""
     trace = Trace(2)
