@@ -156,24 +156,23 @@ void finding_futile_wakeups(struct findings *findings)
 
 /* MARK: Tasks */
 
-/* Whether the wait is most of the slowest task. */
-static bool is_most_of(const struct task_kind *kind, const trail_longest *wait)
+/* Whether the wait is most of the slowest task or region. */
+static bool is_most_of(const trail_longest *span, const trail_longest *wait)
 {
-    const trail_longest *task = &kind->row.longest;
-    return wait->goroutine == kind->goroutine && wait->begin_ns >= task->begin_ns &&
-           ns_between(task->begin_ns, wait->begin_ns) + wait->ns <= task->ns &&
-           wait->ns >= task->ns / 2;
+    return wait->goroutine == span->goroutine && wait->begin_ns >= span->begin_ns &&
+           ns_between(span->begin_ns, wait->begin_ns) + wait->ns <= span->ns &&
+           wait->ns >= span->ns / 2;
 }
 
-/* Writes what most of the slowest task was one wait for. Returns false if that is not known. */
-static bool put_longest_wait(const struct findings *findings, const struct task_kind *kind,
-                             char *text, size_t size)
+/* Writes what most of `span` was one wait for. Returns false if that is not known. */
+static bool put_longest_wait(const struct findings *findings, const trail_longest *span, char *text,
+                             size_t size)
 {
     const struct waits *waits = findings->waits;
     for (size_t i = 0; i < waits->blame.count; i++) {
         const struct blame_row *row = &waits->blame.rows[i];
         char what[200];
-        if (row->function == 0 || !is_most_of(kind, &row->longest))
+        if (row->function == 0 || !is_most_of(span, &row->longest))
             continue;
         trail_string wait = text_of(findings, row->wait), by = text_of(findings, row->place);
         (void)snprintf(what, sizeof what, "%.*s", SHOWN(wait));
@@ -186,7 +185,7 @@ static bool put_longest_wait(const struct findings *findings, const struct task_
     }
     for (size_t i = 0; i < waits->outside.count; i++) {
         const struct outside_row *row = &waits->outside.rows[i];
-        if (!is_most_of(kind, &row->longest))
+        if (!is_most_of(span, &row->longest))
             continue;
         trail_string wait = text_of(findings, row->wait), place = text_of(findings, row->place);
         (void)snprintf(text, size, ": for %s of it its %s waited (%.*s) at %.*s",
@@ -197,22 +196,20 @@ static bool put_longest_wait(const struct findings *findings, const struct task_
     return false;
 }
 
-/* Writes what the slowest task spent its time with, and the function. */
-static void put_spent(const struct findings *findings, const struct task_kind *kind, char *text,
-                      size_t size)
+/* Writes what the slowest task or region spent its time with, and the function. */
+static void put_spent(const struct findings *findings, const trail_longest *span,
+                      const struct task_spent *spent, char *text, size_t size)
 {
-    const struct task_spent *spent = &kind->slowest;
-    int64_t ns = kind->row.longest.ns;
     *text = '\0';
     if (!spent->known)
         return;
-    if (spent->assist_ns > ns / 4)
+    if (spent->assist_ns > span->ns / 4)
         (void)snprintf(text, size,
                        ": for %s of it its %s had to help the garbage collection (assists), since "
                        "it allocates faster than the collection marks; allocate less in it, or "
                        "let the heap grow (GOGC, GOMEMLIMIT)",
                        duration(spent->assist_ns).text, word(findings, TERM_task));
-    else if (!put_longest_wait(findings, kind, text, size))
+    else if (!put_longest_wait(findings, span, text, size))
         (void)snprintf(text, size, ": its %s ran for %s, was ready for %s and waited for the rest",
                        word(findings, TERM_task), duration(spent->exec_ns).text,
                        duration(spent->ready_ns).text);
@@ -234,7 +231,9 @@ void finding_slow_task(struct findings *findings)
         moment.goroutine = TRAIL_NONE;
         const struct finding_of of = {"slow-task", .gain_ns = ns_between(median, slowest),
                                       .moment = &moment, .function = kinds[i]->name};
-        put_spent(findings, (const struct task_kind *)kinds[i], spent, sizeof spent);
+        const struct task_kind *kind = (const struct task_kind *)kinds[i];
+        trail_longest span = {moment.ns, moment.begin_ns, kind->goroutine};
+        put_spent(findings, &span, &kind->slowest, spent, sizeof spent);
         finding_say(findings, &of,
                     "the slowest task %.*s took %s, the median of %" PRIu64 " took about %s%s",
                     SHOWN(name), duration(slowest).text, kinds[i]->spread.count,
@@ -255,12 +254,16 @@ void finding_slow_region(struct findings *findings)
             continue;
         trail_string name = text_of(findings, group->name);
         int size = (int)(name.size < 100 ? name.size : 100);
+        const struct region_slowest *slowest = idmap_find(&regions->slowest, group->name);
+        char spent[640] = "";
+        if (slowest)
+            put_spent(findings, &slowest->span, &slowest->spent, spent, sizeof spent);
         const struct finding_of of = {"slow-region", .gain_ns = ns_between(median, total->max_ns),
                                       .function = group->name};
         finding_say(findings, &of,
-                    "the slowest region %.*s took %s, the median of %" PRIu64 " took about %s",
+                    "the slowest region %.*s took %s, the median of %" PRIu64 " took about %s%s",
                     size, name.data, duration(total->max_ns).text, total->count,
-                    duration(median).text);
+                    duration(median).text, spent);
         finding_last(findings)->region = group->name;
     }
 }
@@ -605,8 +608,11 @@ void finding_leaks(struct findings *findings)
     for (size_t i = 0; i < waits->count; i++) {
         const struct wait_group *group = waits->items[i];
         uint64_t late = group->stuck - group->stuck_early;
-        if (group->stuck < LEAK_LEAST || group->row.ended * 10 > group->row.created ||
-            group->stuck_early * 4 < group->stuck || late * 8 < group->stuck)
+        /* Those that wait to send serve no other any more, however many have ended. */
+        bool few_end = group->row.ended * 10 <= group->row.created ||
+                       group->stuck_sends * 10 >= group->stuck * 9;
+        if (group->stuck < LEAK_LEAST || !few_end || group->stuck_early * 4 < group->stuck ||
+            late * 8 < group->stuck)
             continue;
         trail_string name = text_of(findings, group->row.name);
         trail_string at = names_text(&findings->analysis->names, group->created_at);
@@ -616,10 +622,13 @@ void finding_leaks(struct findings *findings)
         finding_say(findings, &of,
                     "%s of %.*s look leaked: %" PRIu64 " were created all along%s%.*s, %" PRIu64
                     " ended, %" PRIu64
-                    " have been blocked for a tenth of the time or longer; the first is "
+                    " have been blocked for a tenth of the time or longer%s; the first is "
                     "%s %" PRId64,
                     word(findings, TERM_tasks), SHOWN(name), group->row.created,
                     group->created_at ? " at " : "", SHOWN(at), group->row.ended, group->stuck,
+                    group->stuck_sends * 10 >= group->stuck * 9
+                        ? " (chan send: nothing receives what they send)"
+                        : "",
                     word(findings, TERM_task), group->stuck_goroutine);
     }
 }

@@ -207,6 +207,14 @@ static bool is_for_room(const struct findings *findings, const struct blame_row 
                  : text_is(text_of(findings, row->wait), "chan send");
 }
 
+/* Whether what takes from a queue mostly waits for room itself: then it is that queue that is full. */
+static bool passes_on(const struct findings *findings, const struct blame_row *row)
+{
+    const struct blame_row as = {.wait = (trail_name)row->outside.key};
+    return row->outside.ns > 0 && row->outside.key > 0 && is_for_room(findings, &as) &&
+           share_of(row->outside_ns, row->direct_ns) >= BUSY_SHARE;
+}
+
 /* A queue is full, since the goroutine that takes from it is slow. */
 void finding_queue(struct findings *findings)
 {
@@ -215,7 +223,7 @@ void finding_queue(struct findings *findings)
         const struct blame_row *row = &blame->rows[i];
         int64_t ns = blame_union_ns(&row->held);
         if (row->function == 0 || row->waits < QUEUE_WAITS || !is_for_room(findings, row) ||
-            share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE ||
+            share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE || passes_on(findings, row) ||
             share_of(ns, length_of(findings)) < QUEUE_SHARE)
             continue;
         const struct finding_of of = {"queue", .gain_ns = ns, .moment = &row->longest,

@@ -963,6 +963,7 @@ static void look_at_blocked(const struct waits *waits, const struct goroutine *g
         ns_between(g->since_ns, now) < length / 10)
         return;
     group->stuck++;
+    group->stuck_sends += g->reason == waits->send;
     group->stuck_early += ns_between(begin, g->creation_ns) < length / 2;
     if (group->stuck == 1 || g->creation_ns < group->stuck_since_ns) {
         group->stuck_since_ns = g->creation_ns;

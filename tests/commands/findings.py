@@ -476,7 +476,7 @@ def garbage_collection_takes_a_large_share():
     equal(collected(25 * MS - 100 * US), {})
 
 
-def created_at(times, ends):
+def created_at(times, ends, waits="chan receive"):
     """One goroutine after another; the first `ends` of them end, the others are blocked for ever."""
     trace = Trace(1)
     trace.here(1, 2, 0)
@@ -489,13 +489,13 @@ def created_at(times, ends):
             trace.at(now + 40, 0, "GoDestroy")
         else:
             trace.wake(now + 30, 0, 1)
-            trace.block(now + 40, 0, "chan send", ("main.send", "main.worker"))
+            trace.block(now + 40, 0, waits, ("main.send", "main.worker"))
         trace.start(now + 50, 0, 1)
     return trace.findings(100 * MS)
 
 
-def created(span, ends=0, count=40):
-    return created_at([MS + i * span // count for i in range(count)], ends)
+def created(span, ends=0, count=40, waits="chan receive"):
+    return created_at([MS + i * span // count for i in range(count)], ends, waits)
 
 
 @test
@@ -510,6 +510,16 @@ def goroutines_that_are_created_all_along_and_stay_blocked_leak():
 def a_pool_that_is_made_at_first_and_goroutines_that_end_are_no_leak():
     equal(created(10 * MS), {})
     equal(created(95 * MS, ends=40), {})
+
+
+@test
+def goroutines_that_wait_to_send_leak_although_others_end():
+    found = created(95 * MS, ends=20, count=60, waits="chan send")
+    equal(list(found), ["leak"])
+    assert "60 were created all along at main.work (main.go:10), 20 ended" in found["leak"]["text"], found
+    assert "(chan send: nothing receives what they send)" in found["leak"]["text"], found
+    # Workers that wait for work may have been idle for long.
+    equal(created(95 * MS, ends=20, count=60), {})
 
 
 def created_twice(early, late):
@@ -989,6 +999,32 @@ def a_region_is_slow_from_ten_times_the_median_and_10_ms_on():
     equal(regions(20 * MS, count=3), {})
 
 
+@test
+def a_slow_region_says_what_it_waited_for_and_that_it_assisted():
+    def region(assist=0):
+        trace = Trace(2)
+        trace.here(1, 2, 0)
+        trace.here(2, 2, 1)
+        name, at = trace.string("page"), MS
+        for i in range(10):
+            trace.at(at, 0, f"UserRegionBegin task=0 name_string={name} stack=0")
+            if i == 7 and assist:
+                trace.at(at + MS, 0, "GCMarkAssistBegin stack=0")
+                trace.at(at + MS + assist, 0, "GCMarkAssistEnd")
+            elif i == 7:
+                trace.block(at + 100 * US, 0, "sync", LOCK)
+                trace.wake(at + 60 * MS, 1, 1, ("main.reload",))
+                trace.start(at + 60 * MS + 10, 0, 1)
+            at += 60 * MS if i == 7 else MS
+            trace.at(at + MS, 0, f"UserRegionEnd task=0 name_string={name} stack=0")
+            at += 2 * MS
+        return trace.findings(at, "--from=0ns", f"--to={at}ns")["slow-region"]["text"]
+
+    assert re.search(r"for 59\.9 ms of it its goroutine waited for a lock, which main\.reload \(main\.go:\d+\) held", region()), region()
+    assert "for 30.0 ms of it its goroutine had to help the garbage collection (assists)" in region(30 * MS), region(30 * MS)
+    assert "its goroutine ran for 61.0 ms" in region(15 * MS), region(15 * MS)
+
+
 def passed_on(holds, chain=False, of=100 * MS):
     """
     Goroutine 1 in main.rebuild keeps a lock while 2 and then 3 wait for it; 2 gets it and passes it on to 3 at once. In a chain, 3 waits for
@@ -1211,6 +1247,28 @@ def a_full_queue_is_blamed_on_the_function_that_takes_from_it():
     # A goroutine that waits to receive may wait for work.
     assert "queue" not in full(80, "chan receive")
     assert "queue" not in full(80, "network", "read pipe:[7]")
+
+
+@test
+def of_queues_one_behind_the_other_the_one_that_fills_up_first_is_blamed():
+    def line(itself):
+        """Goroutine 1 waits for room that goroutine 2 makes, which waited for room itself so long, made by goroutine 3."""
+        trace = Trace(3)
+        for g in (1, 2, 3):
+            trace.here(g, 2, g - 1)
+        for i in range(10):
+            now = (1 + i) * 10 * MS
+            trace.block(now, 0, "chan send", ("main.read",))
+            trace.block(now + 10, 1, "chan send", ("main.parse",))
+            trace.wake(now + itself, 2, 2, ("main.store",))
+            trace.start(now + itself + 10, 1, 2)
+            trace.wake(now + 8 * MS, 1, 1, ("main.parse",))
+            trace.start(now + 8 * MS + 10, 0, 1)
+        return trace.summary(110 * MS, "--from=10ms", "--to=110ms")["findings"]
+
+    equal([f["function"] for f in line(7 * MS) if f["kind"] == "queue"], ["main.store"])
+    # A goroutine that waits for room for less than half of the time is slow itself, too.
+    equal([f["function"] for f in line(3900 * US) if f["kind"] == "queue"], ["main.parse", "main.store"])
 
 
 def handed(count, every=10 * US):
