@@ -83,11 +83,17 @@ void finding_polling(struct findings *findings)
                                       .moment = &row->longest, .function = row->function};
         trail_string place = text_of(findings, row->place);
         finding_say(findings, &of,
-                    "%.*s polls: it slept %" PRIu64 " times for %s on average, and ran for %s in "
+                    "%.*s polls: it %s %" PRIu64 " times for %s on average, and ran for %s in "
                     "between; what it looks for is noticed up to %s late; wait for it with a "
-                    "condition variable, semaphore or poll",
-                    SHOWN(place), spread->count, duration(mean(spread->sum_ns, spread->count)).text,
-                    duration(mean(row->exec_ns, row->returns)).text, duration(spread->max_ns).text);
+                    "%s",
+                    SHOWN(place),
+                    row->wait == findings->waits->receive || row->wait == findings->waits->select
+                        ? "waited for a timer"
+                        : "slept",
+                    spread->count, duration(mean(spread->sum_ns, spread->count)).text,
+                    duration(mean(row->exec_ns, row->returns)).text, duration(spread->max_ns).text,
+                    findings->waits->is_go ? "channel or condition variable"
+                                           : "condition variable, semaphore or poll");
     }
 }
 

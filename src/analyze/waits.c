@@ -800,9 +800,43 @@ static inline bool is_at_place(const struct waits *waits, trail_name wait)
     return reason != 0 && (reason == waits->sync || reason == waits->condition);
 }
 
-/* A wait ends. Returns false on out of memory. */
-static bool wait_leave(struct waits *waits, const struct goroutine *g, const trail_event *event)
+/* Whether a wait of Go for this can be for a timer, as of time.After or a Ticker. */
+static inline bool may_be_timed(const struct waits *waits, trail_name reason)
 {
+    return waits->is_go && (reason == waits->receive || reason == waits->select);
+}
+
+/* Such a wait has ended. A timer did that if no goroutine did. Returns false on out of memory. */
+static bool timed_leave(struct waits *waits, struct goroutine *g, const trail_event *event)
+{
+    if (event->goroutine >= 0 || event->transition.to != TRAIL_GO_RUNNABLE) {
+        if (g->outside)
+            outside_break(&waits->outside, g->id);
+        return true;
+    }
+    struct stack_row stack = stacks_get(&waits->analysis->stacks, g->outer);
+    if (stack.count == 0)
+        return true;
+    g->outside = true;
+    struct outside_wait timed = {
+        .goroutine = g->id,
+        .begin_ns = g->since_ns,
+        .exec_ns = g->exec_ns,
+        .kind = WIRE_WAIT_SLEEP,
+        .wait = g->reason,
+        .function = stack.function,
+        .place = waits_place(waits, g->outer),
+    };
+    return !waits->analysis->counting ||
+           (outside_begin(&waits->outside, &timed) &&
+            outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns));
+}
+
+/* A wait ends. Returns false on out of memory. */
+static bool wait_leave(struct waits *waits, struct goroutine *g, const trail_event *event)
+{
+    if (may_be_timed(waits, g->reason) && !timed_leave(waits, g, event))
+        return false;
     if (waits->idle_now.count > 0)
         idle_leave(waits, g, event->time_ns);
     if (g->reason == 0 || is_at_place(waits, g->reason))
@@ -826,7 +860,8 @@ static bool wait_enter(struct waits *waits, struct goroutine *g, const trail_eve
         return idle_enter(waits, g, event) &&
                outside_enter(waits, g, follow_wait(&waits->analysis->goroutines.follow, event),
                              event);
-    return (reason != waits->sleep && !g->outside) || outside_enter(waits, g, reason, event);
+    return (reason != waits->sleep && !g->outside) || may_be_timed(waits, reason) ||
+           outside_enter(waits, g, reason, event);
 }
 
 static __attribute__((noinline)) void count_created(struct waits *waits, struct wait_group *group,
@@ -1013,7 +1048,8 @@ static bool window_ends(void *part, int64_t ns)
 static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
 {
     static const char sync[] = "sync", condition[] = "sync.(*Cond).Wait", sleep[] = "sleep",
-                      send[] = "chan send", yield[] = "runtime.Gosched", ready[] = "ready";
+                      send[] = "chan send", receive[] = "chan receive", select[] = "select",
+                      yield[] = "runtime.Gosched", ready[] = "ready";
     struct waits *waits = part;
     waits->analysis = analysis;
     waits->activity = needed[0];
@@ -1024,6 +1060,8 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     waits->sync = names_put(&analysis->names, sync, strlen(sync));
     waits->condition = names_put(&analysis->names, condition, strlen(condition));
     waits->send = names_put(&analysis->names, send, strlen(send));
+    waits->receive = names_put(&analysis->names, receive, strlen(receive));
+    waits->select = names_put(&analysis->names, select, strlen(select));
     waits->sleep = names_put(&analysis->names, sleep, strlen(sleep));
     waits->yield = names_put(&analysis->names, yield, strlen(yield));
     waits->ready = names_put(&analysis->names, ready, strlen(ready));

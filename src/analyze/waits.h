@@ -105,7 +105,7 @@ struct waits {
     struct spinner spinner; /* the one that ran for longest */
     bool inferred;          /* a state was, where events are lost */
     bool is_go;             /* system calls have the stack that they were called from */
-    trail_name sync, condition, sleep, send, yield; /* reasons */
+    trail_name sync, condition, sleep, send, receive, select, yield; /* reasons */
     trail_name ready; /* "ready": what a holder without a CPU counts as */
 };
 

@@ -1525,10 +1525,12 @@ def a_slow_task_says_what_it_waited_for():
     assert re.search(r"for 59\.9 ms of it its goroutine waited for a lock, which main\.reload \(main\.go:\d+\) held", text), text
 
 
-def polled(count, sleep=MS, ran=10 * US, wakes=False, other=False):
+def polled(count, sleep=MS, ran=10 * US, wakes=False, other=False, reason="sleep", by=None):
     """Goroutine 1 sleeps again and again; wakes another each time, or waits for something else in between."""
-    trace = Trace(2, idle=(1,))
+    trace = Trace(2, idle=() if by else (1,))
     trace.here(1, 2, 0)
+    if by:
+        trace.here(3, 2, by)
     if wakes:
         trace.create(10, 0, 2)
     now = MS
@@ -1538,9 +1540,9 @@ def polled(count, sleep=MS, ran=10 * US, wakes=False, other=False):
         trace.block(now // 2 + 20, 0, "chan receive", WORK_STACK)
         trace.start(now // 2 + 30, 0, 1)
     for _ in range(count):
-        trace.block(now, 0, "sleep", ("time.Sleep", "main.look"))
+        trace.block(now, 0, reason, ("time.Sleep" if reason == "sleep" else "runtime.selectgo", "main.look"))
         now += sleep
-        trace.wake(now, 0, 1, ())
+        trace.wake(now, by or 0, 1, ("main.work",) if by else ())
         trace.start(now + 10, 0, 1)
         if wakes:
             trace.wake(now + 100, 0, 2)
@@ -1579,6 +1581,15 @@ def short_sleeps_again_and_again_are_polling():
     equal(polled(201, ran=30 * US), {})
     equal(polled(201, other=True), {})  # it waits for something else, too
     equal(polled(201, wakes=True), {})  # it hands work to another one at a steady rate
+
+
+@test
+def timers_again_and_again_are_polling_too():
+    for reason in ("select", "chan receive"):
+        text = polled(201, reason=reason)["polling"]["text"]
+        assert text.startswith("main.look (main.go:11) polls: it waited for a timer 201 times for 1.00 ms on average"), text
+        equal(polled(200, reason=reason), {})
+        assert "polling" not in polled(201, reason=reason, by=1)  # another goroutine ended the waits
 
 
 def outside(lengths, log, reason="network", of=None):
