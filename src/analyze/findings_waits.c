@@ -17,6 +17,7 @@
 #define ANSWER_LEAST   INT64_C(50000000)
 #define ANSWER_TIMES   10 /* compared with the 95th percentile */
 #define ANSWER_SHARE   0.05
+#define PEER_SHARE     0.5
 #define QUEUE_SHARE    0.3
 #define QUEUE_WAITS    3
 #define BALANCE_LEAST  INT64_C(50000000)
@@ -56,6 +57,16 @@ static const struct wait_facts *facts_of(const struct findings *findings, trail_
 static int64_t mean(int64_t sum, uint64_t count)
 {
     return count > 0 ? sum / (int64_t)count : 0;
+}
+
+/* Whether the wait is for each of several goroutines. */
+static bool waits_for_all(const struct findings *findings, const struct blame_row *row)
+{
+    const struct wait_facts *facts = facts_of(findings, row->wait);
+    if (!facts)
+        return !row->lock && text_is(text_of(findings, row->wait), "sync");
+    return facts->kind == WIRE_WAIT_BARRIER || facts->kind == WIRE_WAIT_JOIN ||
+           facts->kind == WIRE_WAIT_OMP_BARRIER || facts->kind == WIRE_WAIT_ONCE;
 }
 
 /* MARK: Sleeps and the world outside */
@@ -173,6 +184,61 @@ void finding_slow_answer(struct findings *findings)
             "%s of %s would be saved; see what its peer did then",
             SHOWN(place), SHOWN(wait), duration(most).text, spread->count, duration(usual).text,
             duration(of.gain_ns).text, duration(length_of(findings)).text);
+    }
+}
+
+/* For how long others waited for all goroutines with this start function to end, or be done. */
+static int64_t needed_ns(const struct findings *findings, trail_name start)
+{
+    const struct blame *blame = &findings->waits->blame;
+    int64_t most = 0;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        int64_t ns = blame_union_ns(&row->held);
+        if (row->start == start && waits_for_all(findings, row) && ns > most)
+            most = ns;
+    }
+    return most;
+}
+
+/* Writes what answers, if it is part of the program; else, what may help. */
+static void put_answerer(const struct findings *findings, const struct outside_row *row, char *text,
+                         size_t size)
+{
+    trail_string by = text_of(findings, (trail_name)row->answerer.key);
+    if (row->answerer.ns > 0 && row->answered * 2 > row->spread.count)
+        (void)snprintf(text, size, "%.*s, in the same program, answers late", SHOWN(by));
+    else
+        (void)snprintf(
+            text, size,
+            "its peer is slow or far away: ask it for less, or for several things at once");
+}
+
+/* What the program, or a region, needs waits most of the time for answers from the network. */
+void finding_slow_peer(struct findings *findings)
+{
+    const struct outside *outside = &findings->waits->outside;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        int64_t ns = blame_union_ns(&row->at_least_one);
+        bool needed = row->longest.goroutine == 1 || row->in_region ||
+                      share_of(needed_ns(findings, row->start), length) >= PEER_SHARE;
+        /* One wait that took most of it is a slow answer. */
+        if (row->start == 0 || !needed || ns < OUTSIDE_LEAST || share_of(ns, length) < PEER_SHARE ||
+            row->longest.ns > ns / 2)
+            continue;
+        const struct finding_of of = {"slow-peer", .gain_ns = ns, .moment = &row->longest,
+                                      .function = row->function, .object = row->wait};
+        char by[400];
+        trail_string place = text_of(findings, row->place);
+        put_answerer(findings, row, by, sizeof by);
+        finding_say(findings, &of,
+                    "%.*s waited for answers from the network for %.0f %% of the time: %" PRIu64
+                    " wait%s, %s in all, the longest %s; at most %s of %s would be saved; %s",
+                    SHOWN(place), 100 * share_of(ns, length), row->spread.count,
+                    plural_s(row->spread.count), duration(row->spread.sum_ns).text,
+                    duration(row->longest.ns).text, duration(ns).text, duration(length).text, by);
     }
 }
 
@@ -474,15 +540,6 @@ void finding_handoffs(struct findings *findings)
 }
 
 /* MARK: Balance */
-
-static bool waits_for_all(const struct findings *findings, const struct blame_row *row)
-{
-    const struct wait_facts *facts = facts_of(findings, row->wait);
-    if (!facts)
-        return !row->lock && text_is(text_of(findings, row->wait), "sync");
-    return facts->kind == WIRE_WAIT_BARRIER || facts->kind == WIRE_WAIT_JOIN ||
-           facts->kind == WIRE_WAIT_OMP_BARRIER || facts->kind == WIRE_WAIT_ONCE;
-}
 
 /* Whether `a` is the better evidence: a barrier is, compared with the join at the end. */
 static bool is_better(const struct findings *findings, const struct blame_row *a,

@@ -63,6 +63,7 @@ struct goroutine {
             bool waited : 1;  /* its last wait was none in a system call */
             bool outside : 1; /* for waits: it has waited for something outside the program */
             bool lost : 1;    /* its state was unknown for some time, or is */
+            bool asked : 1;   /* for waits: it wrote to a connection since it last read from one */
             uint8_t counter;  /* index in `block` of the reason of its last wait */
         };
     };

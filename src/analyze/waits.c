@@ -27,6 +27,9 @@
  * own time counts. */
 #define FUTILE_TOGETHER_NS 30000
 
+/* An answer comes at most so long after it was written by the same program. */
+#define REPLY_MOST_NS 2000000
+
 /* A goroutine that had work for this long is kept as one of those that can hold others up. */
 #define BUSY_LEAST_NS 50000000
 
@@ -570,6 +573,8 @@ static bool forget(struct waits *waits, const struct goroutine *g)
     if (!blame_end(&waits->blame, g->id))
         return false;
     outside_forget(&waits->outside, g->id);
+    (void)idmap_remove(&waits->connections.accepts, (uint64_t)g->id);
+    (void)idmap_remove(&waits->connections.serves, (uint64_t)g->id);
     (void)idmap_remove(&waits->calls, (uint64_t)g->id);
     return true;
 }
@@ -637,13 +642,160 @@ static bool outside_enter(struct waits *waits, struct goroutine *g, trail_name w
     return !waits->analysis->stacks.failed && outside_begin(&waits->outside, &begun);
 }
 
+/* Whether the function is of a package of Go that calls the system for the program. */
+static bool is_of_library(const struct waits *waits, trail_name function)
+{
+    static const char *const packages[] = {
+        "os.",  "os/",  "syscall.", "internal/",         "io.",      "net.", "net/", "bufio.",
+        "fmt.", "log.", "crypto/",  "golang.org/x/sys/", "database/"};
+    for (size_t i = 0; i < sizeof packages / sizeof *packages; i++)
+        if (text_begins(names_text(&waits->analysis->names, function), packages[i]))
+            return true;
+    return false;
+}
+
+/* The frame of the program that calls such packages; of a stack with frames. */
+static trail_place calling_frame(const struct waits *waits, const struct stack_row *stack)
+{
+    size_t own = stack->own;
+    while (own + 1 < stack->count && is_of_library(waits, stack->places[own].function))
+        own++;
+    return stack->places[own];
+}
+
+/* MARK: Connections of Go programs */
+
+/* What a stack does with a connection. */
+enum connection {
+    CONNECTION_NONE,
+    CONNECTION_READ,
+    CONNECTION_WRITE,
+    CONNECTION_ACCEPT,
+    CONNECTION_REQUEST /* waits for the answer that another goroutine reads */
+};
+
+static enum connection connection_of_frames(const struct waits *waits, trail_stack stack)
+{
+    static const struct {
+        const char *function;
+        enum connection what;
+    } functions[] = {
+        {"net.(*netFD).Read", CONNECTION_READ},
+        {"net.(*netFD).Write", CONNECTION_WRITE},
+        {"net.(*netFD).writeBuffers", CONNECTION_WRITE},
+        {"net.(*netFD).accept", CONNECTION_ACCEPT},
+        {"net/http.(*persistConn).roundTrip", CONNECTION_REQUEST},
+    };
+    struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
+    for (size_t n = 0; n < row.count; n++)
+        for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+            if (text_is(names_text(&waits->analysis->names, row.places[n].function),
+                        functions[i].function))
+                return functions[i].what;
+    return CONNECTION_NONE;
+}
+
+static enum connection connection_of(struct waits *waits, trail_stack stack)
+{
+    uintptr_t known = (uintptr_t)idmap_find(&waits->connections.stacks, stack);
+    if (known)
+        return (enum connection)(known - 1);
+    enum connection what = connection_of_frames(waits, stack);
+    (void)idmap_put(&waits->connections.stacks, stack, (void *)((uintptr_t)what + 1));
+    return what;
+}
+
+static bool has_entry(const struct idmap *map, int64_t goroutine)
+{
+    return idmap_find(map, (uint64_t)goroutine) != NULL;
+}
+
+static bool put_entry(struct idmap *map, int64_t goroutine)
+{
+    return idmap_put(map, (uint64_t)goroutine, (void *)1);
+}
+
+/*
+ * Whether what the goroutine waits to read is an answer, which something in the program needs. A
+ * server reads after it wrote, too, but has all the time until the next request comes: that is not
+ * one of a goroutine that accepts connections, or that such a one created, but within a region.
+ */
+static bool is_answer(const struct waits *waits, const struct goroutine *g)
+{
+    const struct connections *connections = &waits->connections;
+    bool known = g->id == 1 || has_entry(&waits->families.of_member, g->id);
+    return g->region || (known && !has_entry(&connections->accepts, g->id) &&
+                         !has_entry(&connections->serves, g->id));
+}
+
+/* A wait of Go begins, perhaps for an answer. Returns false on out of memory. */
+static bool answer_enter(struct waits *waits, struct goroutine *g, const trail_event *event)
+{
+    enum connection what = connection_of(waits, g->outer);
+    bool asked = what == CONNECTION_REQUEST || (what == CONNECTION_READ && g->asked);
+    struct stack_row stack = stacks_get(&waits->analysis->stacks, g->outer);
+    if (what == CONNECTION_ACCEPT && !put_entry(&waits->connections.accepts, g->id))
+        return false;
+    g->asked = false;
+    if (!asked || !is_answer(waits, g)) {
+        if (g->outside)
+            outside_break(&waits->outside, g->id);
+        return true;
+    }
+    trail_place own = calling_frame(waits, &stack);
+    struct outside_wait begun = {
+        .goroutine = g->id,
+        .begin_ns = event->time_ns,
+        .exec_ns = ran_for(g, event->time_ns),
+        .kind = WIRE_WAIT_READ,
+        .wait = waits->network,
+        .function = own.function,
+        .place = blamed_place(waits, &own),
+    };
+    g->outside = true;
+    return outside_begin(&waits->outside, &begun);
+}
+
+/* An answer has come. */
+static void answer_leave(struct waits *waits, const struct goroutine *g, int64_t now)
+{
+    const struct outside_now *outside = idmap_find(&waits->outside.now, (uint64_t)g->id);
+    if (!outside || !outside->waits || outside->wait != waits->network)
+        return;
+    const struct connections *connections = &waits->connections;
+    struct outside_row *row = &waits->outside.rows[outside->row - 1];
+    row->start = g->name;
+    row->in_region |= g->region != NULL;
+    if (connections->reply == 0 || connections->reply_ns < g->since_ns ||
+        ns_between(connections->reply_ns, now) > REPLY_MOST_NS)
+        return;
+    row->answered++;
+    blame_most_add(&row->answerer, connections->reply, 1);
+}
+
+/* A system call of Go begins. Returns false on out of memory. */
+static bool go_call_begins(struct waits *waits, struct goroutine *g, int64_t now)
+{
+    enum connection what = connection_of(waits, g->outer);
+    if (what == CONNECTION_ACCEPT)
+        return put_entry(&waits->connections.accepts, g->id);
+    g->asked |= what == CONNECTION_WRITE;
+    if (what == CONNECTION_WRITE && has_entry(&waits->connections.serves, g->id)) {
+        struct stack_row stack = stacks_get(&waits->analysis->stacks, g->outer);
+        trail_place own = calling_frame(waits, &stack);
+        waits->connections.reply = blamed_place(waits, &own);
+        waits->connections.reply_ns = now;
+    }
+    return true;
+}
+
 /* A system call begins; one that a log announced is a wait. Returns false on out of memory. */
 static bool call_begins(struct waits *waits, struct goroutine *g, const trail_event *event)
 {
     const struct follow *follow = &waits->analysis->goroutines.follow;
     if (waits->is_go) {
         g->outer = stacks_of(&waits->analysis->stacks, event->transition.stack);
-        return !waits->analysis->stacks.failed;
+        return go_call_begins(waits, g, event->time_ns) && !waits->analysis->stacks.failed;
     }
     if (!follow->announced.heard || follow->announced.text == 0)
         return true;
@@ -664,8 +816,10 @@ static bool call_or_wait_ends(struct waits *waits, const struct goroutine *g,
     if (call && ns_between(g->since_ns, event->time_ns) >= BLAME_OTHERS_NS &&
         !blame(waits, g, NULL, 0, call, event))
         return false;
-    return !waits->analysis->counting ||
-           outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns);
+    if (!waits->analysis->counting)
+        return true;
+    answer_leave(waits, g, event->time_ns);
+    return outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns);
 }
 
 /* What a system call of Go is for, by the functions that it is called from. */
@@ -687,17 +841,6 @@ static enum wire_wait kind_of_call(const struct waits *waits, const struct stack
     return WIRE_WAIT_KERNEL;
 }
 
-/* Whether the function is of a package of Go that calls the system for the program. */
-static bool is_of_library(const struct waits *waits, trail_name function)
-{
-    static const char *const packages[] = {"os.",    "os/",  "syscall.", "internal/",        "io.",
-                                           "bufio.", "fmt.", "log.",     "golang.org/x/sys/"};
-    for (size_t i = 0; i < sizeof packages / sizeof *packages; i++)
-        if (text_begins(names_text(&waits->analysis->names, function), packages[i]))
-            return true;
-    return false;
-}
-
 /* A system call of Go has ended that took long: it waited for something outside. */
 static bool go_call_ends(struct waits *waits, const struct goroutine *g, const trail_event *event)
 {
@@ -707,17 +850,15 @@ static bool go_call_ends(struct waits *waits, const struct goroutine *g, const t
     const char *title = kind == WIRE_WAIT_KERNEL ? "system call" : wire_wait_kinds[kind].title;
     if (stack.count == 0)
         return true;
-    size_t own = stack.own;
-    while (own + 1 < stack.count && is_of_library(waits, stack.places[own].function))
-        own++;
+    trail_place own = calling_frame(waits, &stack);
     struct outside_wait call = {
         .goroutine = g->id,
         .begin_ns = g->since_ns,
         .exec_ns = g->exec_ns,
         .kind = kind,
         .wait = names_put(names, title, strlen(title)),
-        .function = stack.places[own].function,
-        .place = blamed_place(waits, &stack.places[own]),
+        .function = own.function,
+        .place = blamed_place(waits, &own),
     };
     return outside_begin(&waits->outside, &call) &&
            outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns);
@@ -809,6 +950,8 @@ static inline bool may_be_timed(const struct waits *waits, trail_name reason)
 /* Such a wait has ended. A timer did that if no goroutine did. Returns false on out of memory. */
 static bool timed_leave(struct waits *waits, struct goroutine *g, const trail_event *event)
 {
+    if (connection_of(waits, g->outer) == CONNECTION_REQUEST)
+        return true;
     if (event->goroutine >= 0 || event->transition.to != TRAIL_GO_RUNNABLE) {
         if (g->outside)
             outside_break(&waits->outside, g->id);
@@ -860,6 +1003,10 @@ static bool wait_enter(struct waits *waits, struct goroutine *g, const trail_eve
         return idle_enter(waits, g, event) &&
                outside_enter(waits, g, follow_wait(&waits->analysis->goroutines.follow, event),
                              event);
+    if (waits->is_go &&
+        (reason == waits->network ||
+         (reason == waits->select && connection_of(waits, g->outer) == CONNECTION_REQUEST)))
+        return answer_enter(waits, g, event);
     return (reason != waits->sleep && !g->outside) || may_be_timed(waits, reason) ||
            outside_enter(waits, g, reason, event);
 }
@@ -883,6 +1030,9 @@ static bool join_family(struct waits *waits, const struct goroutine *g, const tr
         .start = g->name,
         .created_ns = event->time_ns,
     };
+    if (has_entry(&waits->connections.accepts, event->goroutine) &&
+        !put_entry(&waits->connections.serves, g->id))
+        return false;
     return event->goroutine < 0 || of.place == 0 ||
            families_add(&waits->families, event->goroutine, g->id, &of);
 }
@@ -1047,9 +1197,9 @@ static bool window_ends(void *part, int64_t ns)
 
 static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
 {
-    static const char sync[] = "sync", condition[] = "sync.(*Cond).Wait", sleep[] = "sleep",
-                      send[] = "chan send", receive[] = "chan receive", select[] = "select",
-                      yield[] = "runtime.Gosched", ready[] = "ready";
+    static const char network[] = "network", sync[] = "sync", condition[] = "sync.(*Cond).Wait",
+                      sleep[] = "sleep", send[] = "chan send", receive[] = "chan receive",
+                      select[] = "select", yield[] = "runtime.Gosched", ready[] = "ready";
     struct waits *waits = part;
     waits->analysis = analysis;
     waits->activity = needed[0];
@@ -1057,6 +1207,7 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     outside_init(&waits->outside);
     families_init(&waits->families);
     waits->parked_slab.object_size = sizeof(struct parked);
+    waits->network = names_put(&analysis->names, network, strlen(network));
     waits->sync = names_put(&analysis->names, sync, strlen(sync));
     waits->condition = names_put(&analysis->names, condition, strlen(condition));
     waits->send = names_put(&analysis->names, send, strlen(send));
@@ -1091,6 +1242,9 @@ static void drop(void *part)
     blame_free(&waits->blame);
     outside_free(&waits->outside);
     families_free(&waits->families);
+    idmap_free(&waits->connections.stacks);
+    idmap_free(&waits->connections.accepts);
+    idmap_free(&waits->connections.serves);
     idmap_free(&waits->blamed_places);
     idmap_free(&waits->calls);
     idmap_free(&waits->served);

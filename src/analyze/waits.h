@@ -78,6 +78,15 @@ struct spinner {
     int64_t goroutine, begin_ns, exec_ns;
 };
 
+/* Connections of a Go program. */
+struct connections {
+    struct idmap stacks;  /* trail_stack -> enum connection, + 1, as a pointer */
+    struct idmap accepts; /* goroutines that accept connections: an entry */
+    struct idmap serves;  /* those that such a goroutine created: an entry */
+    int64_t reply_ns;     /* the last write of one of these, */
+    trail_name reply;     /* and where */
+};
+
 struct waits {
     struct trail_analysis *analysis;
     struct activity *activity;   /* for its clocks, and the number of waits for locks */
@@ -94,7 +103,8 @@ struct waits {
     struct slab parked_slab;
     struct blame blame;
     struct outside outside;
-    struct families families;   /* of a Go program */
+    struct families families; /* of a Go program */
+    struct connections connections;
     struct idmap blamed_places; /* function and line -> name of the place, as a pointer */
     struct idmap calls; /* goroutine -> name of what it waits for in a system call, as a pointer */
     struct idle idle;   /* the user of a place is the name of the wait's kind */
@@ -105,7 +115,7 @@ struct waits {
     struct spinner spinner; /* the one that ran for longest */
     bool inferred;          /* a state was, where events are lost */
     bool is_go;             /* system calls have the stack that they were called from */
-    trail_name sync, condition, sleep, send, receive, select, yield; /* reasons */
+    trail_name network, sync, condition, sleep, send, receive, select, yield; /* reasons */
     trail_name ready; /* "ready": what a holder without a CPU counts as */
 };
 

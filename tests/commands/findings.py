@@ -1592,6 +1592,71 @@ def timers_again_and_again_are_polling_too():
         assert "polling" not in polled(201, reason=reason, by=1)  # another goroutine ended the waits
 
 
+def answered(count, length, accepts=False, wrote=True, region=False, joined=False, replies=False, of=None):
+    """
+    Goroutine 2 writes to a connection and waits so long for the answer each time. With `accepts`, one that accepts connections created it;
+    if it `replies`, goroutine 4, which that one created, writes the answers. Main waits for goroutine 2 with a WaitGroup, if `joined`.
+    """
+    read = ("internal/poll.(*FD).Read", "net.(*netFD).Read", "net.(*conn).Read", "main.query", "main.fetch")
+    write = ("internal/poll.(*FD).Write", "net.(*netFD).Write", "net.(*conn).Write", "main.answer")
+    accept = ("internal/poll.(*FD).Accept", "net.(*netFD).accept", "main.serve")
+    trace = Trace(3)
+    trace.here(1, 2, 0)
+    trace.here(3, 2, 2)
+
+    def call(now, thread, stack):
+        trace.at(now, thread, f"GoSyscallBegin p_seq=%d stack={trace.stack(stack)}", f"P {thread}")
+        trace.at(now + US, thread, "GoSyscallEnd")
+
+    call(10, 2, accept)
+    trace.create(2 * US, 2 if accepts else 0, 2, ("main.start", "main.fetch"))
+    trace.start(3 * US, 1, 2)
+    if replies:
+        trace.create(4 * US, 2, 4, ("main.serve", "main.handler"))
+        trace.block(5 * US, 2, "network", accept)
+        trace.start(6 * US, 2, 4)
+    if joined:
+        trace.block(5 * US, 0, "sync", GROUP)
+    name, now = trace.string("order"), MS
+    for _ in range(count):
+        if region:
+            trace.at(now - 100, 1, f"UserRegionBegin task=0 name_string={name} stack=0")
+        if wrote:
+            call(now, 1, write)
+        trace.block(now + 2 * US, 1, "network", read)
+        if replies:
+            call(now + length - 500 * US, 2, write)
+        now += length
+        trace.wake(now, 1, 2, ())
+        trace.start(now + 10, 1, 2)
+        if region:
+            trace.at(now + 20, 1, f"UserRegionEnd task=0 name_string={name} stack=0")
+        now += MS
+    if joined:
+        trace.wake(now, 1, 1, ("main.fetch",))
+        trace.start(now + 10, 0, 1)
+    end = of or now + MS
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+@test
+def answers_from_the_network_that_take_most_of_the_time_are_a_slow_peer():
+    text = answered(10, 9 * MS, joined=True)["slow-peer"]["text"]
+    assert re.match(r"main\.query \(main\.go:\d+\) waited for answers from the network for 88 % of the time: 10 waits, 90\.0 ms in all, .* its peer is slow or far away", text), text
+    text = answered(10, 9 * MS, joined=True, replies=True)["slow-peer"]["text"]
+    assert re.search(r"; main\.answer \(main\.go:\d+\), in the same program, answers late$", text), text
+    # Nothing in the program needs the answer, or it was not asked for: so a server waits for requests.
+    assert "slow-peer" not in answered(10, 9 * MS)
+    assert "slow-peer" not in answered(10, 9 * MS, joined=True, wrote=False)
+    assert "slow-peer" not in answered(10, 9 * MS, joined=True, accepts=True)
+    # Within a region it is part of a request.
+    assert "slow-peer" in answered(10, 9 * MS, region=True) and "slow-peer" in answered(10, 9 * MS, region=True, accepts=True)
+    # From half of the time on, in several waits.
+    assert "slow-peer" in answered(10, 9 * MS, joined=True, of=2 * (90 * MS - 20 * US))
+    assert "slow-peer" not in answered(10, 9 * MS, joined=True, of=2 * (90 * MS - 20 * US) + 2)
+    assert "slow-peer" not in answered(1, 90 * MS, joined=True)
+
+
 def outside(lengths, log, reason="network", of=None):
     """A thread waits so long each time for something outside."""
     trace = Trace(1)
