@@ -601,6 +601,102 @@ void finding_imbalance(struct findings *findings)
     }
 }
 
+/* Writes what the goroutine waited for, if that took most of the time in which others waited for it. */
+static void put_own_wait(const struct findings *findings, int64_t goroutine, char *text,
+                         size_t size)
+{
+    const struct blame *blame = &findings->waits->blame;
+    *text = '\0';
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        double share = share_of(row->outside_ns, row->direct_ns);
+        if (row->goroutine.key != goroutine || !waits_for_all(findings, row) ||
+            row->outside.ns <= 0 || share < BUSY_SHARE)
+            continue;
+        trail_string wait = text_of(findings, (trail_name)row->outside.key);
+        (void)snprintf(text, size, "; for %.0f %% of that time it waited itself (%.*s)",
+                       100 * (share < 1 ? share : 1), SHOWN(wait));
+        return;
+    }
+}
+
+/* Of goroutines that a WaitGroup is for, one ends long after all others. */
+void finding_straggler(struct findings *findings)
+{
+    const struct idmap *stragglers = &findings->waits->stragglers;
+    IDMAP_EACH(slot, stragglers) {
+        const struct straggler *straggler = slot->value;
+        if (straggler->ns < BALANCE_LEAST ||
+            share_of(straggler->ns, length_of(findings)) < BALANCE_SHARE ||
+            finding_names(findings, "imbalance", straggler->start))
+            continue;
+        int64_t gain = straggler->ns < length_of(findings) ? straggler->ns : length_of(findings);
+        const struct finding_of of = {"straggler", .gain_ns = gain, .moment = &straggler->longest,
+                                      .function = straggler->start};
+        char own[300], more[120] = "";
+        trail_string start = text_of(findings, straggler->start),
+                     created = text_of(findings, straggler->created_at),
+                     at = text_of(findings, straggler->at);
+        put_own_wait(findings, straggler->longest.goroutine, own, sizeof own);
+        if (straggler->times > 1)
+            (void)snprintf(more, sizeof more, " (the longest of %" PRIu64 " times, %s in all)",
+                           straggler->times, duration(straggler->ns).text);
+        finding_say(findings, &of,
+                    "one %s of %.*s held up the WaitGroup at %.*s: %s %" PRId64 " ended %s after "
+                    "the other %" PRIu64 " created at %.*s%s%s; at most %s of %s would be saved",
+                    word(findings, TERM_task), SHOWN(start), SHOWN(at), word(findings, TERM_task),
+                    straggler->longest.goroutine, duration(straggler->longest.ns).text,
+                    straggler->others, SHOWN(created), more, own, duration(gain).text,
+                    duration(length_of(findings)).text);
+    }
+}
+
+/* The place where the goroutine slept longest, or else what a sleep is called. */
+static trail_name sleeps_at(const struct findings *findings, int64_t goroutine)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++)
+        if (outside->rows[i].kind == WIRE_WAIT_SLEEP &&
+            outside->rows[i].longest.goroutine == goroutine)
+            return outside->rows[i].place;
+    return findings->waits->sleep;
+}
+
+/*
+ * What the program's end needs waits for a goroutine that sleeps. Where none needs what waits, it
+ * may be a client that has nothing to do; and the main goroutine may pace others.
+ */
+void finding_sleeper(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; waits->is_go && i < waits->blame.count; i++) {
+        const struct blame_row *row = &waits->blame.rows[i];
+        int64_t ns = blame_union_ns(&row->held);
+        bool needed = row->longest.goroutine == 1 ||
+                      share_of(needed_ns(findings, row->waiter), length) >= BUSY_SHARE;
+        double share = share_of(row->outside_ns, row->direct_ns);
+        if (row->function == 0 || row->waits < QUEUE_WAITS || !is_for_work(findings, row) ||
+            !needed || row->goroutine.key == 1 || row->outside.ns <= 0 ||
+            (trail_name)row->outside.key != waits->sleep || share < BUSY_SHARE ||
+            share_of(ns, length) < BUSY_SHARE)
+            continue;
+        const struct finding_of of = {"sleeper", .gain_ns = ns, .moment = &row->longest,
+                                      .function = row->start, .object = row->wait};
+        trail_string name = text_of(findings, row->start), wait = text_of(findings, row->wait),
+                     at = text_of(findings, row->at),
+                     asleep = text_of(findings, sleeps_at(findings, row->goroutine.key));
+        finding_say(findings, &of,
+                    "%.*s sleeps while others wait for what it makes: they waited at %.*s (%.*s) "
+                    "during %.0f %% of the time, %" PRIu64 " times, %s in all, the longest %s, and "
+                    "for %.0f %% of that it slept (%.*s); at most %s of %s would be saved",
+                    SHOWN(name), SHOWN(at), SHOWN(wait), 100 * share_of(ns, length), row->waits,
+                    duration(row->ns).text, duration(row->longest.ns).text,
+                    100 * (share < 1 ? share : 1), SHOWN(asleep), duration(ns).text,
+                    duration(length).text);
+    }
+}
+
 /* MARK: Alone */
 
 /* Goroutines of a Go program yield again and again, until something has changed. */

@@ -424,6 +424,44 @@ static void count_place(const struct goroutine *g, struct place *place, const tr
     longest_note(&place->longest, ns, g->since_ns, g->id);
 }
 
+/* One that ends this many times as late as all others of its family is a straggler. */
+#define STRAGGLES_TIMES 3
+
+/*
+ * A wait for a WaitGroup has ended. Counts the goroutine that ended it, if it was the last of its
+ * family by far. Returns false on out of memory.
+ */
+static bool note_straggler(struct waits *waits, const struct goroutine *g,
+                           const struct place *place, const trail_event *event)
+{
+    const struct family *family =
+        event->goroutine >= 0 ? idmap_find(&waits->families.of_member, (uint64_t)event->goroutine)
+                              : NULL;
+    if (!family || family->lost || family->ended < 2 || family->ended + 1 != family->created)
+        return true;
+    int64_t since = family->ended_ns > g->since_ns ? family->ended_ns : g->since_ns;
+    int64_t others_ns = ns_between(family->created_ns, family->ended_ns);
+    int64_t ns = ns_between(since, event->time_ns);
+    if (ns < 0 || others_ns < 0 || ns / (STRAGGLES_TIMES - 1) < others_ns)
+        return true;
+    struct straggler *straggler = idmap_find(&waits->stragglers, family->start);
+    if (!straggler) {
+        straggler = slab_get(&waits->straggler_slab);
+        if (!straggler || !idmap_put(&waits->stragglers, family->start, straggler))
+            return false;
+        *straggler = (struct straggler){.start = family->start};
+    }
+    straggler->times++;
+    ns_add(&straggler->ns, ns);
+    if (ns > straggler->longest.ns) {
+        straggler->longest = (trail_longest){ns, since, event->goroutine};
+        straggler->created_at = family->place;
+        straggler->at = place->name;
+        straggler->others = family->ended;
+    }
+    return true;
+}
+
 /*
  * After a wait for a condition variable, it is recorded whether the goroutine does some work.
  * Returns false on out of memory.
@@ -437,6 +475,8 @@ static bool place_leave(struct waits *waits, const struct goroutine *g, const tr
         return true;
     if (ns_between(g->since_ns, event->time_ns) >= BLAME_LEAST_NS)
         ok = blame(waits, g, place, parked->serial_at, g->reason, event);
+    if (ok && place->kind == PLACE_GROUP && waits->analysis->counting)
+        ok = note_straggler(waits, g, place, event);
     parked->place = NULL;
     bool together = place->left_by == event->goroutine && place->waits > 0 &&
                     ns_between(place->left_ns, event->time_ns) < BLAME_TOGETHER_NS;
@@ -1206,6 +1246,7 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     blame_init(&waits->blame, &analysis->aside);
     outside_init(&waits->outside);
     families_init(&waits->families);
+    waits->straggler_slab.object_size = sizeof(struct straggler);
     waits->parked_slab.object_size = sizeof(struct parked);
     waits->network = names_put(&analysis->names, network, strlen(network));
     waits->sync = names_put(&analysis->names, sync, strlen(sync));
@@ -1242,6 +1283,8 @@ static void drop(void *part)
     blame_free(&waits->blame);
     outside_free(&waits->outside);
     families_free(&waits->families);
+    idmap_free(&waits->stragglers);
+    slab_free(&waits->straggler_slab);
     idmap_free(&waits->connections.stacks);
     idmap_free(&waits->connections.accepts);
     idmap_free(&waits->connections.serves);

@@ -78,6 +78,15 @@ struct spinner {
     int64_t goroutine, begin_ns, exec_ns;
 };
 
+/* Goroutines that ended long after all others of their family, while a WaitGroup was waited for. */
+struct straggler {
+    trail_name start;          /* start function */
+    trail_name created_at, at; /* of the longest: where they were created, and waited for */
+    uint64_t times, others;    /* others: of the longest */
+    int64_t ns;                /* in all */
+    trail_longest longest;     /* from the end of the last of the others on */
+};
+
 /* Connections of a Go program. */
 struct connections {
     struct idmap stacks;  /* trail_stack -> enum connection, + 1, as a pointer */
@@ -105,6 +114,8 @@ struct waits {
     struct outside outside;
     struct families families; /* of a Go program */
     struct connections connections;
+    struct idmap stragglers; /* start function -> struct straggler */
+    struct slab straggler_slab;
     struct idmap blamed_places; /* function and line -> name of the place, as a pointer */
     struct idmap calls; /* goroutine -> name of what it waits for in a system call, as a pointer */
     struct idle idle;   /* the user of a place is the name of the wait's kind */

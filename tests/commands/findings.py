@@ -1220,6 +1220,78 @@ def a_group_of_goroutines_that_is_never_done_names_the_one_that_is_left():
     assert "never-done" not in group(4, 4, length=109 * MS)
 
 
+def straggles(late, others=20 * MS, count=4, end=None):
+    """Main waits for so many goroutines, of which the last one ends later than the others, after a sleep."""
+    trace = Trace(count + 1)
+    trace.here(1, 2, 0)
+    for i in range(count):
+        trace.create(10 + i, 0, 10 + i, ("main.start", "main.crawl"))
+        trace.start(MS, 1 + i, 10 + i)
+        if i < count - 1:
+            trace.at(others, 1 + i, "GoDestroy")
+    trace.block(2 * MS, 0, "sync", GROUP)
+    trace.block(3 * MS, count, "sleep", ("time.Sleep", "main.crawl"))
+    trace.wake(others + late - 10, count, 9 + count, ())
+    trace.start(others + late - 5, count, 9 + count)
+    trace.wake(others + late, count, 1, ("main.crawl",))
+    trace.start(others + late + 10, 0, 1)
+    trace.at(others + late + 20, count, "GoDestroy")
+    end = end or others + late + 30
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+@test
+def a_goroutine_that_ends_long_after_the_others_of_its_group_is_a_straggler():
+    found = straggles(80 * MS)["straggler"]
+    assert re.match(r"one goroutine of main\.crawl held up the WaitGroup at main\.deposit \(main\.go:11\): goroutine 13 ended 80\.0 ms after the other 3 created "
+                    r"at main\.start \(main\.go:10\); for 99 % of that time it waited itself \(sleep\); at most 80\.0 ms of 100 ms", found["text"]), found
+    assert found["function"] == "main.crawl" and abs(found["gain_ns"] - 80 * MS) < 10, found  # events have times of their own
+    # From 50 ms, a quarter of the time, and three times the time of the others on, of which there are two.
+    assert "straggler" in straggles(50 * MS + 10) and "straggler" not in straggles(50 * MS - 10)
+    assert "straggler" in straggles(80 * MS, end=320 * MS - 40) and "straggler" not in straggles(80 * MS, end=320 * MS + 40)
+    assert "straggler" in straggles(80 * MS, others=40 * MS) and "straggler" not in straggles(80 * MS, others=40 * MS + 50)
+    assert "straggler" in straggles(80 * MS, count=3) and "straggler" not in straggles(80 * MS, count=2)
+
+
+def made(sleep, every=10 * MS, main_makes=False, group=True):
+    """Goroutine 3 receives what goroutine 2, or main, makes after a sleep; main waits for goroutine 3 with a WaitGroup, if it is one."""
+    trace = Trace(3)
+    trace.here(1, 2, 0)
+    trace.create(100, 0, 3, ("main.start", "main.consume"))
+    trace.create(200, 0, 2, ("main.start", "main.produce"))
+    trace.start(300, 2, 3)
+    trace.start(300, 1, 2)
+    maker, thread = (1, 0) if main_makes else (2, 1)
+    if not main_makes:
+        trace.block(400, 0, "sync" if group else "sleep", GROUP)
+    for i in range(10):
+        now = MS + i * every
+        trace.block(now, 2, "chan receive", ("runtime.chanrecv1", "main.consume"))
+        trace.block(now + 10, thread, "sleep", ("time.Sleep", "main.poll", "main.produce"))
+        trace.wake(now + 10 + sleep, thread, maker, ())
+        trace.start(now + 20 + sleep, thread, maker)
+        trace.wake(now + 9 * MS, thread, 3, ("runtime.chansend1", "main.produce"))
+        trace.start(now + 9 * MS + 10, 2, 3)
+    end = MS + 10 * every
+    if group and not main_makes:
+        trace.wake(end, 2, 1, ("main.consume",))
+        trace.start(end + 10, 0, 1)
+    return trace.findings(end + MS, "--from=0ns", f"--to={end + MS}ns")
+
+
+@test
+def a_goroutine_that_sleeps_while_what_it_makes_is_needed_is_named():
+    found = made(8 * MS)["sleeper"]
+    assert re.match(r"main\.produce sleeps while others wait for what it makes: they waited at main\.consume \(chan receive\) during 88 % of the time, 10 times, "
+                    r"90\.0 ms in all, the longest 9\.00 ms, and for 89 % of that it slept \(main\.poll \(main\.go:11\)\)", found["text"]), found
+    equal(found["function"], "main.produce")
+    # From half of the wait on, and half of the time.
+    assert "sleeper" in made(4510 * US) and "sleeper" not in made(4490 * US)
+    assert "sleeper" in made(8 * MS, every=17 * MS) and "sleeper" not in made(8 * MS, every=18 * MS)
+    # Main sets the pace itself, or does not wait for the one that receives: an idle client.
+    assert "sleeper" not in made(8 * MS, main_makes=True) and "sleeper" not in made(8 * MS, group=False)
+
+
 def full(share, reason="chan send", log=None, count=10):
     """Goroutine 2 waits so much of the time for room, which goroutine 1 makes."""
     trace = Trace(2)
