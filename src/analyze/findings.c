@@ -172,7 +172,9 @@ static bool put_longest_wait(const struct findings *findings, const trail_longes
     for (size_t i = 0; i < waits->blame.count; i++) {
         const struct blame_row *row = &waits->blame.rows[i];
         char what[200];
-        if (row->function == 0 || !is_most_of(span, &row->longest))
+        /* A goroutine of Go that ends a wait for the network only looked at the connections. */
+        if (row->function == 0 || !is_most_of(span, &row->longest) ||
+            (waits->is_go && row->wait == waits->network))
             continue;
         trail_string wait = text_of(findings, row->wait), by = text_of(findings, row->place);
         (void)snprintf(what, sizeof what, "%.*s", SHOWN(wait));

@@ -1001,7 +1001,7 @@ def a_region_is_slow_from_ten_times_the_median_and_10_ms_on():
 
 @test
 def a_slow_region_says_what_it_waited_for_and_that_it_assisted():
-    def region(assist=0):
+    def region(assist=0, reason="sync", stack=LOCK):
         trace = Trace(2)
         trace.here(1, 2, 0)
         trace.here(2, 2, 1)
@@ -1012,7 +1012,7 @@ def a_slow_region_says_what_it_waited_for_and_that_it_assisted():
                 trace.at(at + MS, 0, "GCMarkAssistBegin stack=0")
                 trace.at(at + MS + assist, 0, "GCMarkAssistEnd")
             elif i == 7:
-                trace.block(at + 100 * US, 0, "sync", LOCK)
+                trace.block(at + 100 * US, 0, reason, stack)
                 trace.wake(at + 60 * MS, 1, 1, ("main.reload",))
                 trace.start(at + 60 * MS + 10, 0, 1)
             at += 60 * MS if i == 7 else MS
@@ -1023,6 +1023,8 @@ def a_slow_region_says_what_it_waited_for_and_that_it_assisted():
     assert re.search(r"for 59\.9 ms of it its goroutine waited for a lock, which main\.reload \(main\.go:\d+\) held", region()), region()
     assert "for 30.0 ms of it its goroutine had to help the garbage collection (assists)" in region(30 * MS), region(30 * MS)
     assert "its goroutine ran for 61.0 ms" in region(15 * MS), region(15 * MS)
+    # What ends a wait for the network in a Go program is the scheduler, whichever goroutine runs.
+    assert "main.reload" not in region(reason="network", stack=("net.(*netFD).Read", "main.ask")), region(reason="network")
 
 
 def passed_on(holds, chain=False, of=100 * MS):
@@ -1254,16 +1256,18 @@ def a_goroutine_that_ends_long_after_the_others_of_its_group_is_a_straggler():
 
 
 def made(sleep, every=10 * MS, main_makes=False, group=True):
-    """Goroutine 3 receives what goroutine 2, or main, makes after a sleep; main waits for goroutine 3 with a WaitGroup, if it is one."""
-    trace = Trace(3)
+    """Goroutine 3 receives what goroutine 2, or main, makes after a sleep; main, or else goroutine 4, waits for goroutine 3 with a WaitGroup."""
+    trace = Trace(4)
     trace.here(1, 2, 0)
     trace.create(100, 0, 3, ("main.start", "main.consume"))
     trace.create(200, 0, 2, ("main.start", "main.produce"))
     trace.start(300, 2, 3)
     trace.start(300, 1, 2)
     maker, thread = (1, 0) if main_makes else (2, 1)
-    if not main_makes:
-        trace.block(400, 0, "sync" if group else "sleep", GROUP)
+    if main_makes:
+        trace.create(250, 0, 4, ("main.start", "main.close"))
+        trace.start(350, 3, 4)
+    trace.block(400, 3 if main_makes else 0, "sync" if group else "sleep", GROUP)
     for i in range(10):
         now = MS + i * every
         trace.block(now, 2, "chan receive", ("runtime.chanrecv1", "main.consume"))
@@ -1273,9 +1277,9 @@ def made(sleep, every=10 * MS, main_makes=False, group=True):
         trace.wake(now + 9 * MS, thread, 3, ("runtime.chansend1", "main.produce"))
         trace.start(now + 9 * MS + 10, 2, 3)
     end = MS + 10 * every
-    if group and not main_makes:
-        trace.wake(end, 2, 1, ("main.consume",))
-        trace.start(end + 10, 0, 1)
+    if group:
+        trace.wake(end, 2, 4 if main_makes else 1, ("main.consume",))
+        trace.start(end + 10, 3 if main_makes else 0, 4 if main_makes else 1)
     return trace.findings(end + MS, "--from=0ns", f"--to={end + MS}ns")
 
 
