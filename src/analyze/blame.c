@@ -120,7 +120,7 @@ void blame_union_add(struct blame_union *of, int64_t begin, int64_t end)
     of->count++;
 }
 
-static void most_add(struct blame_most *most, int64_t key, int64_t ns)
+void blame_most_add(struct blame_most *most, int64_t key, int64_t ns)
 {
     if (most->key == key) {
         ns_add(&most->ns, ns);
@@ -229,7 +229,7 @@ static void count_outside(struct blame_row *row, const struct blame_wait *wait,
             ns = (int64_t)((double)ns *
                            share_of(piece->ready_ns, ns_between(piece->begin_ns, piece->end_ns)));
         ns_add(&row->outside_ns, ns);
-        most_add(&row->outside, piece->wait, ns);
+        blame_most_add(&row->outside, piece->wait, ns);
     }
 }
 
@@ -322,7 +322,7 @@ static bool add(struct blame *blame, const struct blame_wait *wait)
     row->place = wait->place;
     if (rest.begin_ns < rest.end_ns) {
         row_add(row, wait, &rest);
-        most_add(&row->goroutine, wait->waker, ns_between(rest.begin_ns, rest.end_ns));
+        blame_most_add(&row->goroutine, wait->waker, ns_between(rest.begin_ns, rest.end_ns));
         row->start = row->goroutine.key == wait->waker ? wait->start : row->start;
         rest.row = wait->lock ? rest.row : 0;
         piece_put(own, &rest);

@@ -44,6 +44,8 @@ struct blame_most {
     int64_t key, ns;
 };
 
+void blame_most_add(struct blame_most *most, int64_t key, int64_t ns);
+
 struct blame_row {
     trail_name wait;     /* what was waited for; 0: only the place is known */
     trail_name function; /* that ended the waits, or held the lock; 0: unknown */

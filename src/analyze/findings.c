@@ -206,23 +206,24 @@ void finding_futile_wakeups(struct findings *findings)
 
 /* MARK: Tasks */
 
-/* Whether the wait is most of the slowest task. */
-static bool is_most_of(const struct task_kind *kind, const trail_longest *wait)
+/* Whether the wait is most of the slowest task or region. */
+static bool is_most_of(const trail_longest *span, const trail_longest *wait)
 {
-    const trail_longest *task = &kind->row.longest;
-    return wait->goroutine == kind->goroutine && wait->begin_ns >= task->begin_ns &&
-           ns_between(task->begin_ns, wait->begin_ns) + wait->ns <= task->ns &&
-           wait->ns >= task->ns / 2;
+    return wait->goroutine == span->goroutine && wait->begin_ns >= span->begin_ns &&
+           ns_between(span->begin_ns, wait->begin_ns) + wait->ns <= span->ns &&
+           wait->ns >= span->ns / 2;
 }
 
-/* Explains what most of the slowest task was one wait for. Returns false if that is not known. */
-static bool explain_wait(struct findings *findings, const struct task_kind *kind)
+/* Explains what most of `span` was one wait for. Returns false if that is not known. */
+static bool explain_wait(struct findings *findings, const trail_longest *span)
 {
     const struct waits *waits = findings->waits;
     for (size_t i = 0; i < waits->blame.count; i++) {
         const struct blame_row *row = &waits->blame.rows[i];
         char what[200];
-        if (row->function == 0 || !is_most_of(kind, &row->longest))
+        /* A goroutine of Go that ends a wait for the network only looked at the connections. */
+        if (row->function == 0 || !is_most_of(span, &row->longest) ||
+            (waits->is_go && row->wait == waits->network))
             continue;
         trail_string wait = text_of(findings, row->wait), by = text_of(findings, row->place);
         (void)snprintf(what, sizeof what, "%.*s", SHOWN(wait));
@@ -235,7 +236,7 @@ static bool explain_wait(struct findings *findings, const struct task_kind *kind
     }
     for (size_t i = 0; i < waits->outside.count; i++) {
         const struct outside_row *row = &waits->outside.rows[i];
-        if (!is_most_of(kind, &row->longest))
+        if (!is_most_of(span, &row->longest))
             continue;
         trail_string wait = text_of(findings, row->wait), place = text_of(findings, row->place);
         finding_explain(findings, "For %s of it, its %s waited (%.*s) at %.*s.",
@@ -246,19 +247,19 @@ static bool explain_wait(struct findings *findings, const struct task_kind *kind
     return false;
 }
 
-/* Explains what the slowest task spent its time with, and the function. */
-static void explain_spent(struct findings *findings, const struct task_kind *kind)
+/* Explains what the slowest task or region spent its time with, and the function. */
+static void explain_spent(struct findings *findings, const trail_longest *span,
+                          const struct task_spent *spent)
 {
-    const struct task_spent *spent = &kind->slowest;
     if (!spent->known)
         return;
-    if (spent->assist_ns > kind->row.longest.ns / 4) {
+    if (spent->assist_ns > span->ns / 4) {
         finding_explain(findings,
                         "For %s of it, its %s had to help the garbage collection (assists), since "
                         "it allocates faster than the collection marks.",
                         duration(spent->assist_ns).text, word(findings, TERM_task));
         finding_advise(findings, "Allocate less in it, or let the heap grow (GOGC, GOMEMLIMIT).");
-    } else if (!explain_wait(findings, kind))
+    } else if (!explain_wait(findings, span))
         finding_explain(findings, "Its %s ran for %s, was ready for %s and waited for the rest.",
                         word(findings, TERM_task), duration(spent->exec_ns).text,
                         duration(spent->ready_ns).text);
@@ -279,10 +280,12 @@ void finding_slow_task(struct findings *findings)
         moment.goroutine = TRAIL_NONE;
         const struct finding_of of = {"slow-task", .gain_ns = ns_between(median, slowest),
                                       .moment = &moment, .function = kinds[i]->name};
+        const struct task_kind *kind = (const struct task_kind *)kinds[i];
+        trail_longest span = {moment.ns, moment.begin_ns, kind->goroutine};
         finding_say(
             findings, &of, "The slowest task %.*s took %s, the median of %" PRIu64 " about %s",
             SHOWN(name), duration(slowest).text, kinds[i]->spread.count, duration(median).text);
-        explain_spent(findings, (const struct task_kind *)kinds[i]);
+        explain_spent(findings, &span, &kind->slowest);
         finding_last(findings)->task = kinds[i]->longest.goroutine;
     }
 }
@@ -299,11 +302,14 @@ void finding_slow_region(struct findings *findings)
             continue;
         trail_string name = text_of(findings, group->name);
         int size = (int)(name.size < 100 ? name.size : 100);
+        const struct region_slowest *slowest = idmap_find(&regions->slowest, group->name);
         const struct finding_of of = {"slow-region", .gain_ns = ns_between(median, total->max_ns),
                                       .function = group->name};
         finding_say(findings, &of,
                     "The slowest region %.*s took %s, the median of %" PRIu64 " about %s", size,
                     name.data, duration(total->max_ns).text, total->count, duration(median).text);
+        if (slowest)
+            explain_spent(findings, &slowest->span, &slowest->spent);
         finding_last(findings)->region = group->name;
     }
 }
@@ -650,8 +656,11 @@ void finding_leaks(struct findings *findings)
     for (size_t i = 0; i < waits->count; i++) {
         const struct wait_group *group = waits->items[i];
         uint64_t late = group->stuck - group->stuck_early;
-        if (group->stuck < LEAK_LEAST || group->row.ended * 10 > group->row.created ||
-            group->stuck_early * 4 < group->stuck || late * 8 < group->stuck)
+        /* Those that wait to send serve no other any more, however many have ended. */
+        bool few_end = group->row.ended * 10 <= group->row.created ||
+                       group->stuck_sends * 10 >= group->stuck * 9;
+        if (group->stuck < LEAK_LEAST || !few_end || group->stuck_early * 4 < group->stuck ||
+            late * 8 < group->stuck)
             continue;
         trail_string name = text_of(findings, group->row.name);
         trail_string at = names_text(&findings->analysis->names, group->created_at);
@@ -663,9 +672,13 @@ void finding_leaks(struct findings *findings)
         finding_explain(
             findings,
             "%" PRIu64 " were created throughout%s%.*s, %" PRIu64 " ended, and %" PRIu64
-            " have been waiting for a tenth of the time or longer; the first is %s %" PRId64 ".",
+            " have been waiting for a tenth of the time or longer%s; the first is %s %" PRId64 ".",
             group->row.created, group->created_at ? " at " : "", SHOWN(at), group->row.ended,
-            group->stuck, word(findings, TERM_task), group->stuck_goroutine);
+            group->stuck,
+            group->stuck_sends * 10 >= group->stuck * 9
+                ? " (chan send: nothing receives what they send)"
+                : "",
+            word(findings, TERM_task), group->stuck_goroutine);
     }
 }
 

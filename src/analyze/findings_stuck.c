@@ -261,6 +261,68 @@ static bool is_long(const struct findings *findings, const struct stuck_wait *wa
     return wait->ns >= OPEN_LEAST && share_of(wait->ns, length_of(findings)) >= share;
 }
 
+/* Explains why the goroutines that a WaitGroup is for do not end the wait. */
+static void explain_group(struct findings *findings, const struct stuck_group *group)
+{
+    char left[NAME_SIZE], at[NAME_SIZE] = "";
+    trail_string start = text_of(findings, group->start),
+                 created = text_of(findings, group->created_at),
+                 reason = text_of(findings, group->left_reason);
+    if (group->left == TRAIL_NONE) {
+        finding_explain(findings,
+                        "All %" PRIu64 " %s of %.*s created at %.*s have ended, so Done was called "
+                        "less often than Add asked for.",
+                        group->created, word(findings, TERM_tasks), SHOWN(start), SHOWN(created));
+        finding_advise(findings, "Call it with defer.");
+        return;
+    }
+    put_task(findings, left, sizeof left, group->left_name, group->left);
+    if (group->left_place) {
+        trail_string place = text_of(findings, group->left_place);
+        (void)snprintf(at, sizeof at, " at %.*s", SHOWN(place));
+    }
+    finding_explain(findings,
+                    "%" PRIu64 " of the %" PRIu64
+                    " %s of %.*s created at %.*s have ended, %s has not.",
+                    group->ended, group->created, word(findings, TERM_tasks), SHOWN(start),
+                    SHOWN(created), left);
+    if (group->stays)
+        finding_explain(findings, "It waits for ever, for a nil channel or in an empty select.");
+    else if (group->sleeps)
+        finding_explain(findings, "It sleeps%s.", at);
+    else
+        finding_explain(findings, "It has waited (%.*s)%s for %s.", SHOWN(reason), at,
+                        duration(group->left_ns).text);
+}
+
+/* A WaitGroup is waited for, and nothing goes on that would end that. */
+void finding_group_never_done(struct findings *findings)
+{
+    const struct stuck_group *group = &findings->stuck->group;
+    if (!findings->stuck->has_group || group->quiet_ns < OPEN_LEAST ||
+        share_of(group->quiet_ns, length_of(findings)) < PLACE_SHARE)
+        return;
+    trail_longest moment = {group->ns, group->begin_ns, group->goroutine};
+    const struct finding_of of = {"never-done",
+                                  FINDING_HANGS,
+                                  group->ns,
+                                  .moment = &moment,
+                                  .function = group->start,
+                                  .object = group->place};
+    char task[NAME_SIZE];
+    trail_string place = text_of(findings, group->place);
+    put_task(findings, task, sizeof task, group->name, group->goroutine);
+    finding_say(findings, &of, "%s had waited for a WaitGroup at %.*s for %s when the trace ended",
+                task, SHOWN(place), duration(group->ns).text);
+    explain_group(findings, group);
+}
+
+/* Whether the wait of the goroutine is reported as what keeps another one waiting. */
+static bool keeps_group(const struct findings *findings, int64_t goroutine)
+{
+    return finding_was_said(findings, "never-done") && findings->stuck->group.left == goroutine;
+}
+
 /* Waits of a deadlock are reported with it, and those of a program in which none is woken. */
 void finding_open_waits(struct findings *findings)
 {
@@ -276,6 +338,7 @@ void finding_open_waits(struct findings *findings)
     for (size_t i = 0; i < stuck->count; i++)
         if (!stuck->waits[i].circle && stuck->waits[i].wanted != STUCK_JOIN &&
             !finding_names(findings, "leak", stuck->waits[i].name) &&
+            !keeps_group(findings, stuck->waits[i].goroutine) &&
             is_long(findings, &stuck->waits[i]) && (stuck->waits[i].can_be_held || !never_woken))
             longest[count++] = &stuck->waits[i];
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */

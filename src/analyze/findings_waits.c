@@ -17,6 +17,7 @@
 #define ANSWER_LEAST       INT64_C(50000000)
 #define ANSWER_TIMES       10 /* compared with the 95th percentile */
 #define ANSWER_SHARE       0.05
+#define PEER_SHARE         0.5
 #define QUEUE_SHARE        0.3
 #define QUEUE_WAITS        3
 #define BALANCE_LEAST      INT64_C(50000000)
@@ -63,6 +64,16 @@ static int64_t mean(int64_t sum, uint64_t count)
     return count > 0 ? sum / (int64_t)count : 0;
 }
 
+/* Whether the wait is for each of several goroutines. */
+static bool waits_for_all(const struct findings *findings, const struct blame_row *row)
+{
+    const struct wait_facts *facts = facts_of(findings, row->wait);
+    if (!facts)
+        return !row->lock && text_is(text_of(findings, row->wait), "sync");
+    return facts->kind == WIRE_WAIT_BARRIER || facts->kind == WIRE_WAIT_JOIN ||
+           facts->kind == WIRE_WAIT_OMP_BARRIER || facts->kind == WIRE_WAIT_ONCE;
+}
+
 /* MARK: Sleeps and the world outside */
 
 /* The time, but for that in which those that sleep there had no CPU. */
@@ -87,13 +98,17 @@ void finding_polling(struct findings *findings)
         const struct finding_of of = {"polling", .gain_ns = mean(spread->sum_ns, spread->count),
                                       .moment = &row->longest, .function = row->function};
         trail_string place = text_of(findings, row->place);
-        finding_say(findings, &of, "%.*s polls: it slept %" PRIu64 " times for %s on average",
-                    SHOWN(place), spread->count,
+        const struct waits *waits = findings->waits;
+        bool timer = row->wait == waits->receive || row->wait == waits->select;
+        finding_say(findings, &of, "%.*s polls: it %s %" PRIu64 " times for %s on average",
+                    SHOWN(place), timer ? "waited for a timer" : "slept", spread->count,
                     duration(mean(spread->sum_ns, spread->count)).text);
         finding_explain(
             findings, "It ran for %s in between. What it looks for is noticed up to %s late.",
             duration(mean(row->exec_ns, row->returns)).text, duration(spread->max_ns).text);
-        finding_advise(findings, "Wait for it with a condition variable, semaphore or poll.");
+        finding_advise(findings, "Wait for it with a %s.",
+                       waits->is_go ? "channel or condition variable"
+                                    : "condition variable, semaphore or poll");
     }
 }
 
@@ -181,6 +196,62 @@ void finding_slow_answer(struct findings *findings)
     }
 }
 
+/* For how long others waited for all goroutines with this start function to end, or be done. */
+static int64_t needed_ns(const struct findings *findings, trail_name start)
+{
+    const struct blame *blame = &findings->waits->blame;
+    int64_t most = 0;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        int64_t ns = blame_union_ns(&row->held);
+        if (row->start == start && waits_for_all(findings, row) && ns > most)
+            most = ns;
+    }
+    return most;
+}
+
+/* Explains what answers, if it is part of the program; else, what may help. */
+static void explain_answerer(struct findings *findings, const struct outside_row *row)
+{
+    trail_string by = text_of(findings, (trail_name)row->answerer.key);
+    if (row->answerer.ns > 0 && row->answered * 2 > row->spread.count)
+        finding_explain(findings, "%.*s, in the same program, answers late.", SHOWN(by));
+    else
+        finding_advise(findings, "Its peer is slow or far away: ask it for less, or for several "
+                                 "things at the same time.");
+}
+
+/* What the program, or a region, needs waits most of the time for answers from the network. */
+void finding_slow_peer(struct findings *findings)
+{
+    const struct outside *outside = &findings->waits->outside;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        int64_t ns = blame_union_ns(&row->at_least_one);
+        bool needed = row->longest.goroutine == 1 || row->in_region ||
+                      share_of(needed_ns(findings, row->start), length) >= PEER_SHARE;
+        /* One wait that took most of it is a slow answer. */
+        if (row->start == 0 || !needed || ns < OUTSIDE_LEAST || share_of(ns, length) < PEER_SHARE ||
+            row->longest.ns > ns / 2)
+            continue;
+        const struct finding_of of = {"slow-peer",
+                                      .saves = true,
+                                      .gain_ns = ns,
+                                      .moment = &row->longest,
+                                      .function = row->function,
+                                      .object = row->wait};
+        trail_string place = text_of(findings, row->place);
+        finding_say(findings, &of,
+                    "%.*s waited for answers from the network for %.0f %% of the time",
+                    SHOWN(place), 100 * share_of(ns, length));
+        finding_explain(findings, "%" PRIu64 " wait%s, %s in all, the longest %s.",
+                        row->spread.count, plural_s(row->spread.count),
+                        duration(row->spread.sum_ns).text, duration(row->longest.ns).text);
+        explain_answerer(findings, row);
+    }
+}
+
 /* Goroutines of Go wait in system calls, each of which needs a thread of its own. */
 void finding_blocking_calls(struct findings *findings)
 {
@@ -220,6 +291,14 @@ static bool is_for_room(const struct findings *findings, const struct blame_row 
                  : text_is(text_of(findings, row->wait), "chan send");
 }
 
+/* Whether what takes from a queue mostly waits for room itself: then it is that queue that is full. */
+static bool passes_on(const struct findings *findings, const struct blame_row *row)
+{
+    const struct blame_row as = {.wait = (trail_name)row->outside.key};
+    return row->outside.ns > 0 && row->outside.key > 0 && is_for_room(findings, &as) &&
+           share_of(row->outside_ns, row->own_ns) >= BUSY_SHARE;
+}
+
 /* A queue is full, since the goroutine that takes from it is slow. */
 void finding_queue(struct findings *findings)
 {
@@ -228,7 +307,7 @@ void finding_queue(struct findings *findings)
         const struct blame_row *row = &blame->rows[i];
         int64_t ns = blame_union_ns(&row->held);
         if (row->function == 0 || row->waits < QUEUE_WAITS || !is_for_room(findings, row) ||
-            share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE ||
+            share_of(row->alike_ns, row->direct_ns) >= ALIKE_SHARE || passes_on(findings, row) ||
             share_of(ns, length_of(findings)) < QUEUE_SHARE)
             continue;
         const struct finding_of of = {"queue",
@@ -566,15 +645,6 @@ void finding_handoffs(struct findings *findings)
 
 /* MARK: Balance */
 
-static bool waits_for_all(const struct findings *findings, const struct blame_row *row)
-{
-    const struct wait_facts *facts = facts_of(findings, row->wait);
-    if (!facts)
-        return !row->lock && text_is(text_of(findings, row->wait), "sync");
-    return facts->kind == WIRE_WAIT_BARRIER || facts->kind == WIRE_WAIT_JOIN ||
-           facts->kind == WIRE_WAIT_OMP_BARRIER || facts->kind == WIRE_WAIT_ONCE;
-}
-
 /* Whether `a` is the better evidence: a barrier is, compared with the join at the end. */
 static bool is_better(const struct findings *findings, const struct blame_row *a,
                       const struct blame_row *b)
@@ -675,6 +745,101 @@ void finding_imbalance(struct findings *findings)
                         group->workers - 1, duration(others).text, SHOWN(wait), SHOWN(at),
                         duration(row.ns).text);
         finding_advise(findings, "Divide it evenly.");
+    }
+}
+
+/* Explains what the goroutine waited for, if that took most of the time in which others waited for it. */
+static void explain_own_wait(struct findings *findings, int64_t goroutine)
+{
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        double share = share_of(row->outside_ns, row->own_ns);
+        if (row->goroutine.key != goroutine || !waits_for_all(findings, row) ||
+            row->outside.ns <= 0 || share < BUSY_SHARE)
+            continue;
+        trail_string wait = text_of(findings, (trail_name)row->outside.key);
+        finding_explain(findings, "For %.0f %% of that time it waited itself (%.*s).",
+                        100 * (share < 1 ? share : 1), SHOWN(wait));
+        return;
+    }
+}
+
+/* Of goroutines that a WaitGroup is for, one ends long after all others. */
+void finding_straggler(struct findings *findings)
+{
+    const struct idmap *stragglers = &findings->waits->stragglers;
+    IDMAP_EACH(slot, stragglers) {
+        const struct straggler *straggler = slot->value;
+        if (straggler->ns < BALANCE_LEAST ||
+            share_of(straggler->ns, length_of(findings)) < BALANCE_SHARE ||
+            finding_names(findings, "imbalance", straggler->start))
+            continue;
+        int64_t gain = straggler->ns < length_of(findings) ? straggler->ns : length_of(findings);
+        const struct finding_of of = {"straggler", .saves = true, .gain_ns = gain,
+                                      .moment = &straggler->longest, .function = straggler->start};
+        trail_string start = text_of(findings, straggler->start),
+                     created = text_of(findings, straggler->created_at),
+                     at = text_of(findings, straggler->at);
+        finding_say(findings, &of, "One %s of %.*s held up the WaitGroup at %.*s",
+                    word(findings, TERM_task), SHOWN(start), SHOWN(at));
+        finding_explain(findings,
+                        "%s %" PRId64 " ended %s after the other %" PRIu64 " created at %.*s.",
+                        word(findings, TERM_task), straggler->longest.goroutine,
+                        duration(straggler->longest.ns).text, straggler->others, SHOWN(created));
+        if (straggler->times > 1)
+            finding_explain(findings, "This was the longest of %" PRIu64 " times, %s in all.",
+                            straggler->times, duration(straggler->ns).text);
+        explain_own_wait(findings, straggler->longest.goroutine);
+    }
+}
+
+/* The place where the goroutine slept longest, or else what a sleep is called. */
+static trail_name sleeps_at(const struct findings *findings, int64_t goroutine)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++)
+        if (outside->rows[i].kind == WIRE_WAIT_SLEEP &&
+            outside->rows[i].longest.goroutine == goroutine)
+            return outside->rows[i].place;
+    return findings->waits->sleep;
+}
+
+/*
+ * What the program's end needs waits for a goroutine that sleeps. Where none needs what waits, it
+ * may be a client that has nothing to do; and the main goroutine may pace others.
+ */
+void finding_sleeper(struct findings *findings)
+{
+    const struct waits *waits = findings->waits;
+    int64_t length = length_of(findings);
+    for (size_t i = 0; waits->is_go && i < waits->blame.count; i++) {
+        const struct blame_row *row = &waits->blame.rows[i];
+        int64_t ns = blame_union_ns(&row->held);
+        bool needed = row->longest.goroutine == 1 ||
+                      share_of(needed_ns(findings, row->waiter), length) >= BUSY_SHARE;
+        double share = share_of(row->outside_ns, row->own_ns);
+        if (row->function == 0 || row->waits < QUEUE_WAITS || !is_for_work(findings, row) ||
+            !needed || row->goroutine.key == 1 || row->outside.ns <= 0 ||
+            (trail_name)row->outside.key != waits->sleep || share < BUSY_SHARE ||
+            share_of(ns, length) < BUSY_SHARE)
+            continue;
+        const struct finding_of of = {"sleeper",
+                                      .saves = true,
+                                      .gain_ns = ns,
+                                      .moment = &row->longest,
+                                      .function = row->start,
+                                      .object = row->wait};
+        trail_string name = text_of(findings, row->start), wait = text_of(findings, row->wait),
+                     at = text_of(findings, row->at),
+                     asleep = text_of(findings, sleeps_at(findings, row->goroutine.key));
+        finding_say(findings, &of, "%.*s sleeps while others wait for what it makes", SHOWN(name));
+        finding_explain(findings,
+                        "They waited at %.*s (%.*s) during %.0f %% of the time, %" PRIu64
+                        " times, %s in all, the longest %s; for %.0f %% of that it slept (%.*s).",
+                        SHOWN(at), SHOWN(wait), 100 * share_of(ns, length), row->waits,
+                        duration(row->ns).text, duration(row->longest.ns).text,
+                        100 * (share < 1 ? share : 1), SHOWN(asleep));
     }
 }
 

@@ -63,6 +63,7 @@ struct goroutine {
             bool waited : 1;  /* its last wait was none in a system call */
             bool outside : 1; /* for waits: it has waited for something outside the program */
             bool lost : 1;    /* its state was unknown for some time, or is */
+            bool asked : 1;   /* for waits: it wrote to a connection since it last read from one */
             uint8_t counter;  /* index in `block` of the reason of its last wait */
         };
     };
@@ -84,7 +85,7 @@ struct goroutine {
     struct range_time *range;
     uint32_t range_count : 27;
     uint32_t range_log : 5; /* room for 1 << range_log; 0: none */
-    trail_stack outer;      /* for waits: stack of its last system call or wait to send, in Go */
+    trail_stack outer;      /* for waits: stack of its last system call or wait, in Go */
     union {
         struct open_region *region;  /* innermost first */
         struct goroutine *next_free; /* in the list of free objects */

@@ -26,6 +26,13 @@ struct outside_row {
     int64_t exec_ns;    /* that it ran in between */
     int64_t between_ns; /* from one wait to the next */
     uint64_t woke;      /* others that it woke in between */
+
+    /* Of answers in a Go program: the start function; whether it was asked within a region; how many
+     * came from the program itself, and the place from where most did. */
+    trail_name start;
+    bool in_region;
+    uint64_t answered;
+    struct blame_most answerer;
 };
 
 /* A goroutine that has waited for something outside. */

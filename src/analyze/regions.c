@@ -6,6 +6,7 @@
 #include "analyze/part.h"
 #include "base/grow.h"
 #include "base/order.h"
+#include "base/text.h"
 #include "wire/wire.h"
 
 /* One allocation each, followed by the lists of `at_begin`. */
@@ -78,6 +79,28 @@ static bool inherit(void *part, struct goroutine *g, const trail_event *event)
     return true;
 }
 
+/* Keeps where the time of a region went, if it is the slowest of its name. */
+static bool note_slowest(struct regions *regions, const trail_region *region)
+{
+    const trail_times *times = &region->times;
+    struct region_slowest *slowest = idmap_find(&regions->slowest, region->name);
+    if (slowest && times->total_ns <= slowest->span.ns)
+        return true;
+    if (!slowest) {
+        slowest = slab_get(&regions->slowest_slab);
+        if (!slowest || !idmap_put(&regions->slowest, region->name, slowest))
+            return false;
+    }
+    *slowest = (struct region_slowest){
+        .span = {times->total_ns, region->start_ns, region->goroutine},
+        .spent = {.known = true, .exec_ns = times->exec_ns, .ready_ns = times->sched_wait_ns},
+    };
+    for (uint32_t i = 0; i < times->range_count; i++)
+        if (text_is(names_text(&regions->analysis->names, times->range[i].name), "GC mark assist"))
+            slowest->spent.assist_ns = times->range[i].ns;
+    return true;
+}
+
 /* Ends a region: makes its row, or adds it to its group. */
 static bool region_row(struct regions *regions, struct goroutine *g, trail_region *region,
                        const trail_times *at_begin, int64_t now)
@@ -99,7 +122,8 @@ static bool region_row(struct regions *regions, struct goroutine *g, trail_regio
         regions->rows[regions->count++] = *region;
     }
     return !wants(regions->analysis, TRAIL_ANALYZE_REGION_GROUPS) ||
-           groups_add(&regions->groups, region->name, &region->times, !region->has_end);
+           (note_slowest(regions, region) &&
+            groups_add(&regions->groups, region->name, &region->times, !region->has_end));
 }
 
 /*
@@ -214,6 +238,7 @@ static bool init(void *part, struct trail_analysis *analysis, void *const *neede
     regions->analysis = analysis;
     regions->wanted = wants(analysis, rows) || (wants(analysis, TRAIL_ANALYZE_PROFILES) &&
                                                 profile_by_region(&analysis->options.profile));
+    regions->slowest_slab.object_size = sizeof(struct region_slowest);
     regions->groups.distributions = wants(analysis, TRAIL_ANALYZE_DISTRIBUTIONS);
     return true;
 }
@@ -231,6 +256,8 @@ static void drop(void *part)
     }
     free(regions->rows);
     groups_clear(&regions->groups);
+    idmap_free(&regions->slowest);
+    slab_free(&regions->slowest_slab);
 }
 
 const struct analysis_part regions_part = {

@@ -8,10 +8,17 @@
 
 #include <trail/analyze.h>
 
+#include "analyze/activity.h"
 #include "analyze/goroutines.h"
 #include "analyze/groups.h"
 
 struct analysis_part;
+
+/* The slowest region of a name. */
+struct region_slowest {
+    trail_longest span;
+    struct task_spent spent;
+};
 
 struct regions {
     struct trail_analysis *analysis;
@@ -19,6 +26,8 @@ struct regions {
     trail_region *rows; /* ended regions; at the end by goroutine and start */
     size_t count, capacity;
     struct groups groups;
+    struct idmap slowest; /* name -> struct region_slowest */
+    struct slab slowest_slab;
 };
 
 extern const struct analysis_part regions_part;

@@ -7,6 +7,7 @@
 #include "analyze/part.h"
 #include "analyze/waits.h"
 #include "base/grow.h"
+#include "base/share.h"
 #include "base/text.h"
 #include "wire/waits.h"
 
@@ -83,7 +84,7 @@ static bool placed_wait(const struct stuck *stuck, const struct goroutine *g,
         wait->wanted = STUCK_SEND;
         return wait->place != 0;
     }
-    if (!place || place->kind == PLACE_OTHER || place->name == 0)
+    if (!place || place->kind == PLACE_OTHER || place->kind == PLACE_GROUP || place->name == 0)
         return false;
     wait->place = place->name;
     wait->wanted = place->kind == PLACE_CONDITION ? STUCK_CONDITION : STUCK_LOCK;
@@ -238,6 +239,106 @@ static void find_still(struct stuck *stuck, int64_t now)
     stuck->still_ns = ns_between(since_ns, now);
 }
 
+/* MARK: Groups of goroutines */
+
+/* Part of the time that a goroutine has work from which on it is one that works. */
+#define WORKS_SHARE 0.5
+
+/* Whether the goroutine goes on at the end, or had work most of its time. */
+static bool works(const struct goroutine *g, int64_t now)
+{
+    int64_t busy = g->exec_ns;
+    ns_add(&busy, g->sched_wait_ns);
+    return (g->state != TRAIL_GO_WAITING && g->state != TRAIL_GO_SYSCALL) ||
+           share_of(busy, ns_between(g->creation_ns, now)) > WORKS_SHARE;
+}
+
+/* Looks at the goroutines alive of each family. */
+static void survey_families(const struct stuck *stuck, int64_t now)
+{
+    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
+    IDMAP_EACH(slot, alive) {
+        const struct goroutine *g = slot->value;
+        struct family *family = idmap_find(&stuck->waits_at->families.of_member, (uint64_t)g->id);
+        if (!family)
+            continue;
+        family->works |= works(g, now);
+        const struct goroutine *left = goroutines_find(&stuck->analysis->goroutines, family->left);
+        if (!left || g->since_ns < left->since_ns ||
+            (g->since_ns == left->since_ns && g->id < left->id))
+            family->left = g->id;
+    }
+}
+
+/* Fills in what the member does that has not ended. */
+static void describe_left(const struct stuck *stuck, const struct family *family,
+                          struct stuck_group *group, int64_t now)
+{
+    const struct goroutine *g = goroutines_find(&stuck->analysis->goroutines, family->left);
+    group->stays = family->stay > 0;
+    group->left = group->stays ? family->stays : family->left;
+    group->left_name = family->start;
+    if (group->stays || !g)
+        return;
+    trail_name asleep = outside_place(stuck, g);
+    group->left_name = g->name;
+    group->left_ns = ns_between(g->since_ns, now);
+    group->left_reason = g->reason;
+    group->sleeps = g->reason == stuck->waits_at->sleep;
+    group->left_place = asleep ? asleep : waits_place(stuck->waits_at, g->outer);
+}
+
+/*
+ * Takes the wait if nothing will end it, as far as is known: all goroutines that were created for it
+ * have ended, or at least half have, and the others do nothing.
+ */
+static void note_group(struct stuck *stuck, const struct goroutine *g, const struct place *place,
+                       int64_t now)
+{
+    const struct family *family = families_last(&stuck->waits_at->families, g->id);
+    uint64_t left = family ? family->created - family->ended : 0;
+    if (!family || family->lost || family->created < 2 || left > family->ended ||
+        (left > 0 && family->works))
+        return;
+    int64_t since = g->since_ns > family->ended_ns ? g->since_ns : family->ended_ns;
+    since = since > family->created_ns ? since : family->created_ns;
+    struct stuck_group group = {
+        .goroutine = g->id,
+        .begin_ns = g->since_ns,
+        .ns = ns_between(g->since_ns, now),
+        .quiet_ns = ns_between(since, now),
+        .name = g->name,
+        .place = place->name,
+        .start = family->start,
+        .created_at = family->place,
+        .created = family->created,
+        .ended = family->ended,
+        .left = TRAIL_NONE,
+    };
+    if (left > 0)
+        describe_left(stuck, family, &group, now);
+    if (stuck->has_group &&
+        (stuck->group.quiet_ns > group.quiet_ns ||
+         (stuck->group.quiet_ns == group.quiet_ns && stuck->group.goroutine < g->id)))
+        return;
+    stuck->has_group = true;
+    stuck->group = group;
+}
+
+static void find_groups(struct stuck *stuck, int64_t now)
+{
+    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
+    if (!stuck->waits_at || stuck->waits_at->families.of_creator.count == 0)
+        return;
+    survey_families(stuck, now);
+    IDMAP_EACH(slot, alive) {
+        const struct goroutine *g = slot->value;
+        const struct place *place = g->state == TRAIL_GO_WAITING ? place_of(stuck, g) : NULL;
+        if (place && place->kind == PLACE_GROUP)
+            note_group(stuck, g, place, now);
+    }
+}
+
 static bool goroutine_ends(void *part, struct goroutine *g, int64_t now, int64_t end_ns)
 {
     struct stuck *stuck = part;
@@ -262,6 +363,8 @@ static bool window_ends(void *part, int64_t now)
     find_circles(stuck);
     if (stuck->analysis->counting)
         find_still(stuck, now);
+    if (stuck->analysis->counting)
+        find_groups(stuck, now);
     return true;
 }
 

@@ -39,6 +39,20 @@ struct stuck_wait {
     size_t circle;        /* 0: none; else the number of its cycle */
 };
 
+/* A goroutine that waits at the end for a WaitGroup, and those that it, or its creator, created last. */
+struct stuck_group {
+    int64_t goroutine, begin_ns, ns;
+    int64_t quiet_ns;             /* it has waited for so long, and none of them has ended */
+    trail_name name, place;       /* its start function, and where it waits */
+    trail_name start, created_at; /* the same of the others */
+    uint64_t created, ended;
+    int64_t left; /* one that has not ended; TRAIL_NONE: all have */
+    bool stays;   /* it waits for ever */
+    bool sleeps;
+    int64_t left_ns; /* it has waited for so long */
+    trail_name left_name, left_reason, left_place;
+};
+
 struct stuck {
     struct trail_analysis *analysis;
     struct waits *waits_at; /* for the places; NULL: not requested */
@@ -54,6 +68,8 @@ struct stuck {
      */
     bool has_still, has_joiner;
     struct stuck_wait still, joiner;
+    bool has_group;
+    struct stuck_group group; /* of those that look as if they never ended, the longest wait */
 };
 
 extern const struct analysis_part stuck_part;

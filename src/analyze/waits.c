@@ -27,6 +27,9 @@
  * own time counts. */
 #define FUTILE_TOGETHER_NS 30000
 
+/* An answer comes at most so long after it was written by the same program. */
+#define REPLY_MOST_NS 2000000
+
 /* A goroutine that had work for this long is kept as one of those that can hold others up. */
 #define BUSY_LEAST_NS 50000000
 
@@ -97,8 +100,8 @@ static bool has(trail_string text, const char *part)
 /* Whether this inner frame waits for something that is not a lock of the program. */
 static bool is_in_other(trail_string function)
 {
-    return has(function, "WaitGroup") || has(function, "join") || text_begins(function, "sem_") ||
-           has(function, "barrier") || has(function, "Once");
+    return has(function, "join") || text_begins(function, "sem_") || has(function, "barrier") ||
+           has(function, "Once");
 }
 
 /* The lock that a condition variable takes again is part of the wait for the condition variable. */
@@ -150,9 +153,10 @@ static trail_name place_name(struct waits *waits, trail_stack_handle stack, enum
         if (rank > best_rank) {
             best = frame;
             best_rank = rank;
-        } else if (rank <= FRAME_WRAPPER && *kind == PLACE_LOCK &&
-                   (is_in_other(function) || is_in_condition(function))) {
-            *kind = PLACE_OTHER;
+        } else if (rank <= FRAME_WRAPPER && *kind == PLACE_LOCK) {
+            *kind = has(function, "WaitGroup")                           ? PLACE_GROUP
+                    : is_in_other(function) || is_in_condition(function) ? PLACE_OTHER
+                                                                         : PLACE_LOCK;
         }
     }
     return best ? frame_name(waits, best) : 0;
@@ -420,6 +424,44 @@ static void count_place(const struct goroutine *g, struct place *place, const tr
     longest_note(&place->longest, ns, g->since_ns, g->id);
 }
 
+/* One that ends this many times as late as all others of its family is a straggler. */
+#define STRAGGLES_TIMES 3
+
+/*
+ * A wait for a WaitGroup has ended. Counts the goroutine that ended it, if it was the last of its
+ * family by far. Returns false on out of memory.
+ */
+static bool note_straggler(struct waits *waits, const struct goroutine *g,
+                           const struct place *place, const trail_event *event)
+{
+    const struct family *family =
+        event->goroutine >= 0 ? idmap_find(&waits->families.of_member, (uint64_t)event->goroutine)
+                              : NULL;
+    if (!family || family->lost || family->ended < 2 || family->ended + 1 != family->created)
+        return true;
+    int64_t since = family->ended_ns > g->since_ns ? family->ended_ns : g->since_ns;
+    int64_t others_ns = ns_between(family->created_ns, family->ended_ns);
+    int64_t ns = ns_between(since, event->time_ns);
+    if (ns < 0 || others_ns < 0 || ns / (STRAGGLES_TIMES - 1) < others_ns)
+        return true;
+    struct straggler *straggler = idmap_find(&waits->stragglers, family->start);
+    if (!straggler) {
+        straggler = slab_get(&waits->straggler_slab);
+        if (!straggler || !idmap_put(&waits->stragglers, family->start, straggler))
+            return false;
+        *straggler = (struct straggler){.start = family->start};
+    }
+    straggler->times++;
+    ns_add(&straggler->ns, ns);
+    if (ns > straggler->longest.ns) {
+        straggler->longest = (trail_longest){ns, since, event->goroutine};
+        straggler->created_at = family->place;
+        straggler->at = place->name;
+        straggler->others = family->ended;
+    }
+    return true;
+}
+
 /*
  * After a wait for a condition variable, it is recorded whether the goroutine does some work.
  * Returns false on out of memory.
@@ -433,6 +475,8 @@ static bool place_leave(struct waits *waits, const struct goroutine *g, const tr
         return true;
     if (ns_between(g->since_ns, event->time_ns) >= BLAME_LEAST_NS)
         ok = blame(waits, g, place, parked->serial_at, g->reason, event);
+    if (ok && place->kind == PLACE_GROUP && waits->analysis->counting)
+        ok = note_straggler(waits, g, place, event);
     parked->place = NULL;
     bool together = place->left_by == event->goroutine && place->waits > 0 &&
                     ns_between(place->left_ns, event->time_ns) < BLAME_TOGETHER_NS;
@@ -573,6 +617,8 @@ static bool forget(struct waits *waits, const struct goroutine *g)
     if (!blame_end(&waits->blame, g->id))
         return false;
     outside_forget(&waits->outside, g->id);
+    (void)idmap_remove(&waits->connections.accepts, (uint64_t)g->id);
+    (void)idmap_remove(&waits->connections.serves, (uint64_t)g->id);
     (void)idmap_remove(&waits->calls, (uint64_t)g->id);
     return true;
 }
@@ -582,6 +628,7 @@ static bool goroutine_lost(void *part, struct goroutine *g, int64_t now)
     struct waits *waits = part;
     (void)now;
     waits->inferred = true;
+    families_lost(&waits->families, g->id);
     return forget(waits, g);
 }
 
@@ -590,7 +637,8 @@ static bool goroutine_ends(void *part, struct goroutine *g, int64_t now, int64_t
     struct waits *waits = part;
     if (waits->analysis->counting && !count_worker(waits, g, ran_for(g, now), now))
         return false;
-    (void)end_ns;
+    if (end_ns != 0 && waits->is_go) /* if it has not ended yet, it waits for ever */
+        families_end(&waits->families, g->id, now, FAMILY_STAYS);
     note_spinner(waits, g, ran_for(g, now));
     if (!forget(waits, g))
         return false;
@@ -638,13 +686,160 @@ static bool outside_enter(struct waits *waits, struct goroutine *g, trail_name w
     return !waits->analysis->stacks.failed && outside_begin(&waits->outside, &begun);
 }
 
+/* Whether the function is of a package of Go that calls the system for the program. */
+static bool is_of_library(const struct waits *waits, trail_name function)
+{
+    static const char *const packages[] = {
+        "os.",  "os/",  "syscall.", "internal/",         "io.",      "net.", "net/", "bufio.",
+        "fmt.", "log.", "crypto/",  "golang.org/x/sys/", "database/"};
+    for (size_t i = 0; i < sizeof packages / sizeof *packages; i++)
+        if (text_begins(names_text(&waits->analysis->names, function), packages[i]))
+            return true;
+    return false;
+}
+
+/* The frame of the program that calls such packages; of a stack with frames. */
+static trail_place calling_frame(const struct waits *waits, const struct stack_row *stack)
+{
+    size_t own = stack->own;
+    while (own + 1 < stack->count && is_of_library(waits, stack->places[own].function))
+        own++;
+    return stack->places[own];
+}
+
+/* MARK: Connections of Go programs */
+
+/* What a stack does with a connection. */
+enum connection {
+    CONNECTION_NONE,
+    CONNECTION_READ,
+    CONNECTION_WRITE,
+    CONNECTION_ACCEPT,
+    CONNECTION_REQUEST /* waits for the answer that another goroutine reads */
+};
+
+static enum connection connection_of_frames(const struct waits *waits, trail_stack stack)
+{
+    static const struct {
+        const char *function;
+        enum connection what;
+    } functions[] = {
+        {"net.(*netFD).Read", CONNECTION_READ},
+        {"net.(*netFD).Write", CONNECTION_WRITE},
+        {"net.(*netFD).writeBuffers", CONNECTION_WRITE},
+        {"net.(*netFD).accept", CONNECTION_ACCEPT},
+        {"net/http.(*persistConn).roundTrip", CONNECTION_REQUEST},
+    };
+    struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
+    for (size_t n = 0; n < row.count; n++)
+        for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+            if (text_is(names_text(&waits->analysis->names, row.places[n].function),
+                        functions[i].function))
+                return functions[i].what;
+    return CONNECTION_NONE;
+}
+
+static enum connection connection_of(struct waits *waits, trail_stack stack)
+{
+    uintptr_t known = (uintptr_t)idmap_find(&waits->connections.stacks, stack);
+    if (known)
+        return (enum connection)(known - 1);
+    enum connection what = connection_of_frames(waits, stack);
+    (void)idmap_put(&waits->connections.stacks, stack, (void *)((uintptr_t)what + 1));
+    return what;
+}
+
+static bool has_entry(const struct idmap *map, int64_t goroutine)
+{
+    return idmap_find(map, (uint64_t)goroutine) != NULL;
+}
+
+static bool put_entry(struct idmap *map, int64_t goroutine)
+{
+    return idmap_put(map, (uint64_t)goroutine, (void *)1);
+}
+
+/*
+ * Whether what the goroutine waits to read is an answer, which something in the program needs. A
+ * server reads after it wrote, too, but has all the time until the next request comes: that is not
+ * one of a goroutine that accepts connections, or that such a one created, but within a region.
+ */
+static bool is_answer(const struct waits *waits, const struct goroutine *g)
+{
+    const struct connections *connections = &waits->connections;
+    bool known = g->id == 1 || has_entry(&waits->families.of_member, g->id);
+    return g->region || (known && !has_entry(&connections->accepts, g->id) &&
+                         !has_entry(&connections->serves, g->id));
+}
+
+/* A wait of Go begins, perhaps for an answer. Returns false on out of memory. */
+static bool answer_enter(struct waits *waits, struct goroutine *g, const trail_event *event)
+{
+    enum connection what = connection_of(waits, g->outer);
+    bool asked = what == CONNECTION_REQUEST || (what == CONNECTION_READ && g->asked);
+    struct stack_row stack = stacks_get(&waits->analysis->stacks, g->outer);
+    if (what == CONNECTION_ACCEPT && !put_entry(&waits->connections.accepts, g->id))
+        return false;
+    g->asked = false;
+    if (!asked || !is_answer(waits, g)) {
+        if (g->outside)
+            outside_break(&waits->outside, g->id);
+        return true;
+    }
+    trail_place own = calling_frame(waits, &stack);
+    struct outside_wait begun = {
+        .goroutine = g->id,
+        .begin_ns = event->time_ns,
+        .exec_ns = ran_for(g, event->time_ns),
+        .kind = WIRE_WAIT_READ,
+        .wait = waits->network,
+        .function = own.function,
+        .place = blamed_place(waits, &own),
+    };
+    g->outside = true;
+    return outside_begin(&waits->outside, &begun);
+}
+
+/* An answer has come. */
+static void answer_leave(struct waits *waits, const struct goroutine *g, int64_t now)
+{
+    const struct outside_now *outside = idmap_find(&waits->outside.now, (uint64_t)g->id);
+    if (!outside || !outside->waits || outside->wait != waits->network)
+        return;
+    const struct connections *connections = &waits->connections;
+    struct outside_row *row = &waits->outside.rows[outside->row - 1];
+    row->start = g->name;
+    row->in_region |= g->region != NULL;
+    if (connections->reply == 0 || connections->reply_ns < g->since_ns ||
+        ns_between(connections->reply_ns, now) > REPLY_MOST_NS)
+        return;
+    row->answered++;
+    blame_most_add(&row->answerer, connections->reply, 1);
+}
+
+/* A system call of Go begins. Returns false on out of memory. */
+static bool go_call_begins(struct waits *waits, struct goroutine *g, int64_t now)
+{
+    enum connection what = connection_of(waits, g->outer);
+    if (what == CONNECTION_ACCEPT)
+        return put_entry(&waits->connections.accepts, g->id);
+    g->asked |= what == CONNECTION_WRITE;
+    if (what == CONNECTION_WRITE && has_entry(&waits->connections.serves, g->id)) {
+        struct stack_row stack = stacks_get(&waits->analysis->stacks, g->outer);
+        trail_place own = calling_frame(waits, &stack);
+        waits->connections.reply = blamed_place(waits, &own);
+        waits->connections.reply_ns = now;
+    }
+    return true;
+}
+
 /* A system call begins; one that a log announced is a wait. Returns false on out of memory. */
 static bool call_begins(struct waits *waits, struct goroutine *g, const trail_event *event)
 {
     const struct follow *follow = &waits->analysis->goroutines.follow;
     if (waits->is_go) {
         g->outer = stacks_of(&waits->analysis->stacks, event->transition.stack);
-        return !waits->analysis->stacks.failed;
+        return go_call_begins(waits, g, event->time_ns) && !waits->analysis->stacks.failed;
     }
     if (!follow->announced.heard || follow->announced.text == 0)
         return true;
@@ -665,8 +860,10 @@ static bool call_or_wait_ends(struct waits *waits, const struct goroutine *g,
     if (call && ns_between(g->since_ns, event->time_ns) >= BLAME_OTHERS_NS &&
         !blame(waits, g, NULL, 0, call, event))
         return false;
-    return !waits->analysis->counting ||
-           outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns);
+    if (!waits->analysis->counting)
+        return true;
+    answer_leave(waits, g, event->time_ns);
+    return outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns);
 }
 
 /* What a system call of Go is for, by the functions that it is called from. */
@@ -688,17 +885,6 @@ static enum wire_wait kind_of_call(const struct waits *waits, const struct stack
     return WIRE_WAIT_KERNEL;
 }
 
-/* Whether the function is of a package of Go that calls the system for the program. */
-static bool is_of_library(const struct waits *waits, trail_name function)
-{
-    static const char *const packages[] = {"os.",    "os/",  "syscall.", "internal/",        "io.",
-                                           "bufio.", "fmt.", "log.",     "golang.org/x/sys/"};
-    for (size_t i = 0; i < sizeof packages / sizeof *packages; i++)
-        if (text_begins(names_text(&waits->analysis->names, function), packages[i]))
-            return true;
-    return false;
-}
-
 /* A system call of Go has ended that took long: it waited for something outside. */
 static bool go_call_ends(struct waits *waits, const struct goroutine *g, const trail_event *event)
 {
@@ -708,17 +894,15 @@ static bool go_call_ends(struct waits *waits, const struct goroutine *g, const t
     const char *title = kind == WIRE_WAIT_KERNEL ? "system call" : wire_wait_kinds[kind].title;
     if (stack.count == 0)
         return true;
-    size_t own = stack.own;
-    while (own + 1 < stack.count && is_of_library(waits, stack.places[own].function))
-        own++;
+    trail_place own = calling_frame(waits, &stack);
     struct outside_wait call = {
         .goroutine = g->id,
         .begin_ns = g->since_ns,
         .exec_ns = g->exec_ns,
         .kind = kind,
         .wait = names_put(names, title, strlen(title)),
-        .function = stack.places[own].function,
-        .place = blamed_place(waits, &stack.places[own]),
+        .function = own.function,
+        .place = blamed_place(waits, &own),
     };
     return outside_begin(&waits->outside, &call) &&
            outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns);
@@ -801,9 +985,45 @@ static inline bool is_at_place(const struct waits *waits, trail_name wait)
     return reason != 0 && (reason == waits->sync || reason == waits->condition);
 }
 
-/* A wait ends. Returns false on out of memory. */
-static bool wait_leave(struct waits *waits, const struct goroutine *g, const trail_event *event)
+/* Whether a wait of Go for this can be for a timer, as of time.After or a Ticker. */
+static inline bool may_be_timed(const struct waits *waits, trail_name reason)
 {
+    return waits->is_go && (reason == waits->receive || reason == waits->select);
+}
+
+/* Such a wait has ended. A timer did that if no goroutine did. Returns false on out of memory. */
+static bool timed_leave(struct waits *waits, struct goroutine *g, const trail_event *event)
+{
+    if (connection_of(waits, g->outer) == CONNECTION_REQUEST)
+        return true;
+    if (event->goroutine >= 0 || event->transition.to != TRAIL_GO_RUNNABLE) {
+        if (g->outside)
+            outside_break(&waits->outside, g->id);
+        return true;
+    }
+    struct stack_row stack = stacks_get(&waits->analysis->stacks, g->outer);
+    if (stack.count == 0)
+        return true;
+    g->outside = true;
+    struct outside_wait timed = {
+        .goroutine = g->id,
+        .begin_ns = g->since_ns,
+        .exec_ns = g->exec_ns,
+        .kind = WIRE_WAIT_SLEEP,
+        .wait = g->reason,
+        .function = stack.function,
+        .place = waits_place(waits, g->outer),
+    };
+    return !waits->analysis->counting ||
+           (outside_begin(&waits->outside, &timed) &&
+            outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns));
+}
+
+/* A wait ends. Returns false on out of memory. */
+static bool wait_leave(struct waits *waits, struct goroutine *g, const trail_event *event)
+{
+    if (may_be_timed(waits, g->reason) && !timed_leave(waits, g, event))
+        return false;
     if (waits->idle_now.count > 0)
         idle_leave(waits, g, event->time_ns);
     if (g->reason == 0 || is_at_place(waits, g->reason))
@@ -821,13 +1041,18 @@ static bool wait_enter(struct waits *waits, struct goroutine *g, const trail_eve
     trail_name reason = reason_of(waits, event);
     if (!place_enter(waits, g, event, reason))
         return false;
-    if (reason == waits->send)
+    if (waits->is_go)
         g->outer = stacks_of(&waits->analysis->stacks, event->transition.stack);
     if (__builtin_expect(waits->analysis->goroutines.follow.announced.heard, 0))
         return idle_enter(waits, g, event) &&
                outside_enter(waits, g, follow_wait(&waits->analysis->goroutines.follow, event),
                              event);
-    return (reason != waits->sleep && !g->outside) || outside_enter(waits, g, reason, event);
+    if (waits->is_go &&
+        (reason == waits->network ||
+         (reason == waits->select && connection_of(waits, g->outer) == CONNECTION_REQUEST)))
+        return answer_enter(waits, g, event);
+    return (reason != waits->sleep && !g->outside) || may_be_timed(waits, reason) ||
+           outside_enter(waits, g, reason, event);
 }
 
 static __attribute__((noinline)) void count_created(struct waits *waits, struct wait_group *group,
@@ -841,16 +1066,39 @@ static __attribute__((noinline)) void count_created(struct waits *waits, struct 
         group->most_alive = group->row.created - group->row.ended;
 }
 
-/* It was created, was found, or is in a state again. */
-static __attribute__((noinline)) void count_first(struct waits *waits, struct wait_group *group,
-                                                  const struct goroutine *g,
-                                                  const trail_event *event)
+/* Adds a goroutine to those that the same one created there. Returns false on out of memory. */
+static bool join_family(struct waits *waits, const struct goroutine *g, const trail_event *event)
 {
-    waits->inferred |= (event->flags & TRAIL_EVENT_INFERRED) != 0;
-    if (g->lost && g->state == TRAIL_GO_UNDETERMINED)
-        group->row.ended -= group->row.ended > 0; /* it has not ended where it was lost */
-    else if (event->transition.from == TRAIL_GO_NOT_EXIST && !(event->flags & TRAIL_EVENT_IMPLIED))
+    struct family of = {
+        .place = waits_place(waits, stacks_of(&waits->analysis->stacks, event->stack)),
+        .start = g->name,
+        .created_ns = event->time_ns,
+    };
+    if (has_entry(&waits->connections.accepts, event->goroutine) &&
+        !put_entry(&waits->connections.serves, g->id))
+        return false;
+    return event->goroutine < 0 || of.place == 0 ||
+           families_add(&waits->families, event->goroutine, g->id, &of);
+}
+
+/* It was created, was found, or is in a state again. Returns false on out of memory. */
+static __attribute__((noinline)) bool take_first(struct waits *waits, struct wait_group *group,
+                                                 const struct goroutine *g,
+                                                 const trail_event *event)
+{
+    bool counts = waits->analysis->counting;
+    if (counts)
+        waits->inferred |= (event->flags & TRAIL_EVENT_INFERRED) != 0;
+    if (g->lost && g->state == TRAIL_GO_UNDETERMINED) {
+        /* it has not ended where it was lost */
+        group->row.ended -= counts && group->row.ended > 0;
+        return true;
+    }
+    if (event->transition.from != TRAIL_GO_NOT_EXIST || event->flags & TRAIL_EVENT_IMPLIED)
+        return true;
+    if (counts)
         count_created(waits, group, event);
+    return !waits->is_go || join_family(waits, g, event);
 }
 
 static bool take_transition(void *part, struct goroutine *g, const trail_event *event)
@@ -863,10 +1111,10 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
     if (waits->watched > 0 && event->goroutine != g->id &&
         (from == TRAIL_GO_WAITING || from <= TRAIL_GO_NOT_EXIST))
         watch_waker(waits, g, event->goroutine);
+    if (event->transition.from <= TRAIL_GO_NOT_EXIST && !take_first(waits, group, g, event))
+        return false;
     if (waits->analysis->counting) {
         group->row.ended += to <= TRAIL_GO_NOT_EXIST;
-        if (event->transition.from <= TRAIL_GO_NOT_EXIST)
-            count_first(waits, group, g, event);
         if (from > TRAIL_GO_NOT_EXIST && !count_left(waits, group, g, event))
             return false;
     }
@@ -879,8 +1127,10 @@ static bool take_transition(void *part, struct goroutine *g, const trail_event *
         return wait_enter(waits, g, event);
     if (to == TRAIL_GO_SYSCALL)
         return call_begins(waits, g, event);
-    if (to <= TRAIL_GO_NOT_EXIST)
+    if (to <= TRAIL_GO_NOT_EXIST) {
         watch_end(waits, g->id);
+        families_end(&waits->families, g->id, event->time_ns, FAMILY_ENDS);
+    }
     return true;
 }
 
@@ -968,6 +1218,7 @@ static void look_at_blocked(const struct waits *waits, const struct goroutine *g
         ns_between(g->since_ns, now) < length / 10)
         return;
     group->stuck++;
+    group->stuck_sends += g->reason == waits->send;
     group->stuck_early += ns_between(begin, g->creation_ns) < length / 2;
     if (group->stuck == 1 || g->creation_ns < group->stuck_since_ns) {
         group->stuck_since_ns = g->creation_ns;
@@ -1016,17 +1267,23 @@ static bool window_ends(void *part, int64_t ns)
 
 static bool init(void *part, struct trail_analysis *analysis, void *const *needed)
 {
-    static const char sync[] = "sync", condition[] = "sync.(*Cond).Wait", sleep[] = "sleep",
-                      send[] = "chan send", yield[] = "runtime.Gosched", ready[] = "ready";
+    static const char network[] = "network", sync[] = "sync", condition[] = "sync.(*Cond).Wait",
+                      sleep[] = "sleep", send[] = "chan send", receive[] = "chan receive",
+                      select[] = "select", yield[] = "runtime.Gosched", ready[] = "ready";
     struct waits *waits = part;
     waits->analysis = analysis;
     waits->activity = needed[0];
     blame_init(&waits->blame, &analysis->aside);
     outside_init(&waits->outside);
+    families_init(&waits->families);
+    waits->straggler_slab.object_size = sizeof(struct straggler);
     waits->parked_slab.object_size = sizeof(struct parked);
+    waits->network = names_put(&analysis->names, network, strlen(network));
     waits->sync = names_put(&analysis->names, sync, strlen(sync));
     waits->condition = names_put(&analysis->names, condition, strlen(condition));
     waits->send = names_put(&analysis->names, send, strlen(send));
+    waits->receive = names_put(&analysis->names, receive, strlen(receive));
+    waits->select = names_put(&analysis->names, select, strlen(select));
     waits->sleep = names_put(&analysis->names, sleep, strlen(sleep));
     waits->yield = names_put(&analysis->names, yield, strlen(yield));
     waits->ready = names_put(&analysis->names, ready, strlen(ready));
@@ -1055,6 +1312,12 @@ static void drop(void *part)
     idmap_free(&waits->by_stack);
     blame_free(&waits->blame);
     outside_free(&waits->outside);
+    families_free(&waits->families);
+    idmap_free(&waits->stragglers);
+    slab_free(&waits->straggler_slab);
+    idmap_free(&waits->connections.stacks);
+    idmap_free(&waits->connections.accepts);
+    idmap_free(&waits->connections.serves);
     idmap_free(&waits->blamed_places);
     idmap_free(&waits->calls);
     idmap_free(&waits->served);

@@ -12,15 +12,16 @@
 
 #include "analyze/activity.h"
 #include "analyze/blame.h"
+#include "analyze/families.h"
 #include "analyze/idle.h"
 #include "analyze/outside.h"
 #include "base/idmap.h"
 #include "base/slab.h"
 
 /* What is waited for at a place. */
-enum place_kind { PLACE_OTHER, PLACE_LOCK, PLACE_CONDITION };
+enum place_kind { PLACE_OTHER, PLACE_LOCK, PLACE_CONDITION, PLACE_GROUP };
 
-/* Where locks or condition variables are waited for. Lives as long as the analysis. */
+/* Where locks, condition variables or a WaitGroup are waited for. Lives as long as the analysis. */
 struct place {
     trail_name name; /* "main.work (main.go:42)" */
     trail_name lock; /* the wait's name, "mutex stats_mu"; 0: unknown, or not always the same */
@@ -57,6 +58,7 @@ struct wait_group {
     trail_longest held_longest;
     uint64_t stuck,
         stuck_early; /* set at the end: blocked for long; of these, created in the first half */
+    uint64_t stuck_sends;   /* of these, in Go: they wait to send */
     int64_t stuck_since_ns; /* the first of these */
     int64_t stuck_goroutine;
     uint64_t most_alive; /* at once, of those created in the trace */
@@ -66,9 +68,9 @@ struct wait_group {
     int64_t exec_ns;
     trail_longest busiest; /* the one that ran for longest */
     int64_t busiest_end_ns;
-    uint64_t unseen;       /* waits in the kernel in calls that are not recorded */
+    uint64_t unseen; /* waits in the kernel in calls that are not recorded */
     int64_t unseen_ns;
-    uint64_t yields; /* by runtime.Gosched, or sched_yield */
+    uint64_t yields;     /* by runtime.Gosched, or sched_yield */
     int64_t yield_ns;    /* of sched_yield: from the first to the last of each series */
     trail_name yield_at; /* ... the function; 0: unknown */
     uint64_t brief;      /* waits in which work is handed over, too short for events */
@@ -81,6 +83,24 @@ struct spinner {
     trail_name name;
     uint64_t count;
     int64_t goroutine, begin_ns, exec_ns;
+};
+
+/* Goroutines that ended long after all others of their family, while a WaitGroup was waited for. */
+struct straggler {
+    trail_name start;          /* start function */
+    trail_name created_at, at; /* of the longest: where they were created, and waited for */
+    uint64_t times, others;    /* others: of the longest */
+    int64_t ns;                /* in all */
+    trail_longest longest;     /* from the end of the last of the others on */
+};
+
+/* Connections of a Go program. */
+struct connections {
+    struct idmap stacks;  /* trail_stack -> enum connection, + 1, as a pointer */
+    struct idmap accepts; /* goroutines that accept connections: an entry */
+    struct idmap serves;  /* those that such a goroutine created: an entry */
+    int64_t reply_ns;     /* the last write of one of these, */
+    trail_name reply;     /* and where */
 };
 
 struct waits {
@@ -99,6 +119,10 @@ struct waits {
     struct slab parked_slab;
     struct blame blame;
     struct outside outside;
+    struct families families; /* of a Go program */
+    struct connections connections;
+    struct idmap stragglers; /* start function -> struct straggler */
+    struct slab straggler_slab;
     struct idmap blamed_places; /* function and line -> name of the place, as a pointer */
     struct idmap calls; /* goroutine -> name of what it waits for in a system call, as a pointer */
     struct idle idle;   /* the user of a place is the name of the wait's kind */
@@ -109,7 +133,7 @@ struct waits {
     struct spinner spinner; /* the one that ran for longest */
     bool inferred;          /* a state was, where events are lost */
     bool is_go;             /* system calls have the stack that they were called from */
-    trail_name sync, condition, sleep, send, yield; /* reasons */
+    trail_name network, sync, condition, sleep, send, receive, select, yield; /* reasons */
     trail_name ready; /* "ready": what a holder without a CPU counts as */
 };
 

@@ -495,7 +495,7 @@ def garbage_collection_takes_a_large_share():
     equal(collected(25 * MS - 100 * US), {})
 
 
-def created_at(times, ends):
+def created_at(times, ends, waits="chan receive"):
     """One goroutine after another; the first `ends` of them end, the others are blocked for ever."""
     trace = Trace(1)
     trace.here(1, 2, 0)
@@ -508,13 +508,13 @@ def created_at(times, ends):
             trace.at(now + 40, 0, "GoDestroy")
         else:
             trace.wake(now + 30, 0, 1)
-            trace.block(now + 40, 0, "chan send", ("main.send", "main.worker"))
+            trace.block(now + 40, 0, waits, ("main.send", "main.worker"))
         trace.start(now + 50, 0, 1)
     return trace.findings(100 * MS)
 
 
-def created(span, ends=0, count=40):
-    return created_at([MS + i * span // count for i in range(count)], ends)
+def created(span, ends=0, count=40, waits="chan receive"):
+    return created_at([MS + i * span // count for i in range(count)], ends, waits)
 
 
 @test
@@ -529,6 +529,16 @@ def goroutines_that_are_created_all_along_and_stay_blocked_leak():
 def a_pool_that_is_made_at_first_and_goroutines_that_end_are_no_leak():
     equal(created(10 * MS), {})
     equal(created(95 * MS, ends=40), {})
+
+
+@test
+def goroutines_that_wait_to_send_leak_although_others_end():
+    found = created(95 * MS, ends=20, count=60, waits="chan send")
+    equal(list(found), ["leak"])
+    assert "60 were created all along at main.work (main.go:10), 20 ended" in found["leak"]["text"], found
+    assert "(chan send: nothing receives what they send)" in found["leak"]["text"], found
+    # Workers that wait for work may have been idle for long.
+    equal(created(95 * MS, ends=20, count=60), {})
 
 
 def created_twice(early, late):
@@ -1008,6 +1018,34 @@ def a_region_is_slow_from_ten_times_the_median_and_10_ms_on():
     equal(regions(20 * MS, count=3), {})
 
 
+@test
+def a_slow_region_says_what_it_waited_for_and_that_it_assisted():
+    def region(assist=0, reason="sync", stack=LOCK):
+        trace = Trace(2)
+        trace.here(1, 2, 0)
+        trace.here(2, 2, 1)
+        name, at = trace.string("page"), MS
+        for i in range(10):
+            trace.at(at, 0, f"UserRegionBegin task=0 name_string={name} stack=0")
+            if i == 7 and assist:
+                trace.at(at + MS, 0, "GCMarkAssistBegin stack=0")
+                trace.at(at + MS + assist, 0, "GCMarkAssistEnd")
+            elif i == 7:
+                trace.block(at + 100 * US, 0, reason, stack)
+                trace.wake(at + 60 * MS, 1, 1, ("main.reload",))
+                trace.start(at + 60 * MS + 10, 0, 1)
+            at += 60 * MS if i == 7 else MS
+            trace.at(at + MS, 0, f"UserRegionEnd task=0 name_string={name} stack=0")
+            at += 2 * MS
+        return trace.findings(at, "--from=0ns", f"--to={at}ns")["slow-region"]["text"]
+
+    assert re.search(r"for 59\.9 ms of it its goroutine waited for a lock, which main\.reload \(main\.go:\d+\) held", region()), region()
+    assert "for 30.0 ms of it its goroutine had to help the garbage collection (assists)" in region(30 * MS), region(30 * MS)
+    assert "its goroutine ran for 61.0 ms" in region(15 * MS), region(15 * MS)
+    # What ends a wait for the network in a Go program is the scheduler, whichever goroutine runs.
+    assert "main.reload" not in region(reason="network", stack=("net.(*netFD).Read", "main.ask")), region(reason="network")
+
+
 def passed_on(holds, chain=False, of=100 * MS):
     """
     Goroutine 1 in main.rebuild keeps a lock while 2 and then 3 wait for it; 2 gets it and passes it on to 3 at once. In a chain, 3 waits for
@@ -1160,6 +1198,123 @@ def a_goroutine_that_nothing_wakes_is_an_open_wait():
     equal(open_in_go("chan send", WORK_STACK, length=500 * MS, begins=400 * MS + 1), {})
 
 
+def group(ended, of, left="chan send", works=False, length=500 * MS, waits=10 * MS, closer=False, late=None):
+    """Main creates so many goroutines, of which some end, and waits for all; or the one that it creates last waits for all."""
+    trace = Trace(of + 2)
+    trace.here(1, 2, 0)
+    for i in range(of):
+        trace.create(10 + i, 0, 10 + i, ("main.load", "main.loader"))
+        trace.start(MS, 1 + i, 10 + i)
+        if i < ended:
+            trace.at(late if late and i == 0 else 2 * MS + i, 1 + i, "GoDestroy")
+        elif not works:
+            trace.block(3 * MS + i, 1 + i, left, ("time.Sleep", "main.retry") if left == "sleep" else ("main.put", "main.load"))
+    waiter = of + 1 if closer else 0
+    if closer:
+        trace.create(MS, 0, 9, ("main.closer", "main.main"))
+        trace.start(2 * MS, waiter, 9)
+        trace.block(5 * MS, 0, "chan receive", ("main.main",))
+    trace.block(waits, waiter, "sync", GROUP)
+    return trace.findings(length, "--from=0ns", f"--to={length}ns")
+
+
+@test
+def a_group_of_goroutines_that_is_never_done_names_the_one_that_is_left():
+    text = group(4, 4)["never-done"]["text"]
+    assert re.match(r"goroutine \S+ \(1\) has waited for a WaitGroup at main.deposit \(main.go:11\) for 490 ms when the trace ended: all 4 goroutines of main.loader "
+                    r"created at main.load \(main.go:10\) have ended, so Done was called less often", text), text
+    found = group(3, 4)
+    equal(list(found), ["never-done"])  # and none of the wait to send
+    text = found["never-done"]["text"]
+    assert "3 of the 4 goroutines of main.loader created at main.load (main.go:10) have ended, goroutine main.loader (13) has not: it has waited (chan send) at main.put (main.go:10) for 497 ms" in text, text
+    assert "main.loader (13) has not: it sleeps at main.retry (main.go:11)" in group(3, 4, "sleep")["never-done"]["text"]
+    assert "main.loader (13) has not: it waits for ever, for a nil channel" in group(3, 4, "forever")["never-done"]["text"]
+    # The goroutine that waits is not the one that created them.
+    assert "(9) has waited for a WaitGroup" in group(3, 4, closer=True)["never-done"]["text"]
+    # Workers that work on, or none of which has ended; and one goroutine may be what the program is.
+    for args in ({"ended": 3, "of": 4, "works": True}, {"ended": 0, "of": 2, "left": "chan receive"}, {"ended": 1, "of": 3, "left": "sleep"}, {"ended": 1, "of": 1}):
+        assert "never-done" not in group(**args), args
+    # From 100 ms and a fifth of the time on, in which none has ended.
+    for waits, late in ((400 * MS, None), (10 * MS, 400 * MS)):
+        assert "never-done" in group(4, 4, waits=waits, late=late)
+        assert "never-done" not in group(4, 4, waits=waits + bool(not late), late=late and late + 1)
+    assert "never-done" not in group(4, 4, length=109 * MS)
+
+
+def straggles(late, others=20 * MS, count=4, end=None):
+    """Main waits for so many goroutines, of which the last one ends later than the others, after a sleep."""
+    trace = Trace(count + 1)
+    trace.here(1, 2, 0)
+    for i in range(count):
+        trace.create(10 + i, 0, 10 + i, ("main.start", "main.crawl"))
+        trace.start(MS, 1 + i, 10 + i)
+        if i < count - 1:
+            trace.at(others, 1 + i, "GoDestroy")
+    trace.block(2 * MS, 0, "sync", GROUP)
+    trace.block(3 * MS, count, "sleep", ("time.Sleep", "main.crawl"))
+    trace.wake(others + late - 10, count, 9 + count, ())
+    trace.start(others + late - 5, count, 9 + count)
+    trace.wake(others + late, count, 1, ("main.crawl",))
+    trace.start(others + late + 10, 0, 1)
+    trace.at(others + late + 20, count, "GoDestroy")
+    end = end or others + late + 30
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+@test
+def a_goroutine_that_ends_long_after_the_others_of_its_group_is_a_straggler():
+    found = straggles(80 * MS)["straggler"]
+    assert re.match(r"one goroutine of main\.crawl held up the WaitGroup at main\.deposit \(main\.go:11\): goroutine 13 ended 80\.0 ms after the other 3 created "
+                    r"at main\.start \(main\.go:10\); for 99 % of that time it waited itself \(sleep\); at most 80\.0 ms of 100 ms", found["text"]), found
+    assert found["function"] == "main.crawl" and abs(found["gain_ns"] - 80 * MS) < 10, found  # events have times of their own
+    # From 50 ms, a quarter of the time, and three times the time of the others on, of which there are two.
+    assert "straggler" in straggles(50 * MS + 10) and "straggler" not in straggles(50 * MS - 10)
+    assert "straggler" in straggles(80 * MS, end=320 * MS - 40) and "straggler" not in straggles(80 * MS, end=320 * MS + 40)
+    assert "straggler" in straggles(80 * MS, others=40 * MS) and "straggler" not in straggles(80 * MS, others=40 * MS + 50)
+    assert "straggler" in straggles(80 * MS, count=3) and "straggler" not in straggles(80 * MS, count=2)
+
+
+def made(sleep, every=10 * MS, main_makes=False, group=True):
+    """Goroutine 3 receives what goroutine 2, or main, makes after a sleep; main, or else goroutine 4, waits for goroutine 3 with a WaitGroup."""
+    trace = Trace(4)
+    trace.here(1, 2, 0)
+    trace.create(100, 0, 3, ("main.start", "main.consume"))
+    trace.create(200, 0, 2, ("main.start", "main.produce"))
+    trace.start(300, 2, 3)
+    trace.start(300, 1, 2)
+    maker, thread = (1, 0) if main_makes else (2, 1)
+    if main_makes:
+        trace.create(250, 0, 4, ("main.start", "main.close"))
+        trace.start(350, 3, 4)
+    trace.block(400, 3 if main_makes else 0, "sync" if group else "sleep", GROUP)
+    for i in range(10):
+        now = MS + i * every
+        trace.block(now, 2, "chan receive", ("runtime.chanrecv1", "main.consume"))
+        trace.block(now + 10, thread, "sleep", ("time.Sleep", "main.poll", "main.produce"))
+        trace.wake(now + 10 + sleep, thread, maker, ())
+        trace.start(now + 20 + sleep, thread, maker)
+        trace.wake(now + 9 * MS, thread, 3, ("runtime.chansend1", "main.produce"))
+        trace.start(now + 9 * MS + 10, 2, 3)
+    end = MS + 10 * every
+    if group:
+        trace.wake(end, 2, 4 if main_makes else 1, ("main.consume",))
+        trace.start(end + 10, 3 if main_makes else 0, 4 if main_makes else 1)
+    return trace.findings(end + MS, "--from=0ns", f"--to={end + MS}ns")
+
+
+@test
+def a_goroutine_that_sleeps_while_what_it_makes_is_needed_is_named():
+    found = made(8 * MS)["sleeper"]
+    assert re.match(r"main\.produce sleeps while others wait for what it makes: they waited at main\.consume \(chan receive\) during 88 % of the time, 10 times, "
+                    r"90\.0 ms in all, the longest 9\.00 ms, and for 89 % of that it slept \(main\.poll \(main\.go:11\)\)", found["text"]), found
+    equal(found["function"], "main.produce")
+    # From half of the wait on, and half of the time.
+    assert "sleeper" in made(4510 * US) and "sleeper" not in made(4490 * US)
+    assert "sleeper" in made(8 * MS, every=17 * MS) and "sleeper" not in made(8 * MS, every=18 * MS)
+    # Main sets the pace itself, or does not wait for the one that receives: an idle client.
+    assert "sleeper" not in made(8 * MS, main_makes=True) and "sleeper" not in made(8 * MS, group=False)
+
+
 def full(share, reason="chan send", log=None, count=10):
     """Goroutine 2 waits so much of the time for room, which goroutine 1 makes."""
     trace = Trace(2)
@@ -1187,6 +1342,28 @@ def a_full_queue_is_blamed_on_the_function_that_takes_from_it():
     # A goroutine that waits to receive may wait for work.
     assert "queue" not in full(80, "chan receive")
     assert "queue" not in full(80, "network", "read pipe:[7]")
+
+
+@test
+def of_queues_one_behind_the_other_the_one_that_fills_up_first_is_blamed():
+    def line(itself):
+        """Goroutine 1 waits for room that goroutine 2 makes, which waited for room itself so long, made by goroutine 3."""
+        trace = Trace(3)
+        for g in (1, 2, 3):
+            trace.here(g, 2, g - 1)
+        for i in range(10):
+            now = (1 + i) * 10 * MS
+            trace.block(now, 0, "chan send", ("main.read",))
+            trace.block(now + 10, 1, "chan send", ("main.parse",))
+            trace.wake(now + itself, 2, 2, ("main.store",))
+            trace.start(now + itself + 10, 1, 2)
+            trace.wake(now + 8 * MS, 1, 1, ("main.parse",))
+            trace.start(now + 8 * MS + 10, 0, 1)
+        return trace.summary(110 * MS, "--from=10ms", "--to=110ms")["findings"]
+
+    equal([f["function"] for f in line(7 * MS) if f["kind"] == "queue"], ["main.store"])
+    # A goroutine that waits for room for less than half of the time is slow itself, too.
+    equal([f["function"] for f in line(3900 * US) if f["kind"] == "queue"], ["main.parse", "main.store"])
 
 
 def handed(count, every=10 * US):
@@ -1653,10 +1830,12 @@ def a_slow_task_says_what_it_waited_for():
     assert re.search(r"For 59\.9 ms of it, its goroutine waited for a lock, which main\.reload \(main\.go:\d+\) held", text), text
 
 
-def polled(count, sleep=MS, ran=10 * US, wakes=False, other=False):
+def polled(count, sleep=MS, ran=10 * US, wakes=False, other=False, reason="sleep", by=None):
     """Goroutine 1 sleeps again and again; wakes another each time, or waits for something else in between."""
-    trace = Trace(2, idle=(1,))
+    trace = Trace(2, idle=() if by else (1,))
     trace.here(1, 2, 0)
+    if by:
+        trace.here(3, 2, by)
     if wakes:
         trace.create(10, 0, 2)
     now = MS
@@ -1666,9 +1845,9 @@ def polled(count, sleep=MS, ran=10 * US, wakes=False, other=False):
         trace.block(now // 2 + 20, 0, "chan receive", WORK_STACK)
         trace.start(now // 2 + 30, 0, 1)
     for _ in range(count):
-        trace.block(now, 0, "sleep", ("time.Sleep", "main.look"))
+        trace.block(now, 0, reason, ("time.Sleep" if reason == "sleep" else "runtime.selectgo", "main.look"))
         now += sleep
-        trace.wake(now, 0, 1, ())
+        trace.wake(now, by or 0, 1, ("main.work",) if by else ())
         trace.start(now + 10, 0, 1)
         if wakes:
             trace.wake(now + 100, 0, 2)
@@ -1708,6 +1887,80 @@ def short_sleeps_again_and_again_are_polling():
     equal(polled(201, ran=51 * US), {})
     equal(polled(201, other=True), {})  # it waits for something else, too
     equal(polled(201, wakes=True), {})  # it hands work to another one at a steady rate
+
+
+@test
+def timers_again_and_again_are_polling_too():
+    for reason in ("select", "chan receive"):
+        text = polled(201, reason=reason)["polling"]["text"]
+        assert text.startswith("main.look (main.go:11) polls: it waited for a timer 201 times for 1.00 ms on average"), text
+        equal(polled(200, reason=reason), {})
+        assert "polling" not in polled(201, reason=reason, by=1)  # another goroutine ended the waits
+
+
+def answered(count, length, accepts=False, wrote=True, region=False, joined=False, replies=False, of=None):
+    """
+    Goroutine 2 writes to a connection and waits so long for the answer each time. With `accepts`, one that accepts connections created it;
+    if it `replies`, goroutine 4, which that one created, writes the answers. Main waits for goroutine 2 with a WaitGroup, if `joined`.
+    """
+    read = ("internal/poll.(*FD).Read", "net.(*netFD).Read", "net.(*conn).Read", "main.query", "main.fetch")
+    write = ("internal/poll.(*FD).Write", "net.(*netFD).Write", "net.(*conn).Write", "main.answer")
+    accept = ("internal/poll.(*FD).Accept", "net.(*netFD).accept", "main.serve")
+    trace = Trace(3)
+    trace.here(1, 2, 0)
+    trace.here(3, 2, 2)
+
+    def call(now, thread, stack):
+        trace.at(now, thread, f"GoSyscallBegin p_seq=%d stack={trace.stack(stack)}", f"P {thread}")
+        trace.at(now + US, thread, "GoSyscallEnd")
+
+    call(10, 2, accept)
+    trace.create(2 * US, 2 if accepts else 0, 2, ("main.start", "main.fetch"))
+    trace.start(3 * US, 1, 2)
+    if replies:
+        trace.create(4 * US, 2, 4, ("main.serve", "main.handler"))
+        trace.block(5 * US, 2, "network", accept)
+        trace.start(6 * US, 2, 4)
+    if joined:
+        trace.block(5 * US, 0, "sync", GROUP)
+    name, now = trace.string("order"), MS
+    for _ in range(count):
+        if region:
+            trace.at(now - 100, 1, f"UserRegionBegin task=0 name_string={name} stack=0")
+        if wrote:
+            call(now, 1, write)
+        trace.block(now + 2 * US, 1, "network", read)
+        if replies:
+            call(now + length - 500 * US, 2, write)
+        now += length
+        trace.wake(now, 1, 2, ())
+        trace.start(now + 10, 1, 2)
+        if region:
+            trace.at(now + 20, 1, f"UserRegionEnd task=0 name_string={name} stack=0")
+        now += MS
+    if joined:
+        trace.wake(now, 1, 1, ("main.fetch",))
+        trace.start(now + 10, 0, 1)
+    end = of or now + MS
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+@test
+def answers_from_the_network_that_take_most_of_the_time_are_a_slow_peer():
+    text = answered(10, 9 * MS, joined=True)["slow-peer"]["text"]
+    assert re.match(r"main\.query \(main\.go:\d+\) waited for answers from the network for 88 % of the time: 10 waits, 90\.0 ms in all, .* its peer is slow or far away", text), text
+    text = answered(10, 9 * MS, joined=True, replies=True)["slow-peer"]["text"]
+    assert re.search(r"; main\.answer \(main\.go:\d+\), in the same program, answers late$", text), text
+    # Nothing in the program needs the answer, or it was not asked for: so a server waits for requests.
+    assert "slow-peer" not in answered(10, 9 * MS)
+    assert "slow-peer" not in answered(10, 9 * MS, joined=True, wrote=False)
+    assert "slow-peer" not in answered(10, 9 * MS, joined=True, accepts=True)
+    # Within a region it is part of a request.
+    assert "slow-peer" in answered(10, 9 * MS, region=True) and "slow-peer" in answered(10, 9 * MS, region=True, accepts=True)
+    # From half of the time on, in several waits.
+    assert "slow-peer" in answered(10, 9 * MS, joined=True, of=2 * (90 * MS - 20 * US))
+    assert "slow-peer" not in answered(10, 9 * MS, joined=True, of=2 * (90 * MS - 20 * US) + 2)
+    assert "slow-peer" not in answered(1, 90 * MS, joined=True)
 
 
 def outside(lengths, log, reason="network", of=None):

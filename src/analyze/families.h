@@ -1,0 +1,57 @@
+/*
+ * Families: the goroutines that one goroutine created at one place, and how many of them have ended.
+ *
+ * A family lives as long as its creator or one of its members is alive.
+ */
+#ifndef TRAIL_ANALYZE_FAMILIES_H
+#define TRAIL_ANALYZE_FAMILIES_H
+
+#include "analyze/names.h"
+#include "base/idmap.h"
+#include "base/slab.h"
+
+struct family {
+    trail_name place; /* of the creation: "main.start (main.go:42)" */
+    trail_name start; /* start function of the first member */
+    int64_t creator;
+    uint64_t created, ended;
+    uint64_t stay;                /* wait for ever, as for a nil channel */
+    int64_t stays;                /* one of these */
+    int64_t created_ns, ended_ns; /* when the last member was created, and ended */
+    struct family *next;          /* of the same creator, which is alive */
+    bool has_creator;             /* it is in its creator's list */
+    bool lost;                    /* a member's state was unknown for some time */
+
+    /* Set by families_survey. */
+    int64_t left; /* a member that has not ended: the one that has waited longest */
+    bool works;   /* a member had something to do, or mostly had until now */
+};
+
+/* Call families_init. */
+struct families {
+    struct idmap of_creator; /* goroutine -> its first family */
+    struct idmap of_member;  /* goroutine that is alive -> its family */
+    struct slab slab;
+};
+
+void families_init(struct families *families);
+void families_free(struct families *families);
+
+/* A goroutine was created; of `of`, the place, start function and time count. Returns false on out of memory. */
+bool families_add(struct families *families, int64_t creator, int64_t member,
+                  const struct family *of);
+
+/* A goroutine has ended, or does nothing any more. */
+enum family_end { FAMILY_ENDS, FAMILY_STAYS };
+void families_end(struct families *families, int64_t goroutine, int64_t now, enum family_end how);
+
+/* Its state is unknown from now on. */
+void families_lost(struct families *families, int64_t goroutine);
+
+/*
+ * Returns the family that `goroutine`, or else the goroutine that created it, completed last: that
+ * which a loop created directly before it waited for all. NULL: none is known.
+ */
+const struct family *families_last(const struct families *families, int64_t goroutine);
+
+#endif
