@@ -92,6 +92,7 @@ static struct process look_at(pid_t pid)
     file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file)) {
         unsigned outer, inner;
+        process.zombie |= strncmp(line, "State:\tZ", 8) == 0;
         (void)sscanf(line, "PPid: %d", &process.parent);
         if (strncmp(line, "NSpid:", 6) == 0) {
             process.nested = sscanf(line + 6, "%u %u", &outer, &inner) == 2;
@@ -146,27 +147,22 @@ static size_t read_command_line(pid_t pid, char line[COMMAND_LINE])
     return length;
 }
 
-void process_label(pid_t pid, char *text, size_t size)
+bool process_name(pid_t pid, struct process_name *name)
 {
-    char line[COMMAND_LINE], *name = line;
-    /* A server's title may contain a slash too, after the first word. */
-    size_t first = read_command_line(pid, line) ? strcspn(line, " ") : 0;
-    const char *slash = memrchr(line, '/', first);
-    if (first == 0)
-        return;
-    if (slash)
-        name = line + (slash + 1 - line);
-    (void)snprintf(text, size, "%.*s (%d)", (int)size - 16, name, (int)pid);
-}
-
-void process_title(pid_t pid, char *text, size_t size)
-{
-    char line[COMMAND_LINE];
+    char line[COMMAND_LINE], *first = line;
     size_t length = read_command_line(pid, line);
+    /* A server's title may contain a slash too, after the first word. */
+    const char *slash = memrchr(line, '/', strcspn(line, " "));
+    if (strcspn(line, " ") == 0)
+        return false;
+    if (slash)
+        first = line + (slash + 1 - line);
+    (void)snprintf(name->label, sizeof name->label, "%.*s (%d)", (int)sizeof name->label - 16,
+                   first, (int)pid);
     for (size_t i = 0; i < length; i++)
         line[i] = line[i] == '\0' ? ' ' : line[i];
-    if (length > 0)
-        (void)snprintf(text, size, "%.*s", (int)length, line);
+    (void)snprintf(name->title, sizeof name->title, "%.*s", (int)length, line);
+    return true;
 }
 
 /* The limit on ancestors: parents may change while they are read. */
@@ -281,24 +277,23 @@ pid_t process_find_nested(pid_t claimed, struct process_ours *ours,
     return claimant.found == 1 ? claimant.last : 0;
 }
 
-enum process_claim process_find(pid_t claimed, struct area_inode inode, struct process_ours *ours,
-                                struct process *process)
+enum process_claim process_look_at(pid_t claimed, struct area_inode inode, struct process *process)
 {
     enum process_claim claim = look_at_maps(claimed, inode);
-    struct claimant claimant = {.claimed = (uint32_t)claimed, .inode = inode, .ours = ours};
-    pid_t nested;
     *process = (struct process){0};
-    if (claim == PROCESS_CONFIRMED) {
+    if (claim == PROCESS_CONFIRMED || claim == PROCESS_GONE)
         *process = look_at(claimed);
-        return claim;
-    }
-    /* In our namespace another process may have this PID, even one that may not be read; the
-     * claimant has it in its own. */
-    nested = find_claimant(&claimant);
-    if (!nested)
-        return claim;
-    *process = look_at(nested);
-    return PROCESS_CONFIRMED;
+    return claim;
+}
+
+/* In our namespace another process may have this PID, even one that may not be read. */
+bool process_find(pid_t claimed, struct area_inode inode, struct process_ours *ours,
+                  struct process *process)
+{
+    struct claimant claimant = {.claimed = (uint32_t)claimed, .inode = inode, .ours = ours};
+    pid_t nested = find_claimant(&claimant);
+    *process = nested ? look_at(nested) : (struct process){0};
+    return nested;
 }
 
 /* MARK: Threads */

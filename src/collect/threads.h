@@ -170,7 +170,8 @@ struct thread {
 struct threads {
     struct idmap by_serial;
     struct idmap by_handle, by_tid; /* the newest thread that has had it */
-    struct thread *in_slot[SHM_THREADS];
+    struct thread **in_slot;        /* grows on demand: most processes of a build have one thread */
+    size_t slot_room;
     struct thread *dead; /* the model is done with them */
     /* The program counts its threads from 1: the goroutines' IDs follow `base`, and are below
      * `limit`. */
