@@ -207,9 +207,9 @@ struct claimant {
     struct area_inode inode;
     char namespace[64]; /* our own */
     struct process_ours *ours;
-    const struct process_family *family; /* searches by descent; NULL: by what is mapped */
-    unsigned found;
-    pid_t last; /* the last one found */
+    const struct process_family *family;
+    unsigned found; /* descendants of the family */
+    pid_t last;     /* the last one found */
 };
 
 /* Reads which PID namespace a process is in; empty: not known. */
@@ -246,8 +246,8 @@ static bool is_claimant(const char *path, void *context)
     (void)snprintf(status, sizeof status, "%s/status", path);
     if (innermost_number(status, &count) != claimant->claimed || count < 2)
         return false;
-    if (!claimant->family)
-        return look_at_maps((pid_t)pid, claimant->inode) == PROCESS_CONFIRMED;
+    if (look_at_maps((pid_t)pid, claimant->inode) == PROCESS_CONFIRMED)
+        return true;
     if (process_descends((pid_t)pid, claimant->family)) {
         claimant->found++;
         claimant->last = (pid_t)pid;
@@ -269,14 +269,6 @@ static pid_t find_claimant(struct claimant *claimant)
     return (pid_t)find_entry("/proc", is_claimant, claimant);
 }
 
-pid_t process_find_nested(pid_t claimed, struct process_ours *ours,
-                          const struct process_family *family)
-{
-    struct claimant claimant = {.claimed = (uint32_t)claimed, .ours = ours, .family = family};
-    (void)find_claimant(&claimant);
-    return claimant.found == 1 ? claimant.last : 0;
-}
-
 enum process_claim process_look_at(pid_t claimed, struct area_inode inode, struct process *process)
 {
     enum process_claim claim = look_at_maps(claimed, inode);
@@ -288,11 +280,13 @@ enum process_claim process_look_at(pid_t claimed, struct area_inode inode, struc
 
 /* In our namespace another process may have this PID, even one that may not be read. */
 bool process_find(pid_t claimed, struct area_inode inode, struct process_ours *ours,
-                  struct process *process)
+                  const struct process_family *family, struct process *process, pid_t *descendant)
 {
-    struct claimant claimant = {.claimed = (uint32_t)claimed, .inode = inode, .ours = ours};
+    struct claimant claimant = {
+        .claimed = (uint32_t)claimed, .inode = inode, .ours = ours, .family = family};
     pid_t nested = find_claimant(&claimant);
     *process = nested ? look_at(nested) : (struct process){0};
+    *descendant = claimant.found == 1 ? claimant.last : 0;
     return nested;
 }
 

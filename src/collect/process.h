@@ -43,11 +43,6 @@ struct process_ours {
  * or if it is a zombie, which has nothing mapped. */
 enum process_claim process_look_at(pid_t claimed, struct area_inode inode, struct process *process);
 
-/* Finds the process that has mapped the area and has the PID `claimed` in a namespace below ours.
- * False: none. This reads the names of all processes. */
-bool process_find(pid_t claimed, struct area_inode inode, struct process_ours *ours,
-                  struct process *process);
-
 /* Whether the process `pid` of our namespace has the PID `claimed` in its own. */
 bool process_calls_itself(pid_t pid, pid_t claimed);
 
@@ -61,11 +56,13 @@ struct process_family {
 bool process_descends(pid_t pid, const struct process_family *family);
 
 /*
- * Returns the only descendant of the family that has the PID `claimed` in a namespace below ours,
- * whatever it has mapped, because it may have executed another program since. 0: none, or several.
+ * Finds the process that has the PID `claimed` in a namespace below ours and has mapped the area.
+ * False: none. Then *descendant is the only descendant of the family with that PID, whatever it has
+ * mapped, because it may have executed another program since; 0: none, or several. This reads the
+ * names of all processes.
  */
-pid_t process_find_nested(pid_t claimed, struct process_ours *ours,
-                          const struct process_family *family);
+bool process_find(pid_t claimed, struct area_inode inode, struct process_ours *ours,
+                  const struct process_family *family, struct process *process, pid_t *descendant);
 
 /* Returns the process's PID in its own namespace; 0: it has ended. */
 uint32_t process_own_pid(const struct process *process);

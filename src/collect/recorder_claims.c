@@ -324,7 +324,7 @@ static bool identify(struct recorder *r, struct claim *claim)
 {
     const struct process_family ours = {is_recorded, r};
     enum process_claim found;
-    pid_t given;
+    pid_t given, descendant;
     if (!r->options.shm && !r->program)
         claim->number = r->root;
     if (!r->options.shm && claim->number == r->root && !r->ended) {
@@ -340,14 +340,15 @@ static bool identify(struct recorder *r, struct claim *claim)
     if (!given && claim->process.zombie && !claim->process.nested &&
         is_recorded(r, claim->process.parent))
         return true;
-    if (process_find(claim->number, area_inode(r->spare), &r->ours, &claim->process))
+    if (process_find(claim->number, area_inode(r->spare), &r->ours, &ours, &claim->process,
+                     &descendant))
         return true;
     claim->process.pid = given;
     claim->process.nested = claim->process.pid && claim->process.pid != claim->number;
     if (!claim->process.pid && process_descends(claim->number, &ours))
         claim->process.pid = claim->number;
     if (!claim->process.pid) {
-        claim->process.pid = process_find_nested(claim->number, &r->ours, &ours);
+        claim->process.pid = descendant;
         claim->process.nested = claim->process.pid != 0;
     }
     /* The process may have ended between these checks. */
