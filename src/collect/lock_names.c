@@ -249,6 +249,24 @@ void lock_names_wait(struct collect *c, struct op *op)
     }
 }
 
+void lock_names_unwrapped(struct collect *c, const struct op *op)
+{
+    struct named_stack *stack = op->stack ? code_named_stack(c, op->stack) : NULL;
+    const struct v2_frame *own = stack ? code_own_frame(c, stack) : NULL;
+    char name[OBJECT_SIZE], text[OBJECT_SIZE + 256];
+    trail_string called;
+    if (!own || own == stack->frames || lock_names_has(c, op->object))
+        return;
+    called = own[-1].function;
+    (void)object_text(c, op->object, name, sizeof name);
+    /* A dynamic symbol may have a version: "dlopen@@GLIBC_2.34". */
+    snprintf(
+        text, sizeof text, "%s (in %.*s)", name,
+        (int)(strcspn(called.data, "@") < called.size ? strcspn(called.data, "@") : called.size),
+        called.data);
+    (void)keep_object(c, op->object, text);
+}
+
 /* MARK: Holds */
 
 /* Appends the outer frames of the release, if its stack is known: the thread was in the same

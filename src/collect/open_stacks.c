@@ -37,17 +37,23 @@ static size_t read_pages(int pid, uint64_t from, void *to, size_t size)
 
 /* Uses the TID, because the first thread may have ended. It must belong to the process before and
  * after the copy. */
-size_t open_copy(struct collect *c, const struct thread *thread, const struct area_open *open,
-                 uint64_t from, void *to, size_t size)
+size_t open_copy_memory(const struct collect *c, const struct thread *thread, uint64_t from,
+                        void *to, size_t size)
 {
-    struct area_open after;
     size_t got;
     errno = 0;
     if (thread->tid > UINT32_MAX || !process_has_thread(&c->options.process, (uint32_t)thread->tid))
         return 0;
     got = read_pages((int)thread->tid, from, to, size);
-    return got > 0 && area_open_call(c->area, thread->slot, &after) && after.time == open->time &&
-                   process_has_thread(&c->options.process, (uint32_t)thread->tid)
+    return got > 0 && process_has_thread(&c->options.process, (uint32_t)thread->tid) ? got : 0;
+}
+
+size_t open_copy(struct collect *c, const struct thread *thread, const struct area_open *open,
+                 uint64_t from, void *to, size_t size)
+{
+    struct area_open after;
+    size_t got = open_copy_memory(c, thread, from, to, size);
+    return got > 0 && area_open_call(c->area, thread->slot, &after) && after.time == open->time
                ? got
                : 0;
 }
@@ -61,19 +67,31 @@ static struct cpu_sample copy_stack(struct collect *c, const struct thread *thre
     return sample;
 }
 
+static uint32_t add_copied(struct collect *c, const struct cpu_sample *sample)
+{
+    uint64_t pcs[SHM_STACK_FRAMES];
+    size_t count = sample->stack_size ? code_walk(c, sample, pcs) : 0;
+    return count ? area_add_stack(c->area, pcs, count) : 0;
+}
+
 static uint32_t read_open(struct collect *c, const struct thread *thread,
                           const struct area_open *open)
 {
     uint8_t stack[PAGES * PAGE];
-    uint64_t pcs[SHM_STACK_FRAMES];
     struct cpu_sample sample = copy_stack(c, thread, open, stack, sizeof stack);
-    size_t count;
     if (sample.stack_size == 0 && (errno == EPERM || errno == ENOSYS))
         c->summary.refused_stacks++;
-    if (sample.stack_size == 0)
-        return 0;
-    count = code_walk(c, &sample, pcs);
-    return count ? area_add_stack(c->area, pcs, count) : 0;
+    return add_copied(c, &sample);
+}
+
+uint32_t open_read_stack(struct collect *c, const struct thread *thread,
+                         const struct cpu_sample *registers)
+{
+    uint8_t stack[PAGES * PAGE];
+    struct cpu_sample sample = *registers;
+    sample.stack = stack;
+    sample.stack_size = open_copy_memory(c, thread, sample.sp, stack, sizeof stack);
+    return add_copied(c, &sample);
 }
 
 void open_stacks_step(struct collect *c)

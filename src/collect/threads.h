@@ -17,6 +17,7 @@
 #include "collect/area.h"
 #include "collect/oncpu.h"
 #include "collect/stack_guards.h"
+#include "collect/unwrapped.h"
 #include "write/thread_writer.h"
 
 struct collect;
@@ -101,10 +102,11 @@ struct thread_feed {
     uint64_t guards_time;        /* of the open call in which the thread's locks were looked up, */
     struct guarded_lock *guards; /* ... and the locks (stack_guards.h) */
     size_t guard_count;
-    uint64_t owner_time;           /* of the open call whose lock has a known owner, */
-    uint64_t owner;                /* ... the owner's serial */
-    uint64_t name_time;            /* of the open call whose object was read from outside, */
-    const char *name;              /* ... the object's name; NULL: it could not be read */
+    uint64_t owner_time; /* of the open call whose lock has a known owner, */
+    uint64_t owner;      /* ... the owner's serial */
+    uint64_t name_time;  /* of the open call whose object was read from outside, */
+    const char *name;    /* ... the object's name; NULL: it could not be read */
+    struct unwrapped unwrapped;
     struct shm_record polled;      /* the last SHM_POLLED, if the next record is its wait */
     struct shm_record interrupted; /* the last SHM_INTERRUPTED */
     bool ended;                    /* nothing more will come */
