@@ -102,11 +102,13 @@ struct thread_feed {
     uint64_t guards_time;        /* of the open call in which the thread's locks were looked up, */
     struct guarded_lock *guards; /* ... and the locks (stack_guards.h) */
     size_t guard_count;
-    uint64_t owner_time; /* of the open call whose lock has a known owner, */
-    uint64_t owner;      /* ... the owner's serial */
-    uint64_t name_time;  /* of the open call whose object was read from outside, */
-    const char *name;    /* ... the object's name; NULL: it could not be read */
-    struct unwrapped unwrapped;
+    uint64_t owner_time;           /* of the open call whose lock has a known owner, */
+    uint64_t owner;                /* ... the owner's serial */
+    uint64_t name_time;            /* of the open call whose object was read from outside, */
+    const char *name;              /* ... the object's name; NULL: it could not be read */
+    struct unwrapped unwrapped;    /* its last wait outside of wrapped calls */
+    uint64_t within_time;          /* of the open call that waits for a lock, */
+    struct unwrapped within;       /* ... and the lock */
     struct shm_record polled;      /* the last SHM_POLLED, if the next record is its wait */
     struct shm_record interrupted; /* the last SHM_INTERRUPTED */
     bool ended;                    /* nothing more will come */

@@ -78,12 +78,14 @@ static uint64_t owner_of(const struct collect *c, const struct thread *thread, u
     return owner && owner != thread ? owner->serial : 0;
 }
 
-/* Determines what a thread waits for at a word. */
+/* Determines what a thread waits for at a word, perhaps the lock of a stream; NULL: of none. */
 static void describe_futex(struct collect *c, const struct thread *thread, uint64_t futex,
-                           struct unwrapped *to)
+                           const char *stream, struct unwrapped *to)
 {
     struct op op = {.kind = OP_BLOCK, .wait = SHM_FUTEX, .object = futex, .stack = to->stack};
     to->owner = owner_of(c, thread, futex);
+    if (stream)
+        lock_names_within(c, futex, stream);
     lock_names_wait(c, &op);
     if (op.wait == SHM_FUTEX && to->owner)
         op.wait = SHM_MUTEX;
@@ -105,7 +107,7 @@ static void look(struct collect *c, struct thread *thread)
     found.stack = open_read_stack(
         c, thread, &(struct cpu_sample){.pc = place.pc - (place.call >= 0), .sp = place.sp});
     if (is_futex_wait(&place))
-        describe_futex(c, thread, place.arguments[0], &found);
+        describe_futex(c, thread, place.arguments[0], NULL, &found);
     /* All of it belongs together if the thread has not moved. */
     if (read_place(c, thread, &after) && memcmp(&place, &after, sizeof place) == 0)
         *at = found;
@@ -136,9 +138,51 @@ void unwrapped_step(struct collect *c)
     }
 }
 
-const struct unwrapped *unwrapped_now(const struct thread *thread)
+static void stream_text(struct collect *c, const struct area_open *open, char *text, size_t size)
+{
+    bool has = open->detail && open->detail <= SHM_DESCRIPTORS;
+    const char *name =
+        has ? descriptors_name(c, open->detail, area_generation(c->area, open->detail - 1)) : NULL;
+    (void)snprintf(text, size, "stream%s%s", name ? " " : "", name ? name : "");
+}
+
+/* Looks once, and then until the lock is taken: what comes after that makes the call a read or write
+ * again, as the wait is one. */
+void unwrapped_look_within(struct collect *c, struct thread *thread, const struct area_open *open)
+{
+    struct thread_feed *feed = &thread->feed;
+    struct unwrapped found = {.wait = SHM_KERNEL, .stack = open->stack};
+    struct place place;
+    char stream[600];
+    if ((open->wait != SHM_READ && open->wait != SHM_WRITE) || c->refused ||
+        !c->options.process.pid || c->open_stacks.read == LOOKS || !open_is_long(c, open) ||
+        (feed->within_time == open->time && feed->within.wait == SHM_KERNEL))
+        return;
+    c->open_stacks.read++;
+    if (read_place(c, thread, &place) && is_futex_wait(&place)) {
+        stream_text(c, open, stream, sizeof stream);
+        describe_futex(c, thread, place.arguments[0], stream, &found);
+    }
+    feed->within = found;
+    feed->within_time = open->time;
+}
+
+void unwrapped_replace(const struct thread *thread, uint64_t time, struct op *op)
+{
+    const struct unwrapped *within = &thread->feed.within;
+    if (thread->feed.within_time != time || within->wait == SHM_KERNEL)
+        return;
+    op->wait = within->wait;
+    op->object = within->object;
+    op->name = within->name;
+    op->detail = 0;
+}
+
+const struct unwrapped *unwrapped_now(const struct thread *thread, const struct area_open *open)
 {
     const struct unwrapped *at = &thread->feed.unwrapped;
+    if (open)
+        return thread->feed.within_time == open->time ? &thread->feed.within : NULL;
     return at->off_ns && thread->oncpu.newest_out && at->off_ns == thread->oncpu.newest_ns ? at
                                                                                            : NULL;
 }

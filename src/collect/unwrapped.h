@@ -7,12 +7,15 @@
  * library, its owner.
  *
  * The frame pointer is not known: a stack ends at the first function that needs it.
+ *
+ * A wrapped call that reads or writes a stream may wait for the stream's lock instead.
  */
 #ifndef TRAIL_COLLECT_UNWRAPPED_H
 #define TRAIL_COLLECT_UNWRAPPED_H
 
 #include <stdint.h>
 
+struct area_open;
 struct collect;
 struct op;
 struct thread;
@@ -33,7 +36,13 @@ void unwrapped_step(struct collect *c);
 /* Adds what is known to the op of a wait that began with the kernel's record of `off_ns`. */
 void unwrapped_describe(const struct thread *thread, int64_t off_ns, struct op *op);
 
-/* Returns the wait in which the thread still is; NULL: none is known. */
-const struct unwrapped *unwrapped_now(const struct thread *thread);
+/* Called for each open call in each step: looks whether it waits for a lock of the C library. */
+void unwrapped_look_within(struct collect *c, struct thread *thread, const struct area_open *open);
+
+/* Makes the op of a call that began at `time` a wait for the lock that was found. */
+void unwrapped_replace(const struct thread *thread, uint64_t time, struct op *op);
+
+/* Returns the wait in which the thread still is, within the open call or in none (NULL); NULL: none is known. */
+const struct unwrapped *unwrapped_now(const struct thread *thread, const struct area_open *open);
 
 #endif
