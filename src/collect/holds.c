@@ -73,7 +73,7 @@ static const struct thread *find_owner(struct collect *c, struct thread *thread,
 static size_t add_owner_within(const struct collect *c, const struct thread *thread,
                                const struct area_open *open, struct area_hold *holds, size_t count)
 {
-    const struct unwrapped *wait = unwrapped_now(thread, open);
+    const struct unwrapped *wait = open_wait_now(thread, open);
     if (wait && wait->owner && !is_in(holds, count, wait->object))
         holds[count++] = (struct area_hold){.object = wait->object,
                                             .serial = (uint32_t)(wait->owner - c->threads.base),

@@ -10,8 +10,7 @@
  *     ops.h, annotations.h, states.h                         what they mean, as events
  *     holds.h                                                which locks each thread holds
  *     code_names.h, lock_names.h, thread_names.h, jit.h,     names for addresses, descriptors and open calls
- *     descriptors.h, numbered.h, polled.h, open_stacks.h,
- *     unwrapped.h
+ *     descriptors.h, numbered.h, polled.h, open_stacks.h
  *     deadline.h                                             how long the work may take (of the trace)
  */
 #ifndef TRAIL_COLLECT_PARTS_H
@@ -42,7 +41,6 @@
 #include "collect/thread_names.h"
 #include "collect/threads.h"
 #include "collect/trace.h"
-#include "collect/unwrapped.h"
 #include "write/v2_writer.h"
 
 struct collect {

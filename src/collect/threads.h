@@ -16,8 +16,8 @@
 #include "base/idmap.h"
 #include "collect/area.h"
 #include "collect/oncpu.h"
+#include "collect/open_stacks.h"
 #include "collect/stack_guards.h"
-#include "collect/unwrapped.h"
 #include "write/thread_writer.h"
 
 struct collect;
