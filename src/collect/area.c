@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/grow.h"
 #include "shm/stack_table.h"
 
 /* Clocks of different CPUs may differ by this much: a time may be later than now. */
@@ -36,9 +37,11 @@ struct area {
     uint32_t words_seen;         /* words of the stacks and texts read so far */
     uint8_t held[SHM_CHUNKS];    /* the chunk is in a chain being read */
     uint8_t visited[SHM_CHUNKS]; /* ... was in one, during the last step */
-    uint8_t words_counted[SHM_STACK_WORDS / 8]; /* one bit per stack or text: counted in
-                                                 * words_seen */
-    uint8_t waited[SHM_THREADS / 8];            /* one bit per slot that was announced as waiting */
+    uint8_t
+        *words_counted; /* one bit per stack or text: counted in words_seen. Grows on demand: most
+                             * processes of a build have a few */
+    size_t words_room;
+    uint8_t waited[SHM_THREADS / 8]; /* one bit per slot that was announced as waiting */
 };
 
 void area_count_damage(struct area *area)
@@ -180,6 +183,8 @@ void area_close(struct area *area)
 {
     if (area && area->owned)
         munmap(area->shared, sizeof *area->shared);
+    if (area)
+        free(area->words_counted);
     free(area);
 }
 
@@ -650,7 +655,12 @@ size_t area_holds(const struct area *area, struct area_hold *holds)
  * each stack or text once. */
 static bool count_words(struct area *area, uint32_t number, size_t words)
 {
-    uint8_t *byte = &area->words_counted[number / 8], bit = (uint8_t)(1u << number % 8);
+    uint8_t *byte, bit = (uint8_t)(1u << number % 8);
+    size_t had = area->words_room;
+    if (!GROW(area->words_counted, area->words_room, number / 8 + 1))
+        return false;
+    memset(area->words_counted + had, 0, area->words_room - had);
+    byte = &area->words_counted[number / 8];
     if (*byte & bit)
         return true;
     if (words + 1 > SHM_STACK_WORDS - area->words_seen) {

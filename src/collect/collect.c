@@ -179,6 +179,7 @@ void collect_step(struct collect *c)
     oncpu_read_count(c);
     feed_all(c, false);
     oncpu_feed(c, ticks_to_ns(c->ticks, c->feed.fed_at) - SWITCH_DELAY_NS);
+    open_look_at_sleepers(c);
 }
 
 /* Adds the area's losses to the summary. */

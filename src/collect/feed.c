@@ -43,6 +43,7 @@ static struct op *add_block(struct collect *c, struct thread *thread, uint64_t t
     if (thread->feed.name && thread->feed.name_time == time)
         op->name = thread->feed.name;
     op->pc = pc;
+    open_replace(thread, time, op);
     op->wait_number = ++thread->feed.wait_numbers;
     /* A wait for a set of System V may be for several permits, of which one is left. */
     if (wait == SHM_SEMAPHORE && !shm_is_numbered(object))
@@ -488,6 +489,7 @@ static void take_open(struct collect *c, struct thread *thread, uint64_t before)
         numbered_read_open(c, thread, &open);
     open.stack = open_stack(c, thread, &open);
     open_guards(c, thread, &open);
+    open_look_within(c, thread, &open);
     if (open.time >= before || open.time == thread->feed.open_time ||
         open.time < thread->feed.waited_until || thread->feed.life == LIFE_EXITED)
         return;

@@ -68,6 +68,20 @@ static const struct thread *find_owner(struct collect *c, struct thread *thread,
     return thread->feed.owner_time == open->time ? thread_of(c, thread->feed.owner) : NULL;
 }
 
+/* Appends the owner of the C library's own lock for which a thread waits; `open`: its open call.
+ * Returns the new number of holds. */
+static size_t add_owner_within(const struct collect *c, const struct thread *thread,
+                               const struct area_open *open, struct area_hold *holds, size_t count)
+{
+    const struct unwrapped *wait = open_wait_now(thread, open);
+    if (wait && wait->owner && !is_in(holds, count, wait->object))
+        holds[count++] = (struct area_hold){.object = wait->object,
+                                            .serial = (uint32_t)(wait->owner - c->threads.base),
+                                            .wait = SHM_MUTEX,
+                                            .is_owner = true};
+    return count;
+}
+
 /* Appends the owners of locks for which threads wait; returns the new number of holds. */
 static size_t add_owners(struct collect *c, struct area_hold *holds, size_t count, size_t max)
 {
@@ -76,8 +90,12 @@ static size_t add_owners(struct collect *c, struct area_hold *holds, size_t coun
         struct thread *thread = thread_in_slot(c, slot);
         const struct thread *owner;
         struct area_open open;
-        if (!thread || !area_open_call(c->area, slot, &open) ||
-            !lacks_holder(c, &open, holds, count))
+        bool is_open;
+        if (!thread)
+            continue;
+        is_open = area_open_call(c->area, slot, &open);
+        count = add_owner_within(c, thread, is_open ? &open : NULL, holds, count);
+        if (count == max || !is_open || !lacks_holder(c, &open, holds, count))
             continue;
         read++;
         owner = find_owner(c, thread, &open);

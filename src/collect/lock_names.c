@@ -249,6 +249,31 @@ void lock_names_wait(struct collect *c, struct op *op)
     }
 }
 
+void lock_names_within(struct collect *c, uint64_t object, const char *where)
+{
+    char name[OBJECT_SIZE], text[OBJECT_SIZE + 600];
+    if (lock_names_has(c, object))
+        return;
+    (void)object_text(c, object, name, sizeof name);
+    snprintf(text, sizeof text, "%s (%s)", name, where);
+    (void)keep_object(c, object, text);
+}
+
+void lock_names_unwrapped(struct collect *c, const struct op *op)
+{
+    struct named_stack *stack = op->stack ? code_named_stack(c, op->stack) : NULL;
+    const struct v2_frame *own = stack ? code_own_frame(c, stack) : NULL;
+    char text[256];
+    trail_string called;
+    if (!own || own == stack->frames)
+        return;
+    called = own[-1].function;
+    /* A dynamic symbol may have a version: "dlopen@@GLIBC_2.34". */
+    snprintf(text, sizeof text, "in %.*s", (int)called.size, called.data);
+    text[strcspn(text, "@")] = '\0';
+    lock_names_within(c, op->object, text);
+}
+
 /* MARK: Holds */
 
 /* Appends the outer frames of the release, if its stack is known: the thread was in the same

@@ -43,6 +43,13 @@ void lock_names_file_is(struct collect *c, uint64_t file, const char *name);
  * (words/runtimes.h). */
 void lock_names_wait(struct collect *c, struct op *op);
 
+/* Adds to the name of a lock within a library: "0x7f3a10 (stream /var/log/x)". */
+void lock_names_within(struct collect *c, uint64_t object, const char *where);
+
+/* The same for a wait outside of wrapped calls, by the function that the program has called:
+ * "0x7f3a10 (in fputs)". */
+void lock_names_unwrapped(struct collect *c, const struct op *op);
+
 /* Whether a stack waits for a lock whose holder is not recorded anywhere. */
 bool lock_names_hides_holder(struct collect *c, uint64_t key);
 

@@ -43,13 +43,16 @@ static int64_t off_for(const struct collect *c, const struct thread *thread)
  * Handles a thread that is switched out outside of wrapped calls: in a page fault, in malloc's
  * lock, in another system call.
  */
-static void out_elsewhere(struct collect *c, struct thread *thread, int64_t ns)
+static void out_elsewhere(struct collect *c, struct thread *thread, const struct cpu_switch *sw,
+                          int64_t ns)
 {
     const struct fault *fault = oncpu_fault(c, thread);
     struct op op = {.kind = OP_BLOCK, .wait = SHM_KERNEL};
     if (fault)
         op = (struct op){
             .kind = OP_BLOCK, .wait = SHM_FAULT, .stack = fault->stack, .name = fault->file};
+    else
+        open_describe(thread, sw->ns, &op);
     if (off_for(c, thread) >= area_options(c->area)->min_wait_ns)
         op_block(c, thread, &op, ns);
     else
@@ -82,7 +85,7 @@ static void switched_out(struct collect *c, struct thread *thread, const struct 
     else if (thread->g.in_call && !oncpu_is_unwound(thread, sw->time))
         op_block(c, thread, &thread->g.call, ns);
     else
-        out_elsewhere(c, thread, ns);
+        out_elsewhere(c, thread, sw, ns);
 }
 
 /* Counts time off the CPU that was too short to write. */
@@ -120,7 +123,7 @@ static bool is_woken_in_vain(const struct thread *thread)
  */
 static bool is_moment(const struct thread *thread)
 {
-    if (thread->g.state == G_SYSCALL && !thread->g.in_call)
+    if ((thread->g.state == G_SYSCALL || thread->g.state == G_WAITING) && !thread->g.in_call)
         return oncpu_is_killed_now(thread);
     return is_asleep(thread) && (wait_is_spinning(thread->g.wait) || oncpu_is_interrupted(thread) ||
                                  oncpu_is_killed(thread) || is_woken_in_vain(thread));
@@ -204,8 +207,9 @@ static void log_readiness(struct collect *c, struct thread *thread, int64_t ns)
 /* Whether only the thread's switches show that it does not run. */
 static bool is_off_by_switches(const struct thread *thread)
 {
-    bool waits = thread->g.state == G_SYSCALL &&
-                 (thread->g.wait == SHM_KERNEL || thread->g.wait == SHM_FAULT);
+    bool waits = thread->g.state == G_WAITING ||
+                 (thread->g.state == G_SYSCALL &&
+                  (thread->g.wait == SHM_KERNEL || thread->g.wait == SHM_FAULT));
     return !thread->g.in_call && thread->oncpu.off &&
            (waits || (thread->g.state == G_RUNNABLE && thread->oncpu.preempted));
 }

@@ -10,18 +10,31 @@
 
 /* MARK: Coming in */
 
+static void note_newest(struct oncpu *o, const struct switch_record *record)
+{
+    if (record->ns < o->newest_ns || (record->kind != SWITCH_IN && record->kind != SWITCH_OUT &&
+                                      record->kind != SWITCH_PREEMPTED))
+        return;
+    o->newest_ns = record->ns;
+    o->newest_out = record->kind == SWITCH_OUT;
+}
+
 /* Uses a record to measure what a switch costs the thread. */
 static void count_switch(struct collect *c, const struct switch_record *record)
 {
     struct thread *thread;
     if (switch_is_of_all(record->kind)) {
-        for (size_t at = 0; record->kind == SWITCH_LOST && (thread = threads_next(c, &at)) != NULL;)
+        for (size_t at = 0;
+             record->kind == SWITCH_LOST && (thread = threads_next(c, &at)) != NULL;) {
             switch_cost_forget(&thread->oncpu.cost);
+            thread->oncpu.newest_out = false;
+        }
         return;
     }
     thread = thread_with_tid(c, record->tid);
     if (!thread)
         return;
+    note_newest(&thread->oncpu, record);
     if (record->kind == SWITCH_IN)
         switch_cost_in(&thread->oncpu.cost, record->ns);
     else if ((record->kind == SWITCH_OUT || record->kind == SWITCH_PREEMPTED) &&
@@ -146,7 +159,9 @@ static void give(struct collect *c, const struct kernel_switch *pending)
     } else if (switch_is_of_all(record->kind)) {
         insert_all(c, time, record->kind);
     } else if ((thread = thread_with_tid(c, record->tid)) != NULL) {
-        const struct cpu_switch sw = {time, record->kind, pending->fault};
+        /* It may not have been known when the record was read. */
+        note_newest(&thread->oncpu, record);
+        const struct cpu_switch sw = {time, record->ns, record->kind, pending->fault};
         (sw.kind == SWITCH_IN ? insert_in : insert)(c, thread, &sw);
     }
 }

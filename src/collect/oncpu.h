@@ -25,6 +25,7 @@ struct thread;
 
 struct cpu_switch {
     uint64_t time; /* ticks */
+    int64_t ns;    /* of the kernel's record; 0: there is none */
     enum switch_kind kind;
     struct fault fault; /* for SWITCH_FAULT */
 };
@@ -34,7 +35,9 @@ struct oncpu {
     struct cpu_switch *at; /* not yet taken by the model: [first, first + count) */
     size_t first, count, room;
     struct switch_cost cost;
-    bool off; /* off its CPU, since off_time */
+    int64_t newest_ns; /* of the newest record of a switch, taken by the model or not */
+    bool newest_out;   /* ... it is a switch out, of the thread's own will */
+    bool off;          /* off its CPU, since off_time */
     uint64_t off_time;
     /* Moments that are counted but not shown. Times in ns; -1: not in one. */
     int64_t on_since;  /* on a CPU within a wait */

@@ -6,6 +6,16 @@
  *
  * The kernel lets a program's parent do that (process_vm_readv(2)), unless the program has other
  * rights than the recorder, or a security module refuses; such a call has only its place.
+ *
+ * Waits outside of wrapped calls: locks within the C library and the loader, system calls that a
+ * program makes itself, page faults. The kernel's context switches show how long they last. If a
+ * thread sleeps in one for a while, the kernel also shows its system call and stack pointer
+ * (/proc/PID/task/TID/syscall, proc(5)), and the stack can be copied and walked as for open calls. Of a futex the address is known, and if the word is that of a lock of the C
+ * library, its owner.
+ *
+ * The frame pointer is not known: a stack ends at the first function that needs it.
+ *
+ * A wrapped call that reads or writes a stream may wait for the stream's lock instead.
  */
 #ifndef TRAIL_COLLECT_OPEN_STACKS_H
 #define TRAIL_COLLECT_OPEN_STACKS_H
@@ -15,7 +25,9 @@
 #include <stdint.h>
 
 struct area_open;
+struct cpu_sample;
 struct collect;
+struct op;
 struct thread;
 
 /* Owned by open_stacks.c. */
@@ -44,7 +56,43 @@ bool open_is_long(const struct collect *c, const struct area_open *open);
 size_t open_copy(struct collect *c, const struct thread *thread, const struct area_open *open,
                  uint64_t from, void *to, size_t size);
 
+/* Returns the number of the stack that a thread has at the sample's registers; 0: it cannot be read.
+ * The caller checks that the thread does not move meanwhile. */
+uint32_t open_read_stack(struct collect *c, const struct thread *thread,
+                         const struct cpu_sample *registers);
+
+/* Copies memory of the thread's process. Returns the number of bytes; 0: none. */
+size_t open_copy_memory(const struct collect *c, const struct thread *thread, uint64_t from,
+                        void *to, size_t size);
+
 /* Called when a step begins. */
 void open_stacks_step(struct collect *c);
+
+/* MARK: Waits outside of wrapped calls */
+
+/* What is known about a thread's last such wait. */
+struct unwrapped {
+    int64_t off_ns; /* by the kernel's record; 0: there was none */
+    uint64_t stack; /* of the area; 0: not known */
+    uint8_t wait;   /* SHM_KERNEL: for no futex */
+    uint64_t object;
+    const char *name; /* see struct op */
+    uint64_t owner;   /* the serial of the thread that has the object; 0: not known */
+};
+
+/* Called in each step, after the kernel's records have been read: looks at the threads that sleep. */
+void open_look_at_sleepers(struct collect *c);
+
+/* Adds what is known to the op of a wait that began with the kernel's record of `off_ns`. */
+void open_describe(const struct thread *thread, int64_t off_ns, struct op *op);
+
+/* Called for each open call in each step: looks whether it waits for a lock of the C library. */
+void open_look_within(struct collect *c, struct thread *thread, const struct area_open *open);
+
+/* Makes the op of a call that began at `time` a wait for the lock that was found. */
+void open_replace(const struct thread *thread, uint64_t time, struct op *op);
+
+/* Returns the wait in which the thread still is, within the open call or in none (NULL); NULL: none is known. */
+const struct unwrapped *open_wait_now(const struct thread *thread, const struct area_open *open);
 
 #endif

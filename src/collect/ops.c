@@ -250,8 +250,7 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
     bool again = op->wait_number && op->wait_number == thread->g.current_wait;
     state_run(c, thread, ns);
     /* No end is known: the wait has lasted longer than most, or until the process ended. */
-    if (!oncpu_does_more(thread) &&
-        (op->wait != SHM_KERNEL || oncpu_next_in(c, thread) == INT64_MAX)) {
+    if (!oncpu_does_more(thread) && (op->wait_number || oncpu_next_in(c, thread) == INT64_MAX)) {
         holds_log(c, thread, ns);
         if (!again)
             log_lost_signal(c, thread, op, ns);

@@ -92,6 +92,7 @@ static struct process look_at(pid_t pid)
     file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file)) {
         unsigned outer, inner;
+        process.zombie |= strncmp(line, "State:\tZ", 8) == 0;
         (void)sscanf(line, "PPid: %d", &process.parent);
         if (strncmp(line, "NSpid:", 6) == 0) {
             process.nested = sscanf(line + 6, "%u %u", &outer, &inner) == 2;
@@ -146,27 +147,22 @@ static size_t read_command_line(pid_t pid, char line[COMMAND_LINE])
     return length;
 }
 
-void process_label(pid_t pid, char *text, size_t size)
+bool process_name(pid_t pid, struct process_name *name)
 {
-    char line[COMMAND_LINE], *name = line;
-    /* A server's title may contain a slash too, after the first word. */
-    size_t first = read_command_line(pid, line) ? strcspn(line, " ") : 0;
-    const char *slash = memrchr(line, '/', first);
-    if (first == 0)
-        return;
-    if (slash)
-        name = line + (slash + 1 - line);
-    (void)snprintf(text, size, "%.*s (%d)", (int)size - 16, name, (int)pid);
-}
-
-void process_title(pid_t pid, char *text, size_t size)
-{
-    char line[COMMAND_LINE];
+    char line[COMMAND_LINE], *first = line;
     size_t length = read_command_line(pid, line);
+    /* A server's title may contain a slash too, after the first word. */
+    const char *slash = memrchr(line, '/', strcspn(line, " "));
+    if (strcspn(line, " ") == 0)
+        return false;
+    if (slash)
+        first = line + (slash + 1 - line);
+    (void)snprintf(name->label, sizeof name->label, "%.*s (%d)", (int)sizeof name->label - 16,
+                   first, (int)pid);
     for (size_t i = 0; i < length; i++)
         line[i] = line[i] == '\0' ? ' ' : line[i];
-    if (length > 0)
-        (void)snprintf(text, size, "%.*s", (int)length, line);
+    (void)snprintf(name->title, sizeof name->title, "%.*s", (int)length, line);
+    return true;
 }
 
 /* The limit on ancestors: parents may change while they are read. */
@@ -211,9 +207,9 @@ struct claimant {
     struct area_inode inode;
     char namespace[64]; /* our own */
     struct process_ours *ours;
-    const struct process_family *family; /* searches by descent; NULL: by what is mapped */
-    unsigned found;
-    pid_t last; /* the last one found */
+    const struct process_family *family;
+    unsigned found; /* descendants of the family */
+    pid_t last;     /* the last one found */
 };
 
 /* Reads which PID namespace a process is in; empty: not known. */
@@ -250,8 +246,8 @@ static bool is_claimant(const char *path, void *context)
     (void)snprintf(status, sizeof status, "%s/status", path);
     if (innermost_number(status, &count) != claimant->claimed || count < 2)
         return false;
-    if (!claimant->family)
-        return look_at_maps((pid_t)pid, claimant->inode) == PROCESS_CONFIRMED;
+    if (look_at_maps((pid_t)pid, claimant->inode) == PROCESS_CONFIRMED)
+        return true;
     if (process_descends((pid_t)pid, claimant->family)) {
         claimant->found++;
         claimant->last = (pid_t)pid;
@@ -273,32 +269,25 @@ static pid_t find_claimant(struct claimant *claimant)
     return (pid_t)find_entry("/proc", is_claimant, claimant);
 }
 
-pid_t process_find_nested(pid_t claimed, struct process_ours *ours,
-                          const struct process_family *family)
-{
-    struct claimant claimant = {.claimed = (uint32_t)claimed, .ours = ours, .family = family};
-    (void)find_claimant(&claimant);
-    return claimant.found == 1 ? claimant.last : 0;
-}
-
-enum process_claim process_find(pid_t claimed, struct area_inode inode, struct process_ours *ours,
-                                struct process *process)
+enum process_claim process_look_at(pid_t claimed, struct area_inode inode, struct process *process)
 {
     enum process_claim claim = look_at_maps(claimed, inode);
-    struct claimant claimant = {.claimed = (uint32_t)claimed, .inode = inode, .ours = ours};
-    pid_t nested;
     *process = (struct process){0};
-    if (claim == PROCESS_CONFIRMED) {
+    if (claim == PROCESS_CONFIRMED || claim == PROCESS_GONE)
         *process = look_at(claimed);
-        return claim;
-    }
-    /* In our namespace another process may have this PID, even one that may not be read; the
-     * claimant has it in its own. */
-    nested = find_claimant(&claimant);
-    if (!nested)
-        return claim;
-    *process = look_at(nested);
-    return PROCESS_CONFIRMED;
+    return claim;
+}
+
+/* In our namespace another process may have this PID, even one that may not be read. */
+bool process_find(pid_t claimed, struct area_inode inode, struct process_ours *ours,
+                  const struct process_family *family, struct process *process, pid_t *descendant)
+{
+    struct claimant claimant = {
+        .claimed = (uint32_t)claimed, .inode = inode, .ours = ours, .family = family};
+    pid_t nested = find_claimant(&claimant);
+    *process = nested ? look_at(nested) : (struct process){0};
+    *descendant = claimant.found == 1 ? claimant.last : 0;
+    return nested;
 }
 
 /* MARK: Threads */

@@ -20,11 +20,12 @@ struct process {
     pid_t pid;    /* in our namespace; 0: ended or not confirmed, and not read */
     bool nested;  /* its own PID namespace is below ours */
     pid_t parent; /* when the process was found, in our namespace; 0: not known */
+    bool zombie;  /* ... it had ended, and its parent did not know yet */
 };
 
 enum process_claim {
     PROCESS_CONFIRMED,
-    PROCESS_GONE,     /* no process has that number any more */
+    PROCESS_GONE,     /* no process has that number any more, or a zombie */
     PROCESS_UNKNOWN,  /* a process has it, but the kernel does not let us read its mappings */
     PROCESS_NOT_OURS, /* a process has it that has not mapped the area */
 };
@@ -38,9 +39,9 @@ struct process_ours {
     int64_t since_ns; /* CLOCK_MONOTONIC */
 };
 
-/* Finds the process that has claimed an area under its PID in its own namespace. */
-enum process_claim process_find(pid_t claimed, struct area_inode inode, struct process_ours *ours,
-                                struct process *process);
+/* Looks whether the process with a PID in our namespace has mapped the area. *process: it, if it has,
+ * or if it is a zombie, which has nothing mapped. */
+enum process_claim process_look_at(pid_t claimed, struct area_inode inode, struct process *process);
 
 /* Whether the process `pid` of our namespace has the PID `claimed` in its own. */
 bool process_calls_itself(pid_t pid, pid_t claimed);
@@ -55,27 +56,28 @@ struct process_family {
 bool process_descends(pid_t pid, const struct process_family *family);
 
 /*
- * Returns the only descendant of the family that has the PID `claimed` in a namespace below ours,
- * whatever it has mapped, because it may have executed another program since. 0: none, or several.
+ * Finds the process that has the PID `claimed` in a namespace below ours and has mapped the area.
+ * False: none. Then *descendant is the only descendant of the family with that PID, whatever it has
+ * mapped, because it may have executed another program since; 0: none, or several. This reads the
+ * names of all processes.
  */
-pid_t process_find_nested(pid_t claimed, struct process_ours *ours,
-                          const struct process_family *family);
-
-/*
- * Copies the process's current title as shown by ps(1): its command line, which a server may have
- * changed. Leaves `text` unchanged if it has none (any more).
- */
-void process_title(pid_t pid, char *text, size_t size);
+bool process_find(pid_t claimed, struct area_inode inode, struct process_ours *ours,
+                  const struct process_family *family, struct process *process, pid_t *descendant);
 
 /* Returns the process's PID in its own namespace; 0: it has ended. */
 uint32_t process_own_pid(const struct process *process);
 
-/*
- * Copies a short name with the PID, "sh (812)": the file name in the process's first argument,
- * "postgres", or what a server has written there, "postgres: checkpointer". Leaves `text` unchanged
- * if it has none any more.
+/* What a process is called. */
+struct process_name {
+    char title[80]; /* as shown by ps(1): its command line, which a server may have changed */
+    /* A short name with the PID, "sh (812)": the file name in the process's first argument,
+     * "postgres", or what a server has written there, "postgres: checkpointer". */
+    char label[80];
+};
+
+/* Reads the process's present name; false: it has none (any more), or the first argument is empty.
  */
-void process_label(pid_t pid, char *text, size_t size);
+bool process_name(pid_t pid, struct process_name *name);
 
 /* Returns the TID in our namespace of a process's thread, given its own; 0: no such thread. */
 uint32_t process_thread(const struct process *process, uint32_t tid);

@@ -31,10 +31,8 @@ static void set_groups(const struct recorder *r, uint32_t groups)
 {
     if (r->spare)
         area_set_groups(r->spare, groups);
-    for (const struct recorded *p = r->processes; p; p = p->next) {
-        if (!p->over)
-            collect_set_groups(p->collect, groups);
-    }
+    for (const struct recorded *p = r->live; p; p = p->next_live)
+        collect_set_groups(p->collect, groups);
 }
 
 static void tick(void *recorder, bool going)
@@ -43,10 +41,8 @@ static void tick(void *recorder, bool going)
     uint64_t now = going ? ticks_now(&r->ticks) : 0;
     if (r->spare)
         area_tick(r->spare, now);
-    for (struct recorded *p = r->processes; p; p = p->next) {
-        if (!p->over)
-            collect_tick(p->collect, now);
-    }
+    for (struct recorded *p = r->live; p; p = p->next_live)
+        collect_tick(p->collect, now);
 }
 
 /* MARK: Opening */
@@ -214,8 +210,8 @@ void recorder_snapshot(struct recorder *r)
 static void write_snapshots(struct recorder *r)
 {
     r->snapshot_ns = 0;
-    for (struct recorded *p = r->processes; p; p = p->next) {
-        if (!p->over && p->to != r->shared)
+    for (struct recorded *p = r->live; p; p = p->next_live) {
+        if (p->to != r->shared)
             recorder_trace_snapshot(r, p->to);
     }
     if (r->shared && !r->shared->over)
@@ -227,9 +223,7 @@ static void look_at_rates(struct recorder *r)
 {
     uint64_t records = 0;
     bool locks = r->options.heap || !r->ticks.clock.counter;
-    for (struct recorded *p = r->processes; p; p = p->next) {
-        if (p->over)
-            continue;
+    for (struct recorded *p = r->live; p; p = p->next_live) {
         records += collect_rates(p->collect).records;
         locks |= collect_rates(p->collect).many_locks;
     }
@@ -253,9 +247,10 @@ static void fold(struct recorded *process, struct collect *collect)
 
 /* Keeps only the summaries of processes that are completely written: a server may have many
  * children. */
-static void release_written(const struct recorder *r)
+static void release_written(struct recorder *r)
 {
-    for (struct recorded *p = r->processes; p; p = p->next) {
+    struct recorded *p;
+    for (struct recorded **link = &r->unwritten; (p = *link) != NULL;) {
         size_t kept = 0;
         for (size_t i = 0; i < p->former_count; i++) {
             if (collect_is_written(p->formers[i]))
@@ -265,13 +260,15 @@ static void release_written(const struct recorder *r)
         }
         p->former_count = kept;
         /* That was true of a program that the process has left. */
-        if (p->former_count == 0 && p->collect)
+        if (p->former_count == 0)
             p->summary.left = false;
-        if (!p->over || !p->collect || is_forking(p) ||
-            !(p->to->over || collect_is_written(p->collect)))
+        if (!p->over || is_forking(p) || !(p->to->over || collect_is_written(p->collect))) {
+            link = &p->next_unwritten;
             continue;
+        }
         fold(p, p->collect);
         p->collect = NULL;
+        *link = p->next_unwritten;
     }
 }
 
@@ -286,8 +283,8 @@ static void read_titles(struct recorder *r, int64_t now)
     bool all = now >= r->titled_ns + TITLE_NS;
     if (all)
         r->titled_ns = now;
-    for (struct recorded *p = r->processes; p; p = p->next) {
-        if (!p->over && (all || now < p->began_ns + COLLECT_DELAY_NS))
+    for (struct recorded *p = r->live; p; p = p->next_live) {
+        if (!p->ended && (all || now < p->began_ns + COLLECT_DELAY_NS))
             recorder_process_look_at(r, p);
     }
 }
@@ -296,8 +293,8 @@ static void read_titles(struct recorder *r, int64_t now)
 static int64_t recorded_cpu_ns(const struct recorder *r)
 {
     int64_t sum = 0;
-    for (struct recorded *p = r->processes; p; p = p->next) {
-        if (p->over || !p->process.pid)
+    for (struct recorded *p = r->live; p; p = p->next_live) {
+        if (!p->process.pid)
             continue;
         recorder_process_read_cpu(p);
         sum += p->cpu_ns + cpu_limits_children_ns(p->process.pid);
@@ -315,8 +312,8 @@ static void look_at_cpus(struct recorder *r, int64_t now)
     if (now < r->cpus_ns || !recorder_is_on(r))
         return;
     recorded_ns = recorded_cpu_ns(r);
-    for (const struct recorded *p = r->processes; p; p = p->next) {
-        if (p->over || !p->process.pid || !p->collect || p->to->over)
+    for (const struct recorded *p = r->live; p; p = p->next_live) {
+        if (!p->process.pid || p->to->over)
             continue;
         cpu_limits_look(&p->to->cpus, p->process.pid, p->collect);
         cpu_limits_machine(&p->to->cpus, recorded_ns);
@@ -356,8 +353,8 @@ void recorder_step(struct recorder *r)
         return;
     /* Read before all records and the spare, so that these include the last records and claims of
      * processes that have ended. */
-    for (struct recorded *p = r->processes; p; p = p->next)
-        p->ended = !p->over && recorder_process_has_ended(r, p);
+    for (struct recorded *p = r->live; p; p = p->next_live)
+        p->ended = recorder_process_has_ended(r, p);
     now = recorder_now_ns();
     read_titles(r, now);
     /* A process not known after this claims its area later. */
@@ -370,8 +367,9 @@ void recorder_step(struct recorder *r)
      * the next step. */
     recorder_read_kernel(r, now);
     recorder_limit_switches(r, now);
-    for (struct recorded *p = r->processes; p; p = p->next) {
-        if (!p->over && !r->stopped)
+    for (struct recorded *p = r->live, *next; p; p = next) {
+        next = p->next_live; /* it may leave the list */
+        if (!r->stopped)
             step_process(r, p);
         if (p->to != r->shared)
             step_trace(r, p->to, limit);
@@ -412,7 +410,7 @@ bool recorder_goes_on(const struct recorder *r)
 {
     if (r->stopped)
         return false;
-    for (const struct recorded *p = r->processes; p; p = p->next) {
+    for (const struct recorded *p = r->unwritten; p; p = p->next_unwritten) {
         if (!p->over || is_forking(p))
             return true;
     }
@@ -438,6 +436,7 @@ void recorder_close(struct recorder *r)
     }
     recorder_trace_free(r->shared);
     executed_free(&r->executed);
+    idmap_free(&r->numbers);
     idmap_free(&r->ours.pids);
     samples_close(r->samples);
     switches_close(r->switches);

@@ -86,11 +86,7 @@ void recorder_process_free(const struct recorder *r, struct recorded *process)
 static bool was_recorded(const void *recorder, pid_t number)
 {
     const struct recorder *r = recorder;
-    for (const struct recorded *p = r->processes; p; p = p->next) {
-        if (p->number == number)
-            return true;
-    }
-    return false;
+    return idmap_find(&r->numbers, (uint64_t)number);
 }
 
 void recorder_process_take_executed(struct recorder *r, struct recorded *process)
@@ -108,15 +104,12 @@ static bool has_its_pid(const struct recorded *process)
 
 static void read_title(const struct recorder *r, struct recorded *process)
 {
-    char title[sizeof process->title] = "", label[sizeof process->label] = "";
-    process_title(process->pid, title, sizeof title);
-    process_label(process->pid, label, sizeof label);
-    /* The first argument may be empty. */
-    if (!*label || !has_its_pid(process))
+    struct process_name name;
+    if (!process_name(process->pid, &name) || !has_its_pid(process))
         return;
-    memcpy(process->title, title, sizeof title);
+    memcpy(process->title, name.title, sizeof process->title);
     if (recorder_is_shared(r))
-        memcpy(process->label, label, sizeof label);
+        memcpy(process->label, name.label, sizeof process->label);
     process->titled = true;
 }
 
@@ -193,7 +186,7 @@ static struct collect *open_collect(struct recorder *r, struct recorded *process
 static bool open_process(struct recorder *r, struct recorded *process)
 {
     trail_error err = no_error();
-    if (!process) {
+    if (!process || !idmap_put(&r->numbers, (uint64_t)process->number, r)) {
         (void)error_set(&err, TRAIL_NO_MEMORY, "out of memory");
         recorder_fail(r, r->options.output, &err);
         return false;
@@ -262,6 +255,8 @@ static void add_process(struct recorder *r, const struct claim *claim)
     r->processes = process;
     process->next_live = r->live;
     r->live = process;
+    process->next_unwritten = r->unwritten;
+    r->unwritten = process;
     executed_arrived(&r->executed, claim->number);
     executed_arrived(&r->executed, pid);
     if (pid != r->root)
@@ -275,9 +270,9 @@ static void add_process(struct recorder *r, const struct claim *claim)
 /* Returns the process of a claim if it is recorded already: it has executed another program. */
 static struct recorded *find_recorded(const struct recorder *r, pid_t pid)
 {
-    struct recorded *process = r->processes;
-    while (process && (process->pid != pid || process->over))
-        process = process->next;
+    struct recorded *process = r->live;
+    while (process && process->pid != pid)
+        process = process->next_live;
     return process;
 }
 
@@ -305,8 +300,8 @@ void recorder_look_for_missed(struct recorder *r)
     if (!r->options.children || now < r->missed_ns + MISSED_NS)
         return;
     r->missed_ns = now;
-    for (struct recorded *p = r->processes; p; p = p->next) {
-        if (p->over || !has_its_pid(p))
+    for (struct recorded *p = r->live; p; p = p->next_live) {
+        if (!has_its_pid(p))
             continue;
         if (collect_has_left(p->collect) && p->why == WIRE_MISSED_UNKNOWN)
             p->why = missed_why(p->process.pid);
@@ -318,7 +313,8 @@ void recorder_look_for_missed(struct recorder *r)
 
 /*
  * Finds the process that has claimed the spare. The kernel must confirm the PID in the claim:
- * either it is our child and was not waited for yet; or the process has mapped the area; or it had
+ * either it is our child and was not waited for yet; or the process has mapped the area; or it is a
+ * zombie, which has nothing mapped, and a recorded process is its parent; or it had
  * mapped it before its exec and descends from us; or it was given the area by a message with its
  * credentials; or it is the only one below us with this number. The first claim is always the
  * program's, even if the program has overwritten the PID, because no other process was started.
@@ -328,6 +324,7 @@ static bool identify(struct recorder *r, struct claim *claim)
 {
     const struct process_family ours = {is_recorded, r};
     enum process_claim found;
+    pid_t given, descendant;
     if (!r->options.shm && !r->program)
         claim->number = r->root;
     if (!r->options.shm && claim->number == r->root && !r->ended) {
@@ -336,15 +333,22 @@ static bool identify(struct recorder *r, struct claim *claim)
     }
     if (!r->options.shm && !r->options.children)
         return false;
-    found = process_find(claim->number, area_inode(r->spare), &r->ours, &claim->process);
+    found = process_look_at(claim->number, area_inode(r->spare), &claim->process);
     if (found == PROCESS_CONFIRMED)
         return true;
-    claim->process.pid = handover_gave(&r->handover, claim->number);
+    given = handover_gave(&r->handover, claim->number);
+    if (!given && claim->process.zombie && !claim->process.nested &&
+        is_recorded(r, claim->process.parent))
+        return true;
+    if (process_find(claim->number, area_inode(r->spare), &r->ours, &ours, &claim->process,
+                     &descendant))
+        return true;
+    claim->process.pid = given;
     claim->process.nested = claim->process.pid && claim->process.pid != claim->number;
     if (!claim->process.pid && process_descends(claim->number, &ours))
         claim->process.pid = claim->number;
     if (!claim->process.pid) {
-        claim->process.pid = process_find_nested(claim->number, &r->ours, &ours);
+        claim->process.pid = descendant;
         claim->process.nested = claim->process.pid != 0;
     }
     /* The process may have ended between these checks. */

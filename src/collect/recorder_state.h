@@ -88,7 +88,7 @@ struct recorded {
     struct collect **formers;
     size_t former_count, former_room;
     struct collect_summary summary; /* of the programs whose collectors have been closed */
-    char title[80];                 /* process_title, or the path of the program's file */
+    char title[80];                 /* its command line, or the path of the program's file */
     char label[80];   /* prefix of its threads in a trace of several processes; "" in a trace of its
                        * own */
     int64_t began_ns; /* CLOCK_MONOTONIC */
@@ -101,7 +101,7 @@ struct recorded {
     bool ended;  /* it has ended; its last records have yet to be read */
     bool over;   /* all its records have been read */
     int64_t over_ns; /* ... since; CLOCK_MONOTONIC */
-    struct recorded *next, *next_live;
+    struct recorded *next, *next_live, *next_unwritten;
 };
 
 /* Wake-ups of threads that are not known to belong to any process: the thread's first record may be
@@ -129,8 +129,10 @@ struct recorder {
     struct board board;
     struct handover handover;
     struct recorded *processes;
-    struct recorded *live;    /* not over yet: a build has thousands of finished ones */
-    struct recorded *program; /* the first process; NULL: it has not claimed an area yet */
+    struct recorded *live;      /* not over yet: a build has thousands of finished ones */
+    struct recorded *unwritten; /* those with a collector: live, or not completely written */
+    struct idmap numbers;       /* the `number` of each */
+    struct recorded *program;   /* the first process; NULL: it has not claimed an area yet */
     struct recorded_trace
         *shared;               /* the trace of all processes; NULL: each has its own, or there is
                                 * none yet */

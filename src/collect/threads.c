@@ -19,7 +19,7 @@ struct thread *thread_of(const struct collect *c, uint64_t serial)
 
 struct thread *thread_in_slot(const struct collect *c, uint32_t slot)
 {
-    return c->threads.in_slot[slot];
+    return slot < c->threads.slot_room ? c->threads.in_slot[slot] : NULL;
 }
 
 struct thread *thread_with_tid(const struct collect *c, uint64_t tid)
@@ -76,6 +76,17 @@ size_t threads_count(const struct collect *c)
     return c->threads.by_serial.count;
 }
 
+static bool make_room_for_slot(struct threads *threads, uint32_t slot)
+{
+    size_t had = threads->slot_room;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
+    if (!GROW(threads->in_slot, threads->slot_room, slot + 1))
+        return false;
+    for (size_t i = had; i < threads->slot_room; i++)
+        threads->in_slot[i] = NULL;
+    return true;
+}
+
 struct thread *thread_new(struct collect *c, uint32_t slot, uint32_t number)
 {
     uint64_t serial = thread_serial(c, number);
@@ -83,7 +94,8 @@ struct thread *thread_new(struct collect *c, uint32_t slot, uint32_t number)
     if (serial > c->threads.last_serial)
         c->threads.last_serial = serial;
     thread = calloc(1, sizeof *thread);
-    if (!thread || !idmap_put(&c->threads.by_serial, serial, thread) ||
+    if (!thread || !make_room_for_slot(&c->threads, slot) ||
+        !idmap_put(&c->threads.by_serial, serial, thread) ||
         !idmap_put(&c->trace->threads, serial, thread)) {
         (void)idmap_remove(&c->threads.by_serial, serial);
         free(thread);
@@ -208,6 +220,7 @@ void threads_dispose(struct collect *c)
     idmap_free(&c->threads.by_serial);
     idmap_free(&c->threads.by_handle);
     idmap_free(&c->threads.by_tid);
+    free(c->threads.in_slot);
 }
 
 /* MARK: A thread's ops */

@@ -16,6 +16,7 @@
 #include "base/idmap.h"
 #include "collect/area.h"
 #include "collect/oncpu.h"
+#include "collect/open_stacks.h"
 #include "collect/stack_guards.h"
 #include "write/thread_writer.h"
 
@@ -105,6 +106,9 @@ struct thread_feed {
     uint64_t owner;                /* ... the owner's serial */
     uint64_t name_time;            /* of the open call whose object was read from outside, */
     const char *name;              /* ... the object's name; NULL: it could not be read */
+    struct unwrapped unwrapped;    /* its last wait outside of wrapped calls */
+    uint64_t within_time;          /* of the open call that waits for a lock, */
+    struct unwrapped within;       /* ... and the lock */
     struct shm_record polled;      /* the last SHM_POLLED, if the next record is its wait */
     struct shm_record interrupted; /* the last SHM_INTERRUPTED */
     bool ended;                    /* nothing more will come */
@@ -170,7 +174,8 @@ struct thread {
 struct threads {
     struct idmap by_serial;
     struct idmap by_handle, by_tid; /* the newest thread that has had it */
-    struct thread *in_slot[SHM_THREADS];
+    struct thread **in_slot;        /* grows on demand: most processes of a build have one thread */
+    size_t slot_room;
     struct thread *dead; /* the model is done with them */
     /* The program counts its threads from 1: the goroutines' IDs follow `base`, and are below
      * `limit`. */

@@ -24,7 +24,8 @@ enum {
     CURL_CONNECTTIMEOUT_MS = 156,
     CURLINFO_TYPE = 0x100012,
     CURLINFO_STATUS = 0x200002,
-    CURLINFO_RETRY = 0x600039
+    CURLINFO_RETRY = 0x600039,
+    CURL_WRITE_ERROR = 23 /* take_reply has refused to take more */
 };
 
 #define CURL_FUNCTIONS(FUNCTION)                                                                   \
@@ -39,7 +40,8 @@ enum {
 
 /* Waits like OpenTelemetry's SDKs: 1 s, 2 s, 4 s, ...; a collector may ask for more. */
 enum { TRIES = 6, FIRST_WAIT_S = 1, MOST_WAIT_S = 60, TIMEOUT_MS = 30000, CONNECT_MS = 10000 };
-enum { REPLY_SIZE = 1024 };
+/* Collectors answer with a few bytes. */
+enum { REPLY_SIZE = 1024, MOST_ANSWERED = 1 << 20 };
 
 static const char *const content_types[] = {
     [PUSH_PROTOBUF] = "application/x-protobuf",
@@ -54,9 +56,9 @@ struct push {
     } curl;
     void *handle, *headers;
     char *url;
-    char reply[REPLY_SIZE]; /* the beginning of the collector's answer */
-    size_t reply_size;
-    char error[256]; /* CURL_ERROR_SIZE */
+    char reply[REPLY_SIZE];      /* the beginning of the collector's answer */
+    size_t reply_size, answered; /* bytes that are kept, that have come */
+    char error[256];             /* CURL_ERROR_SIZE */
     bool gzip;
     bool failed;
 };
@@ -86,7 +88,7 @@ static bool load(struct curl *curl)
     return true;
 }
 
-/* Keeps the beginning of the answer. */
+/* Keeps the beginning of the answer; fails if that does not end. */
 static size_t take_reply(char *data, size_t one, size_t size, void *context)
 {
     struct push *push = context;
@@ -94,7 +96,8 @@ static size_t take_reply(char *data, size_t one, size_t size, void *context)
     (void)one;
     memcpy(push->reply + push->reply_size, data, part);
     push->reply_size += part;
-    return size;
+    push->answered += size;
+    return push->answered <= MOST_ANSWERED ? size : 0;
 }
 
 /* MARK: Requests */
@@ -106,7 +109,8 @@ static size_t take_reply(char *data, size_t one, size_t size, void *context)
 static long pause_before(const struct push *push, int result, long status, long own_s)
 {
     int64_t asked_s = 0;
-    if (result == 0 && status != 429 && status != 502 && status != 503 && status != 504)
+    if (result == CURL_WRITE_ERROR ||
+        (result == 0 && status != 429 && status != 502 && status != 503 && status != 504))
         return 0;
     if (result == 0)
         (void)push->curl.easy_getinfo(push->handle, CURLINFO_RETRY, &asked_s);
@@ -118,7 +122,9 @@ static long pause_before(const struct push *push, int result, long status, long 
 static void report(const struct push *push, int result, long status, const char *then)
 {
     int size = (int)strcspn(push->reply, "\r\n");
-    if (result != 0)
+    if (result == CURL_WRITE_ERROR)
+        print_message("%s: the answer is longer than 1 MiB", push->url);
+    else if (result != 0)
         print_message("%s: %s%s", push->url,
                       *push->error ? push->error : push->curl.easy_strerror(result), then);
     else
@@ -232,7 +238,7 @@ static bool send_message(struct push *push, const void *data, size_t size)
     (void)push->curl.easy_setopt(push->handle, CURL_POSTFIELDS, data);
     (void)push->curl.easy_setopt(push->handle, CURL_POSTFIELDSIZE_LARGE, (int64_t)size);
     for (int i = 0; i < TRIES; i++, own_s *= 2) {
-        push->reply_size = 0;
+        push->reply_size = push->answered = 0;
         *push->error = '\0';
         result = push->curl.easy_perform(push->handle);
         (void)push->curl.easy_getinfo(push->handle, CURLINFO_STATUS, &status);

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -14,11 +15,13 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/regular_file.h"
 #include "commands/watch_ledger.h"
 #include "ui/cli.h"
 #include "ui/folders.h"
@@ -30,6 +33,12 @@ enum { OPT_SETTLE = 1 };
 #define LEDGER    ".trail-watch"
 #define SETTLE_NS INT64_C(2000000000)
 
+/* How long one trace may take. */
+#define LIMIT_NS INT64_C(600000000000)
+
+/* How long what is asked to end may take for that. */
+#define END_MS 1000
+
 /* How long to wait before retrying a file that could not be handled. */
 #define RETRY_MS 60000
 
@@ -37,6 +46,7 @@ struct request {
     const struct command *command;
     const char *folder, *output, *host, *run;
     bool once;
+    int64_t limit_ns;
     int64_t settle_ns; /* a file that has not changed for this long is complete */
 };
 
@@ -50,6 +60,9 @@ static const struct option rows[] = {
      TO_TEXT(struct request, run)},
     {0, "once", NULL, "handle what is there, and end; waits for files that have just changed",
      TO_FLAG(struct request, once)},
+    {0, "limit", "TIME",
+     "how long one trace may take; then it is ended, and tried again later (10m)",
+     TO_TIME(struct request, limit_ns), .least = 1},
     {0, "settle", "TIME",
      "a file that is found is complete if it was not changed for this time (2s); one that is "
      "closed or moved here is complete",
@@ -74,14 +87,11 @@ struct watch {
 /* MARK: Files */
 
 /* Whether it begins like a trace, or is compressed, in which case the export finds out. */
-static bool may_be_trace(int folder, const char *name)
+static bool may_be_trace(int fd)
 {
     static const char *const packed[] = {"\x1f\x8b", "\x28\xb5\x2f\xfd", "\3757zXZ"};
     uint8_t begin[WIRE_HEADER_SIZE] = {0};
-    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t size = fd >= 0 ? read(fd, begin, sizeof begin) : -1;
-    if (fd >= 0)
-        (void)close(fd);
+    ssize_t size = pread(fd, begin, sizeof begin, 0);
     for (size_t i = 0; size > 0 && i < sizeof packed / sizeof *packed; i++)
         if (memcmp(begin, packed[i], strlen(packed[i])) == 0)
             return true;
@@ -97,11 +107,48 @@ static bool is_settled(const struct watch *watch, const struct stat *file)
 
 /* MARK: Handling */
 
-/* Runs the export, or the user's command. Returns its exit code; -1 after a message. */
-static int run_one(const struct request *request, const char *path)
+static bool is_to_end(const struct watch *watch)
+{
+    struct pollfd signals = {.fd = watch->signals, .events = POLLIN};
+    return watch->ended || poll(&signals, 1, 0) != 0;
+}
+
+/* Ends a process and what it has started. */
+static void end_process(pid_t pid, struct pollfd *process)
+{
+    (void)kill(-pid, SIGTERM);
+    if (poll(process, 1, END_MS) == 0)
+        (void)kill(-pid, SIGKILL);
+}
+
+/* Waits for the process, and ends it after the time limit or when a signal asks for the end. Returns
+ * its exit code; -1 if it has none. */
+static int wait_for(const struct watch *watch, const char *path, pid_t pid)
+{
+    struct pollfd fds[2] = {{.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN},
+                            {.fd = watch->signals, .events = POLLIN}};
+    int64_t limit_ms = watch->request->limit_ns / 1000000;
+    int ready = fds[0].fd >= 0 ? poll(fds, 2, limit_ms < INT_MAX ? (int)limit_ms : INT_MAX) : 1;
+    int status;
+    if (fds[0].fd >= 0 && !fds[0].revents) {
+        print_message(ready == 0 ? "%s: ended after the time limit (--limit)" : "%s: interrupted",
+                      path);
+        end_process(pid, &fds[0]);
+    }
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    if (fds[0].fd >= 0)
+        (void)close(fds[0].fd);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Runs the export of an open file, or the user's command. Returns its exit code; -1 after a message. */
+static int run_one(const struct watch *watch, const char *path, int fd)
 {
     extern char **environ;
-    char *host = NULL;
+    const struct request *request = watch->request;
+    char *host = NULL, opened[16];
+    posix_spawn_file_actions_t files;
     if (request->host && asprintf(&host, "--host=%s", request->host) < 0)
         return -1;
     char trail[] = "trail", to[] = "export", format[] = "--to=parquet", out[] = "-o", end[] = "--";
@@ -113,37 +160,40 @@ static int run_one(const struct request *request, const char *path)
     posix_spawnattr_t attributes;
     sigset_t none;
     pid_t pid;
-    int status;
     (void)sigemptyset(&none);
     (void)posix_spawnattr_init(&attributes);
     (void)posix_spawnattr_setsigmask(&attributes, &none);
-    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+    (void)posix_spawn_file_actions_init(&files);
+    /* It inherits the file that was examined, whatever the path names by now. */
+    (void)snprintf(opened, sizeof opened, "%d", fd);
+    if (!request->run) {
+        (void)posix_spawn_file_actions_adddup2(&files, fd, fd);
+        (void)setenv(OPENED_VARIABLE, opened, 1);
+    }
     (void)setenv("TRAIL_FILE", path, 1);
-    int reason = posix_spawn(&pid, request->run ? "/bin/sh" : "/proc/self/exe", NULL, &attributes,
+    int reason = posix_spawn(&pid, request->run ? "/bin/sh" : "/proc/self/exe", &files, &attributes,
                              request->run ? shell
                              : host       ? with_host
                                           : without,
                              environ);
     (void)posix_spawnattr_destroy(&attributes);
+    (void)posix_spawn_file_actions_destroy(&files);
     free(host);
     if (reason != 0) {
         print_message("%s: cannot be handled: %s", path, strerror(reason));
         return -1;
     }
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        continue;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return wait_for(watch, path, pid);
 }
 
 /* A damaged trace is done once its good part is. One that could not be read or written is
  * retried. */
-static void handle(struct watch *watch, const char *name, const struct stat *file)
+static void handle(struct watch *watch, const char *name, const char *path, int fd,
+                   const struct stat *file)
 {
     const struct request *request = watch->request;
-    char *path = NULL;
-    if (asprintf(&path, "%s/%s", request->folder, name) < 0)
-        return;
-    int code = run_one(request, path);
+    int code = run_one(watch, path, fd);
     if (code == EXIT_GOOD || (code == EXIT_BAD && !request->run)) {
         watch->code = worse_exit(watch->code, code);
         if (!ledger_add(&watch->ledger, name, file)) {
@@ -158,7 +208,6 @@ static void handle(struct watch *watch, const char *name, const struct stat *fil
     if (code == EXIT_GOOD)
         printf("%s\n", path);
     (void)fflush(stdout);
-    free(path);
 }
 
 /* Whether the name shows that the file will be renamed when it is complete. */
@@ -172,34 +221,43 @@ static bool is_temporary(const char *name)
     return *name == '.';
 }
 
-/* Examines a file; `complete`: its writer has closed it. */
-static void look_at(struct watch *watch, const char *name, bool complete)
+static void look_at_open(struct watch *watch, const char *name, const char *path, int fd,
+                         const struct stat *file, bool complete)
 {
-    struct stat file;
-    if (is_temporary(name) || fstatat(watch->folder, name, &file, 0) != 0 ||
-        !S_ISREG(file.st_mode) || ledger_has(&watch->ledger, name, &file))
+    if (ledger_has(&watch->ledger, name, file))
         return;
-    if (!complete && !is_settled(watch, &file)) {
+    if (!complete && !is_settled(watch, file)) {
         watch->fresh = watch->waits = true;
         if (watch->last) {
-            print_message("%s/%s: it is still being written; not done", watch->request->folder,
-                          name);
+            print_message("%s: it is still being written; not done", path);
             watch->code = worse_exit(watch->code, EXIT_INOUT);
         }
         return;
     }
-    if (may_be_trace(watch->folder, name)) {
-        handle(watch, name, &file);
+    if (may_be_trace(fd)) {
+        handle(watch, name, path, fd, file);
         return;
     }
-    print_message("%s/%s: not a trace; left alone", watch->request->folder, name);
-    (void)ledger_add(&watch->ledger, name, &file);
+    print_message("%s: not a trace; left alone", path);
+    (void)ledger_add(&watch->ledger, name, file);
 }
 
-static bool is_to_end(const struct watch *watch)
+/* Examines a file; `complete`: its writer has closed it. */
+static void look_at(struct watch *watch, const char *name, bool complete)
 {
-    struct pollfd signals = {.fd = watch->signals, .events = POLLIN};
-    return watch->ended || poll(&signals, 1, 0) != 0;
+    struct stat file;
+    char *path = NULL;
+    int fd;
+    if (is_temporary(name) || asprintf(&path, "%s/%s", watch->request->folder, name) < 0)
+        return;
+    fd = regular_file_open(path, NULL, &file);
+    if (fd >= 0) {
+        look_at_open(watch, name, path, fd, &file, complete);
+        (void)close(fd);
+    } else if (errno == EAGAIN) { /* another process has a lease of it */
+        watch->failed = watch->waits = true;
+    }
+    free(path);
 }
 
 /* In order of name, which usually contains a number or time. */
@@ -348,7 +406,7 @@ static int parse_option(void *context, int id, const char *value)
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct request request = {.command = command, .settle_ns = SETTLE_NS};
+    struct request request = {.command = command, .limit_ns = LIMIT_NS, .settle_ns = SETTLE_NS};
     struct options options;
     int code = options_each(&options, command, argc, argv, parse_option, &request);
     if (code != EXIT_GOOD)

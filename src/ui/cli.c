@@ -46,6 +46,12 @@ trail_source *limit_source(trail_source *source)
 trail_source *open_source(const char *word, trail_error *err)
 {
     struct part_name part;
+    const char *opened = getenv(OPENED_VARIABLE);
+    char path[64];
+    if (opened) {
+        (void)snprintf(path, sizeof path, "/proc/self/fd/%s", opened);
+        return limit_source(trail_source_open_path(path, err));
+    }
     if (part_name_parse(word, &part))
         return trail_source_open_part(part.file, part.number, input_limits.max_bytes,
                                       input_limits.max_ratio, err);

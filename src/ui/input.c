@@ -56,7 +56,7 @@ int input_init(struct input *input, const char *word, bool again, trail_error *e
         return 0;
     if (strcmp(word, "-") == 0)
         return take_all(input, STDIN_FILENO, err);
-    if (stat(word, &file) != 0 || !S_ISFIFO(file.st_mode))
+    if (getenv(OPENED_VARIABLE) || stat(word, &file) != 0 || !S_ISFIFO(file.st_mode))
         return 0;
     int fd = open(word, O_RDONLY | O_CLOEXEC);
     int result = fd >= 0 ? take_all(input, fd, err) : input_fail(err, TRAIL_IO, strerror(errno));

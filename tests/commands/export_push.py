@@ -206,6 +206,27 @@ def what_a_collector_refuses_is_reported_and_not_sent_again():
 
 
 @test
+def an_answer_without_an_end_is_not_read():
+    class Silent(http.server.ThreadingHTTPServer):
+        def handle_error(self, *args):  # trail closes the connection
+            pass
+
+    with Collector((200, {}, b"a" * (64 << 20))) as collector:
+        collector.server.__class__ = Silent
+        p = export(f"--endpoint={collector.url}")
+        equal((p.returncode, len(collector.requests)), (3, 1))
+        equal(p.stderr, f"trail: {collector.url}/v1/traces: the answer is longer than 1 MiB\n")
+
+
+@test
+def a_redirection_is_reported_and_not_followed():
+    with Collector() as other, Collector((307, {"Location": other.url}, b"")) as collector:
+        p = export(f"--endpoint={collector.url}")
+        equal((p.returncode, len(collector.requests), len(other.requests)), (3, 1, 0))
+        assert "HTTP status 307" in p.stderr, p.stderr
+
+
+@test
 def answers_in_protocol_buffers_are_understood():
     protobuf = {"Content-Type": PROTOBUF}
     # A Status: code = 1: 3, message = 2

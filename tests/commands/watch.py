@@ -171,6 +171,59 @@ def what_fails_is_tried_again_by_the_next_start():
     equal((folders.once().returncode, folders.done()), (0, ["a.trace"]))
 
 
+def endless(folders):
+    """A command that never ends, and the file in which it writes its PID."""
+    pid = folders.log + ".pid"
+    return f"--run=echo $$ >{pid}.new; mv {pid}.new {pid}; exec sleep 100000", pid
+
+
+def has_ended(pid):
+    with open(pid) as file:
+        try:
+            os.kill(int(file.read()), 0)
+        except ProcessLookupError:
+            return True
+    return False
+
+
+@test
+def a_signal_ends_a_trace_that_takes_forever_and_names_it():
+    folders = Folders()
+    path = folders.add("a.trace")
+    run, pid = endless(folders)
+    process = folders.watch(run)
+    folders.until(lambda done: os.path.exists(pid))
+    code, out, err = stop(process)
+    assert f"trail: {path}: interrupted\n" in err and "not done" in err, err
+    assert has_ended(pid) and not out, out
+
+
+@test
+def a_trace_that_takes_longer_than_the_limit_is_ended_and_the_others_are_done():
+    folders = Folders()
+    path = folders.add("a.trace")
+    folders.add("b.trace")
+    slow, pid = endless(folders)
+    p = folders.once(f"--run=case $TRAIL_FILE in *a.trace) {slow[6:]};; esac; echo b >>{folders.log}", "--limit=2s")
+    assert p.returncode == 3 and f"trail: {path}: ended after the time limit" in p.stderr, p
+    assert has_ended(pid)
+    equal(folders.done(), ["b"])
+
+
+@test
+def the_export_reads_the_file_that_was_found_even_if_a_fifo_has_taken_its_place():
+    folders = Folders()
+    path = folders.add("a.trace")
+    with open(path, "rb") as trace:
+        os.unlink(path)
+        os.mkfifo(path)
+        p = subprocess.run([TRAIL, "export", "--to=parquet", "-o", folders.tables, "--", path], capture_output=True, text=True,
+                           timeout=LIMIT, env={**ENV, "TRAIL_OPENED": str(trace.fileno())}, pass_fds=[trace.fileno()])  # fmt: skip
+    if "DuckDB" in p.stderr or "duckdb" in p.stderr:
+        raise Skip(p.stderr.strip())
+    equal((p.returncode, p.stderr), (0, ""))
+
+
 @test
 def a_crash_leaves_no_trace_undone():
     """Killed at any moment, a trace may be done twice, but never not at all, and the ledger can be read."""

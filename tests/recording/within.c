@@ -1,0 +1,107 @@
+/*
+ * Threads wait for locks within the C library, whose holders wait for a semaphore. Ends when its standard input does.
+ *
+ *   has_stream, wants_stream: the lock of a stream, in a call that is wrapped
+ *   has_loader, wants_loader: the loader's lock, in a call that is not
+ *   sleeps_itself: a system call of its own
+ */
+#include "asleep.h"
+#include "check.h"
+
+#include <link.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static FILE *stream;
+static sem_t has_lock, waiters_sleep, never;
+static pid_t waiting_tids[3];
+
+static void begin_wait(int which)
+{
+    __atomic_store_n(&waiting_tids[which], (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+}
+
+/* The last wait begins when those for the lock have. */
+static void keep_lock(void)
+{
+    sem_post(&has_lock);
+    sem_wait(&waiters_sleep);
+    sem_wait(&never);
+}
+
+static void *has_stream(void *arg)
+{
+    flockfile(stream);
+    keep_lock();
+    return arg;
+}
+
+static int in_loader(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    (void)info;
+    (void)size;
+    (void)arg;
+    keep_lock();
+    return 1;
+}
+
+static void *has_loader(void *arg)
+{
+    dl_iterate_phdr(in_loader, NULL);
+    return arg;
+}
+
+static void *wants_stream(void *arg)
+{
+    begin_wait(0);
+    fprintf(stream, "%p\n", arg);
+    return arg;
+}
+
+static void *wants_loader(void *arg)
+{
+    begin_wait(1);
+    dl_iterate_phdr(in_loader, NULL);
+    return arg;
+}
+
+static void *sleeps_itself(void *arg)
+{
+    begin_wait(2);
+#if defined(__x86_64__)
+    long result;
+    __asm__ volatile("syscall" : "=a"(result) : "a"((long)SYS_pause) : "rcx", "r11", "memory");
+#else
+    sem_wait(&never);
+#endif
+    return arg;
+}
+
+int main(void)
+{
+    static void *(*const threads[])(void *) = {has_stream, has_loader, wants_stream, wants_loader,
+                                               sleeps_itself};
+    struct pollfd input = {STDIN_FILENO, POLLIN, 0};
+    pthread_t thread;
+    stream = fopen("/dev/null", "w");
+    CHECK(stream);
+    CHECK(sem_init(&has_lock, 0, 0) == 0 && sem_init(&waiters_sleep, 0, 0) == 0 &&
+          sem_init(&never, 0, 0) == 0);
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        CHECK(pthread_create(&thread, NULL, threads[i], NULL) == 0);
+        if (i < 2)
+            sem_wait(&has_lock);
+    }
+    for (int i = 0; i < 3; i++)
+        until_asleep(&waiting_tids[i]);
+    sem_post(&waiters_sleep);
+    sem_post(&waiters_sleep);
+    /* The trace grows while something happens. */
+    while (poll(&input, 1, 20) == 0)
+        continue;
+    _exit(0);
+}
