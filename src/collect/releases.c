@@ -720,7 +720,7 @@ static void set_matched(const struct trace *t, const struct ended_wait *wait)
     struct op *op =
         thread && wait->record.kind != SHM_TAKEN
             ? wake_op(thread->of, wait->serial, wait->op + (wait->record.wait == SHM_COND))
-               : NULL;
+            : NULL;
     if (op)
         op->unmatched = false;
 }

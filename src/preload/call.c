@@ -165,7 +165,8 @@ static void record_short(struct shm_thread *slot, uint64_t ticks, uint64_t now, 
 {
     uint32_t before = __atomic_load_n(&slot->short_waits, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->short_waits, before + (uint32_t)(ticks / SHM_SHORT), __ATOMIC_RELAXED);
-    if ((HANDS_OVER & 1u << slot->open_wait) && tally_add(&self.short_waits, ticks, now) && writes) {
+    if ((HANDS_OVER & 1u << slot->open_wait) && tally_add(&self.short_waits, ticks, now) &&
+        writes) {
         struct shm_record record = tally_record(&self.short_waits, slot->open_wait);
         record.time = now;
         record.stack = slot->open_stack ? slot->open_stack : stack_of_open();

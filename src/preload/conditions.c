@@ -124,9 +124,8 @@ static __attribute__((noinline)) void signalled(const volatile void *condition, 
 /* Makes known that a post does not end the wait of the thread that it was to wake. */
 static __attribute__((noinline)) void record_taken(const sem_t *semaphore)
 {
-    struct shm_record record = {.kind = SHM_TAKEN,
-                                .wait = SHM_SEMAPHORE,
-                                .object = (uint64_t)(uintptr_t)semaphore};
+    struct shm_record record = {
+        .kind = SHM_TAKEN, .wait = SHM_SEMAPHORE, .object = (uint64_t)(uintptr_t)semaphore};
     record.release = __atomic_load_n(&object_slot(semaphore)->release, __ATOMIC_ACQUIRE);
     record_now(&record);
 }
