@@ -387,7 +387,7 @@ void finding_never_woken(struct findings *findings)
     trail_string place = text_of(findings, wait->place);
     finding_say(findings, &of, "%s had waited %s at %.*s for %s when the trace ended", task, lock,
                 SHOWN(place), duration(wait->ns).text);
-    finding_explain(findings, "No other %s could run and wake it%s%s%s.", word(findings, TERM_task),
+    finding_explain(findings, "No other %s was left to wake it%s%s%s.", word(findings, TERM_task),
                     stuck->has_joiner ? " (" : "", stuck->has_joiner ? joiner : "",
                     stuck->has_joiner ? " waits for a thread to exit)" : "");
     explain_never_woken(findings, wait);

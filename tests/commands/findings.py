@@ -535,7 +535,7 @@ def a_pool_that_is_made_at_first_and_goroutines_that_end_are_no_leak():
 def goroutines_that_wait_to_send_leak_although_others_end():
     found = created(95 * MS, ends=20, count=60, waits="chan send")
     equal(list(found), ["leak"])
-    assert "60 were created all along at main.work (main.go:10), 20 ended" in found["leak"]["text"], found
+    assert "60 were created throughout at main.work (main.go:10), 20 ended" in found["leak"]["text"], found
     assert "(chan send: nothing receives what they send)" in found["leak"]["text"], found
     # Workers that wait for work may have been idle for long.
     equal(created(95 * MS, ends=20, count=60), {})
@@ -1039,9 +1039,9 @@ def a_slow_region_says_what_it_waited_for_and_that_it_assisted():
             at += 2 * MS
         return trace.findings(at, "--from=0ns", f"--to={at}ns")["slow-region"]["text"]
 
-    assert re.search(r"for 59\.9 ms of it its goroutine waited for a lock, which main\.reload \(main\.go:\d+\) held", region()), region()
-    assert "for 30.0 ms of it its goroutine had to help the garbage collection (assists)" in region(30 * MS), region(30 * MS)
-    assert "its goroutine ran for 61.0 ms" in region(15 * MS), region(15 * MS)
+    assert re.search(r"For 59\.9 ms of it, its goroutine waited for a lock, which main\.reload \(main\.go:\d+\) held", region()), region()
+    assert "For 30.0 ms of it, its goroutine had to help the garbage collection (assists)" in region(30 * MS), region(30 * MS)
+    assert "Its goroutine ran for 61.0 ms" in region(15 * MS), region(15 * MS)
     # What ends a wait for the network in a Go program is the scheduler, whichever goroutine runs.
     assert "main.reload" not in region(reason="network", stack=("net.(*netFD).Read", "main.ask")), region(reason="network")
 
@@ -1221,16 +1221,16 @@ def group(ended, of, left="chan send", works=False, length=500 * MS, waits=10 * 
 @test
 def a_group_of_goroutines_that_is_never_done_names_the_one_that_is_left():
     text = group(4, 4)["never-done"]["text"]
-    assert re.match(r"goroutine \S+ \(1\) has waited for a WaitGroup at main.deposit \(main.go:11\) for 490 ms when the trace ended: all 4 goroutines of main.loader "
+    assert re.match(r"Goroutine \S+ \(1\) had waited for a WaitGroup at main.deposit \(main.go:11\) for 490 ms when the trace ended\. All 4 goroutines of main.loader "
                     r"created at main.load \(main.go:10\) have ended, so Done was called less often", text), text
     found = group(3, 4)
     equal(list(found), ["never-done"])  # and none of the wait to send
     text = found["never-done"]["text"]
-    assert "3 of the 4 goroutines of main.loader created at main.load (main.go:10) have ended, goroutine main.loader (13) has not: it has waited (chan send) at main.put (main.go:10) for 497 ms" in text, text
-    assert "main.loader (13) has not: it sleeps at main.retry (main.go:11)" in group(3, 4, "sleep")["never-done"]["text"]
-    assert "main.loader (13) has not: it waits for ever, for a nil channel" in group(3, 4, "forever")["never-done"]["text"]
+    assert "3 of the 4 goroutines of main.loader created at main.load (main.go:10) have ended, goroutine main.loader (13) has not. It has waited (chan send) at main.put (main.go:10) for 497 ms" in text, text
+    assert "main.loader (13) has not. It sleeps at main.retry (main.go:11)" in group(3, 4, "sleep")["never-done"]["text"]
+    assert "main.loader (13) has not. It waits for ever, for a nil channel" in group(3, 4, "forever")["never-done"]["text"]
     # The goroutine that waits is not the one that created them.
-    assert "(9) has waited for a WaitGroup" in group(3, 4, closer=True)["never-done"]["text"]
+    assert "(9) had waited for a WaitGroup" in group(3, 4, closer=True)["never-done"]["text"]
     # Workers that work on, or none of which has ended; and one goroutine may be what the program is.
     for args in ({"ended": 3, "of": 4, "works": True}, {"ended": 0, "of": 2, "left": "chan receive"}, {"ended": 1, "of": 3, "left": "sleep"}, {"ended": 1, "of": 1}):
         assert "never-done" not in group(**args), args
@@ -1264,8 +1264,8 @@ def straggles(late, others=20 * MS, count=4, end=None):
 @test
 def a_goroutine_that_ends_long_after_the_others_of_its_group_is_a_straggler():
     found = straggles(80 * MS)["straggler"]
-    assert re.match(r"one goroutine of main\.crawl held up the WaitGroup at main\.deposit \(main\.go:11\): goroutine 13 ended 80\.0 ms after the other 3 created "
-                    r"at main\.start \(main\.go:10\); for 99 % of that time it waited itself \(sleep\); at most 80\.0 ms of 100 ms", found["text"]), found
+    assert re.match(r"One goroutine of main\.crawl held up the WaitGroup at main\.deposit \(main\.go:11\)\. Goroutine 13 ended 80\.0 ms after the other 3 created "
+                    r"at main\.start \(main\.go:10\)\. For 99 % of that time it waited itself \(sleep\)\. At most 80\.0 ms of 100 ms", found["text"]), found
     assert found["function"] == "main.crawl" and abs(found["gain_ns"] - 80 * MS) < 10, found  # events have times of their own
     # From 50 ms, a quarter of the time, and three times the time of the others on, of which there are two.
     assert "straggler" in straggles(50 * MS + 10) and "straggler" not in straggles(50 * MS - 10)
@@ -1305,8 +1305,8 @@ def made(sleep, every=10 * MS, main_makes=False, group=True):
 @test
 def a_goroutine_that_sleeps_while_what_it_makes_is_needed_is_named():
     found = made(8 * MS)["sleeper"]
-    assert re.match(r"main\.produce sleeps while others wait for what it makes: they waited at main\.consume \(chan receive\) during 88 % of the time, 10 times, "
-                    r"90\.0 ms in all, the longest 9\.00 ms, and for 89 % of that it slept \(main\.poll \(main\.go:11\)\)", found["text"]), found
+    assert re.match(r"main\.produce sleeps while others wait for what it makes\. They waited at main\.consume \(chan receive\) during 88 % of the time, 10 times, "
+                    r"90\.0 ms in all, the longest 9\.00 ms; for 89 % of that it slept \(main\.poll \(main\.go:11\)\)", found["text"]), found
     equal(found["function"], "main.produce")
     # From half of the wait on, and half of the time.
     assert "sleeper" in made(4510 * US) and "sleeper" not in made(4490 * US)
@@ -1948,9 +1948,9 @@ def answered(count, length, accepts=False, wrote=True, region=False, joined=Fals
 @test
 def answers_from_the_network_that_take_most_of_the_time_are_a_slow_peer():
     text = answered(10, 9 * MS, joined=True)["slow-peer"]["text"]
-    assert re.match(r"main\.query \(main\.go:\d+\) waited for answers from the network for 88 % of the time: 10 waits, 90\.0 ms in all, .* its peer is slow or far away", text), text
+    assert re.match(r"main\.query \(main\.go:\d+\) waited for answers from the network for 88 % of the time\. 10 waits, 90\.0 ms in all, .* Its peer is slow or far away", text), text
     text = answered(10, 9 * MS, joined=True, replies=True)["slow-peer"]["text"]
-    assert re.search(r"; main\.answer \(main\.go:\d+\), in the same program, answers late$", text), text
+    assert re.search(r" main\.answer \(main\.go:\d+\), in the same program, answers late\.", text), text
     # Nothing in the program needs the answer, or it was not asked for: so a server waits for requests.
     assert "slow-peer" not in answered(10, 9 * MS)
     assert "slow-peer" not in answered(10, 9 * MS, joined=True, wrote=False)
