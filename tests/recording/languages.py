@@ -129,15 +129,15 @@ for case, kind, thing in (
     def _(case=case, kind=kind, thing=thing):
         found = recorded_hang(2, ATOMICS, case, "hang")
         if kind == "rwlock":  # main has it, and waits for the exit of the other
-            assert re.search(r"main \(\d+\) holds rwlock catalog and waits for the exit of .* waits for rwlock catalog;", found["deadlock"]), found
+            assert re.search(r"main \(\d+\) holds rwlock catalog and waits for the exit of .* waits for rwlock catalog\.", found["deadlock"]), found
             return
-        assert re.search(rf"^thread .* waited for {KINDS.get(kind, kind)} ({thing})[,;( ]", found["never-woken"]), found
+        assert re.search(rf"^Thread .* waited for {KINDS.get(kind, kind)} ({thing})[,;( ]", found["never-woken"]), found
 
 
 @test("C++20: a signal that came before the wait for it is said")
 def _():
     found = recorded_hang(2, ATOMICS, "lost", "hang")
-    said = r"condition variable lost .*; signal_too_early(\(\))? \(atomics\.cpp:\d+\) signalled it before the wait, when no thread waited"
+    said = r"condition variable lost .*\. signal_too_early(\(\))? \(atomics\.cpp:\d+\) signalled it before the wait, when no thread waited"
     assert re.search(said, found["never-woken"]), found
     assert "signalled" not in recorded_hang(2, ATOMICS, "any", "hang")["never-woken"]
 
@@ -203,9 +203,9 @@ def _():
 @test("Rust: a deadlock is found in a recording")
 def _():
     found = recorded_hang(3, rust(), "deadlock")
-    assert "with holders inferred from stacks: " in found["deadlock"], found
+    assert "(holders inferred from stacks)" in found["deadlock"], found
     for name in "forward", "backward":
-        assert re.search(rf"thread {name} \(\d+\) holds mutex {ADDRESS} .*and waits for mutex {ADDRESS}", found["deadlock"]), found
+        assert re.search(rf"[Tt]hread {name} \(\d+\) holds mutex {ADDRESS} .*and waits for mutex {ADDRESS}", found["deadlock"]), found
 
 
 @test("Rust: a recording has the holder, and a thread that waits for a condition holds nothing")

@@ -201,7 +201,7 @@ def the_quota_of_the_control_group_is_known():
         ready = [f["text"] for f in answered["findings"] if f["kind"] == "ready"]
         # On a busy machine the program may get less than its quota.
         if ready and cpus["throttled_ns"] > 0.1 * cpus["others_in_ns"]:
-            assert "the quota of their control group, 0.20 CPUs, stopped them for " in ready[0], ready
+            assert "quota of their control group, 0.20 CPUs, stopped them for " in ready[0], ready
     finally:
         os.rmdir(group)
 

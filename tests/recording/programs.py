@@ -1102,7 +1102,7 @@ def test_thread_names(folder):
     report(any(n.startswith("names()::{lambda") for n in names), "std-threads: a lambda", *names)
     async_ = sum(n.startswith("free_function") for n in names)
     report(async_ == 2, "std-threads: what std::async runs", *names)
-    report("never_waits(int)" in names, "std-threads: what std::async runs without a wait", *names)
+    report(any(n.startswith("never_waits") for n in names), "std-threads: what std::async runs without a wait", *names)
 
 
 def test_identity(folder):
