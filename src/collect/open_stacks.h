@@ -10,8 +10,8 @@
  * Waits outside of wrapped calls: locks within the C library and the loader, system calls that a
  * program makes itself, page faults. The kernel's context switches show how long they last. If a
  * thread sleeps in one for a while, the kernel also shows its system call and stack pointer
- * (/proc/PID/task/TID/syscall, proc(5)), and the stack can be copied and walked as for open calls. Of a futex the address is known, and if the word is that of a lock of the C
- * library, its owner.
+ * (/proc/PID/task/TID/syscall, proc(5)), so the stack can be copied and
+ * walked as for open calls. The address of a futex is known, and its owner if it is a lock of the C library.
  *
  * The frame pointer is not known: a stack ends at the first function that needs it.
  *

@@ -416,7 +416,7 @@ static int append(struct expanded *to, const void *data, size_t size)
     return 0;
 }
 
-/* Appends what zlib data contain; what is damaged is cut there. Returns -1 with *err set. */
+/* Inflates zlib data and appends the result, up to any damage. Returns -1 with *err set. */
 static int inflate_to(struct expanded *to, struct proto data, struct import_stats *stats)
 {
     z_stream z = {.next_in = (Bytef *)(uintptr_t)data.at, .avail_in = (uInt)(data.end - data.at)};

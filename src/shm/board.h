@@ -73,7 +73,7 @@ struct board_lock {
 
 /* The locks of the files with one hash. */
 struct board_locks {
-    uint32_t full; /* there was no room for a lock: what is held is unknown */
+    uint32_t full; /* a lock did not fit: the holders are unknown */
     struct board_lock of[BOARD_LOCKS_OF];
 };
 

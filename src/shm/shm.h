@@ -117,8 +117,8 @@ enum shm_kind {
      * handed over, or yields. time; object: how many; object2: how long in all, in ticks; wait, stack:
      * of the last one, SHM_NO_WAIT: yields */
     SHM_COUNTED,
-    /* time; object: a semaphore with waiters, of which the thread took a permit without a wait, as
-     * that of a post whose waiter has not run yet; release */
+    /* time; object: a semaphore with waiters, from which the thread took a permit without waiting,
+     * for example one posted for a waiter that has not run yet; release */
     SHM_TAKEN,
     SHM_KINDS
 };

@@ -174,7 +174,7 @@ export function drawRange(
 
 /* MARK: Overview */
 
-/* A mark where each finding has its worst case; that of the one that is shown stands out. */
+/* Marks the worst case of each finding; the mark of the selected finding stands out. */
 function drawFindings(to: Context, x: (ns: number) => number, colors: Palette): void {
     const isShown = (of: Finding) => shown.value !== null && keyOf(of) === keyOf(shown.value);
     for (const of of summary.value?.findings ?? []) {

@@ -142,7 +142,7 @@ const uint8_t *v1_lex_slow(const struct v1_lex *lex, const uint8_t *at, const ui
 #define BLOCK        64
 #define CHECKED_SIZE 9 /* a longer record may have a number of more than 64 bits */
 
-/* Returns the top bits of eight bytes; bit 0 is that of the first. */
+/* Returns the top bits of eight bytes; bit 0 belongs to the first byte. */
 static inline uint64_t top_bits(uint64_t word)
 {
     return (word & 0x8080808080808080) * 0x0002040810204081 >> 56;

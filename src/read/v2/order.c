@@ -45,7 +45,7 @@ static trail_proc_state proc_state_of(unsigned status)
     return (trail_proc_state)states[status];
 }
 
-/* Sets the context to that of the M that holds P `id`, whose status another M reports. */
+/* Finds the M that holds P `id` and switches to its context; another M reports the status. */
 static bool find_context_of_p(struct step *s, int64_t id)
 {
     const struct idmap *ms = &s->order->ms;

@@ -146,8 +146,8 @@ static int bad_event(struct v2_reader *r, const struct v2_cursor *c)
 }
 
 /*
- * Returns the time that no sound event of the cursor's batch exceeds: that of the thread's next
- * batch; INT64_MAX if unknown. Chance bytes that happen to be a well-formed event may have any
+ * Returns an upper bound for the times of sound events in the cursor's batch: when the thread's
+ * next batch begins; INT64_MAX if unknown. Chance bytes that happen to be a well-formed event may have any
  * time.
  */
 static int64_t time_of_next_batch(const struct v2_reader *r, const struct v2_cursor *c)
