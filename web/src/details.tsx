@@ -344,7 +344,7 @@ function Stacks(props: { of: Span }) {
     );
 }
 
-/* Whether the finding that is shown is about this span. */
+/* The finding in full: its heading stands out. */
 function Explanation({ of }: { of: Finding }) {
     return (
         <p class="say">
@@ -355,6 +355,7 @@ function Explanation({ of }: { of: Finding }) {
     );
 }
 
+/* Whether the finding that is shown is about this span. */
 function explains(of: Span): boolean {
     const about = explained.value;
     return about !== null && about.lane === of.lane && about.span === of.span;
