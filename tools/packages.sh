@@ -3,7 +3,7 @@
 packages_build="build-essential meson ninja-build pkg-config zlib1g-dev libzstd-dev liblzma-dev libdw-dev libelf-dev libiberty-dev libmicrohttpd-dev xz-utils"
 packages_test="libcmocka-dev libunwind8 python3 golang-go gzip zstd babeltrace2 protobuf-compiler musl-tools libcap2-bin libomp-dev libboost-fiber-dev libuv1-dev zsh fish bash-completion curl linux-perf lttng-tools liblttng-ust-dev"
 packages_sql="clickhouse-server clickhouse-client nodejs" # tests of the tables with two shards
-packages_web="chromium nodejs" # a browser for the tests of the viewer
+packages_web="chromium chromium-headless-shell nodejs" # browsers for the tests of the viewer: the second one starts less
 packages_firefox="firefox-esr" # the same tests in a second browser, if it is there: 300 MB, so nothing installs it
 packages_wasm="clang-14 lld-14 wasi-libc libclang-rt-14-dev-wasm32" # for tools/build-wasm
 packages_lint="clang clang-tidy clang-format cppcheck ccache"

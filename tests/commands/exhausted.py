@@ -20,7 +20,7 @@ from command import DATA, ENV, TRAIL, WORK, good  # noqa: E402
 from tap import main, test  # noqa: E402
 
 SANITIZER, COMPILER = sys.argv[3], sys.argv[4:]
-SAMPLE = 20  # allocations of each command
+SAMPLE = 8  # allocations of each command
 
 if SANITIZER != "none":
     print("1..0 # SKIP a sanitizer has an allocator of its own")

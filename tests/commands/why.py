@@ -276,7 +276,7 @@ def walk_all(path):
     covers(whole)
     length = whole["end_ns"] - whole["begin_ns"]
     covers(answer("why", f"--from={length // 3}ns", f"--to={length // 2}ns", path))
-    for g in sorted({s["goroutine"] for s in whole["segments"]})[:4]:
+    for g in sorted({s["goroutine"] for s in whole["segments"]})[:2]:
         covers(answer("why", f"--goroutine={g}", path))
     return True
 

@@ -1,9 +1,11 @@
 """The sub-commands, from their table."""
 
+import functools
 import pathlib
 import subprocess
 
 
+@functools.cache
 def table(root, path):
     """The rows of a table that is C code, each a list of texts."""
     root = pathlib.Path(root)

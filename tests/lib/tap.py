@@ -14,6 +14,7 @@ A script that finds its cases itself, such as the traces in a folder, reports on
 """
 
 import sys
+import time
 
 tests = []
 count = failures = 0  # of the results so far
@@ -33,6 +34,7 @@ def main():
     print(f"1..{len(tests)}")
     for i, function in enumerate(tests, 1):
         name = function.__name__.replace("_", " ")
+        begin = time.monotonic()
         try:
             function()
             print(f"ok {i} - {name}")
@@ -43,6 +45,9 @@ def main():
             print(f"not ok {i} - {name}")
             for line in (f"{type(e).__name__}: {e}"[:3000]).splitlines():
                 print(f"# {line}")
+        seconds = time.monotonic() - begin
+        if seconds >= 1:
+            print(f"# {seconds:.1f} s")
         sys.stdout.flush()
     return failures > 0
 

@@ -14,7 +14,12 @@ const playwright = await import("playwright-core").catch(() => null);
 const browsers = {
     chromium: {
         type: playwright?.chromium,
-        paths: [process.env.TRAIL_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser"],
+        paths: [
+            process.env.TRAIL_CHROMIUM,
+            "/usr/bin/chromium-headless-shell", // starts less
+            "/usr/bin/chromium",
+            "/usr/bin/chromium-browser",
+        ],
         options: { args: ["--no-sandbox"] },
     },
     firefox: {
@@ -124,11 +129,14 @@ export async function openPage(url, options = {}, sign = ".facts", first = undef
     return page;
 }
 
-/* The violations that axe reports. */
-export async function complaints(page) {
+/* The violations that axe reports, of all rules or only one. */
+export async function complaints(page, rule) {
     const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
     await page.evaluate(readFileSync(axe, "utf8"));
-    const { violations } = await page.evaluate(() => globalThis.axe.run());
+    const { violations } = await page.evaluate(
+        (only) => globalThis.axe.run(document, only ? { runOnly: [only] } : {}),
+        rule,
+    );
     return violations.map((of) => `${of.id}: ${of.nodes[0].html} ${of.nodes[0].failureSummary}`);
 }
 
@@ -191,6 +199,7 @@ export async function main() {
     let number = 0;
     for (const [name, run] of chosen) {
         number++;
+        const begin = Date.now();
         try {
             const skipped = await run();
             console.log(`ok ${number} - ${name}${skipped ? ` # SKIP ${skipped}` : ""}`);
@@ -200,6 +209,8 @@ export async function main() {
             for (const line of String(error.stack).slice(0, 1500).split("\n"))
                 console.log(`# ${line}`);
         }
+        const seconds = (Date.now() - begin) / 1000;
+        if (seconds >= 1) console.log(`# ${seconds.toFixed(1)} s`);
     }
     /* Closing may take long if the server of a page has ended. */
     await Promise.race([browser?.close(), new Promise((resolve) => setTimeout(resolve, 3000))]);
