@@ -19,18 +19,23 @@ static void drop_if_unused(struct families *families, struct family *family)
         slab_put(&families->slab, family);
 }
 
-static struct family *find(const struct families *families, int64_t creator, trail_name place)
+/* Returns the family, or NULL with the number of the creator's other ones. */
+static struct family *find(const struct families *families, int64_t creator, trail_name place,
+                           unsigned *others)
 {
     struct family *family = idmap_find(&families->of_creator, (uint64_t)creator);
-    while (family && family->place != place)
-        family = family->next;
+    for (*others = 0; family && family->place != place; family = family->next)
+        ++*others;
     return family;
 }
 
 bool families_add(struct families *families, int64_t creator, int64_t member,
                   const struct family *of)
 {
-    struct family *family = find(families, creator, of->place);
+    unsigned others;
+    struct family *family = find(families, creator, of->place, &others);
+    if (!family && others == FAMILIES_OF_ONE)
+        return true;
     if (!family) {
         family = slab_get(&families->slab);
         if (!family)

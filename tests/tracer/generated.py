@@ -2,7 +2,7 @@
 
     generated.py TEST_MISUSE [FIRST [COUNT]]
 
-Seeds FIRST (0) to FIRST + COUNT (6) of each format. tests/tracer/test_misuse.c makes the traces and reads them with
+Seeds FIRST (0) to FIRST + COUNT (3) of each format. tests/tracer/test_misuse.c makes the traces and reads them with
 libtrail.
 """
 
@@ -18,7 +18,7 @@ from go_readers import GO_READERS, go_of, go_prints
 from tap import finish, report, skip
 
 program = sys.argv[1]
-first, count = [int(argument) for argument in sys.argv[2:4] + ["0", "6"][len(sys.argv) - 2 :]]
+first, count = [int(argument) for argument in sys.argv[2:4] + ["0", "3"][len(sys.argv) - 2 :]]
 # What TRAIL_TEST_COUNT is a percentage of.
 USUAL = 60
 

@@ -31,7 +31,7 @@ from tap import finish, report, skip
 TRAIL, ROOT, HOST = (os.path.abspath(a) for a in sys.argv[1:4])
 HERE = os.path.dirname(os.path.abspath(__file__))
 V1, V2 = [7, 11, 19, 21], [22, 23, 26]
-MANY = 10000
+MANY = 3000
 # Of trail_unwinder; libunwind is backtrace where it is not installed.
 UNWINDERS = {"frame pointers": "1", "tables": "2", "libunwind": "3"}
 
