@@ -43,7 +43,8 @@ enum chain_op {
     CHAIN_TASK_END,
     CHAIN_GC_BEGIN, /* the goroutine assists the garbage collection, or sweeps */
     CHAIN_GC_END,
-    CHAIN_FINISH, /* the goroutine ended, the trace ended while it ran, or it waits to the end */
+    /* The goroutine ended, the trace ended while it ran, or it waits to the end; of: that wait, or CHAIN_NONE. */
+    CHAIN_FINISH,
 };
 
 #define CHAIN_NONE    UINT32_MAX

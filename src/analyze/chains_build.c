@@ -131,7 +131,7 @@ static bool waits(struct builder *b, uint32_t number)
     case CHAIN_ARRIVED:
         return step(b, CHAIN_UNTIL, wait->end_ns - chains->begin_ns, number, 0);
     default:
-        return step(b, CHAIN_FINISH, 0, 0, 0);
+        return step(b, CHAIN_FINISH, 0, number, 0);
     }
 }
 
@@ -206,7 +206,7 @@ static bool take_mark(struct builder *b, const struct chain_mark *mark)
         b->wait = mark->of;
         return true;
     case MARK_END:
-        return step(b, CHAIN_FINISH, 0, 0, 0);
+        return step(b, CHAIN_FINISH, 0, CHAIN_NONE, 0);
     case CHAIN_WAKE:
         if (chains->waits[mark->of].lock != CHAIN_NONE &&
             chains->locks[chains->waits[mark->of].lock].modelled)

@@ -317,7 +317,7 @@ static void next_generation(struct trace *t)
     thread_writer_end(&t->out);
     if (t->options.generation)
         t->options.generation(t->options.generation_context, ns);
-    thread_writer_begin(&t->out, wall_ns, TRAIL_MADE_BY_RECORD);
+    thread_writer_begin(&t->out, wall_ns, &(trail_maker){.made_by = TRAIL_MADE_BY_RECORD});
     names_clock(t, ns, wall_ns);
     note_readiness(t);
     for (struct collect *c = t->programs; c; c = c->next_in_trace) {

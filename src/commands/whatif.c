@@ -13,9 +13,11 @@
 #include "replay/candidates.h"
 #include "replay/plan.h"
 #include "replay/replay.h"
+#include "replay/schedule.h"
 #include "ui/analysis.h"
 #include "ui/follow_up.h"
 #include "ui/table.h"
+#include "ui/trace_file.h"
 #include "ui/values.h"
 
 enum {
@@ -51,6 +53,7 @@ struct request {
     char *texts[REPLAY_CHANGES + 1]; /* copies of names */
     size_t text_count;
     size_t limit;
+    const char *output; /* where the replay goes as a trace; NULL: nowhere */
 
     const struct chains *chains;
     double off;       /* of the unchanged replay */
@@ -79,6 +82,9 @@ static const struct option rows[] = {
      TAKE(OPT_GOAL), .values = "end waits"},
     {'n', "limit", "N", "at most N changes in the list (default 10; 0: all)",
      TO_LIMIT(struct request, limit), .expects = "a number"},
+    {'o', "output", "FILE",
+     "write the replay as a trace, to look at and to compare with trail diff",
+     TO_TEXT(struct request, output)},
     SKIP_FRAMES_ROW,
     ANALYSIS_ROWS,
     {0},
@@ -201,6 +207,11 @@ static int parse_request(struct request *request, int argc, char **argv)
 {
     struct options options;
     int code = options_each(&options, request->analysis.command, argc, argv, parse_option, request);
+    if (code == EXIT_GOOD && request->output && strcmp(request->output, "-") == 0)
+        return usage_error(request->analysis.command,
+                           "the answer is on stdout: --output needs the name of a file");
+    if (code == EXIT_GOOD && request->output)
+        code = check_trace_output(&options, "trace", request->output);
     return code == EXIT_GOOD ? analysis_words(&request->analysis, &options) : code;
 }
 
@@ -342,7 +353,7 @@ static bool ask(const struct request *request, const struct change *changes, siz
                 double *value)
 {
     struct replay_result result;
-    bool good = replay_run(request->chains, changes, count, &request->goal, &result);
+    bool good = replay_run(request->chains, changes, count, &request->goal, NULL, &result);
     *value = replay_value(&request->goal, &result);
     replay_result_free(&result);
     return good;
@@ -583,9 +594,11 @@ static int answer_question(struct request *request, const struct candidates *can
     size_t count;
     if (!ask(request, request->changes, request->change_count, &then))
         return exit_no_memory();
-    if (then < 0)
+    if (then < 0) {
+        request->output = NULL;
         return cannot_answer(request, "with this change, the threads wait for each other for ever: "
                                       "the trace does not show all wake-ups.");
+    }
     then = as_now(request, then);
     for (size_t i = 0; i < request->change_count; i++)
         doubt_change(request, &request->changes[i]);
@@ -650,6 +663,36 @@ static int answer_list(struct request *request, const struct candidates *candida
     return EXIT_GOOD;
 }
 
+/* MARK: The replay as a trace */
+
+/* Writes the changes as options, as far as there is room. */
+static const char *changes_text(const struct request *request, char *text, size_t size)
+{
+    char option[FOLLOW_UP_SIZE];
+    size_t used = (size_t)snprintf(text, size, "trail whatif");
+    for (size_t i = 0; i < request->change_count && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, " %s",
+                                 option_of(&request->changes[i], option, sizeof option));
+    return text;
+}
+
+static int write_replay(const struct request *request)
+{
+    struct trace_file file;
+    char what[1024];
+    trail_error err = no_error();
+    int code = open_trace_file(&file, request->output);
+    if (code != EXIT_GOOD)
+        return code;
+    trail_sink sink = packed_sink(&file.packed);
+    bool made =
+        schedule_write(request->chains, request->changes, request->change_count, &request->goal,
+                       changes_text(request, what, sizeof what), &sink, &err);
+    if (!made && !file.output.reason)
+        code = print_error(request->output, &err);
+    return close_trace_file(&file, request->output, made, code);
+}
+
 /* MARK: Running */
 
 static int show(void *context)
@@ -671,7 +714,7 @@ static int show(void *context)
     else
         code = answer_list(request, &candidates);
     candidates_free(&candidates);
-    return code;
+    return code == EXIT_GOOD && request->output ? write_replay(request) : code;
 }
 
 static int run(const struct command *command, int argc, char **argv)

@@ -129,7 +129,7 @@ static void next_generation(struct import_threads *all)
     struct thread_writer *out = &all->out;
     import_frames_forget(all);
     thread_writer_end(out);
-    thread_writer_begin(out, out->now_ns, TRAIL_MADE_BY_IMPORT);
+    thread_writer_begin(out, out->now_ns, &(trail_maker){.made_by = TRAIL_MADE_BY_IMPORT});
     thread_writer_ps(out);
     for (size_t i = 0; all->threads.slots && i <= all->threads.mask; i++) {
         struct import_thread *thread = all->threads.slots[i].value;

@@ -34,6 +34,7 @@ struct task {
     float held;              /* product of the factors of the locks it holds */
     float inside;            /* and of the regions it is in */
     uint32_t holds, regions; /* how many of these are changed */
+    uint32_t waker;          /* which has just ended its wait; CHAIN_NONE: none */
     uint8_t state;
     bool begun; /* the current step */
     bool gc;    /* assisting the garbage collector */
@@ -77,10 +78,26 @@ struct replay {
     unsigned cpus_free;
     trail_name region; /* of the goal */
     size_t open;       /* unfinished threads that decide the end */
+    uint32_t current;  /* the thread whose steps are performed */
+    const struct replay_watch *watch;
     bool failed;
 };
 
 /* MARK: Queues */
+
+static uint32_t number_of(const struct replay *r, const struct task *task)
+{
+    return (uint32_t)(task - r->tasks);
+}
+
+static void tell(const struct replay *r, const struct task *task, struct replay_event event)
+{
+    event.thread = number_of(r, task);
+    event.at = task->at;
+    event.ns = r->now_ns;
+    if (r->watch)
+        r->watch->see(r->watch->context, &event);
+}
 
 static void at(struct replay *r, uint32_t task, int64_t time_ns)
 {
@@ -92,11 +109,6 @@ static void at(struct replay *r, uint32_t task, int64_t time_ns)
     }
     queue_up(r->events, r->event_count++,
              (struct queued){time_ns < r->now_ns ? r->now_ns : time_ns, r->nth++, task});
-}
-
-static uint32_t number_of(const struct replay *r, const struct task *task)
-{
-    return (uint32_t)(task - r->tasks);
 }
 
 /*
@@ -124,6 +136,8 @@ static void make_ready(struct replay *r, struct task *task)
         task->spent_ns = least;
     task->state = TASK_READY;
     task->used_ns = 0;
+    tell(r, task, (struct replay_event){.what = REPLAY_READY, .by = task->waker});
+    task->waker = CHAIN_NONE;
     queue_up(r->ready, r->ready_count++,
              (struct queued){rank_of(r, task), r->nth++, number_of(r, task)});
     task->queued_ns = 0;
@@ -318,6 +332,7 @@ static enum after begin_step(struct replay *r, struct task *task, const struct c
         if (other->state == TASK_UNBORN) {
             other->state = TASK_SLEEPS;
             other->spent_ns = task->spent_ns;
+            tell(r, other, (struct replay_event){.what = REPLAY_CREATED, .by = number_of(r, task)});
             at(r, step->of, r->now_ns);
         }
         return AFTER_NEXT;
@@ -357,6 +372,7 @@ static void wake(struct replay *r, struct task *task)
         hold_begins(r, task, step->of);
     task->at++;
     task->state = TASK_SLEEPS;
+    task->waker = r->current;
     at(r, number_of(r, task), r->now_ns);
 }
 
@@ -382,25 +398,41 @@ static void over(struct replay *r, struct task *task)
     }
 }
 
+static void stops(struct replay *r, const struct task *task, const struct chain_step *why)
+{
+    tell(r, task, (struct replay_event){.what = REPLAY_STOPS, .by = CHAIN_NONE, .step = why});
+}
+
+static void runs(struct replay *r, const struct task *task)
+{
+    const struct chain_step *step = &r->chains->steps[task->thread->first + task->at - 1];
+    tell(r, task, (struct replay_event){.what = REPLAY_RUNS, .by = CHAIN_NONE, .step = step});
+}
+
 /* Performs the task's steps until one takes time. `has_cpu`: it has a CPU. */
 static void go_on(struct replay *r, struct task *task, bool has_cpu)
 {
+    static const struct chain_step finish = {.op = CHAIN_FINISH, .of = CHAIN_NONE};
+    const struct chain_step *step = &finish;
     enum after after = AFTER_NEXT;
     while (after == AFTER_NEXT && !r->failed) {
         if (task->at >= task->thread->count) {
             after = AFTER_END;
             break;
         }
-        after = begin_step(r, task, &r->chains->steps[task->thread->first + task->at]);
+        step = &r->chains->steps[task->thread->first + task->at];
+        after = begin_step(r, task, step);
         if (after == AFTER_NEXT || after == AFTER_SLEEP || after == AFTER_RUN)
             task->at++;
     }
     if (after == AFTER_RUN && has_cpu && task->used_ns < r->slice_ns) {
+        runs(r, task);
         slice(r, task);
         return;
     }
-    if (has_cpu)
-        r->cpus_free++;
+    r->cpus_free += has_cpu;
+    if (has_cpu || after == AFTER_END)
+        stops(r, task, after == AFTER_RUN ? NULL : step);
     if (after == AFTER_RUN)
         make_ready(r, task);
     else if (after == AFTER_SLEEP)
@@ -429,6 +461,7 @@ static void slice_ends(struct replay *r, struct task *task)
         slice(r, task);
     } else {
         r->cpus_free++;
+        stops(r, task, NULL);
         make_ready(r, task);
     }
 }
@@ -436,8 +469,10 @@ static void slice_ends(struct replay *r, struct task *task)
 static void give_cpus(struct replay *r)
 {
     while (r->cpus_free > 0 && r->ready_count > 0) {
+        struct task *task = next_ready(r);
         r->cpus_free--;
-        slice(r, next_ready(r));
+        runs(r, task);
+        slice(r, task);
     }
 }
 
@@ -449,6 +484,7 @@ static void play(struct replay *r)
             queue_down(r->events, r->event_count, 0, last);
         struct task *task = &r->tasks[first.task];
         r->now_ns = first.key;
+        r->current = first.task;
         if (task->state == TASK_RUNS)
             slice_ends(r, task);
         else
@@ -484,7 +520,8 @@ static bool prepare(struct replay *r, const struct change *changes, size_t count
     for (size_t i = 0; i < chains->lock_count; i++)
         r->locks[i] = (struct lock){.holder = CHAIN_NONE, .first = CHAIN_NONE, .last = CHAIN_NONE};
     for (size_t i = 0; i < chains->thread_count; i++) {
-        r->tasks[i] = (struct task){.thread = &chains->threads[i], .held = 1, .inside = 1};
+        r->tasks[i] = (struct task){
+            .thread = &chains->threads[i], .held = 1, .inside = 1, .waker = CHAIN_NONE};
         r->open += decides(chains, &r->tasks[i]);
         if (!chains->threads[i].created) {
             r->tasks[i].state = TASK_SLEEPS;
@@ -499,9 +536,10 @@ static bool prepare(struct replay *r, const struct change *changes, size_t count
 }
 
 bool replay_run(const struct chains *chains, const struct change *changes, size_t count,
-                const struct replay_goal *goal, struct replay_result *result)
+                const struct replay_goal *goal, const struct replay_watch *watch,
+                struct replay_result *result)
 {
-    struct replay r = {.chains = chains, .goal = goal, .result = result};
+    struct replay r = {.chains = chains, .goal = goal, .result = result, .watch = watch};
     *result = (struct replay_result){.end_ns = -1};
     if (chains->goal == CHAIN_NONE) {
         result->stuck = true;
@@ -562,7 +600,7 @@ static bool try_stall(const struct chains *chains, struct replay_goal *goal, dou
 {
     struct replay_result result;
     goal->stall = stall;
-    bool good = replay_run(chains, NULL, 0, goal, &result);
+    bool good = replay_run(chains, NULL, 0, goal, NULL, &result);
     int64_t real = replay_real_ns(chains);
     *off = result.stuck || real <= 0 ? 1 : (double)(result.end_ns - real) / (double)real;
     replay_result_free(&result);

@@ -32,10 +32,32 @@ struct replay_result {
     uint64_t matched; /* how much the changes apply to: see replay_applies */
 };
 
-/* Replays the chains with these changes. Returns false if out of memory; free the result even
- * then. */
+/* What a thread does in a replay. */
+struct replay_event {
+    enum {
+        REPLAY_CREATED,
+        REPLAY_READY,
+        REPLAY_RUNS, /* on a CPU that it has just got, or with its next step; CHAIN_STALL: it does not */
+        REPLAY_STOPS,
+    } what;
+    uint32_t thread;
+    uint32_t by; /* which created or woke it; CHAIN_NONE: none */
+    uint64_t at; /* so many of its steps have been begun */
+    int64_t ns;  /* since the begin */
+    /* REPLAY_RUNS: what. REPLAY_STOPS: what it waits for, or CHAIN_FINISH; NULL: others have its CPU. */
+    const struct chain_step *step;
+};
+
+struct replay_watch {
+    void (*see)(void *context, const struct replay_event *event); /* in order of time */
+    void *context;
+};
+
+/* Replays the chains with these changes; `watch` may be NULL. Returns false if out of memory; free
+ * the result even then. */
 bool replay_run(const struct chains *chains, const struct change *changes, size_t count,
-                const struct replay_goal *goal, struct replay_result *result);
+                const struct replay_goal *goal, const struct replay_watch *watch,
+                struct replay_result *result);
 
 /*
  * Replays the chains unchanged, and sets goal->stall, from 0 to 1, so that the end is as near as

@@ -31,12 +31,12 @@ void thread_writer_end(struct thread_writer *w)
         (void)v2_writer_end(w->out);
 }
 
-void thread_writer_begin(struct thread_writer *w, int64_t wall_ns, trail_made_by made_by)
+void thread_writer_begin(struct thread_writer *w, int64_t wall_ns, const trail_maker *maker)
 {
     w->generation++;
     w->begin_ns = w->now_ns;
     (void)v2_writer_begin(w->out, w->now_ns, wall_ns);
-    v2_writer_maker(w->out, &(trail_maker){.made_by = made_by});
+    v2_writer_maker(w->out, maker);
 }
 
 void thread_writer_ps(struct thread_writer *w)

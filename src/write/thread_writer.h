@@ -67,7 +67,7 @@ void thread_writer_end(struct thread_writer *w);
  * Begins a generation at the current time. The caller then writes its notes, thread_writer_ps, the
  * status of each thread, and thread_writer_begun.
  */
-void thread_writer_begin(struct thread_writer *w, int64_t wall_ns, trail_made_by made_by);
+void thread_writer_begin(struct thread_writer *w, int64_t wall_ns, const trail_maker *maker);
 void thread_writer_ps(struct thread_writer *w);
 void thread_writer_begun(struct thread_writer *w);
 

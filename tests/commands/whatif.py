@@ -14,7 +14,8 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
-from command import SHARED, answer, assembled, equal, good_text, run_text  # noqa: E402
+from command import EXAMPLES, SHARED, WORK, answer, assembled, equal, good_text, run_text  # noqa: E402
+from go_readers import go_of, go_prints  # noqa: E402
 import tap
 from tap import test
 
@@ -489,11 +490,67 @@ def wrong_questions_are_refused():
         assert message in err, (args, err)
 
 
+def replayed(path, *args):
+    """The replay as a trace, which all readers accept."""
+    out = os.path.join(WORK, "replayed.trace")
+    good_text("whatif", *args, "-o", out, path)
+    good_text("check", "--strict", out)
+    return out
+
+
+def of_goroutines(path, key):
+    return {g["id"]: g[key] for g in answer("goroutines", path)["goroutines"]}
+
+
+@test
+def the_replay_as_a_trace_has_what_each_thread_did():
+    for path in (lock(), convoy(), join(), pipeline(), one_cpu(), outside()):
+        again = replayed(path)
+        for key in ("name", "exec_ns", "total_ns", "sched_wait_ns"):
+            right, ours = of_goroutines(path, key), of_goroutines(again, key)
+            equal(set(ours), set(right))
+            for g, value in right.items():
+                assert ours[g] == value if key == "name" else abs(ours[g] - value) < 0.001 * MS, (path, key, g, ours[g], value)
+
+
+@test
+def the_replay_with_a_change_as_a_trace_is_as_long_as_the_answer():
+    for path, change, right in ((lock(), "--free=a_mu", 30), (lock(), "--hold=a_mu=0.5x", 40), (outside(), "--io=db=0.2x", 30)):
+        again = replayed(path, change)
+        near(of_goroutines(again, "total_ns")[1], right)
+        assert "trail whatif " + change in good_text("print", again), change
+    waits = [row for row in answer("locks", replayed(lock(), "--hold=a_mu=0.5x"))["locks"] if row["waits"] > 0]
+    equal([(row["object"], row["waits"]) for row in waits], [("a_mu", 1)])
+    near(waits[0]["wait_ns"], 10)
+
+
+@test
+def go_reads_the_replay():
+    for path in (lock(), convoy(), join(), pipeline(), one_cpu(), outside(), *EXAMPLES):
+        if "cannot_answer" not in answer("whatif", path):
+            again = replayed(path)
+            for release in ("1.26", "1.27"):
+                go = go_of(release)
+                code, out, err = go_prints(go, "-d=parsed", again) if go else (0, "none", "")
+                assert code == 0 and out, (path, release, err)
+
+
+@test
+def an_output_is_a_file_of_its_own():
+    path = lock()
+    for out, message in (("-", "the answer is on stdout"), (path, "would overwrite")):
+        code, _, err = run_text("whatif", "-o", out, path)
+        assert code == 2 and message in err, (out, code, err)
+
+
 def reproduced():
     """The unchanged replay of real traces."""
     for path in sorted(glob.glob(os.path.join(SHARED, "real", "*.trace"))):
         off = answer("whatif", "--limit=1", path)["replay_error"]
         tap.report(abs(off) < 0.05, os.path.basename(path), off)
+        again = replayed(path)
+        before, after = (sum(of_goroutines(of, "exec_ns").values()) for of in (path, again))
+        tap.report(after >= 0.99 * before, f"{os.path.basename(path)}: as a trace, it has all running", before, after)
     if tap.count == 0:
         tap.skip("real traces", "no traces")
     sys.exit(tap.finish())
