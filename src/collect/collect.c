@@ -59,6 +59,11 @@ void collect_tick(struct collect *c, uint64_t ticks)
     area_tick(c->area, ticks);
 }
 
+void collect_is_alive(struct collect *c, uint64_t ticks)
+{
+    c->alive_ticks = ticks;
+}
+
 /* Switches are passed to their threads at this age, so that both clocks have been read before and
  * after them; but never before the records of what the thread did until then. */
 #define SWITCH_DELAY_NS (COLLECT_DELAY_NS / 2)

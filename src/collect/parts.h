@@ -55,7 +55,8 @@ struct collect {
 
     bool refused;              /* the kernel does not let us read the program's memory */
     bool ended;                /* the program has ended, and all its records have been read */
-    uint64_t end_ticks;        /* ... when */
+    uint64_t end_ticks;        /* ... when that was noticed */
+    uint64_t alive_ticks;      /* when the process was last seen not to have ended */
     uint64_t watermark;        /* set by the feed: all ops before it are known */
     uint64_t generation;       /* the trace's generation to which the modules have been written */
     int64_t first_ns, last_ns; /* of its first and last event; first_ns 0: none */

@@ -348,13 +348,16 @@ static void step_trace(struct recorder *r, struct recorded_trace *to, uint64_t l
 void recorder_step(struct recorder *r)
 {
     int64_t now;
-    uint64_t limit;
+    uint64_t limit, begin = ticks_now(&r->ticks);
     if (r->stopped)
         return;
     /* Read before all records and the spare, so that these include the last records and claims of
      * processes that have ended. */
-    for (struct recorded *p = r->live; p; p = p->next_live)
+    for (struct recorded *p = r->live; p; p = p->next_live) {
         p->ended = recorder_process_has_ended(r, p);
+        if (!p->ended)
+            collect_is_alive(p->collect, begin);
+    }
     now = recorder_now_ns();
     read_titles(r, now);
     /* A process not known after this claims its area later. */

@@ -29,8 +29,8 @@
  * was preempted. */
 #define AFTER_THE_FACT_NS 20000000
 
-/* The end of a process is noticed this late at most, unless the machine is busy. */
-#define NOTICED_NS 120000000
+/* The end of a process is noticed this late at most, however busy the machine is. */
+#define NOTICED_NS 2000000000
 
 /* MARK: Releases */
 
@@ -482,6 +482,12 @@ static bool is_by_child(const struct shm_record *r)
            !(r->flags & (SHM_EXPIRED | SHM_LEFT));
 }
 
+/* Whether the process may have ended in the wait: it was not seen alive after it. */
+static bool may_have_ended(const struct collect *c, const struct shm_record *r)
+{
+    return c->alive_ticks <= r->end && (!c->ended || c->end_ticks >= r->time);
+}
+
 /*
  * Returns the only child known to have ended during the wait; NULL: none, or several, and it is not
  * known which was first.
@@ -489,13 +495,12 @@ static bool is_by_child(const struct shm_record *r)
 static struct collect *ended_child(const struct trace *t, const struct collect *parent,
                                    const struct shm_record *r)
 {
-    uint64_t late = ticks_of_ns(parent->ticks, NOTICED_NS);
     struct collect *found = NULL;
     if (parent->options.process.nested)
         return NULL;
     for (struct collect *c = t->programs; c; c = c->next_in_trace) {
-        if (!c->ended || c->end_ticks < r->time || c->end_ticks > r->end + late ||
-            !is_child_of(t, c, parent) || !is_quiet_after(c, r->end))
+        if (!c->ended || !may_have_ended(c, r) || !is_child_of(t, c, parent) ||
+            !is_quiet_after(c, r->end))
             continue;
         if (found)
             return NULL;
@@ -739,25 +744,32 @@ static int by_end(const void *a_, const void *b_)
     return a->release < b->release ? -1 : a->release > b->release;
 }
 
-/* Whether the process of the waiting thread has a recorded child. */
-static bool has_child(const struct trace *t, const struct ended_wait *wait)
+/* Whether a recorded child of the waiting thread's process may have ended the wait, which is not known yet. */
+static bool has_ending_child(const struct trace *t, const struct ended_wait *wait)
 {
     const struct thread *thread = idmap_find(&t->threads, wait->serial);
     for (const struct collect *c = t->programs; c && thread; c = c->next_in_trace) {
-        if (is_child_of(t, c, thread->of))
+        if (!c->ended && may_have_ended(c, &wait->record) && is_child_of(t, c, thread->of))
             return true;
     }
     return false;
 }
 
-/* Whether the wait was for a child whose end has not been noticed yet. */
+/*
+ * Whether the wait was ended by the end of a process that has not been noticed yet. A process gives
+ * its locks of files back before it has ended: it may be seen alive after that.
+ */
 static bool is_ending(const struct trace *t, const struct ended_wait *wait, uint64_t time,
                       uint64_t late)
 {
-    const struct collect *child = time != UINT64_MAX ? child_of(t, wait) : NULL;
-    bool is_young = time != UINT64_MAX && time - wait->record.end < late;
-    return is_young &&
-           ((child && !child->ended) || (is_by_child(&wait->record) && has_child(t, wait)));
+    const struct shm_record *r = &wait->record;
+    const struct collect *process;
+    if (time == UINT64_MAX || time - r->end >= late)
+        return false;
+    process = child_of(t, wait);
+    if (process && !process->ended && (r->wait == SHM_FILE_LOCK || may_have_ended(process, r)))
+        return true;
+    return is_by_child(r) && has_ending_child(t, wait);
 }
 
 /*
