@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <trail/read.h>
 #include <trail/record.h>
 
@@ -55,7 +56,12 @@ static inline unsigned how_many(unsigned usual)
 static inline void trace_keep(const struct trace *trace)
 {
     const char *path = getenv("TRAIL_TEST_KEEP");
-    FILE *file = path ? fopen(path, "wb") : NULL;
+    const char *name = path ? strrchr(path, '/') : NULL;
+    char folder[4096];
+    FILE *file;
+    if (name && snprintf(folder, sizeof folder, "%.*s", (int)(name - path), path) > 0)
+        (void)mkdir(folder, 0777);
+    file = path ? fopen(path, "wb") : NULL;
     if (!file)
         return;
     (void)fwrite(trace->data, 1, trace->size, file);
