@@ -501,6 +501,20 @@ static void run_next(struct trace *t)
  * for longer (trace.c). */
 #define ON_ITS_WAY_NS ((uint64_t)3 * COLLECT_DELAY_NS)
 
+/* It waits for as long as this if the thread has not had a CPU for TO_RECORD_NS since it was woken. */
+#define STARVED_NS   3000000000
+#define TO_RECORD_NS 10000000
+
+/* Whether the thread was woken so recently, or has had a CPU for so short a time since, that its record may still come. */
+static bool may_be_on_its_way(const struct collect *c, const struct thread *thread)
+{
+    uint64_t fed_at = c->feed.fed_at;
+    uint64_t age = fed_at - thread->oncpu.at[thread->oncpu.first].time;
+    return age < ticks_of_ns(c->ticks, ON_ITS_WAY_NS) ||
+           (age < ticks_of_ns(c->ticks, STARVED_NS) &&
+            oncpu_on_since(thread, fed_at) < ticks_of_ns(c->ticks, TO_RECORD_NS));
+}
+
 /*
  * Whether the waker of the thread is not known yet: it was woken in a call whose end is not
  * recorded, because a busy machine may be slow to give it a CPU, or not matched, because the end of
@@ -517,7 +531,7 @@ static bool is_on_its_way(const struct trace *t, const struct thread *thread)
     wake = oncpu_wake(thread);
     return (o->at[o->first].kind == SWITCH_WOKEN || o->at[o->first].kind == SWITCH_IN) &&
            (!wake || wake->unmatched) && oncpu_is_wake(thread) && !oncpu_is_killed(thread) &&
-           c->feed.fed_at - o->at[o->first].time < ticks_of_ns(c->ticks, ON_ITS_WAY_NS);
+           may_be_on_its_way(c, thread);
 }
 
 /* Whether all records from before `time` have been read. */

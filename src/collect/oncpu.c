@@ -411,6 +411,21 @@ bool oncpu_lacks_waking(const struct thread *thread)
     return i < o->first + o->count && o->at[i].kind != SWITCH_WOKEN;
 }
 
+uint64_t oncpu_on_since(const struct thread *thread, uint64_t until)
+{
+    const struct oncpu *o = &thread->oncpu;
+    uint64_t sum = 0, in = 0;
+    for (size_t i = o->first; i < o->first + o->count; i++) {
+        if (o->at[i].kind == SWITCH_IN)
+            in = o->at[i].time;
+        else if (in && !is_beside(&o->at[i])) {
+            sum += o->at[i].time - in;
+            in = 0;
+        }
+    }
+    return in && until > in ? sum + (until - in) : sum;
+}
+
 bool oncpu_is_killed(const struct thread *thread)
 {
     const struct oncpu *o = &thread->oncpu;

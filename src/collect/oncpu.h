@@ -129,6 +129,9 @@ const struct fault *oncpu_fault(const struct collect *c, const struct thread *th
 /* Whether the thread, which is off its CPU, is put on one without a record of its wake-up. */
 bool oncpu_lacks_waking(const struct thread *thread);
 
+/* Returns how long the thread has been on a CPU since its next switch, up to `until`, in ticks. */
+uint64_t oncpu_on_since(const struct thread *thread, uint64_t until);
+
 /* Whether the kernel puts the thread on a CPU, now or next, only to end it. */
 bool oncpu_is_killed_now(const struct thread *thread);
 
