@@ -415,7 +415,7 @@ def flurry():
     report(missing, "flurry: the summary has the time", run.summary)
     run = Run("pingpong", "--switches=need", "--max-switches=0")
     # But for those that the recorder was too late for.
-    late = re.search(r"lost: .*context switch", run.summary)
+    late = re.search(r"lost: .*(context switch|wake-up)", run.summary)
     report(late or run.changes == [], "flurry: without a limit, all are recorded", run.changes, run.summary)
 
 
