@@ -43,7 +43,8 @@ enum chain_op {
     CHAIN_TASK_END,
     CHAIN_GC_BEGIN, /* the goroutine assists the garbage collection, or sweeps */
     CHAIN_GC_END,
-    /* The goroutine ended, the trace ended while it ran, or it waits to the end; of: that wait, or CHAIN_NONE. */
+    /* The goroutine ended, the trace ended while it ran, or it waits to the end; of: that wait, or
+     * CHAIN_NONE. */
     CHAIN_FINISH,
 };
 

@@ -38,9 +38,9 @@ void families_init(struct families *families);
 void families_free(struct families *families);
 
 /*
- * A goroutine was created; of `of`, the place, start function and time count. Of one creator so many places are known, and the
- * members of others have no family: a program has few, and a trace made to have many must not take quadratic time. Returns
- * false on out of memory.
+ * A goroutine was created; of `of`, the place, start function and time count. So many places of one
+ * creator have families: a program has few, and a trace made to have many must not take quadratic
+ * time. Returns false on out of memory.
  */
 #define FAMILIES_OF_ONE 256
 bool families_add(struct families *families, int64_t creator, int64_t member,

@@ -501,11 +501,12 @@ static void run_next(struct trace *t)
  * for longer (trace.c). */
 #define ON_ITS_WAY_NS ((uint64_t)3 * COLLECT_DELAY_NS)
 
-/* It waits for as long as this if the thread has not had a CPU for TO_RECORD_NS since it was woken. */
+/* It waits this long if the thread has not had a CPU for TO_RECORD_NS since it was woken. */
 #define STARVED_NS   3000000000
 #define TO_RECORD_NS 10000000
 
-/* Whether the thread was woken so recently, or has had a CPU for so short a time since, that its record may still come. */
+/* Whether the thread was woken so recently, or has had a CPU for so short a time since, that its
+ * record may still come. */
 static bool may_be_on_its_way(const struct collect *c, const struct thread *thread)
 {
     uint64_t fed_at = c->feed.fed_at;

@@ -744,7 +744,7 @@ static int by_end(const void *a_, const void *b_)
     return a->release < b->release ? -1 : a->release > b->release;
 }
 
-/* Whether a recorded child of the waiting thread's process may have ended the wait, which is not known yet. */
+/* Whether a recorded child may have ended the wait of its parent, which is not known yet. */
 static bool has_ending_child(const struct trace *t, const struct ended_wait *wait)
 {
     const struct thread *thread = idmap_find(&t->threads, wait->serial);

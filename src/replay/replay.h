@@ -37,14 +37,15 @@ struct replay_event {
     enum {
         REPLAY_CREATED,
         REPLAY_READY,
-        REPLAY_RUNS, /* on a CPU that it has just got, or with its next step; CHAIN_STALL: it does not */
+        REPLAY_RUNS, /* on a CPU that it has just got, or with its next step */
         REPLAY_STOPS,
     } what;
     uint32_t thread;
     uint32_t by; /* which created or woke it; CHAIN_NONE: none */
     uint64_t at; /* so many of its steps have been begun */
     int64_t ns;  /* since the begin */
-    /* REPLAY_RUNS: what. REPLAY_STOPS: what it waits for, or CHAIN_FINISH; NULL: others have its CPU. */
+    /* REPLAY_RUNS: CHAIN_RUN, or CHAIN_STALL, in which it is only ready. REPLAY_STOPS: what it waits
+     * for, or CHAIN_FINISH; NULL: others have its CPU. */
     const struct chain_step *step;
 };
 

@@ -40,7 +40,7 @@ static uint64_t text_of(struct schedule *s, trail_name name)
     return v2_writer_string(s->out.out, names_text(s->chains->names, name));
 }
 
-/* Frames of a trace have no addresses of their own here: the number of the function and its line stand for one. */
+/* The number of the function and the line stand for the address, which is not known here. */
 static struct v2_frame frame_of(const struct names *names, const trail_place *place)
 {
     return (struct v2_frame){
@@ -100,7 +100,9 @@ static void move_to(struct schedule *s, int64_t ns)
 
 static void show_step(struct schedule *s, struct player *player, const struct chain_step *step)
 {
-    const struct chain_task *task = &s->chains->tasks[step->of];
+    const struct chain_task *task = NULL;
+    if (step->op == CHAIN_TASK_BEGIN || step->op == CHAIN_TASK_END)
+        task = &s->chains->tasks[step->of];
     switch ((enum chain_op)step->op) {
     case CHAIN_REGION_BEGIN:
         EMIT(s, player, V2_UserRegionBegin, 0, text_of(s, step->of), 0);
@@ -261,7 +263,8 @@ static void see(void *context, const struct replay_event *event)
 
 /* MARK: All of it */
 
-/* Threads keep their IDs; of several with the same, as of a TID that was used again, the later ones get others. */
+/* Threads keep their IDs; of several with the same, as of a TID that was used again, the later ones
+ * get others. */
 static bool number_players(struct schedule *s)
 {
     struct idmap used = {0};

@@ -1,9 +1,11 @@
 /*
- * The schedule of a replay as a trace, to look at and to compare with the real one (`trail whatif -o`).
+ * The schedule of a replay as a trace, to look at and to compare with the real one
+ * (`trail whatif -o`).
  *
- * It has the states of the threads, on as many Ps as were used at once, and their tasks and regions. Each wait has the words and
- * the stack that it had, and its waker if that ran. A thread that waits again before it has run is shown as waiting for the
- * first thing. Calls that kept their CPU, logs, samples and the garbage collector's own events are not in it.
+ * It has the states of the threads, on as many Ps as were used at once, and their tasks and
+ * regions. Each wait has the words and the stack that it had, and its waker if that ran. A thread
+ * that waits again before it has run is shown as waiting for the first thing. Calls that kept their
+ * CPU, logs, samples and the garbage collector's own events are not in it.
  */
 #ifndef TRAIL_REPLAY_SCHEDULE_H
 #define TRAIL_REPLAY_SCHEDULE_H
@@ -13,8 +15,8 @@
 struct trail_sink;
 
 /*
- * Replays the chains with these changes, and writes the schedule to `sink`; `what` is the changes in words, for a log at the
- * begin. Returns false with *err set.
+ * Replays the chains with these changes, and writes the schedule to `sink`; `what` is the changes in
+ * words, for a log at the begin. Returns false with *err set.
  */
 bool schedule_write(const struct chains *chains, const struct change *changes, size_t count,
                     const struct replay_goal *goal, const char *what, const struct trail_sink *sink,

@@ -52,6 +52,7 @@ gc EVERYTHING
 mmu EVERYTHING
 why LOCKS
 whatif LOCKS
+whatif LOCKS -o DIR/made
 find EVERYTHING block
 print --stacks EVERYTHING
 print OLD
