@@ -135,19 +135,35 @@ static ssize_t text_read(struct unwrap *u, uint8_t *buf, size_t size)
 
 /* MARK: CRLF */
 
-enum { CRLF_LEAST = 16 };
+enum {
+    CRLF_LEAST = 16, /* LFs */
+    CRLF_MOST = 256, /* are looked at */
+    CRLF_BEFORE = 4, /* different bytes before their CRs, at least */
+    CRLF_ALONE = 8,  /* times as many CRs without an LF, at most */
+};
 
-/* In a binary file, CRs precede all LFs only if a transfer added them. */
+/*
+ * In a binary file, CRs precede all LFs only if a transfer added them, or if all LFs are in records
+ * of one kind. Then the byte before is always the same, and most of the CRs have no LF: records of
+ * 13 bytes of which some begin with the number 10.
+ */
 static bool crlf_matches(const uint8_t *data, size_t size)
 {
-    unsigned count = 0;
-    for (const uint8_t *at = data, *lf;
-         count < CRLF_LEAST && (lf = memchr(at, '\n', size - (size_t)(at - data))); at = lf + 1) {
-        if (lf[-1] != '\r')
-            return false;
-        count++;
+    unsigned count = 0, before = 0, alone = 0;
+    bool seen[256] = {false};
+    for (size_t i = 2; i < size && count < CRLF_MOST; i++) {
+        bool is_lf = data[i] == '\n';
+        if (data[i - 1] != '\r') {
+            if (is_lf)
+                return false;
+            continue;
+        }
+        alone += !is_lf;
+        count += is_lf;
+        before += is_lf && !seen[data[i - 2]];
+        seen[data[i - 2]] |= is_lf;
     }
-    return count >= CRLF_LEAST;
+    return count >= CRLF_LEAST && before >= CRLF_BEFORE && alone <= CRLF_ALONE * count;
 }
 
 static ssize_t crlf_read(struct unwrap *u, uint8_t *buf, size_t size)

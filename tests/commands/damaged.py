@@ -519,6 +519,15 @@ def what_a_transfer_has_made_of_a_trace_is_undone():
 
 
 @test
+def records_of_thirteen_bytes_are_not_line_ends():
+    """CPU samples (0xf1) of 13 bytes (0x0d), of which each 16th begins with the number 10: no other LF is in the file."""
+    sample = b"\xf1\x0d%c\x96\xb1\xa4\xf4\xb7\xc7\x04\xa9\x50\xfc\x05\x02"
+    data = b"go 1.19 trace\0\0\0" + b"\x41\x00\xe8\x07" + b"".join(sample % (1 + n % 16) for n in range(400))
+    _, out, err = run_text("check", written("samples", data))
+    assert "CRLF" not in out + err, out
+
+
+@test
 def forms_may_be_in_each_other_and_broken():
     with open(EXAMPLES[2], "rb") as f:
         data = f.read()
