@@ -59,7 +59,7 @@ void collect_tick(struct collect *c, uint64_t ticks)
     area_tick(c->area, ticks);
 }
 
-void collect_is_alive(struct collect *c, uint64_t ticks)
+void collect_seen_alive(struct collect *c, uint64_t ticks)
 {
     c->alive_ticks = ticks;
 }

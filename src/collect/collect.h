@@ -135,7 +135,7 @@ bool collect_has_thread(const struct collect *c, uint32_t tid);
 void collect_sample(struct collect *c, const struct cpu_sample *sample);
 
 /* The process had not ended at this time. */
-void collect_is_alive(struct collect *c, uint64_t ticks);
+void collect_seen_alive(struct collect *c, uint64_t ticks);
 
 /* Stores the coarse clock; called about every AREA_TICK_NS while it is wanted. 0 turns it off. */
 void collect_tick(struct collect *c, uint64_t ticks);

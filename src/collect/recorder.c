@@ -356,7 +356,7 @@ void recorder_step(struct recorder *r)
     for (struct recorded *p = r->live; p; p = p->next_live) {
         p->ended = recorder_process_has_ended(r, p);
         if (!p->ended)
-            collect_is_alive(p->collect, begin);
+            collect_seen_alive(p->collect, begin);
     }
     now = recorder_now_ns();
     read_titles(r, now);

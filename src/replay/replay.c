@@ -92,11 +92,12 @@ static uint32_t number_of(const struct replay *r, const struct task *task)
 
 static void tell(const struct replay *r, const struct task *task, struct replay_event event)
 {
+    if (!r->watch)
+        return;
     event.thread = number_of(r, task);
     event.at = task->at;
     event.ns = r->now_ns;
-    if (r->watch)
-        r->watch->see(r->watch->context, &event);
+    r->watch->see(r->watch->context, &event);
 }
 
 static void at(struct replay *r, uint32_t task, int64_t time_ns)
