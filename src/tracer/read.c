@@ -47,16 +47,18 @@ static struct trail_buffer_ *out; /* the buffer of the chunk last handed out */
 static bool pumping;              /* a thread is inside trail_read */
 static bool has_puller; /* `puller` is set: a thread has called trail_read in this stream */
 static pthread_t puller;
-static bool stopping;   /* a stop waits for the stream, or for the library's thread */
-static bool thread_on;  /* guarded by control, or by `stopping` */
-static bool delivering; /* the library's thread is in a write or a sink */
+static bool stopping;    /* a stop waits for the stream, or for the library's thread */
+static bool thread_on;   /* guarded by control, or by `stopping` */
+static bool delivering;  /* the library's thread uses stream.fd or stream.sink */
+static uint64_t outside; /* atomic; epoch of the thread that is in a write or a sink; 0: none */
 static pthread_t thread;
 static pid_t thread_id; /* of the library's thread, which sets it */
 static uint64_t taken;  /* chunks that the consumer has requested: its progress */
 static __thread bool is_reader
     __attribute__((tls_model("initial-exec"))); /* this is the library's thread */
-static uint64_t epoch; /* changes when the library's thread is abandoned, which then only exits */
-static bool took;      /* a buffer was taken since the reading thread last waited */
+/* Changes when the library's thread is abandoned, which then only exits. */
+static uint64_t epoch = 1;
+static bool took; /* a buffer was taken since the reading thread last waited */
 static uint64_t advance_due_ns;
 static uint64_t drain_due_ns; /* of the CPU samples */
 static const uint8_t end_of_generation = V2_EndOfGeneration;
@@ -378,6 +380,17 @@ static void consumer_failed(void)
         session_fail();
 }
 
+/* Delivers a chunk. Behind it, the thread waits for nothing but the lock. */
+static bool deliver_outside(const struct stream *to, const trail_chunk *chunk, uint64_t mine,
+                            trail_error *err)
+{
+    bool delivered = deliver(to, chunk, err);
+    /* An abandoned thread leaves alone what its successor has set. */
+    (void)__atomic_compare_exchange_n(&outside, &mine, 0, false, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED);
+    return delivered;
+}
+
 static void *pump(void *arg)
 {
     uint64_t mine = (uint64_t)(uintptr_t)arg;
@@ -393,8 +406,9 @@ static void *pump(void *arg)
         trail_error failure;
         bool delivered;
         delivering = true;
+        __atomic_store_n(&outside, mine, __ATOMIC_RELAXED);
         pthread_mutex_unlock(&tracer.lock);
-        delivered = deliver(&to, &chunk, &failure);
+        delivered = deliver_outside(&to, &chunk, mine, &failure);
         pthread_mutex_lock(&tracer.lock);
         if (mine == epoch) {
             delivering = false;
@@ -444,6 +458,7 @@ static void end_thread(bool stuck)
         pthread_mutex_lock(&tracer.lock);
         epoch++;
         delivering = false;
+        __atomic_store_n(&outside, 0, __ATOMIC_RELAXED);
         if (out) {
             tracer.queued -= out->size;
             out = NULL;
@@ -638,8 +653,9 @@ static bool consumer_is_stuck(uint64_t cpu_ns)
         return true;
     if (stream.pull)
         return !pumping;
-    return delivering && !(thread_is_runnable(thread_id) &&
-                           thread_cpu_ns() - cpu_ns < (uint64_t)tracer.options.wait_ns);
+    return __atomic_load_n(&outside, __ATOMIC_RELAXED) &&
+           !(thread_is_runnable(thread_id) &&
+             thread_cpu_ns() - cpu_ns < (uint64_t)tracer.options.wait_ns);
 }
 
 /* Waits until the stream is complete; false if its consumer is stuck. The lock is held. */
@@ -928,6 +944,7 @@ void read_after_fork(void)
     stream = (struct stream){.fd = -1};
     out = NULL;
     pumping = stopping = thread_on = delivering = is_reader = false;
+    outside = 0;
     epoch++;
     flight_after_fork();
 }
