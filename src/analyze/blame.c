@@ -95,12 +95,12 @@ static void stretch_remove(struct blame_union *of, size_t i)
 
 void blame_union_add(struct blame_union *of, int64_t begin, int64_t end)
 {
-    size_t at = 0;
+    size_t at = of->count;
     begin = of->ns > 0 ? later(begin, of->since_ns) : begin;
     if (begin >= end)
         return;
-    while (at < of->count && of->last[at].end < begin)
-        at++;
+    while (at > 0 && of->last[at - 1].end >= begin)
+        at--;
     while (at < of->count && of->last[at].begin <= end) {
         begin = earlier(begin, of->last[at].begin);
         end = later(end, of->last[at].end);

@@ -196,18 +196,21 @@ void finding_slow_answer(struct findings *findings)
     }
 }
 
-/* For how long others waited for all goroutines with this start function to end, or be done. */
-static int64_t needed_ns(const struct findings *findings, trail_name start)
+/*
+ * Whether the main goroutine waits, or others wait for all goroutines with this start function to
+ * end, for at least the share of the time. Looks at all rows: to be asked last.
+ */
+static bool is_needed(const struct findings *findings, const trail_longest *longest,
+                      trail_name start, double share)
 {
     const struct blame *blame = &findings->waits->blame;
-    int64_t most = 0;
-    for (size_t i = 0; i < blame->count; i++) {
+    for (size_t i = 0; longest->goroutine != 1 && i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
-        int64_t ns = blame_union_ns(&row->held);
-        if (row->start == start && waits_for_all(findings, row) && ns > most)
-            most = ns;
+        if (row->start == start && waits_for_all(findings, row) &&
+            share_of(blame_union_ns(&row->held), length_of(findings)) >= share)
+            return true;
     }
-    return most;
+    return longest->goroutine == 1;
 }
 
 /* Explains what answers, if it is part of the program; else, what may help. */
@@ -229,11 +232,10 @@ void finding_slow_peer(struct findings *findings)
     for (size_t i = 0; i < outside->count; i++) {
         const struct outside_row *row = &outside->rows[i];
         int64_t ns = blame_union_ns(&row->at_least_one);
-        bool needed = row->longest.goroutine == 1 || row->in_region ||
-                      share_of(needed_ns(findings, row->start), length) >= PEER_SHARE;
         /* One wait that took most of it is a slow answer. */
-        if (row->start == 0 || !needed || ns < OUTSIDE_LEAST || share_of(ns, length) < PEER_SHARE ||
-            row->longest.ns > ns / 2)
+        if (row->start == 0 || ns < OUTSIDE_LEAST || share_of(ns, length) < PEER_SHARE ||
+            row->longest.ns > ns / 2 ||
+            !(row->in_region || is_needed(findings, &row->longest, row->start, PEER_SHARE)))
             continue;
         const struct finding_of of = {"slow-peer",
                                       .saves = true,
@@ -816,13 +818,12 @@ void finding_sleeper(struct findings *findings)
     for (size_t i = 0; waits->is_go && i < waits->blame.count; i++) {
         const struct blame_row *row = &waits->blame.rows[i];
         int64_t ns = blame_union_ns(&row->held);
-        bool needed = row->longest.goroutine == 1 ||
-                      share_of(needed_ns(findings, row->waiter), length) >= BUSY_SHARE;
         double share = share_of(row->outside_ns, row->own_ns);
         if (row->function == 0 || row->waits < QUEUE_WAITS || !is_for_work(findings, row) ||
-            !needed || row->goroutine.key == 1 || row->outside.ns <= 0 ||
+            row->goroutine.key == 1 || row->outside.ns <= 0 ||
             (trail_name)row->outside.key != waits->sleep || share < BUSY_SHARE ||
-            share_of(ns, length) < BUSY_SHARE)
+            share_of(ns, length) < BUSY_SHARE ||
+            !is_needed(findings, &row->longest, row->waiter, BUSY_SHARE))
             continue;
         const struct finding_of of = {"sleeper",
                                       .saves = true,
