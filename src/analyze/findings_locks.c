@@ -124,21 +124,22 @@ static void say_lock(struct findings *findings, const char *kind, const struct b
     trail_string place = text_of(findings, row->place), at = text_of(findings, row->at);
     /* An rwlock has a name of its own, for both ways to take it. */
     bool inferred = !row->named && wait_facts_of(&findings->analysis->names, row->wait) == NULL;
-    char lock[200], process[200], of_all[80] = "";
+    char lock[200], process[200], of_all[120] = "", longest[120] = "";
     finding_put_lock(findings, row->wait, lock, sizeof lock);
     put_process(findings, row, process, sizeof process);
     int64_t all_ns = waited_for(&findings->waits->blame, row);
     if (strcmp(duration(all_ns).text, duration(row->ns).text) != 0)
-        (void)snprintf(of_all, sizeof of_all, " of %s", duration(all_ns).text);
+        (void)snprintf(of_all, sizeof of_all, " (of %s for this lock)", duration(all_ns).text);
+    if (row->waits > 1)
+        (void)snprintf(longest, sizeof longest, ", the longest %s", duration(row->longest.ns).text);
     if ((trail_name)row->outside.key == findings->waits->ready &&
         share_of(row->outside_ns, row->own_ns) >= OUTSIDE_SHARE &&
         of.gain_ns > findings->holder_ready_ns)
         findings->holder_ready_ns = of.gain_ns;
     finding_say(findings, &of, "%.*s%s held %s%s for %s while others waited", SHOWN(place), process,
                 lock, inferred ? " (inferred from its release)" : "", duration(of.gain_ns).text);
-    finding_explain(findings, "%s: %" PRIu64 " wait%s, %s%s in all, the longest %s at %.*s.",
-                    effect, row->waits, plural_s(row->waits), duration(row->ns).text, of_all,
-                    duration(row->longest.ns).text, SHOWN(at));
+    finding_explain(findings, "%s. %" PRIu64 " wait%s took %s%s%s at %.*s.", effect, row->waits,
+                    plural_s(row->waits), duration(row->ns).text, of_all, longest, SHOWN(at));
     advise(findings, row);
 }
 

@@ -169,6 +169,22 @@ void finding_outside(struct findings *findings)
     }
 }
 
+/* Explains what ended the longest wait of the row, and what that did meanwhile. */
+static void explain_peer(struct findings *findings, const struct outside_row *row)
+{
+    const struct outside_peer *peer = &row->peer;
+    trail_string name = text_of(findings, peer->start), wait = text_of(findings, peer->wait);
+    if (peer->start != 0 && peer->ns >= row->longest.ns / 2) {
+        finding_explain(findings, "%.*s, which ended it, waited itself for %s of that (%.*s).",
+                        SHOWN(name), duration(peer->ns).text, SHOWN(wait));
+    } else if (peer->start != 0) {
+        finding_explain(findings, "%.*s ended it.", SHOWN(name));
+        finding_advise(findings, "See what that did then.");
+    } else {
+        finding_advise(findings, "See what its peer did then.");
+    }
+}
+
 /* One wait of many took far longer than nearly all others at the same place. */
 void finding_slow_answer(struct findings *findings)
 {
@@ -192,7 +208,7 @@ void finding_slow_answer(struct findings *findings)
                     "One wait of %.*s (%.*s) took %s, 95 %% of the %" PRIu64 " at most about %s",
                     SHOWN(place), SHOWN(wait), duration(most).text, spread->count,
                     duration(usual).text);
-        finding_advise(findings, "See what its peer did then.");
+        explain_peer(findings, row);
     }
 }
 

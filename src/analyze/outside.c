@@ -103,7 +103,25 @@ bool outside_begin(struct outside *outside, const struct outside_wait *wait)
     return true;
 }
 
-bool outside_end(struct outside *outside, int64_t goroutine, int64_t end_ns, int64_t exec_ns)
+/* What is known of what ended a wait of `now`. */
+static struct outside_peer peer_of(const struct outside *outside, const struct outside_now *now,
+                                   int64_t end_ns, const struct goroutine *waker)
+{
+    struct outside_peer peer = {0};
+    if (!waker)
+        return peer;
+    peer.start = waker->name;
+    const struct outside_now *its = idmap_find(&outside->now, (uint64_t)waker->id);
+    if (!its || its->row == 0 || its->waits)
+        return peer;
+    peer.wait = its->wait;
+    peer.ns = ns_between(its->begin_ns > now->begin_ns ? its->begin_ns : now->begin_ns,
+                         its->end_ns < end_ns ? its->end_ns : end_ns);
+    return peer;
+}
+
+bool outside_end(struct outside *outside, int64_t goroutine, int64_t end_ns, int64_t exec_ns,
+                 const struct goroutine *waker)
 {
     struct outside_now *now = idmap_find(&outside->now, (uint64_t)goroutine);
     if (!now || !now->waits)
@@ -118,6 +136,7 @@ bool outside_end(struct outside *outside, int64_t goroutine, int64_t end_ns, int
         row->longest = (trail_longest){.ns = ns, .begin_ns = now->begin_ns, .goroutine = goroutine};
         row->wait = now->wait;
         row->place = now->place;
+        row->peer = peer_of(outside, now, end_ns, waker);
     }
     return trail_histogram_add(&row->spread, ns);
 }

@@ -13,6 +13,14 @@
 #include "base/slab.h"
 #include "wire/waits.h"
 
+struct goroutine;
+
+/* What ended a wait: its start function (0: unknown), and what that waited for meanwhile. */
+struct outside_peer {
+    trail_name start, wait;
+    int64_t ns; /* for `wait` */
+};
+
 /* Waits of one kind in one function. */
 struct outside_row {
     enum wire_wait kind;
@@ -20,6 +28,7 @@ struct outside_row {
     trail_name place; /* "read_block (store.c:88)", of the longest */
     trail_name wait;  /* of the longest */
     trail_longest longest;
+    struct outside_peer peer; /* of the longest */
     trail_histogram spread;
     struct blame_union at_least_one; /* while a goroutine waits here */
     uint64_t returns;   /* a goroutine waited here again, without another wait in between */
@@ -70,8 +79,12 @@ struct outside_wait {
 /* Returns false on out of memory. */
 bool outside_begin(struct outside *outside, const struct outside_wait *wait);
 
-/* The wait of the goroutine has ended, if it was one of these. Returns false on out of memory. */
-bool outside_end(struct outside *outside, int64_t goroutine, int64_t now, int64_t exec_ns);
+/*
+ * The wait of the goroutine has ended, if it was one of these. `waker`: the goroutine that ended it,
+ * or NULL. Returns false on out of memory.
+ */
+bool outside_end(struct outside *outside, int64_t goroutine, int64_t now, int64_t exec_ns,
+                 const struct goroutine *waker);
 
 /* The goroutine waits for something else. */
 void outside_break(struct outside *outside, int64_t goroutine);

@@ -863,7 +863,10 @@ static bool call_or_wait_ends(struct waits *waits, const struct goroutine *g,
     if (!waits->analysis->counting)
         return true;
     answer_leave(waits, g, event->time_ns);
-    return outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns);
+    const struct goroutine *waker =
+        event->goroutine == g->id ? NULL
+                                  : goroutines_find(&waits->analysis->goroutines, event->goroutine);
+    return outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns, waker);
 }
 
 /* What a system call of Go is for, by the functions that it is called from. */
@@ -905,7 +908,7 @@ static bool go_call_ends(struct waits *waits, const struct goroutine *g, const t
         .place = blamed_place(waits, &own),
     };
     return outside_begin(&waits->outside, &call) &&
-           outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns);
+           outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns, NULL);
 }
 
 /* A system call has ended. */
@@ -1016,7 +1019,7 @@ static bool timed_leave(struct waits *waits, struct goroutine *g, const trail_ev
     };
     return !waits->analysis->counting ||
            (outside_begin(&waits->outside, &timed) &&
-            outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns));
+            outside_end(&waits->outside, g->id, event->time_ns, g->exec_ns, NULL));
 }
 
 /* A wait ends. Returns false on out of memory. */

@@ -28,7 +28,11 @@ static char *put_column(char *to, int64_t ns, int64_t unit)
 static char *put_summary(char *to, int64_t ns, int64_t unit)
 {
     double value = (double)ns / (double)unit;
-    return to + snprintf(to, DURATION_SIZE, "%.*f", value < 10 ? 2 : value < 100 ? 1 : 0, value);
+    return to + snprintf(to, DURATION_SIZE, "%.*f",
+                         value < 9.995   ? 2
+                         : value < 99.95 ? 1
+                                         : 0,
+                         value);
 }
 
 static char *put_words(char *to, int64_t ns, int64_t unit)

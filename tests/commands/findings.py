@@ -203,7 +203,7 @@ def a_lock_serialises_from_a_fifth_of_the_time_and_ten_waits_on():
     equal(list(found), ["lock-serialises"])
     equal(found["lock-serialises"]["weight"], 0.2)
     assert "during 20 % " in found["lock-serialises"]["text"], found
-    assert "10 waits, 20.0 ms in all, the longest 2.00 ms at main.deposit" in found["lock-serialises"]["text"], found
+    assert "10 waits took 20.0 ms, the longest 2.00 ms at main.deposit" in found["lock-serialises"]["text"], found
     equal(found["lock-serialises"]["gain_ns"], 20 * MS)
     equal(found["lock-serialises"]["function"], "main.pay")
     equal(contended(10, 2 * MS - 1), {})
@@ -951,7 +951,7 @@ def a_lock_has_its_name_where_the_trace_records_it():
     assert "main.pay (main.go:11) held mutex a_mu for " in named(["mutex a_mu"]), named(["mutex a_mu"])
     # One place, several locks: each is one.
     mixed = named(3 * ["mutex a_mu"] + ["mutex b_mu"], 16)
-    assert " held mutex a_mu for " in mixed and ": 12 waits, 24.0 ms in all" in mixed, mixed
+    assert " held mutex a_mu for " in mixed and ". 12 waits took 24.0 ms, " in mixed, mixed
 
 
 def crowded(waits, length, workers=2):
@@ -974,8 +974,8 @@ def waits_for_a_lock_of_a_fifth_of_the_work_are_contention_although_others_work(
     equal(list(found), ["lock-contention"])
     text = found["lock-contention"]["text"]
     # 72 ms of waiting; two work for 100 ms, one for 28 ms.
-    assert "main.pay (main.go:11) held a lock (inferred from its release) for 72.0 ms while others waited. They waited for it for 24 % of the time in which goroutines had work: " in text, text
-    assert "12 waits, 72.0 ms in all, the longest 6.00 ms at main.deposit (main.go:11)" in text, text
+    assert "main.pay (main.go:11) held a lock (inferred from its release) for 72.0 ms while others waited. They waited for it for 24 % of the time in which goroutines had work. " in text, text
+    assert "12 waits took 72.0 ms, the longest 6.00 ms at main.deposit (main.go:11)" in text, text
     equal(list(crowded(12, 5 * MS)), ["lock-contention"])
     equal(crowded(12, 5 * MS - 1), {})  # a fifth of 300 ms
     equal(crowded(9, 7 * MS), {})
@@ -1074,7 +1074,7 @@ def who_passes_a_lock_on_is_not_blamed_for_the_one_that_held_it():
         assert found["text"].startswith("main.rebuild (main.go:10) held mutex a_mu for "), found
         equal((found["function"], found["object"]), ("main.rebuild", "mutex a_mu"))
         # Two waits, of which the second one counts up to its end against the same function.
-        assert ": 2 waits, 160 ms in all, the longest 80.0 ms" in found["text"], found
+        assert ". 2 waits took 160 ms, the longest 80.0 ms" in found["text"], found
         assert 80 * MS - 100 <= found["gain_ns"] <= 80 * MS + 100, found
     # Few waits count if they took 100 ms in all.
     assert not {"lock-serialises", "lock-contention"} & set(passed_on(49 * MS)), passed_on(49 * MS)
@@ -1963,15 +1963,23 @@ def answers_from_the_network_that_take_most_of_the_time_are_a_slow_peer():
     assert "slow-peer" not in answered(1, 90 * MS, joined=True)
 
 
-def outside(lengths, log, reason="network", of=None):
-    """A thread waits so long each time for something outside."""
-    trace = Trace(1)
+def outside(lengths, log, reason="network", of=None, peer_sleeps=None):
+    """A thread waits so long each time for something outside, or for another one, which sleeps for so long of the last wait."""
+    trace = Trace(1 if peer_sleeps is None else 2)
     trace.here(1, 2, 0)
+    if peer_sleeps is not None:
+        trace.here(2, 2, 1)
     now = MS
-    for length in lengths:
+    for i, length in enumerate(lengths, 1):
         trace.log(now - 10, 0, "wait", log)
         trace.block(now, 0, reason, ("main.ask",))
-        trace.wake(now + length, 0, 1, ())
+        if peer_sleeps is not None and i == len(lengths):
+            woken = now + length - 100
+            trace.log(woken - peer_sleeps - 1, 1, "wait", "sleep")
+            trace.block(woken - peer_sleeps, 1, "sleep", ("main.answer",))
+            trace.wake(woken, 1, 2, ())
+            trace.start(woken + 10, 1, 2)
+        trace.wake(now + length, 0 if peer_sleeps is None else 1, 1, ())
         trace.start(now + length + 10, 0, 1)
         now += length + MS
     end = of or now
@@ -1983,12 +1991,27 @@ def one_wait_of_many_that_is_far_longer_is_a_slow_answer():
     found = outside(19 * [MS] + [100 * MS], "read pipe:[7]")
     equal(list(found), ["slow-answer"])
     assert found["slow-answer"]["text"].startswith("One wait of main.ask (main.go:10) (read pipe:[7]) took 100 ms, 95 % of the 20 at most about "), found
+    assert found["slow-answer"]["text"].endswith(" See what its peer did then."), found
     equal(outside(18 * [MS] + [100 * MS], "read pipe:[7]"), {})
     equal(outside(19 * [MS] + [49 * MS], "read pipe:[7]"), {})
     equal(outside(19 * [20 * MS] + [100 * MS], "read pipe:[7]"), {})
     # Servers wait for requests as long as none comes.
     equal(outside(19 * [MS] + [100 * MS], "accept 0.0.0.0:80"), {})
     equal(outside(19 * [MS] + [100 * MS], "poll"), {})
+
+
+@test
+def a_slow_answer_says_what_gave_it_and_what_that_waited_for():
+    def said(ns):
+        text = outside(19 * [MS] + [100 * MS], "read pipe:[7]", peer_sleeps=ns)["slow-answer"]["text"]
+        return text.split(". ", 1)[1]
+
+    assert said(90 * MS).startswith("main.answer, which ended it, waited itself for 90.0 ms of that (sleep)."), said(90 * MS)
+    # Half of the time, and less.
+    assert "waited itself" in said(50 * MS)
+    assert said(50 * MS - 1).startswith("main.answer ended it. ") and said(50 * MS - 1).endswith("See what that did then."), said(50 * MS - 1)
+    # Before the wait, it does not count.
+    assert "for 100 ms of that" in said(100 * MS + 500 * US), said(100 * MS + 500 * US)
 
 
 @test
