@@ -122,13 +122,14 @@ void finding_deadlock(struct findings *findings)
         const struct stuck_wait *first = NULL;
         char text[4 * NAME_SIZE], members[MOST_NAMED * (NAME_SIZE + 8) + 40];
         int64_t ns = INT64_MAX;
-        bool inferred = false, joins = false;
+        bool inferred = false, joins = false, locks = false;
         for (size_t i = 0; i < stuck->count; i++) {
             const struct stuck_wait *wait = &stuck->waits[i];
             if (wait->circle != circle)
                 continue;
             inferred = inferred || wait->inferred;
             joins = joins || wait->wanted == STUCK_JOIN;
+            locks = locks || wait->wanted == STUCK_LOCK;
             first = first ? first : wait;
             ns = wait->ns < ns ? wait->ns : ns;
         }
@@ -146,6 +147,7 @@ void finding_deadlock(struct findings *findings)
         finding_explain(findings, "%s%s.", text, inferred ? " (holders inferred from stacks)" : "");
         finding_advise(findings, "%s",
                        by_itself ? "Release the lock before it is taken again."
+                       : !locks  ? "Let one of them end without waiting for another one."
                        : joins   ? "Release the lock before waiting for the exit."
                                  : "Take locks in the same order everywhere.");
     }

@@ -117,6 +117,20 @@ static bool is_woken_in_vain(const struct thread *thread)
            !oncpu_is_wake(thread);
 }
 
+/* How much later a process that is killed may end, on a busy machine. */
+#define AT_LAST_NS 1000000000
+
+/*
+ * Whether the thread is woken shortly before its process or its recording ends, and records nothing
+ * any more: most likely to be killed.
+ */
+static bool is_woken_at_last(const struct thread *thread)
+{
+    const struct collect *c = thread->of;
+    return c->ended && !oncpu_wake(thread) &&
+           ticks_to_ns(c->ticks, c->end_ticks) - c->trace->out.now_ns < AT_LAST_NS;
+}
+
 /*
  * Whether the thread is on a CPU only for a moment of a wait that continues: counted, but not
  * shown. A spinning thread waits on the CPU; a killed one has waited to the end.
@@ -125,8 +139,9 @@ static bool is_moment(const struct thread *thread)
 {
     if ((thread->g.state == G_SYSCALL || thread->g.state == G_WAITING) && !thread->g.in_call)
         return oncpu_is_killed_now(thread);
-    return is_asleep(thread) && (wait_is_spinning(thread->g.wait) || oncpu_is_interrupted(thread) ||
-                                 oncpu_is_killed(thread) || is_woken_in_vain(thread));
+    return is_asleep(thread) &&
+           (wait_is_spinning(thread->g.wait) || oncpu_is_interrupted(thread) ||
+            oncpu_is_killed(thread) || is_woken_at_last(thread) || is_woken_in_vain(thread));
 }
 
 /* Returns the end of the call that the thread is in, if the call lasts until then. */

@@ -330,6 +330,31 @@ static void no_thread_delays_the_others_for_long(void **state)
     assert_int_equal(w.woken, 0);
 }
 
+/* The first thread waits for a mutex; the kernel wakes it at 480 ms, and its process ends `later` than that. */
+static void woken_at_last(struct world *w, uint64_t later)
+{
+    two_threads(w);
+    w->memory->threads[1].open_wait = SHM_MUTEX;
+    w->memory->threads[1].open_object = 0x1000;
+    w->memory->threads[1].open_time = OPENED + 5 * MS;
+    put(w, 2, record_at(SHM_NAMED, 21));
+    give(w, SWITCH_WOKEN, 480000);
+    now = OPENED + 480 * MS + later;
+    finish(w);
+}
+
+static void a_thread_that_is_woken_to_be_killed_has_waited_to_the_end(void **state)
+{
+    struct world w;
+    (void)state;
+    woken_at_last(&w, 900 * MS);
+    assert_int_equal(w.summary.ready_ns, 0);
+    assert_in_range(w.summary.wait_ns[SHM_MUTEX], 1374900 * US, 1374900 * US + 10);
+    woken_at_last(&w, 1000 * MS);
+    assert_in_range(w.summary.ready_ns, 1000 * MS, 1000 * MS + 10);
+    assert_int_equal(w.summary.wait_ns[SHM_MUTEX], 474900 * US);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +365,7 @@ int main(void)
         cmocka_unit_test(a_woken_thread_that_is_late_has_its_waker),
         cmocka_unit_test(what_a_lost_wake_up_leaves_is_inferred),
         cmocka_unit_test(also_where_no_thread_ran),
+        cmocka_unit_test(a_thread_that_is_woken_to_be_killed_has_waited_to_the_end),
         cmocka_unit_test(no_wake_up_is_lost_unnoticed),
         cmocka_unit_test(no_thread_delays_the_others_for_long),
     };
