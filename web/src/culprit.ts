@@ -4,7 +4,7 @@
  */
 import { batch, computed, effect } from "@preact/signals";
 import { api, type Query } from "./api";
-import { held } from "./held";
+import { heldInFinding } from "./held";
 import { holdsOf, onLanes } from "./holds";
 import { laneOf, lanesLoaded, reveal } from "./lanes";
 import { type Path, queryOf, type Segment, segmentsOf } from "./path";
@@ -112,12 +112,12 @@ async function pathOf(of: Finding, origin: number): Promise<Path | undefined> {
 /* Draws the recorded holds of its lock on the lanes, from its worst case on if there are very many. */
 async function showHolds(of: Finding, origin: number): Promise<void> {
     const lock = (of.object ?? "").replace(/ to (read|write) /, " ");
-    held.value = null;
+    heldInFinding.value = null;
     if (waitClassOf(lock.split(" ")[0]) !== "lock") return;
     await lanesLoaded();
     let found = await holdsOf(lock, 0);
     if (found.isCut) found = await holdsOf(lock, Math.max(0, (of.begin_ns ?? 0) - origin));
-    if (isShown(of)) held.value = onLanes(lock, found.of, false);
+    if (isShown(of)) heldInFinding.value = onLanes(lock, found.of, false);
 }
 
 /* Shows where a finding is. */

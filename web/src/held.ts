@@ -1,6 +1,6 @@
 /* The holders of a lock over time, as recorded, or inferred from the goroutine that ended each
  * wait. Drawn on their lanes. */
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 import type { Range } from "./state";
 
 /* In ns since the first event. */
@@ -17,8 +17,12 @@ export interface Held {
     byLane: ReadonlyMap<number, Range[]>;
 }
 
-/* The lock whose holders are drawn; null: none. */
-export const held = signal<Held | null>(null);
+/* Those of the finding that is shown, and of the lock that is looked at; null: none. */
+export const heldInFinding = signal<Held | null>(null);
+export const heldInPanel = signal<Held | null>(null);
+
+/* The lock whose holders are drawn. */
+export const held = computed(() => heldInPanel.value ?? heldInFinding.value);
 
 interface Ended extends Range {
     /* The goroutine that ended the wait; undefined: none in the trace. */

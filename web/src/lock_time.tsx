@@ -8,7 +8,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import type { Frame } from "./api";
 import { nameColor, palette } from "./colors";
 import { duration } from "./format";
-import { type Hold, held, inferHolds } from "./held";
+import { type Hold, heldInPanel, inferHolds } from "./held";
 import { type Holds, holdsOf, noHolds, onLanes } from "./holds";
 import { laneOf, lanes } from "./lanes";
 import { Waiting } from "./panel";
@@ -336,9 +336,9 @@ function useOnLanes(lock: string, holds: Hold[], inferred: Hold[]): void {
     const known = lanes.value;
     useEffect(() => {
         const isInferred = holds.length === 0;
-        held.value = onLanes(lock, isInferred ? inferred : holds, isInferred);
+        heldInPanel.value = onLanes(lock, isInferred ? inferred : holds, isInferred);
         return () => {
-            held.value = null;
+            heldInPanel.value = null;
         };
     }, [lock, holds, inferred, known]);
 }

@@ -528,6 +528,20 @@ async function openLock(open, name) {
     return page;
 }
 
+test("the holders of the finding's lock are back when another lock is not looked at any more", async () => {
+    await serving(example("shop-c"), async (open) => {
+        const page = await open("");
+        const legend = page.locator(".legend:has(.swatch.held)");
+        const says = (lock) => async () => (await legend.allTextContents()).join().includes(lock);
+        await until("the finding's", says("holds mutex cache_mu"));
+        await openTab(page, "Locks");
+        await page.locator(".table tbody tr", { hasText: "queue_mu" }).first().click();
+        await until("the other one's", says("holds mutex queue_mu"));
+        await openTab(page, "Notes");
+        await until("the finding's again", says("holds mutex cache_mu"));
+    });
+});
+
 test("the holders of a lock are bars on their lanes: those that were recorded", async () => {
     const path = example("shop-c");
     /* Logs of the recording: when a hold ended, in seconds, and how long it was. */
