@@ -8,20 +8,12 @@ import { font, measure, nameColor, type Palette } from "./colors";
 import { drawRange } from "./draw_head";
 import { drawPlaced } from "./draw_sql";
 import { type Bar, logs, type Mark, metrics, regions, samples, tasks } from "./extras";
-import { count, shortName } from "./format";
+import { count, nameWithin, shortName } from "./format";
 import { framesOf } from "./frames";
 import { type Box, LABELS, scale } from "./geometry";
 import { groupChart, groupPictures } from "./group_pictures";
 import { held } from "./held";
-import {
-    DEPTH_HEIGHT,
-    DEPTHS,
-    LANE_HEIGHT,
-    layout,
-    nameWithin,
-    stateHeight,
-    titleWithin,
-} from "./lanes";
+import { DEPTH_HEIGHT, DEPTHS, LANE_HEIGHT, layout, stateHeight, titleWithin } from "./lanes";
 import type { GroupRow, LaneRow } from "./layout";
 import { metricCharts } from "./metric_charts";
 import { kindWord } from "./panel";

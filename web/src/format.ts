@@ -87,6 +87,42 @@ export function shortName(name: string): string {
     return name.slice(path.lastIndexOf("/") + 1);
 }
 
+/* The name and what follows it, with "…" in the middle of the name if it does not fit. */
+export function nameWithin(
+    name: string,
+    after: string,
+    width: number,
+    widthOf: (text: string) => number,
+): string {
+    const shortened = (kept: number) => {
+        const head = name.slice(0, Math.ceil(kept / 2));
+        const tail = name.slice(name.length - Math.floor(kept / 2));
+        return `${kept < name.length ? `${head}…${tail}` : name}${after}`;
+    };
+    let kept = name.length;
+    while (kept > 8 && widthOf(shortened(kept)) > width) kept--;
+    return shortened(kept);
+}
+
+/* Goroutines of a trace of several processes are numbered in a block for each (write/merged_ids.h). */
+const ID_BLOCK = 1e9;
+
+/* The same for a name with a number. Of "shop (4711): serve" it is "shop" that is shortened, and the number is that within
+ * the process. */
+export function numberedWithin(
+    name: string,
+    id: number,
+    width: number,
+    widthOf: (text: string) => number,
+): string {
+    const [, program, rest] = /^(.*)( \(\d+\): .*)$/.exec(name) ?? [];
+    if (program) {
+        const title = nameWithin(program, `${rest} ${id % ID_BLOCK}`, width, widthOf);
+        if (widthOf(title) <= width) return title;
+    }
+    return nameWithin(name, ` ${id}`, width, widthOf);
+}
+
 /* The smallest of 1, 2 or 5 times a power of ten that is at least `ns`. */
 export function niceStep(ns: number): number {
     const power = 10 ** Math.floor(Math.log10(Math.max(ns, 1)));

@@ -7,7 +7,7 @@ import { batch, computed, effect, signal } from "@preact/signals";
 import { api, type Kind } from "./api";
 import { type Arrangement, arrange, type Grouping, type Order, type Wanted } from "./arrange";
 import { measure } from "./colors";
-import { shortName } from "./format";
+import { numberedWithin, shortName } from "./format";
 import { isFramed } from "./framed";
 import { LaneReader, type LaneTable, noLanes } from "./lane_table";
 import { type LaneRow, Layout, type Looks, type Row } from "./layout";
@@ -55,23 +55,6 @@ export function laneTitle(of: Kind, lane: { id: number; name?: string }): string
     return `${letter}${lane.id}${lane.name ? ` ${shortName(lane.name)}` : ""}`;
 }
 
-/* The name and what follows it, with "…" in the middle of the name if it does not fit. */
-export function nameWithin(
-    name: string,
-    after: string,
-    width: number,
-    widthOf: (text: string) => number,
-): string {
-    const shortened = (kept: number) => {
-        const head = name.slice(0, Math.ceil(kept / 2));
-        const tail = name.slice(name.length - Math.floor(kept / 2));
-        return `${kept < name.length ? `${head}…${tail}` : name}${after}`;
-    };
-    let kept = name.length;
-    while (kept > 8 && widthOf(shortened(kept)) > width) kept--;
-    return shortened(kept);
-}
-
 /*
  * The title for this width: if it does not fit, the name comes first, shortened with "…" in the
  * middle if necessary, followed by only the number.
@@ -85,7 +68,7 @@ export function titleWithin(
     const whole = laneTitle(of, lane);
     const name = shortName(lane.name ?? "");
     if (!name || widthOf(whole) <= width) return whole;
-    return nameWithin(name, ` ${lane.id}`, width, widthOf);
+    return numberedWithin(name, lane.id, width, widthOf);
 }
 
 /* The lane with that number; of several, the one that exists at that time, or else the first. */

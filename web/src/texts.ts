@@ -4,8 +4,8 @@
  */
 import { api, type Kind, type SpanList } from "./api";
 import { Kept } from "./extras";
-import { duration, shortName } from "./format";
-import { laneTitle, nameWithin } from "./lanes";
+import { duration, nameWithin, shortName } from "./format";
+import { laneTitle } from "./lanes";
 import { around } from "./moving";
 import type { Drawing } from "./pictures";
 import { firstCell } from "./pictures";

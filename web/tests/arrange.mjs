@@ -13,7 +13,7 @@ const { equal, main, ok, temporaryFolder, test } = await import("./browser.mjs")
 
 const source = fileURLToPath(new URL("../src", import.meta.url));
 const bundled = `${temporaryFolder()}/arrange.mjs`;
-const modules = ["arrange", "lane_table", "layout", "slices", "sorted", "wait_table"];
+const modules = ["arrange", "format", "lane_table", "layout", "slices", "sorted", "wait_table"];
 await esbuild.build({
     stdin: {
         contents: [
@@ -35,6 +35,7 @@ const {
     keepAt,
     LaneReader,
     Layout,
+    numberedWithin,
     PART,
     settled,
     signal,
@@ -445,6 +446,17 @@ test("the old result stays until the new one is there, and newer work ends older
         ok(!isThere, "long work goes on in other tasks");
         await long;
     });
+});
+
+test("a title that is too long keeps its process and its function", () => {
+    const within = (name, id, width) => numberedWithin(name, id, width, (text) => text.length);
+    equal(within("main.serve", 7, 20), "main.serve 7");
+    equal(within("main.(*server).serveEverything", 7, 20), "main.(*se…erything 7");
+    equal(
+        within("backend-of-shop (4711): serve", 2000000003, 30),
+        "backend…f-shop (4711): serve 3",
+    );
+    equal(within("backend-of-shop (4711): serve", 2000000003, 24), "backen… serve 2000000003");
 });
 
 await main();
