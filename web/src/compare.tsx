@@ -145,6 +145,13 @@ export function keepComparison(): void {
     });
 }
 
+/* The file's name; with its folders if both have the same name. */
+function Title(props: { which: number }) {
+    const whole = titles[props.which].value;
+    const [a, b] = titles.map((title) => title.value.split("/").pop());
+    return <bdi title={whole}>{a === b ? whole : whole.split("/").pop()}</bdi>;
+}
+
 /* MARK: Differences */
 
 function figure(value: number | undefined, unit: string): string {
@@ -165,7 +172,7 @@ function share(row: Metric): string {
     if (!before) return row.change ? "new" : "";
     if (!row.b?.value) return "gone";
     const percent = (100 * row.change) / before;
-    return `${percent > 0 ? "+" : ""}${percent.toFixed(1)} %`;
+    return `${percent > 0 ? "+" : ""}${percent.toFixed(1).replace("-", "−")} %`;
 }
 
 function figures(title: string, key: keyof Figures, of: "a" | "b"): Column<Metric> {
@@ -335,7 +342,7 @@ function Bar() {
     return (
         <div class="bar">
             <span>
-                <b>B</b> {titles[1].value}
+                <b>B</b> <Title which={1} />
             </span>
             <label>
                 later than A by{" "}
@@ -385,7 +392,7 @@ export function Compare() {
             <h1 class="hidden">Two traces</h1>
             <div class="bar">
                 <span>
-                    <b>A</b> {titles[0].value}
+                    <b>A</b> <Title which={0} />
                 </span>
                 <Verdict />
                 <button

@@ -66,7 +66,9 @@ const MOST_SEGMENTS = 2000;
 
 export function stateText(of: Total | Segment): string {
     const what = waitName(of);
-    return of.state === "blocked" && what ? `blocked: ${what}` : of.state;
+    if (of.state === "syscall") return "system call";
+    if (of.state !== "blocked") return of.state;
+    return what ? `waiting: ${what}` : "waiting";
 }
 
 /* "wakes thread 5 from mutex cache_mu (held for 15.1 ms)" */

@@ -222,7 +222,15 @@ const MOST_STEPS = 40;
  * the preceding span. Stores the spans in `chain`, latest first.
  */
 export async function followWakeUps(): Promise<void> {
+    const place = selected.value;
+    /* The details of what was just selected may not have arrived. */
     let now = span.value;
+    if (!now && place?.span !== undefined)
+        now = await api.span(place.kind, place.lane, { span: place.span });
+    if (!now) {
+        say("Select a span first.");
+        return;
+    }
     const way: Span[] = [];
     while (now && way.length < MOST_STEPS) {
         way.push(now);

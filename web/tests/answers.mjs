@@ -196,7 +196,7 @@ GoUnblock dt=12000000 g=1 g_seq=1 stack=0
             );
             equal(
                 shown.map(([state]) => state).sort(),
-                ["blocked: sleep", "ready", "running", "running", "syscall"],
+                ["ready", "running", "running", "system call", "waiting: sleep"],
                 "the path",
             );
             for (const [state, color, background] of shown) {

@@ -655,7 +655,9 @@ function sumsOf(path, id) {
     for (const of of segments) {
         const what = of.wait_kind ? [of.wait_kind, of.object] : [of.reason];
         const waits = of.state === "blocked" && what[0];
-        const state = waits ? `blocked: ${what.filter(Boolean).join(" ")}` : of.state;
+        const state = waits
+            ? `waiting: ${what.filter(Boolean).join(" ")}`
+            : ({ syscall: "system call", blocked: "waiting" }[of.state] ?? of.state);
         const key = `${state}, ${of.function}, ${of.group}`;
         sums.set(key, (sums.get(key) ?? 0) + of.end_ns - of.begin_ns);
     }

@@ -160,6 +160,10 @@ task(
         const times = task.a.value / task.a.count / (task.b.value / task.b.count);
         const lock = of("lock.wait", "mutex cache_mu");
         equal([lock.a.count, lock.b.count], [10, 0], "waits");
+        const names = () => page.locator("bdi[title]").allTextContents();
+        await until("both names", async () =>
+            (await names()).join().includes("shop-c.trace,shop-c-fixed.trace"),
+        );
         /* The verdict is there without a click. */
         const verdict = await until("the verdict", async () =>
             (await page.textContent(".verdict")).replace("Comparing …", ""),

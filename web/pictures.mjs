@@ -1,0 +1,90 @@
+// Takes the pictures of the page in docs/img, but for the tasks', which their test takes (TRAIL_PICTURES).
+// usage: node pictures.mjs TRAIL ROOT - [NAME...]
+import { join } from "node:path";
+import { idle, openPage, openTab, scheduler as root, serve } from "./tests/browser.mjs";
+import { example, serving } from "./tests/traces.mjs";
+
+const press = async (page, keys) => {
+    for (const key of keys.split(" ")) await page.keyboard.press(key);
+    await idle(page);
+};
+
+/* name: the trace, the address, and what is done before the picture is taken */
+const pictures = {
+    view: ["shop-go", ""],
+    "view-threads": ["shop-c", ""],
+    "view-wakeup": [
+        "shop-c",
+        "#g=none&all=",
+        async (page) => {
+            await page.mouse.click(730, 353);
+            await page.locator(".details dt:text('Woken by')").waitFor();
+            await press(page, "b");
+        },
+    ],
+    "view-lock": [
+        "shop-c",
+        "#tab=locks&all=",
+        async (page) => {
+            await page.locator(".table tbody tr", { hasText: "cache_mu" }).first().click();
+            await page.locator(".lock-time .region").first().waitFor();
+            await page.locator(".lock-time").evaluate((of) => of.scrollIntoView());
+        },
+    ],
+    "view-request": [
+        "shop-c",
+        "#tab=requests&all=",
+        (page) => page.locator(".table tbody tr").first().click(),
+    ],
+    "view-merged": ["load-go1.23", "#tab=span&all=", (page) => page.mouse.click(224, 187)],
+    "view-area": [
+        "shop-c",
+        "#g=none&all=",
+        async (page) => {
+            const box = await page.locator("canvas.rows").boundingBox();
+            await page.keyboard.down("Shift");
+            await page.mouse.move(box.x + 400, box.y + 12);
+            await page.mouse.down();
+            await page.mouse.move(box.x + 800, box.y + 60, { steps: 5 });
+            await page.mouse.up();
+            await page.keyboard.up("Shift");
+            await idle(page);
+            await page.mouse.click(box.x + 60, box.y + 36, { button: "right" });
+        },
+    ],
+    "view-flame": ["shop-go", "", (page) => openTab(page, "Stacks")],
+    "view-heat": ["load-go1.23", "#tab=heat&all="],
+    "view-sql": [
+        "load-go1.23",
+        "#tab=sql&all=",
+        async (page) => {
+            await page
+                .locator("textarea")
+                .fill("select time_ns, value as heap from events where kind = 'Metric' and name like '%heap/objects%' order by time_ns");
+            await press(page, "Control+Enter");
+            await page.getByText("417 of 417 rows have a time").waitFor();
+        },
+    ],
+};
+
+const wanted = process.argv.slice(5);
+const isWanted = (name) => wanted.length === 0 || wanted.includes(name);
+const options = { colorScheme: "light", viewport: { width: 1280, height: 800 } };
+
+async function take(page, name) {
+    await idle(page);
+    await page.screenshot({ path: join(root, "docs/img", `${name}.png`) });
+}
+
+for (const [name, [trace, address, act]] of Object.entries(pictures).filter(([of]) => isWanted(of)))
+    await serving(example(trace), async (open) => {
+        const page = await open(address, options);
+        await act?.(page);
+        await take(page, name);
+    });
+if (isWanted("view-two")) {
+    const { server, url } = await serve([example("shop-c"), example("shop-c-fixed")]);
+    await take(await openPage(url, options, "iframe"), "view-two");
+    server.kill();
+}
+process.exit(0);
