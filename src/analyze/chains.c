@@ -745,6 +745,8 @@ static bool window_ends(void *part, int64_t end_ns)
     if (chains->failed || chains->stacks->failed || chains->names->failed)
         return false;
     chains->cpus = cpus_of(chains);
+    if (!chains_take_affinity(chains))
+        return false;
     chains->goal = goal_of(chains);
     if (chains->goal != CHAIN_NONE)
         find_joined(chains);

@@ -189,6 +189,10 @@ struct chains {
 
 extern const struct analysis_part chains_part;
 
+/* Limits the CPUs to those that the threads might use by their affinity. Returns false on out of
+ * memory. */
+bool chains_take_affinity(struct chains *chains);
+
 /* Turns marks into steps. Returns false on out of memory. */
 bool chains_build(struct chains *chains);
 

@@ -240,6 +240,24 @@ def one_cpu():
     return t.make("one-cpu")
 
 
+def pinned(allowed="trail.recorded cpus pid=0 count=1 cpu=0 recorder=0 name=0"):
+    """The same by trail record on a machine with two CPUs, of which the threads may use one."""
+    t = Trace(2, {2: 1, 3: 1})
+    t.string("trail.made by=record")
+    t.string(allowed)
+    t.create(0, 1, 2, "half")
+    t.create(0, 1, 3, "half")
+    t.block(1, 1, "join half", "main")
+    t.start(1, 2)
+    t.wake(41, 2, 1)
+    t.end(41, 2)
+    t.start(41, 3)
+    t.end(81, 3)
+    t.start(81, 1)
+    t.end(84, 1)
+    return t.make("pinned")
+
+
 def outside(what="read db", reason="network"):
     """main runs for 10, waits for something from outside for 50, and runs for 10."""
     t = Trace(1)
@@ -362,6 +380,27 @@ def a_thread_that_had_ended_is_joined_all_the_same():
 def two_runners_need_two_cpus():
     # One begins at once, the other when main waits; main goes on when the first has ended.
     near(then(one_cpu(), "--cpus=2"), 40 + 3)
+
+
+@test
+def threads_that_may_use_one_cpu_have_one():
+    found = answer("whatif", "--cpus=2", pinned())
+    equal(found["cpus"], 1)
+    # As in a program that had two and used one: each of the two has one while main waits.
+    near(found["then"], 40 + 3)
+
+
+@test
+def affinity_of_some_threads_does_not_limit_the_others():
+    """main and 2 run at once for 30, although those that were looked at might use one CPU."""
+    t = Trace(2)
+    t.string("trail.made by=record")
+    t.string("trail.recorded cpus pid=0 count=1 cpu=0 recorder=0 name=0")
+    t.create(0, 1, 2, "worker")
+    t.start(0, 2)
+    t.end(30, 2)
+    t.end(40, 1)
+    equal(answer("whatif", t.make("some-pinned"))["cpus"], 2)
 
 
 @test
