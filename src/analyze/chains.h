@@ -105,6 +105,7 @@ struct chain_lock {
     int64_t released_ns, taken_ns;
     size_t release_mark; /* + 1 */
     uint32_t releaser, taker;
+    uint32_t woken; /* by the last release */
 };
 
 struct chain_task {

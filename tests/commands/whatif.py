@@ -320,6 +320,31 @@ def a_hold_that_is_known_to_three_digits_contains_its_sleep():
     near(then(path, "--hold=a_mu=0.5x"), 1.01 + 40.02 / 2 + 20)
 
 
+def go_mutex(again):
+    """main has a mutex of Go that 2 wants at 1 and has from 10 to 20; main wants it again at `again`, and ends 5 after it has it."""
+    lock = "sync.(*Mutex).Lock", "update"
+    t = Trace(2)
+    t.create(0, 1, 2, "worker")
+    t.start(0, 2)
+    t.block(1, 2, "", *lock, "worker")
+    t.wake(10, 1, 2)
+    t.start(10, 2)
+    t.block(again, 1, "", *lock, "main")
+    t.wake(20, 2, 1)
+    t.end(20, 2)
+    t.start(20, 1)
+    t.end(25, 1)
+    return t.make(f"go-mutex-{again}")
+
+
+@test
+def a_lock_of_go_is_held_since_its_holder_was_woken():
+    # main from 1 to 10, 2 from 10 to 20.
+    near(then(go_mutex(13), "--hold=update=0.5x"), 1 + 4.5 + 5 + 5)
+    # 2 may have taken it twice: surely from 18 on.
+    near(then(go_mutex(18), "--hold=update=0.5x"), 1 + 4.5 + 8 + 1 + 5)
+
+
 @test
 def a_lock_is_taken_in_the_order_of_arrival():
     """main and 2 want a_mu, which 3 holds up to 20: 2 at 12, after it ran, main at 15. Each holds it for 30."""
@@ -380,6 +405,29 @@ def a_thread_that_had_ended_is_joined_all_the_same():
 def two_runners_need_two_cpus():
     # One begins at once, the other when main waits; main goes on when the first has ended.
     near(then(one_cpu(), "--cpus=2"), 40 + 3)
+
+
+@test
+def a_program_of_go_has_the_cpus_that_it_has_set():
+    """main and 2 run at once up to 1; then there is one P, on which 3 and main take turns."""
+    t = Trace(2, {3: 1})
+    t.create(0, 1, 2, "early")
+    t.start(0, 2)
+    t.end(1, 2)
+    t.add(1, 1, f"ProcsChange dt=%d procs_value=1 stack={t.stack('main')}")
+    t.create(1, 1, 3, "half")
+    t.region(1, 1, "own", "Begin")
+    t.region(30, 1, "own", "End")
+    t.block(30, 1, "join half", "main")
+    t.start(30, 3)
+    t.wake(60, 3, 1)
+    t.end(60, 3)
+    t.start(60, 1)
+    t.end(61, 1)
+    path = t.make("procs")
+    equal(answer("whatif", path)["cpus"], 1)
+    # In the replay, what runs at once up to 1 has one P, too, which takes 1 more of 61.
+    near(then(path, "--cpus=2"), (1 + 30 + 1) * 61 / 62)
 
 
 @test
