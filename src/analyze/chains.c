@@ -352,8 +352,9 @@ static void learn_name(struct chains *chains, struct chain_goroutine *g, trail_s
     trail_name start = row.places[row.count - 1].function;
     trail_string text = names_text(chains->names, start);
     thread->name = names_goroutine(chains->names, g->id, start);
-    thread->gc = text_begins(text, "runtime.gcBgMarkWorker") ||
-                 text_begins(text, "runtime.bgsweep") || text_begins(text, "runtime.bgscavenge");
+    thread->marks = text_begins(text, "runtime.gcBgMarkWorker");
+    thread->gc = thread->marks || text_begins(text, "runtime.bgsweep") ||
+                 text_begins(text, "runtime.bgscavenge");
     thread->system = text_begins(text, "runtime.") && !text_is(text, "runtime.main") &&
                      !text_is(text, "runtime.goexit");
     g->named = thread->name != 0;

@@ -123,7 +123,8 @@ struct chain_thread {
     uint32_t creator;
     bool created; /* by a CHAIN_CREATE of the creator */
     bool ended;
-    bool gc;        /* works for Go's garbage collector */
+    bool gc;        /* works for Go's garbage collector, */
+    bool marks;     /* and is one of its mark workers */
     bool system;    /* of the runtime */
     bool joined;    /* created by the thread that decides the end, and ended before it */
     uint64_t first; /* index of its first step */

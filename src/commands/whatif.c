@@ -338,7 +338,8 @@ static void doubt_change(struct request *request, const struct change *change)
     case CHANGE_NO_GC:
         doubt(
             request, CONFIDENCE_LOW,
-            "the gain may be much larger: allocation, write barriers and caches are not modelled");
+            "the gain may be larger or smaller: write barriers, caches, and page faults of memory that "
+            "is new instead of reused are not modelled");
         break;
     default:
         break;

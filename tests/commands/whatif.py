@@ -540,6 +540,31 @@ def without_garbage_collection_its_work_and_waits_take_no_time():
 
 
 @test
+def a_mark_worker_gets_a_cpu_at_once():
+    """main runs from 0 and 2 from 1 on, when a mark worker takes the CPU of main from 4 to 9."""
+    t = Trace(2, {3: 2, 2: 2})
+    t.create(0, 1, 3, "runtime.gcBgMarkWorker")
+    t.start(0, 3)
+    t.block(0.5, 3, "", reason="system goroutine wait")
+    t.create(0.5, 1, 2, "worker")
+    t.start(1, 2)
+    t.add(4, 1, f"GoStop dt=%d reason_string={t.string('preempted')} stack={t.stack('main')}")
+    t.lanes[3] = 1
+    t.wake(4, TIMER, 3)
+    t.start(4, 3)
+    t.block(9, 3, "", reason="system goroutine wait")
+    t.start(9, 1)
+    t.end(12, 2)
+    t.end(20, 1)
+    path = t.make("marks")
+    found = answer("whatif", "--no-gc", path)
+    equal(found["cpus"], 2)
+    near(found["now"], 20)
+    assert abs(found["replay_error"]) < 0.0001, found
+    near(found["then"], 20 - 5)
+
+
+@test
 def the_list_has_what_gains_most_first():
     found = answer("whatif", lock())
     gains = [row["gain"] for row in found["list"]]
