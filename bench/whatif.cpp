@@ -200,8 +200,10 @@ static void pool()
 }
 
 static const struct pair pairs[] = {
-    {"mutex-halved", mutex_halved}, {"shared-halved", shared_halved},
-    {"bounded-queue", bounded_queue}, {"slow-phase", slow_phase},
+    {"mutex-halved", mutex_halved},
+    {"shared-halved", shared_halved},
+    {"bounded-queue", bounded_queue},
+    {"slow-phase", slow_phase},
     {"pool", pool},
 };
 

@@ -135,17 +135,27 @@ func tree(depth int) *node {
 var kept []*node
 
 func allocate() {
-	for i := 0; i < 40; i++ {
+	for i := 0; i < 20; i++ {
 		tree(14)
 	}
 }
 
+// touch makes memory for all that is allocated later: page faults of new memory would cost more than its collection.
+func touch() {
+	memory := make([]byte, 32<<20)
+	for i := 0; i < len(memory); i += 4096 {
+		memory[i] = 1
+	}
+}
+
 func garbage() {
+	touch()
+	runtime.GC()
 	debug.SetGCPercent(10)
 	if changed {
 		debug.SetGCPercent(-1)
 	}
-	kept = append(kept, tree(19))
+	kept = append(kept, tree(18))
 	together(allocate, allocate)
 }
 

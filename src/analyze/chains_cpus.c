@@ -18,10 +18,10 @@ struct placing {
     unsigned cpus;
     int running, ready;
     int64_t now_ns;
-    int64_t more_ns;  /* more threads than there are CPUs ran */
-    int64_t late_ns;  /* sum of all stalls */
-    double stall_ns;  /* what each ready thread was stalled */
-    bool sets;        /* the marks get the stalls */
+    int64_t more_ns; /* more threads than there are CPUs ran */
+    int64_t late_ns; /* sum of all stalls */
+    double stall_ns; /* what each ready thread was stalled */
+    bool sets;       /* the marks get the stalls */
     struct placed *threads;
 };
 
@@ -95,7 +95,8 @@ bool chains_take_affinity(struct chains *chains)
     /* The threads that were looked at need not be all: if more than these CPUs were in use for 1 %
      * of the time, their affinity does not limit the program. */
     int64_t most = (chains->end_ns - chains->begin_ns) / 100;
-    struct placing first = {.cpus = allowed_cpus(chains)}, second = {.cpus = first.cpus, .sets = true};
+    struct placing first = {.cpus = allowed_cpus(chains)},
+                   second = {.cpus = first.cpus, .sets = true};
     if (first.cpus == 0 || first.cpus >= chains->cpus)
         return true;
     if (!place_all(chains, &first))

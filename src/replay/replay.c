@@ -498,8 +498,8 @@ static bool preempt(struct replay *r)
         return false;
     for (size_t i = 0; i < r->runner_count; i++) {
         struct task *task = &r->tasks[r->runners[i]];
-        if (!task->thread->marks && (!longest || task->sliced_ns - task->used_ns <
-                                                     longest->sliced_ns - longest->used_ns))
+        if (!task->thread->marks &&
+            (!longest || task->sliced_ns - task->used_ns < longest->sliced_ns - longest->used_ns))
             longest = task;
     }
     if (!longest)
