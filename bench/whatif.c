@@ -355,7 +355,7 @@ static void batch_size(void)
 static void *asks_with_lock(void *arg)
 {
     (void)arg;
-    for (int i = 0; i < ROUNDS / 4; i++) {
+    for (int i = 0; i < ROUNDS / 8; i++) {
         pthread_mutex_lock(&first_mu);
         request(&disk);
         pthread_mutex_unlock(&first_mu);
@@ -367,7 +367,7 @@ static void *asks_with_lock(void *arg)
 /* --io=read=0.2x: it is waited for with a lock held */
 static void disk_in_lock(void)
 {
-    if (peer_begin(&disk, changed ? 2000 : 10000))
+    if (peer_begin(&disk, changed ? 4000 : 20000))
         run_threads((void *(*const[])(void *)){asks_with_lock, asks_with_lock, asks_with_lock}, 3);
 }
 

@@ -439,6 +439,23 @@ def threads_that_may_use_one_cpu_have_one():
 
 
 @test
+def a_switch_that_is_seen_late_gives_no_second_cpu():
+    """As above, but each thread seems to run for 1 beside the next one."""
+    t = Trace(2)
+    t.string("trail.made by=record")
+    t.string("trail.recorded cpus pid=0 count=1 cpu=0 recorder=0 name=0")
+    t.create(0, 1, 2, "half")
+    t.start(39, 2)
+    t.block(40, 1, "join half", "main")
+    t.wake(80, 2, 1)
+    t.start(80, 1)
+    t.end(81, 2)
+    t.end(84, 1)
+    found = answer("whatif", "--cpus=2", t.make("late-switch"))
+    equal(found["cpus"], 1)
+
+
+@test
 def affinity_of_some_threads_does_not_limit_the_others():
     """main and 2 run at once for 30, although those that were looked at might use one CPU."""
     t = Trace(2)
