@@ -75,7 +75,12 @@ static uint32_t lock_of(struct chains *chains, enum wire_wait kind, trail_name n
         return CHAIN_NONE;
     }
     chains->locks[chains->lock_count] = (struct chain_lock){
-        .name = name, .kind = kind, .released_ns = INT64_MIN, .taker = CHAIN_NONE};
+        .name = name,
+        .kind = kind,
+        .released_ns = INT64_MIN,
+        .taker = CHAIN_NONE,
+        .woken = CHAIN_NONE,
+    };
     return (uint32_t)chains->lock_count++;
 }
 
@@ -170,9 +175,20 @@ static uint32_t lock_of_wait(struct chains *chains, const struct chain_wait *wai
 }
 
 /*
- * A wait for a lock has been ended by a goroutine that released it. Where the trace has no holders,
- * in Go's, the waker had the lock at least since the wait began, or since the release before.
+ * Since when the waker had a lock whose holders the trace does not have, as Go's: at least since the
+ * wait began. It may have had it since the release before if that woke it, or may have taken it
+ * again in between, while none waited; the latter is unlikely if the wait was at least half of that
+ * time.
  */
+static int64_t lock_since(const struct chain_lock *lock, const struct chain_goroutine *waker,
+                          const struct chain_wait *wait)
+{
+    bool soon = lock->woken == waker->thread &&
+                wait->end_ns - lock->released_ns <= 2 * (wait->end_ns - wait->begin_ns);
+    return soon && lock->released_ns < wait->begin_ns ? lock->released_ns : wait->begin_ns;
+}
+
+/* A wait for a lock has been ended by a goroutine that released it. */
 static bool lock_wait_ends(struct chains *chains, const struct chain_goroutine *g,
                            struct chain_goroutine *waker, const struct chain_wait *wait)
 {
@@ -184,8 +200,11 @@ static bool lock_wait_ends(struct chains *chains, const struct chain_goroutine *
         ns_add(&lock->unmatched_ns, ns);
     if (!woken)
         return true;
-    if (lock->kind == WIRE_WAIT_NONE)
-        return lock_held(chains, waker, wait->lock, wait->begin_ns);
+    if (lock->kind == WIRE_WAIT_NONE) {
+        int64_t since_ns = lock_since(lock, waker, wait);
+        lock->woken = g->thread;
+        return lock_held(chains, waker, wait->lock, since_ns);
+    }
     if (!lock_left(chains, wait->lock))
         return false;
     lock = &chains->locks[wait->lock];
@@ -333,8 +352,9 @@ static void learn_name(struct chains *chains, struct chain_goroutine *g, trail_s
     trail_name start = row.places[row.count - 1].function;
     trail_string text = names_text(chains->names, start);
     thread->name = names_goroutine(chains->names, g->id, start);
-    thread->gc = text_begins(text, "runtime.gcBgMarkWorker") ||
-                 text_begins(text, "runtime.bgsweep") || text_begins(text, "runtime.bgscavenge");
+    thread->marks = text_begins(text, "runtime.gcBgMarkWorker");
+    thread->gc = thread->marks || text_begins(text, "runtime.bgsweep") ||
+                 text_begins(text, "runtime.bgscavenge");
     thread->system = text_begins(text, "runtime.") && !text_is(text, "runtime.main") &&
                      !text_is(text, "runtime.goexit");
     g->named = thread->name != 0;
@@ -598,6 +618,9 @@ static bool other_event(struct chains *chains, const trail_event *event)
         if (event->metric.metric != TRAIL_METRIC_GOMAXPROCS)
             return true;
         clocks_to_now(chains);
+        /* From now on, not as many run at once as before. */
+        if (chains->is_go && event->metric.value < chains->limit)
+            chains->most = chains->running;
         chains->limit = event->metric.value < 65536 ? (unsigned)event->metric.value : 65536;
         return true;
     case TRAIL_STACK_SAMPLE:
@@ -745,6 +768,8 @@ static bool window_ends(void *part, int64_t end_ns)
     if (chains->failed || chains->stacks->failed || chains->names->failed)
         return false;
     chains->cpus = cpus_of(chains);
+    if (!chains_take_affinity(chains))
+        return false;
     chains->goal = goal_of(chains);
     if (chains->goal != CHAIN_NONE)
         find_joined(chains);

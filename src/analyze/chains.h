@@ -105,6 +105,7 @@ struct chain_lock {
     int64_t released_ns, taken_ns;
     size_t release_mark; /* + 1 */
     uint32_t releaser, taker;
+    uint32_t woken; /* by the last release */
 };
 
 struct chain_task {
@@ -122,7 +123,8 @@ struct chain_thread {
     uint32_t creator;
     bool created; /* by a CHAIN_CREATE of the creator */
     bool ended;
-    bool gc;        /* works for Go's garbage collector */
+    bool gc;        /* works for Go's garbage collector, */
+    bool marks;     /* and is one of its mark workers */
     bool system;    /* of the runtime */
     bool joined;    /* created by the thread that decides the end, and ended before it */
     uint64_t first; /* index of its first step */
@@ -188,6 +190,10 @@ struct chains {
 };
 
 extern const struct analysis_part chains_part;
+
+/* Limits the CPUs to those that the threads might use by their affinity. Returns false on out of
+ * memory. */
+bool chains_take_affinity(struct chains *chains);
 
 /* Turns marks into steps. Returns false on out of memory. */
 bool chains_build(struct chains *chains);

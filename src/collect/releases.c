@@ -2,7 +2,8 @@
  * Matches waits with the releases that ended them.
  *
  * The record of a wait has the number of its object's last release when the wait ended. For a lock
- * that only one thread can hold, and for a barrier, that release ended the wait. Condition
+ * that only one thread can hold, and for a barrier, that release ended the wait. A reader was woken
+ * by a writer; readers that were woken with it may have released the lock since. Condition
  * variables and semaphores may have been released several times by then: the oldest release since
  * the wait began that has not woken a thread yet is taken. A thread may take a permit of a
  * semaphore without a wait, which is not recorded: another wait that began later shows that no
@@ -116,6 +117,7 @@ struct release *release_add(struct collect *c, struct thread *thread,
     release->number = record->release;
     release->stack = record->stack;
     release->all = record->flags & SHM_ALL;
+    release->by_reader = record->wait == SHM_RDLOCK;
     release->part = record->object2;
     if (shm_is_shared_end(record->object) && record->flags & SHM_CLOSES) {
         /* Only if no other ended the wait: see find_shared. */
@@ -162,8 +164,8 @@ void releases_drop_old(struct trace *t, uint64_t before)
 
 static bool is_exclusive(uint8_t wait)
 {
-    return wait == SHM_MUTEX || wait == SHM_WRLOCK || wait == SHM_RDLOCK || wait == SHM_ONCE ||
-           wait == SHM_BARRIER || wait == SHM_OMP_TASKS;
+    return wait == SHM_MUTEX || wait == SHM_WRLOCK || wait == SHM_ONCE || wait == SHM_BARRIER ||
+           wait == SHM_OMP_TASKS;
 }
 
 static struct release *release_at(struct collect *c, uint64_t object, uint32_t number)
@@ -310,6 +312,17 @@ static struct release *find_last(struct collect *c, uint64_t object, uint32_t nu
     return NULL;
 }
 
+/* Returns the last release by a writer; where none is known, as of one that gave up its wait, the
+ * last by a reader. */
+static struct release *find_writer(struct collect *c, uint64_t object, uint32_t number,
+                                   uint64_t begin, uint64_t end)
+{
+    struct release *last = find_last(c, object, number, begin, end), *r = last;
+    while (r && r->by_reader)
+        r = find_last(c, object, r->number - 1, begin, end);
+    return r ? r : last;
+}
+
 /*
  * The same for an object of several processes: a write, or else the last close, which was the end
  * of the data if no other process still had that end.
@@ -334,6 +347,8 @@ static struct release *find_release(struct collect *c, uint64_t object, uint32_t
         return find_shared(c, object, number, wait, begin, end);
     if (is_exclusive(wait))
         return find_last(c, object, number, begin, end);
+    if (wait == SHM_RDLOCK)
+        return find_writer(c, object, number, begin, end);
     if (wait == SHM_SEMAPHORE)
         return find_post(c, object, number, begin, end);
     return wait == SHM_POLL ? find_first(c, object, number, begin, end)

@@ -29,9 +29,10 @@ struct release {
     uint64_t serial; /* of the thread */
     uint32_t number;
     uint64_t stack;
-    uint64_t part; /* for a file lock or signal: the record's object2 */
-    uint32_t skip; /* if taken: all releases from this one up to here are taken */
-    bool closes;   /* by closing an end that other processes may still have open */
+    uint64_t part;  /* for a file lock or signal: the record's object2 */
+    uint32_t skip;  /* if taken: all releases from this one up to here are taken */
+    bool closes;    /* by closing an end that other processes may still have open */
+    bool by_reader; /* of a reader-writer lock */
     bool all, taken, written;
     struct woken *woken;
     struct release *newer;

@@ -336,9 +336,10 @@ static void doubt_change(struct request *request, const struct change *change)
                   change->name);
         break;
     case CHANGE_NO_GC:
-        doubt(
-            request, CONFIDENCE_LOW,
-            "the gain may be much larger: allocation, write barriers and caches are not modelled");
+        doubt(request, CONFIDENCE_LOW,
+              "the gain may be larger or smaller: write barriers, caches, and page faults of "
+              "memory that "
+              "is new instead of reused are not modelled");
         break;
     default:
         break;

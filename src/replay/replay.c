@@ -29,6 +29,8 @@ struct task {
     int64_t used_ns;         /* and part already run in this slice */
     int64_t since_ns;        /* when its wait began */
     int64_t spent_ns;        /* CPU time, as the scheduler counts it */
+    int64_t sliced_ns;       /* when the part running now began */
+    uint64_t event;          /* nth of its event; others of it are void */
     uint32_t next;           /* in the queue of a lock */
     int64_t queued_ns;       /* in the trace, before the next run */
     float held;              /* product of the factors of the locks it holds */
@@ -76,6 +78,8 @@ struct replay {
     int64_t now_ns, slice_ns;
     int64_t least_ns; /* CPU time up to which running threads have been served */
     unsigned cpus_free;
+    uint32_t *runners; /* tasks that have a CPU */
+    size_t runner_count;
     trail_name region; /* of the goal */
     size_t open;       /* unfinished threads that decide the end */
     uint32_t current;  /* the thread whose steps are performed */
@@ -104,6 +108,7 @@ static void at(struct replay *r, uint32_t task, int64_t time_ns)
 {
     if (time_ns > TIME_MOST)
         return; /* the thread never continues */
+    r->tasks[task].event = r->nth;
     if (!GROW(r->events, r->event_capacity, r->event_count + 1)) {
         r->failed = true;
         return;
@@ -115,14 +120,14 @@ static void at(struct replay *r, uint32_t task, int64_t time_ns)
 /*
  * The thread with the lowest rank runs first. Linux: the one with the least CPU time so far. Go:
  * the one that has been ready longest, where the time it queued in the trace counts, so that
- * threads it let pass there pass again. A P looks for a worker of the garbage collector before
+ * threads it let pass there pass again. A P looks for a mark worker of the garbage collector before
  * anything else.
  */
 static int64_t rank_of(const struct replay *r, const struct task *task)
 {
     if (!r->chains->is_go)
         return task->spent_ns;
-    return task->thread->gc ? INT64_MIN : r->now_ns + task->queued_ns;
+    return task->thread->marks ? INT64_MIN : r->now_ns + task->queued_ns;
 }
 
 static void make_ready(struct replay *r, struct task *task)
@@ -142,6 +147,16 @@ static void make_ready(struct replay *r, struct task *task)
     queue_up(r->ready, r->ready_count++,
              (struct queued){rank_of(r, task), r->nth++, number_of(r, task)});
     task->queued_ns = 0;
+}
+
+/* A task that has had a CPU leaves it. */
+static void leave_cpu(struct replay *r, const struct task *task)
+{
+    size_t i = 0;
+    while (r->runners[i] != number_of(r, task))
+        i++;
+    r->runners[i] = r->runners[--r->runner_count];
+    r->cpus_free++;
 }
 
 static struct task *next_ready(struct replay *r)
@@ -382,6 +397,7 @@ static void slice(struct replay *r, struct task *task)
     task->state = TASK_RUNS;
     int64_t most = r->slice_ns - task->used_ns;
     task->run_ns = task->left_ns < most ? task->left_ns : most;
+    task->sliced_ns = r->now_ns;
     at(r, number_of(r, task), r->now_ns + task->run_ns);
 }
 
@@ -431,7 +447,8 @@ static void go_on(struct replay *r, struct task *task, bool has_cpu)
         slice(r, task);
         return;
     }
-    r->cpus_free += has_cpu;
+    if (has_cpu)
+        leave_cpu(r, task);
     if (has_cpu || after == AFTER_END)
         stops(r, task, after == AFTER_RUN ? NULL : step);
     if (after == AFTER_RUN)
@@ -446,32 +463,61 @@ static void go_on(struct replay *r, struct task *task, bool has_cpu)
         task->since_ns = r->now_ns;
 }
 
+static void has_run(struct replay *r, struct task *task, int64_t ns)
+{
+    task->left_ns -= ns;
+    task->spent_ns += ns;
+    task->used_ns += ns;
+    if (task->spent_ns > r->least_ns)
+        r->least_ns = task->spent_ns;
+}
+
 /* A slice has ended. */
 static void slice_ends(struct replay *r, struct task *task)
 {
-    task->left_ns -= task->run_ns;
-    task->spent_ns += task->run_ns;
-    task->used_ns += task->run_ns;
+    has_run(r, task, task->run_ns);
     if (task->used_ns >= r->slice_ns && r->ready_count == 0)
         task->used_ns = 0;
-    if (task->spent_ns > r->least_ns)
-        r->least_ns = task->spent_ns;
     if (task->left_ns == 0) {
         go_on(r, task, true);
     } else if (task->used_ns < r->slice_ns) {
         slice(r, task);
     } else {
-        r->cpus_free++;
+        leave_cpu(r, task);
         stops(r, task, NULL);
         make_ready(r, task);
     }
 }
 
+/* If a mark worker is the next of the ready ones, the task that has run longest leaves its CPU.
+ * Returns false if none does. */
+static bool preempt(struct replay *r)
+{
+    struct task *longest = NULL;
+    if (!r->tasks[r->ready[0].task].thread->marks)
+        return false;
+    for (size_t i = 0; i < r->runner_count; i++) {
+        struct task *task = &r->tasks[r->runners[i]];
+        if (!task->thread->marks &&
+            (!longest || task->sliced_ns - task->used_ns < longest->sliced_ns - longest->used_ns))
+            longest = task;
+    }
+    if (!longest)
+        return false;
+    has_run(r, longest, r->now_ns - longest->sliced_ns);
+    longest->event = UINT64_MAX;
+    leave_cpu(r, longest);
+    stops(r, longest, NULL);
+    make_ready(r, longest);
+    return true;
+}
+
 static void give_cpus(struct replay *r)
 {
-    while (r->cpus_free > 0 && r->ready_count > 0) {
+    while (r->ready_count > 0 && (r->cpus_free > 0 || preempt(r))) {
         struct task *task = next_ready(r);
         r->cpus_free--;
+        r->runners[r->runner_count++] = number_of(r, task);
         runs(r, task);
         slice(r, task);
     }
@@ -486,9 +532,9 @@ static void play(struct replay *r)
         struct task *task = &r->tasks[first.task];
         r->now_ns = first.key;
         r->current = first.task;
-        if (task->state == TASK_RUNS)
+        if (task->event == first.nth && task->state == TASK_RUNS)
             slice_ends(r, task);
-        else
+        else if (task->event == first.nth)
             go_on(r, task, false);
         /* Process all events of this time before giving out a CPU. */
         if (r->event_count == 0 || r->events[0].key > r->now_ns)
@@ -515,6 +561,9 @@ static bool prepare(struct replay *r, const struct change *changes, size_t count
         !r->task_begins || !r->result->tasks)
         return false;
     r->cpus_free = r->plan.cpus;
+    r->runners = list(r->plan.cpus, sizeof *r->runners);
+    if (!r->runners)
+        return false;
     r->slice_ns = chains->is_go ? SLICE_GO_NS : SLICE_LINUX_NS;
     if (r->slice_ns < (chains->end_ns - chains->begin_ns) / SLICES_MOST)
         r->slice_ns = (chains->end_ns - chains->begin_ns) / SLICES_MOST;
@@ -559,6 +608,7 @@ bool replay_run(const struct chains *chains, const struct change *changes, size_
     free(r.task_begins);
     free(r.events);
     free(r.ready);
+    free(r.runners);
     return good && !r.failed;
 }
 

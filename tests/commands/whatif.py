@@ -240,6 +240,24 @@ def one_cpu():
     return t.make("one-cpu")
 
 
+def pinned(allowed="trail.recorded cpus pid=0 count=1 cpu=0 recorder=0 name=0"):
+    """The same by trail record on a machine with two CPUs, of which the threads may use one."""
+    t = Trace(2, {2: 1, 3: 1})
+    t.string("trail.made by=record")
+    t.string(allowed)
+    t.create(0, 1, 2, "half")
+    t.create(0, 1, 3, "half")
+    t.block(1, 1, "join half", "main")
+    t.start(1, 2)
+    t.wake(41, 2, 1)
+    t.end(41, 2)
+    t.start(41, 3)
+    t.end(81, 3)
+    t.start(81, 1)
+    t.end(84, 1)
+    return t.make("pinned")
+
+
 def outside(what="read db", reason="network"):
     """main runs for 10, waits for something from outside for 50, and runs for 10."""
     t = Trace(1)
@@ -302,6 +320,31 @@ def a_hold_that_is_known_to_three_digits_contains_its_sleep():
     near(then(path, "--hold=a_mu=0.5x"), 1.01 + 40.02 / 2 + 20)
 
 
+def go_mutex(again):
+    """main has a mutex of Go that 2 wants at 1 and has from 10 to 20; main wants it again at `again`, and ends 5 after it has it."""
+    lock = "sync.(*Mutex).Lock", "update"
+    t = Trace(2)
+    t.create(0, 1, 2, "worker")
+    t.start(0, 2)
+    t.block(1, 2, "", *lock, "worker")
+    t.wake(10, 1, 2)
+    t.start(10, 2)
+    t.block(again, 1, "", *lock, "main")
+    t.wake(20, 2, 1)
+    t.end(20, 2)
+    t.start(20, 1)
+    t.end(25, 1)
+    return t.make(f"go-mutex-{again}")
+
+
+@test
+def a_lock_of_go_is_held_since_its_holder_was_woken():
+    # main from 1 to 10, 2 from 10 to 20.
+    near(then(go_mutex(13), "--hold=update=0.5x"), 1 + 4.5 + 5 + 5)
+    # 2 may have taken it twice: surely from 18 on.
+    near(then(go_mutex(18), "--hold=update=0.5x"), 1 + 4.5 + 8 + 1 + 5)
+
+
 @test
 def a_lock_is_taken_in_the_order_of_arrival():
     """main and 2 want a_mu, which 3 holds up to 20: 2 at 12, after it ran, main at 15. Each holds it for 30."""
@@ -362,6 +405,67 @@ def a_thread_that_had_ended_is_joined_all_the_same():
 def two_runners_need_two_cpus():
     # One begins at once, the other when main waits; main goes on when the first has ended.
     near(then(one_cpu(), "--cpus=2"), 40 + 3)
+
+
+@test
+def a_program_of_go_has_the_cpus_that_it_has_set():
+    """main and 2 run at once up to 1; then there is one P, on which 3 and main take turns."""
+    t = Trace(2, {3: 1})
+    t.create(0, 1, 2, "early")
+    t.start(0, 2)
+    t.end(1, 2)
+    t.add(1, 1, f"ProcsChange dt=%d procs_value=1 stack={t.stack('main')}")
+    t.create(1, 1, 3, "half")
+    t.region(1, 1, "own", "Begin")
+    t.region(30, 1, "own", "End")
+    t.block(30, 1, "join half", "main")
+    t.start(30, 3)
+    t.wake(60, 3, 1)
+    t.end(60, 3)
+    t.start(60, 1)
+    t.end(61, 1)
+    path = t.make("procs")
+    equal(answer("whatif", path)["cpus"], 1)
+    # In the replay, what runs at once up to 1 has one P, too, which takes 1 more of 61.
+    near(then(path, "--cpus=2"), (1 + 30 + 1) * 61 / 62)
+
+
+@test
+def threads_that_may_use_one_cpu_have_one():
+    found = answer("whatif", "--cpus=2", pinned())
+    equal(found["cpus"], 1)
+    # As in a program that had two and used one: each of the two has one while main waits.
+    near(found["then"], 40 + 3)
+
+
+@test
+def a_switch_that_is_seen_late_gives_no_second_cpu():
+    """As above, but each thread seems to run for 1 beside the next one."""
+    t = Trace(2)
+    t.string("trail.made by=record")
+    t.string("trail.recorded cpus pid=0 count=1 cpu=0 recorder=0 name=0")
+    t.create(0, 1, 2, "half")
+    t.start(39, 2)
+    t.block(40, 1, "join half", "main")
+    t.wake(80, 2, 1)
+    t.start(80, 1)
+    t.end(81, 2)
+    t.end(84, 1)
+    found = answer("whatif", "--cpus=2", t.make("late-switch"))
+    equal(found["cpus"], 1)
+
+
+@test
+def affinity_of_some_threads_does_not_limit_the_others():
+    """main and 2 run at once for 30, although those that were looked at might use one CPU."""
+    t = Trace(2)
+    t.string("trail.made by=record")
+    t.string("trail.recorded cpus pid=0 count=1 cpu=0 recorder=0 name=0")
+    t.create(0, 1, 2, "worker")
+    t.start(0, 2)
+    t.end(30, 2)
+    t.end(40, 1)
+    equal(answer("whatif", t.make("some-pinned"))["cpus"], 2)
 
 
 @test
@@ -450,6 +554,31 @@ def without_garbage_collection_its_work_and_waits_take_no_time():
     t.add(43, 1, "GCMarkAssistEnd dt=%d")
     t.end(48, 1)
     near(then(t.make("gc"), "--no-gc"), 10 + 5 + 5)
+
+
+@test
+def a_mark_worker_gets_a_cpu_at_once():
+    """main runs from 0 and 2 from 1 on, when a mark worker takes the CPU of main from 4 to 9."""
+    t = Trace(2, {3: 2, 2: 2})
+    t.create(0, 1, 3, "runtime.gcBgMarkWorker")
+    t.start(0, 3)
+    t.block(0.5, 3, "", reason="system goroutine wait")
+    t.create(0.5, 1, 2, "worker")
+    t.start(1, 2)
+    t.add(4, 1, f"GoStop dt=%d reason_string={t.string('preempted')} stack={t.stack('main')}")
+    t.lanes[3] = 1
+    t.wake(4, TIMER, 3)
+    t.start(4, 3)
+    t.block(9, 3, "", reason="system goroutine wait")
+    t.start(9, 1)
+    t.end(12, 2)
+    t.end(20, 1)
+    path = t.make("marks")
+    found = answer("whatif", "--no-gc", path)
+    equal(found["cpus"], 2)
+    near(found["now"], 20)
+    assert abs(found["replay_error"]) < 0.0001, found
+    near(found["then"], 20 - 5)
 
 
 @test

@@ -1,13 +1,15 @@
 /*
  * Three threads, each waiting for the next: a chain with a known answer. With the word "often": a
  * lock that is held for long, first while another one is taken as often as possible, then while
- * none is. With "readers": three threads that hold one lock for reading at the same time.
+ * none is. With "readers": three threads that hold one lock for reading at the same time. With
+ * "late": a reader that is woken by a writer, and goes on after another reader has released the lock.
  *
  * Prints how long each lock was held at least and at most, in ns: "NAME BEGIN LEAST MOST". BEGIN is
  * "exact", or "coarse" if the recorder's library took the start of the hold from the recorder's
  * coarse clock, or "either". "chain" is the wait of all threads of the chain together.
  */
 #include <semaphore.h>
+#include <signal.h>
 
 #include "answers.h"
 
@@ -164,6 +166,69 @@ static int readers(void)
     return 0;
 }
 
+/* MARK: A late reader */
+
+static pthread_rwlock_t sign_lock = PTHREAD_RWLOCK_INITIALIZER;
+static about_to_wait early_waits, late_waits;
+static atomic_bool is_late, may_go_on;
+
+/* Without a wait of its own. */
+static void be_late(int number)
+{
+    (void)number;
+    atomic_store(&is_late, true);
+    while (!atomic_load(&may_go_on))
+        ;
+}
+
+static IN_STACKS void reads_sign(about_to_wait *who)
+{
+    about(who);
+    pthread_rwlock_rdlock(&sign_lock);
+    pthread_rwlock_unlock(&sign_lock);
+}
+
+static void *reads_early(void *unused)
+{
+    reads_sign(&early_waits);
+    return unused;
+}
+
+static IN_STACKS void reads_late(void)
+{
+    reads_sign(&late_waits);
+}
+
+static void *run_reads_late(void *unused)
+{
+    reads_late();
+    return unused;
+}
+
+static IN_STACKS void writes_sign(void)
+{
+    pthread_rwlock_unlock(&sign_lock);
+}
+
+static int late(void)
+{
+    pthread_t threads[2];
+    (void)signal(SIGUSR1, be_late);
+    pthread_rwlock_wrlock(&sign_lock);
+    threads[0] = start(reads_early, NULL);
+    threads[1] = start(run_reads_late, NULL);
+    until_asleep(&early_waits);
+    until_asleep(&late_waits);
+    pthread_kill(threads[1], SIGUSR1);
+    while (!atomic_load(&is_late))
+        sched_yield();
+    writes_sign();
+    pthread_join(threads[0], NULL);
+    atomic_store(&may_go_on, true);
+    pthread_join(threads[1], NULL);
+    return 0;
+}
+
 /* MARK: Many locks */
 
 #define HOLDS 10
@@ -286,6 +351,8 @@ int main(int argc, char **argv)
         return often();
     if (argc > 1 && strcmp(argv[1], "readers") == 0)
         return readers();
+    if (argc > 1 && strcmp(argv[1], "late") == 0)
+        return late();
     count_stock();
     pthread_join(packer_thread, NULL);
     write_prices();

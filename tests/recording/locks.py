@@ -13,6 +13,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import tap
 import work
+from recorded import Trace
 from tap import test
 
 TRAIL, PROGRAM = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[3])
@@ -138,6 +139,16 @@ def each_reader_has_a_hold_of_its_own():
     for name, _, least, most in measured:
         # The coarse clock may give its begin.
         assert held[name]["count"] == 1 and is_right(held[name]["ns"], least - HALF_STEP, most + HALF_STEP), (held[name], least, most)
+
+
+@test
+def a_late_reader_was_woken_by_the_writer():
+    """Another reader that was woken with it has released the lock by then."""
+    path = os.path.join(WORK, "late.trace")
+    record(path, "late")
+    trace = Trace(TRAIL, path)
+    waits = [wait for wait in trace.in_function("reads_late") if wait.object.startswith("rwlock")]
+    assert waits and "writes_sign" in waits[-1].waker_functions, waits
 
 
 @test
