@@ -36,6 +36,7 @@
 #define SLOW_LEAST   INT64_C(10000000)
 #define SLOW_TIMES   10 /* the slowest compared with the median */
 #define SLOW_COUNT   5
+#define ASSIST_SHARE 0.1 /* of the slowest task or region */
 #define READY_SHARE  0.2
 #define READY_MOST   0.5 /* from here on, however short each time was */
 #define READY_OTHERS 0.4 /* where there were CPUs enough, but for other programs */
@@ -253,16 +254,18 @@ static void explain_spent(struct findings *findings, const trail_longest *span,
 {
     if (!spent->known)
         return;
-    if (spent->assist_ns > span->ns / 4) {
-        finding_explain(findings,
-                        "For %s of it, its %s had to help the garbage collection (assists), since "
-                        "it allocates faster than the collection marks.",
-                        duration(spent->assist_ns).text, word(findings, TERM_task));
-        finding_advise(findings, "Allocate less in it, or let the heap grow (GOGC, GOMEMLIMIT).");
-    } else if (!explain_wait(findings, span))
+    bool assists = spent->assist_ns > (int64_t)(ASSIST_SHARE * (double)span->ns);
+    if (spent->assist_ns <= span->ns / 2 && !explain_wait(findings, span))
         finding_explain(findings, "Its %s ran for %s, was ready for %s and waited for the rest.",
                         word(findings, TERM_task), duration(spent->exec_ns).text,
                         duration(spent->ready_ns).text);
+    if (!assists)
+        return;
+    finding_explain(findings,
+                    "For %s of it, its %s had to help the garbage collection (assists), since it "
+                    "allocates faster than the collection marks.",
+                    duration(spent->assist_ns).text, word(findings, TERM_task));
+    finding_advise(findings, "Allocate less in it, or let the heap grow (GOGC, GOMEMLIMIT).");
 }
 
 void finding_slow_task(struct findings *findings)
@@ -580,6 +583,20 @@ void finding_long_pause(struct findings *findings)
                     plural_s(gc->pause_count), duration(median).text);
 }
 
+/* The function with the longest time in all; NULL: none is known. */
+static const struct gc_helper *most_of(const struct idmap *helpers)
+{
+    const struct gc_helper *most = NULL;
+    IDMAP_EACH(slot, helpers) {
+        const struct gc_helper *helper = slot->value;
+        if (helper->function != 0 && helper->count > 0 &&
+            (!most || helper->ns > most->ns ||
+             (helper->ns == most->ns && helper->function < most->function)))
+            most = helper;
+    }
+    return most;
+}
+
 void finding_pauses_take_much(struct findings *findings)
 {
     const struct gc *gc = findings->gc;
@@ -595,25 +612,19 @@ void finding_pauses_take_much(struct findings *findings)
     double share = share_of(sum, length_of(findings));
     if (share < PAUSE_SHARE || is_by_stops(findings, sum))
         return;
-    const struct finding_of of = {"pause-share", .gain_ns = sum, .moment = &longest};
+    const struct gc_helper *most = most_of(&gc->stopped_by);
+    bool by_most = most && most->ns > sum / 2;
+    const struct finding_of of = {"pause-share", .gain_ns = sum, .moment = &longest,
+                                  .function = by_most ? most->function : 0};
     finding_say(findings, &of, "Stop-the-world pauses took %.0f %% of the time", 100 * share);
     finding_explain(findings, "%zu pause%s, %s in all, the longest %s.", gc->pause_count,
                     plural_s(gc->pause_count), duration(sum).text, duration(longest.ns).text);
-}
-
-/* The function that assisted for longest; NULL: none did. */
-static const struct gc_helper *most_helpful(const struct gc *gc)
-{
-    const struct idmap *helpers = &gc->by_function;
-    const struct gc_helper *most = NULL;
-    IDMAP_EACH(slot, helpers) {
-        const struct gc_helper *helper = slot->value;
-        if (helper->function != 0 && helper->count > 0 &&
-            (!most || helper->ns > most->ns ||
-             (helper->ns == most->ns && helper->function < most->function)))
-            most = helper;
-    }
-    return most;
+    if (!by_most)
+        return;
+    trail_string name = text_of(findings, most->function);
+    finding_explain(findings, "%.*s made %" PRIu64 " of them, %s in all.", SHOWN(name), most->count,
+                    duration(most->ns).text);
+    finding_advise(findings, "Let it do so less often.");
 }
 
 void finding_gc_takes_much(struct findings *findings)
@@ -625,7 +636,7 @@ void finding_gc_takes_much(struct findings *findings)
     double share = 1 - utilisation_least(&findings->utilisation->curves[0], length_of(findings));
     if (share < GC_SHARE || is_by_stops(findings, part_of(length_of(findings), share)))
         return;
-    const struct gc_helper *most = most_helpful(gc);
+    const struct gc_helper *most = most_of(&gc->by_function);
     trail_longest moment = {0};
     for (size_t i = 0; i < gc->cycle_count; i++)
         longest_note(&moment, ns_between(gc->cycles[i].begin_ns, gc->cycles[i].end_ns),

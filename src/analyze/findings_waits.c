@@ -20,6 +20,8 @@
 #define PEER_SHARE         0.5
 #define QUEUE_SHARE        0.3
 #define QUEUE_WAITS        3
+#define ONCE_SHARE         0.2
+#define ONCE_LEAST         INT64_C(100000000)
 #define BALANCE_LEAST      INT64_C(50000000)
 #define BALANCE_SHARE      0.25
 #define WATCH_TIMES        20                /* short sleeps until a worker has ended */
@@ -42,6 +44,7 @@
 #define POOL_WAITS         10
 #define POOL_RARELY        4     /* the pool waits for work at most once in so many waits for it */
 #define POOL_IDLE          0.2   /* of its time, waiting for work */
+#define POOL_MORE          0.5   /* than its threads wait for results, on average */
 #define PRODUCER_WAITS     0.6   /* of its time, for something else than work */
 #define CONSUMER_WAITS     0.8   /* of their time, for work */
 #define HANDOFF_MOST       20000 /* time per hand-off */
@@ -69,9 +72,9 @@ static bool waits_for_all(const struct findings *findings, const struct blame_ro
 {
     const struct wait_facts *facts = facts_of(findings, row->wait);
     if (!facts)
-        return !row->lock && text_is(text_of(findings, row->wait), "sync");
+        return !row->lock && !row->once && text_is(text_of(findings, row->wait), "sync");
     return facts->kind == WIRE_WAIT_BARRIER || facts->kind == WIRE_WAIT_JOIN ||
-           facts->kind == WIRE_WAIT_OMP_BARRIER || facts->kind == WIRE_WAIT_ONCE;
+           facts->kind == WIRE_WAIT_OMP_BARRIER;
 }
 
 /* MARK: Sleeps and the world outside */
@@ -112,6 +115,20 @@ void finding_polling(struct findings *findings)
     }
 }
 
+/* Where most of such waits for one condition variable were; NULL: unknown. */
+static const struct place *condition_place(const struct findings *findings, const trail_wait *wait)
+{
+    const struct waits *waits = findings->waits;
+    for (size_t i = 0; i < waits->place_count; i++) {
+        const struct place *place = waits->all[i];
+        if (place->kind == PLACE_CONDITION && place->name != 0 && place->lock != 0 &&
+            wait_kind_name(&findings->analysis->names, place->lock) == wait->reason &&
+            place->waits * 2 > wait->spread.count)
+            return place;
+    }
+    return NULL;
+}
+
 /* The same with waits that time out. */
 void finding_time_outs(struct findings *findings)
 {
@@ -121,17 +138,18 @@ void finding_time_outs(struct findings *findings)
         for (size_t n = 0; n < group->wait_count; n++) {
             const trail_wait *wait = &group->waits[n];
             const trail_histogram *spread = &wait->spread;
-            if (wait->timed_out < POLL_TIMES || wait->timed_out * 10 < spread->count * 9 ||
+            if (wait->timed_out < POLL_TIMES || wait->timed_out * 2 < spread->count ||
                 mean(spread->sum_ns, spread->count) > 2 * POLL_MOST ||
                 share_of(spread->sum_ns, length_of(findings)) < POLL_SHARE)
                 continue;
             const struct finding_of of = {
                 "polling", .gain_ns = spread->sum_ns / (int64_t)spread->count,
                 .moment = &wait->longest, .function = group->name, .object = wait->reason};
-            trail_string name = text_of(findings, group->name);
-            trail_string reason = text_of(findings, wait->reason);
+            const struct place *place = condition_place(findings, wait);
+            trail_string name = text_of(findings, place ? place->name : group->name);
+            trail_string reason = text_of(findings, place ? place->lock : wait->reason);
             finding_say(findings, &of,
-                        "%.*s polls: %" PRIu64 " of its %" PRIu64
+                        "%.*s polls: %" PRIu64 " of %" PRIu64
                         " waits (%.*s) timed out, after %s on average",
                         SHOWN(name), wait->timed_out, spread->count, SHOWN(reason),
                         duration(mean(spread->sum_ns, spread->count)).text);
@@ -329,6 +347,18 @@ void finding_queue(struct findings *findings)
     }
 }
 
+/* Whether many waits of this kind timed out: what ends the others need not be a signal. */
+static bool times_out(const struct findings *findings, const struct blame_row *row)
+{
+    const struct waits *waits = findings->waits;
+    const struct wait_group *group =
+        row->waiter < waits->by_name_count ? waits->by_name[row->waiter] : NULL;
+    for (size_t i = 0; group && i < group->row.wait_count; i++)
+        if (group->waits[i].reason == wait_kind_name(&findings->analysis->names, row->wait))
+            return group->waits[i].timed_out * 4 >= group->waits[i].spread.count;
+    return false;
+}
+
 /*
  * Whether the waits are such as are for permits: for a semaphore, for a condition variable that each
  * time ended the wait of one, or for room in a channel.
@@ -337,7 +367,8 @@ static bool is_for_permit(const struct findings *findings, const struct blame_ro
 {
     const struct wait_facts *facts = facts_of(findings, row->wait);
     return facts ? facts->kind == WIRE_WAIT_SEMAPHORE ||
-                       (facts->kind == WIRE_WAIT_CONDITION && row->together * 4 < row->waits)
+                       (facts->kind == WIRE_WAIT_CONDITION && row->together * 4 < row->waits &&
+                        !times_out(findings, row))
                  : text_is(text_of(findings, row->wait), "chan send");
 }
 
@@ -379,7 +410,7 @@ static bool is_for_work(const struct findings *findings, const struct blame_row 
     const struct wait_facts *facts = facts_of(findings, row->wait);
     trail_string text = text_of(findings, row->wait);
     return facts ? facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE ||
-                       facts->kind == WIRE_WAIT_READ
+                       facts->kind == WIRE_WAIT_READ || facts->kind == WIRE_WAIT_FUTURE
                  : text_is(text, "chan receive") || text_is(text, "sync.(*Cond).Wait");
 }
 
@@ -410,16 +441,16 @@ void finding_bottleneck(struct findings *findings)
                                       .gain_ns = ns,          .moment = &row->longest,
                                       .function = row->start, .object = row->wait};
         trail_string name = text_of(findings, row->start), wait = text_of(findings, row->wait),
-                     at = text_of(findings, row->at);
+                     at = text_of(findings, row->at), by = text_of(findings, row->place);
         finding_say(findings, &of,
                     "%.*s is the bottleneck: %s %" PRId64 " had work for %.0f %% of the time",
                     SHOWN(name), word(findings, TERM_task), row->goroutine.key,
                     100 * share_of(busy, length));
         finding_explain(findings,
                         "Others waited for it at %.*s (%.*s) during %.0f %%: %" PRIu64
-                        " waits, %s in all, the longest %s.",
+                        " waits, %s in all, the longest %s, ended by %.*s.",
                         SHOWN(at), SHOWN(wait), 100 * share_of(ns, length), row->waits,
-                        duration(row->ns).text, duration(row->longest.ns).text);
+                        duration(row->ns).text, duration(row->longest.ns).text, SHOWN(by));
         finding_advise(findings, "Make it faster, or divide its work.");
     }
 }
@@ -467,7 +498,8 @@ static bool takes_work(const struct blame *blame, const struct blame_pair *pair)
 /*
  * Others wait for what a pool makes, whose goroutines always have work and use no CPU for it. That
  * they waited for work from these others a few times shows that this is where it comes from: one that
- * makes something now and then, and makes others work, is no pool.
+ * makes something now and then, and makes others work, is no pool. What waits for a result has asked
+ * for it, and there must be more of these than the pool can work for at the same time.
  */
 void finding_pool_too_small(struct findings *findings)
 {
@@ -479,7 +511,9 @@ void finding_pool_too_small(struct findings *findings)
         const struct wait_group *pool = waits->by_name[pair->waker];
         int64_t ns = blame_union_ns(&pair->waiting);
         if (pair->waits < POOL_WAITS || share_of(ns, length) < BUSY_SHARE ||
-            !waits_hands_over(waits, pair->wait) || !takes_work(blame, pair))
+            !(waits_for_result(waits, pair->wait)
+                  ? share_of(pair->ns, ns) >= (double)pool->workers + POOL_MORE
+                  : waits_hands_over(waits, pair->wait) && takes_work(blame, pair)))
             continue;
         struct group_time time = time_of(findings, pool);
         if (!time.most || share_of(time.work, time.all) > POOL_IDLE ||
@@ -643,6 +677,66 @@ void finding_handoffs(struct findings *findings)
     finding_advise(findings, "Hand over several pieces at a time.");
 }
 
+/* MARK: Once */
+
+/* The place where the goroutine slept longest, or else what a sleep is called. */
+static trail_name sleeps_at(const struct findings *findings, int64_t goroutine)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++)
+        if (outside->rows[i].kind == WIRE_WAIT_SLEEP &&
+            outside->rows[i].longest.goroutine == goroutine)
+            return outside->rows[i].place;
+    return findings->waits->sleep;
+}
+
+/* Whether others waited for that goroutine's initialisation, which is no work to be divided. */
+static bool is_initialiser(const struct findings *findings, int64_t goroutine)
+{
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->count; i++)
+        if (blame->rows[i].once && blame->rows[i].goroutine.key == goroutine &&
+            blame_union_ns(&blame->rows[i].held) >= ONCE_LEAST)
+            return true;
+    return false;
+}
+
+/* Others wait while one initialises what is initialised once. */
+void finding_once(struct findings *findings)
+{
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        int64_t ns = blame_union_ns(&row->held);
+        double share = share_of(row->outside_ns, row->own_ns);
+        if (!row->once || row->function == 0 || ns < ONCE_LEAST ||
+            share_of(ns, length_of(findings)) < ONCE_SHARE)
+            continue;
+        const struct finding_of of = {"once",
+                                      .saves = true,
+                                      .gain_ns = ns,
+                                      .moment = &row->longest,
+                                      .function = row->function,
+                                      .object = row->wait};
+        trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
+        wait = facts_of(findings, row->wait) ? wait : (trail_string){"sync.Once", 9};
+        finding_say(findings, &of,
+                    "An initialisation that runs once (%.*s) at %.*s held others up for %s",
+                    SHOWN(wait), SHOWN(place), duration(ns).text);
+        finding_explain(findings, "They waited for %s in all, the longest for %s.",
+                        duration(row->ns).text, duration(row->longest.ns).text);
+        if (row->outside.ns > 0 && share >= BUSY_SHARE) {
+            trail_name for_what = (trail_name)row->outside.key;
+            trail_string own = text_of(findings, for_what == findings->waits->sleep
+                                                     ? sleeps_at(findings, row->goroutine.key)
+                                                     : for_what);
+            finding_explain(findings, "For %.0f %% of that time it waited itself (%.*s).",
+                            100 * (share < 1 ? share : 1), SHOWN(own));
+        }
+        finding_advise(findings, "Initialise it before it is needed, or make that faster.");
+    }
+}
+
 /* MARK: Balance */
 
 /* Whether `a` is the better evidence: a barrier is, compared with the join at the end. */
@@ -721,6 +815,7 @@ void finding_imbalance(struct findings *findings)
         int64_t most = group->busiest.ns, all = group->exec_ns;
         if (group->workers < 2 || most < BALANCE_LEAST ||
             finding_names(findings, "spins", group->row.name) ||
+            is_initialiser(findings, group->busiest.goroutine) ||
             share_of(most, findings->activity->sums.running_ns) < BALANCE_SHARE)
             continue;
         int64_t others = ns_between(most, all) / (int64_t)(group->workers - 1);
@@ -792,17 +887,6 @@ void finding_straggler(struct findings *findings)
                             straggler->times, duration(straggler->ns).text);
         explain_own_wait(findings, straggler->longest.goroutine);
     }
-}
-
-/* The place where the goroutine slept longest, or else what a sleep is called. */
-static trail_name sleeps_at(const struct findings *findings, int64_t goroutine)
-{
-    const struct outside *outside = &findings->waits->outside;
-    for (size_t i = 0; i < outside->count; i++)
-        if (outside->rows[i].kind == WIRE_WAIT_SLEEP &&
-            outside->rows[i].longest.goroutine == goroutine)
-            return outside->rows[i].place;
-    return findings->waits->sleep;
 }
 
 /*
@@ -957,11 +1041,12 @@ static void say_openmp(struct findings *findings, const struct wait_group *openm
                                   .gain_ns = gain_ns, .moment = &most->longest,
                                   .function = worker && openmp->created_at ? openmp->created_at
                                                                            : most->name};
-    trail_string name = text_of(findings, most->name), at = text_of(findings, openmp->created_at);
-    finding_say(
-        findings, &of,
-        "%.*s alone had work for %.0f %% of the time, while the other threads of OpenMP waited",
-        SHOWN(name), 100 * share_of(most->ns, length_of(findings)));
+    static const trail_string a_worker = {"One of OpenMP's threads", 23};
+    trail_string name = worker ? a_worker : text_of(findings, most->name),
+                 at = text_of(findings, openmp->created_at);
+    finding_say(findings, &of,
+                "%.*s alone had work for %.0f %% of the time, while the others waited", SHOWN(name),
+                100 * share_of(most->ns, length_of(findings)));
     finding_explain(
         findings,
         "%" PRIu64 " phase%s of 5 ms or more, %s in all, the longest %s, with the parallel region "

@@ -84,7 +84,8 @@ static bool placed_wait(const struct stuck *stuck, const struct goroutine *g,
         wait->wanted = STUCK_SEND;
         return wait->place != 0;
     }
-    if (!place || place->kind == PLACE_OTHER || place->kind == PLACE_GROUP || place->name == 0)
+    if (!place || place->kind == PLACE_OTHER || place->kind == PLACE_GROUP ||
+        place->kind == PLACE_ONCE || place->name == 0)
         return false;
     wait->place = place->name;
     wait->wanted = place->kind == PLACE_CONDITION ? STUCK_CONDITION : STUCK_LOCK;

@@ -155,6 +155,7 @@ static trail_name place_name(struct waits *waits, trail_stack_handle stack, enum
             best_rank = rank;
         } else if (rank <= FRAME_WRAPPER && *kind == PLACE_LOCK) {
             *kind = has(function, "WaitGroup")                           ? PLACE_GROUP
+                    : has(function, "sync.(*Once)")                      ? PLACE_ONCE
                     : is_in_other(function) || is_in_condition(function) ? PLACE_OTHER
                                                                          : PLACE_LOCK;
         }
@@ -164,7 +165,7 @@ static trail_name place_name(struct waits *waits, trail_stack_handle stack, enum
 
 static struct place *place_make(struct waits *waits, trail_name name, enum place_kind kind)
 {
-    uint64_t key = (uint64_t)name << 2 | kind;
+    uint64_t key = (uint64_t)name << 3 | kind;
     struct place *place = idmap_find(&waits->places, key);
     if (place)
         return place;
@@ -203,7 +204,7 @@ static enum place_kind kind_of(const struct waits *waits, trail_name wait, trail
 /* Returns NULL on out of memory. */
 static struct place *place_of(struct waits *waits, trail_stack_handle stack, enum place_kind kind)
 {
-    uint64_t key = (uint64_t)stack << 2 | kind;
+    uint64_t key = (uint64_t)stack << 3 | kind;
     check_epoch(waits);
     struct place *place = idmap_find(&waits->by_stack, key);
     if (place)
@@ -279,6 +280,12 @@ bool waits_hands_over(const struct waits *waits, trail_name wait)
     return wait == waits->condition || text_begins(text, "chan ") || text_begins(text, "select");
 }
 
+bool waits_for_result(const struct waits *waits, trail_name wait)
+{
+    const struct wait_facts *facts = wait_facts_of(&waits->analysis->names, wait);
+    return facts && facts->kind == WIRE_WAIT_FUTURE;
+}
+
 /* The wait of `g` at `place` (NULL: elsewhere), which was for `wait`, has ended. */
 static bool blame(struct waits *waits, const struct goroutine *g, const struct place *place,
                   int64_t serial_at, trail_name wait, const trail_event *event)
@@ -300,7 +307,8 @@ static bool blame(struct waits *waits, const struct goroutine *g, const struct p
         .at = place ? place->name : g->name,
         .named = facts && facts->object != 0,
         .lock = place && place->kind == PLACE_LOCK,
-        .hands_over = waits_hands_over(waits, wait),
+        .once = facts ? facts->kind == WIRE_WAIT_ONCE : place && place->kind == PLACE_ONCE,
+        .hands_over = waits_hands_over(waits, wait) || waits_for_result(waits, wait),
         .waker = woken ? event->goroutine : TRAIL_NONE,
         .own_start = g->name,
         .start = woken ? start_of(waits, event->goroutine) : 0,

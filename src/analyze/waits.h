@@ -19,7 +19,7 @@
 #include "base/slab.h"
 
 /* What is waited for at a place. */
-enum place_kind { PLACE_OTHER, PLACE_LOCK, PLACE_CONDITION, PLACE_GROUP };
+enum place_kind { PLACE_OTHER, PLACE_LOCK, PLACE_CONDITION, PLACE_GROUP, PLACE_ONCE };
 
 /* Where locks, condition variables or a WaitGroup are waited for. Lives as long as the analysis. */
 struct place {
@@ -139,6 +139,9 @@ struct waits {
 
 /* Whether it is a wait for another goroutine of a kind with which work or results are handed over. */
 bool waits_hands_over(const struct waits *waits, trail_name wait);
+
+/* Whether it is a wait for a result that another goroutine makes for it. */
+bool waits_for_result(const struct waits *waits, trail_name wait);
 
 /* Returns the name of the place of a stack, "main.work (main.go:42)"; 0: none. */
 trail_name waits_place(struct waits *waits, trail_stack stack);

@@ -450,6 +450,23 @@ def paused(*lengths, apart=33 * MS):
 
 
 @test
+def a_function_that_stops_the_world_again_and_again_is_named():
+    def stops(kind):
+        trace = Trace(1)
+        trace.here(1, 2, 0)
+        number, stack = trace.string(kind), trace.stack(("runtime.stopTheWorldGC", "runtime.ReadMemStats", "main.report", "main.serve"))
+        for i in range(20):
+            trace.at((1 + i) * 10 * MS, 0, f"STWBegin kind_string={number} stack={stack}")
+            trace.at((1 + i) * 10 * MS + MS, 0, "STWEnd")
+        return trace.findings(220 * MS)["pause-share"]
+
+    found = stops("read mem stats")
+    equal(found["function"], "main.report")
+    assert "20 pauses, 20.0 ms in all, the longest 1.00 ms. main.report made 20 of them, 20.0 ms in all." in found["text"], found
+    assert "main.report" not in stops("GC sweep termination")["text"]
+
+
+@test
 def a_pause_is_long_for_itself_or_beside_the_others():
     equal(list(paused(10 * MS, apart=900 * MS)), ["long-pause"])
     equal(paused(10 * MS - 1, apart=900 * MS), {})
@@ -733,6 +750,22 @@ def with_tasks(slowest, others=MS, count=9, name="request"):
         trace.at(now, 0, f"UserTaskEnd task={i + 1} stack=0")
         now += 10
     return trace, now + 100
+
+
+@test
+def the_slowest_task_says_how_long_it_helped_the_collection():
+    def helped(ns):
+        trace, end = with_tasks(20 * MS)
+        begin = end - 20 * MS
+        trace.at(begin, 0, f"GCMarkAssistBegin stack={trace.stack(WORK_STACK)}")
+        trace.at(begin + ns, 0, "GCMarkAssistEnd")
+        return trace.findings(end)["slow-task"]["text"]
+
+    text = helped(3 * MS)
+    assert "Its goroutine ran for 20.0 ms, was ready for 0 ns and waited for the rest. For 3.00 ms of it, its goroutine had to help the garbage collection" in text, text
+    assert "assists" not in helped(2 * MS - US) and "assists" in helped(2 * MS + US)
+    text = helped(11 * MS)
+    assert "For 11.0 ms of it" in text and "waited for the rest" not in text, text
 
 
 def tasks(*times, **options):
@@ -1457,6 +1490,7 @@ def phases_in_which_one_works_alone_are_serial():
 def one_that_works_all_the_time_while_others_wait_for_it_is_the_bottleneck():
     found = alone(30 * MS, 20 * MS)["bottleneck"]
     assert " 1 had work for 100 % of the time. Others waited for it at " in found["text"] and "during 60 %: 5 waits, 150 ms in all" in found["text"], found
+    assert re.search(r"the longest 30\.0 ms, ended by main\.pay \(main\.go:\d+\)\.", found["text"]), found
     assert "bottleneck" not in alone(20 * MS, 21 * MS)
     # One that sleeps in between may wait for work itself.
     assert "bottleneck" not in polled(201, wakes=True)
@@ -1483,6 +1517,57 @@ def permitted(share, kind="semaphore slots", count=10, other=False):
         trace.start(now + share * MS // 10 + 10, 1, 2)
     end = (1 + count) * 10 * MS
     return trace.findings(end, "--from=10ms", f"--to={end}ns")
+
+
+def timed(late, count=400, length=MS, kind="condition jobs_cv"):
+    """
+    Two threads wait for a condition variable again and again, `count` times in all; so many of these waits time out. The others
+    end when the other thread releases the mutex.
+    """
+    trace = Trace(2)
+    trace.here(99, 2, 0)
+    trace.create(10, 0, 1)
+    trace.create(11, 0, 2)
+    trace.log(12, 0, "wait", "join main.worker")
+    trace.block(13, 0, "sync", ("main.main",))
+    trace.start(14, 0, 1)
+    trace.start(15, 1, 2)
+    now = MS
+    for i in range(count // 2):
+        for g in (1, 2):
+            trace.log(now + 10 * g, g - 1, "wait", kind)
+            trace.block(now + 10 * g + 1, g - 1, "sync.(*Cond).Wait", ("main.next", "main.worker"))
+        now += length
+        for g in (1, 2):
+            over = 2 * i + g <= late
+            if over or g == 1:
+                trace.at(now, 0, f"GoUnblock g={g} g_seq=%d stack=0", g)
+            else:
+                trace.wake(now + 2 * US, 0, g, ("main.next", "main.worker"))
+            trace.start(now + g * 1500, g - 1, g)
+            if over:
+                trace.log(now + g * 1500 + 100, g - 1, "wait", "timed out")
+        now += 10 * US
+    return trace.findings(now + MS, "--from=0ns", f"--to={now + MS}ns")
+
+
+@test
+def waits_most_of_which_time_out_are_polling():
+    found = timed(400)
+    equal(list(found), ["polling"])
+    text = found["polling"]["text"]
+    assert text.startswith("main.next (main.go:10) polls: 400 of 400 waits (condition jobs_cv) timed out, after 1.00 ms on average."), text
+    assert "polling" in timed(200)
+    assert "polling" not in timed(199)
+    assert "polling" not in timed(200, count=402)  # less than half of them
+    assert "polling" not in timed(400, length=11 * MS)
+
+
+@test
+def a_condition_whose_waits_time_out_is_no_pool_of_permits():
+    assert "permits" in timed(0)
+    assert "permits" in timed(99)
+    assert "permits" not in timed(100)
 
 
 @test
@@ -1573,6 +1658,93 @@ def a_pool_that_always_has_work_and_no_use_for_a_cpu_is_too_small():
     assert "pool-too-small" not in pooled(asks=20)
     assert "pool-too-small" not in pooled(asks=0)
     assert "pool-too-small" not in pooled(sleeps=False)
+
+
+def asked(clients, pauses=8 * MS, count=10, sleeps=True):
+    """Each of so many threads waits for the result that one thread, main.worker, makes for it after a sleep, or by running."""
+    trace = Trace(clients + 1)
+    trace.here(99, 2, 0)
+    trace.create(10, 0, 1)
+    for n in range(2, clients + 2):
+        trace.create(10 + n, 0, n, ("main.ask",))
+    trace.log(28, 0, "wait", "semaphore end")
+    trace.block(29, 0, "sync", ("main.main",))
+    trace.start(30, 0, 1)
+    for n in range(2, clients + 2):
+        trace.start(30 + n, n - 1, n)
+        trace.log(40 + n, n - 1, "wait", "future result")
+        trace.block(50 + n, n - 1, "sync", ("main.ask",))
+    at = MS
+    for _ in range(count):
+        for n in range(2, clients + 2):
+            if sleeps:
+                trace.block(at, 0, "sleep", ("main.query", "main.worker"))
+                trace.at(at + pauses, 0, "GoUnblock g=1 g_seq=%d stack=0", 1)
+                trace.start(at + pauses + 10, 0, 1)
+            at += pauses + 20
+            trace.wake(at, 0, n, ("main.answer", "main.worker"))
+            trace.start(at + 10, n - 1, n)
+            trace.log(at + 20, n - 1, "wait", "future result")
+            trace.block(at + 30, n - 1, "sync", ("main.ask",))
+            at += MS // 10
+    trace.at(at, 0, "GoDestroy")
+    return trace.findings(at + MS, "--from=0ns", f"--to={at + MS}ns")
+
+
+@test
+def a_pool_with_fewer_threads_than_wait_for_its_results_is_too_small():
+    found = asked(2)
+    text = found["pool-too-small"]["text"]
+    assert text.startswith("main.worker is the bottleneck: its pool of 1 goroutine is too small. "), text
+    assert "Others waited for it at main.ask (main.go:10) (future result) during 99 % of the time: 20 waits, 318 ms in all" in text, text
+    # One that waits for each result gains nothing by a larger pool; one that runs for it is a bottleneck.
+    assert "pool-too-small" not in asked(1)
+    found = asked(2, sleeps=False)
+    assert "pool-too-small" not in found and "bottleneck" in found, found
+
+
+def initialised(ns, waiters=3, kind="once model_once", sleeps=True, of=1000 * MS):
+    """Goroutine 1 initialises for so long while others wait for that; of so much time. In Go, each wakes the next one."""
+    once = ("sync.(*Mutex).Lock", "sync.(*Once).doSlow", "sync.(*Once).Do", "main.use", "main.serve")
+    leave = ("sync.(*Mutex).Unlock", "sync.(*Once).doSlow", "sync.(*Once).Do", "main.use", "main.serve")
+    trace = Trace(waiters + 2)
+    trace.here(99, 2, 0)
+    for g in range(1, waiters + 2):
+        trace.create(10 + g, 0, g, ("main.serve",))
+        trace.start(30 + g, g, g)
+    trace.block(40, 0, "chan receive", ("main.main",))
+    if sleeps:
+        trace.block(50, 1, "sleep", ("time.Sleep", "main.load", "main.use", "main.serve"))
+        trace.at(ns, 1, "GoUnblock g=1 g_seq=%d stack=0", 1)
+        trace.start(ns + 10, 1, 1)
+    for g in range(2, waiters + 2):
+        if kind:
+            trace.log(90 + g, g, "wait", kind)
+        trace.block(100 + g, g, "sync", ("main.use", "main.serve") if kind else once)
+        end = ns + 100 + (0 if kind else 50 * US * g)
+        trace.wake(end, 1 if kind else g - 1, g, ("main.use", "main.serve") if kind else leave)
+        trace.start(end + 20, g, g)
+    for g in range(1, waiters + 2):
+        trace.at(ns + MS, g, "GoDestroy")
+    return trace.findings(of, "--from=0ns", f"--to={of}ns")
+
+
+@test
+def an_initialisation_that_others_wait_for_is_no_uneven_work():
+    found = initialised(300 * MS, sleeps=False)
+    text = found["once"]["text"]
+    assert text.startswith("An initialisation that runs once (once model_once) at main.use (main.go:10) held others up for 300 ms. They waited for 900 ms in all, the longest for 300 ms."), text
+    assert "imbalance" not in found, found
+    equal((found["once"]["function"], found["once"]["object"]), ("main.use", "once model_once"))
+    found = initialised(300 * MS, kind=None)
+    text = found["once"]["text"]
+    assert text.startswith("An initialisation that runs once (sync.Once) at main.use (main.go:13) held others up for 300 ms. They waited for 900 ms in all"), text
+    assert "For 100 % of that time it waited itself (main.load (main.go:11))." in text, text
+    # From a fifth of the time, and 100 ms on.
+    assert "once" in initialised(201 * MS) and "once" not in initialised(199 * MS)
+    assert "once" in initialised(101 * MS, of=300 * MS) and "once" not in initialised(99 * MS, of=300 * MS)
+    assert "once" not in initialised(300 * MS, kind="barrier step")
+    assert "imbalance" in initialised(300 * MS, kind="barrier step", sleeps=False)
 
 
 @test
