@@ -42,6 +42,7 @@
 #define READY_OTHERS 0.4 /* where there were CPUs enough, but for other programs */
 #define READY_MUCH   INT64_C(100000000)
 #define READY_LEAST  INT64_C(10000000)
+#define ABOUT_ONE    1.2  /* ran on average */
 #define ALL_CPUS     0.85 /* of the CPUs: from here on all are in use */
 
 /* MARK: Sentences */
@@ -347,10 +348,20 @@ static bool is_well_used(const trail_activity *activity, double wanted, double r
     return procs > 1 && wanted <= procs + 1 && ran >= ALL_CPUS * procs;
 }
 
+/* Whether a lock explains why one ran at a time for half of the time or more. */
+static bool is_serialised(const struct findings *findings, double ran)
+{
+    for (size_t i = 0; ran < ABOUT_ONE && i < findings->count; i++)
+        if (strcmp(findings->rows[i].kind, "lock-serialises") == 0 &&
+            share_of(findings->rows[i].gain_ns, length_of(findings)) >= READY_MOST)
+            return true;
+    return false;
+}
+
 /* Whether another finding says why the goroutines of `most` were ready for that long. */
 static bool is_ready_for(const struct findings *findings, const struct wait_group *most, int64_t ns)
 {
-    static const char *const kinds[] = {"futile-wakeups", "hand-offs", "spins"};
+    static const char *const kinds[] = {"futile-wakeups", "hand-offs", "spins", "unseen-waits"};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (finding_names(findings, kinds[i], most->row.name))
             return true;
@@ -374,7 +385,7 @@ void finding_ready_for_long(struct findings *findings)
     double wanted = share_of(time_with_work(&activity), length);
     double ran = share_of(activity.running_ns, length);
     if ((wanted <= (double)activity.procs && share < READY_OTHERS) ||
-        is_well_used(&activity, wanted, ran) ||
+        is_well_used(&activity, wanted, ran) || is_serialised(findings, ran) ||
         is_ready_for(findings, most, activity.runnable_ns < length ? activity.runnable_ns : length))
         return;
     char name[STARTED_SIZE], why[WHY_READY_SIZE];

@@ -187,6 +187,31 @@ void finding_outside(struct findings *findings)
     }
 }
 
+/* SQLite waits until another connection releases its lock of a database. */
+void finding_database(struct findings *findings)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        int64_t ns = blame_union_ns(&row->at_least_one);
+        if (!row->in_sqlite || ns < OUTSIDE_LEAST ||
+            share_of(ns, length_of(findings)) < OUTSIDE_SHARE)
+            continue;
+        const struct finding_of of = {"database", .saves = true, .gain_ns = ns,
+                                      .moment = &row->longest, .function = row->function};
+        trail_string place = text_of(findings, row->place);
+        finding_say(findings, &of,
+                    "%.*s waited for a locked SQLite database for %.0f %% of the time",
+                    SHOWN(place), 100 * share_of(ns, length_of(findings)));
+        finding_explain(findings,
+                        "SQLite slept %" PRIu64 " time%s in its busy handler, %s in all, the "
+                        "longest %s, while another connection held a lock.",
+                        row->spread.count, plural_s(row->spread.count),
+                        duration(row->spread.sum_ns).text, duration(row->longest.ns).text);
+        finding_advise(findings, "Keep transactions that write short, without waits in them.");
+    }
+}
+
 /* One wait of many took far longer than nearly all others at the same place. */
 void finding_slow_answer(struct findings *findings)
 {
@@ -701,6 +726,21 @@ static bool is_initialiser(const struct findings *findings, int64_t goroutine)
     return false;
 }
 
+/* Explains what the goroutine that others waited for waited for itself, if it did most of that time. */
+static void explain_own(struct findings *findings, const struct blame_row *row)
+{
+    double share = share_of(row->outside_ns, row->own_ns);
+    trail_name for_what = (trail_name)row->outside.key;
+    if (row->outside.ns <= 0 || share < BUSY_SHARE)
+        return;
+    bool slept = for_what == findings->waits->sleep;
+    trail_string wait = text_of(findings, for_what),
+                 at = text_of(findings, slept ? sleeps_at(findings, row->goroutine.key) : 0);
+    finding_explain(findings, "For %.0f %% of that time it waited itself (%.*s%s%.*s).",
+                    100 * (share < 1 ? share : 1), SHOWN(wait), slept ? " at " : "",
+                    slept ? SHOWN_SIZE(at) : 0, at.data);
+}
+
 /* Others wait while one initialises what is initialised once. */
 void finding_once(struct findings *findings)
 {
@@ -708,7 +748,6 @@ void finding_once(struct findings *findings)
     for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
         int64_t ns = blame_union_ns(&row->held);
-        double share = share_of(row->outside_ns, row->own_ns);
         if (!row->once || row->function == 0 || ns < ONCE_LEAST ||
             share_of(ns, length_of(findings)) < ONCE_SHARE)
             continue;
@@ -725,14 +764,7 @@ void finding_once(struct findings *findings)
                     SHOWN(wait), SHOWN(place), duration(ns).text);
         finding_explain(findings, "They waited for %s in all, the longest for %s.",
                         duration(row->ns).text, duration(row->longest.ns).text);
-        if (row->outside.ns > 0 && share >= BUSY_SHARE) {
-            trail_name for_what = (trail_name)row->outside.key;
-            trail_string own = text_of(findings, for_what == findings->waits->sleep
-                                                     ? sleeps_at(findings, row->goroutine.key)
-                                                     : for_what);
-            finding_explain(findings, "For %.0f %% of that time it waited itself (%.*s).",
-                            100 * (share < 1 ? share : 1), SHOWN(own));
-        }
+        explain_own(findings, row);
         finding_advise(findings, "Initialise it before it is needed, or make that faster.");
     }
 }
@@ -853,14 +885,46 @@ static void explain_own_wait(struct findings *findings, int64_t goroutine)
         if (row->goroutine.key != goroutine || !waits_for_all(findings, row) ||
             row->outside.ns <= 0 || share < BUSY_SHARE)
             continue;
-        trail_string wait = text_of(findings, (trail_name)row->outside.key);
-        finding_explain(findings, "For %.0f %% of that time it waited itself (%.*s).",
-                        100 * (share < 1 ? share : 1), SHOWN(wait));
+        explain_own(findings, row);
         return;
     }
 }
 
-/* Of goroutines that a WaitGroup is for, one ends long after all others. */
+/* One thread comes last to a barrier, since it waits for something else before. */
+void finding_late(struct findings *findings)
+{
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        const struct wait_facts *facts = facts_of(findings, row->wait);
+        int64_t ns = blame_union_ns(&row->held);
+        double share = share_of(row->outside_ns, row->own_ns);
+        if (!facts || facts->kind != WIRE_WAIT_BARRIER || row->function == 0 ||
+            row->outside.ns <= 0 || share < BUSY_SHARE || ns < BALANCE_LEAST ||
+            share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE ||
+            share_of(ns, length_of(findings)) < BALANCE_SHARE)
+            continue;
+        const struct finding_of of = {"straggler",
+                                      .saves = true,
+                                      .gain_ns = part_of(ns, share),
+                                      .moment = &row->longest,
+                                      .function = row->start,
+                                      .object = row->wait};
+        trail_string start = text_of(findings, row->start), wait = text_of(findings, row->wait),
+                     at = text_of(findings, row->at);
+        finding_say(findings, &of, "One %s of %.*s held up %.*s", word(findings, TERM_task),
+                    SHOWN(start), SHOWN(wait));
+        finding_explain(findings,
+                        "%s %" PRId64 " came last. Others waited for it at %.*s during %.0f %% of "
+                        "the time: %" PRIu64 " waits, %s in all, the longest %s.",
+                        word(findings, TERM_task), row->goroutine.key, SHOWN(at),
+                        100 * share_of(ns, length_of(findings)), row->waits, duration(row->ns).text,
+                        duration(row->longest.ns).text);
+        explain_own(findings, row);
+    }
+}
+
+/* Of goroutines that a WaitGroup is for, or whose exit is waited for, one ends long after all others. */
 void finding_straggler(struct findings *findings)
 {
     const struct idmap *stragglers = &findings->waits->stragglers;
@@ -876,12 +940,12 @@ void finding_straggler(struct findings *findings)
         trail_string start = text_of(findings, straggler->start),
                      created = text_of(findings, straggler->created_at),
                      at = text_of(findings, straggler->at);
-        finding_say(findings, &of, "One %s of %.*s held up the WaitGroup at %.*s",
-                    word(findings, TERM_task), SHOWN(start), SHOWN(at));
-        finding_explain(findings,
-                        "%s %" PRId64 " ended %s after the other %" PRIu64 " created at %.*s.",
+        finding_say(findings, &of, "One %s of %.*s held up the %s at %.*s",
+                    word(findings, TERM_task), SHOWN(start),
+                    findings->waits->is_go ? "WaitGroup" : "join", SHOWN(at));
+        finding_explain(findings, "%s %" PRId64 " ended %s after all others created at %.*s.",
                         word(findings, TERM_task), straggler->longest.goroutine,
-                        duration(straggler->longest.ns).text, straggler->others, SHOWN(created));
+                        duration(straggler->longest.ns).text, SHOWN(created));
         if (straggler->times > 1)
             finding_explain(findings, "This was the longest of %" PRIu64 " times, %s in all.",
                             straggler->times, duration(straggler->ns).text);

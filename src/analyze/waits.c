@@ -435,8 +435,15 @@ static void count_place(const struct goroutine *g, struct place *place, const tr
 /* One that ends this many times as late as all others of its family is a straggler. */
 #define STRAGGLES_TIMES 3
 
+/* Whether the goroutine waits for the exit of another one. */
+static bool is_join(const struct waits *waits, const struct goroutine *g)
+{
+    const struct wait_facts *facts = wait_facts_of(&waits->analysis->names, g->reason);
+    return facts && facts->kind == WIRE_WAIT_JOIN;
+}
+
 /*
- * A wait for a WaitGroup has ended. Counts the goroutine that ended it, if it was the last of its
+ * A wait for a WaitGroup or an exit has ended. Counts the goroutine that ended it, if it was the last of its
  * family by far. Returns false on out of memory.
  */
 static bool note_straggler(struct waits *waits, const struct goroutine *g,
@@ -465,7 +472,6 @@ static bool note_straggler(struct waits *waits, const struct goroutine *g,
         straggler->longest = (trail_longest){ns, since, event->goroutine};
         straggler->created_at = family->place;
         straggler->at = place->name;
-        straggler->others = family->ended;
     }
     return true;
 }
@@ -483,7 +489,7 @@ static bool place_leave(struct waits *waits, const struct goroutine *g, const tr
         return true;
     if (ns_between(g->since_ns, event->time_ns) >= BLAME_LEAST_NS)
         ok = blame(waits, g, place, parked->serial_at, g->reason, event);
-    if (ok && place->kind == PLACE_GROUP && waits->analysis->counting)
+    if (ok && (place->kind == PLACE_GROUP || is_join(waits, g)) && waits->analysis->counting)
         ok = note_straggler(waits, g, place, event);
     parked->place = NULL;
     bool together = place->left_by == event->goroutine && place->waits > 0 &&
@@ -666,6 +672,16 @@ static trail_place sleeping_frame(const struct waits *waits, trail_stack stack)
     return row.count > 0 ? row.places[own] : (trail_place){0};
 }
 
+/* Whether SQLite waits for the program. All that it sleeps for is a database that is locked. */
+static bool is_in_sqlite(const struct waits *waits, trail_stack stack)
+{
+    struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
+    for (size_t i = 0; i < row.own && i < row.count; i++)
+        if (text_begins(names_text(&waits->analysis->names, row.places[i].function), "sqlite3_"))
+            return true;
+    return false;
+}
+
 /* A wait for `wait` begins that may be for something outside. Returns false on out of memory. */
 static bool outside_enter(struct waits *waits, struct goroutine *g, trail_name wait,
                           const trail_event *event)
@@ -690,6 +706,7 @@ static bool outside_enter(struct waits *waits, struct goroutine *g, trail_name w
         .wait = wait,
         .function = at.function ? at.function : g->name,
         .place = at.function ? blamed_place(waits, &at) : g->name,
+        .in_sqlite = kind == WIRE_WAIT_SLEEP && is_in_sqlite(waits, stack),
     };
     return !waits->analysis->stacks.failed && outside_begin(&waits->outside, &begun);
 }
@@ -1106,7 +1123,7 @@ static __attribute__((noinline)) bool take_first(struct waits *waits, struct wai
         return true;
     if (counts)
         count_created(waits, group, event);
-    return !waits->is_go || join_family(waits, g, event);
+    return join_family(waits, g, event);
 }
 
 static bool take_transition(void *part, struct goroutine *g, const trail_event *event)

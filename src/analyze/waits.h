@@ -85,13 +85,14 @@ struct spinner {
     int64_t goroutine, begin_ns, exec_ns;
 };
 
-/* Goroutines that ended long after all others of their family, while a WaitGroup was waited for. */
+/* Goroutines that ended long after all others of their family, while a WaitGroup or their exit was
+ * waited for. */
 struct straggler {
     trail_name start;          /* start function */
     trail_name created_at, at; /* of the longest: where they were created, and waited for */
-    uint64_t times, others;    /* others: of the longest */
-    int64_t ns;                /* in all */
-    trail_longest longest;     /* from the end of the last of the others on */
+    uint64_t times;
+    int64_t ns;            /* in all */
+    trail_longest longest; /* from the end of the last of the others on */
 };
 
 /* Connections of a Go program. */
@@ -119,7 +120,7 @@ struct waits {
     struct slab parked_slab;
     struct blame blame;
     struct outside outside;
-    struct families families; /* of a Go program */
+    struct families families;
     struct connections connections;
     struct idmap stragglers; /* start function -> struct straggler */
     struct slab straggler_slab;

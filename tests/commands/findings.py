@@ -97,11 +97,12 @@ class Trace:
                 out.append(f"{name} dt={time - last} {rest}".rstrip())
                 last = time
         out += [f"EventBatch gen=1 m={NOBODY} time=1000 size=auto", "Stacks"]
-        self.string("main.go")
+        self.string("main.go"), self.string("")
         for frames, number in self.stacks.items():
             out.append(f"Stack id={number} nframes={len(frames)}")
             for i, name in enumerate(frames):
-                out.append(f"\tpc={4096 * number + i} func={self.strings[name]} file={self.strings['main.go']} line={10 + i}")
+                file, line = ("", 0) if "sqlite" in name else ("main.go", 10 + i)
+                out.append(f"\tpc={4096 * number + i} func={self.strings[name]} file={self.strings[file]} line={line}")
         out += [f"EventBatch gen=1 m={NOBODY} time=1000 size=auto", "Strings"]
         for text, number in self.strings.items():
             out += [f"String id={number}", f'\tdata="{text}"']
@@ -697,7 +698,7 @@ def of_several_deadlocks_each_is_found_and_who_waits_for_one_is_not_in_it():
     equal([f["kind"] for f in found][:3], ["deadlock", "deadlock", "open-wait"])
     assert "(5)" not in found[0]["text"] + found[1]["text"], found
     assert "(5) had waited for mutex a for 150 ms when the trace ended. It is held by " in found[2]["text"], found
-    assert found[2]["text"].endswith("(1)."), found
+    assert found[2]["text"].endswith(" (1). The wait is at main.work (main.go:10)."), found
 
 
 @test
@@ -1297,14 +1298,82 @@ def straggles(late, others=20 * MS, count=4, end=None):
 @test
 def a_goroutine_that_ends_long_after_the_others_of_its_group_is_a_straggler():
     found = straggles(80 * MS)["straggler"]
-    assert re.match(r"One goroutine of main\.crawl held up the WaitGroup at main\.deposit \(main\.go:11\)\. Goroutine 13 ended 80\.0 ms after the other 3 created "
-                    r"at main\.start \(main\.go:10\)\. For 99 % of that time it waited itself \(sleep\)\. At most 80\.0 ms of 100 ms", found["text"]), found
+    assert re.match(r"One goroutine of main\.crawl held up the WaitGroup at main\.deposit \(main\.go:11\)\. Goroutine 13 ended 80\.0 ms after all others created "
+                    r"at main\.start \(main\.go:10\)\. For 99 % of that time it waited itself \(sleep at main\.crawl \(main\.go:11\)\)\. At most 80\.0 ms of 100 ms", found["text"]), found
     assert found["function"] == "main.crawl" and abs(found["gain_ns"] - 80 * MS) < 10, found  # events have times of their own
     # From 50 ms, a quarter of the time, and three times the time of the others on, of which there are two.
     assert "straggler" in straggles(50 * MS + 10) and "straggler" not in straggles(50 * MS - 10)
     assert "straggler" in straggles(80 * MS, end=320 * MS - 40) and "straggler" not in straggles(80 * MS, end=320 * MS + 40)
     assert "straggler" in straggles(80 * MS, others=40 * MS) and "straggler" not in straggles(80 * MS, others=40 * MS + 50)
     assert "straggler" in straggles(80 * MS, count=3) and "straggler" not in straggles(80 * MS, count=2)
+
+
+def exits(late, count=4, others=20 * MS, end=None):
+    """Main waits in a C program for the exits of threads, of which the last one sleeps until long after those of the others."""
+    trace = Trace(count + 1)
+    trace.here(1, 2, 0)
+    for i in range(count):
+        trace.create(10 + i, 0, 10 + i, ("main.start", "main.load"))
+        trace.start(MS, 1 + i, 10 + i)
+        if i < count - 1:
+            trace.at(others, 1 + i, "GoDestroy")
+    trace.log(2 * MS - 10, 0, "wait", "join main.load")
+    trace.block(2 * MS, 0, "sync", ("main.deposit",))
+    trace.block(3 * MS, count, "sleep", ("main.load",))
+    trace.wake(others + late - 10, count, 9 + count, ())
+    trace.start(others + late - 5, count, 9 + count)
+    trace.wake(others + late, count, 1, ("main.load",))
+    trace.at(others + late + 20, count, "GoDestroy")
+    end = end or others + late + 30
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+@test
+def a_thread_that_exits_long_after_the_others_is_a_straggler():
+    found = exits(80 * MS)["straggler"]
+    assert " of main.load held up the " in found["text"] and "13 ended 80.0 ms after all others created at main.start (main.go:10)." in found["text"], found
+    assert "straggler" not in exits(50 * MS - 10)
+    assert "straggler" not in exits(80 * MS, others=40 * MS + 50)
+    assert "straggler" not in exits(80 * MS, count=2)
+
+
+def arrives(sleeps, length=10 * MS, kind="barrier step", takes_turns=False):
+    """Three threads meet ten times at a barrier; the third, or each in turn, sleeps so long before it, and ends the waits of the others."""
+    trace = Trace(4)
+    trace.here(99, 2, 0)
+    for g in (1, 2, 3):
+        trace.create(10 + g, 0, g, ("main.draw",))
+        trace.start(20 + g, g, g)
+    trace.block(30, 0, "chan receive", ("main.main",))
+    now = MS
+    for i in range(10):
+        late = 1 + i % 3 if takes_turns else 3
+        for g in (1, 2, 3):
+            if g == late:
+                trace.block(now + g, g, "sleep", ("main.fetch", "main.draw"))
+                trace.at(now + sleeps, g, f"GoUnblock g={g} g_seq=%d stack=0", g)
+                trace.start(now + sleeps + 10, g, g)
+            else:
+                trace.log(now + g, g, "wait", kind)
+                trace.block(now + 10 + g, g, "sync", ("main.meet", "main.draw"))
+        end = now + max(sleeps + 100, length - 100 * US)
+        for g in (1, 2, 3):
+            if g != late:
+                trace.wake(end + g, late, g, ("main.meet", "main.draw"))
+                trace.start(end + 10 + g, g, g)
+        now = end + 100 * US
+    return trace.findings(now, "--from=0ns", f"--to={now}ns")
+
+
+@test
+def a_thread_that_is_late_for_a_barrier_because_it_waits_is_named():
+    found = arrives(8 * MS)["straggler"]
+    assert re.match(r"One goroutine of main\.draw held up barrier step\. Goroutine 3 came last\. Others waited for it at main\.meet \(main\.go:10\) during \d+ % of the time: 20 waits, ", found["text"]), found
+    assert "waited itself (sleep at main.fetch (main.go:10))." in found["text"], found
+    equal((found["function"], found["object"]), ("main.draw", "barrier step"))
+    assert "straggler" in arrives(5 * MS) and "straggler" not in arrives(4800 * US)  # from half of the time on
+    assert "straggler" not in arrives(8 * MS, takes_turns=True)
+    assert "straggler" not in arrives(8 * MS, kind="condition step")
 
 
 def made(sleep, every=10 * MS, main_makes=False, group=True):
@@ -1739,7 +1808,7 @@ def an_initialisation_that_others_wait_for_is_no_uneven_work():
     found = initialised(300 * MS, kind=None)
     text = found["once"]["text"]
     assert text.startswith("An initialisation that runs once (sync.Once) at main.use (main.go:13) held others up for 300 ms. They waited for 900 ms in all"), text
-    assert "For 100 % of that time it waited itself (main.load (main.go:11))." in text, text
+    assert "For 100 % of that time it waited itself (sleep at main.load (main.go:11))." in text, text
     # From a fifth of the time, and 100 ms on.
     assert "once" in initialised(201 * MS) and "once" not in initialised(199 * MS)
     assert "once" in initialised(101 * MS, of=300 * MS) and "once" not in initialised(99 * MS, of=300 * MS)
@@ -2068,6 +2137,31 @@ def timers_again_and_again_are_polling_too():
         assert text.startswith("main.look (main.go:11) polls: it waited for a timer 201 times for 1.00 ms on average"), text
         equal(polled(200, reason=reason), {})
         assert "polling" not in polled(201, reason=reason, by=1)  # another goroutine ended the waits
+
+
+def locked_out(share, inside=("sqlite3_step",)):
+    """A thread of 100 ms sleeps so much of the time, in ten parts, in a function of SQLite or not."""
+    trace = Trace(2)
+    trace.here(99, 2, 0)
+    trace.create(10, 0, 1, ("main.shop",))
+    trace.log(18, 0, "wait", "join main.shop")
+    trace.block(19, 0, "sync", ("main.main",))
+    trace.start(30, 1, 1)
+    for i in range(10):
+        now = (1 + i) * 10 * MS
+        trace.block(now, 1, "sleep", ("libsqlite3.so.0+0xaa1b4", *inside, "main.save", "main.shop"))
+        trace.at(now + share * MS // 10, 1, "GoUnblock g=1 g_seq=%d stack=0", 1)
+        trace.start(now + share * MS // 10 + 10, 1, 1)
+    return trace.findings(110 * MS, "--from=10ms", "--to=110ms")
+
+
+@test
+def sleeps_of_sqlite_are_waits_for_a_locked_database():
+    found = locked_out(60)["database"]
+    assert re.match(r"main\.save \(main\.go:\d+\) waited for a locked SQLite database for 60 % of the time\. SQLite slept 10 times in its busy handler, 60\.0 ms in all", found["text"]), found
+    equal((found["function"], found["gain_ns"]), ("main.save", 60 * MS))
+    equal(locked_out(49), {})  # 50 ms
+    equal(locked_out(60, inside=()), {})
 
 
 def answered(count, length, accepts=False, wrote=True, region=False, joined=False, replies=False, of=None):
