@@ -351,7 +351,8 @@ static bool is_well_used(const trail_activity *activity, double wanted, double r
 /* Whether a lock explains why one ran at a time for half of the time or more. */
 static bool is_serialised(const struct findings *findings, double ran)
 {
-    for (size_t i = 0; ran < ABOUT_ONE && i < findings->count; i++)
+    bool one = ran < ABOUT_ONE && findings->activity->sums.procs > 1;
+    for (size_t i = 0; one && i < findings->count; i++)
         if (strcmp(findings->rows[i].kind, "lock-serialises") == 0 &&
             share_of(findings->rows[i].gain_ns, length_of(findings)) >= READY_MOST)
             return true;

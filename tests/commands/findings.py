@@ -211,6 +211,42 @@ def a_lock_serialises_from_a_fifth_of_the_time_and_ten_waits_on():
     equal(contended(9, 4 * MS), {})
 
 
+def taken_in_turn(reason, stack, wakes=16 * MS, cycles=6):
+    """
+    Of three goroutines one runs for 30 ms; the others wait for so long for it, then are ready. A fourth waits for it all the time.
+    """
+    trace = Trace(2)
+    trace.here(1, 2, 0)
+    trace.here(2, 2, 1)
+    for g in (3, 4):
+        trace.create(g, 1, g)
+    trace.block(9, 1, reason, stack)
+    for g in (3, 4):
+        trace.start(10 * g, 1, g)
+        trace.block(10 * g + 5, 1, reason, stack)
+    for i in range(cycles):
+        runs, following, other = 1 + i % 3, 1 + (i + 1) % 3, 1 + (i + 2) % 3
+        now = i * 30 * MS + 100
+        for g in (following, other):
+            trace.wake(now + wakes, 0, g)
+        trace.block(now + 30 * MS - 20, 0, reason, stack)
+        trace.start(now + 30 * MS - 10, 0, following)
+        trace.start(now + 30 * MS - 10, 1, other)
+        trace.block(now + 30 * MS - 5, 1, reason, stack)
+    end = cycles * 30 * MS + 200
+    trace.wake(end - 50, 0, 4)
+    return trace.findings(end, "--from=0ns", f"--to={end}ns")
+
+
+@test
+def a_lock_that_lets_one_run_at_a_time_explains_why_others_are_ready():
+    found = taken_in_turn("sync", LOCK)
+    assert "lock-serialises" in found and "ready" not in found, found
+    assert "ready" in taken_in_turn("chan receive", WORK_STACK)
+    found = taken_in_turn("sync", LOCK, wakes=10 * MS)  # for less than half of the time
+    assert "lock-serialises" in found and "ready" in found, found
+
+
 @test
 def who_waits_for_a_p_does_not_work_and_might():
     assert "lock-serialises" in contended(10, 2 * MS, ready=1)
@@ -1977,6 +2013,10 @@ def waits_in_calls_that_are_not_recorded_are_said():
     assert "main.format waited in the kernel 50 times, in calls that are not recorded. These waits took 50.0 ms, 50 % of the time of its 1 thread." in found["unseen-waits"]["text"], found
     assert "unseen-waits" not in unseen(49)
     assert "unseen-waits" not in unseen(50, lasts=240 * US)
+    # Their locks are why they are ready.
+    found = unseen(50, ready=2 * MS, threads=2)
+    assert "unseen-waits" in found and "ready" not in found, found
+    assert "ready" in unseen(50, lasts=240 * US, ready=2 * MS, threads=2)
     # The time without a CPU is no time of the threads'.
     assert "unseen-waits" in unseen(50, lasts=400 * US, ready=700 * US, threads=2)
 
