@@ -330,7 +330,7 @@ void finding_blocking_calls(struct findings *findings)
 static bool is_for_room(const struct findings *findings, const struct blame_row *row)
 {
     const struct wait_facts *facts = facts_of(findings, row->wait);
-    return facts ? facts->kind == WIRE_WAIT_WRITE
+    return facts ? facts->kind == WIRE_WAIT_WRITE || facts->kind == WIRE_WAIT_SEND
                  : text_is(text_of(findings, row->wait), "chan send");
 }
 
@@ -391,7 +391,7 @@ static bool times_out(const struct findings *findings, const struct blame_row *r
 static bool is_for_permit(const struct findings *findings, const struct blame_row *row)
 {
     const struct wait_facts *facts = facts_of(findings, row->wait);
-    return facts ? facts->kind == WIRE_WAIT_SEMAPHORE ||
+    return facts ? facts->kind == WIRE_WAIT_SEMAPHORE || facts->kind == WIRE_WAIT_SEND ||
                        (facts->kind == WIRE_WAIT_CONDITION && row->together * 4 < row->waits &&
                         !times_out(findings, row))
                  : text_is(text_of(findings, row->wait), "chan send");
@@ -435,7 +435,8 @@ static bool is_for_work(const struct findings *findings, const struct blame_row 
     const struct wait_facts *facts = facts_of(findings, row->wait);
     trail_string text = text_of(findings, row->wait);
     return facts ? facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE ||
-                       facts->kind == WIRE_WAIT_READ || facts->kind == WIRE_WAIT_FUTURE
+                       facts->kind == WIRE_WAIT_READ || facts->kind == WIRE_WAIT_FUTURE ||
+                       facts->kind == WIRE_WAIT_RECEIVE
                  : text_is(text, "chan receive") || text_is(text, "sync.(*Cond).Wait");
 }
 

@@ -276,7 +276,8 @@ bool waits_hands_over(const struct waits *waits, trail_name wait)
     trail_string text = names_text(names, wait);
     if (facts)
         return facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE ||
-               facts->kind == WIRE_WAIT_FUTEX || facts->kind == WIRE_WAIT_READ;
+               facts->kind == WIRE_WAIT_FUTEX || facts->kind == WIRE_WAIT_READ ||
+               facts->kind == WIRE_WAIT_RECEIVE;
     return wait == waits->condition || text_begins(text, "chan ") || text_begins(text, "select");
 }
 
@@ -452,7 +453,8 @@ static bool note_straggler(struct waits *waits, const struct goroutine *g,
     const struct family *family =
         event->goroutine >= 0 ? idmap_find(&waits->families.of_member, (uint64_t)event->goroutine)
                               : NULL;
-    if (!family || family->lost || family->ended < 2 || family->ended + 1 != family->created)
+    if (!family || family->lost || family->differ || family->ended < 2 ||
+        family->ended + 1 != family->created)
         return true;
     int64_t since = family->ended_ns > g->since_ns ? family->ended_ns : g->since_ns;
     int64_t others_ns = ns_between(family->created_ns, family->ended_ns);

@@ -1344,12 +1344,12 @@ def a_goroutine_that_ends_long_after_the_others_of_its_group_is_a_straggler():
     assert "straggler" in straggles(80 * MS, count=3) and "straggler" not in straggles(80 * MS, count=2)
 
 
-def exits(late, count=4, others=20 * MS, end=None):
+def exits(late, count=4, others=20 * MS, end=None, first="main.load"):
     """Main waits in a C program for the exits of threads, of which the last one sleeps until long after those of the others."""
     trace = Trace(count + 1)
     trace.here(1, 2, 0)
     for i in range(count):
-        trace.create(10 + i, 0, 10 + i, ("main.start", "main.load"))
+        trace.create(10 + i, 0, 10 + i, ("main.start", "main.load" if i else first))
         trace.start(MS, 1 + i, 10 + i)
         if i < count - 1:
             trace.at(others, 1 + i, "GoDestroy")
@@ -1371,6 +1371,7 @@ def a_thread_that_exits_long_after_the_others_is_a_straggler():
     assert "straggler" not in exits(50 * MS - 10)
     assert "straggler" not in exits(80 * MS, others=40 * MS + 50)
     assert "straggler" not in exits(80 * MS, count=2)
+    assert "straggler" not in exits(80 * MS, first="main.draw")  # they do different things
 
 
 def arrives(sleeps, length=10 * MS, kind="barrier step", takes_turns=False):
@@ -1471,7 +1472,7 @@ def full(share, reason="chan send", log=None, count=10):
 
 @test
 def a_full_queue_is_blamed_on_the_function_that_takes_from_it():
-    for reason, log in (("chan send", None), ("network", "write pipe:[7]")):
+    for reason, log in (("chan send", None), ("network", "write pipe:[7]"), ("sync", "channel send rows")):
         found = full(30, reason, log)
         equal(list(found), ["queue"])
         assert found["queue"]["text"].startswith("main.store (main.go:10) takes from a queue more slowly than "), found
@@ -1684,6 +1685,7 @@ def a_semaphore_that_its_own_users_wait_for_has_too_few_permits():
     equal(permitted(40, other=True), {})  # it hands over work
     # A pool may be guarded by a condition variable, or by a channel with so much room.
     assert permitted(30, kind="condition slots")["permits"]["text"].startswith("Too few permits in condition slots. ")
+    assert "permits" in permitted(30, kind="channel send slots")
     found = permitted(30, kind="chan send")
     equal(list(found), ["permits"])
     assert found["permits"]["text"].startswith("Too few permits in a channel used as a semaphore. "), found
@@ -1765,7 +1767,7 @@ def a_pool_that_always_has_work_and_no_use_for_a_cpu_is_too_small():
     assert "pool-too-small" not in pooled(sleeps=False)
 
 
-def asked(clients, pauses=8 * MS, count=10, sleeps=True):
+def asked(clients, pauses=8 * MS, count=10, sleeps=True, kind="future result"):
     """Each of so many threads waits for the result that one thread, main.worker, makes for it after a sleep, or by running."""
     trace = Trace(clients + 1)
     trace.here(99, 2, 0)
@@ -1777,7 +1779,7 @@ def asked(clients, pauses=8 * MS, count=10, sleeps=True):
     trace.start(30, 0, 1)
     for n in range(2, clients + 2):
         trace.start(30 + n, n - 1, n)
-        trace.log(40 + n, n - 1, "wait", "future result")
+        trace.log(40 + n, n - 1, "wait", kind)
         trace.block(50 + n, n - 1, "sync", ("main.ask",))
     at = MS
     for _ in range(count):
@@ -1789,7 +1791,7 @@ def asked(clients, pauses=8 * MS, count=10, sleeps=True):
             at += pauses + 20
             trace.wake(at, 0, n, ("main.answer", "main.worker"))
             trace.start(at + 10, n - 1, n)
-            trace.log(at + 20, n - 1, "wait", "future result")
+            trace.log(at + 20, n - 1, "wait", kind)
             trace.block(at + 30, n - 1, "sync", ("main.ask",))
             at += MS // 10
     trace.at(at, 0, "GoDestroy")
@@ -1806,6 +1808,8 @@ def a_pool_with_fewer_threads_than_wait_for_its_results_is_too_small():
     assert "pool-too-small" not in asked(1)
     found = asked(2, sleeps=False)
     assert "pool-too-small" not in found and "bottleneck" in found, found
+    assert "bottleneck" in asked(2, sleeps=False, kind="channel receive results")
+    assert "bottleneck" not in asked(2, sleeps=False, kind="latch results")
 
 
 def initialised(ns, waiters=3, kind="once model_once", sleeps=True, of=1000 * MS):
