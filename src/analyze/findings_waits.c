@@ -1052,7 +1052,7 @@ void finding_spins(struct findings *findings)
                 "%.*s spins: %s %" PRId64
                 " ran for %s and never waited, while others sent to it now and then",
                 SHOWN(name), word(findings, TERM_task), spinner->goroutine, duration(ns).text);
-    finding_explain(findings, "It ended %" PRIu64 " waits to send in a row within %s each.",
+    finding_explain(findings, "It ended at least %" PRIu64 " waits to send within %s each.",
                     spinner->count, duration(BLAME_OTHERS_NS).text);
     finding_advise(findings, "A select without a default case waits for values.");
 }

@@ -585,7 +585,8 @@ static bool judge_idle(struct waits *waits, const struct goroutine *g, int64_t n
  * A goroutine has soon ended the wait of `sender` to send. That counts if the sender mostly waits,
  * for something else: one that always has something to send fills a channel's buffer, and those that
  * work on what they take from it never wait, and may end such waits soon as well. A long wait, which
- * the other one did not notice at once, begins the count anew. Returns false on out of memory.
+ * the other one did not notice at once, takes back some: it may have had no CPU. Returns false on
+ * out of memory.
  */
 static bool count_served(struct waits *waits, const struct goroutine *sender,
                          const trail_event *event)
@@ -597,6 +598,20 @@ static bool count_served(struct waits *waits, const struct goroutine *sender,
         return true;
     uintptr_t count = (uintptr_t)idmap_find(&waits->served, by);
     return idmap_put(&waits->served, by, (void *)(count + 1));
+}
+
+/* So many waits that a goroutine ended soon make up for one that it ended late. */
+#define SERVED_FOR_LATE 8
+
+static bool count_late(struct waits *waits, int64_t goroutine)
+{
+    uint64_t by = (uint64_t)goroutine;
+    uintptr_t count = waits->served.count > 0 ? (uintptr_t)idmap_find(&waits->served, by) : 0;
+    if (count > SERVED_FOR_LATE)
+        return idmap_put(&waits->served, by, (void *)(count - SERVED_FOR_LATE));
+    if (count > 0)
+        (void)idmap_remove(&waits->served, by);
+    return true;
 }
 
 /* Looks whether the goroutine that ends has never waited, but served others. */
@@ -1057,8 +1072,8 @@ static bool wait_leave(struct waits *waits, struct goroutine *g, const trail_eve
         return place_leave(waits, g, event);
     if (ns_between(g->since_ns, event->time_ns) < BLAME_OTHERS_NS)
         return g->reason != waits->send || count_served(waits, g, event);
-    if (g->reason == waits->send && waits->served.count > 0)
-        (void)idmap_remove(&waits->served, (uint64_t)event->goroutine);
+    if (g->reason == waits->send && !count_late(waits, event->goroutine))
+        return false;
     return blame(waits, g, NULL, 0, g->reason, event);
 }
 
