@@ -732,7 +732,7 @@ static void explain_own(struct findings *findings, const struct blame_row *row)
 {
     double share = share_of(row->outside_ns, row->own_ns);
     trail_name for_what = (trail_name)row->outside.key;
-    if (row->outside.ns <= 0 || share < BUSY_SHARE)
+    if (row->outside.ns <= 0 || share < BUSY_SHARE || for_what == findings->waits->ready)
         return;
     bool slept = for_what == findings->waits->sleep;
     trail_string wait = text_of(findings, for_what),
@@ -902,6 +902,7 @@ void finding_late(struct findings *findings)
         double share = share_of(row->outside_ns, row->own_ns);
         if (!facts || facts->kind != WIRE_WAIT_BARRIER || row->function == 0 ||
             row->outside.ns <= 0 || share < BUSY_SHARE || ns < BALANCE_LEAST ||
+            (trail_name)row->outside.key == findings->waits->ready ||
             share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE ||
             share_of(ns, length_of(findings)) < BALANCE_SHARE)
             continue;

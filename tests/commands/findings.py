@@ -1374,21 +1374,29 @@ def a_thread_that_exits_long_after_the_others_is_a_straggler():
     assert "straggler" not in exits(80 * MS, first="main.draw")  # they do different things
 
 
-def arrives(sleeps, length=10 * MS, kind="barrier step", takes_turns=False):
-    """Three threads meet ten times at a barrier; the third, or each in turn, sleeps so long before it, and ends the waits of the others."""
+def arrives(sleeps, length=10 * MS, kind="barrier step", takes_turns=False, ready=False):
+    """
+    Three threads meet ten times at a barrier; the third, or each in turn, sleeps so long before it, or is ready, and ends the waits of
+    the others.
+    """
     trace = Trace(4)
     trace.here(99, 2, 0)
     for g in (1, 2, 3):
         trace.create(10 + g, 0, g, ("main.draw",))
         trace.start(20 + g, g, g)
-    trace.block(30, 0, "chan receive", ("main.main",))
+    if ready:  # a lock is waited for: then the time without a CPU is counted
+        trace.log(28, 0, "wait", "mutex m")
+    trace.block(30, 0, "sync" if ready else "chan receive", ("main.main",))
     now = MS
     for i in range(10):
         late = 1 + i % 3 if takes_turns else 3
         for g in (1, 2, 3):
             if g == late:
-                trace.block(now + g, g, "sleep", ("main.fetch", "main.draw"))
-                trace.at(now + sleeps, g, f"GoUnblock g={g} g_seq=%d stack=0", g)
+                if ready:
+                    trace.at(now + g, g, f"GoStop reason_string={trace.string('preempted')} stack=0")
+                else:
+                    trace.block(now + g, g, "sleep", ("main.fetch", "main.draw"))
+                    trace.at(now + sleeps, g, f"GoUnblock g={g} g_seq=%d stack=0", g)
                 trace.start(now + sleeps + 10, g, g)
             else:
                 trace.log(now + g, g, "wait", kind)
@@ -1410,6 +1418,7 @@ def a_thread_that_is_late_for_a_barrier_because_it_waits_is_named():
     equal((found["function"], found["object"]), ("main.draw", "barrier step"))
     assert "straggler" in arrives(5 * MS) and "straggler" not in arrives(4800 * US)  # from half of the time on
     assert "straggler" not in arrives(8 * MS, takes_turns=True)
+    assert "straggler" not in arrives(8 * MS, ready=True)  # what it lacks is a CPU
     assert "straggler" not in arrives(8 * MS, kind="condition step")
 
 
