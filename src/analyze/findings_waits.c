@@ -129,6 +129,23 @@ static const struct place *condition_place(const struct findings *findings, cons
     return NULL;
 }
 
+/*
+ * Whether those that wait there for the condition variable end the other waits as well, which they do
+ * when they release the mutex.
+ */
+static bool ends_itself(const struct findings *findings, const struct place *place)
+{
+    const struct blame *blame = &findings->waits->blame;
+    int64_t alike = 0, all = 0;
+    for (size_t i = 0; place && i < blame->count; i++) {
+        if (blame->rows[i].wait != place->lock)
+            continue;
+        ns_add(&alike, blame->rows[i].alike_ns);
+        ns_add(&all, blame->rows[i].direct_ns);
+    }
+    return all > 0 && share_of(alike, all) >= ALIKE_SHARE;
+}
+
 /* The same with waits that time out. */
 void finding_time_outs(struct findings *findings)
 {
@@ -138,14 +155,15 @@ void finding_time_outs(struct findings *findings)
         for (size_t n = 0; n < group->wait_count; n++) {
             const trail_wait *wait = &group->waits[n];
             const trail_histogram *spread = &wait->spread;
-            if (wait->timed_out < POLL_TIMES || wait->timed_out * 2 < spread->count ||
+            const struct place *place = condition_place(findings, wait);
+            uint64_t part = ends_itself(findings, place) ? 4 : 2;
+            if (wait->timed_out < POLL_TIMES || wait->timed_out * part < spread->count ||
                 mean(spread->sum_ns, spread->count) > 2 * POLL_MOST ||
                 share_of(spread->sum_ns, length_of(findings)) < POLL_SHARE)
                 continue;
             const struct finding_of of = {
                 "polling", .gain_ns = spread->sum_ns / (int64_t)spread->count,
                 .moment = &wait->longest, .function = group->name, .object = wait->reason};
-            const struct place *place = condition_place(findings, wait);
             trail_string name = text_of(findings, place ? place->name : group->name);
             trail_string reason = text_of(findings, place ? place->lock : wait->reason);
             finding_say(findings, &of,

@@ -1634,14 +1634,14 @@ def permitted(share, kind="semaphore slots", count=10, other=False):
     return trace.findings(end, "--from=10ms", f"--to={end}ns")
 
 
-def timed(late, count=400, length=MS, kind="condition jobs_cv"):
+def timed(late, count=400, length=MS, other=False):
     """
-    Two threads wait for a condition variable again and again, `count` times in all; so many of these waits time out. The others
-    end when the other thread releases the mutex.
+    Two threads, of one kind or not, wait for a condition variable again and again, `count` times in all; so many of these waits time
+    out. The others end when the other thread releases the mutex.
     """
     trace = Trace(2)
     trace.here(99, 2, 0)
-    trace.create(10, 0, 1)
+    trace.create(10, 0, 1, ("main.work", "main.other") if other else WORK_STACK)
     trace.create(11, 0, 2)
     trace.log(12, 0, "wait", "join main.worker")
     trace.block(13, 0, "sync", ("main.main",))
@@ -1650,7 +1650,7 @@ def timed(late, count=400, length=MS, kind="condition jobs_cv"):
     now = MS
     for i in range(count // 2):
         for g in (1, 2):
-            trace.log(now + 10 * g, g - 1, "wait", kind)
+            trace.log(now + 10 * g, g - 1, "wait", "condition jobs_cv")
             trace.block(now + 10 * g + 1, g - 1, "sync.(*Cond).Wait", ("main.next", "main.worker"))
         now += length
         for g in (1, 2):
@@ -1674,7 +1674,11 @@ def waits_most_of_which_time_out_are_polling():
     assert text.startswith("main.next (main.go:10) polls: 400 of 400 waits (condition jobs_cv) timed out, after 1.00 ms on average."), text
     assert "polling" in timed(200)
     assert "polling" not in timed(199)
-    assert "polling" not in timed(200, count=402)  # less than half of them
+    # Half of them; or a quarter, if only those that wait end the others.
+    assert "polling" in timed(400, count=800, other=True)
+    assert "polling" not in timed(400, count=804, other=True)
+    assert "polling" in timed(400, count=1600)
+    assert "polling" not in timed(400, count=1604)
     assert "polling" not in timed(400, length=11 * MS)
 
 
