@@ -148,6 +148,7 @@ static size_t row_of(struct blame *blame, const struct blame_wait *wait)
                                                      .function = wait->function,
                                                      .at = wait->at,
                                                      .lock = wait->lock,
+                                                     .once = wait->once,
                                                      .last_waker = TRAIL_NONE,
                                                      .named = wait->named};
     return number;
@@ -324,7 +325,7 @@ static bool add(struct blame *blame, const struct blame_wait *wait)
         row_add(row, wait, &rest);
         blame_most_add(&row->goroutine, wait->waker, ns_between(rest.begin_ns, rest.end_ns));
         row->start = row->goroutine.key == wait->waker ? wait->start : row->start;
-        rest.row = wait->lock ? rest.row : 0;
+        rest.row = wait->lock || wait->once ? rest.row : 0;
         piece_put(own, &rest);
     }
     return true;

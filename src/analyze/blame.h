@@ -47,12 +47,12 @@ struct blame_most {
 void blame_most_add(struct blame_most *most, int64_t key, int64_t ns);
 
 struct blame_row {
-    trail_name wait;     /* what was waited for; 0: only the place is known */
-    trail_name function; /* that ended the waits, or held the lock; 0: unknown */
-    trail_name place;    /* "release (store.c:88)", where it did so last */
-    trail_name at;       /* place, or else start function, of the waiters */
-    bool lock, named;    /* named: `wait` identifies the lock; otherwise `at` does */
-    uint64_t waits;      /* for locks, of which a part counts here; or else all */
+    trail_name wait;        /* what was waited for; 0: only the place is known */
+    trail_name function;    /* that ended the waits, or held the lock; 0: unknown */
+    trail_name place;       /* "release (store.c:88)", where it did so last */
+    trail_name at;          /* place, or else start function, of the waiters */
+    bool lock, once, named; /* named: `wait` identifies the lock; otherwise `at` does */
+    uint64_t waits;         /* for locks, of which a part counts here; or else all */
     int64_t ns;
     int64_t direct_ns;               /* of waits that the function ended */
     trail_longest longest;           /* a wait, or the part of it that counts here */
@@ -72,8 +72,8 @@ struct blame_row {
 struct blame_wait {
     int64_t goroutine, begin_ns, end_ns, begin_serial, end_serial;
     trail_name wait, at;
-    bool named; /* `wait` identifies the object; otherwise `at` does */
-    bool lock;
+    bool named;                  /* `wait` identifies the object; otherwise `at` does */
+    bool lock, once;             /* once: for an initialisation that another one runs */
     bool hands_over;             /* may be for work, or for a result */
     trail_name own_start, start; /* start functions: its own, and the waker's */
     int64_t waker;               /* TRAIL_NONE: none */

@@ -49,6 +49,7 @@ bool families_add(struct families *families, int64_t creator, int64_t member,
             return false;
     }
     family->created++;
+    family->differ |= family->start != of->start;
     family->created_ns = of->created_ns;
     return idmap_put(&families->of_member, (uint64_t)member, family);
 }

@@ -21,6 +21,7 @@ struct family {
     struct family *next;          /* of the same creator, which is alive */
     bool has_creator;             /* it is in its creator's list */
     bool lost;                    /* a member's state was unknown for some time */
+    bool differ;                  /* the start functions of its members do */
 
     /* Set by families_survey. */
     int64_t left; /* a member that has not ended: the one that has waited longest */

@@ -36,11 +36,13 @@
 #define SLOW_LEAST   INT64_C(10000000)
 #define SLOW_TIMES   10 /* the slowest compared with the median */
 #define SLOW_COUNT   5
+#define ASSIST_SHARE 0.1 /* of the slowest task or region */
 #define READY_SHARE  0.2
 #define READY_MOST   0.5 /* from here on, however short each time was */
 #define READY_OTHERS 0.4 /* where there were CPUs enough, but for other programs */
 #define READY_MUCH   INT64_C(100000000)
 #define READY_LEAST  INT64_C(10000000)
+#define ABOUT_ONE    1.2  /* ran on average */
 #define ALL_CPUS     0.85 /* of the CPUs: from here on all are in use */
 
 /* MARK: Sentences */
@@ -253,16 +255,18 @@ static void explain_spent(struct findings *findings, const trail_longest *span,
 {
     if (!spent->known)
         return;
-    if (spent->assist_ns > span->ns / 4) {
-        finding_explain(findings,
-                        "For %s of it, its %s had to help the garbage collection (assists), since "
-                        "it allocates faster than the collection marks.",
-                        duration(spent->assist_ns).text, word(findings, TERM_task));
-        finding_advise(findings, "Allocate less in it, or let the heap grow (GOGC, GOMEMLIMIT).");
-    } else if (!explain_wait(findings, span))
+    bool assists = spent->assist_ns > (int64_t)(ASSIST_SHARE * (double)span->ns);
+    if (spent->assist_ns <= span->ns / 2 && !explain_wait(findings, span))
         finding_explain(findings, "Its %s ran for %s, was ready for %s and waited for the rest.",
                         word(findings, TERM_task), duration(spent->exec_ns).text,
                         duration(spent->ready_ns).text);
+    if (!assists)
+        return;
+    finding_explain(findings,
+                    "For %s of it, its %s had to help the garbage collection (assists), since it "
+                    "allocates faster than the collection marks.",
+                    duration(spent->assist_ns).text, word(findings, TERM_task));
+    finding_advise(findings, "Allocate less in it, or let the heap grow (GOGC, GOMEMLIMIT).");
 }
 
 void finding_slow_task(struct findings *findings)
@@ -344,10 +348,21 @@ static bool is_well_used(const trail_activity *activity, double wanted, double r
     return procs > 1 && wanted <= procs + 1 && ran >= ALL_CPUS * procs;
 }
 
+/* Whether a lock explains why one ran at a time for half of the time or more. */
+static bool is_serialised(const struct findings *findings, double ran)
+{
+    bool one = ran < ABOUT_ONE && findings->activity->sums.procs > 1;
+    for (size_t i = 0; one && i < findings->count; i++)
+        if (strcmp(findings->rows[i].kind, "lock-serialises") == 0 &&
+            share_of(findings->rows[i].gain_ns, length_of(findings)) >= READY_MOST)
+            return true;
+    return false;
+}
+
 /* Whether another finding says why the goroutines of `most` were ready for that long. */
 static bool is_ready_for(const struct findings *findings, const struct wait_group *most, int64_t ns)
 {
-    static const char *const kinds[] = {"futile-wakeups", "hand-offs", "spins"};
+    static const char *const kinds[] = {"futile-wakeups", "hand-offs", "spins", "unseen-waits"};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (finding_names(findings, kinds[i], most->row.name))
             return true;
@@ -371,7 +386,7 @@ void finding_ready_for_long(struct findings *findings)
     double wanted = share_of(time_with_work(&activity), length);
     double ran = share_of(activity.running_ns, length);
     if ((wanted <= (double)activity.procs && share < READY_OTHERS) ||
-        is_well_used(&activity, wanted, ran) ||
+        is_well_used(&activity, wanted, ran) || is_serialised(findings, ran) ||
         is_ready_for(findings, most, activity.runnable_ns < length ? activity.runnable_ns : length))
         return;
     char name[STARTED_SIZE], why[WHY_READY_SIZE];
@@ -580,6 +595,20 @@ void finding_long_pause(struct findings *findings)
                     plural_s(gc->pause_count), duration(median).text);
 }
 
+/* The function with the longest time in all; NULL: none is known. */
+static const struct gc_helper *most_of(const struct idmap *helpers)
+{
+    const struct gc_helper *most = NULL;
+    IDMAP_EACH(slot, helpers) {
+        const struct gc_helper *helper = slot->value;
+        if (helper->function != 0 && helper->count > 0 &&
+            (!most || helper->ns > most->ns ||
+             (helper->ns == most->ns && helper->function < most->function)))
+            most = helper;
+    }
+    return most;
+}
+
 void finding_pauses_take_much(struct findings *findings)
 {
     const struct gc *gc = findings->gc;
@@ -595,25 +624,19 @@ void finding_pauses_take_much(struct findings *findings)
     double share = share_of(sum, length_of(findings));
     if (share < PAUSE_SHARE || is_by_stops(findings, sum))
         return;
-    const struct finding_of of = {"pause-share", .gain_ns = sum, .moment = &longest};
+    const struct gc_helper *most = most_of(&gc->stopped_by);
+    bool by_most = most && most->ns > sum / 2;
+    const struct finding_of of = {"pause-share", .gain_ns = sum, .moment = &longest,
+                                  .function = by_most ? most->function : 0};
     finding_say(findings, &of, "Stop-the-world pauses took %.0f %% of the time", 100 * share);
     finding_explain(findings, "%zu pause%s, %s in all, the longest %s.", gc->pause_count,
                     plural_s(gc->pause_count), duration(sum).text, duration(longest.ns).text);
-}
-
-/* The function that assisted for longest; NULL: none did. */
-static const struct gc_helper *most_helpful(const struct gc *gc)
-{
-    const struct idmap *helpers = &gc->by_function;
-    const struct gc_helper *most = NULL;
-    IDMAP_EACH(slot, helpers) {
-        const struct gc_helper *helper = slot->value;
-        if (helper->function != 0 && helper->count > 0 &&
-            (!most || helper->ns > most->ns ||
-             (helper->ns == most->ns && helper->function < most->function)))
-            most = helper;
-    }
-    return most;
+    if (!by_most)
+        return;
+    trail_string name = text_of(findings, most->function);
+    finding_explain(findings, "%.*s made %" PRIu64 " of them, %s in all.", SHOWN(name), most->count,
+                    duration(most->ns).text);
+    finding_advise(findings, "Let it do so less often.");
 }
 
 void finding_gc_takes_much(struct findings *findings)
@@ -625,7 +648,7 @@ void finding_gc_takes_much(struct findings *findings)
     double share = 1 - utilisation_least(&findings->utilisation->curves[0], length_of(findings));
     if (share < GC_SHARE || is_by_stops(findings, part_of(length_of(findings), share)))
         return;
-    const struct gc_helper *most = most_helpful(gc);
+    const struct gc_helper *most = most_of(&gc->by_function);
     trail_longest moment = {0};
     for (size_t i = 0; i < gc->cycle_count; i++)
         longest_note(&moment, ns_between(gc->cycles[i].begin_ns, gc->cycles[i].end_ns),

@@ -70,7 +70,8 @@ static inline int64_t part_of(int64_t ns, double share)
 }
 
 /* Arguments for "%.*s": names are at most as long as fits a sentence. */
-#define SHOWN(text) (int)((text).size < 160 ? (text).size : 160), (text).data
+#define SHOWN_SIZE(text) (int)((text).size < 160 ? (text).size : 160)
+#define SHOWN(text)      SHOWN_SIZE(text), (text).data
 
 /* Ranks of the sentence: hangs are above all that costs time. */
 enum finding_rank { FINDING_COSTS, FINDING_HANGS, FINDING_DEADLOCK };

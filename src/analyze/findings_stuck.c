@@ -163,10 +163,12 @@ static int by_length(const void *a, const void *b)
     return x->goroutine < y->goroutine ? -1 : 1;
 }
 
-/* Explains what is known of the end of a wait that did not end. */
+/* Explains what is known of the end of a wait that did not end; and where it is, unless the heading
+ * has that. */
 static void explain_open(struct findings *findings, const struct stuck_wait *wait)
 {
     char holder[NAME_SIZE];
+    trail_string place = names_text(&findings->analysis->names, wait->place);
     put_task(findings, holder, sizeof holder, wait->holder_name, wait->holder);
     if (wait->holder != TRAIL_NONE)
         finding_explain(findings, "It is held by %s%s.", holder,
@@ -182,6 +184,8 @@ static void explain_open(struct findings *findings, const struct stuck_wait *wai
                         "and was lost, or nothing wakes it.");
     else if (wait->kind == 0)
         finding_explain(findings, "Nothing has received it.");
+    if (wait->kind != 0 && place.size > 0)
+        finding_explain(findings, "The wait is at %.*s.", SHOWN(place));
 }
 
 static void say_open(struct findings *findings, const struct stuck_wait *wait)

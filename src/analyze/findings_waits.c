@@ -20,6 +20,8 @@
 #define PEER_SHARE         0.5
 #define QUEUE_SHARE        0.3
 #define QUEUE_WAITS        3
+#define ONCE_SHARE         0.2
+#define ONCE_LEAST         INT64_C(100000000)
 #define BALANCE_LEAST      INT64_C(50000000)
 #define BALANCE_SHARE      0.25
 #define WATCH_TIMES        20                /* short sleeps until a worker has ended */
@@ -42,6 +44,7 @@
 #define POOL_WAITS         10
 #define POOL_RARELY        4     /* the pool waits for work at most once in so many waits for it */
 #define POOL_IDLE          0.2   /* of its time, waiting for work */
+#define POOL_MORE          0.5   /* than its threads wait for results, on average */
 #define PRODUCER_WAITS     0.6   /* of its time, for something else than work */
 #define CONSUMER_WAITS     0.8   /* of their time, for work */
 #define HANDOFF_MOST       20000 /* time per hand-off */
@@ -69,9 +72,9 @@ static bool waits_for_all(const struct findings *findings, const struct blame_ro
 {
     const struct wait_facts *facts = facts_of(findings, row->wait);
     if (!facts)
-        return !row->lock && text_is(text_of(findings, row->wait), "sync");
+        return !row->lock && !row->once && text_is(text_of(findings, row->wait), "sync");
     return facts->kind == WIRE_WAIT_BARRIER || facts->kind == WIRE_WAIT_JOIN ||
-           facts->kind == WIRE_WAIT_OMP_BARRIER || facts->kind == WIRE_WAIT_ONCE;
+           facts->kind == WIRE_WAIT_OMP_BARRIER;
 }
 
 /* MARK: Sleeps and the world outside */
@@ -112,6 +115,37 @@ void finding_polling(struct findings *findings)
     }
 }
 
+/* Where most of such waits for one condition variable were; NULL: unknown. */
+static const struct place *condition_place(const struct findings *findings, const trail_wait *wait)
+{
+    const struct waits *waits = findings->waits;
+    for (size_t i = 0; i < waits->place_count; i++) {
+        const struct place *place = waits->all[i];
+        if (place->kind == PLACE_CONDITION && place->name != 0 && place->lock != 0 &&
+            wait_kind_name(&findings->analysis->names, place->lock) == wait->reason &&
+            place->waits * 2 > wait->spread.count)
+            return place;
+    }
+    return NULL;
+}
+
+/*
+ * Whether those that wait there for the condition variable end the other waits as well, which they do
+ * when they release the mutex.
+ */
+static bool ends_itself(const struct findings *findings, const struct place *place)
+{
+    const struct blame *blame = &findings->waits->blame;
+    int64_t alike = 0, all = 0;
+    for (size_t i = 0; place && i < blame->count; i++) {
+        if (blame->rows[i].wait != place->lock)
+            continue;
+        ns_add(&alike, blame->rows[i].alike_ns);
+        ns_add(&all, blame->rows[i].direct_ns);
+    }
+    return all > 0 && share_of(alike, all) >= ALIKE_SHARE;
+}
+
 /* The same with waits that time out. */
 void finding_time_outs(struct findings *findings)
 {
@@ -121,17 +155,19 @@ void finding_time_outs(struct findings *findings)
         for (size_t n = 0; n < group->wait_count; n++) {
             const trail_wait *wait = &group->waits[n];
             const trail_histogram *spread = &wait->spread;
-            if (wait->timed_out < POLL_TIMES || wait->timed_out * 10 < spread->count * 9 ||
+            const struct place *place = condition_place(findings, wait);
+            uint64_t part = ends_itself(findings, place) ? 4 : 2;
+            if (wait->timed_out < POLL_TIMES || wait->timed_out * part < spread->count ||
                 mean(spread->sum_ns, spread->count) > 2 * POLL_MOST ||
                 share_of(spread->sum_ns, length_of(findings)) < POLL_SHARE)
                 continue;
             const struct finding_of of = {
                 "polling", .gain_ns = spread->sum_ns / (int64_t)spread->count,
                 .moment = &wait->longest, .function = group->name, .object = wait->reason};
-            trail_string name = text_of(findings, group->name);
-            trail_string reason = text_of(findings, wait->reason);
+            trail_string name = text_of(findings, place ? place->name : group->name);
+            trail_string reason = text_of(findings, place ? place->lock : wait->reason);
             finding_say(findings, &of,
-                        "%.*s polls: %" PRIu64 " of its %" PRIu64
+                        "%.*s polls: %" PRIu64 " of %" PRIu64
                         " waits (%.*s) timed out, after %s on average",
                         SHOWN(name), wait->timed_out, spread->count, SHOWN(reason),
                         duration(mean(spread->sum_ns, spread->count)).text);
@@ -166,6 +202,31 @@ void finding_outside(struct findings *findings)
         finding_explain(findings, "%" PRIu64 " wait%s, %s in all, the longest %s.",
                         row->spread.count, plural_s(row->spread.count),
                         duration(row->spread.sum_ns).text, duration(row->longest.ns).text);
+    }
+}
+
+/* SQLite waits until another connection releases its lock of a database. */
+void finding_database(struct findings *findings)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++) {
+        const struct outside_row *row = &outside->rows[i];
+        int64_t ns = blame_union_ns(&row->at_least_one);
+        if (!row->in_sqlite || ns < OUTSIDE_LEAST ||
+            share_of(ns, length_of(findings)) < OUTSIDE_SHARE)
+            continue;
+        const struct finding_of of = {"database", .saves = true, .gain_ns = ns,
+                                      .moment = &row->longest, .function = row->function};
+        trail_string place = text_of(findings, row->place);
+        finding_say(findings, &of,
+                    "%.*s waited for a locked SQLite database for %.0f %% of the time",
+                    SHOWN(place), 100 * share_of(ns, length_of(findings)));
+        finding_explain(findings,
+                        "SQLite slept %" PRIu64 " time%s in its busy handler, %s in all, the "
+                        "longest %s, while another connection held a lock.",
+                        row->spread.count, plural_s(row->spread.count),
+                        duration(row->spread.sum_ns).text, duration(row->longest.ns).text);
+        finding_advise(findings, "Keep transactions that write short, without waits in them.");
     }
 }
 
@@ -305,7 +366,7 @@ void finding_blocking_calls(struct findings *findings)
 static bool is_for_room(const struct findings *findings, const struct blame_row *row)
 {
     const struct wait_facts *facts = facts_of(findings, row->wait);
-    return facts ? facts->kind == WIRE_WAIT_WRITE
+    return facts ? facts->kind == WIRE_WAIT_WRITE || facts->kind == WIRE_WAIT_SEND
                  : text_is(text_of(findings, row->wait), "chan send");
 }
 
@@ -347,6 +408,18 @@ void finding_queue(struct findings *findings)
     }
 }
 
+/* Whether many waits of this kind timed out: what ends the others need not be a signal. */
+static bool times_out(const struct findings *findings, const struct blame_row *row)
+{
+    const struct waits *waits = findings->waits;
+    const struct wait_group *group =
+        row->waiter < waits->by_name_count ? waits->by_name[row->waiter] : NULL;
+    for (size_t i = 0; group && i < group->row.wait_count; i++)
+        if (group->waits[i].reason == wait_kind_name(&findings->analysis->names, row->wait))
+            return group->waits[i].timed_out * 4 >= group->waits[i].spread.count;
+    return false;
+}
+
 /*
  * Whether the waits are such as are for permits: for a semaphore, for a condition variable that each
  * time ended the wait of one, or for room in a channel.
@@ -354,8 +427,9 @@ void finding_queue(struct findings *findings)
 static bool is_for_permit(const struct findings *findings, const struct blame_row *row)
 {
     const struct wait_facts *facts = facts_of(findings, row->wait);
-    return facts ? facts->kind == WIRE_WAIT_SEMAPHORE ||
-                       (facts->kind == WIRE_WAIT_CONDITION && row->together * 4 < row->waits)
+    return facts ? facts->kind == WIRE_WAIT_SEMAPHORE || facts->kind == WIRE_WAIT_SEND ||
+                       (facts->kind == WIRE_WAIT_CONDITION && row->together * 4 < row->waits &&
+                        !times_out(findings, row))
                  : text_is(text_of(findings, row->wait), "chan send");
 }
 
@@ -397,7 +471,8 @@ static bool is_for_work(const struct findings *findings, const struct blame_row 
     const struct wait_facts *facts = facts_of(findings, row->wait);
     trail_string text = text_of(findings, row->wait);
     return facts ? facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE ||
-                       facts->kind == WIRE_WAIT_READ
+                       facts->kind == WIRE_WAIT_READ || facts->kind == WIRE_WAIT_FUTURE ||
+                       facts->kind == WIRE_WAIT_RECEIVE
                  : text_is(text, "chan receive") || text_is(text, "sync.(*Cond).Wait");
 }
 
@@ -428,16 +503,16 @@ void finding_bottleneck(struct findings *findings)
                                       .gain_ns = ns,          .moment = &row->longest,
                                       .function = row->start, .object = row->wait};
         trail_string name = text_of(findings, row->start), wait = text_of(findings, row->wait),
-                     at = text_of(findings, row->at);
+                     at = text_of(findings, row->at), by = text_of(findings, row->place);
         finding_say(findings, &of,
                     "%.*s is the bottleneck: %s %" PRId64 " had work for %.0f %% of the time",
                     SHOWN(name), word(findings, TERM_task), row->goroutine.key,
                     100 * share_of(busy, length));
         finding_explain(findings,
                         "Others waited for it at %.*s (%.*s) during %.0f %%: %" PRIu64
-                        " waits, %s in all, the longest %s.",
+                        " waits, %s in all, the longest %s, ended by %.*s.",
                         SHOWN(at), SHOWN(wait), 100 * share_of(ns, length), row->waits,
-                        duration(row->ns).text, duration(row->longest.ns).text);
+                        duration(row->ns).text, duration(row->longest.ns).text, SHOWN(by));
         finding_advise(findings, "Make it faster, or divide its work.");
     }
 }
@@ -485,7 +560,8 @@ static bool takes_work(const struct blame *blame, const struct blame_pair *pair)
 /*
  * Others wait for what a pool makes, whose goroutines always have work and use no CPU for it. That
  * they waited for work from these others a few times shows that this is where it comes from: one that
- * makes something now and then, and makes others work, is no pool.
+ * makes something now and then, and makes others work, is no pool. What waits for a result has asked
+ * for it, and there must be more of these than the pool can work for at the same time.
  */
 void finding_pool_too_small(struct findings *findings)
 {
@@ -497,7 +573,9 @@ void finding_pool_too_small(struct findings *findings)
         const struct wait_group *pool = waits->by_name[pair->waker];
         int64_t ns = blame_union_ns(&pair->waiting);
         if (pair->waits < POOL_WAITS || share_of(ns, length) < BUSY_SHARE ||
-            !waits_hands_over(waits, pair->wait) || !takes_work(blame, pair))
+            !(waits_for_result(waits, pair->wait)
+                  ? share_of(pair->ns, ns) >= (double)pool->workers + POOL_MORE
+                  : waits_hands_over(waits, pair->wait) && takes_work(blame, pair)))
             continue;
         struct group_time time = time_of(findings, pool);
         if (!time.most || share_of(time.work, time.all) > POOL_IDLE ||
@@ -661,6 +739,73 @@ void finding_handoffs(struct findings *findings)
     finding_advise(findings, "Hand over several pieces at a time.");
 }
 
+/* MARK: Once */
+
+/* The place where the goroutine slept longest, or else what a sleep is called. */
+static trail_name sleeps_at(const struct findings *findings, int64_t goroutine)
+{
+    const struct outside *outside = &findings->waits->outside;
+    for (size_t i = 0; i < outside->count; i++)
+        if (outside->rows[i].kind == WIRE_WAIT_SLEEP &&
+            outside->rows[i].longest.goroutine == goroutine)
+            return outside->rows[i].place;
+    return findings->waits->sleep;
+}
+
+/* Whether others waited for that goroutine's initialisation, which is no work to be divided. */
+static bool is_initialiser(const struct findings *findings, int64_t goroutine)
+{
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->count; i++)
+        if (blame->rows[i].once && blame->rows[i].goroutine.key == goroutine &&
+            blame_union_ns(&blame->rows[i].held) >= ONCE_LEAST)
+            return true;
+    return false;
+}
+
+/* Explains what the goroutine that others waited for waited for itself, if it did most of that time. */
+static void explain_own(struct findings *findings, const struct blame_row *row)
+{
+    double share = share_of(row->outside_ns, row->own_ns);
+    trail_name for_what = (trail_name)row->outside.key;
+    if (row->outside.ns <= 0 || share < BUSY_SHARE || for_what == findings->waits->ready)
+        return;
+    bool slept = for_what == findings->waits->sleep;
+    trail_string wait = text_of(findings, for_what),
+                 at = text_of(findings, slept ? sleeps_at(findings, row->goroutine.key) : 0);
+    finding_explain(findings, "For %.0f %% of that time it waited itself (%.*s%s%.*s).",
+                    100 * (share < 1 ? share : 1), SHOWN(wait), slept ? " at " : "",
+                    slept ? SHOWN_SIZE(at) : 0, at.data);
+}
+
+/* Others wait while one initialises what is initialised once. */
+void finding_once(struct findings *findings)
+{
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        int64_t ns = blame_union_ns(&row->held);
+        if (!row->once || row->function == 0 || ns < ONCE_LEAST ||
+            share_of(ns, length_of(findings)) < ONCE_SHARE)
+            continue;
+        const struct finding_of of = {"once",
+                                      .saves = true,
+                                      .gain_ns = ns,
+                                      .moment = &row->longest,
+                                      .function = row->function,
+                                      .object = row->wait};
+        trail_string place = text_of(findings, row->place), wait = text_of(findings, row->wait);
+        wait = facts_of(findings, row->wait) ? wait : (trail_string){"sync.Once", 9};
+        finding_say(findings, &of,
+                    "An initialisation that runs once (%.*s) at %.*s held others up for %s",
+                    SHOWN(wait), SHOWN(place), duration(ns).text);
+        finding_explain(findings, "They waited for %s in all, the longest for %s.",
+                        duration(row->ns).text, duration(row->longest.ns).text);
+        explain_own(findings, row);
+        finding_advise(findings, "Initialise it before it is needed, or make that faster.");
+    }
+}
+
 /* MARK: Balance */
 
 /* Whether `a` is the better evidence: a barrier is, compared with the join at the end. */
@@ -739,6 +884,7 @@ void finding_imbalance(struct findings *findings)
         int64_t most = group->busiest.ns, all = group->exec_ns;
         if (group->workers < 2 || most < BALANCE_LEAST ||
             finding_names(findings, "spins", group->row.name) ||
+            is_initialiser(findings, group->busiest.goroutine) ||
             share_of(most, findings->activity->sums.running_ns) < BALANCE_SHARE)
             continue;
         int64_t others = ns_between(most, all) / (int64_t)(group->workers - 1);
@@ -776,14 +922,47 @@ static void explain_own_wait(struct findings *findings, int64_t goroutine)
         if (row->goroutine.key != goroutine || !waits_for_all(findings, row) ||
             row->outside.ns <= 0 || share < BUSY_SHARE)
             continue;
-        trail_string wait = text_of(findings, (trail_name)row->outside.key);
-        finding_explain(findings, "For %.0f %% of that time it waited itself (%.*s).",
-                        100 * (share < 1 ? share : 1), SHOWN(wait));
+        explain_own(findings, row);
         return;
     }
 }
 
-/* Of goroutines that a WaitGroup is for, one ends long after all others. */
+/* One thread comes last to a barrier, since it waits for something else before. */
+void finding_late(struct findings *findings)
+{
+    const struct blame *blame = &findings->waits->blame;
+    for (size_t i = 0; i < blame->count; i++) {
+        const struct blame_row *row = &blame->rows[i];
+        const struct wait_facts *facts = facts_of(findings, row->wait);
+        int64_t ns = blame_union_ns(&row->held);
+        double share = share_of(row->outside_ns, row->own_ns);
+        if (!facts || facts->kind != WIRE_WAIT_BARRIER || row->function == 0 ||
+            row->outside.ns <= 0 || share < BUSY_SHARE || ns < BALANCE_LEAST ||
+            (trail_name)row->outside.key == findings->waits->ready ||
+            share_of(row->goroutine.ns, row->ns) < ALIKE_SHARE ||
+            share_of(ns, length_of(findings)) < BALANCE_SHARE)
+            continue;
+        const struct finding_of of = {"straggler",
+                                      .saves = true,
+                                      .gain_ns = part_of(ns, share),
+                                      .moment = &row->longest,
+                                      .function = row->start,
+                                      .object = row->wait};
+        trail_string start = text_of(findings, row->start), wait = text_of(findings, row->wait),
+                     at = text_of(findings, row->at);
+        finding_say(findings, &of, "One %s of %.*s held up %.*s", word(findings, TERM_task),
+                    SHOWN(start), SHOWN(wait));
+        finding_explain(findings,
+                        "%s %" PRId64 " came last. Others waited for it at %.*s during %.0f %% of "
+                        "the time: %" PRIu64 " waits, %s in all, the longest %s.",
+                        word(findings, TERM_task), row->goroutine.key, SHOWN(at),
+                        100 * share_of(ns, length_of(findings)), row->waits, duration(row->ns).text,
+                        duration(row->longest.ns).text);
+        explain_own(findings, row);
+    }
+}
+
+/* Of goroutines that a WaitGroup is for, or whose exit is waited for, one ends long after all others. */
 void finding_straggler(struct findings *findings)
 {
     const struct idmap *stragglers = &findings->waits->stragglers;
@@ -799,28 +978,17 @@ void finding_straggler(struct findings *findings)
         trail_string start = text_of(findings, straggler->start),
                      created = text_of(findings, straggler->created_at),
                      at = text_of(findings, straggler->at);
-        finding_say(findings, &of, "One %s of %.*s held up the WaitGroup at %.*s",
-                    word(findings, TERM_task), SHOWN(start), SHOWN(at));
-        finding_explain(findings,
-                        "%s %" PRId64 " ended %s after the other %" PRIu64 " created at %.*s.",
+        finding_say(findings, &of, "One %s of %.*s held up the %s at %.*s",
+                    word(findings, TERM_task), SHOWN(start),
+                    findings->waits->is_go ? "WaitGroup" : "join", SHOWN(at));
+        finding_explain(findings, "%s %" PRId64 " ended %s after all others created at %.*s.",
                         word(findings, TERM_task), straggler->longest.goroutine,
-                        duration(straggler->longest.ns).text, straggler->others, SHOWN(created));
+                        duration(straggler->longest.ns).text, SHOWN(created));
         if (straggler->times > 1)
             finding_explain(findings, "This was the longest of %" PRIu64 " times, %s in all.",
                             straggler->times, duration(straggler->ns).text);
         explain_own_wait(findings, straggler->longest.goroutine);
     }
-}
-
-/* The place where the goroutine slept longest, or else what a sleep is called. */
-static trail_name sleeps_at(const struct findings *findings, int64_t goroutine)
-{
-    const struct outside *outside = &findings->waits->outside;
-    for (size_t i = 0; i < outside->count; i++)
-        if (outside->rows[i].kind == WIRE_WAIT_SLEEP &&
-            outside->rows[i].longest.goroutine == goroutine)
-            return outside->rows[i].place;
-    return findings->waits->sleep;
 }
 
 /*
@@ -920,7 +1088,7 @@ void finding_spins(struct findings *findings)
                 "%.*s spins: %s %" PRId64
                 " ran for %s and never waited, while others sent to it now and then",
                 SHOWN(name), word(findings, TERM_task), spinner->goroutine, duration(ns).text);
-    finding_explain(findings, "It ended %" PRIu64 " waits to send in a row within %s each.",
+    finding_explain(findings, "It ended at least %" PRIu64 " waits to send within %s each.",
                     spinner->count, duration(BLAME_OTHERS_NS).text);
     finding_advise(findings, "A select without a default case waits for values.");
 }
@@ -974,11 +1142,12 @@ static void say_openmp(struct findings *findings, const struct wait_group *openm
                                   .gain_ns = gain_ns, .moment = &most->longest,
                                   .function = worker && openmp->created_at ? openmp->created_at
                                                                            : most->name};
-    trail_string name = text_of(findings, most->name), at = text_of(findings, openmp->created_at);
-    finding_say(
-        findings, &of,
-        "%.*s alone had work for %.0f %% of the time, while the other threads of OpenMP waited",
-        SHOWN(name), 100 * share_of(most->ns, length_of(findings)));
+    static const trail_string a_worker = {"One of OpenMP's threads", 23};
+    trail_string name = worker ? a_worker : text_of(findings, most->name),
+                 at = text_of(findings, openmp->created_at);
+    finding_say(findings, &of,
+                "%.*s alone had work for %.0f %% of the time, while the others waited", SHOWN(name),
+                100 * share_of(most->ns, length_of(findings)));
     finding_explain(
         findings,
         "%" PRIu64 " phase%s of 5 ms or more, %s in all, the longest %s, with the parallel region "

@@ -1,6 +1,7 @@
 #include "analyze/gc.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/part.h"
 #include "base/grow.h"
@@ -10,7 +11,7 @@ struct gc_open {
     int64_t owner; /* goroutine or P; the slab needs at least the size of a pointer */
     int64_t since_ns;
     trail_name name;
-    trail_name function; /* of an assist */
+    trail_name function; /* of an assist, or of a pause that is not for the collection */
 };
 
 /* MARK: Cycles */
@@ -79,6 +80,12 @@ static bool cycle_end(struct gc *gc, const trail_event *event)
 
 /* MARK: Assists, sweeps, pauses */
 
+/* Whether the collection itself stops the world for that: what allocated meanwhile is not to blame. */
+static bool is_for_collection(trail_string name)
+{
+    return memmem(name.data, name.size, "(GC", 3) != NULL;
+}
+
 static bool open_range(struct gc *gc, struct idmap *map, const trail_event *event)
 {
     int64_t owner = event->range.scope_id;
@@ -93,19 +100,20 @@ static bool open_range(struct gc *gc, struct idmap *map, const trail_event *even
         .since_ns = range_since(gc, event),
         .name = names_of(&gc->analysis->names, event->range.name),
     };
-    if (map == &gc->assists)
+    if (map == &gc->assists ||
+        (map == &gc->stops && !is_for_collection(names_text(&gc->analysis->names, open->name))))
         open->function =
             stacks_function(&gc->analysis->stacks, stacks_of(&gc->analysis->stacks, event->stack));
     return idmap_put(map, (uint64_t)owner, open);
 }
 
-/* Counts an assist by its function. */
-static bool count_helper(struct gc *gc, trail_name function, int64_t ns)
+/* Counts an assist or a pause by its function. */
+static bool count_helper(struct gc *gc, struct idmap *map, trail_name function, int64_t ns)
 {
-    struct gc_helper *helper = idmap_find(&gc->by_function, function);
+    struct gc_helper *helper = idmap_find(map, function);
     if (!helper) {
         helper = slab_get(&gc->helpers);
-        if (!helper || !idmap_put(&gc->by_function, function, helper))
+        if (!helper || !idmap_put(map, function, helper))
             return false;
         helper->function = function;
     }
@@ -117,7 +125,7 @@ static bool count_helper(struct gc *gc, trail_name function, int64_t ns)
 static bool count_assist(struct gc *gc, const struct gc_open *open, int64_t ns)
 {
     trail_gc_cycle *cycle = cycle_now(gc);
-    if (!cycle || !count_helper(gc, open->function, ns))
+    if (!cycle || !count_helper(gc, &gc->by_function, open->function, ns))
         return false;
     cycle->assists++;
     ns_add(&cycle->assist_ns, ns);
@@ -140,7 +148,8 @@ static bool count_sweep(struct gc *gc, int64_t ns, uint64_t swept, uint64_t recl
 
 static bool count_pause(struct gc *gc, const struct gc_open *open, int64_t end_ns)
 {
-    if (!GROW(gc->pauses, gc->pause_capacity, gc->pause_count + 1))
+    if (!GROW(gc->pauses, gc->pause_capacity, gc->pause_count + 1) ||
+        !count_helper(gc, &gc->stopped_by, open->function, ns_between(open->since_ns, end_ns)))
         return false;
     gc->pauses[gc->pause_count++] = (trail_gc_pause){
         .begin_ns = open->since_ns,
@@ -195,16 +204,21 @@ static void clip(struct idmap *map, int64_t ns)
         ((struct gc_open *)slot->value)->since_ns = ns;
 }
 
+static void clear_helpers(const struct idmap *helpers)
+{
+    IDMAP_EACH(slot, helpers) {
+        struct gc_helper *helper = slot->value;
+        *helper = (struct gc_helper){.function = helper->function};
+    }
+}
+
 /* Only open ranges remain. */
 static bool window_begins(void *part, int64_t ns)
 {
     struct gc *gc = part;
     gc->pause_count = 0;
-    const struct idmap *helpers = &gc->by_function;
-    IDMAP_EACH(slot, helpers) {
-        struct gc_helper *helper = slot->value;
-        *helper = (struct gc_helper){.function = helper->function};
-    }
+    clear_helpers(&gc->by_function);
+    clear_helpers(&gc->stopped_by);
     clip(&gc->assists, ns);
     clip(&gc->sweeps, ns);
     clip(&gc->stops, ns);
@@ -260,6 +274,7 @@ static void drop(void *part)
     idmap_free(&gc->stops);
     slab_free(&gc->slab);
     idmap_free(&gc->by_function);
+    idmap_free(&gc->stopped_by);
     slab_free(&gc->helpers);
 }
 

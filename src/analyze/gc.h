@@ -13,7 +13,7 @@
 struct analysis_part;
 struct trail_analysis;
 
-/* A function whose allocations made its goroutine assist. */
+/* A function whose allocations made its goroutine assist, or that stopped the world. */
 struct gc_helper {
     trail_name function;
     uint64_t count;
@@ -28,7 +28,8 @@ struct gc {
     size_t pause_count, pause_capacity;
     struct idmap assists, sweeps, stops; /* goroutine or P -> struct gc_open */
     struct slab slab;
-    struct idmap by_function; /* -> struct gc_helper */
+    struct idmap by_function; /* of assists -> struct gc_helper */
+    struct idmap stopped_by;  /* of pauses that are not for the collection; 0: the others */
     struct slab helpers;
     bool marking;
     uint64_t heap, goal;

@@ -35,6 +35,7 @@ struct outside_row {
     int64_t exec_ns;    /* that it ran in between */
     int64_t between_ns; /* from one wait to the next */
     uint64_t woke;      /* others that it woke in between */
+    bool in_sqlite;     /* a sleep of SQLite, which tries again and again to lock a database */
 
     /* Of answers in a Go program: the start function; whether it was asked within a region; how many
      * came from the program itself, and the place from where most did. */
@@ -74,6 +75,7 @@ struct outside_wait {
     int64_t goroutine, begin_ns, exec_ns;
     enum wire_wait kind;
     trail_name wait, function, place;
+    bool in_sqlite;
 };
 
 /* Returns false on out of memory. */

@@ -84,7 +84,8 @@ static bool placed_wait(const struct stuck *stuck, const struct goroutine *g,
         wait->wanted = STUCK_SEND;
         return wait->place != 0;
     }
-    if (!place || place->kind == PLACE_OTHER || place->kind == PLACE_GROUP || place->name == 0)
+    if (!place || place->kind == PLACE_OTHER || place->kind == PLACE_GROUP ||
+        place->kind == PLACE_ONCE || place->name == 0)
         return false;
     wait->place = place->name;
     wait->wanted = place->kind == PLACE_CONDITION ? STUCK_CONDITION : STUCK_LOCK;
@@ -92,6 +93,21 @@ static bool placed_wait(const struct stuck *stuck, const struct goroutine *g,
     wait->unmoved = place->left_ns <= g->since_ns;
     /* Other waits at the place ended: it may be that of workers that wait for work. */
     return wait->wanted == STUCK_LOCK || (place->waits == 0 && place->left_ns == 0);
+}
+
+/* The place of a wait for something outside; 0: unknown. */
+static trail_name outside_place(const struct stuck *stuck, const struct goroutine *g)
+{
+    const struct outside_now *now =
+        stuck->waits_at ? idmap_find(&stuck->waits_at->outside.now, (uint64_t)g->id) : NULL;
+    return now && now->waits ? now->place : 0;
+}
+
+/* Where the goroutine waits; 0: unknown. */
+static trail_name any_place(const struct stuck *stuck, const struct goroutine *g)
+{
+    const struct place *place = place_of(stuck, g);
+    return place ? place->name : outside_place(stuck, g);
 }
 
 /* Returns false on out of memory. */
@@ -111,6 +127,8 @@ static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now
         return true;
     if (!GROW(stuck->waits, stuck->capacity, stuck->count + 1))
         return false;
+    if (wait.place == 0)
+        wait.place = any_place(stuck, g);
     stuck->waits[stuck->count++] = wait;
     return true;
 }
@@ -175,14 +193,6 @@ static const struct wait_facts *waits_for_thread(const struct stuck *stuck,
                               facts->kind != WIRE_WAIT_FILE_LOCK))
                ? facts
                : NULL;
-}
-
-/* The place of a wait for something outside; 0: unknown. */
-static trail_name outside_place(const struct stuck *stuck, const struct goroutine *g)
-{
-    const struct outside_now *now =
-        stuck->waits_at ? idmap_find(&stuck->waits_at->outside.now, (uint64_t)g->id) : NULL;
-    return now && now->waits ? now->place : 0;
 }
 
 /* Whether `a` says more of why all wait: it was signalled before it waited, or it ran last. */

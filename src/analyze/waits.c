@@ -155,6 +155,7 @@ static trail_name place_name(struct waits *waits, trail_stack_handle stack, enum
             best_rank = rank;
         } else if (rank <= FRAME_WRAPPER && *kind == PLACE_LOCK) {
             *kind = has(function, "WaitGroup")                           ? PLACE_GROUP
+                    : has(function, "sync.(*Once)")                      ? PLACE_ONCE
                     : is_in_other(function) || is_in_condition(function) ? PLACE_OTHER
                                                                          : PLACE_LOCK;
         }
@@ -164,7 +165,7 @@ static trail_name place_name(struct waits *waits, trail_stack_handle stack, enum
 
 static struct place *place_make(struct waits *waits, trail_name name, enum place_kind kind)
 {
-    uint64_t key = (uint64_t)name << 2 | kind;
+    uint64_t key = (uint64_t)name << 3 | kind;
     struct place *place = idmap_find(&waits->places, key);
     if (place)
         return place;
@@ -203,7 +204,7 @@ static enum place_kind kind_of(const struct waits *waits, trail_name wait, trail
 /* Returns NULL on out of memory. */
 static struct place *place_of(struct waits *waits, trail_stack_handle stack, enum place_kind kind)
 {
-    uint64_t key = (uint64_t)stack << 2 | kind;
+    uint64_t key = (uint64_t)stack << 3 | kind;
     check_epoch(waits);
     struct place *place = idmap_find(&waits->by_stack, key);
     if (place)
@@ -275,8 +276,15 @@ bool waits_hands_over(const struct waits *waits, trail_name wait)
     trail_string text = names_text(names, wait);
     if (facts)
         return facts->kind == WIRE_WAIT_CONDITION || facts->kind == WIRE_WAIT_SEMAPHORE ||
-               facts->kind == WIRE_WAIT_FUTEX || facts->kind == WIRE_WAIT_READ;
+               facts->kind == WIRE_WAIT_FUTEX || facts->kind == WIRE_WAIT_READ ||
+               facts->kind == WIRE_WAIT_RECEIVE;
     return wait == waits->condition || text_begins(text, "chan ") || text_begins(text, "select");
+}
+
+bool waits_for_result(const struct waits *waits, trail_name wait)
+{
+    const struct wait_facts *facts = wait_facts_of(&waits->analysis->names, wait);
+    return facts && facts->kind == WIRE_WAIT_FUTURE;
 }
 
 /* The wait of `g` at `place` (NULL: elsewhere), which was for `wait`, has ended. */
@@ -300,7 +308,8 @@ static bool blame(struct waits *waits, const struct goroutine *g, const struct p
         .at = place ? place->name : g->name,
         .named = facts && facts->object != 0,
         .lock = place && place->kind == PLACE_LOCK,
-        .hands_over = waits_hands_over(waits, wait),
+        .once = facts ? facts->kind == WIRE_WAIT_ONCE : place && place->kind == PLACE_ONCE,
+        .hands_over = waits_hands_over(waits, wait) || waits_for_result(waits, wait),
         .waker = woken ? event->goroutine : TRAIL_NONE,
         .own_start = g->name,
         .start = woken ? start_of(waits, event->goroutine) : 0,
@@ -427,8 +436,15 @@ static void count_place(const struct goroutine *g, struct place *place, const tr
 /* One that ends this many times as late as all others of its family is a straggler. */
 #define STRAGGLES_TIMES 3
 
+/* Whether the goroutine waits for the exit of another one. */
+static bool is_join(const struct waits *waits, const struct goroutine *g)
+{
+    const struct wait_facts *facts = wait_facts_of(&waits->analysis->names, g->reason);
+    return facts && facts->kind == WIRE_WAIT_JOIN;
+}
+
 /*
- * A wait for a WaitGroup has ended. Counts the goroutine that ended it, if it was the last of its
+ * A wait for a WaitGroup or an exit has ended. Counts the goroutine that ended it, if it was the last of its
  * family by far. Returns false on out of memory.
  */
 static bool note_straggler(struct waits *waits, const struct goroutine *g,
@@ -437,7 +453,8 @@ static bool note_straggler(struct waits *waits, const struct goroutine *g,
     const struct family *family =
         event->goroutine >= 0 ? idmap_find(&waits->families.of_member, (uint64_t)event->goroutine)
                               : NULL;
-    if (!family || family->lost || family->ended < 2 || family->ended + 1 != family->created)
+    if (!family || family->lost || family->differ || family->ended < 2 ||
+        family->ended + 1 != family->created)
         return true;
     int64_t since = family->ended_ns > g->since_ns ? family->ended_ns : g->since_ns;
     int64_t others_ns = ns_between(family->created_ns, family->ended_ns);
@@ -457,7 +474,6 @@ static bool note_straggler(struct waits *waits, const struct goroutine *g,
         straggler->longest = (trail_longest){ns, since, event->goroutine};
         straggler->created_at = family->place;
         straggler->at = place->name;
-        straggler->others = family->ended;
     }
     return true;
 }
@@ -475,7 +491,7 @@ static bool place_leave(struct waits *waits, const struct goroutine *g, const tr
         return true;
     if (ns_between(g->since_ns, event->time_ns) >= BLAME_LEAST_NS)
         ok = blame(waits, g, place, parked->serial_at, g->reason, event);
-    if (ok && place->kind == PLACE_GROUP && waits->analysis->counting)
+    if (ok && (place->kind == PLACE_GROUP || is_join(waits, g)) && waits->analysis->counting)
         ok = note_straggler(waits, g, place, event);
     parked->place = NULL;
     bool together = place->left_by == event->goroutine && place->waits > 0 &&
@@ -569,7 +585,8 @@ static bool judge_idle(struct waits *waits, const struct goroutine *g, int64_t n
  * A goroutine has soon ended the wait of `sender` to send. That counts if the sender mostly waits,
  * for something else: one that always has something to send fills a channel's buffer, and those that
  * work on what they take from it never wait, and may end such waits soon as well. A long wait, which
- * the other one did not notice at once, begins the count anew. Returns false on out of memory.
+ * the other one did not notice at once, takes back some: it may have had no CPU. Returns false on
+ * out of memory.
  */
 static bool count_served(struct waits *waits, const struct goroutine *sender,
                          const trail_event *event)
@@ -581,6 +598,20 @@ static bool count_served(struct waits *waits, const struct goroutine *sender,
         return true;
     uintptr_t count = (uintptr_t)idmap_find(&waits->served, by);
     return idmap_put(&waits->served, by, (void *)(count + 1));
+}
+
+/* So many waits that a goroutine ended soon make up for one that it ended late. */
+#define SERVED_FOR_LATE 8
+
+static bool count_late(struct waits *waits, int64_t goroutine)
+{
+    uint64_t by = (uint64_t)goroutine;
+    uintptr_t count = waits->served.count > 0 ? (uintptr_t)idmap_find(&waits->served, by) : 0;
+    if (count > SERVED_FOR_LATE)
+        return idmap_put(&waits->served, by, (void *)(count - SERVED_FOR_LATE));
+    if (count > 0)
+        (void)idmap_remove(&waits->served, by);
+    return true;
 }
 
 /* Looks whether the goroutine that ends has never waited, but served others. */
@@ -658,6 +689,16 @@ static trail_place sleeping_frame(const struct waits *waits, trail_stack stack)
     return row.count > 0 ? row.places[own] : (trail_place){0};
 }
 
+/* Whether SQLite waits for the program. All that it sleeps for is a database that is locked. */
+static bool is_in_sqlite(const struct waits *waits, trail_stack stack)
+{
+    struct stack_row row = stacks_get(&waits->analysis->stacks, stack);
+    for (size_t i = 0; i < row.own && i < row.count; i++)
+        if (text_begins(names_text(&waits->analysis->names, row.places[i].function), "sqlite3_"))
+            return true;
+    return false;
+}
+
 /* A wait for `wait` begins that may be for something outside. Returns false on out of memory. */
 static bool outside_enter(struct waits *waits, struct goroutine *g, trail_name wait,
                           const trail_event *event)
@@ -682,6 +723,7 @@ static bool outside_enter(struct waits *waits, struct goroutine *g, trail_name w
         .wait = wait,
         .function = at.function ? at.function : g->name,
         .place = at.function ? blamed_place(waits, &at) : g->name,
+        .in_sqlite = kind == WIRE_WAIT_SLEEP && is_in_sqlite(waits, stack),
     };
     return !waits->analysis->stacks.failed && outside_begin(&waits->outside, &begun);
 }
@@ -1033,8 +1075,8 @@ static bool wait_leave(struct waits *waits, struct goroutine *g, const trail_eve
         return place_leave(waits, g, event);
     if (ns_between(g->since_ns, event->time_ns) < BLAME_OTHERS_NS)
         return g->reason != waits->send || count_served(waits, g, event);
-    if (g->reason == waits->send && waits->served.count > 0)
-        (void)idmap_remove(&waits->served, (uint64_t)event->goroutine);
+    if (g->reason == waits->send && !count_late(waits, event->goroutine))
+        return false;
     return blame(waits, g, NULL, 0, g->reason, event);
 }
 
@@ -1101,7 +1143,7 @@ static __attribute__((noinline)) bool take_first(struct waits *waits, struct wai
         return true;
     if (counts)
         count_created(waits, group, event);
-    return !waits->is_go || join_family(waits, g, event);
+    return join_family(waits, g, event);
 }
 
 static bool take_transition(void *part, struct goroutine *g, const trail_event *event)

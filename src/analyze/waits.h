@@ -19,7 +19,7 @@
 #include "base/slab.h"
 
 /* What is waited for at a place. */
-enum place_kind { PLACE_OTHER, PLACE_LOCK, PLACE_CONDITION, PLACE_GROUP };
+enum place_kind { PLACE_OTHER, PLACE_LOCK, PLACE_CONDITION, PLACE_GROUP, PLACE_ONCE };
 
 /* Where locks, condition variables or a WaitGroup are waited for. Lives as long as the analysis. */
 struct place {
@@ -85,13 +85,14 @@ struct spinner {
     int64_t goroutine, begin_ns, exec_ns;
 };
 
-/* Goroutines that ended long after all others of their family, while a WaitGroup was waited for. */
+/* Goroutines that ended long after all others of their family, while a WaitGroup or their exit was
+ * waited for. */
 struct straggler {
     trail_name start;          /* start function */
     trail_name created_at, at; /* of the longest: where they were created, and waited for */
-    uint64_t times, others;    /* others: of the longest */
-    int64_t ns;                /* in all */
-    trail_longest longest;     /* from the end of the last of the others on */
+    uint64_t times;
+    int64_t ns;            /* in all */
+    trail_longest longest; /* from the end of the last of the others on */
 };
 
 /* Connections of a Go program. */
@@ -119,7 +120,7 @@ struct waits {
     struct slab parked_slab;
     struct blame blame;
     struct outside outside;
-    struct families families; /* of a Go program */
+    struct families families;
     struct connections connections;
     struct idmap stragglers; /* start function -> struct straggler */
     struct slab straggler_slab;
@@ -139,6 +140,9 @@ struct waits {
 
 /* Whether it is a wait for another goroutine of a kind with which work or results are handed over. */
 bool waits_hands_over(const struct waits *waits, trail_name wait);
+
+/* Whether it is a wait for a result that another goroutine makes for it. */
+bool waits_for_result(const struct waits *waits, trail_name wait);
 
 /* Returns the name of the place of a stack, "main.work (main.go:42)"; 0: none. */
 trail_name waits_place(struct waits *waits, trail_stack stack);
