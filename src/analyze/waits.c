@@ -444,8 +444,8 @@ static bool is_join(const struct waits *waits, const struct goroutine *g)
 }
 
 /*
- * A wait for a WaitGroup or an exit has ended. Counts the goroutine that ended it, if it was the last of its
- * family by far. Returns false on out of memory.
+ * A wait for a WaitGroup or an exit has ended. Counts the goroutine that ended it, if it was the
+ * last of its family by far. Returns false on out of memory.
  */
 static bool note_straggler(struct waits *waits, const struct goroutine *g,
                            const struct place *place, const trail_event *event)
