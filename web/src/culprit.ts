@@ -40,15 +40,21 @@ function noteExplained(): void {
     if (now?.span !== undefined) finding.value = [finding.peek()[0] ?? 0, now.lane, now.span];
 }
 
-/* The findings whose place is the longest wait for a lock: what ended it is on the path of the
+/* The findings whose place is the longest wait for something: what ended it is on the path of the
  * waiter. */
-const ofLocks = new Set(["lock-contention", "lock-serialises", "bottleneck"]);
+const ofWaits = new Set([
+    "lock-contention",
+    "lock-serialises",
+    "bottleneck",
+    "once",
+    "slow-answer",
+]);
 
 /* The request for a path; null: the finding names the place itself. */
 function pathQuery(of: Finding, origin: number): Query | null {
     if (of.task !== undefined) return queryOf(`task=${of.task}`);
     if (of.region !== undefined) return queryOf(`region=${of.region}`);
-    if (!ofLocks.has(of.kind) || of.goroutine == null) return null;
+    if (!ofWaits.has(of.kind) || of.goroutine == null) return null;
     const [from, to] = [(of.begin_ns ?? 0) - origin, (of.end_ns ?? 0) - origin];
     return { ...queryOf(`goroutine=${of.goroutine}`, true), from, to };
 }
