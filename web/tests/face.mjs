@@ -14,7 +14,7 @@ import {
     until,
     withSign,
 } from "./browser.mjs";
-import { example, folder, fragment, serving } from "./traces.mjs";
+import { example, folder, fragment, ofOne, serving } from "./traces.mjs";
 
 needBrowser();
 
@@ -91,6 +91,59 @@ test("the search takes keys at once", async () => {
             equal(await page.locator(".palette input").inputValue(), "flush", `the ${i + 1}. time`);
             await page.keyboard.press("Escape");
         }
+    });
+});
+
+/* Goroutine 1 asks 20 times; goroutine 2 answers, the last time after it has slept for 95 ms. Times in ns after 1000. */
+function slowAnswer() {
+    const asks = [];
+    const answers = [];
+    let [asked, answered] = [2, 2];
+    const put = (to, last, at, text) => {
+        to.push(text.replace(" ", ` dt=${at - last} `));
+        return at;
+    };
+    const ask = (at, text) => {
+        asked = put(asks, asked, at, text);
+    };
+    const answer = (at, text) => {
+        answered = put(answers, answered, at, text);
+    };
+    const waits = "key_string=1 value_string";
+    let now = 1e6;
+    for (let i = 1; i <= 20; i++) {
+        const end = now + (i < 20 ? 1e6 : 100e6);
+        ask(now - 10, `UserLog task=0 ${waits}=2 stack=0`);
+        ask(now, "GoBlock reason_string=3 stack=0");
+        if (i === 20) {
+            answer(now + 1e6, `UserLog task=0 ${waits}=4 stack=0`);
+            answer(now + 1e6 + 1, "GoBlock reason_string=4 stack=0");
+            answer(now + 96e6, "GoUnblock g=2 g_seq=1 stack=0");
+            answer(now + 96e6 + 10, "GoStart g=2 g_seq=2");
+        }
+        answer(end, `GoUnblock g=1 g_seq=${2 * i - 1} stack=0`);
+        ask(end + 10, `GoStart g=1 g_seq=${2 * i}`);
+        now = end + 1e6;
+    }
+    return ofOne(
+        "slow-answer",
+        asks.join("\n"),
+        { 1: "wait", 2: "read pipe:[7]", 3: "network", 4: "sleep" },
+        `EventBatch gen=1 m=101 time=1000 size=auto
+ProcStatus dt=1 p=1 pstatus=1
+GoStatus dt=1 g=2 m=101 gstatus=2
+${answers.join("\n")}
+`,
+    );
+}
+
+test("a slow answer is shown where what gave it slept", async () => {
+    await serving(slowAnswer(), async (open) => {
+        const page = await open();
+        await until("the sleep", async () =>
+            /^G2/.test((await page.textContent(".details h2").catch(() => "")) ?? ""),
+        );
+        ok(/sleep/.test(await page.textContent(".details dd")), "it sleeps");
     });
 });
 
