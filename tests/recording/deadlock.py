@@ -135,7 +135,7 @@ def held_by_another_process(kind):
     found = {f["kind"]: f["text"] for f in answer("summary")["findings"]}
     assert "deadlock" not in found, found
     assert re.match(rf"Thread {re.escape(backward)} \(\d+\) had waited for ", found["open-wait"]), found
-    assert re.search(rf"\. It is held by thread {re.escape(forward)} \(2\)\.$", found["open-wait"]), found
+    assert re.search(rf"\. It is held by thread {re.escape(forward)} \(2\)\. The wait is at \S+ \(deadlock\.c:\d+\)\.$", found["open-wait"]), found
     (lock,) = [lock for lock in answer("locks")["locks"] if lock["unfinished"]]
     check_places(kind, [f"{lock['kind']} {lock['name']}"])
     assert (lock["holder"], lock["holder_group"]) == (2, forward), lock
