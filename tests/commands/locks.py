@@ -93,7 +93,7 @@ def a_mutex_of_go_is_one_row_whoever_releases_it():
     # The tile of the overview and the finding have the same sum.
     summary = answer("summary", path)
     equal([tile["value"] for tile in summary["tiles"] if tile["key"] == "lock_ns"], [mutexes[0]["wait_ns"]])
-    assert f" of {mutexes[0]['wait_ns'] / 1e6:.1f} ms in all" in summary["findings"][0]["text"], summary["findings"]
+    assert f"(of {mutexes[0]['wait_ns'] / 1e6:.1f} ms for this lock)" in summary["findings"][0]["text"], summary["findings"]
 
 
 @test
