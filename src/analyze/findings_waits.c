@@ -155,11 +155,13 @@ void finding_time_outs(struct findings *findings)
         for (size_t n = 0; n < group->wait_count; n++) {
             const trail_wait *wait = &group->waits[n];
             const trail_histogram *spread = &wait->spread;
-            const struct place *place = condition_place(findings, wait);
-            uint64_t part = ends_itself(findings, place) ? 4 : 2;
-            if (wait->timed_out < POLL_TIMES || wait->timed_out * part < spread->count ||
+            if (wait->timed_out < POLL_TIMES ||
                 mean(spread->sum_ns, spread->count) > 2 * POLL_MOST ||
                 share_of(spread->sum_ns, length_of(findings)) < POLL_SHARE)
+                continue;
+            const struct place *place = condition_place(findings, wait);
+            uint64_t part = ends_itself(findings, place) ? 4 : 2;
+            if (wait->timed_out * part < spread->count)
                 continue;
             const struct finding_of of = {
                 "polling", .gain_ns = spread->sum_ns / (int64_t)spread->count,
@@ -281,13 +283,15 @@ static bool is_needed(const struct findings *findings, const trail_longest *long
                       trail_name start, double share)
 {
     const struct blame *blame = &findings->waits->blame;
-    for (size_t i = 0; longest->goroutine != 1 && i < blame->count; i++) {
+    if (longest->goroutine == 1)
+        return true;
+    for (size_t i = 0; i < blame->count; i++) {
         const struct blame_row *row = &blame->rows[i];
         if (row->start == start && waits_for_all(findings, row) &&
             share_of(blame_union_ns(&row->held), length_of(findings)) >= share)
             return true;
     }
-    return longest->goroutine == 1;
+    return false;
 }
 
 /* Explains what answers, if it is part of the program; else, what may help. */
@@ -884,8 +888,8 @@ void finding_imbalance(struct findings *findings)
         int64_t most = group->busiest.ns, all = group->exec_ns;
         if (group->workers < 2 || most < BALANCE_LEAST ||
             finding_names(findings, "spins", group->row.name) ||
-            is_initialiser(findings, group->busiest.goroutine) ||
-            share_of(most, findings->activity->sums.running_ns) < BALANCE_SHARE)
+            share_of(most, findings->activity->sums.running_ns) < BALANCE_SHARE ||
+            is_initialiser(findings, group->busiest.goroutine))
             continue;
         int64_t others = ns_between(most, all) / (int64_t)(group->workers - 1);
         int64_t even = all / (int64_t)group->workers;

@@ -1817,7 +1817,7 @@ def a_pool_with_fewer_threads_than_wait_for_its_results_is_too_small():
     text = found["pool-too-small"]["text"]
     assert text.startswith("main.worker is the bottleneck: its pool of 1 goroutine is too small. "), text
     assert "Others waited for it at main.ask (main.go:10) (future result) during 99 % of the time: 20 waits, 318 ms in all" in text, text
-    # One that waits for each result gains nothing by a larger pool; one that runs for it is a bottleneck.
+    # A larger pool does not help a caller that waits for each result; a worker that uses the CPU is a bottleneck.
     assert "pool-too-small" not in asked(1)
     found = asked(2, sleeps=False)
     assert "pool-too-small" not in found and "bottleneck" in found, found
