@@ -369,6 +369,44 @@ static bool is_ready_for(const struct findings *findings, const struct wait_grou
     return findings->holder_ready_ns > ns / 2;
 }
 
+/* `wanted` had work on average, and `ran` ran. */
+static void say_ready(struct findings *findings, const struct wait_group *most,
+                      const trail_activity *activity, double wanted, double ran)
+{
+    char name[STARTED_SIZE], why[WHY_READY_SIZE];
+    int64_t length = length_of(findings);
+    bool others = why_ready(findings->analysis->reader, wanted, ran, activity->procs, length, why);
+    const struct finding_of of = {
+        "ready",
+        .gain_ns = activity->runnable_ns < length ? activity->runnable_ns : length,
+        .moment = &most->row.ready_longest,
+        .function = most->row.name,
+        .note = others || wanted <= (double)activity->procs,
+    };
+    double percent = 100 * share_of(activity->runnable_ns, time_with_work(activity));
+    const char *of_whom = finding_put_started(findings, most->row.name, name);
+    if (others)
+        finding_say(findings, &of,
+                    "Other programs used the CPUs while %s were ready to run, for %.0f %% of the "
+                    "time in which these had work",
+                    word(findings, TERM_tasks), percent);
+    else
+        finding_say(findings, &of,
+                    "%s were ready but not running for %.0f %% of the time in which they had work, "
+                    "mostly those of %s",
+                    word(findings, TERM_tasks), percent, of_whom);
+    finding_explain(findings,
+                    "Those of %s waited %s for a CPU, the longest time %s. On average %.1f had "
+                    "work and %.1f ran, of %" PRIu64 " %s.",
+                    of_whom, duration(most->row.ready.sum_ns).text,
+                    duration(most->row.ready_longest.ns).text, wanted, ran, activity->procs,
+                    word(findings, activity->procs == 1 ? TERM_slot : TERM_slots));
+    finding_advise(findings, "%s.", why);
+    if (others)
+        finding_advise(findings, "The cause is outside of the program, and other times in this "
+                                 "trace are longer by it. Record while the machine is idle.");
+}
+
 void finding_ready_for_long(struct findings *findings)
 {
     int64_t runtime_ns = 0;
@@ -389,27 +427,7 @@ void finding_ready_for_long(struct findings *findings)
         is_well_used(&activity, wanted, ran) || is_serialised(findings, ran) ||
         is_ready_for(findings, most, activity.runnable_ns < length ? activity.runnable_ns : length))
         return;
-    char name[STARTED_SIZE], why[WHY_READY_SIZE];
-    const struct finding_of of = {
-        "ready",
-        .gain_ns = activity.runnable_ns < length ? activity.runnable_ns : length,
-        .moment = &most->row.ready_longest,
-        .function = most->row.name,
-        .note = wanted <= (double)activity.procs,
-    };
-    why_ready(findings->analysis->reader, wanted, ran, activity.procs, length, why);
-    finding_say(findings, &of,
-                "%s were ready but not running for %.0f %% of the time in which they had work, "
-                "mostly those of %s",
-                word(findings, TERM_tasks), 100 * share,
-                finding_put_started(findings, most->row.name, name));
-    finding_explain(findings,
-                    "Those waited %s for a CPU, the longest time %s. On average %.1f had work and "
-                    "%.1f ran, of %" PRIu64 " %s.",
-                    duration(most->row.ready.sum_ns).text,
-                    duration(most->row.ready_longest.ns).text, wanted, ran, activity.procs,
-                    word(findings, activity.procs == 1 ? TERM_slot : TERM_slots));
-    finding_advise(findings, "%s.", why);
+    say_ready(findings, most, &activity, wanted, ran);
 }
 
 /* MARK: Ps */

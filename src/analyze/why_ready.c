@@ -12,6 +12,8 @@
 /* Programs that use less of a CPU, and a quota that takes less of the time, explain nothing. */
 #define OTHERS_LEAST   0.1
 #define THROTTLE_LEAST 0.05
+/* Without other programs, this part of what was ready would have run. */
+#define OTHERS_MOST 0.5
 
 /* NULL: the trace does not have it. */
 struct limits {
@@ -83,31 +85,45 @@ static void add_quota(const struct limits *limits, int64_t length_ns, char *text
         (double)limits->quota->count / 1000, duration);
 }
 
-static void add_others(const struct limits *limits, double wanted, char *text)
+/* What others used is given to those that were ready, up to the machine's CPUs. */
+static bool is_of_others(const trail_recorded *machine, double wanted, double ran, double used)
 {
-    const trail_recorded *machine = limits->machine;
-    double used = share_of(machine->cpu_ns, machine->recorder_ns);
-    if (used >= OTHERS_LEAST && wanted + used > (double)machine->count)
-        add(text, "other programs used up to %.1f of the machine's %" PRIu64 " CPUs", used,
-            machine->count);
+    double could = wanted < (double)machine->count ? wanted : (double)machine->count;
+    if (could > ran + used)
+        could = ran + used;
+    return could - ran >= OTHERS_MOST * (wanted - ran);
 }
 
-void why_ready(const trail_reader *reader, double wanted, double ran, uint64_t slots,
+static bool add_others(const struct limits *limits, double wanted, double ran, char *text)
+{
+    const trail_recorded *machine = limits->machine;
+    bool only = *text == '\0';
+    double used = share_of(machine->cpu_ns, machine->recorder_ns);
+    if (used < OTHERS_LEAST || wanted + used <= (double)machine->count)
+        return false;
+    add(text, "other programs used up to %.1f of the machine's %" PRIu64 " CPUs", used,
+        machine->count);
+    return only && is_of_others(machine, wanted, ran, used);
+}
+
+bool why_ready(const trail_reader *reader, double wanted, double ran, uint64_t slots,
                int64_t length_ns, char *text)
 {
     struct limits limits = limits_of(reader);
+    bool others = false;
     *text = '\0';
     if (limits.machine) {
         add_affinity(&limits, wanted, text);
         add_quota(&limits, length_ns, text);
-        add_others(&limits, wanted, text);
+        others = add_others(&limits, wanted, ran, text);
     }
     if (*text)
-        return;
+        return others;
     if (!limits.machine)
         add(text, "%s", by_figures(wanted, ran, slots));
     else if (wanted > (double)limits.machine->count)
         add(text, "more of them want to run than the machine has CPUs");
     else
         add(text, "neither their affinity, nor a quota, nor other programs explain it");
+    return false;
 }

@@ -3,6 +3,7 @@
 #ifndef TRAIL_ANALYZE_WHY_READY_H
 #define TRAIL_ANALYZE_WHY_READY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <trail/read.h>
@@ -12,9 +13,9 @@
 /*
  * Writes a clause. `wanted` had work on average and `ran` ran, of `slots` CPU slots, for
  * `length_ns`. If the trace does not have the limits, the clause says what the figures leave
- * possible.
+ * possible. Returns whether most of it is the doing of other programs.
  */
-void why_ready(const trail_reader *reader, double wanted, double ran, uint64_t slots,
+bool why_ready(const trail_reader *reader, double wanted, double ran, uint64_t slots,
                int64_t length_ns, char *text);
 
 #endif

@@ -844,9 +844,14 @@ def ready_for_a_fifth_of_the_time_and_10_ms_is_told():
     assert "ready" not in queued(0.15, 12 * MS)
 
 
-def crowd(runs, readies, idle=0):
-    """Of two Ps each runs one goroutine all the time, the second but for `idle`; so many others are ready, until the end."""
+def crowd(runs, readies, idle=0, cpus=0, others=0):
+    """
+    Of two Ps each runs one goroutine all the time, the second but for `idle`; so many others are ready, until the end. The machine
+    has so many CPUs, of which other programs use so many.
+    """
     trace, end = Trace(2), 200 * MS
+    if cpus:
+        trace.string(f"trail.recorded machine pid=0 count={cpus} cpu={others * end:.0f} recorder={end} name=")
     for g in range(1, runs + 1):
         trace.here(g, 2, g - 1)
     for g in range(10, 10 + readies):
@@ -865,6 +870,23 @@ def one_more_than_there_are_cpus_is_no_crowd():
     assert "ready" in crowd(2, 2)
     # Some CPU was free for it.
     assert "ready" in crowd(2, 1, idle=80 * MS)
+
+
+@test
+def what_other_programs_take_is_said_to_be_outside():
+    def is_outside(**machine):
+        ready = crowd(2, 2, **machine)["ready"]
+        outside = ready["heading"].startswith("Other programs used the CPUs while goroutines were ready")
+        equal("The cause is outside of the program" in ready["remedy"], outside)
+        return outside
+
+    # Four want a CPU, and two have one: at most what others use could run.
+    assert is_outside(cpus=4, others=2)
+    assert is_outside(cpus=4, others=1.1)
+    assert not is_outside(cpus=4, others=0.9)
+    # The machine has no more than these two.
+    assert not is_outside(cpus=2, others=2)
+    assert not is_outside()
 
 
 @test
