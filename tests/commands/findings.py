@@ -108,10 +108,11 @@ class Trace:
             out += [f"String id={number}", f'\tdata="{text}"']
         return "\n".join(out + ["EndOfGeneration", ""])
 
+    made = []
+
     def path(self, end):
-        path = assembled("made", self.text(end))
-        good("check", path)
-        return path
+        Trace.made.append(assembled(f"made-{len(Trace.made)}", self.text(end)))
+        return Trace.made[-1]
 
     def summary(self, end, *args):
         if Trace.late:
@@ -2509,6 +2510,12 @@ def of_a_trace_in_which_nothing_ran_that_is_said_and_no_table_is_empty():
     text = good_text("summary", "--from=1h", EXAMPLES[3])
     assert "\nNothing ran: no goroutine is in this window.\n" in text, text
     assert "Findings" not in text and "Scheduling latency" not in text, text
+
+
+@test
+def the_traces_that_were_made_here_are_good():
+    """Last, in one call: to start the command takes most of the time of these tests."""
+    good("check", *Trace.made)
 
 
 if __name__ == "__main__":
