@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/small_file.h"
 
 /* MARK: What a process has mapped */
 
@@ -316,4 +318,33 @@ uint32_t process_thread(const struct process *process, uint32_t tid)
         return process_has_thread(process, tid) ? tid : 0;
     (void)snprintf(path, sizeof path, "/proc/%d/task", (int)process->pid);
     return find_entry(path, has_number, &tid);
+}
+
+/* MARK: Other facts */
+
+long process_status_number(pid_t pid, const char *word, bool *several)
+{
+    char path[64], text[4096];
+    const char *at;
+    long first, second;
+    (void)snprintf(path, sizeof path, "/proc/%d/status", pid);
+    if (!small_file_text(path, text, sizeof text) || !(at = strstr(text, word)))
+        return -1;
+    int n = sscanf(at + strlen(word), "%ld%*[\t]%ld", &first, &second);
+    if (several)
+        *several = n == 2;
+    return n >= 1 ? first : -1;
+}
+
+bool process_catches_alarm(pid_t pid)
+{
+    static const int signals[] = {SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGCHLD, SIGUSR1, SIGUSR2};
+    uint64_t mask = ~UINT64_C(0) << (SIGRTMIN - 1); /* including those of timer_create */
+    char path[64], text[4096];
+    const char *at;
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        mask |= UINT64_C(1) << (signals[i] - 1);
+    (void)snprintf(path, sizeof path, "/proc/%d/status", pid);
+    return small_file_text(path, text, sizeof text) && (at = strstr(text, "\nSigCgt:")) &&
+           strtoull(at + 8, NULL, 16) & mask;
 }
