@@ -7,7 +7,7 @@
 #include <trail/analyze.h>
 
 #include "ui/goroutine_filter.h"
-#include "write/merged_ids.h"
+#include "wire/merged_ids.h"
 
 /* MARK: The command line */
 
