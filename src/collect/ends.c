@@ -121,7 +121,7 @@ static void read_all(struct ends *ends)
     ends->is_partial = !folder;
     while (folder && (entry = readdir(folder))) {
         pid_t pid = (pid_t)atoi(entry->d_name);
-        if (pid > 0 && pid != getpid())
+        if (pid > 0 && (pid != getpid() || ends->has_own))
             add_process(ends, pid);
     }
     if (folder)
@@ -134,6 +134,20 @@ void ends_free(struct ends *ends)
 {
     free(ends->rows);
     *ends = (struct ends){0};
+}
+
+bool ends_has_any(pid_t pid)
+{
+    char path[64];
+    const struct dirent *entry = NULL;
+    DIR *folder;
+    (void)snprintf(path, sizeof path, "/proc/%d/fd", pid);
+    folder = opendir(path);
+    while (folder && (entry = readdir(folder)) && !isdigit((unsigned char)*entry->d_name))
+        continue;
+    if (folder)
+        (void)closedir(folder);
+    return entry != NULL;
 }
 
 /* MARK: Finding */

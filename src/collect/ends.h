@@ -24,6 +24,7 @@ struct ends {
     size_t count, capacity;
     bool is_read;
     bool is_partial; /* the descriptors of some processes may not be read */
+    bool has_own;    /* set by the caller: this process's are wanted, too */
 };
 
 void ends_free(struct ends *ends);
@@ -50,6 +51,9 @@ unsigned long ends_inode(const char *link, const char *kind);
 
 /* Returns the process of a thread; `tid` if it has ended. */
 pid_t ends_process(pid_t tid);
+
+/* Whether a process has descriptors: one that ends loses all of them before any is closed. */
+bool ends_has_any(pid_t pid);
 
 /* Returns the access mode of a descriptor; -1: not known. */
 int ends_access(pid_t pid, int fd);
