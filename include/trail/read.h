@@ -561,9 +561,9 @@ typedef enum trail_recorded_what {
      * was ready after a wait is inferred. count: 1. */
     TRAIL_RECORDED_READY,
     /* The processes that alone can end the wait of a thread for a child, or at a pipe or connection.
-     * pid: its goroutine; cpu_ns: the trace's time at which they were found; count: threads alive at
-     * the end; name: the number of each process's block of 10^9 goroutines, "1 0"; first one that
-     * has the other end. */
+     * pid: its goroutine; cpu_ns: the trace's time at which they were found; count: the threads of
+     * all processes in the trace then; name: the number of each process's block of 10^9 goroutines,
+     * "1 0"; first one that has the other end. */
     TRAIL_RECORDED_ENDS
 } trail_recorded_what;
 

@@ -31,7 +31,8 @@ static int64_t quiet_since(const struct stuck *stuck)
     return since_ns;
 }
 
-/* A part of a trace has fewer goroutines than there were: what the others do is not known. */
+/* If there were more threads than the trace has goroutines, what the others do is not known: it is a
+ * part of a trace, or they were not recorded. */
 bool stuck_endless_take(struct stuck *stuck, int64_t now)
 {
     const trail_recorded *rows;

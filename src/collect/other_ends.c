@@ -60,6 +60,17 @@ static bool are_all_alive(const struct look *look)
     return true;
 }
 
+/* Returns the number of threads; one that is not recorded, as of a raw clone(2), may end a wait. */
+static uint64_t count_threads(const struct look *look)
+{
+    uint64_t count = 0;
+    for (const struct recorded *p = look->r->live; p; p = p->next_live) {
+        if (is_in(p, look->to))
+            count += (uint64_t)process_status_number(p->process.pid, "\nThreads:", NULL);
+    }
+    return count;
+}
+
 /* MARK: What a thread waits for */
 
 /* Whether the thread is in a call of this kind, with this first argument (proc(5)). A call that
@@ -192,6 +203,7 @@ void other_ends_look(const struct recorder *r, struct recorded_trace *to, bool a
         if (is_in(p, to))
             look_at(&look, p);
     }
+    look.found.threads = look.found.count > 0 ? count_threads(&look) : 0;
     if (look.found.count > 0 && are_all_alive(&look))
         to->ends = look.found;
     ends_free(&look.ends);
@@ -208,7 +220,7 @@ void other_ends_write(const struct recorded_trace *to)
                                      row->processes[j]);
         trace_recorded(to->trace, &(trail_recorded){.what = TRAIL_RECORDED_ENDS,
                                                     .pid = row->thread,
-                                                    .count = to->trace->alive,
+                                                    .count = to->ends.threads,
                                                     .cpu_ns = to->ends.at_ns,
                                                     .name = {text, used}});
     }

@@ -78,8 +78,9 @@ struct other_ends {
         size_t count;
     } rows[OTHER_ENDS];
     size_t count;
-    int64_t at_ns;   /* when they were looked up */
-    int64_t last_ns; /* of the trace's last event before the last look */
+    uint64_t threads; /* of all processes in the trace, then */
+    int64_t at_ns;    /* when they were looked up */
+    int64_t last_ns;  /* of the trace's last event before the last look */
 };
 
 /* A trace and its file. */

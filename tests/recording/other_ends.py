@@ -96,7 +96,7 @@ def a_reader_has_the_other_end_itself():
 
 @test
 def another_thread_a_time_limit_or_what_waits_for_a_signal_may_end_the_wait():
-    for mode, threads in ("two_threads", 3), ("limited", 2), ("open_end", 2):
+    for mode, threads in ("two_threads", 3), ("raw_thread", 3), ("limited", 2), ("open_end", 2):
         found = record(PROGRAM, mode, threads=threads)
         assert not {"deadlock", "open-wait"} & set(found), (mode, found)
 
