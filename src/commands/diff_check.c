@@ -54,38 +54,9 @@ static int wrong(const struct diff_condition *c, const struct command *command, 
 
 /* MARK: Parsing */
 
-static size_t skip_space(const char *text, size_t at)
-{
-    while (isspace((unsigned char)text[at]))
-        at++;
-    return at;
-}
-
 static bool is_operator(char c)
 {
     return c == '<' || c == '>';
-}
-
-/* Parses the name at `at`, unquoted or in quotes, in which \ escapes the next character. Returns
- * its end. */
-static size_t parse_name(struct diff_condition *c, size_t at)
-{
-    size_t length = 0;
-    bool quoted = c->text[at] == '"';
-    c->name = strdup(c->text + at);
-    if (!c->name)
-        return 0;
-    for (at += quoted; c->text[at]; at++) {
-        if (quoted ? c->text[at] == '"' : isspace((unsigned char)c->text[at]))
-            break;
-        if (quoted && c->text[at] == '\\' && c->text[at + 1])
-            at++;
-        c->name[length++] = c->text[at];
-    }
-    c->name[length] = '\0';
-    if (quoted && c->text[at] != '"')
-        return 0;
-    return at + quoted;
 }
 
 /* Parses the number after the sign, with its unit. */
@@ -144,7 +115,7 @@ int diff_condition_parse(struct diff_condition *c, const struct command *command
                      ", such as sched_wait.p99");
     size_t at = c->name_at = skip_space(text, end);
     if (text[at] && !is_operator(text[at]) && text[at] != '=') {
-        at = parse_name(c, at);
+        at = parse_name(text, at, "", &c->name);
         if (at == 0)
             return wrong(c, command, c->name_at, "the name has no end", NULL, "");
         at = skip_space(text, at);

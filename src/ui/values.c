@@ -76,6 +76,33 @@ bool parse_time(const char *text, int64_t *ns)
     return true;
 }
 
+size_t skip_space(const char *text, size_t at)
+{
+    while (isspace((unsigned char)text[at]))
+        at++;
+    return at;
+}
+
+size_t parse_name(const char *text, size_t at, const char *ends, char **name)
+{
+    size_t length = 0;
+    bool quoted = text[at] == '"';
+    *name = strdup(text + at);
+    if (!*name)
+        return 0;
+    for (at += quoted; text[at]; at++) {
+        if (quoted ? text[at] == '"' : isspace((unsigned char)text[at]) || strchr(ends, text[at]))
+            break;
+        if (quoted && text[at] == '\\' && text[at + 1])
+            at++;
+        (*name)[length++] = text[at];
+    }
+    (*name)[length] = '\0';
+    if (quoted && text[at] != '"')
+        return 0;
+    return at + quoted;
+}
+
 bool parse_size(const char *text, uint64_t *bytes)
 {
     static const char units[] = "KMG";

@@ -21,6 +21,16 @@ bool parse_time(const char *text, int64_t *ns);
 /* Parses a number of bytes, optionally with K, M or G: powers of 1024. */
 bool parse_size(const char *text, uint64_t *bytes);
 
+/* Returns the position of the first character from `at` on that is no space. */
+size_t skip_space(const char *text, size_t at);
+
+/*
+ * Parses a name in a condition: up to a space or a character of `ends`, or in double quotes, in
+ * which \ escapes the next character. *name gets a copy, which the caller frees. Returns its end; 0:
+ * a quote is missing, or out of memory.
+ */
+size_t parse_name(const char *text, size_t at, const char *ends, char **name);
+
 /* A growing list of IDs. */
 struct id_list {
     int64_t *ids;
