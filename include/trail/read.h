@@ -564,7 +564,11 @@ typedef enum trail_recorded_what {
      * pid: its goroutine; cpu_ns: the trace's time at which they were found; count: the threads of
      * all processes in the trace then; name: the number of each process's block of 10^9 goroutines,
      * "1 0"; first one that has the other end. */
-    TRAIL_RECORDED_ENDS
+    TRAIL_RECORDED_ENDS,
+    /* What exceeded a limit of a flight recorder: the last one is why this snapshot was written.
+     * name: "task request took 312 ms (> 200 ms)". Of a wait that has ended, count: its goroutine;
+     * cpu_ns: its length; recorder_ns: when it began, in the trace's time. */
+    TRAIL_RECORDED_SLOW
 } trail_recorded_what;
 
 /* The cost of a recording by `trail record`, and what it missed. */

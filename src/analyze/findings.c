@@ -1,6 +1,7 @@
 /* Findings: the list, and those of tasks, CPUs, garbage collection and leaks. */
 #include "analyze/findings.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -269,26 +270,58 @@ static void explain_spent(struct findings *findings, const trail_longest *span,
     finding_advise(findings, "Allocate less in it, or let the heap grow (GOGC, GOMEMLIMIT).");
 }
 
+/* Whether a flight recorder found something of this name slow: "task request took 312 ms". */
+static bool is_over_limit(const struct findings *findings, const char *what, trail_string name)
+{
+    const trail_recorded *rows;
+    size_t count = trail_reader_recorded(findings->analysis->names.reader, &rows);
+    for (size_t i = 0; i < count; i++) {
+        trail_string text = rows[i].name;
+        if (rows[i].what == TRAIL_RECORDED_SLOW && text_take(&text, what) &&
+            text_take(&text, " ") && text.size > name.size && text.data[name.size] == ' ' &&
+            memcmp(text.data, name.data, name.size) == 0)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Adds a finding if the slowest task or region of a name is much slower than the others, or than
+ * the recording allows. Returns whether it is.
+ */
+static bool say_slowest(struct findings *findings, const struct finding_of *of, const char *what,
+                        const trail_histogram *all, int64_t slowest)
+{
+    int64_t median = trail_histogram_quantile(all, 0.5);
+    trail_string name = text_of(findings, of->function);
+    struct finding_of own = *of;
+    if (all->count >= SLOW_COUNT && slowest >= SLOW_LEAST && slowest / SLOW_TIMES >= median) {
+        own.gain_ns = ns_between(median, slowest);
+        finding_say(findings, &own,
+                    "The slowest %s %.*s took %s, the median of %" PRIu64 " about %s", what,
+                    SHOWN(name), duration(slowest).text, all->count, duration(median).text);
+        return true;
+    }
+    if (!is_over_limit(findings, what, name))
+        return false;
+    own.gain_ns = slowest;
+    finding_say(findings, &own, "The slowest %s %.*s took %s, over the limit of the recording",
+                what, SHOWN(name), duration(slowest).text);
+    return true;
+}
+
 void finding_slow_task(struct findings *findings)
 {
     const trail_task_kind *const *kinds;
     size_t count = trail_analysis_task_kinds(findings->analysis, &kinds);
     for (size_t i = 0; i < count; i++) {
-        int64_t median = trail_histogram_quantile(&kinds[i]->spread, 0.5);
-        int64_t slowest = kinds[i]->longest.ns;
         trail_longest moment = kinds[i]->longest;
-        if (kinds[i]->spread.count < SLOW_COUNT || slowest < SLOW_LEAST ||
-            slowest / SLOW_TIMES < median)
-            continue;
-        trail_string name = text_of(findings, kinds[i]->name);
         moment.goroutine = TRAIL_NONE;
-        const struct finding_of of = {"slow-task", .gain_ns = ns_between(median, slowest),
-                                      .moment = &moment, .function = kinds[i]->name};
+        const struct finding_of of = {"slow-task", .moment = &moment, .function = kinds[i]->name};
         const struct task_kind *kind = (const struct task_kind *)kinds[i];
         trail_longest span = {moment.ns, moment.begin_ns, kind->goroutine};
-        finding_say(
-            findings, &of, "The slowest task %.*s took %s, the median of %" PRIu64 " about %s",
-            SHOWN(name), duration(slowest).text, kinds[i]->spread.count, duration(median).text);
+        if (!say_slowest(findings, &of, "task", &kinds[i]->spread, moment.ns))
+            continue;
         explain_spent(findings, &span, &kind->slowest);
         finding_last(findings)->task = kinds[i]->longest.goroutine;
     }
@@ -300,21 +333,35 @@ void finding_slow_region(struct findings *findings)
     for (size_t i = 0; regions && i < regions->groups.count; i++) {
         const trail_group *group = &regions->groups.rows[i];
         const trail_histogram *total = group->columns ? &group->columns[TRAIL_COLUMN_TOTAL] : NULL;
-        int64_t median = total ? trail_histogram_quantile(total, 0.5) : 0;
-        if (!total || group->name == 0 || total->count < SLOW_COUNT || total->max_ns < SLOW_LEAST ||
-            total->max_ns / SLOW_TIMES < median)
-            continue;
-        trail_string name = text_of(findings, group->name);
-        int size = (int)(name.size < 100 ? name.size : 100);
         const struct region_slowest *slowest = idmap_find(&regions->slowest, group->name);
-        const struct finding_of of = {"slow-region", .gain_ns = ns_between(median, total->max_ns),
-                                      .function = group->name};
-        finding_say(findings, &of,
-                    "The slowest region %.*s took %s, the median of %" PRIu64 " about %s", size,
-                    name.data, duration(total->max_ns).text, total->count, duration(median).text);
+        const struct finding_of of = {"slow-region", .function = group->name};
+        if (!total || group->name == 0 ||
+            !say_slowest(findings, &of, "region", total, total->max_ns))
+            continue;
         if (slowest)
             explain_spent(findings, &slowest->span, &slowest->spent);
         finding_last(findings)->region = group->name;
+    }
+}
+
+/* The recorder's begin of a wait differs by a few ns from that of its event. */
+#define WAIT_SLACK_NS 1000
+
+/* The waits for which a flight recorder has written a snapshot. */
+void finding_slow_wait(struct findings *findings)
+{
+    const trail_recorded *rows;
+    size_t count = trail_reader_recorded(findings->analysis->names.reader, &rows);
+    for (size_t i = 0; i < count; i++) {
+        trail_longest wait = {rows[i].cpu_ns, rows[i].recorder_ns, (int64_t)rows[i].count};
+        const struct finding_of of = {"slow-wait", .gain_ns = wait.ns, .moment = &wait};
+        trail_longest span = {wait.ns + WAIT_SLACK_NS, wait.begin_ns, wait.goroutine};
+        trail_string text = rows[i].name;
+        if (rows[i].what != TRAIL_RECORDED_SLOW || wait.goroutine == 0 || text.size == 0)
+            continue;
+        finding_say(findings, &of, "%c%.*s", toupper((unsigned char)*text.data), (int)text.size - 1,
+                    text.data + 1);
+        (void)explain_wait(findings, &span);
     }
 }
 

@@ -30,6 +30,26 @@ static trail_recorded sum_of(const trail_reader *reader, trail_recorded_what wha
     return sum;
 }
 
+/* Returns the number of rows of one kind. */
+static size_t count_of(const trail_reader *reader, trail_recorded_what what)
+{
+    const trail_recorded *rows;
+    size_t count = trail_reader_recorded(reader, &rows), found = 0;
+    for (size_t i = 0; i < count; i++)
+        found += rows[i].what == what;
+    return found;
+}
+
+static void show_slow(const trail_reader *reader)
+{
+    const trail_recorded *rows;
+    size_t count = trail_reader_recorded(reader, &rows);
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].what == TRAIL_RECORDED_SLOW)
+            show_line("slow: %.*s", (int)rows[i].name.size, rows[i].name.data);
+    }
+}
+
 /* Prints the names in those rows, "true (4711), ls (4712)"; returns their number. */
 static size_t show_names(const trail_reader *reader, trail_recorded_what what, const char *before)
 {
@@ -89,8 +109,11 @@ void summary_recording_show(const trail_reader *reader)
 {
     char cpu[SHOW_SIZE];
     struct cpu_limits limits;
-    printf("recorder: %s of CPU time\n",
-           show_duration(cpu, sum_of(reader, TRAIL_RECORDED_RECORDER).cpu_ns));
+    show_slow(reader);
+    /* Snapshots are written before it is known. */
+    if (count_of(reader, TRAIL_RECORDED_RECORDER) > 0)
+        printf("recorder: %s of CPU time\n",
+               show_duration(cpu, sum_of(reader, TRAIL_RECORDED_RECORDER).cpu_ns));
     cpu_limits_find(reader, &limits);
     cpu_limits_show(&limits, "");
     if (sum_of(reader, TRAIL_RECORDED_READY).count > 0)
@@ -120,13 +143,27 @@ static void json_names(const trail_reader *reader, struct json *json, const char
     json_close(json, ']');
 }
 
+static void json_slow(const trail_reader *reader, struct json *json)
+{
+    const trail_recorded *rows;
+    size_t count = trail_reader_recorded(reader, &rows);
+    json_open(json, "slow", '[');
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].what == TRAIL_RECORDED_SLOW)
+            json_text(json, NULL, rows[i].name);
+    }
+    json_close(json, ']');
+}
+
 void summary_recording_json(const trail_reader *reader, struct json *json)
 {
     struct cpu_limits limits;
     if (!summary_recording_has(reader))
         return;
     json_open(json, "recording", '{');
-    json_signed(json, "cpu_ns", sum_of(reader, TRAIL_RECORDED_RECORDER).cpu_ns);
+    if (count_of(reader, TRAIL_RECORDED_RECORDER) > 0)
+        json_signed(json, "cpu_ns", sum_of(reader, TRAIL_RECORDED_RECORDER).cpu_ns);
+    json_slow(reader, json);
     cpu_limits_find(reader, &limits);
     cpu_limits_json(&limits, json);
     json_bool(json, "ready_inferred", sum_of(reader, TRAIL_RECORDED_READY).count > 0);

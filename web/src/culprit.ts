@@ -48,6 +48,7 @@ const ofWaits = new Set([
     "bottleneck",
     "once",
     "slow-answer",
+    "slow-wait",
 ]);
 
 /* The request for a path; null: the finding names the place itself. */
