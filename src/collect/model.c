@@ -584,27 +584,54 @@ static bool has_more(const struct trace *t)
     return t->model.queue_count && oncpu_next_time(t->model.queue[0]) < t->watermark;
 }
 
+/* Returns the time up to which everything is written. */
+static int64_t written_until(const struct trace *t)
+{
+    if (has_more(t) || !t->programs)
+        return t->out.now_ns;
+    return t->watermark == UINT64_MAX ? INT64_MAX : ticks_to_ns(t->programs->ticks, t->watermark);
+}
+
 void model_run(struct trace *t)
 {
-    const struct ticks *ticks = t->programs ? t->programs->ticks : NULL;
     for (struct collect *c = t->programs; c; c = c->next_in_trace)
         holds_forget(c);
     queue_build(t);
     while (!t->failed && has_more(t) && !is_on_its_way(t, t->model.queue[0]) &&
            !is_name_on_its_way(t, t->model.queue[0]) && !deadline_is_over(t) && !trace_is_full(t))
         run_next(t);
-    if (ticks)
-        write_samples(t, has_more(t)                  ? t->out.now_ns
-                         : t->watermark == UINT64_MAX ? INT64_MAX
-                                                      : ticks_to_ns(ticks, t->watermark));
+    t->model.written_ns = written_until(t);
+    if (t->programs)
+        write_samples(t, t->model.written_ns);
     for (struct collect *c = t->programs; c; c = c->next_in_trace)
         threads_sweep(c);
 }
 
+/* Makes the generation last to the time up to which everything is written: a wait that is open has
+ * lasted until then. An event on a P shows that, of a thread that has none. */
+static void extend_generation(struct trace *t)
+{
+    struct thread *thread;
+    for (struct collect *c = t->programs; c; c = c->next_in_trace) {
+        for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
+            if (thread->g.state == G_NONE || thread->g.state == G_DEAD || thread->written.p >= 0)
+                continue;
+            if (t->model.written_ns > t->out.now_ns) {
+                int64_t ns = thread_writer_at(&t->out, t->model.written_ns);
+                state_take_proc(c, thread, ns);
+                state_give_proc(c, thread, ns);
+            }
+            return;
+        }
+    }
+}
+
 void model_cut(struct trace *t)
 {
-    if (has_begun(t) && has_threads(t))
-        next_generation(t);
+    if (!has_begun(t) || !has_threads(t))
+        return;
+    extend_generation(t);
+    next_generation(t);
 }
 
 /* Writes an idle P: the process was killed before it recorded a thread. */

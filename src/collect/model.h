@@ -27,7 +27,8 @@ struct unseen {
 struct model {
     struct thread **queue; /* a heap, by the time of each thread's next item */
     size_t queue_count, queue_room;
-    int64_t begin_ns; /* of the first generation */
+    int64_t begin_ns;   /* of the first generation */
+    int64_t written_ns; /* everything before it is written; INT64_MAX: everything */
     /* The op that waits for a lock without a name: its thread and its time; and when that was first
      * noticed, in ticks. */
     uint64_t nameless_thread, nameless_time, nameless_at;
