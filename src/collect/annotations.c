@@ -48,17 +48,42 @@ static uint64_t name_with_place(struct collect *c, const struct op *op)
     return names_string(c, name);
 }
 
+static void look_at_task(struct collect *c, struct open_task *task, int64_t ns, bool ended)
+{
+    slow_look_at(&c->trace->slow, &(struct slow_candidate){.what = SLOW_TASK,
+                                                           .span = &task->slow,
+                                                           .name = name_of(c, task->text),
+                                                           .ended = ended,
+                                                           .lasted_ns = ns - task->slow.begin_ns});
+}
+
+static void look_at_region(struct collect *c, struct open_region *region, int64_t ns, bool ended)
+{
+    slow_look_at(&c->trace->slow,
+                 &(struct slow_candidate){.what = SLOW_REGION,
+                                          .span = &region->slow,
+                                          .name = name_of(c, region->text),
+                                          .ended = ended,
+                                          .lasted_ns = ns - region->slow.begin_ns});
+}
+
 /* Readers reject a second task with the ID of one that has not ended. */
 static void begin_task(struct collect *c, struct thread *thread, const struct op *op,
                        uint64_t stack, int64_t ns)
 {
     uint64_t task = task_of(c, op->object);
+    struct open_task *open;
     if (task == 0 || task == UINT64_MAX || idmap_find(&c->annotations.tasks, task)) {
         collect_damage(c);
         return;
     }
-    if (!idmap_put(&c->annotations.tasks, task, c))
+    c->annotations.open.object_size = sizeof *open;
+    open = slab_get(&c->annotations.open);
+    if (!open || !idmap_put(&c->annotations.tasks, task, open)) {
         collect_no_memory(c);
+        return;
+    }
+    *open = (struct open_task){.text = op->text, .slow.begin_ns = ns};
     EVENT(c, thread, ns, V2_UserTaskBegin, task, task_of(c, op->object2),
           op->flags & SHM_WITH_PLACE ? name_with_place(c, op)
                                      : names_string(c, name_of(c, op->text)),
@@ -69,14 +94,19 @@ static void end_task(struct collect *c, struct thread *thread, const struct op *
                      int64_t ns)
 {
     uint64_t task = task_of(c, op->object);
-    (void)idmap_remove(&c->annotations.tasks, task);
+    struct open_task *open = idmap_remove(&c->annotations.tasks, task);
     EVENT(c, thread, ns, V2_UserTaskEnd, task, stack);
+    if (!open)
+        return;
+    look_at_task(c, open, ns, true);
+    slab_put(&c->annotations.open, open);
 }
 
 static void begin_region(struct collect *c, struct thread *thread, const struct op *op,
                          uint64_t stack, int64_t ns)
 {
-    struct open_region region = {task_of(c, op->object), op->text};
+    struct open_region region = {
+        .task = task_of(c, op->object), .text = op->text, .slow.begin_ns = ns};
     if (!GROW(thread->g.regions, thread->g.region_room, thread->g.region_count + 1)) {
         collect_no_memory(c);
         return;
@@ -90,7 +120,7 @@ static void begin_region(struct collect *c, struct thread *thread, const struct 
 static void end_region(struct collect *c, struct thread *thread, const struct op *op,
                        uint64_t stack, int64_t ns)
 {
-    const struct open_region *region;
+    struct open_region *region;
     if (thread->g.region_count == 0)
         return;
     region = &thread->g.regions[thread->g.region_count - 1];
@@ -99,6 +129,7 @@ static void end_region(struct collect *c, struct thread *thread, const struct op
     thread->g.region_count--;
     EVENT(c, thread, ns, V2_UserRegionEnd, region->task, names_string(c, name_of(c, op->text)),
           stack);
+    look_at_region(c, region, ns, true);
 }
 
 /* Writes how often a thread called what has no records of its own: category "counted", text "read
@@ -145,8 +176,20 @@ void annotation_do(struct collect *c, struct thread *thread, const struct op *op
     }
 }
 
+void annotations_look_at_open(struct collect *c, int64_t ns)
+{
+    struct thread *thread;
+    IDMAP_EACH(slot, &c->annotations.tasks)
+        look_at_task(c, slot->value, ns, false);
+    for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
+        for (size_t i = 0; thread->g.state != G_DEAD && i < thread->g.region_count; i++)
+            look_at_region(c, &thread->g.regions[i], ns, false);
+    }
+}
+
 void annotations_dispose(struct collect *c)
 {
     idmap_free(&c->annotations.tasks);
+    slab_free(&c->annotations.open);
     idmap_free(&c->annotations.texts);
 }

@@ -5,19 +5,30 @@
 #include <stdint.h>
 
 #include "base/idmap.h"
+#include "base/slab.h"
+#include "collect/slow.h"
 
 struct collect;
 struct op;
 struct thread;
 
+struct open_task {
+    uint32_t text; /* the number of its name */
+    struct slow_span slow;
+};
+
 /* Owned by annotations.c. Zero-initialised: empty. */
 struct annotations {
-    struct idmap tasks; /* open tasks, by the trace's ID */
+    struct idmap tasks; /* struct open_task, by the trace's ID */
+    struct slab open;   /* their memory */
     struct idmap texts; /* texts by number, in the collector's arena */
 };
 
 /* Writes the event of an OP_ANNOTATION. */
 void annotation_do(struct collect *c, struct thread *thread, const struct op *op, int64_t ns);
+
+/* Reports open tasks and regions that are slow at `ns`. */
+void annotations_look_at_open(struct collect *c, int64_t ns);
 
 void annotations_dispose(struct collect *c);
 

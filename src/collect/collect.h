@@ -21,6 +21,7 @@
 #include "collect/area.h"
 #include "collect/process.h"
 #include "collect/samples.h"
+#include "collect/slow.h"
 #include "collect/stack_guards.h"
 #include "collect/switches.h"
 #include "collect/ticks.h"
@@ -55,6 +56,7 @@ struct trace_options {
      * be NULL. */
     bool (*is_hurried)(void *context);
     void *is_hurried_context;
+    struct slow_limits slow;
 };
 
 /* Opens a trace without programs. NULL with *err. */
@@ -67,7 +69,10 @@ struct trace *trace_open(const struct trace_options *options, trail_error *err);
  */
 void trace_step(struct trace *t, uint64_t limit);
 
-/* Ends the generation, so that the sink gets everything before it. */
+/*
+ * Ends the generation, so that the sink gets everything before it. The generation lasts to the time
+ * up to which everything has been written, even if nothing happened then.
+ */
 void trace_cut(struct trace *t);
 
 /* Returns the size so far; whether it has reached max_bytes. */

@@ -178,6 +178,45 @@ static void log_end(struct collect *c, struct thread *thread, const struct op *o
               names_string(c, WIRE_WAIT_TIMED_OUT), 0);
 }
 
+/* Writes "waiting for mutex stats_mu in thread worker (5)". */
+static void wait_text(struct collect *c, const struct thread *thread, char *text, size_t size)
+{
+    const struct wire_wait_kind *kind = &wire_wait_kinds[wire_log_kinds[thread->g.wait]];
+    const struct op *call = &thread->g.call;
+    char object[200] = "", name[100];
+    if (thread->g.in_call && call->wait == thread->g.wait)
+        wait_object(c, call, kept_name(c, call), object, sizeof object);
+    thread_name_text(c, thread, name, sizeof name);
+    (void)snprintf(text, size, "%s%s%s in thread %s%s(%" PRIu64 ")",
+                   *object ? kind->phrase_of : kind->phrase, *object ? " " : "", object, name,
+                   *name ? " " : "", thread->serial);
+}
+
+void op_look_at_wait(struct collect *c, struct thread *thread, int64_t lasted_ns, bool ended)
+{
+    struct slow_candidate wait = {.what = SLOW_WAIT,
+                                  .span = &thread->g.slow,
+                                  .wait = thread->g.wait,
+                                  .goroutine = thread->serial,
+                                  .ended = ended,
+                                  .lasted_ns = lasted_ns};
+    const struct slow_limit *limit = slow_find(&c->trace->slow, &wait);
+    char text[SLOW_TEXT];
+    if (!limit)
+        return;
+    wait_text(c, thread, text, sizeof text);
+    slow_report(&c->trace->slow, &wait, limit, text);
+}
+
+void op_look_at_open_waits(struct collect *c, int64_t ns)
+{
+    struct thread *thread;
+    for (size_t at = 0; (thread = threads_next(c, &at)) != NULL;) {
+        if (thread->g.state == G_WAITING || thread->g.state == G_SYSCALL)
+            op_look_at_wait(c, thread, thread->g.waited_ns + ns - thread->g.since_ns, false);
+    }
+}
+
 enum { HOLD_SIZE = 640 };
 
 /* Appends as much of a word as leaves room for the rest of a hold. */
@@ -263,6 +302,7 @@ void op_block(struct collect *c, struct thread *thread, const struct op *op, int
     thread->g.current_wait = op->wait_number;
     if (!again) {
         thread->g.waited_ns = 0;
+        thread->g.slow = (struct slow_span){.begin_ns = ns};
         thread->g.holder_pc = is_lock_of_memory(op->wait) ? op->object2 : 0;
         c->summary.waits++;
     }

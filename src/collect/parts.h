@@ -9,6 +9,7 @@
  *     trace.h -> model.h                                     the ops of all programs in order of time
  *     ops.h, annotations.h, states.h                         what they mean, as events
  *     holds.h                                                which locks each thread holds
+ *     slow.h                                                 what takes too long (of the trace)
  *     code_names.h, lock_names.h, thread_names.h, jit.h,     names for addresses, descriptors and open calls
  *     descriptors.h, numbered.h, polled.h, open_stacks.h
  *     deadline.h                                             how long the work may take (of the trace)
@@ -37,6 +38,7 @@
 #include "collect/polled.h"
 #include "collect/profile.h"
 #include "collect/releases.h"
+#include "collect/slow.h"
 #include "collect/states.h"
 #include "collect/thread_names.h"
 #include "collect/threads.h"

@@ -131,13 +131,19 @@ static void complete(struct recorder *r, struct recorded *process, bool with_tra
     recorder_process_take_executed(r, process);
 }
 
+static void finish_trace(struct recorder *r, struct recorded_trace *to)
+{
+    recorder_write_last_snapshot(r, to);
+    recorder_trace_finish(r, to);
+}
+
 /* Handles the end of a process. */
 static void end_process(struct recorder *r, struct recorded *process)
 {
     bool own = process->to != r->shared;
     complete(r, process, own);
     if (own)
-        recorder_trace_finish(r, process->to);
+        finish_trace(r, process->to);
 }
 
 /* Ends the recording of all processes. */
@@ -149,10 +155,10 @@ static void end_all(struct recorder *r)
         if (!p->over)
             complete(r, p, p->to != r->shared || !recorder_process_has_ended(r, p));
         if (p->to != r->shared && !p->to->over)
-            recorder_trace_finish(r, p->to);
+            finish_trace(r, p->to);
     }
     if (r->shared && !r->shared->over)
-        recorder_trace_finish(r, r->shared);
+        finish_trace(r, r->shared);
 }
 
 /* The recorder spends at most one part in this many of its time on this, however many processes
@@ -222,23 +228,7 @@ int64_t recorder_pause_ns(const struct recorder *r)
         pause = until(pause, begin, now);
     if (r->options.duration_ns && !r->stopped)
         pause = until(pause, begin + r->options.duration_ns, now);
-    return until(pause, r->snapshot_ns, now);
-}
-
-void recorder_snapshot(struct recorder *r)
-{
-    r->snapshot_ns = recorder_now_ns() + 2 * (int64_t)COLLECT_DELAY_NS;
-}
-
-static void write_snapshots(struct recorder *r)
-{
-    r->snapshot_ns = 0;
-    for (struct recorded *p = r->live; p; p = p->next_live) {
-        if (p->to != r->shared)
-            recorder_trace_snapshot(r, p->to);
-    }
-    if (r->shared && !r->shared->over)
-        recorder_trace_snapshot(r, r->shared);
+    return until(pause, recorder_snapshots_due_ns(r), now);
 }
 
 /* The rates of the last step decide when the next one comes, and whether the coarse clock runs. */
@@ -400,8 +390,8 @@ void recorder_step(struct recorder *r)
         step_trace(r, r->shared, limit);
     look_at_cpus(r, now);
     look_at_ends(r, false);
-    if (!r->stopped && r->snapshot_ns && recorder_now_ns() >= r->snapshot_ns)
-        write_snapshots(r);
+    if (!r->stopped)
+        recorder_write_snapshots(r);
     release_written(r);
     look_at_rates(r);
 }

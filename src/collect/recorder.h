@@ -9,7 +9,7 @@
 #ifndef TRAIL_COLLECT_RECORDER_H
 #define TRAIL_COLLECT_RECORDER_H
 
-#include "collect/recorder_state.h"
+#include "collect/recorder_snapshots.h"
 
 /*
  * False with *err; the caller calls recorder_close in any case. If an option asks for something
@@ -45,10 +45,6 @@ bool recorder_has_others(const struct recorder *r);
 
 /* Whether a process is still recorded, or is about to be. */
 bool recorder_goes_on(const struct recorder *r);
-
-/* Flight recorder: requests a snapshot, which is written once everything up to now has been
- * read. */
-void recorder_snapshot(struct recorder *r);
 
 /* The program has ended: completes all traces. */
 void recorder_finish(struct recorder *r);

@@ -4,6 +4,7 @@
  *     recorder.c            the schedule: steps, pauses, the end
  *     recorder_claims.c     the spare area, and the process that claims it
  *     recorder_traces.c     the traces, their files, and their failures
+ *     recorder_snapshots.c  what a flight recorder writes, and when
  *     recorder_kernel.c     context switches and samples of all processes
  *     account.c             what was recorded and missed
  */
@@ -33,6 +34,12 @@ struct recorder_failure {
     const char *path; /* of the trace; NULL: the message names the file */
 };
 
+/* A snapshot of something slow. */
+struct recorder_snapshot {
+    const struct slow_event *event;
+    const char *path; /* NULL: it was not written, because it would exceed snapshot_max */
+};
+
 struct recorder_options {
     /* The program's trace. A child's own trace has the child's PID before the suffix. */
     const char *output;
@@ -52,9 +59,13 @@ struct recorder_options {
     const char *shm; /* the area is this file, for other programs; NULL: for the started program */
     pid_t process;   /* the running process to record; 0: the program is started */
     struct trace_limits limits;
-    int64_t delay_ns;               /* when recording begins; 0: at once */
-    int64_t duration_ns;            /* how long to record; 0: to the end */
-    uint64_t max_size;              /* limit of a whole trace; 0: none */
+    int64_t delay_ns;              /* when recording begins; 0: at once */
+    int64_t duration_ns;           /* how long to record; 0: to the end */
+    uint64_t max_size;             /* limit of a whole trace; 0: none */
+    const struct slow_limit *slow; /* flight recorder: what exceeds one of these has a snapshot, */
+    size_t slow_count;
+    int64_t snapshot_every_ns;      /* ... at most one in this time, */
+    uint64_t snapshot_max;          /* ... and no more bytes than this in all; 0: no limit */
     const char *const *skip_frames; /* frames that do not name a place: see frame_rank; NULL:
                                      * none */
     /* Whether the user wants the recording to end now; called while traces are completed. */
@@ -63,6 +74,9 @@ struct recorder_options {
     /* Called for each failure by all functions except recorder_open, on the calling thread. */
     void (*failed)(void *context, const struct recorder_failure *failure);
     void *failed_context;
+    /* Called for each snapshot of something slow, and for the first that is too large. */
+    void (*snapshot)(void *context, const struct recorder_snapshot *snapshot);
+    void *snapshot_context;
 };
 
 /* Limits the cost of a look; waits without a row are not judged. */
@@ -133,6 +147,16 @@ struct early_wakings {
     size_t count, room;
 };
 
+/* Snapshots of what is slow. Owned by recorder_snapshots.c. Zero-initialised: none. */
+struct slow_snapshots {
+    struct recorded_trace *to; /* whose snapshot is due at due_ns; NULL: none */
+    struct slow_event event;
+    int64_t due_ns;
+    int64_t next_ns; /* none is written before this */
+    uint64_t bytes;  /* of all that were written */
+    uint64_t written, too_soon, too_large;
+};
+
 #define RECORDER_REFUSED 64
 
 struct recorder {
@@ -167,10 +191,11 @@ struct recorder {
     int64_t ends_ns;     /* when struct other_ends may be read next */
     int64_t missed_ns;   /* when programs without the recorder were looked for last */
     int64_t snapshot_ns; /* when the requested snapshot is due; 0: none was requested */
-    bool ended;          /* the program has ended */
-    bool begun;          /* recording has begun */
-    bool stopped;        /* ... and has ended */
-    bool busy;           /* much was recorded before the last step */
+    struct slow_snapshots slow;
+    bool ended;   /* the program has ended */
+    bool begun;   /* recording has begun */
+    bool stopped; /* ... and has ended */
+    bool busy;    /* much was recorded before the last step */
     /* The PIDs of the newest claims that were not confirmed. */
     uint64_t refused;
     pid_t refused_numbers[RECORDER_REFUSED];

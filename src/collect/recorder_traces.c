@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "collect/account.h"
+#include "collect/recorder_snapshots.h"
 #include "collect/recorder_traces.h"
 
 /* MARK: Failures */
@@ -96,6 +97,8 @@ static struct recorded_trace *open_trace(struct recorder *r, char *path)
     options.sink = trace_output_sink(&to->out);
     options.generation_context = &to->out;
     to->recorder = r;
+    options.slow =
+        (struct slow_limits){r->options.slow, r->options.slow_count, recorder_found_slow, to};
     options.ends = write_account;
     options.ends_context = to;
     to->trace = trace_open(&options, &err);
@@ -129,13 +132,5 @@ void recorder_trace_finish(struct recorder *r, struct recorded_trace *to)
     if (!whole)
         recorder_fail(r, to->path, &err);
     if (!trace_output_close(&to->out, whole, &err))
-        recorder_fail(r, NULL, &err);
-}
-
-void recorder_trace_snapshot(struct recorder *r, struct recorded_trace *to)
-{
-    trail_error err;
-    trace_cut(to->trace);
-    if (!trace_output_snapshot(&to->out, &err))
         recorder_fail(r, NULL, &err);
 }

@@ -15,7 +15,6 @@ bool recorder_is_shared(const struct recorder *r);
  * reported. */
 struct recorded_trace *recorder_trace_for(struct recorder *r, pid_t pid);
 void recorder_trace_finish(struct recorder *r, struct recorded_trace *to);
-void recorder_trace_snapshot(struct recorder *r, struct recorded_trace *to);
 void recorder_trace_free(struct recorded_trace *to);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/ops.h"
 #include "collect/parts.h"
 
 /* MARK: Words for waits */
@@ -140,6 +141,7 @@ void state_enter(struct collect *c, struct thread *thread, enum g_state state, i
         c->summary.wait_ns[thread->g.wait] += spent - thread->oncpu.on_ns;
         if (thread->g.site)
             count_at_site(thread, spent);
+        op_look_at_wait(c, thread, thread->g.waited_ns, true);
         break;
     case G_NONE:
     case G_DEAD:

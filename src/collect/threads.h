@@ -17,6 +17,7 @@
 #include "collect/area.h"
 #include "collect/oncpu.h"
 #include "collect/open_stacks.h"
+#include "collect/slow.h"
 #include "collect/stack_guards.h"
 #include "write/thread_writer.h"
 
@@ -122,6 +123,7 @@ struct thread_feed {
 struct open_region {
     uint64_t task;
     uint32_t text; /* the number of its name */
+    struct slow_span slow;
 };
 
 /* What model.c, states.c, ops.c and annotations.c know about a thread: its goroutine. */
@@ -138,8 +140,9 @@ struct goroutine {
     uint64_t wait_pc;   /* used if the wait has no stack */
     uint8_t wait;
     uint64_t current_wait;
-    bool in_call;   /* between the first op of a wait and the last */
-    struct op call; /* that first op */
+    bool in_call;          /* between the first op of a wait and the last */
+    struct op call;        /* that first op */
+    struct slow_span slow; /* of the wait */
     /* Readers reject the end of a region that is not the innermost one. */
     struct open_region *regions;
     size_t region_count, region_room;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "collect/ops.h"
 #include "collect/parts.h"
 #include "wire/merged_ids.h"
 
@@ -20,6 +21,7 @@ struct trace *trace_open(const struct trace_options *options, trail_error *err)
         return NULL;
     }
     t->options = *options;
+    t->slow.limits = options->slow;
     if (!t->options.generation_ns)
         t->options.generation_ns = GENERATION_NS;
     deadline_set(t, UINT64_MAX);
@@ -107,6 +109,19 @@ static void match(struct trace *t, uint64_t time)
         releases_drop_old(t, time - KEEP_DELAYS * ticks_of_ns(ticks, COLLECT_DELAY_NS));
 }
 
+/* Reports what has lasted too long and not ended. */
+static void look_at_open(struct trace *t)
+{
+    if (!slow_is_due(&t->slow, t->model.written_ns))
+        return;
+    for (struct collect *c = t->programs; c; c = c->next_in_trace) {
+        if (c->ended)
+            continue;
+        annotations_look_at_open(c, t->model.written_ns);
+        op_look_at_open_waits(c, t->model.written_ns);
+    }
+}
+
 void trace_step(struct trace *t, uint64_t limit)
 {
     uint64_t known = known_until(t, limit);
@@ -116,6 +131,7 @@ void trace_step(struct trace *t, uint64_t limit)
         t->watermark = known;
     deadline_set(t, STEP_NS);
     model_run(t);
+    look_at_open(t);
 }
 
 void trace_cut(struct trace *t)
@@ -137,6 +153,8 @@ bool trace_finish(struct trace *t, trail_error *err)
 {
     bool good;
     t->ending = true;
+    /* A flight recorder writes what it has anyway. */
+    t->slow.limits.count = 0;
     t->watermark = UINT64_MAX;
     deadline_set_last(t);
     match(t, UINT64_MAX);

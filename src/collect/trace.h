@@ -54,6 +54,7 @@ struct trace {
     struct model model;
     struct idmap ms;    /* an M's ID to the thread that lives on it */
     struct idmap forks; /* a fork's number to the PID of the process that made it */
+    struct slow slow;
 };
 
 /* Adds a program to the trace and numbers it; one executed by a process in the trace gets that

@@ -11,17 +11,24 @@
 
 /* MARK: Files */
 
-char *numbered_path(const char *path, unsigned number)
+char *marked_path(const char *path, const char *word)
 {
     const char *slash = strrchr(path, '/'), *dot = strchr(slash ? slash : path, '.');
     char *name = NULL;
     int n;
-    if (number == 0)
-        return strdup(path);
     if (!dot)
         dot = path + strlen(path);
-    n = asprintf(&name, "%.*s.%u%s", (int)(dot - path), path, number, dot);
+    n = asprintf(&name, "%.*s.%s%s", (int)(dot - path), path, word, dot);
     return n < 0 ? NULL : name;
+}
+
+char *numbered_path(const char *path, unsigned number)
+{
+    char word[16];
+    if (number == 0)
+        return strdup(path);
+    (void)snprintf(word, sizeof word, "%u", number);
+    return marked_path(path, word);
 }
 
 static bool put(struct trace_output *t, const void *data, size_t size)
@@ -31,10 +38,11 @@ static bool put(struct trace_output *t, const void *data, size_t size)
     return size == 0 || sink.write(sink.context, data, size);
 }
 
-static bool open_file(struct trace_output *t, trail_error *err)
+/* Opens a file whose name has `word`; NULL: the number of the file. */
+static bool open_file(struct trace_output *t, const char *word, trail_error *err)
 {
     free(t->current);
-    t->current = numbered_path(t->path, t->files);
+    t->current = word ? marked_path(t->path, word) : numbered_path(t->path, t->files);
     if (!t->current)
         return output_error(err, t->path, ENOMEM);
     t->open = output_open(&t->out, t->current, err);
@@ -43,7 +51,7 @@ static bool open_file(struct trace_output *t, trail_error *err)
         t->open = false;
         return output_error(err, t->current, ENOMEM);
     }
-    t->files += t->open;
+    t->files += t->open && !word;
     t->bytes = 0;
     return t->open;
 }
@@ -107,10 +115,18 @@ static void keep_next(struct trace_output *t)
     t->kept[t->kept_count++] = (struct kept){.begin_ns = t->now_ns};
 }
 
-bool trace_output_snapshot(struct trace_output *t, trail_error *err)
+uint64_t trace_output_kept(const struct trace_output *t)
+{
+    uint64_t size = t->header_size;
+    for (size_t i = 0; i < t->kept_count; i++)
+        size += t->kept[i].size;
+    return size;
+}
+
+bool trace_output_snapshot(struct trace_output *t, const char *word, trail_error *err)
 {
     bool good;
-    if (!open_file(t, err))
+    if (!open_file(t, word, err))
         return false;
     good = put(t, t->header, t->header_size);
     for (size_t i = 0; good && i < t->kept_count; i++)
@@ -159,7 +175,7 @@ void trace_output_generation(void *context, int64_t ns)
     if (t->limits.flight_ns) {
         keep_next(t);
     } else if (is_full(t) && t->open) {
-        if (close_file(t, true, &t->lost) && open_file(t, &t->lost))
+        if (close_file(t, true, &t->lost) && open_file(t, NULL, &t->lost))
             (void)put(t, t->header, t->header_size);
         t->begin_ns = ns;
     } else if (t->open) {
@@ -190,7 +206,7 @@ bool trace_output_open(struct trace_output *t, const char *path, const struct tr
                        trail_error *err)
 {
     *t = (struct trace_output){.path = path, .limits = *limits, .lost = no_error()};
-    if (limits->flight_ns || open_file(t, err))
+    if (limits->flight_ns || open_file(t, NULL, err))
         return true;
     release(t);
     return false;
@@ -199,7 +215,7 @@ bool trace_output_open(struct trace_output *t, const char *path, const struct tr
 bool trace_output_close(struct trace_output *t, bool whole, trail_error *err)
 {
     bool snapshot = t->limits.flight_ns && whole;
-    bool good = snapshot ? trace_output_snapshot(t, err) : close_file(t, true, err);
+    bool good = snapshot ? trace_output_snapshot(t, NULL, err) : close_file(t, true, err);
     release(t);
     return good;
 }

@@ -61,8 +61,14 @@ void trace_output_generation(void *context, int64_t ns);
  * next: the rest is lost. */
 bool trace_output_lost(struct trace_output *t, trail_error *err);
 
-/* Flight recorder: writes what is in memory to a file of its own. False with *err. */
-bool trace_output_snapshot(struct trace_output *t, trail_error *err);
+/*
+ * Flight recorder: writes what is in memory to a file of its own, whose path then is `current`. Its
+ * name has `word` before the suffix; NULL: the file's number. False with *err.
+ */
+bool trace_output_snapshot(struct trace_output *t, const char *word, trail_error *err);
+
+/* Returns the size of such a file, uncompressed. */
+uint64_t trace_output_kept(const struct trace_output *t);
 
 /*
  * Completes the last file; a flight recorder writes it, if the trace is `whole`. False with *err.
@@ -72,5 +78,8 @@ bool trace_output_close(struct trace_output *t, bool whole, trail_error *err);
 /* Returns `path` for `number` 0, else NAME.NUMBER.SUFFIX; the caller frees it. NULL if out of
  * memory. */
 char *numbered_path(const char *path, unsigned number);
+
+/* Returns NAME.WORD.SUFFIX. */
+char *marked_path(const char *path, const char *word);
 
 #endif

@@ -24,6 +24,7 @@
 #include "collect/child.h"
 #include "collect/mapped_files.h"
 #include "collect/recorder.h"
+#include "commands/record_slow.h"
 #include "commands/record_summary.h"
 #include "commands/viewer.h"
 #include "inspect/preload_path.h"
@@ -62,7 +63,8 @@ struct recording {
     struct viewer viewer;
     const char **skip_frames; /* contents of the file */
     const char *skip_file;    /* NULL: none */
-    char libomp[PATH_MAX];    /* loaded instead of gcc's; "": none */
+    struct record_slow slow;
+    char libomp[PATH_MAX]; /* loaded instead of gcc's; "": none */
     int flight_signal;
     char **argv;
     struct preload preload;
@@ -178,6 +180,15 @@ static const struct option rows[] = {
      TO_TIME(struct recording, options.delay_ns)},
     {0, "flight-signal", "NAME", "the signal to 'trail record' that writes a snapshot (USR2)",
      TO_WORD(struct recording, flight_signal, signals)},
+    {0, "snapshot-if", "CONDITION",
+     "flight recorder: write a snapshot also of what was slow: 'task:request > 200ms', "
+     "'region:parse > "
+     "50ms', 'wait:mutex > 50ms', 'lock > 50ms', 'wait > 500ms'; repeatable",
+     TO_PARSED(struct recording, slow, struct record_slow, record_slow_add)},
+    {0, "snapshot-every", "TIME", "... at most one in this time (1m)",
+     TO_TIME(struct recording, options.snapshot_every_ns), .least = 1000000000},
+    {0, "snapshot-max", "SIZE", "... and no more than this in all (1G)",
+     TO_SIZE(struct recording, options.snapshot_max), .least = 1},
     {0, "max-size", "BYTES", "end the recording when the trace has this size (64M)",
      TO_SIZE(struct recording, options.max_size), .least = 1},
     {0, "rotate", "AMOUNT", "begin another file after this size (64M) or time (60s)",
@@ -214,6 +225,45 @@ static int check_with_pid(const struct recording *r, const struct command *comma
     return EXIT_GOOD;
 }
 
+#define SNAPSHOT_EVERY_NS 60000000000
+#define SNAPSHOT_MAX      ((uint64_t)1 << 30)
+
+static void end_progress(const struct recording *r)
+{
+    if (r->progress)
+        terminal_control(stderr, "\r\033[K");
+}
+
+static void print_snapshot(void *context, const struct recorder_snapshot *snapshot)
+{
+    end_progress(context);
+    record_slow_print(snapshot->event, snapshot->path);
+}
+
+/* --snapshot-if, -every and -max */
+static int take_snapshots(struct recording *r, const struct command *command)
+{
+    struct recorder_options *options = &r->options;
+    if (!r->slow.count)
+        return options->snapshot_every_ns || options->snapshot_max
+                   ? usage_error(command,
+                                 "--snapshot-every and --snapshot-max go with --snapshot-if")
+                   : EXIT_GOOD;
+    if (!options->limits.flight_ns)
+        return usage_error(command, "--snapshot-if needs --flight=TIME, the length of a snapshot");
+    if (options->output && strcmp(options->output, "-") == 0)
+        return usage_error(command, "--snapshot-if writes several files: not with -o -");
+    options->slow = r->slow.limits;
+    options->slow_count = r->slow.count;
+    options->snapshot = print_snapshot;
+    options->snapshot_context = r;
+    if (!options->snapshot_every_ns)
+        options->snapshot_every_ns = SNAPSHOT_EVERY_NS;
+    if (!options->snapshot_max)
+        options->snapshot_max = SNAPSHOT_MAX;
+    return record_slow_check(&r->slow, command, options);
+}
+
 static int read_options(struct recording *r, const struct command *command, int argc, char **argv)
 {
     struct options options;
@@ -222,6 +272,9 @@ static int read_options(struct recording *r, const struct command *command, int 
     if (code != EXIT_GOOD)
         return code;
     r->argv = options.words;
+    code = take_snapshots(r, command);
+    if (code != EXIT_GOOD)
+        return code;
     if (r->options.cpu_signal && !r->options.cpu_samples)
         return usage_error(command, "--cpu-signal needs --cpu-samples=HZ");
     if (r->alone && (r->options.split || r->options.outliving))
@@ -364,12 +417,6 @@ static void show_progress(struct recording *r)
     terminal_control(stderr, "\033[K");
 }
 
-static void end_progress(const struct recording *r)
-{
-    if (r->progress)
-        terminal_control(stderr, "\r\033[K");
-}
-
 /* Starts the viewer once there is a file to show. */
 static void start_viewer(struct recording *r)
 {
@@ -446,6 +493,7 @@ static void print_failure(void *context, const struct recorder_failure *failure)
 static void finish(struct recording *r)
 {
     recorder_finish(&r->recorder);
+    record_slow_print_left_out(&r->recorder);
     if (r->recorder.refused)
         print_message("refused to record %" PRIu64
                       " process%s that claimed to be of the program, but %s not",
@@ -774,6 +822,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (code == EXIT_GOOD)
         code = record(r);
     skip_frames_free(r->skip_frames);
+    record_slow_free(&r->slow);
     free(r);
     return code;
 }
