@@ -567,12 +567,6 @@ static int64_t pause_ns(const trail_gc_pause *pause)
     return ns_between(pause->begin_ns, pause->end_ns);
 }
 
-static int by_length(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return ORDER(*x, *y);
-}
-
 static int64_t median_pause(struct findings *findings, const struct gc *gc)
 {
     int64_t *lengths = calloc(gc->pause_count + 1, sizeof *lengths);
@@ -581,7 +575,7 @@ static int64_t median_pause(struct findings *findings, const struct gc *gc)
         return 0;
     for (size_t i = 0; i < gc->pause_count; i++)
         lengths[i] = pause_ns(&gc->pauses[i]);
-    qsort(lengths, gc->pause_count, sizeof *lengths, by_length);
+    qsort(lengths, gc->pause_count, sizeof *lengths, order_numbers);
     int64_t median = lengths[quantile_index(0.5, gc->pause_count)];
     free(lengths);
     return median;
