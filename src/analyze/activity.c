@@ -312,7 +312,6 @@ static trail_task_kind *kind_get(struct activity *a, trail_name name)
     trail_task_kind *kind = idmap_find(&a->kind_by_name, name);
     if (kind)
         return kind;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     if (!GROW(a->kinds, a->kind_capacity, a->kind_count + 1))
         return NULL;
     /* NOLINTNEXTLINE(clang-analyzer-unix.MallocSizeof): the row is its first member. */

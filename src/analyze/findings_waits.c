@@ -417,7 +417,7 @@ static bool times_out(const struct findings *findings, const struct blame_row *r
 {
     const struct waits *waits = findings->waits;
     const struct wait_group *group =
-        row->waiter < waits->by_name_count ? waits->by_name[row->waiter] : NULL;
+        row->waiter < waits->by_name_capacity ? waits->by_name[row->waiter] : NULL;
     for (size_t i = 0; group && i < group->row.wait_count; i++)
         if (group->waits[i].reason == wait_kind_name(&findings->analysis->names, row->wait))
             return group->waits[i].timed_out * 4 >= group->waits[i].spread.count;

@@ -33,7 +33,6 @@ static bool counts(const struct locks *locks, const struct goroutine *g)
 
 static struct lock *lock_make(struct locks *locks, struct idmap *map, uint64_t key)
 {
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     if (!GROW(locks->all, locks->capacity, locks->count + 1))
         return NULL;
     struct lock *lock = calloc(1, sizeof *lock);
@@ -631,8 +630,8 @@ static void finish_rows(struct locks *locks)
         locks->all[i] = locks->all[count];
         locks->all[count++] = lock;
     }
-    if (count > 0) /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-        qsort(locks->all, count, sizeof *locks->all, by_waiting);
+    if (count > 0)
+        qsort(locks->all, count, sizeof(void *), by_waiting);
     for (size_t i = 0; i < locks->count; i++)
         locks->all[i]->place = i;
     locks->row_count = count;

@@ -165,11 +165,8 @@ static bool wants_region(const struct path *path, const struct path_region *regi
 /* Returns the number of regions of that name so far, including this one. 0 on out of memory. */
 static uint64_t count_region(struct path *path, trail_name name)
 {
-    size_t had = path->count_capacity;
-    if (!GROW(path->counts, path->count_capacity, (size_t)name + 1))
+    if (!GROW_ZEROED(path->counts, path->count_capacity, (size_t)name + 1))
         return 0;
-    if (path->count_capacity > had)
-        memset(path->counts + had, 0, (path->count_capacity - had) * sizeof *path->counts);
     return ++path->counts[name];
 }
 

@@ -37,17 +37,8 @@
 
 static struct wait_group *group_make(struct waits *waits, trail_name name)
 {
-    size_t known = waits->by_name_count, wanted = (size_t)name + 1;
-    if (name >= known) {
-        /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-        if (!GROW(waits->by_name, waits->by_name_capacity, wanted))
-            return NULL;
-        /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-        memset(&waits->by_name[known], 0, (wanted - known) * sizeof *waits->by_name);
-        waits->by_name_count = wanted;
-    }
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-    if (!GROW(waits->items, waits->capacity, waits->count + 1))
+    if (!GROW_ZEROED(waits->by_name, waits->by_name_capacity, (size_t)name + 1) ||
+        !GROW(waits->items, waits->capacity, waits->count + 1))
         return NULL;
     struct wait_group *group = calloc(1, sizeof *group);
     if (!group)
@@ -59,7 +50,7 @@ static struct wait_group *group_make(struct waits *waits, trail_name name)
 
 static inline struct wait_group *group_get(struct waits *waits, trail_name name)
 {
-    if (__builtin_expect(name < waits->by_name_count && waits->by_name[name], 1))
+    if (__builtin_expect(name < waits->by_name_capacity && waits->by_name[name], 1))
         return waits->by_name[name];
     return group_make(waits, name);
 }
@@ -169,7 +160,6 @@ static struct place *place_make(struct waits *waits, trail_name name, enum place
     struct place *place = idmap_find(&waits->places, key);
     if (place)
         return place;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     if (!GROW(waits->all, waits->place_capacity, waits->place_count + 1))
         return NULL;
     place = calloc(1, sizeof *place);
@@ -1303,8 +1293,8 @@ static bool window_ends(void *part, int64_t ns)
     free(by_id);
     if (!good)
         return false;
-    if (waits->count > 0) /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-        qsort(waits->items, waits->count, sizeof *waits->items, by_ready);
+    if (waits->count > 0)
+        qsort(waits->items, waits->count, sizeof(void *), by_ready);
     return true;
 }
 

@@ -108,7 +108,7 @@ struct waits {
     struct trail_analysis *analysis;
     struct activity *activity;   /* for its clocks, and the number of waits for locks */
     struct wait_group **by_name; /* NULL where there is none */
-    size_t by_name_count, by_name_capacity;
+    size_t by_name_capacity;
     struct wait_group **items;
     size_t count, capacity;
     struct idmap places; /* name and kind -> struct place */

@@ -225,15 +225,14 @@ static int show_goroutines(struct request *request)
     bool by_id = request->analysis.json && !request->view.sort.given && !request->view.limit;
     if (wrong)
         return wrong;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-    const trail_goroutine **list = calloc(count + 1, sizeof *list);
+    const trail_goroutine **list = calloc(count + 1, sizeof(void *));
     if (!list)
         return exit_no_memory();
     for (size_t i = 0; i < count; i++)
         if (is_wanted(request, &g[i]))
             list[wanted++] = &g[i];
-    if (!by_id) /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-        qsort_r(list, wanted, sizeof *list, by_column_of_goroutine, &request->view.sort.column);
+    if (!by_id)
+        qsort_r(list, wanted, sizeof(void *), by_column_of_goroutine, &request->view.sort.column);
     if (request->analysis.json)
         json_goroutines(request, list, wanted);
     else

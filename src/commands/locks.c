@@ -112,8 +112,7 @@ static bool list_wanted(const struct request *request, struct lock_list *list)
 {
     const trail_lock *const *locks;
     size_t count = trail_analysis_locks(request->analysis.answers, &locks);
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-    list->items = calloc(count + 1, sizeof *list->items);
+    list->items = calloc(count + 1, sizeof(void *));
     for (size_t i = 0; list->items && i < count; i++)
         if (!request->match ||
             match_all(request->match, has_word, &(struct candidate){request, locks[i]}))

@@ -156,12 +156,11 @@ static int by_length(const void *a, const void *b)
 static const trail_region **in_order(const struct request *request,
                                      int (*order)(const void *a, const void *b))
 {
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-    const trail_region **list = calloc(request->count + 1, sizeof *list);
+    const trail_region **list = calloc(request->count + 1, sizeof(void *));
     for (size_t i = 0; list && i < request->count; i++)
         list[i] = &request->regions[i];
-    if (list) /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-        qsort(list, request->count, sizeof *list, order);
+    if (list)
+        qsort(list, request->count, sizeof(void *), order);
     return list;
 }
 
@@ -321,8 +320,7 @@ static int show_regions(struct request *request)
     bool found = !request->name && request->goroutines.count == 0 && request->tasks.count == 0;
     bool in_sequence = request->analysis.json && !request->view.sort.given && !request->view.limit;
     size_t wanted = 0;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-    const trail_region **list = calloc(request->count + 1, sizeof *list);
+    const trail_region **list = calloc(request->count + 1, sizeof(void *));
     if (!list)
         return exit_no_memory();
     for (size_t i = 0; i < request->count; i++) {
@@ -332,8 +330,8 @@ static int show_regions(struct request *request)
         if (is && is_chosen(request, region))
             list[wanted++] = region;
     }
-    if (!in_sequence) /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-        qsort_r(list, wanted, sizeof *list, by_column, &request->view.sort.column);
+    if (!in_sequence)
+        qsort_r(list, wanted, sizeof(void *), by_column, &request->view.sort.column);
     if (found)
         show_list(request, list, wanted);
     free(list);

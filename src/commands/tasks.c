@@ -161,8 +161,7 @@ static bool list_wanted(struct request *request, struct task_list *list)
 {
     bool json = request->analysis.json;
     size_t limit = request->limit ? request->limit : json ? SIZE_MAX : ROWS;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-    list->items = calloc(request->count + 1, sizeof *list->items);
+    list->items = calloc(request->count + 1, sizeof(void *));
     if (!list->items)
         return false;
     for (size_t i = 0; i < request->count; i++) {
@@ -171,8 +170,7 @@ static bool list_wanted(struct request *request, struct task_list *list)
             list->items[list->count++] = task;
     }
     if (!json || request->limit || request->groups)
-        /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-        qsort_r(list->items, list->count, sizeof *list->items, by_duration, &request->analysis);
+        qsort_r(list->items, list->count, sizeof(void *), by_duration, &request->analysis);
     list->shown = list->count < limit ? list->count : limit;
     return true;
 }

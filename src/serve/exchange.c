@@ -132,12 +132,8 @@ bool lane_set_has(const struct lane_set *set, int64_t lane)
 
 int64_t name_list_add(struct name_list *list, trail_name name)
 {
-    if (name >= list->number_capacity) {
-        size_t old = list->number_capacity;
-        if (!GROW(list->number, list->number_capacity, (size_t)name + 1))
-            return -1;
-        memset(list->number + old, 0, (list->number_capacity - old) * sizeof *list->number);
-    }
+    if (!GROW_ZEROED(list->number, list->number_capacity, (size_t)name + 1))
+        return -1;
     if (list->number[name] == 0) {
         if (!GROW(list->names, list->capacity, list->count + 1))
             return -1;

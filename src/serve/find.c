@@ -33,10 +33,8 @@ struct search {
 
 static bool has_text(struct search *s, trail_name name)
 {
-    size_t old = s->has_capacity;
-    if (!GROW(s->has, s->has_capacity, (size_t)name + 1))
+    if (!GROW_ZEROED(s->has, s->has_capacity, (size_t)name + 1))
         return false;
-    memset(s->has + old, 0, s->has_capacity - old);
     if (s->has[name] == 0)
         s->has[name] = match_part(trail_lanes_text(s->lanes, name), s->text) ? 1 : 2;
     return s->has[name] == 1;

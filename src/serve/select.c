@@ -35,10 +35,8 @@ struct shares {
 /* Returns NULL if out of memory. */
 static struct share *share_of(struct shares *shares, trail_name name)
 {
-    size_t old = shares->capacity;
-    if (!GROW(shares->items, shares->capacity, (size_t)name + 1))
+    if (!GROW_ZEROED(shares->items, shares->capacity, (size_t)name + 1))
         return NULL;
-    memset(shares->items + old, 0, (shares->capacity - old) * sizeof *shares->items);
     shares->items[name].name = name;
     return &shares->items[name];
 }

@@ -648,6 +648,9 @@ static bool read_mappings(struct held *held)
         m.path = strdup(lines.text + at);
         if (!m.path || !GROW(held->mappings, held->mapping_capacity, held->mapping_count + 1)) {
             free(m.path);
+            return false;
+        }
+        held->mappings[held->mapping_count++] = m;
     }
     return true;
 }

@@ -85,7 +85,6 @@ bool v1_shown_is_last(const struct v1_shown *shown, const struct v1_shown_g *g)
 
 bool v1_shown_lasts(struct v1_shown *shown, struct v1_shown_g *g)
 {
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
     if (!GROW(shown->lasting, shown->lasting_capacity, shown->lasting_count + 1))
         return false;
     shown->lasting[shown->lasting_count++] = g;
@@ -102,7 +101,6 @@ static int compare_ids(const void *a, const void *b)
 size_t v1_shown_sort_lasting(struct v1_shown *shown)
 {
     if (shown->lasting_count > 0)
-        /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers. */
-        qsort(shown->lasting, shown->lasting_count, sizeof *shown->lasting, compare_ids);
+        qsort(shown->lasting, shown->lasting_count, sizeof(void *), compare_ids);
     return shown->lasting_count;
 }
