@@ -306,7 +306,7 @@ void finding_slow_region(struct findings *findings)
             continue;
         trail_string name = text_of(findings, group->name);
         int size = (int)(name.size < 100 ? name.size : 100);
-        const struct region_slowest *slowest = idmap_find(&regions->slowest, group->name);
+        const struct region_slowest *slowest = objects_find(&regions->slowest, group->name);
         const struct finding_of of = {"slow-region", .gain_ns = ns_between(median, total->max_ns),
                                       .function = group->name};
         finding_say(findings, &of,
@@ -636,7 +636,7 @@ void finding_pauses_take_much(struct findings *findings)
     double share = share_of(sum, length_of(findings));
     if (share < PAUSE_SHARE || is_by_stops(findings, sum))
         return;
-    const struct gc_helper *most = most_of(&gc->stopped_by);
+    const struct gc_helper *most = most_of(&gc->stopped_by.map);
     bool by_most = most && most->ns > sum / 2;
     const struct finding_of of = {"pause-share", .gain_ns = sum, .moment = &longest,
                                   .function = by_most ? most->function : 0};
@@ -660,7 +660,7 @@ void finding_gc_takes_much(struct findings *findings)
     double share = 1 - utilisation_least(&findings->utilisation->curves[0], length_of(findings));
     if (share < GC_SHARE || is_by_stops(findings, part_of(length_of(findings), share)))
         return;
-    const struct gc_helper *most = most_of(&gc->by_function);
+    const struct gc_helper *most = most_of(&gc->by_function.map);
     trail_longest moment = {0};
     for (size_t i = 0; i < gc->cycle_count; i++)
         longest_note(&moment, ns_between(gc->cycles[i].begin_ns, gc->cycles[i].end_ns),

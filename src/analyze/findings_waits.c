@@ -969,7 +969,7 @@ void finding_late(struct findings *findings)
 /* Of goroutines that a WaitGroup is for, or whose exit is waited for, one ends long after all others. */
 void finding_straggler(struct findings *findings)
 {
-    const struct idmap *stragglers = &findings->waits->stragglers;
+    const struct idmap *stragglers = &findings->waits->stragglers.map;
     IDMAP_EACH(slot, stragglers) {
         const struct straggler *straggler = slot->value;
         if (straggler->ns < BALANCE_LEAST ||

@@ -676,7 +676,7 @@ static uint64_t span_track(struct perfetto *p, const struct timeline_span *span)
     if (span->kind == TIMELINE_RANGE && span->range == TRAIL_RANGE_STW)
         return TRACK_STOPPED;
     if (span->proc >= 0) {
-        struct timeline_lane *lane = idmap_find(&p->timeline.procs, (uint64_t)span->proc);
+        struct timeline_lane *lane = objects_find(&p->timeline.procs, (uint64_t)span->proc);
         if (!lane->known)
             describe_lane(p, lane);
         return second_track(p, lane->writer, &lane->described, "ranges");
