@@ -103,10 +103,8 @@ static bool is_wanted(const struct request *request, const trail_task *task)
     trail_string name = trail_analysis_text(request->analysis.answers, task->name);
     if (request->name && !text_is(name, request->name))
         return false;
-    for (size_t i = 0; i < request->ids.count; i++)
-        if ((uint64_t)request->ids.ids[i] == task->id)
-            return true;
-    return request->ids.count == 0 && task->id != TRAIL_BACKGROUND_TASK;
+    return id_list_allows(&request->ids, (int64_t)task->id) &&
+           (request->ids.count > 0 || task->id != TRAIL_BACKGROUND_TASK);
 }
 
 /* Whether the first task, by ID, stands for everything outside of tasks, such as logs: it is shown

@@ -76,10 +76,11 @@ int parameter_word(struct exchange *exchange, const char *name, const char *cons
     return other;
 }
 
+const char *const kind_words[TRAIL_LANE_KINDS + 1] = {"goroutine", "proc", "thread", NULL};
+
 trail_lane_kind parameter_kind(struct exchange *exchange)
 {
-    static const char *const names[] = {"goroutine", "proc", "thread", NULL};
-    return (trail_lane_kind)parameter_word(exchange, "kind", names, TRAIL_LANE_GOROUTINE);
+    return (trail_lane_kind)parameter_word(exchange, "kind", kind_words, TRAIL_LANE_GOROUTINE);
 }
 
 struct window parameter_window(struct exchange *exchange, int64_t end_ns)

@@ -183,7 +183,7 @@ static bool lane_matches(const trail_lanes *lanes, trail_lane_kind kind, size_t 
     if (!filter)
         return true;
     trail_lanes_get(lanes, kind, lane, &row);
-    return match_words(trail_lanes_text(lanes, row.name), row.id, filter);
+    return match_words(trail_lanes_text(lanes, row.name), &row.id, 1, filter);
 }
 
 bool each_lane(struct exchange *exchange, const trail_lanes *lanes, trail_lane_kind kind,
