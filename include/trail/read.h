@@ -559,7 +559,12 @@ typedef enum trail_recorded_what {
     TRAIL_RECORDED_THREAD,
     /* Context switches were recorded from the kernel, but wake-ups were not: since when a thread
      * was ready after a wait is inferred. count: 1. */
-    TRAIL_RECORDED_READY
+    TRAIL_RECORDED_READY,
+    /* The processes that alone can end the wait of a thread for a child, or at a pipe or connection.
+     * pid: its goroutine; cpu_ns: the trace's time at which they were found; count: the threads of
+     * all processes in the trace then; name: the number of each process's block of 10^9 goroutines,
+     * "1 0"; first one that has the other end. */
+    TRAIL_RECORDED_ENDS
 } trail_recorded_what;
 
 /* The cost of a recording by `trail record`, and what it missed. */

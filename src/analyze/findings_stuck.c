@@ -44,10 +44,13 @@ enum { NAME_SIZE = 256 };
 static void put_wanted(const struct findings *findings, char *text, size_t size,
                        const struct stuck_wait *wait)
 {
-    static const char *const wanted[] = {
-        [STUCK_LOCK] = "for a lock",           [STUCK_CONDITION] = "in sync.(*Cond).Wait",
-        [STUCK_SEND] = "to send to a channel", [STUCK_JOIN] = "for the exit of",
-        [STUCK_READ] = "to read from",         [STUCK_WRITE] = "to write to"};
+    static const char *const wanted[] = {[STUCK_LOCK] = "for a lock",
+                                         [STUCK_CONDITION] = "in sync.(*Cond).Wait",
+                                         [STUCK_SEND] = "to send to a channel",
+                                         [STUCK_JOIN] = "for the exit of",
+                                         [STUCK_READ] = "to read from",
+                                         [STUCK_WRITE] = "to write to",
+                                         [STUCK_CHILD] = "for the exit of process"};
     trail_string object = names_text(&findings->analysis->names, wait->object),
                  place = names_text(&findings->analysis->names, wait->place);
     char lock[NAME_SIZE];
@@ -70,6 +73,28 @@ static const struct stuck_wait *waits_for(const struct stuck *stuck, const struc
     return other;
 }
 
+/* Whether the wait is at an end of a pipe or connection. */
+static bool has_end(const struct stuck_wait *wait)
+{
+    return wait->wanted == STUCK_READ || wait->wanted == STUCK_WRITE;
+}
+
+/* "holds mutex a_mu", "has not ended": what a goroutine keeps from the one that waits for it. */
+static void put_kept(const struct findings *findings, char *text, size_t size,
+                     const struct stuck_wait *wait)
+{
+    trail_string object = names_text(&findings->analysis->names, wait->object);
+    int used;
+    if (wait->wanted == STUCK_JOIN || wait->wanted == STUCK_CHILD)
+        (void)snprintf(text, size, "has not ended");
+    else if (has_end(wait))
+        (void)snprintf(text, size, "has the other end of %.*s", SHOWN(object));
+    else {
+        used = snprintf(text, size, "holds ");
+        put_lock(findings, text + used, size - (size_t)used, wait);
+    }
+}
+
 /* "thread a (2) holds mutex a_mu and waits for mutex b_mu; ...", or "... has not ended and ...". */
 static void put_circle(const struct findings *findings, const struct stuck_wait *first, char *text,
                        size_t size)
@@ -81,13 +106,11 @@ static void put_circle(const struct findings *findings, const struct stuck_wait 
         char task[NAME_SIZE], has[NAME_SIZE], wanted[NAME_SIZE + 8];
         const struct stuck_wait *other = waits_for(stuck, wait);
         put_task(findings, task, sizeof task, wait->name, wait->goroutine);
-        put_lock(findings, has, sizeof has, other);
+        put_kept(findings, has, sizeof has, other);
         put_wanted(findings, wanted, sizeof wanted, wait);
-        int added =
-            snprintf(text + used, size - used, "%s%s %s%s and waits %s", wait == first ? "" : "; ",
-                     task, other->wanted == STUCK_JOIN ? "has not ended" : "holds ",
-                     other->wanted == STUCK_JOIN ? "" : has,
-                     wait->next == (size_t)(wait - stuck->waits) ? "for it" : wanted);
+        int added = snprintf(
+            text + used, size - used, "%s%s %s and waits %s", wait == first ? "" : "; ", task, has,
+            wait->next == (size_t)(wait - stuck->waits) && !has_end(wait) ? "for it" : wanted);
         used += added > 0 && (size_t)added < size - used ? (size_t)added : 0;
         wait = &stuck->waits[wait->next];
     } while (wait != first && size - used > (size_t)3 * NAME_SIZE);
@@ -115,6 +138,26 @@ static void put_members(const struct findings *findings, const struct stuck_wait
         (void)snprintf(text + used, size - used, " and %zu more", count - MOST_NAMED);
 }
 
+/* Returns the advice for a circle with these kinds of waits. */
+static const char *remedy(const bool waits[STUCK_CHILD + 1], bool by_itself)
+{
+    bool exits = waits[STUCK_JOIN] || waits[STUCK_CHILD];
+    if (waits[STUCK_LOCK])
+        return by_itself ? "Release the lock before it is taken again."
+               : exits   ? "Release the lock before waiting for the exit."
+               : waits[STUCK_READ] || waits[STUCK_WRITE]
+                   ? "Release the lock before reading or writing."
+                   : "Take locks in the same order everywhere.";
+    if (waits[STUCK_WRITE])
+        return exits ? "Read what it writes before waiting for its exit."
+                     : "Read and write at the same time.";
+    if (waits[STUCK_READ])
+        return exits       ? "Close the other end before waiting for the exit."
+               : by_itself ? "Close the other end where it is not needed."
+                           : "Let one of them write first, and close ends that are not needed.";
+    return "Let one of them end without waiting for another one.";
+}
+
 void finding_deadlock(struct findings *findings)
 {
     const struct stuck *stuck = findings->stuck;
@@ -122,14 +165,13 @@ void finding_deadlock(struct findings *findings)
         const struct stuck_wait *first = NULL;
         char text[4 * NAME_SIZE], members[MOST_NAMED * (NAME_SIZE + 8) + 40];
         int64_t ns = INT64_MAX;
-        bool inferred = false, joins = false, locks = false;
+        bool inferred = false, waits[STUCK_CHILD + 1] = {false};
         for (size_t i = 0; i < stuck->count; i++) {
             const struct stuck_wait *wait = &stuck->waits[i];
             if (wait->circle != circle)
                 continue;
             inferred = inferred || wait->inferred;
-            joins = joins || wait->wanted == STUCK_JOIN;
-            locks = locks || wait->wanted == STUCK_LOCK;
+            waits[wait->wanted] = true;
             first = first ? first : wait;
             ns = wait->ns < ns ? wait->ns : ns;
         }
@@ -145,11 +187,7 @@ void finding_deadlock(struct findings *findings)
         finding_say(findings, &of, "Deadlock of %s for %s when the trace ended", members,
                     duration(ns).text);
         finding_explain(findings, "%s%s.", text, inferred ? " (holders inferred from stacks)" : "");
-        finding_advise(findings, "%s",
-                       by_itself ? "Release the lock before it is taken again."
-                       : !locks  ? "Let one of them end without waiting for another one."
-                       : joins   ? "Release the lock before waiting for the exit."
-                                 : "Take locks in the same order everywhere.");
+        finding_advise(findings, "%s", remedy(waits, by_itself));
     }
 }
 
@@ -329,6 +367,12 @@ static bool keeps_group(const struct findings *findings, int64_t goroutine)
     return finding_was_said(findings, "never-done") && findings->stuck->group.left == goroutine;
 }
 
+/* Whether it is a wait that only counts if it never ends. */
+static bool may_be_for_work(const struct stuck_wait *wait)
+{
+    return wait->can_go && (wait->wanted == STUCK_READ || wait->wanted == STUCK_CHILD);
+}
+
 /* Waits of a deadlock are reported with it, and those of a program in which none is woken. */
 void finding_open_waits(struct findings *findings)
 {
@@ -342,6 +386,7 @@ void finding_open_waits(struct findings *findings)
     }
     for (size_t i = 0; i < stuck->count; i++)
         if (!stuck->waits[i].circle && stuck->waits[i].wanted != STUCK_JOIN &&
+            !may_be_for_work(&stuck->waits[i]) &&
             !finding_names(findings, "leak", stuck->waits[i].name) &&
             !keeps_group(findings, stuck->waits[i].goroutine) &&
             is_long(findings, &stuck->waits[i]) && (stuck->waits[i].can_be_held || !never_woken))

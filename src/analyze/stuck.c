@@ -49,6 +49,7 @@ static enum stuck_for wanted_of(const struct wait_facts *facts)
     return facts->kind == WIRE_WAIT_JOIN    ? STUCK_JOIN
            : facts->kind == WIRE_WAIT_READ  ? STUCK_READ
            : facts->kind == WIRE_WAIT_WRITE ? STUCK_WRITE
+           : facts->kind == WIRE_WAIT_CHILD ? STUCK_CHILD
                                             : STUCK_LOCK;
 }
 
@@ -57,7 +58,7 @@ static bool named_wait(const struct stuck *stuck, const struct wait_facts *facts
                        struct stuck_wait *wait)
 {
     bool joins = facts->kind == WIRE_WAIT_JOIN;
-    if (!joins && facts->kind != WIRE_WAIT_WRITE && !is_known_lock(facts))
+    if (!joins && facts->kind != WIRE_WAIT_WRITE && !is_known_lock(facts) && !wait->ends)
         return false;
     struct holder holder =
         joins ? (struct holder){.goroutine = only_one(stuck, facts->object), .name = facts->object}
@@ -120,6 +121,7 @@ static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now
         .ns = ns_between(g->since_ns, now),
         .name = g->name,
         .holder = TRAIL_NONE,
+        .ends = facts ? stuck_endless_ends(stuck, facts->kind, g->id) : NULL,
         .next = SIZE_MAX,
     };
     if (g->state != TRAIL_GO_WAITING ||
@@ -133,7 +135,7 @@ static bool add_wait(struct stuck *stuck, const struct goroutine *g, int64_t now
     return true;
 }
 
-static int by_goroutine(const void *a, const void *b)
+int stuck_by_goroutine(const void *a, const void *b)
 {
     const struct stuck_wait *x = a, *y = b;
     return x->goroutine < y->goroutine ? -1 : x->goroutine > y->goroutine;
@@ -144,7 +146,7 @@ static void link_waits(struct stuck *stuck)
     for (size_t i = 0; i < stuck->count; i++) {
         struct stuck_wait key = {.goroutine = stuck->waits[i].holder};
         const struct stuck_wait *next =
-            bsearch(&key, stuck->waits, stuck->count, sizeof key, by_goroutine);
+            bsearch(&key, stuck->waits, stuck->count, sizeof key, stuck_by_goroutine);
         if (next)
             stuck->waits[i].next = (size_t)(next - stuck->waits);
     }
@@ -363,13 +365,17 @@ static bool window_ends(void *part, int64_t now)
 {
     struct stuck *stuck = part;
     const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
+    if (stuck->analysis->counting && !stuck_endless_take(stuck, now))
+        return false;
     if (stuck->analysis->counting)
         IDMAP_EACH(slot, alive)
             if (!add_wait(stuck, slot->value, now))
                 return false;
     if (stuck->count > 0)
-        qsort(stuck->waits, stuck->count, sizeof *stuck->waits, by_goroutine);
+        qsort(stuck->waits, stuck->count, sizeof *stuck->waits, stuck_by_goroutine);
     link_waits(stuck);
+    if (!stuck_endless_find(stuck))
+        return false;
     find_circles(stuck);
     if (stuck->analysis->counting)
         find_still(stuck, now);
@@ -393,6 +399,7 @@ static void drop(void *part)
 {
     struct stuck *stuck = part;
     free(stuck->waits);
+    idmap_free(&stuck->ends);
 }
 
 const struct analysis_part stuck_part = {

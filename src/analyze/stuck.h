@@ -10,6 +10,9 @@
 
 #include <trail/analyze.h>
 
+#include "base/idmap.h"
+#include "wire/waits.h"
+
 /* What a goroutine waits for; a lock, or an object of another kind that has a name. */
 enum stuck_for {
     STUCK_LOCK,
@@ -18,6 +21,7 @@ enum stuck_for {
     STUCK_JOIN,  /* the exit of `holder` */
     STUCK_READ,  /* a pipe */
     STUCK_WRITE, /* room in a pipe or socket */
+    STUCK_CHILD, /* the end of a process */
 };
 
 /* A goroutine that waits at the end for a lock, or for what only another goroutine ends. */
@@ -35,8 +39,11 @@ struct stuck_wait {
     bool inferred;        /* the holder is, by the variables in its stack */
     bool by_owner;        /* ... is known by the lock itself: its hold's begin is not recorded */
     trail_name signalled; /* where its condition was signalled in vain before; 0: not known */
-    size_t next;          /* index of the holder's wait; SIZE_MAX: it waits for no lock */
-    size_t circle;        /* 0: none; else the number of its cycle */
+    /* The processes that alone can end it; NULL: not known. Valid until the window has ended. */
+    const trail_recorded *ends;
+    bool can_go;   /* known to depend on more than waits that never end */
+    size_t next;   /* index of the holder's wait; SIZE_MAX: it waits for no lock */
+    size_t circle; /* 0: none; else the number of its cycle */
 };
 
 /* A goroutine that waits at the end for a WaitGroup, and those that it, or its creator, created last. */
@@ -59,6 +66,7 @@ struct stuck {
     const struct holders *holders;
     struct stuck_wait *waits; /* by goroutine; made at the end */
     size_t count, capacity;
+    struct idmap ends; /* goroutine -> the row about its wait */
     size_t circles;
     int64_t last_end_ns; /* when the last goroutine ended */
     int64_t still_ns;    /* for how long every goroutine has waited, and none has ended */
@@ -71,6 +79,24 @@ struct stuck {
     bool has_group;
     struct stuck_group group; /* of those that look as if they never ended, the longest wait */
 };
+
+/* The order of `waits`. */
+int stuck_by_goroutine(const void *a, const void *b);
+
+/* MARK: Waits that never end (stuck_endless.c) */
+
+/* Takes the rows, before the waits of `stuck` are made. Returns false on out of memory. */
+bool stuck_endless_take(struct stuck *stuck, int64_t now);
+
+/* Returns the row about the wait of a goroutine; NULL: none. */
+const trail_recorded *stuck_endless_ends(const struct stuck *stuck, enum wire_wait kind,
+                                         int64_t goroutine);
+
+/*
+ * Marks the waits that can go on. A wait with a row that cannot is linked to one that it waits for:
+ * of a process with the other end. Returns false on out of memory.
+ */
+bool stuck_endless_find(struct stuck *stuck);
 
 extern const struct analysis_part stuck_part;
 

@@ -128,8 +128,7 @@ static bool look_at_mapped_files(const struct attach *a, trail_error *err)
 /* Decided by its mapped files: a program started through musl's loader has no list of libraries. */
 static bool uses_musl(pid_t pid)
 {
-    SMALL_FILE_LINES(lines, "/proc/%d/maps", (int)pid)
-    {
+    SMALL_FILE_LINES(lines, "/proc/%d/maps", (int)pid) {
         const char *code = strstr(lines.text, " r-xp "), *its = code ? strchr(code, '/') : NULL;
         if (its && held_is_musl(its))
             return true;
@@ -439,8 +438,7 @@ static uint64_t hash_of_code(pid_t pid)
 {
     uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
     bool found = false;
-    SMALL_FILE_LINES(lines, "/proc/%d/maps", (int)pid)
-    {
+    SMALL_FILE_LINES(lines, "/proc/%d/maps", (int)pid) {
         const char *permissions = strchr(lines.text, ' ');
         if (!permissions || strncmp(permissions, " r-xp", 5) != 0)
             continue;

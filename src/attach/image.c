@@ -194,8 +194,7 @@ static bool find_mappings(struct image *image)
 {
     char device[16] = "";
     uint64_t inode = 0;
-    SMALL_FILE_LINES(lines, "/proc/%d/maps", (int)image->pid)
-    {
+    SMALL_FILE_LINES(lines, "/proc/%d/maps", (int)image->pid) {
         struct mapping m;
         if (!parse_mapping(lines.text, &m))
             continue;

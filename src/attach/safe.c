@@ -106,8 +106,8 @@ bool safe_is_likely(pid_t pid)
 {
     char text[256];
     SMALL_FILE_NUMBERS(task, "/proc/%d/task", (int)pid)
-    if (small_file_text(text, sizeof text, "/proc/%d/task/%d/syscall", (int)pid, task.at) &&
-        *text >= '0' && *text <= '9')
-        return true;
+        if (small_file_text(text, sizeof text, "/proc/%d/task/%d/syscall", (int)pid, task.at) &&
+            *text >= '0' && *text <= '9')
+            return true;
     return false;
 }

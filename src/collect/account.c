@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "collect/other_ends.h"
 
 /* MARK: Summaries */
 
@@ -155,6 +156,7 @@ void account_write(const struct recorder *r, const struct recorded_trace *to)
                    &(trail_recorded){.what = TRAIL_RECORDED_RECORDER,
                                      .cpu_ns = (int64_t)clock_ns(CLOCK_PROCESS_CPUTIME_ID)});
     cpu_limits_write(&to->cpus, to->trace);
+    other_ends_write(to);
     write_count(to->trace, TRAIL_RECORDED_READY, trace_infers_ready(to->trace));
     for (const struct recorded *p = r->processes; p; p = p->next) {
         struct collect_summary summary;

@@ -173,8 +173,7 @@ static void read_unix(struct descriptors *d, const char *line)
 static void read_table(struct descriptors *d, int pid, const char *name)
 {
     unsigned count = 0;
-    SMALL_FILE_LINES(lines, "/proc/%d/net/%s", pid, name)
-    {
+    SMALL_FILE_LINES(lines, "/proc/%d/net/%s", pid, name) {
         /* The first line has the column titles. */
         if (count++ == 0)
             continue;
@@ -242,8 +241,7 @@ static uint32_t keep_name(struct descriptors *d, const char *text)
  */
 static unsigned pid_of_pidfd(int pid, unsigned fd)
 {
-    SMALL_FILE_LINES(lines, "/proc/%d/fdinfo/%u", pid, fd)
-    {
+    SMALL_FILE_LINES(lines, "/proc/%d/fdinfo/%u", pid, fd) {
         /* The last number is that of the innermost namespace. */
         const char *last = strncmp(lines.text, "NSpid:", 6) == 0 ? strrchr(lines.text, '\t') : NULL;
         if (last)

@@ -61,16 +61,15 @@ void maps_each_file(int pid,
 {
     struct mapping m;
     SMALL_FILE_LINES(lines, "/proc/%d/maps", pid)
-    if (read_line(lines.text, "", &m))
-        each(context, m.start, m.end, m.path);
+        if (read_line(lines.text, "", &m))
+            each(context, m.start, m.end, m.path);
 }
 
 void maps_each(int pid, const char *root, void (*each)(const trail_module *map, void *context),
                void *context)
 {
     struct mapping m;
-    SMALL_FILE_LINES(lines, "/proc/%d/maps", pid)
-    {
+    SMALL_FILE_LINES(lines, "/proc/%d/maps", pid) {
         trail_module map = {0};
         if (!read_line(lines.text, root, &m) || !m.code || !find_bias(&m, &map.bias))
             continue;
@@ -87,8 +86,8 @@ void maps_each_shared(int pid, void (*each)(void *context, const struct shared_m
     char permissions[5];
     struct shared_mapping m;
     SMALL_FILE_LINES(lines, "/proc/%d/maps", pid)
-    if (sscanf(lines.text, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64, &m.start,
-               &m.end, permissions, &m.offset, &m.major, &m.minor, &m.inode) == 7 &&
-        permissions[3] == 's' && m.inode != 0)
-        each(context, &m);
+        if (sscanf(lines.text, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64, &m.start,
+                   &m.end, permissions, &m.offset, &m.major, &m.minor, &m.inode) == 7 &&
+            permissions[3] == 's' && m.inode != 0)
+            each(context, &m);
 }

@@ -69,8 +69,7 @@ static bool child_name(const struct process *parent, unsigned pid, char name[64]
     if (parent->nested)
         return false;
     *name = '\0';
-    SMALL_FILE_LINES(lines, "/proc/%u/status", pid)
-    {
+    SMALL_FILE_LINES(lines, "/proc/%u/status", pid) {
         if (!*name)
             (void)sscanf(lines.text, "Name:\t%63[^\n]", name);
         if (sscanf(lines.text, "PPid: %d", &of) == 1)

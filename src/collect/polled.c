@@ -86,8 +86,7 @@ bool polled_members(struct collect *c, unsigned set, char text[POLLED_ROOM])
     uint32_t polled[SHM_POLLED_MAX];
     size_t total = 0, count = 0;
     unsigned fd;
-    SMALL_FILE_LINES(lines, "/proc/%d/fdinfo/%u", (int)c->options.process.pid, set)
-    {
+    SMALL_FILE_LINES(lines, "/proc/%d/fdinfo/%u", (int)c->options.process.pid, set) {
         if (sscanf(lines.text, "tfd: %u", &fd) != 1)
             continue;
         total++;

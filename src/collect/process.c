@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,8 +51,7 @@ static uint32_t innermost_number(const char *path, unsigned *count)
     char *at, *end;
     uint32_t number = 0;
     *count = 0;
-    SMALL_FILE_LINES(lines, "%s/status", path)
-    {
+    SMALL_FILE_LINES(lines, "%s/status", path) {
         if (strncmp(lines.text, "NSpid:", 6) != 0)
             continue;
         for (at = lines.text + 6; *count < UINT32_MAX; at = end) {
@@ -80,8 +80,7 @@ uint32_t process_own_pid(const struct process *process)
 static struct process look_at(pid_t pid)
 {
     struct process process = {.pid = pid};
-    SMALL_FILE_LINES(lines, "/proc/%d/status", (int)pid)
-    {
+    SMALL_FILE_LINES(lines, "/proc/%d/status", (int)pid) {
         unsigned outer, inner;
         process.zombie |= strncmp(lines.text, "State:\tZ", 8) == 0;
         (void)sscanf(lines.text, "PPid: %d", &process.parent);
@@ -106,8 +105,8 @@ static pid_t parent_of(pid_t pid)
 {
     int parent;
     SMALL_FILE_LINES(lines, "/proc/%d/status", (int)pid)
-    if (sscanf(lines.text, "PPid: %d", &parent) == 1)
-        return (pid_t)parent;
+        if (sscanf(lines.text, "PPid: %d", &parent) == 1)
+            return (pid_t)parent;
     return 0;
 }
 
@@ -168,8 +167,7 @@ static uint32_t find_entry(const char *folder, bool (*found)(const char *path, v
                            void *context)
 {
     char path[128];
-    SMALL_FILE_NUMBERS(entry, "%s", folder)
-    {
+    SMALL_FILE_NUMBERS(entry, "%s", folder) {
         (void)snprintf(path, sizeof path, "%s/%d", folder, entry.at);
         if (found(path, context))
             return (uint32_t)entry.at;
@@ -288,4 +286,31 @@ uint32_t process_thread(const struct process *process, uint32_t tid)
         return process_has_thread(process, tid) ? tid : 0;
     (void)snprintf(path, sizeof path, "/proc/%d/task", (int)process->pid);
     return find_entry(path, has_number, &tid);
+}
+
+/* MARK: Other facts */
+
+long process_status_number(pid_t pid, const char *word, bool *several)
+{
+    char text[4096];
+    const char *at;
+    long first, second;
+    if (!small_file_text(text, sizeof text, "/proc/%d/status", pid) || !(at = strstr(text, word)))
+        return -1;
+    int n = sscanf(at + strlen(word), "%ld%*[\t]%ld", &first, &second);
+    if (several)
+        *several = n == 2;
+    return n >= 1 ? first : -1;
+}
+
+bool process_catches_alarm(pid_t pid)
+{
+    static const int signals[] = {SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGCHLD, SIGUSR1, SIGUSR2};
+    uint64_t mask = ~UINT64_C(0) << (SIGRTMIN - 1); /* including those of timer_create */
+    char text[4096];
+    const char *at;
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        mask |= UINT64_C(1) << (signals[i] - 1);
+    return small_file_text(text, sizeof text, "/proc/%d/status", pid) &&
+           (at = strstr(text, "\nSigCgt:")) && strtoull(at + 8, NULL, 16) & mask;
 }

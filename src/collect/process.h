@@ -85,4 +85,13 @@ uint32_t process_thread(const struct process *process, uint32_t tid);
 /* Whether TID `tid` in our namespace is a thread of the process. */
 bool process_has_thread(const struct process *process, uint32_t tid);
 
+/*
+ * Returns the number after a word in /proc/PID/status, "
+ * Tgid:"; -1: missing. *several (may be NULL): others follow it.
+ */
+long process_status_number(pid_t pid, const char *word, bool *several);
+
+/* Whether the process handles signals that do not come from another process, and that end calls. */
+bool process_catches_alarm(pid_t pid);
+
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "collect/account.h"
+#include "collect/other_ends.h"
 #include "collect/recorder.h"
 #include "collect/recorder_claims.h"
 #include "collect/recorder_kernel.h"
@@ -154,10 +155,32 @@ static void end_all(struct recorder *r)
         recorder_trace_finish(r, r->shared);
 }
 
+/* The recorder spends at most one part in this many of its time on this, however many processes
+ * there are. */
+enum { COST_PART = 20 };
+
+/* The least time between two looks for other ends. */
+#define ENDS_NS 200000000
+
+/* Looks for other ends in the traces in which all has been quiet, or in all. */
+static void look_at_ends(struct recorder *r, bool always)
+{
+    int64_t begin = recorder_now_ns(), cost_ns;
+    if (!recorder_is_on(r) || (begin < r->ends_ns && !always))
+        return;
+    for (struct recorded *p = r->live; p; p = p->next_live) {
+        if (!p->to->over && (p->to != r->shared || p == r->live))
+            other_ends_look(r, p->to, always);
+    }
+    cost_ns = recorder_now_ns() - begin;
+    r->ends_ns = begin + (cost_ns * COST_PART > ENDS_NS ? cost_ns * COST_PART : ENDS_NS);
+}
+
 void recorder_stop(struct recorder *r)
 {
     if (r->stopped)
         return;
+    look_at_ends(r, true);
     recorder_read_kernel(r, INT64_MAX);
     r->stopped = true;
     set_groups(r, 0);
@@ -302,10 +325,6 @@ static int64_t recorded_cpu_ns(const struct recorder *r)
     return sum;
 }
 
-/* The recorder spends at most one part in this many of its time on this, however many processes
- * there are. */
-enum { COST_PART = 20 };
-
 static void look_at_cpus(struct recorder *r, int64_t now)
 {
     int64_t recorded_ns, cost_ns;
@@ -380,6 +399,7 @@ void recorder_step(struct recorder *r)
     if (r->shared)
         step_trace(r, r->shared, limit);
     look_at_cpus(r, now);
+    look_at_ends(r, false);
     if (!r->stopped && r->snapshot_ns && recorder_now_ns() >= r->snapshot_ns)
         write_snapshots(r);
     release_written(r);
@@ -425,6 +445,7 @@ void recorder_finish(struct recorder *r)
     coarse_clock_stop(&r->clock);
     if (r->spare && !r->stopped)
         recorder_look_at_spare(r);
+    look_at_ends(r, true);
     recorder_read_kernel(r, INT64_MAX);
     set_groups(r, 0);
     end_all(r);

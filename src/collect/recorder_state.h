@@ -65,6 +65,24 @@ struct recorder_options {
     void *failed_context;
 };
 
+/* Limits the cost of a look; waits without a row are not judged. */
+#define OTHER_ENDS 64
+/* The processes with the other end, those with the same socket, and its own. */
+#define OTHER_ENDS_PROCESSES 17
+
+/* Zero-initialized: empty. Owned by other_ends.c. */
+struct other_ends {
+    struct other_ends_row {
+        uint64_t thread;                          /* the goroutine's ID */
+        uint64_t processes[OTHER_ENDS_PROCESSES]; /* their blocks of IDs; the first has the end */
+        size_t count;
+    } rows[OTHER_ENDS];
+    size_t count;
+    uint64_t threads; /* of all processes in the trace, then */
+    int64_t at_ns;    /* when they were looked up */
+    int64_t last_ns;  /* of the trace's last event before the last look */
+};
+
 /* A trace and its file. */
 struct recorded_trace {
     struct recorder *recorder;
@@ -72,6 +90,7 @@ struct recorded_trace {
     struct trace_output out;
     char *path;
     struct cpu_limits cpus; /* of its processes */
+    struct other_ends ends; /* of what its threads wait for */
     bool over;              /* it is complete */
 };
 
@@ -145,6 +164,7 @@ struct recorder {
     int64_t claimed_ns;  /* when an area was claimed last */
     int64_t titled_ns;   /* when the processes' titles were read last */
     int64_t cpus_ns;     /* when struct cpu_limits is read next */
+    int64_t ends_ns;     /* when struct other_ends may be read next */
     int64_t missed_ns;   /* when programs without the recorder were looked for last */
     int64_t snapshot_ns; /* when the requested snapshot is due; 0: none was requested */
     bool ended;          /* the program has ended */

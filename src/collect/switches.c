@@ -146,8 +146,7 @@ static int add_threads(struct switches *s, pid_t pid, struct listing *listing)
     struct perf_event_attr attr = attributes();
     int added = 0;
     attr.enable_on_exec = 0;
-    SMALL_FILE_NUMBERS(task, "/proc/%d/task", (int)pid)
-    {
+    SMALL_FILE_NUMBERS(task, "/proc/%d/task", (int)pid) {
         if (is_known(listing->known, listing->count, task.at))
             continue;
         if (!GROW(listing->known, listing->room, listing->count + 1)) {

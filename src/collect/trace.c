@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "collect/parts.h"
-#include "write/merged_ids.h"
+#include "wire/merged_ids.h"
 
 #define GENERATION_NS 1000000000
 

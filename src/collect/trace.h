@@ -8,7 +8,7 @@
  *     collector - ops of its threads /
  *
  * Ps belong to the trace: a P is a slot of concurrency of all its processes together. Goroutines
- * are numbered in a block for each process (write/merged_ids.h), as in a merged trace.
+ * are numbered in a block for each process (wire/merged_ids.h), as in a merged trace.
  */
 #ifndef TRAIL_COLLECT_TRACE_H
 #define TRAIL_COLLECT_TRACE_H

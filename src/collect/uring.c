@@ -64,8 +64,7 @@ static void read_line(const char *line, struct ring *ring, struct uring_operatio
 static void read_ring(pid_t pid, unsigned fd, struct ring *ring, struct uring_operation *operations,
                       size_t most)
 {
-    SMALL_FILE_LINES(lines, "/proc/%d/fdinfo/%u", (int)pid, fd)
-    {
+    SMALL_FILE_LINES(lines, "/proc/%d/fdinfo/%u", (int)pid, fd) {
         /* The list of completions that had no room follows, whose lines have other forms. */
         if (strncmp(lines.text, "CqOverflowList:", 15) == 0)
             break;
@@ -78,8 +77,7 @@ static void read_ring(pid_t pid, unsigned fd, struct ring *ring, struct uring_op
 /* Returns where the program has mapped the ring's entries, and the mapped size; 0: nowhere. */
 static uint64_t entries_of(pid_t pid, const struct ring *ring, uint64_t *size)
 {
-    SMALL_FILE_LINES(lines, "/proc/%d/maps", (int)pid)
-    {
+    SMALL_FILE_LINES(lines, "/proc/%d/maps", (int)pid) {
         uint64_t start, end, offset, inode;
         if (strstr(lines.text, "anon_inode:[io_uring]") &&
             sscanf(lines.text, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %" SCNu64, &start, &end,

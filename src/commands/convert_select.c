@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "ui/goroutine_filter.h"
 #include "ui/nearest.h"
-#include "write/merged_ids.h"
+#include "wire/merged_ids.h"
 
 /* MARK: The command line */
 

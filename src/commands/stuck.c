@@ -574,7 +574,7 @@ static bool add_children(struct pids *pids)
         memcpy(given.list, pids->list, given.count * sizeof *given.list);
     const struct process_family family = {is_listed, &given};
     SMALL_FILE_NUMBERS(process, "/proc")
-    good = good && (!process_descends(process.at, &family) || add_pid(pids, process.at));
+        good = good && (!process_descends(process.at, &family) || add_pid(pids, process.at));
     free(given.list);
     return good;
 }

@@ -1,7 +1,6 @@
 /* See descriptors.h. Everything but the other ends of Unix sockets comes from /proc (proc(5)). */
 #include "stuck/descriptors.h"
 
-#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,85 +10,18 @@
 #include <unistd.h>
 
 #include "base/small_file.h"
-#include "collect/unix_peer.h"
+#include "collect/sockets.h"
 #include "collect/uring.h"
-#include "stuck/socket_limit.h"
 
 #define LINK_SIZE ENDS_LINK_SIZE
 
-static unsigned long inode_of(const char *link, const char *kind)
-{
-    size_t length = strlen(kind);
-    return strncmp(link, kind, length) == 0 ? strtoul(link + length, NULL, 10) : 0;
-}
-
 /* MARK: Sockets */
-
-struct connection {
-    char local[64], remote[64];
-    unsigned long inode;
-};
-
-/* Writes "127.0.0.1:80" for the kernel's "0100007F:0050", whose words have the machine's byte
- * order. */
-static void address_text(const char *words, char *text, size_t size)
-{
-    uint32_t address[4] = {0};
-    char digits[9] = "", plain[INET6_ADDRSTRLEN] = "?";
-    unsigned port = 0;
-    size_t length = strcspn(words, ":"), count = length / 8;
-    for (size_t i = 0; i < count && i < 4; i++) {
-        memcpy(digits, words + 8 * i, 8);
-        address[i] = (uint32_t)strtoul(digits, NULL, 16);
-    }
-    (void)sscanf(words + length, ":%x", &port);
-    (void)inet_ntop(count == 4 ? AF_INET6 : AF_INET, address, plain, sizeof plain);
-    (void)snprintf(text, size, count == 4 ? "[%s]:%u" : "%s:%u", plain, port);
-}
-
-/* Calls `is_it` for each connection of a kind until it returns true. Returns whether it did. */
-static bool find_connection(pid_t pid, const char *kind, struct connection *found,
-                            bool (*is_it)(const struct connection *one, const void *context),
-                            const void *context)
-{
-    char local[64], remote[64];
-    SMALL_FILE_LINES(lines, "/proc/%d/net/%s", pid, kind)
-    {
-        if (sscanf(lines.text, " %*d: %63s %63s %*s %*s %*s %*s %*s %*s %lu", local, remote,
-                   &found->inode) != 3)
-            continue;
-        address_text(local, found->local, sizeof found->local);
-        address_text(remote, found->remote, sizeof found->remote);
-        if (is_it(found, context))
-            return true;
-    }
-    return false;
-}
-
-static bool has_inode(const struct connection *one, const void *inode)
-{
-    return one->inode == *(const unsigned long *)inode;
-}
-
-/* The other end has the same addresses, swapped. */
-static bool is_other_end(const struct connection *one, const void *context)
-{
-    const struct connection *end = context;
-    return strcmp(one->local, end->remote) == 0 && strcmp(one->remote, end->local) == 0;
-}
-
-static bool is_tcp(pid_t pid, unsigned long inode, struct connection *found)
-{
-    return find_connection(pid, "tcp", found, has_inode, &inode) ||
-           find_connection(pid, "tcp6", found, has_inode, &inode);
-}
 
 /* Writes the path of a Unix socket; "" for none. */
 static bool unix_path(pid_t pid, unsigned long inode, char *text, size_t size)
 {
     unsigned long one = 0;
-    SMALL_FILE_LINES(lines, "/proc/%d/net/unix", pid)
-    {
+    SMALL_FILE_LINES(lines, "/proc/%d/net/unix", pid) {
         char name[LINK_SIZE] = "";
         if (sscanf(lines.text, "%*[^:]: %*s %*s %*s %*s %*s %lu %255s", &one, name) >= 1 &&
             one == inode) {
@@ -102,9 +34,9 @@ static bool unix_path(pid_t pid, unsigned long inode, char *text, size_t size)
 
 static void socket_text(pid_t pid, unsigned long inode, char *text, size_t size)
 {
-    struct connection tcp;
+    struct tcp_connection tcp;
     char path[LINK_SIZE];
-    if (is_tcp(pid, inode, &tcp)) {
+    if (sockets_tcp(pid, inode, &tcp)) {
         bool listens = strcmp(tcp.remote, "0.0.0.0:0") == 0 || strcmp(tcp.remote, "[::]:0") == 0;
         (void)snprintf(text, size, "socket %s%s%s", tcp.local, listens ? "" : " to ",
                        listens ? "" : tcp.remote);
@@ -120,9 +52,9 @@ void descriptor_text(pid_t pid, int fd, char *text, size_t size)
     char link[LINK_SIZE];
     if (!ends_read_link(pid, fd, link, sizeof link))
         (void)snprintf(text, size, "descriptor %d", fd);
-    else if (inode_of(link, "socket:["))
-        socket_text(pid, inode_of(link, "socket:["), text, size);
-    else if (inode_of(link, "pipe:["))
+    else if (ends_inode(link, "socket:["))
+        socket_text(pid, ends_inode(link, "socket:["), text, size);
+    else if (ends_inode(link, "pipe:["))
         (void)snprintf(text, size, "pipe");
     else if (strncmp(link, "anon_inode:", 11) == 0)
         (void)snprintf(text, size, "%.*s", (int)strcspn(link + 11 + (link[11] == '['), "]"),
@@ -140,27 +72,6 @@ void descriptor_process(pid_t pid, char *text, size_t size)
         (void)snprintf(text, size, "%d (%s)", pid, name);
     else
         (void)snprintf(text, size, "%d", pid);
-}
-
-static bool is_fifo(pid_t pid, int fd)
-{
-    char path[64];
-    struct stat status;
-    (void)snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
-    return stat(path, &status) == 0 && S_ISFIFO(status.st_mode);
-}
-
-/* Writes the link of the other end of a socket; false: not known. */
-static bool other_socket(pid_t pid, unsigned long inode, char *link, size_t size)
-{
-    struct connection tcp, far;
-    unsigned long peer = unix_peer(inode);
-    if (!peer && is_tcp(pid, inode, &tcp) &&
-        (find_connection(pid, "tcp", &far, is_other_end, &tcp) ||
-         find_connection(pid, "tcp6", &far, is_other_end, &tcp)))
-        peer = far.inode;
-    (void)snprintf(link, size, "socket:[%lu]", peer);
-    return peer != 0;
 }
 
 /* Appends as much of a text as fits. */
@@ -200,25 +111,15 @@ static void peers_text(const struct peers *peers, pid_t self, char *text, size_t
 void descriptor_peers(struct ends *ends, pid_t tid, int fd, bool is_write, struct peers *peers,
                       char *text, size_t size)
 {
-    char link[LINK_SIZE], other[LINK_SIZE];
     pid_t self = ends_process(tid);
-    unsigned long socket;
-    *peers = (struct peers){0};
     *text = '\0';
-    if (!ends_read_link(tid, fd, link, sizeof link))
-        return;
-    socket = inode_of(link, "socket:[");
-    if (inode_of(link, "pipe:[") || (*link == '/' && is_fifo(tid, fd)))
-        ends_find(ends, link, ends_access(tid, fd), peers);
-    else if (socket && other_socket(tid, socket, other, sizeof other))
-        ends_find(ends, other, -1, peers);
-    else
+    if (!ends_peers(ends, tid, fd, peers))
         return;
     if (peers->count == 0)
         (void)snprintf(text, size, "whose other end is in no process that may be read");
     else
         peers_text(peers, self, text, size);
-    if (socket && socket_limit(self, fd, is_write) != SOCKET_UNLIMITED)
+    if (ends_is_limited(tid, fd, is_write))
         peers->is_all = false;
 }
 
@@ -228,8 +129,7 @@ void descriptor_polled(pid_t pid, int fd, char *text, size_t size)
     size_t used = 0;
     int polled, n;
     *text = '\0';
-    SMALL_FILE_LINES(lines, "/proc/%d/fdinfo/%d", pid, fd)
-    {
+    SMALL_FILE_LINES(lines, "/proc/%d/fdinfo/%d", pid, fd) {
         if (sscanf(lines.text, "tfd: %d", &polled) != 1)
             continue;
         descriptor_text(pid, polled, one, sizeof one);
@@ -267,9 +167,9 @@ pid_t descriptor_lock_holder(pid_t pid, int fd)
     if (stat(path, &status) != 0)
         return 0;
     SMALL_FILE_LINES(lines, "/proc/locks")
-    if (!strstr(lines.text, "->") &&
-        sscanf(lines.text, "%*d: %*s %*s %*s %d %*x:%*x:%lu", &owner, &inode) == 2 && owner > 0 &&
-        inode == status.st_ino)
-        return owner;
+        if (!strstr(lines.text, "->") &&
+            sscanf(lines.text, "%*d: %*s %*s %*s %d %*x:%*x:%lu", &owner, &inode) == 2 &&
+            owner > 0 && inode == status.st_ino)
+            return owner;
     return 0;
 }

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "stuck/ends.h"
+#include "collect/ends.h"
 
 /* Writes "/var/log/x", "socket 127.0.0.1:80 to 127.0.0.1:1234", "pipe"; "descriptor 7" if nothing
  * is known. */

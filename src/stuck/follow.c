@@ -28,8 +28,7 @@ static bool maps_it(pid_t pid, const char *identity)
 {
     char wanted[64];
     (void)snprintf(wanted, sizeof wanted, " %s", identity);
-    SMALL_FILE_LINES(lines, "/proc/%d/maps", pid)
-    {
+    SMALL_FILE_LINES(lines, "/proc/%d/maps", pid) {
         const char *at = strstr(lines.text, wanted);
         if (at && (at[strlen(wanted)] == ' ' || at[strlen(wanted)] == '\0'))
             return true;
@@ -72,8 +71,7 @@ static bool waits_for_others(pid_t pid)
 {
     char text[256], *end;
     size_t threads = 0;
-    SMALL_FILE_NUMBERS(task, "/proc/%d/task", pid)
-    {
+    SMALL_FILE_NUMBERS(task, "/proc/%d/task", pid) {
         threads++;
         if (!small_file_text(text, sizeof text, "/proc/%d/task/%d/syscall", pid, task.at) ||
             !may_wait(strtol(text, &end, 10)) || end == text)

@@ -23,7 +23,8 @@
 #include "base/idmap.h"
 #include "base/search.h"
 #include "base/small_file.h"
-#include "stuck/socket_limit.h"
+#include "collect/process.h"
+#include "collect/socket_limit.h"
 #include "stuck/tracer.h"
 
 /* MARK: What /proc says */
@@ -420,8 +421,7 @@ static bool add_thread(struct take *take, pid_t tid)
 static bool list_threads(struct take *take)
 {
     size_t before = take->held->count;
-    SMALL_FILE_NUMBERS(task, "/proc/%d/task", take->held->pid)
-    {
+    SMALL_FILE_NUMBERS(task, "/proc/%d/task", take->held->pid) {
         if (take->no_memory || take->held->count >= take->most)
             break;
         take->no_memory = !add_thread(take, task.at);
@@ -590,7 +590,7 @@ static bool is_as_before(const struct held_thread *now, const struct held_thread
 /* Returns how often the thread has gone to sleep; -1: not known. */
 static long sleeps_of(pid_t tid)
 {
-    return held_status_number(tid, "\nvoluntary_ctxt_switches:", NULL);
+    return process_status_number(tid, "\nvoluntary_ctxt_switches:", NULL);
 }
 
 bool held_sleeps(struct held_sleep *sleep, int64_t deadline)
@@ -634,8 +634,7 @@ bool held_has_same_stack(pid_t pid, const struct held_thread *thread, uint64_t e
 
 static bool read_mappings(struct held *held)
 {
-    SMALL_FILE_LINES(lines, "/proc/%d/maps", held->pid)
-    {
+    SMALL_FILE_LINES(lines, "/proc/%d/maps", held->pid) {
         struct held_mapping m = {0};
         char rights[8] = "", device[16], inode[24];
         int at = 0;
@@ -655,35 +654,9 @@ static bool read_mappings(struct held *held)
     return true;
 }
 
-long held_status_number(pid_t pid, const char *word, bool *several)
-{
-    char text[4096];
-    const char *at;
-    long first, second;
-    if (!small_file_text(text, sizeof text, "/proc/%d/status", pid) || !(at = strstr(text, word)))
-        return -1;
-    int n = sscanf(at + strlen(word), "%ld%*[\t]%ld", &first, &second);
-    if (several)
-        *several = n == 2;
-    return n >= 1 ? first : -1;
-}
-
-/* Whether the process handles signals that do not come from another process, and that end calls. */
-static bool catches_alarm(pid_t pid)
-{
-    static const int signals[] = {SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGCHLD, SIGUSR1, SIGUSR2};
-    uint64_t mask = ~UINT64_C(0) << (SIGRTMIN - 1); /* including those of timer_create */
-    char text[4096];
-    const char *at;
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
-        mask |= UINT64_C(1) << (signals[i] - 1);
-    return small_file_text(text, sizeof text, "/proc/%d/status", pid) &&
-           (at = strstr(text, "\nSigCgt:")) && strtoull(at + 8, NULL, 16) & mask;
-}
-
 bool held_refuse(pid_t pid, trail_error *err)
 {
-    long tracer = held_status_number(pid, "\nTracerPid:", NULL), scope = 0;
+    long tracer = process_status_number(pid, "\nTracerPid:", NULL), scope = 0;
     char name[64] = "";
     if (tracer > 0) {
         read_name((pid_t)tracer, (pid_t)tracer, name, sizeof name);
@@ -729,8 +702,8 @@ bool held_take(struct held *held, pid_t pid, int64_t limit_ns, trail_error *err)
         error_set(err, TRAIL_IO, "there is no process %d", pid);
         return false;
     }
-    (void)held_status_number(pid, "\nNSpid:", &held->is_nested);
-    held->has_alarm = catches_alarm(pid);
+    (void)process_status_number(pid, "\nNSpid:", &held->is_nested);
+    held->has_alarm = process_catches_alarm(pid);
     if (!read_mappings(held)) {
         error_set(err, TRAIL_NO_MEMORY, "out of memory");
         return false;

@@ -126,12 +126,6 @@ bool held_is_ended_by_stop(pid_t pid, const struct held_thread *thread);
 /* Whether this applies to some calls with this number. */
 bool held_may_be_ended_by_stop(long call);
 
-/*
- * Returns the number after a word in /proc/PID/status, "
- * Tgid:"; -1: missing. *several (may be NULL): others follow it.
- */
-long held_status_number(pid_t pid, const char *word, bool *several);
-
 /* Sets *err to why the process may not be examined, after EPERM. Returns false. */
 bool held_refuse(pid_t pid, trail_error *err);
 

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 #include <trail/read.h>
 
-#include "stuck/ends.h"
+#include "collect/ends.h"
 #include "stuck/held.h"
 #include "wire/waits.h"
 

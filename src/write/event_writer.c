@@ -107,6 +107,12 @@ static void put_maker(struct event_writer *w)
     v2_writer_maker(w->out, &maker);
 }
 
+/* Rows that name goroutines are those of one trace: merging numbers goroutines anew. */
+static bool is_passed_on(const struct event_writer *w, const trail_recorded *row)
+{
+    return row->what != TRAIL_RECORDED_ENDS || !w->origins->next;
+}
+
 /* The names of processes are not passed on when anonymizing. */
 static void put_recorded(struct event_writer *w)
 {
@@ -114,7 +120,8 @@ static void put_recorded(struct event_writer *w)
     for (const struct origin *of = w->origins; of && !w->anonymizer; of = of->next) {
         size_t count = trail_reader_recorded(of->reader, &rows);
         for (size_t i = 0; i < count; i++)
-            v2_writer_recorded(w->out, &rows[i]);
+            if (is_passed_on(w, &rows[i]))
+                v2_writer_recorded(w->out, &rows[i]);
     }
 }
 

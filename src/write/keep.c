@@ -7,8 +7,8 @@
 #include "base/idmap.h"
 #include "base/order.h"
 #include "base/search.h"
+#include "wire/merged_ids.h"
 #include "wire/wire.h"
-#include "write/merged_ids.h"
 
 static bool keep_has(const struct keep *keep, int64_t goroutine)
 {

@@ -25,9 +25,9 @@
 #include "base/idmap.h"
 #include "base/text.h"
 #include "read/wall.h"
+#include "wire/merged_ids.h"
 #include "wire/wire.h"
 #include "write/merge_writer.h"
-#include "write/merged_ids.h"
 
 #define NEWEST 26
 

@@ -5,7 +5,7 @@ usage: exhausted.py TRAIL SOURCE_ROOT SANITIZER COMPILER...
 
 Either the answer is the same as with memory, or the command reports that memory was exhausted and exits with 3, and no
 file is left that differs from the right one. A sample of the allocations is tried, chosen by a fixed seed;
-EXHAUSTED=all tries all of them.
+TRAIL_TEST_ALL=1 tries all of them.
 """
 
 import os
@@ -17,6 +17,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 from command import DATA, ENV, TRAIL, WORK, good  # noqa: E402
+from sample import ALL  # noqa: E402
 from tap import main, test  # noqa: E402
 
 SANITIZER, COMPILER = sys.argv[3], sys.argv[4:]
@@ -117,7 +118,7 @@ def fails_whole(command):
         status, out, err, files, count = run(words, 0, False)
         assert status == 0 and count > 0, err
         places = range(1, count + 1)
-        if os.environ.get("EXHAUSTED") != "all":
+        if not ALL:
             places = sorted(random.sample(places, min(SAMPLE, count)))
         for at in places:
             for every in (False, True):

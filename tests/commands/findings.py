@@ -108,10 +108,11 @@ class Trace:
             out += [f"String id={number}", f'\tdata="{text}"']
         return "\n".join(out + ["EndOfGeneration", ""])
 
+    made = []
+
     def path(self, end):
-        path = assembled("made", self.text(end))
-        good("check", path)
-        return path
+        Trace.made.append(assembled(f"made-{len(Trace.made)}", self.text(end)))
+        return Trace.made[-1]
 
     def summary(self, end, *args):
         if Trace.late:
@@ -715,6 +716,87 @@ def two_that_wait_for_each_other_are_in_a_deadlock():
     assert text.endswith(" Take locks in the same order everywhere."), text
     assert "open-wait" not in found, found
     equal(found["deadlock"]["end_ns"] - found["deadlock"]["begin_ns"], 150 * MS)
+
+
+CHILD = 1000000000  # the goroutines of another process are above it
+CROSS = [(1, "read pipe:[1]", "1 0"), (CHILD + 1, "read pipe:[2]", "0 1")]
+
+
+def ended_by(waits, looked=100 * MS, count=None, holds=(), runs=0, acts=()):
+    """
+    Goroutines that wait to the end, with the processes that alone can end it, as the recorder found them at a time; locks that they
+    hold; those in `acts` began to wait at 120 ms, and `runs` runs.
+    """
+    trace = Trace(len(waits) + 1)
+    for thread, (g, wait, ends) in enumerate(waits):
+        begin = 120 * MS if g in acts else MS
+        trace.here(g, 2, thread)
+        for lock in [lock for of, lock in holds if of == g]:
+            trace.log(begin - 20, thread, "holds", lock)
+        trace.log(begin - 10, thread, "wait", wait)
+        trace.block(begin, thread, "sync", WORK_STACK)
+        if ends:
+            trace.string(f"trail.recorded ends pid={g} count={len(waits) + (runs > 0) if count is None else count} cpu={looked + 1000} recorder=0 name={ends}")
+    if runs:
+        trace.here(runs, 2, len(waits))
+    return trace, trace.findings(200 * MS, "--words=threads")
+
+
+@test
+def processes_that_wait_for_each_other_are_in_a_deadlock():
+    text = ended_by(CROSS)[1]["deadlock"]["text"]
+    assert re.match(r"Deadlock of thread .* \(1\) and thread .* \(1000000001\) for 199 ms when", text), text
+    assert re.search(r"\(1\) has the other end of pipe:\[2\] and waits to read from pipe:\[1\]; thread \S+ \(1000000001\) "
+                     r"has the other end of pipe:\[1\] and waits to read from pipe:\[2\]\. Let one of them write first", text), text
+    found = ended_by([(1, "child process 12 (work)", "1 0"), (CHILD + 1, "write pipe:[1]", "0 1")])[1]
+    equal([kind for kind in found if kind in ("deadlock", "open-wait")], ["deadlock"])
+    text = found["deadlock"]["text"]
+    assert re.search(r"\(1\) has the other end of pipe:\[1\] and waits for the exit of process 12 \(work\); thread \S+ \(1000000001\) "
+                     r"has not ended and waits to write to pipe:\[1\]\. Read what it writes before", text), text
+    text = ended_by([(1, "read pipe:[1]", "0")])[1]["deadlock"]["text"]
+    assert "(1) has the other end of pipe:[1] and waits to read from pipe:[1]. Close the other end where" in text, text
+
+
+@test
+def threads_that_wait_for_one_of_them_do_not_end_a_deadlock_of_processes():
+    locked = [*CROSS, (CHILD + 2, "mutex a", None)]
+    assert "deadlock" in ended_by(locked, holds=[(CHILD + 1, "mutex a")])[1]
+    assert "deadlock" not in ended_by(locked)[1]  # something unknown holds it
+    # A circle through a lock: each reads or has the lock.
+    mixed = [(1, "read pipe:[1]", "1 0"), (CHILD + 1, "mutex a", None)]
+    text = ended_by(mixed, holds=[(1, "mutex a")])[1]["deadlock"]["text"]
+    assert "(1) holds mutex a and waits to read from pipe:[1]; " in text and text.endswith(" Release the lock before reading or writing."), text
+
+
+@test
+def a_wait_that_another_thread_or_process_may_end_is_no_deadlock():
+    for others in ([(CHILD + 2, "poll", None)], [(2, "read pipe:[3]", None)], [(2, "child process 12 (work)", None)]):
+        equal(ended_by(CROSS + others)[1], {})
+    equal(ended_by(CROSS[:1])[1], {})  # the other process is not in the trace
+    equal(ended_by([CROSS[0], (CHILD + 1, "read socket 10.0.0.1:80", None)])[1], {})
+    # A chain: the last one waits for something outside.
+    chain = [(1, "read pipe:[1]", "1 0"), (CHILD + 1, "read pipe:[2]", "2 1"), (2 * CHILD + 1, "accept 127.0.0.1:80", None)]
+    equal(ended_by(chain)[1], {})
+    for runs in CHILD + 2, 2 * CHILD + 1:  # one that runs may start a process, which has the ends, too
+        assert "deadlock" not in ended_by(CROSS, runs=runs)[1]
+    locks = [(1, "read pipe:[1]", "1 0"), (CHILD + 1, "mutex a", None), (2 * CHILD + 1, "mutex b", None)]
+    found = ended_by(locks, holds=[(2 * CHILD + 1, "mutex a")])[0].summary(200 * MS)["findings"]
+    assert found and not any("to read" in f["text"] for f in found), found
+
+
+@test
+def what_was_found_about_other_ends_counts_only_if_nothing_was_done_since():
+    assert "deadlock" in ended_by(CROSS, looked=120 * MS, acts=(1,))[1]
+    equal(ended_by(CROSS, looked=120 * MS - 1, acts=(1,))[1], {})
+    equal(ended_by(CROSS, looked=201 * MS)[1], {})
+    equal(ended_by(CROSS, count=3)[1], {})  # a part of a trace
+    # Nor in a merged trace, whose goroutines have other numbers.
+    merged, cross = os.path.join(WORK, "merged.trace"), os.path.join(WORK, "cross.trace")
+    shutil.copy(ended_by(CROSS)[0].path(200 * MS), cross)
+    assert b"trail.recorded ends" in open(cross, "rb").read()
+    good("merge", "-o", merged, cross, ended_by([(7, "poll", None)])[0].path(200 * MS))
+    assert b"trail.recorded ends" not in open(merged, "rb").read()
+    assert "deadlock" not in [f["kind"] for f in answer("summary", merged)["findings"]]
 
 
 @test
@@ -2509,6 +2591,12 @@ def of_a_trace_in_which_nothing_ran_that_is_said_and_no_table_is_empty():
     text = good_text("summary", "--from=1h", EXAMPLES[3])
     assert "\nNothing ran: no goroutine is in this window.\n" in text, text
     assert "Findings" not in text and "Scheduling latency" not in text, text
+
+
+@test
+def the_traces_that_were_made_here_are_good():
+    """Last, in one call: to start the command takes most of the time of these tests."""
+    good("check", *Trace.made)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ understand the result, of `go tool trace` of Go 1.23. What is not installed is l
 """
 import contextlib
 import fcntl
+import functools
 import glob
 import lzma
 import os
@@ -161,6 +162,7 @@ class Program:
         listing = sh("objdump", "-d", "--no-show-raw-insn", "-j", ".text", path).decode()
         after_call = re.findall(r"\tcall +\w+ <[^>]*>\n +(\w+):", listing)
         self.calls = [int(a, 16) for a in after_call]
+        self.known = self.places(self.calls)
         self.calls = [a for a in self.calls if "/text.c" in self.frames(a)[-1][1]]
 
     def module(self, path=None):
@@ -174,8 +176,20 @@ class Program:
 
     def frames(self, address):
         """(function, file, line) of a return address of the file, innermost first."""
-        lines = sh(self.addr2line, "-C", "-i", "-f", "-e", self.path, hex(address - 1)).decode()
-        lines, frames = lines.splitlines(), []
+        if address not in self.known:
+            self.known |= self.places([address])
+        return self.known[address]
+
+    def places(self, addresses):
+        """The frames of each, asked for at once."""
+        asked = "".join(f"{address - 1:#x}\n" for address in addresses)
+        answers = sh(self.addr2line, "-a", "-C", "-i", "-f", "-e", self.path, stdin=asked.encode()).decode()
+        answers = re.split(r"^0x[0-9a-f]+\n", answers, flags=re.M)[1:]
+        return {address: self.frames_of(lines.splitlines()) for address, lines in zip(addresses, answers, strict=True)}
+
+    @staticmethod
+    def frames_of(lines):
+        frames = []
         for function, place in zip(lines[::2], lines[1::2]):
             file, line = re.fullmatch(r"(.*):(\d+|\?)(?: \(discriminator \d+\))?", place).groups()
             frames.append((function, os.path.normpath(file), int(line) if line != "?" else 0))
@@ -183,6 +197,7 @@ class Program:
         return [(fn, frames[-1][1] if f.endswith("<artificial>") else f, n) for fn, f, n in frames]
 
 
+@functools.cache
 def compiled(name, compiler, source, *flags):
     path = os.path.join(WORK, name)
     oracle = "llvm-addr2line" if "clang" in compiler else "addr2line"

@@ -27,6 +27,7 @@ import tty
 import unicodedata
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+from sample import some
 from tap import main, test
 
 TRAIL, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
@@ -302,7 +303,7 @@ def traces_with_hostile_names_on_a_terminal():
         if command in ("view", "record"):
             continue
         for words in uses(command) + MACHINE.get(command, []):
-            for path in traces() if "{}" in words else [EVIL]:
+            for path in some(traces(), 4) if "{}" in words else [EVIL]:
                 check_terminal(command, *filled(words, path))
 
 
@@ -313,7 +314,7 @@ def traces_with_hostile_names_in_a_pipe():
         if command in ("view", "record", "env"):
             continue
         for words in uses(command):
-            for path in traces(BASES[:2]):
+            for path in some(traces(BASES[:2]), 2):
                 check_pipe(command, *filled(words, path))
 
 

@@ -7,13 +7,16 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,6 +30,7 @@ static struct shared {
     pthread_barrier_t both;
 } * shared;
 
+static const uint64_t no_signals;
 static int to_child[2], to_parent[2], pair[2], files[2];
 static pid_t child;
 
@@ -142,6 +146,24 @@ static void two_threads(int self)
     pthread_t thread;
     if (self)
         CHECK(pthread_create(&thread, NULL, wait_for_signal, NULL) == 0);
+    pipes(self);
+}
+
+static int pause_only(void *unused)
+{
+    (void)unused;
+    while (syscall(SYS_rt_sigsuspend, &no_signals, sizeof no_signals) != 0)
+        continue;
+    return 0;
+}
+
+/* As two_threads, but the C library does not know the other one. */
+static void raw_thread(int self)
+{
+    static char stack[1 << 16] __attribute__((aligned(16)));
+    const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD;
+    if (self)
+        CHECK(clone(pause_only, stack + sizeof stack, flags, NULL) > 0);
     pipes(self);
 }
 
@@ -281,6 +303,7 @@ static const struct {
     {"open_end", open_end},
     {"limited", limited},
     {"two_threads", two_threads},
+    {"raw_thread", raw_thread},
     {"no_leader", no_leader},
     {"rally_pipes", rally_pipes},
     {"rally_sockets", rally_sockets},

@@ -211,8 +211,7 @@ static void files_of_the_kernel_are_read_by_lines_and_numbers(void **state)
     int pid = 0;
     bool is_self = false;
     (void)state;
-    SMALL_FILE_LINES(lines, "/proc/%s/status", "self")
-    {
+    SMALL_FILE_LINES(lines, "/proc/%s/status", "self") {
         assert_null(strchr(lines.text, '\n'));
         if (sscanf(lines.text, "Name:\t%15s", name) == 1)
             continue;
@@ -221,14 +220,14 @@ static void files_of_the_kernel_are_read_by_lines_and_numbers(void **state)
     }
     assert_int_equal(pid, getpid());
     SMALL_FILE_NUMBERS(process, "/proc")
-    is_self |= process.at == pid;
+        is_self |= process.at == pid;
     assert_true(is_self);
     assert_true(small_file_text(text, sizeof text, "/proc/%d/comm", pid));
     assert_string_equal(text, name);
     SMALL_FILE_LINES(none, "/proc/self/none")
-    fail();
+        fail();
     SMALL_FILE_NUMBERS(none, "/proc/self/none")
-    fail();
+        fail();
 }
 
 static void an_arena_gives_aligned_memory_that_stays(void **state)

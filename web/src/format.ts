@@ -104,7 +104,7 @@ export function nameWithin(
     return shortened(kept);
 }
 
-/* Goroutines of a trace of several processes are numbered in a block for each (write/merged_ids.h). */
+/* Goroutines of a trace of several processes are numbered in a block for each (wire/merged_ids.h). */
 const ID_BLOCK = 1e9;
 
 /* The same for a name with a number. Of "shop (4711): serve" it is "shop" that is shortened, and the number is that within

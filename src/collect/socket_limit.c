@@ -1,5 +1,5 @@
 /* See socket_limit.h. */
-#include "stuck/socket_limit.h"
+#include "collect/socket_limit.h"
 
 #include <errno.h>
 #include <sys/socket.h>

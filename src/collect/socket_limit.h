@@ -1,6 +1,6 @@
 /* Whether calls on another process's socket have a time limit (socket(7)). */
-#ifndef TRAIL_STUCK_SOCKET_LIMIT_H
-#define TRAIL_STUCK_SOCKET_LIMIT_H
+#ifndef TRAIL_COLLECT_SOCKET_LIMIT_H
+#define TRAIL_COLLECT_SOCKET_LIMIT_H
 
 #include <stdbool.h>
 #include <sys/types.h>

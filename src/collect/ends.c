@@ -1,18 +1,21 @@
 /* See ends.h. */
-#include "stuck/ends.h"
+#include "collect/ends.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/grow.h"
 #include "base/hash.h"
 #include "base/search.h"
 #include "base/small_file.h"
-#include "stuck/held.h"
+#include "collect/process.h"
+#include "collect/socket_limit.h"
+#include "collect/sockets.h"
 
 bool ends_read_link(pid_t pid, int fd, char *text, size_t size)
 {
@@ -36,9 +39,15 @@ int ends_access(pid_t pid, int fd)
     return (int)(strtoul(flags + 6, NULL, 8) & O_ACCMODE);
 }
 
+unsigned long ends_inode(const char *link, const char *kind)
+{
+    size_t length = strlen(kind);
+    return strncmp(link, kind, length) == 0 ? strtoul(link + length, NULL, 10) : 0;
+}
+
 pid_t ends_process(pid_t tid)
 {
-    long process = held_status_number(tid, "\nTgid:", NULL);
+    long process = process_status_number(tid, "\nTgid:", NULL);
     return process >= 0 ? (pid_t)process : tid;
 }
 
@@ -74,8 +83,7 @@ static void add_process(struct ends *ends, pid_t pid)
     add_thread(ends, pid);
     if (ends->count > before)
         return;
-    SMALL_FILE_NUMBERS(task, "/proc/%d/task", pid)
-    {
+    SMALL_FILE_NUMBERS(task, "/proc/%d/task", pid) {
         if (task.at != pid)
             add_thread(ends, task.at);
         if (ends->count > before)
@@ -97,7 +105,7 @@ static void read_all(struct ends *ends)
     ends->is_read = true;
     ends->is_partial = !processes.folder;
     while (small_numbers_next(&processes))
-        if (processes.at != getpid())
+        if (processes.at != getpid() || ends->has_own)
             add_process(ends, processes.at);
     small_numbers_close(&processes);
     if (ends->count > 0)
@@ -108,6 +116,14 @@ void ends_free(struct ends *ends)
 {
     free(ends->rows);
     *ends = (struct ends){0};
+}
+
+bool ends_has_any(pid_t pid)
+{
+    struct small_numbers fds = small_numbers_open("/proc/%d/fd", pid);
+    bool any = small_numbers_next(&fds);
+    small_numbers_close(&fds);
+    return any;
 }
 
 /* MARK: Finding */
@@ -137,4 +153,38 @@ void ends_find(struct ends *ends, const char *link, int not_access, struct peers
         if (not_access < 0 || ends_access(row->tid, row->fd) != not_access)
             add_peer(peers, ends_process(row->tid));
     }
+}
+
+static bool is_fifo(pid_t pid, int fd)
+{
+    char path[64];
+    struct stat status;
+    (void)snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
+    return stat(path, &status) == 0 && S_ISFIFO(status.st_mode);
+}
+
+bool ends_peers(struct ends *ends, pid_t tid, int fd, struct peers *peers)
+{
+    char link[ENDS_LINK_SIZE], other[ENDS_LINK_SIZE];
+    unsigned long socket, peer;
+    *peers = (struct peers){0};
+    if (!ends_read_link(tid, fd, link, sizeof link))
+        return false;
+    if (ends_inode(link, "pipe:[") || (*link == '/' && is_fifo(tid, fd))) {
+        ends_find(ends, link, ends_access(tid, fd), peers);
+        return true;
+    }
+    socket = ends_inode(link, "socket:[");
+    peer = socket ? sockets_other_end(tid, socket) : 0;
+    (void)snprintf(other, sizeof other, "socket:[%lu]", peer);
+    if (peer)
+        ends_find(ends, other, -1, peers);
+    return peer != 0;
+}
+
+bool ends_is_limited(pid_t tid, int fd, bool is_write)
+{
+    char link[ENDS_LINK_SIZE];
+    return ends_read_link(tid, fd, link, sizeof link) && ends_inode(link, "socket:[") &&
+           socket_limit(ends_process(tid), fd, is_write) != SOCKET_UNLIMITED;
 }

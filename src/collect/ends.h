@@ -2,8 +2,8 @@
  * Which processes have which pipes, sockets and files open, by the links of their descriptors
  * (proc(5), /proc/PID/fd). /proc is read once, on first use.
  */
-#ifndef TRAIL_STUCK_ENDS_H
-#define TRAIL_STUCK_ENDS_H
+#ifndef TRAIL_COLLECT_ENDS_H
+#define TRAIL_COLLECT_ENDS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,6 +24,7 @@ struct ends {
     size_t count, capacity;
     bool is_read;
     bool is_partial; /* the descriptors of some processes may not be read */
+    bool has_own;    /* set by the caller: this process's are wanted, too */
 };
 
 void ends_free(struct ends *ends);
@@ -45,10 +46,26 @@ void ends_find(struct ends *ends, const char *link, int not_access, struct peers
 /* Reads a descriptor's link: a path, "pipe:[INODE]", "socket:[INODE]". */
 bool ends_read_link(pid_t pid, int fd, char *text, size_t size);
 
+/* Returns the number in a link "pipe:[7]" whose kind is "pipe:["; 0: it is of another kind. */
+unsigned long ends_inode(const char *link, const char *kind);
+
 /* Returns the process of a thread; `tid` if it has ended. */
 pid_t ends_process(pid_t tid);
 
+/* Whether a process has descriptors: one that ends loses all of them before any is closed. */
+bool ends_has_any(pid_t pid);
+
 /* Returns the access mode of a descriptor; -1: not known. */
 int ends_access(pid_t pid, int fd);
+
+/*
+ * Finds the processes with the other end of a pipe, or of a connection on this machine. False: the
+ * descriptor is neither.
+ */
+bool ends_peers(struct ends *ends, pid_t tid, int fd, struct peers *peers);
+
+/* Whether reading or writing there may have a time limit, so that other processes are not the only
+ * ones that can end it. */
+bool ends_is_limited(pid_t tid, int fd, bool is_write);
 
 #endif

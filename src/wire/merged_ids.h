@@ -2,8 +2,8 @@
  * Numbers in a merged trace: each source has its own blocks of 10^9 goroutine and thread IDs. The
  * first source's block is 0 to 999,999,999, the second's begins with 1,000,000,000.
  */
-#ifndef TRAIL_WRITE_MERGED_IDS_H
-#define TRAIL_WRITE_MERGED_IDS_H
+#ifndef TRAIL_WIRE_MERGED_IDS_H
+#define TRAIL_WIRE_MERGED_IDS_H
 
 #include <stdint.h>
 

@@ -1,0 +1,149 @@
+/*
+ * Waits that can never end, because all processes that could end them wait as well, for
+ * each other: for what one writes or reads at the other end of a pipe or connection, for its exit,
+ * for a lock.
+ *
+ * For this the recorder looked up the processes with the other ends (TRAIL_RECORDED_ENDS). The rows
+ * count only if all goroutines waited when they were found and have waited from then to the end.
+ */
+#include "analyze/stuck.h"
+
+#include <stdlib.h>
+
+#include "analyze/part.h"
+#include "base/search.h"
+#include "base/text.h"
+#include "wire/merged_ids.h"
+
+/* MARK: Rows */
+
+/* Returns since when no goroutine has acted; INT64_MAX: one does. */
+static int64_t quiet_since(const struct stuck *stuck)
+{
+    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
+    int64_t since_ns = stuck->last_end_ns;
+    IDMAP_EACH(slot, alive) {
+        const struct goroutine *g = slot->value;
+        if (g->state != TRAIL_GO_WAITING && g->state != TRAIL_GO_SYSCALL)
+            return INT64_MAX;
+        since_ns = g->since_ns > since_ns ? g->since_ns : since_ns;
+    }
+    return since_ns;
+}
+
+/* If there were more threads than the trace has goroutines, what the others do is not known: it is a
+ * part of a trace, or they were not recorded. */
+bool stuck_endless_take(struct stuck *stuck, int64_t now)
+{
+    const trail_recorded *rows;
+    size_t alive = stuck->analysis->goroutines.follow.alive.count;
+    size_t count =
+        stuck->analysis->over ? 0 : trail_reader_recorded(stuck->analysis->reader, &rows);
+    int64_t since_ns = count > 0 ? quiet_since(stuck) : 0;
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].what == TRAIL_RECORDED_ENDS && rows[i].count == alive &&
+            rows[i].cpu_ns >= since_ns && rows[i].cpu_ns <= now &&
+            !idmap_put(&stuck->ends, rows[i].pid, (void *)(uintptr_t)&rows[i]))
+            return false;
+    return true;
+}
+
+const trail_recorded *stuck_endless_ends(const struct stuck *stuck, enum wire_wait kind,
+                                         int64_t goroutine)
+{
+    return kind == WIRE_WAIT_READ || kind == WIRE_WAIT_WRITE || kind == WIRE_WAIT_CHILD
+               ? idmap_find(&stuck->ends, (uint64_t)goroutine)
+               : NULL;
+}
+
+/* Takes the next number of a row's list. Returns false at its end. */
+static bool next_process(trail_string *list, uint64_t *process)
+{
+    size_t digits = 0;
+    *process = 0;
+    for (; digits < list->size && digits < 10 && list->data[digits] != ' '; digits++)
+        *process = *process * 10 + (uint64_t)(list->data[digits] - '0');
+    list->data += digits;
+    list->size -= digits;
+    (void)text_take(list, " ");
+    return digits > 0;
+}
+
+/* MARK: The waits that can go on */
+
+/* Returns the index of a process's first wait; SIZE_MAX: none. */
+static size_t first_of(const struct stuck *stuck, uint64_t process)
+{
+    uint64_t first = process * ID_BLOCK;
+    size_t at = SEARCH(i, 0, stuck->count, (uint64_t)stuck->waits[i].goroutine < first);
+    return at < stuck->count && id_block(stuck->waits[at].goroutine) == process ? at : SIZE_MAX;
+}
+
+/* Notes that a goroutine can go on, and with it its process. */
+static bool lets_go(struct idmap *active, int64_t goroutine)
+{
+    static char yes;
+    return idmap_put(active, id_block(goroutine) + 1, &yes);
+}
+
+/*
+ * Whether a goroutine that can go on may end the wait: any of those processes, for a wait with a
+ * row; else the holder. `active` has the processes with such a goroutine.
+ */
+static bool can_end(const struct stuck *stuck, const struct stuck_wait *wait,
+                    const struct idmap *active)
+{
+    trail_string list;
+    uint64_t process;
+    size_t count = 0;
+    if (!wait->ends)
+        return wait->next == SIZE_MAX || stuck->waits[wait->next].can_go;
+    for (list = wait->ends->name; next_process(&list, &process); count++)
+        if (first_of(stuck, process) == SIZE_MAX || idmap_find(active, process + 1))
+            return true;
+    return count == 0;
+}
+
+/* Longer chains of waits, in an unfortunate order, are taken for such as can end. */
+#define MOST_ROUNDS 1000
+
+/* Marks waits until those that are left have only each other. */
+static bool mark(struct stuck *stuck, struct idmap *active)
+{
+    const struct idmap *alive = &stuck->analysis->goroutines.follow.alive;
+    bool changed = true;
+    IDMAP_EACH(slot, alive) {
+        struct stuck_wait key = {.goroutine = (int64_t)slot->id};
+        if (!bsearch(&key, stuck->waits, stuck->count, sizeof key, stuck_by_goroutine) &&
+            !lets_go(active, key.goroutine))
+            return false;
+    }
+    for (size_t round = 0; changed; round++) {
+        changed = false;
+        for (size_t i = 0; i < stuck->count; i++) {
+            struct stuck_wait *wait = &stuck->waits[i];
+            if (wait->can_go || (round < MOST_ROUNDS && !can_end(stuck, wait, active)))
+                continue;
+            wait->can_go = changed = true;
+            if (!lets_go(active, wait->goroutine))
+                return false;
+        }
+    }
+    return true;
+}
+
+bool stuck_endless_find(struct stuck *stuck)
+{
+    struct idmap active = {0};
+    bool good = stuck->ends.count == 0 || mark(stuck, &active);
+    idmap_free(&active);
+    for (size_t i = 0; good && i < stuck->count; i++) {
+        struct stuck_wait *wait = &stuck->waits[i];
+        trail_string list = wait->ends ? wait->ends->name : (trail_string){0};
+        uint64_t process;
+        /* The first one of the row has the other end. */
+        if (!wait->can_go && next_process(&list, &process))
+            wait->next = first_of(stuck, process);
+    }
+    return good;
+}
